@@ -1,0 +1,3 @@
+//! The `deepseek` command.
+
+fn main() {}

@@ -1,0 +1,292 @@
+//! The shape of the configuration: one struct per table, every field documented in `defaults.toml`.
+//!
+//! Nothing here has a default. Defaults stand in `defaults.toml` only, so that what the program does unasked
+//! can be read in one place.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Everything the program can be told.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Which models are used, where they are, and what they cost.
+    pub llm: Llm,
+    /// The bounds of Architect → Editor → Apply → Verify.
+    pub agent_loop: AgentLoop,
+    /// How much a run may spend. Zero means no limit.
+    pub budget: Budget,
+    /// What may happen without asking.
+    pub policy: Policy,
+    /// How verification and other commands run.
+    pub commands: Commands,
+    /// Waits and queues that are not about the model.
+    pub limits: Limits,
+    /// Workspaces whose own configuration may widen policy and set keys or base URLs.
+    pub trust: Trust,
+}
+
+/// Models and the provider.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Llm {
+    /// Base URL of an OpenAI-compatible server; `/chat/completions` is appended.
+    pub base_url: String,
+    /// Name of the environment variable that holds the key.
+    pub api_key_env: String,
+    /// Seconds to establish a connection.
+    pub connect_timeout_seconds: u64,
+    /// Seconds until the first token, keep-alive comments notwithstanding.
+    pub first_token_timeout_seconds: u64,
+    /// Seconds without a single byte.
+    pub idle_timeout_seconds: u64,
+    /// Seconds one attempt may take in all.
+    pub call_timeout_seconds: u64,
+    /// Retries of one call after transient failures.
+    pub max_retries: u32,
+    /// First back-off, in milliseconds; doubles with each retry.
+    pub retry_base_ms: u64,
+    /// Largest back-off, and largest `Retry-After` that is waited for, in milliseconds.
+    pub retry_max_ms: u64,
+    /// Model calls in flight at once, in this process.
+    pub max_concurrent_calls: usize,
+    /// Tokens of prompt and answer together that a model can hold.
+    pub context_window_tokens: u64,
+    /// Architect.
+    pub max_think_model: ModelRole,
+    /// Editor, analysis, chat.
+    pub base_model: ModelRole,
+    /// Intent and other short questions.
+    pub flash_model: ModelRole,
+    /// USD per million tokens, by model id.
+    pub prices: BTreeMap<String, Price>,
+    /// When the peak prices hold.
+    pub peak: Peak,
+}
+
+/// A role a model is hired for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelRole {
+    /// Model id, passed through to the server.
+    pub model: String,
+    /// Whether the model thinks before it answers.
+    pub thinking: bool,
+    /// How hard it thinks; only sent when `thinking` is on.
+    pub effort: Effort,
+    /// Upper bound of the answer in tokens, reasoning included.
+    pub max_output_tokens: u32,
+}
+
+/// Reasoning effort.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effort {
+    /// Short reasoning.
+    Low,
+    /// The provider's default.
+    High,
+    /// As long as it takes.
+    Max,
+}
+
+/// Price of a model, USD per million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    /// Prompt tokens found in the provider's cache.
+    pub hit: f64,
+    /// Prompt tokens not found there.
+    pub miss: f64,
+    /// Answer tokens, reasoning included.
+    pub output: f64,
+    /// Factor on all three during the peak window.
+    pub peak_factor: f64,
+}
+
+/// The peak window, in UTC.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Peak {
+    /// Days on which the window opens: 1 is Monday, 7 is Sunday.
+    pub weekdays: Vec<u8>,
+    /// `HH:MM-HH:MM`, start inclusive, end exclusive.
+    pub windows: Vec<String>,
+    /// Dates without a peak, `YYYY-MM-DD`.
+    pub holidays: Vec<String>,
+}
+
+/// Bounds of the loop.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentLoop {
+    /// Verified attempts before the run gives up.
+    pub max_iterations: u32,
+    /// Repair turns after an unreadable plan.
+    pub architect_parse_retries: u32,
+    /// Repair turns after an unreadable draft.
+    pub editor_parse_retries: u32,
+    /// Files one plan may declare.
+    pub max_files_per_iteration: usize,
+    /// Largest file shown to or edited by the Editor.
+    pub max_file_bytes: u64,
+    /// Largest diff.
+    pub max_diff_bytes: usize,
+    /// Tokens of evidence given to the Architect.
+    pub evidence_tokens: usize,
+    /// `NEED_CONTEXT` rounds before the Editor must answer.
+    pub max_context_requests_per_iteration: u32,
+    /// Lines in one `NEED_CONTEXT` range.
+    pub max_context_range_lines: usize,
+    /// Role crashes a run survives.
+    pub max_crashes: u32,
+    /// First time limit of a verification command.
+    pub verify_timeout_seconds: u64,
+    /// Time limit of its second run, after the first was exceeded.
+    pub verify_timeout_max_seconds: u64,
+    /// Whether the commands are run on the untouched tree first.
+    pub baseline: Baseline,
+    /// What happens when a file changed since the Editor saw it.
+    pub apply_strategy: ApplyStrategy,
+    /// When failures count as the same.
+    pub failure_classifier: FailureClassifier,
+    /// When a patch needs an approval it would not need otherwise.
+    pub safety_gate: SafetyGate,
+}
+
+/// Verification of the untouched tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Baseline {
+    /// Applying waits for it.
+    Wait,
+    /// Used if it is there in time.
+    Skip,
+    /// Not run.
+    Off,
+}
+
+/// What happens to a patch whose base went stale.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApplyStrategy {
+    /// Refused where it touches the changed region, merged elsewhere.
+    Auto,
+    /// Always merged three ways.
+    ThreeWay,
+}
+
+/// When failures count as the same.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FailureClassifier {
+    /// The same fingerprint this often within one plan is a repeated failure.
+    pub repeat_threshold: u32,
+    /// Error sets at least this similar are not materially reduced.
+    pub similarity_threshold: f64,
+    /// Diagnostics that enter a fingerprint.
+    pub fingerprint_lines: usize,
+}
+
+/// When a patch needs an approval it would not need otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SafetyGate {
+    /// More files than this ask.
+    pub max_files_without_approval: usize,
+    /// More added and removed lines than this ask.
+    pub max_loc_without_approval: usize,
+}
+
+/// What a run may spend; zero means no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Budget {
+    /// US dollars, by the price table.
+    pub usd: f64,
+    /// Prompt and answer tokens.
+    pub tokens: u64,
+    /// Model calls, retries included.
+    pub calls: u64,
+    /// Wall time.
+    pub wall_seconds: u64,
+}
+
+/// What may happen without asking.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Policy {
+    /// How approvals are handled.
+    pub approval: Approval,
+    /// How far the run may go.
+    pub mode: Mode,
+    /// Commands that run without asking; `*` stands for any further words.
+    pub allow_commands: Vec<String>,
+    /// Commands that never run. Wins over everything.
+    pub deny_commands: Vec<String>,
+    /// Files that are never read, as globs on the workspace-relative path.
+    pub secret_files: Vec<String>,
+}
+
+/// How approvals are handled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Approval {
+    /// Effects are shown and asked for.
+    Suggest,
+    /// Patches and allowed commands go ahead; the rest is asked for.
+    Auto,
+    /// Nobody is asked: what would ask is denied.
+    Never,
+}
+
+/// How far a run may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Reads only; there is no execution path.
+    Plan,
+    /// Reads, edits and commands, under approvals.
+    Agent,
+    /// Everything not denied goes ahead without asking.
+    Yolo,
+}
+
+/// How commands run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Commands {
+    /// Bytes of output kept from the start and from the end of a command, each.
+    pub output_keep_bytes: usize,
+    /// Bytes of output kept in the journal in all.
+    pub output_journal_bytes: usize,
+    /// Milliseconds between the polite and the final signal.
+    pub kill_grace_ms: u64,
+}
+
+/// Waits and queues that are not about the model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Events waiting for the journal.
+    pub journal_queue: usize,
+    /// Events waiting for the screen.
+    pub screen_queue: usize,
+    /// Seconds a role may take for one piece of work, model calls included.
+    pub role_timeout_seconds: u64,
+    /// Seconds an approval waits for an answer.
+    pub approval_timeout_seconds: u64,
+    /// Seconds a second process waits for the workspace.
+    pub workspace_lock_timeout_seconds: u64,
+    /// Files looked at when the workspace is mapped and searched.
+    pub max_workspace_files: usize,
+}
+
+/// Trust in workspaces.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trust {
+    /// Absolute paths of trusted workspaces.
+    pub workspaces: Vec<String>,
+}

@@ -1,0 +1,1 @@
+//! The whole program, tested from outside: a list of modules in reading order.

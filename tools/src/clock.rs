@@ -1,0 +1,86 @@
+//! The one clock and the one source of ids; both are made in `main` and handed down.
+//!
+//! Waiting is not done here: waits use tokio's time, which tests pause.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub use jiff::Timestamp;
+
+/// Tells wall-clock time.
+pub trait Clock: fmt::Debug + Send + Sync + 'static {
+    /// The time now.
+    fn now(&self) -> Timestamp;
+}
+
+/// The machine's clock.
+#[derive(Debug, Clone, Copy)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+}
+
+/// A clock that stands still, for tests and replays.
+#[derive(Debug, Clone, Copy)]
+pub struct FixedClock(pub Timestamp);
+
+impl Clock for FixedClock {
+    fn now(&self) -> Timestamp {
+        self.0
+    }
+}
+
+/// Makes ids: short, sortable by the order of making, unique in the state directory.
+pub trait IdSource: fmt::Debug + Send + Sync + 'static {
+    /// A fresh id.
+    fn fresh(&self) -> String;
+}
+
+/// Ids from time and chance: 10 characters of milliseconds and 6 of randomness, base 32.
+#[derive(Debug)]
+pub struct RandomIds;
+
+impl IdSource for RandomIds {
+    fn fresh(&self) -> String {
+        let millis = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default();
+        format!("{}{}", base32(millis, 10), base32(fastrand::u64(..), 6))
+    }
+}
+
+/// Ids that count up from one, for tests and replays.
+#[derive(Debug, Default)]
+pub struct CountingIds(AtomicU64);
+
+impl IdSource for CountingIds {
+    fn fresh(&self) -> String {
+        base32(self.0.fetch_add(1, Ordering::Relaxed) + 1, 16)
+    }
+}
+
+/// The last `width` base-32 digits of `value`, in Crockford's alphabet, lower case.
+fn base32(value: u64, width: u32) -> String {
+    const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+    (0..width)
+        .rev()
+        .map(|place| {
+            let digit = value.checked_shr(place * 5).unwrap_or(0) & 31;
+            DIGITS.get(usize::try_from(digit).unwrap_or(0)).map_or('0', |byte| char::from(*byte))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counted_ids_sort_in_the_order_of_making() {
+        let ids = CountingIds::default();
+        let made: Vec<String> = (0..100).map(|_| ids.fresh()).collect();
+        assert!(made.is_sorted());
+        assert_eq!(made[0], "0000000000000001");
+    }
+}

@@ -1,0 +1,8 @@
+//! The outside world: the model, patches, the tree, commands, search.
+//!
+//! This floor acts on the world or decides about it, one tool a room. It knows nothing of roles, runs or sessions.
+
+pub mod clock;
+pub mod model;
+pub mod patch;
+pub mod tree;

@@ -1,0 +1,24 @@
+//! The provider: what is asked, what comes back, what it costs, and a fake of it to test against.
+
+mod wire;
+
+pub use wire::{
+    AgentRole, ChatRequest, Delta, FinishReason, Message, ModelError, ModelReply, Usage,
+};
+
+use futures_util::future::BoxFuture;
+
+/// Something that answers chat requests. One call is one attempt: retries are the caller's business.
+///
+/// Dropping the returned future cancels the attempt and closes its connection.
+pub trait ChatModel: Send + Sync + 'static {
+    /// Sends `request` and streams what comes to `deltas`.
+    ///
+    /// Succeeds only when the answer is complete (`[DONE]` seen, finish reason `stop` or `tool_calls`, not empty).
+    /// What `deltas` saw of a failed attempt must not be used.
+    fn attempt<'a>(
+        &'a self,
+        request: &'a ChatRequest,
+        deltas: &'a mut (dyn FnMut(Delta) + Send),
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>>;
+}
