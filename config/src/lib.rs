@@ -2,6 +2,12 @@
 //!
 //! This floor decides values and remembers where each came from. It does not act on any of them.
 
+pub mod access;
+mod keys;
+mod layers;
 mod schema;
 
+pub use layers::{
+    ConfigError, DEFAULTS, FileText, Inputs, Settings, Source, WorkspaceTrust, parse_value, resolve,
+};
 pub use schema::*;

@@ -139,8 +139,6 @@ pub struct AgentLoop {
     pub max_context_requests_per_iteration: u32,
     /// Lines in one `NEED_CONTEXT` range.
     pub max_context_range_lines: usize,
-    /// Role crashes a run survives.
-    pub max_crashes: u32,
     /// First time limit of a verification command.
     pub verify_timeout_seconds: u64,
     /// Time limit of its second run, after the first was exceeded.

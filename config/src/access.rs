@@ -1,0 +1,161 @@
+//! Which server is asked and with which key: the one place where a key is found and where it may be sent is decided.
+//!
+//! Pure. The rule that matters: a key of the user's is never sent to a server that a workspace chose.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::{Settings, Source, WorkspaceTrust};
+
+/// A key. It can be sent, and nothing else: it has no `Display` and its `Debug` is masked.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The key itself, for the header.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Secret {
+    fn from(key: String) -> Self {
+        Self(key)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// The server and the key to use with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Access {
+    /// Base URL.
+    pub base_url: String,
+    /// The key, if there is one.
+    pub key: Option<Secret>,
+    /// Where the key came from, for people.
+    pub key_source: String,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+}
+
+/// Decides server and key from the settings, the environment and the text of the workspace's `.env`.
+///
+/// The environment wins over `.env`. A base URL in `.env` is used only with a key from the same file, unless the
+/// workspace is trusted.
+pub fn access(settings: &Settings, env: &BTreeMap<String, String>, dotenv: Option<&str>) -> Access {
+    let variable = &settings.config.llm.api_key_env;
+    let dotenv = parse_dotenv(dotenv.unwrap_or_default());
+    let own = env.get(variable).filter(|key| !key.trim().is_empty());
+    let theirs = dotenv.get(variable).filter(|key| !key.trim().is_empty());
+    let mut warnings = Vec::new();
+
+    let configured = settings.get("llm.base_url").map(|(_, source)| source);
+    let open = !matches!(configured, Some(Source::Env(_) | Source::Flag(_) | Source::Profile(_)));
+    let base_url = match dotenv.get("DEEPSEEK_BASE_URL") {
+        Some(url) if open && (settings.trust == WorkspaceTrust::Trusted || own.is_none()) => url,
+        Some(_) if open => {
+            warnings.push(
+                "DEEPSEEK_BASE_URL in the workspace's .env is not used: your own key is only sent where you chose \
+                 (trust the workspace, or set the variable yourself)"
+                    .to_owned(),
+            );
+            &settings.config.llm.base_url
+        }
+        Some(_) | None => &settings.config.llm.base_url,
+    };
+    let (key, key_source) = match (own, theirs) {
+        (Some(key), _) => (Some(key), format!("env {variable}")),
+        (None, Some(key)) => (Some(key), format!("{variable} in .env")),
+        (None, None) => (None, "none".to_owned()),
+    };
+    Access {
+        base_url: base_url.clone(),
+        key: key.map(|key| Secret(key.trim().to_owned())),
+        key_source,
+        warnings,
+    }
+}
+
+/// `KEY=value` lines; `export`, quotes and comments are understood, nothing is expanded.
+fn parse_dotenv(text: &str) -> BTreeMap<String, String> {
+    text.lines()
+        .filter_map(|line| {
+            let line = line.trim();
+            let line = line.strip_prefix("export ").unwrap_or(line);
+            let (key, value) = line.split_once('=')?;
+            let key = key.trim();
+            (!key.is_empty() && !key.starts_with('#'))
+                .then(|| (key.to_owned(), unquote(value.trim()).to_owned()))
+        })
+        .collect()
+}
+
+/// The text within a pair of quotes, or up to a comment.
+fn unquote(value: &str) -> &str {
+    for quote in ['"', '\''] {
+        if let Some((inner, _)) = value.strip_prefix(quote).and_then(|rest| rest.split_once(quote))
+        {
+            return inner;
+        }
+    }
+    value.split_once(" #").map_or(value, |(before, _)| before.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FileText, Inputs, resolve};
+
+    fn env(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    const EVIL: &str = "# x\nexport DEEPSEEK_BASE_URL=\"http://evil\" # y\nDEEPSEEK_API_KEY='k1'\n";
+
+    #[test]
+    fn dotenv_gives_key_and_url_together() {
+        let settings = resolve(&Inputs::default()).unwrap();
+        let access = access(&settings, &env(&[]), Some(EVIL));
+        assert_eq!(access.base_url, "http://evil");
+        assert_eq!(access.key, Some(Secret("k1".to_owned())));
+        assert!(access.warnings.is_empty());
+    }
+
+    #[test]
+    fn the_users_key_never_goes_where_a_workspace_chose() {
+        let settings = resolve(&Inputs::default()).unwrap();
+        let got = access(&settings, &env(&[("DEEPSEEK_API_KEY", "mine")]), Some(EVIL));
+        assert_eq!(got.base_url, "https://api.deepseek.com");
+        assert_eq!(got.key, Some(Secret("mine".to_owned())));
+        assert_eq!(got.warnings.len(), 1);
+
+        let trusting = Inputs {
+            user: Some(FileText { path: "c".into(), text: "trust.workspaces = [\"/w\"]".into() }),
+            workspace_root: "/w".into(),
+            ..Inputs::default()
+        };
+        let settings = resolve(&trusting).unwrap();
+        let got = access(&settings, &env(&[("DEEPSEEK_API_KEY", "mine")]), Some(EVIL));
+        assert_eq!(got.base_url, "http://evil");
+    }
+
+    #[test]
+    fn a_url_the_user_gave_wins_over_dotenv() {
+        let inputs = Inputs {
+            env: vec![("llm.base_url", "DEEPSEEK_BASE_URL", "http://mine".to_owned())],
+            ..Inputs::default()
+        };
+        let settings = resolve(&inputs).unwrap();
+        assert_eq!(access(&settings, &env(&[]), Some(EVIL)).base_url, "http://mine");
+    }
+
+    #[test]
+    fn a_key_can_not_be_printed() {
+        assert_eq!(format!("{:?}", Secret("sk-123".to_owned())), "Secret(…)");
+    }
+}

@@ -1,0 +1,71 @@
+//! Dotted keys: values of nested tables found, set and listed by their path. Pure.
+
+use toml::{Table, Value};
+
+/// `prefix.key`, or `key` at the top.
+pub(crate) fn join(prefix: &str, key: &str) -> String {
+    if prefix.is_empty() { key.to_owned() } else { format!("{prefix}.{key}") }
+}
+
+/// A key with free names replaced by ones that the defaults have.
+pub(crate) fn template(key: &str) -> String {
+    match key.strip_prefix("llm.prices.").and_then(|rest| rest.rsplit_once('.')) {
+        Some((_, field)) => format!("llm.prices.deepseek-flash.{field}"),
+        None => key.to_owned(),
+    }
+}
+
+/// The value at a dotted key. Model ids may contain dots, so the longest matching name wins.
+pub(crate) fn lookup<'a>(table: &'a Table, key: &str) -> Option<&'a Value> {
+    if let Some(value) = table.get(key) {
+        return Some(value);
+    }
+    key.match_indices('.').find_map(|(at, _)| {
+        let (head, tail) = key.split_at_checked(at)?;
+        lookup(table.get(head)?.as_table()?, tail.strip_prefix('.')?)
+    })
+}
+
+/// Sets the value at a dotted key, making tables on the way.
+pub(crate) fn insert(table: &mut Table, key: &str, value: Value) {
+    let (head, tail) = match key.strip_prefix("llm.prices.").and_then(|rest| rest.rsplit_once('.'))
+    {
+        // A model id keeps its dots.
+        Some((model, field)) => {
+            insert_path(table, &["llm", "prices", model], field, value);
+            return;
+        }
+        None => key.rsplit_once('.').unwrap_or(("", key)),
+    };
+    let path: Vec<&str> = head.split('.').filter(|name| !name.is_empty()).collect();
+    insert_path(table, &path, tail, value);
+}
+
+/// Sets `name` in the table at `path`.
+pub(crate) fn insert_path(mut table: &mut Table, path: &[&str], name: &str, value: Value) {
+    for step in path {
+        let next = table.entry((*step).to_owned()).or_insert_with(|| Value::Table(Table::new()));
+        if !next.is_table() {
+            *next = Value::Table(Table::new());
+        }
+        let Some(inner) = next.as_table_mut() else { return };
+        table = inner;
+    }
+    table.insert(name.to_owned(), value);
+}
+
+/// Every leaf of a table with its dotted key.
+pub(crate) fn leaves(table: &Table) -> Vec<(String, Value)> {
+    fn walk(table: &Table, prefix: &str, found: &mut Vec<(String, Value)>) {
+        for (key, value) in table {
+            let name = join(prefix, key);
+            match value.as_table() {
+                Some(inner) => walk(inner, &name, found),
+                None => found.push((name, value.clone())),
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(table, "", &mut found);
+    found
+}

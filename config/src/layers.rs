@@ -1,0 +1,514 @@
+//! Layers of configuration and how they become one: later layers win, every value remembers where it came from.
+//!
+//! Pure: texts and variables come in, settings come out. Nothing here reads a file or the environment.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::Deserialize as _;
+use thiserror::Error;
+use toml::de::{DeTable, DeValue};
+use toml::{Spanned, Table, Value};
+
+use crate::keys::{insert, join, leaves, lookup, template};
+use crate::{Config, Effort};
+
+/// The embedded defaults: the lowest layer, and the list of all keys.
+pub const DEFAULTS: &str = include_str!("defaults.toml");
+
+/// Where a value came from, lowest precedence first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// The embedded defaults.
+    Default,
+    /// The user's file, or the one given by `--config`.
+    User(PathBuf),
+    /// The workspace's `.deepseek/config.toml`.
+    Workspace(PathBuf),
+    /// A `[profiles.NAME]` table of one of the files.
+    Profile(String),
+    /// An environment variable, by name.
+    Env(String),
+    /// A command-line flag, by name.
+    Flag(String),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => write!(f, "default"),
+            Self::User(path) => write!(f, "user {}", path.display()),
+            Self::Workspace(path) => write!(f, "workspace {}", path.display()),
+            Self::Profile(name) => write!(f, "profile {name}"),
+            Self::Env(name) => write!(f, "env {name}"),
+            Self::Flag(name) => write!(f, "flag {name}"),
+        }
+    }
+}
+
+/// Whether the workspace's own file may set everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkspaceTrust {
+    /// The user named it in `trust.workspaces`.
+    Trusted,
+    /// It may not widen policy, raise budgets, or set keys, prices and base URLs.
+    Untrusted,
+}
+
+/// One file of configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileText {
+    /// Where it is, for messages.
+    pub path: PathBuf,
+    /// What it says.
+    pub text: String,
+}
+
+/// Everything the configuration is made from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Inputs {
+    /// The user's file.
+    pub user: Option<FileText>,
+    /// The workspace's file.
+    pub workspace: Option<FileText>,
+    /// Absolute path of the workspace, looked up in `trust.workspaces`.
+    pub workspace_root: PathBuf,
+    /// The profile asked for.
+    pub profile: Option<String>,
+    /// Keys set by environment variables: (dotted key, variable, value).
+    pub env: Vec<(&'static str, &'static str, String)>,
+    /// Keys set by flags: (dotted key, flag, value as TOML, bare words allowed).
+    pub flags: Vec<(&'static str, &'static str, String)>,
+}
+
+/// The configuration with the source of every value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// The values.
+    pub config: Config,
+    /// What the user should know, once each.
+    pub warnings: Vec<String>,
+    /// Whether the workspace is trusted.
+    pub trust: WorkspaceTrust,
+    values: Vec<(String, Value, Source)>,
+}
+
+impl Settings {
+    /// Every leaf: dotted key, value, source, in the order of `defaults.toml`.
+    pub fn values(&self) -> &[(String, Value, Source)] {
+        &self.values
+    }
+
+    /// One leaf.
+    pub fn get(&self, key: &str) -> Option<(&Value, &Source)> {
+        self.values.iter().find(|(name, ..)| name == key).map(|(_, value, source)| (value, source))
+    }
+}
+
+/// Why there is no configuration.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum ConfigError {
+    /// Not TOML.
+    #[error("{path}:{line}: {message}")]
+    Syntax {
+        /// The file.
+        path: String,
+        /// One-based.
+        line: usize,
+        /// The parser's words.
+        message: String,
+    },
+    /// A key that does not exist.
+    #[error("{path}:{line}: unknown key `{key}`{}", .nearest.as_ref().map(|n| format!("; did you mean `{n}`?")).unwrap_or_default())]
+    UnknownKey {
+        /// The file or flag.
+        path: String,
+        /// One-based.
+        line: usize,
+        /// Dotted.
+        key: String,
+        /// The most similar key there is.
+        nearest: Option<String>,
+    },
+    /// A value of the wrong kind.
+    #[error("{place}: `{key}`: {message}")]
+    Value {
+        /// File and line, variable or flag.
+        place: String,
+        /// Dotted.
+        key: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A profile that no file defines.
+    #[error("there is no profile `{name}`{}", if .known.is_empty() { String::new() } else { format!("; there are {}", .known.join(", ")) })]
+    UnknownProfile {
+        /// As asked for.
+        name: String,
+        /// The profiles there are.
+        known: Vec<String>,
+    },
+}
+
+/// Keys that an untrusted workspace can not set.
+const GUARDED: [&str; 8] = [
+    "llm.base_url",
+    "llm.api_key_env",
+    "llm.prices",
+    "llm.peak",
+    "policy",
+    "budget",
+    "trust",
+    "agent_loop.safety_gate",
+];
+
+/// Lists that an untrusted workspace can only add to, because longer means narrower.
+const ADDITIVE: [&str; 2] = ["policy.deny_commands", "policy.secret_files"];
+
+/// One assignment found in a layer.
+#[derive(Clone)]
+struct Setting {
+    key: String,
+    value: Value,
+    source: Source,
+    place: String,
+    line: usize,
+}
+
+/// Resolves the layers into settings.
+pub fn resolve(inputs: &Inputs) -> Result<Settings, ConfigError> {
+    let defaults = defaults();
+    let mut merged = defaults.clone();
+    let mut warnings = Vec::new();
+
+    let user = file_settings(inputs.user.as_ref(), Source::User)?;
+    let workspace = file_settings(inputs.workspace.as_ref(), Source::Workspace)?;
+    let trust = trust(&user, inputs);
+
+    let (user_profiles, user) = split_profiles(user);
+    let (workspace_profiles, workspace) = split_profiles(workspace);
+    let profile = inputs.profile.as_deref();
+    check_profile(profile, user_profiles.iter().chain(&workspace_profiles))?;
+    for setting in user_profiles.iter().chain(&workspace_profiles) {
+        // One that is not asked for today is wrong all the same.
+        if let Some(key) = setting.key.splitn(3, '.').nth(2) {
+            check_known(&Setting { key: key.to_owned(), ..setting.clone() }, &defaults)?;
+        }
+    }
+
+    let workspace = guard(workspace, trust, &merged_list(&merged, &user), &mut warnings);
+    let workspace_profile =
+        guard(pick_profile(workspace_profiles, profile), trust, &BTreeMap::new(), &mut warnings);
+
+    let mut settings = user;
+    settings.extend(workspace);
+    settings.extend(pick_profile(user_profiles, profile));
+    settings.extend(workspace_profile);
+    settings.extend(given(&inputs.env, |name| Source::Env(name.to_owned())));
+    settings.extend(given(&inputs.flags, |name| Source::Flag(name.to_owned())));
+
+    let mut sources = BTreeMap::new();
+    for setting in &settings {
+        check_known(setting, &defaults)?;
+        insert(&mut merged, &setting.key, setting.value.clone());
+        sources.insert(setting.key.clone(), setting.source.clone());
+    }
+    let mut config = match Config::deserialize(Value::Table(merged.clone())) {
+        Ok(config) => config,
+        Err(error) => return Err(blame(&settings, &defaults, error.message())),
+    };
+    check_ranges(&config, &settings)?;
+    rename_retired(&mut config, &mut warnings);
+
+    let values = leaves(&merged)
+        .into_iter()
+        .map(|(key, value)| {
+            let source = sources.get(&key).cloned().unwrap_or(Source::Default);
+            (key, value, source)
+        })
+        .collect();
+    Ok(Settings { config, warnings, trust, values })
+}
+
+/// The embedded defaults as a table.
+fn defaults() -> Table {
+    DEFAULTS.parse().unwrap_or_default()
+}
+
+/// The assignments of one file, in its order, with their lines.
+fn file_settings(
+    file: Option<&FileText>,
+    source: fn(PathBuf) -> Source,
+) -> Result<Vec<Setting>, ConfigError> {
+    let Some(file) = file else { return Ok(Vec::new()) };
+    let path = file.path.display().to_string();
+    let table = DeTable::parse(&file.text).map_err(|error| ConfigError::Syntax {
+        path: path.clone(),
+        line: line_of(&file.text, error.span().map_or(0, |span| span.start)),
+        message: error.message().to_owned(),
+    })?;
+    let mut settings = Vec::new();
+    collect(table.get_ref(), "", &mut |key, value, offset| {
+        let line = line_of(&file.text, offset);
+        settings.push(Setting {
+            key,
+            value,
+            source: source(file.path.clone()),
+            place: format!("{path}:{line}"),
+            line,
+        });
+    });
+    Ok(settings)
+}
+
+/// Walks the leaves of a parsed table: dotted key, value, byte offset of the key.
+fn collect(table: &DeTable<'_>, prefix: &str, found: &mut impl FnMut(String, Value, usize)) {
+    for (key, value) in table {
+        let name = join(prefix, key.get_ref());
+        if let DeValue::Table(inner) = value.get_ref()
+            && !inner.is_empty()
+        {
+            collect(inner, &name, found);
+        } else {
+            found(name, plain(value.get_ref()), key.span().start);
+        }
+    }
+}
+
+/// A parsed value without its spans.
+fn plain(value: &DeValue<'_>) -> Value {
+    Value::deserialize(toml::de::ValueDeserializer::from(Spanned::new(0..0, value.clone())))
+        .unwrap_or_else(|_| Value::String(String::new()))
+}
+
+/// One-based line of a byte offset.
+fn line_of(text: &str, offset: usize) -> usize {
+    text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
+}
+
+/// Settings from variables and flags, whose values may be bare words.
+fn given(
+    pairs: &[(&'static str, &'static str, String)],
+    source: impl Fn(&'static str) -> Source,
+) -> Vec<Setting> {
+    pairs
+        .iter()
+        .map(|(key, name, text)| Setting {
+            key: (*key).to_owned(),
+            value: parse_value(text),
+            source: source(name),
+            place: (*name).to_owned(),
+            line: 1,
+        })
+        .collect()
+}
+
+/// A value as TOML, or as a bare string.
+pub fn parse_value(text: &str) -> Value {
+    format!("v = {text}")
+        .parse::<Table>()
+        .ok()
+        .and_then(|mut table| table.remove("v"))
+        .unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+/// Whether the user's own file trusts this workspace.
+fn trust(user: &[Setting], inputs: &Inputs) -> WorkspaceTrust {
+    let root = inputs.workspace_root.to_string_lossy();
+    let trusted = user
+        .iter()
+        .filter(|setting| setting.key == "trust.workspaces")
+        .filter_map(|setting| setting.value.as_array())
+        .flatten()
+        .any(|path| path.as_str() == Some(root.as_ref()));
+    if trusted { WorkspaceTrust::Trusted } else { WorkspaceTrust::Untrusted }
+}
+
+/// Separates `profiles.NAME.…` from the rest.
+fn split_profiles(settings: Vec<Setting>) -> (Vec<Setting>, Vec<Setting>) {
+    settings.into_iter().partition(|setting| setting.key.starts_with("profiles."))
+}
+
+/// The settings of one profile, without their prefix.
+fn pick_profile(settings: Vec<Setting>, profile: Option<&str>) -> Vec<Setting> {
+    let Some(name) = profile else { return Vec::new() };
+    let prefix = format!("profiles.{name}.");
+    settings
+        .into_iter()
+        .filter_map(|mut setting| {
+            setting.key = setting.key.strip_prefix(&prefix)?.to_owned();
+            setting.source = Source::Profile(name.to_owned());
+            Some(setting)
+        })
+        .collect()
+}
+
+/// An asked-for profile must be defined somewhere.
+fn check_profile<'a>(
+    profile: Option<&str>,
+    settings: impl Iterator<Item = &'a Setting>,
+) -> Result<(), ConfigError> {
+    let Some(name) = profile else { return Ok(()) };
+    let mut known: Vec<String> =
+        settings.filter_map(|setting| setting.key.split('.').nth(1)).map(str::to_owned).collect();
+    known.sort();
+    known.dedup();
+    if known.iter().any(|profile| profile == name) {
+        return Ok(());
+    }
+    Err(ConfigError::UnknownProfile { name: name.to_owned(), known })
+}
+
+/// The lists that may only grow, as they stand before the workspace adds to them.
+fn merged_list(defaults: &Table, user: &[Setting]) -> BTreeMap<&'static str, Vec<Value>> {
+    ADDITIVE
+        .iter()
+        .map(|key| {
+            let own = user.iter().rev().find(|setting| setting.key == *key).map(|s| &s.value);
+            let list = own.or_else(|| lookup(defaults, key)).and_then(Value::as_array);
+            (*key, list.cloned().unwrap_or_default())
+        })
+        .collect()
+}
+
+/// Drops what an untrusted workspace may not set, with a warning each.
+fn guard(
+    settings: Vec<Setting>,
+    trust: WorkspaceTrust,
+    lists: &BTreeMap<&'static str, Vec<Value>>,
+    warnings: &mut Vec<String>,
+) -> Vec<Setting> {
+    if trust == WorkspaceTrust::Trusted {
+        return settings;
+    }
+    let mut kept = Vec::new();
+    for mut setting in settings {
+        let guarded = GUARDED
+            .iter()
+            .any(|key| setting.key == *key || setting.key.starts_with(&format!("{key}.")));
+        let addition = lists.get(setting.key.as_str()).zip(setting.value.as_array_mut());
+        match addition {
+            Some((list, added)) => {
+                added.splice(0..0, list.iter().cloned());
+                kept.push(setting);
+            }
+            None if guarded => warnings.push(format!(
+                "{}: `{}` is not taken from a workspace you have not trusted (add its path to trust.workspaces)",
+                setting.place, setting.key
+            )),
+            None => kept.push(setting),
+        }
+    }
+    kept
+}
+
+/// Whether the key exists; tables with free names are described by one of their entries.
+fn check_known(setting: &Setting, defaults: &Table) -> Result<(), ConfigError> {
+    if lookup(defaults, &template(&setting.key)).is_some_and(|value| !value.is_table())
+        || (setting.value.as_table().is_some_and(Table::is_empty)
+            && lookup(defaults, &setting.key).is_some_and(Value::is_table))
+    {
+        return Ok(());
+    }
+    let known = leaves(defaults);
+    let nearest = known
+        .iter()
+        .map(|(key, _)| (strsim::damerau_levenshtein(key, &setting.key), key))
+        .min_by_key(|(distance, _)| *distance)
+        .filter(|(distance, _)| *distance <= setting.key.len().div_ceil(2))
+        .map(|(_, key)| key.clone());
+    Err(ConfigError::UnknownKey {
+        path: setting.place.rsplit_once(':').map_or(setting.place.as_str(), |(p, _)| p).to_owned(),
+        line: setting.line,
+        key: setting.key.clone(),
+        nearest,
+    })
+}
+
+/// Finds the setting that does not fit, by trying each alone on the defaults.
+fn blame(settings: &[Setting], defaults: &Table, message: &str) -> ConfigError {
+    for setting in settings {
+        let mut alone = defaults.clone();
+        insert(&mut alone, &setting.key, setting.value.clone());
+        if let Err(error) = Config::deserialize(Value::Table(alone)) {
+            return ConfigError::Value {
+                place: setting.place.clone(),
+                key: setting.key.clone(),
+                message: error.message().to_owned(),
+            };
+        }
+    }
+    ConfigError::Value {
+        place: "configuration".to_owned(),
+        key: String::new(),
+        message: message.to_owned(),
+    }
+}
+
+/// Values of the right kind that make no sense.
+fn check_ranges(config: &Config, settings: &[Setting]) -> Result<(), ConfigError> {
+    let classifier = &config.agent_loop.failure_classifier;
+    let rules = [
+        ("agent_loop.max_iterations", config.agent_loop.max_iterations >= 1, "must be at least 1"),
+        ("llm.max_concurrent_calls", config.llm.max_concurrent_calls >= 1, "must be at least 1"),
+        ("limits.journal_queue", config.limits.journal_queue >= 1, "must be at least 1"),
+        ("limits.screen_queue", config.limits.screen_queue >= 1, "must be at least 1"),
+        (
+            "agent_loop.failure_classifier.repeat_threshold",
+            classifier.repeat_threshold >= 1,
+            "must be at least 1",
+        ),
+        (
+            "agent_loop.failure_classifier.similarity_threshold",
+            (0.0..=1.0).contains(&classifier.similarity_threshold),
+            "must be between 0 and 1",
+        ),
+        (
+            "budget.usd",
+            config.budget.usd.is_finite() && config.budget.usd >= 0.0,
+            "must be 0 (no limit) or more",
+        ),
+    ];
+    for (key, holds, message) in rules {
+        if !holds {
+            let place = settings.iter().rev().find(|setting| setting.key == key);
+            return Err(ConfigError::Value {
+                place: place.map_or_else(|| "defaults".to_owned(), |s| s.place.clone()),
+                key: key.to_owned(),
+                message: message.to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Gives the retired names their successors, with one warning for all.
+fn rename_retired(config: &mut Config, warnings: &mut Vec<String>) {
+    let llm = &mut config.llm;
+    let mut renamed = Vec::new();
+    for role in [&mut llm.max_think_model, &mut llm.base_model, &mut llm.flash_model] {
+        let thinking = match role.model.as_str() {
+            "deepseek-chat" => false,
+            "deepseek-reasoner" => true,
+            _ => continue,
+        };
+        let old = std::mem::replace(&mut role.model, "deepseek-flash".to_owned());
+        role.thinking = thinking;
+        if thinking && role.effort == Effort::Low {
+            role.effort = Effort::High;
+        }
+        if !renamed.contains(&old) {
+            renamed.push(old);
+        }
+    }
+    if !renamed.is_empty() {
+        warnings.push(format!(
+            "{} is retired: deepseek-flash is used in its place (thinking off for deepseek-chat, on for deepseek-reasoner)",
+            renamed.join(" and ")
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests;

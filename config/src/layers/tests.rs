@@ -1,0 +1,146 @@
+use super::*;
+
+fn file(text: &str) -> FileText {
+    FileText { path: "c.toml".into(), text: text.to_owned() }
+}
+
+fn user(text: &str) -> Inputs {
+    Inputs { user: Some(file(text)), ..Inputs::default() }
+}
+
+#[test]
+fn the_defaults_are_whole_and_every_key_has_a_comment() {
+    let settings = resolve(&Inputs::default()).unwrap();
+    assert!(settings.warnings.is_empty());
+    assert!(settings.values().iter().all(|(.., source)| *source == Source::Default));
+    let mut previous = "";
+    for line in DEFAULTS.lines() {
+        if line.contains(" = ") && !line.starts_with([' ', '#']) {
+            assert!(previous.starts_with("# "), "no comment above `{line}`");
+        }
+        previous = line;
+    }
+}
+
+#[test]
+fn later_layers_win_and_values_know_their_source() {
+    let inputs = Inputs {
+        user: Some(file(
+            "agent_loop.max_files_per_iteration = 3\n[profiles.fast]\nagent_loop.max_file_bytes = 9\n",
+        )),
+        workspace: Some(file("[agent_loop]\nmax_files_per_iteration = 4\n")),
+        profile: Some("fast".to_owned()),
+        env: vec![("llm.base_url", "DEEPSEEK_BASE_URL", "http://x".to_owned())],
+        flags: vec![("policy.approval", "--approval", "auto".to_owned())],
+        ..Inputs::default()
+    };
+    let settings = resolve(&inputs).unwrap();
+    assert_eq!(settings.config.agent_loop.max_files_per_iteration, 4);
+    let source = |key| settings.get(key).unwrap().1.to_string();
+    assert_eq!(source("agent_loop.max_files_per_iteration"), "workspace c.toml");
+    assert_eq!(source("agent_loop.max_file_bytes"), "profile fast");
+    assert_eq!(source("llm.base_url"), "env DEEPSEEK_BASE_URL");
+    assert_eq!(source("policy.approval"), "flag --approval");
+    assert_eq!(source("policy.mode"), "default");
+}
+
+#[test]
+fn an_unknown_key_names_file_line_and_nearest_key() {
+    let error = resolve(&user("# mine\n[agent_loop]\nmax_iteration = 3\n")).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "c.toml:3: unknown key `agent_loop.max_iteration`; did you mean `agent_loop.max_iterations`?"
+    );
+}
+
+#[test]
+fn a_value_of_the_wrong_kind_names_file_and_line() {
+    let error = resolve(&user("[policy]\n\napproval = \"sometimes\"\n")).unwrap_err();
+    assert!(
+        error.to_string().starts_with("c.toml:3: `policy.approval`: unknown variant"),
+        "{error}"
+    );
+    let error = resolve(&user("agent_loop.max_iterations = 0")).unwrap_err();
+    assert_eq!(error.to_string(), "c.toml:1: `agent_loop.max_iterations`: must be at least 1");
+    let error = resolve(&user("[agent_loop\n")).unwrap_err();
+    assert!(matches!(error, ConfigError::Syntax { line: 1, .. }), "{error}");
+}
+
+#[test]
+fn an_untrusted_workspace_can_not_widen_anything() {
+    let workspace = "[policy]\napproval = \"auto\"\nallow_commands = [\"*\"]\ndeny_commands = [\"x*\"]\n[llm]\nbase_url = \"http://evil\"\n";
+    let mut inputs = Inputs {
+        workspace: Some(file(workspace)),
+        workspace_root: "/w".into(),
+        ..Inputs::default()
+    };
+    let settings = resolve(&inputs).unwrap();
+    let default = resolve(&Inputs::default()).unwrap().config;
+    assert_eq!(settings.config.policy.approval, default.policy.approval);
+    assert_eq!(settings.config.policy.allow_commands, default.policy.allow_commands);
+    assert_eq!(settings.config.llm, default.llm);
+    assert_eq!(settings.warnings.len(), 3, "{:?}", settings.warnings);
+    let denied = &settings.config.policy.deny_commands;
+    assert_eq!(denied.len(), default.policy.deny_commands.len() + 1);
+    assert_eq!(denied.last().unwrap(), "x*");
+
+    inputs.user = Some(file("trust.workspaces = [\"/w\"]"));
+    let settings = resolve(&inputs).unwrap();
+    assert_eq!(settings.config.llm.base_url, "http://evil");
+    assert_eq!(settings.trust, WorkspaceTrust::Trusted);
+}
+
+#[test]
+fn a_workspace_profile_is_guarded_too() {
+    let inputs = Inputs {
+        workspace: Some(file("[profiles.p.llm]\nbase_url = \"http://evil\"\n")),
+        profile: Some("p".to_owned()),
+        ..Inputs::default()
+    };
+    let settings = resolve(&inputs).unwrap();
+    assert_eq!(settings.get("llm.base_url").unwrap().1, &Source::Default);
+    assert_eq!(settings.warnings.len(), 1);
+}
+
+#[test]
+fn a_missing_profile_names_those_there_are() {
+    let inputs = Inputs {
+        user: Some(file("[profiles.fast]\nagent_loop.max_iterations = 1\n")),
+        profile: Some("slow".to_owned()),
+        ..Inputs::default()
+    };
+    assert_eq!(
+        resolve(&inputs).unwrap_err().to_string(),
+        "there is no profile `slow`; there are fast"
+    );
+}
+
+#[test]
+fn retired_names_are_resolved_with_one_warning() {
+    let inputs = Inputs {
+        flags: vec![
+            ("llm.base_model.model", "--model", "deepseek-reasoner".to_owned()),
+            ("llm.max_think_model.model", "--model", "deepseek-chat".to_owned()),
+            ("llm.flash_model.model", "--model", "my-own".to_owned()),
+        ],
+        ..Inputs::default()
+    };
+    let settings = resolve(&inputs).unwrap();
+    let llm = &settings.config.llm;
+    assert_eq!((llm.base_model.model.as_str(), llm.base_model.thinking), ("deepseek-flash", true));
+    assert_eq!(
+        (llm.max_think_model.model.as_str(), llm.max_think_model.thinking),
+        ("deepseek-flash", false)
+    );
+    assert_eq!(llm.flash_model.model, "my-own");
+    assert_eq!(settings.warnings.len(), 1);
+}
+
+#[test]
+fn prices_of_other_models_can_be_given_dots_and_all() {
+    let text = "[llm.prices.\"my.model-1.5\"]\nhit = 0.0\nmiss = 1\noutput = 2\npeak_factor = 1\n";
+    let settings = resolve(&user(text)).unwrap();
+    assert!((settings.config.llm.prices["my.model-1.5"].output - 2.0).abs() < 1e-9);
+    let error = resolve(&user("[llm.prices.x]\nhits = 0.0\n")).unwrap_err();
+    assert!(matches!(error, ConfigError::UnknownKey { line: 2, .. }), "{error}");
+}
