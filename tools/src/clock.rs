@@ -60,6 +60,11 @@ impl IdSource for CountingIds {
     }
 }
 
+/// A number from 0 to 1, to spread waits. It decides when something happens, never what.
+pub fn chance() -> f64 {
+    fastrand::f64()
+}
+
 /// The last `width` base-32 digits of `value`, in Crockford's alphabet, lower case.
 fn base32(value: u64, width: u32) -> String {
     const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";

@@ -1,1 +1,54 @@
 //! A directory of the user's files: safe paths into it, reads, and the one way to change it.
+//!
+//! Nothing here follows a symlink, leaves the root, or opens anything but regular files and directories.
+
+mod beside;
+mod change;
+mod confine;
+mod hash;
+mod path;
+mod read;
+mod write;
+
+pub use change::{Change, ChangeSummary, Entry, FileState, Op};
+pub use hash::{FileHash, ParseHashError};
+pub use path::{PathError, RepoPath};
+pub use read::ReadTree;
+pub use write::{CommitError, Committed, WriteTree};
+
+use std::io;
+
+/// Why a path of the tree could not be looked at.
+#[derive(Debug, thiserror::Error)]
+pub enum TreeError {
+    /// The root is missing or not a directory.
+    #[error("can not open the directory {root}")]
+    Root {
+        /// As it was given.
+        root: String,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// A directory on the way is a symlink.
+    #[error("{path} lies behind a symlink")]
+    ThroughSymlink {
+        /// The path asked for.
+        path: RepoPath,
+    },
+    /// Something on the way is not a directory.
+    #[error("{path} lies below something that is not a directory")]
+    ParentNotDirectory {
+        /// The path asked for.
+        path: RepoPath,
+    },
+    /// Anything else the system said.
+    #[error("can not read {path}")]
+    Io {
+        /// The path asked for.
+        path: RepoPath,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+}

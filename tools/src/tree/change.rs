@@ -1,0 +1,158 @@
+//! What is at a path, and what becomes of it: values, nothing is read or written here.
+
+use bytes::Bytes;
+use serde::Serialize;
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+use super::{FileHash, RepoPath};
+
+/// A regular file as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileState {
+    /// All of it.
+    pub bytes: Bytes,
+    /// Whether its owner may execute it.
+    pub executable: bool,
+}
+
+impl FileState {
+    /// The hash of the bytes.
+    pub fn hash(&self) -> FileHash {
+        FileHash::of(&self.bytes)
+    }
+}
+
+/// What is at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Entry {
+    /// Nothing.
+    Missing,
+    /// A regular file, read.
+    File(FileState),
+    /// A directory.
+    Directory,
+    /// A symlink, whatever it points to.
+    Symlink,
+    /// A FIFO, a socket, a device.
+    Other,
+    /// A regular file larger than was asked for, not read.
+    TooLarge {
+        /// Its size.
+        bytes: u64,
+    },
+}
+
+/// What a change does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "op")]
+pub enum Op {
+    /// A file where nothing was.
+    Create,
+    /// Other bytes in a file that stays.
+    Modify,
+    /// The file goes.
+    Delete,
+    /// The file leaves `from` and arrives at the path of the change, perhaps with other bytes.
+    Rename {
+        /// Where it was.
+        from: RepoPath,
+    },
+}
+
+/// One path, before and after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// The path after the change; of a deletion, the path that goes.
+    pub path: RepoPath,
+    /// What happens.
+    pub op: Op,
+    /// The file before, at `from` of a rename; none for a creation.
+    pub before: Option<FileState>,
+    /// The file after; none for a deletion.
+    pub after: Option<FileState>,
+}
+
+/// A change without its bytes, for the journal and the screen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ChangeSummary {
+    /// The path after the change.
+    pub path: RepoPath,
+    /// What happens.
+    #[serde(flatten)]
+    pub op: Op,
+    /// Hash of the bytes before.
+    pub before: Option<FileHash>,
+    /// Hash of the bytes after.
+    pub after: Option<FileHash>,
+    /// Lines that are new.
+    pub added: usize,
+    /// Lines that are gone.
+    pub removed: usize,
+}
+
+impl Change {
+    /// Every path it touches: one, or two for a rename.
+    pub fn paths(&self) -> impl Iterator<Item = &RepoPath> {
+        let from = match &self.op {
+            Op::Rename { from } => Some(from),
+            Op::Create | Op::Modify | Op::Delete => None,
+        };
+        std::iter::once(&self.path).chain(from)
+    }
+
+    /// Lines that are new and lines that are gone.
+    pub fn line_counts(&self) -> (usize, usize) {
+        let before = lines(self.before.as_ref());
+        let after = lines(self.after.as_ref());
+        capture_diff_slices(Algorithm::Histogram, &before, &after).iter().fold(
+            (0, 0),
+            |(added, removed), op| match *op {
+                DiffOp::Equal { .. } => (added, removed),
+                DiffOp::Insert { new_len, .. } => (added + new_len, removed),
+                DiffOp::Delete { old_len, .. } => (added, removed + old_len),
+                DiffOp::Replace { old_len, new_len, .. } => (added + new_len, removed + old_len),
+            },
+        )
+    }
+
+    /// The change without its bytes.
+    pub fn summary(&self) -> ChangeSummary {
+        let (added, removed) = self.line_counts();
+        ChangeSummary {
+            path: self.path.clone(),
+            op: self.op.clone(),
+            before: self.before.as_ref().map(FileState::hash),
+            after: self.after.as_ref().map(FileState::hash),
+            added,
+            removed,
+        }
+    }
+}
+
+fn lines(state: Option<&FileState>) -> Vec<&[u8]> {
+    state
+        .map_or_else(Vec::new, |state| state.bytes.split_inclusive(|byte| *byte == b'\n').collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &'static str) -> FileState {
+        FileState { bytes: Bytes::from_static(text.as_bytes()), executable: false }
+    }
+
+    #[test]
+    fn counts_lines_from_the_bytes() {
+        let change = Change {
+            path: RepoPath::parse("a").unwrap(),
+            op: Op::Modify,
+            before: Some(file("1\n2\n3\n")),
+            after: Some(file("1\n3\n4\n5")),
+        };
+        assert_eq!(change.line_counts(), (2, 1));
+        let summary = serde_json::to_value(change.summary()).unwrap();
+        assert_eq!(summary["op"], "modify");
+        assert_eq!(summary["before"], FileHash::of(b"1\n2\n3\n").to_string());
+    }
+}

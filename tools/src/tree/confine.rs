@@ -1,0 +1,121 @@
+//! The root directory, held open, and the only ways down from it. No symlink is followed on the way.
+
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::{RepoPath, TreeError};
+
+const DIRECTORY: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// A directory that is held open, so that nobody can put another in its place.
+#[derive(Debug)]
+pub(super) struct Root {
+    path: PathBuf,
+    dir: OwnedFd,
+}
+
+impl Root {
+    /// Opens `path`, which may itself be reached over symlinks: it is the user's word.
+    pub(super) fn open(path: &Path) -> Result<Root, TreeError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| {
+            TreeError::Root { root: path.display().to_string(), source: errno.into() }
+        })?;
+        Ok(Root { path: path.to_owned(), dir })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn dir(&self) -> BorrowedFd<'_> {
+        self.dir.as_fd()
+    }
+
+    /// Opens the directory that `path` is in; none if it is missing.
+    pub(super) fn parent_of(&self, path: &RepoPath) -> Result<Option<OwnedFd>, TreeError> {
+        let opened = match path.parent() {
+            None => open_below(self.dir(), "."),
+            Some(parent) => self.open_directory(&parent),
+        };
+        match opened {
+            Ok(dir) => Ok(Some(dir)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(Errno::LOOP) => Err(TreeError::ThroughSymlink { path: path.clone() }),
+            Err(Errno::NOTDIR) => Err(TreeError::ParentNotDirectory { path: path.clone() }),
+            Err(errno) => Err(TreeError::Io { path: path.clone(), source: errno.into() }),
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn open_directory(&self, path: &RepoPath) -> Result<OwnedFd, Errno> {
+        use rustix::fs::ResolveFlags;
+        let resolve =
+            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        match rustix::fs::openat2(self.dir(), path.as_str(), DIRECTORY, Mode::empty(), resolve) {
+            // Not there, forbidden, or raced with a rename; or a symlink or a file, which the walk tells apart.
+            Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN | Errno::NOTDIR) => self.walk(path),
+            opened => opened,
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn open_directory(&self, path: &RepoPath) -> Result<OwnedFd, Errno> {
+        self.walk(path)
+    }
+
+    /// One component at a time, each opened in the one before: as safe as `openat2`, with more calls.
+    fn walk(&self, path: &RepoPath) -> Result<OwnedFd, Errno> {
+        let mut dir = open_below(self.dir(), ".")?;
+        for name in path.components() {
+            dir = open_below(dir.as_fd(), name)?;
+        }
+        Ok(dir)
+    }
+}
+
+/// Opens the directory `name` in `dir`. A symlink is `LOOP`, another file is `NOTDIR`.
+pub(super) fn open_below(dir: BorrowedFd<'_>, name: &str) -> Result<OwnedFd, Errno> {
+    rustix::fs::openat(dir, name, DIRECTORY, Mode::empty()).map_err(|errno| match errno {
+        Errno::NOTDIR | Errno::LOOP if file_type(dir, name) == Some(FileType::Symlink) => {
+            Errno::LOOP
+        }
+        Errno::LOOP => Errno::NOTDIR,
+        other => other,
+    })
+}
+
+fn file_type(dir: BorrowedFd<'_>, name: &str) -> Option<FileType> {
+    let stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    Some(FileType::from_raw_mode(stat.st_mode))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_down_agree() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(home.path().join("a/b")).unwrap();
+        std::fs::write(home.path().join("a/file"), "").unwrap();
+        std::os::unix::fs::symlink("b", home.path().join("a/in")).unwrap();
+        std::os::unix::fs::symlink("/", home.path().join("out")).unwrap();
+        let root = Root::open(home.path()).unwrap();
+        for (path, expected) in [
+            ("a/b", None),
+            ("a/none", Some(Errno::NOENT)),
+            ("a/file", Some(Errno::NOTDIR)),
+            ("a/in", Some(Errno::LOOP)),
+            ("out/etc", Some(Errno::LOOP)),
+        ] {
+            let path = RepoPath::parse(path).unwrap();
+            assert_eq!(root.walk(&path).err(), expected, "walk {path}");
+            assert_eq!(root.open_directory(&path).err(), expected, "open {path}");
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! A path inside the workspace that is safe by construction. It says nothing about what is there.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// Longest component the usual file systems hold, in bytes.
+const MAX_COMPONENT_BYTES: usize = 255;
+/// Longest path a system call takes, in bytes, with some room left for the root.
+const MAX_PATH_BYTES: usize = 3072;
+
+/// A workspace-relative path: `/`-separated, without `.`, `..`, empty or repository (`.git`) components.
+///
+/// ```text
+/// src/lib.rs      accepted
+/// ./src/lib.rs    accepted as src/lib.rs
+/// ../x  /x  C:/x  a\b  .GIT/x  git~1/x  src//x      refused
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct RepoPath(String);
+
+/// Why text is not a path inside the workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PathError {
+    /// Nothing is left after `.` components.
+    #[error("an empty path")]
+    Empty,
+    /// Begins with `/`, a drive or `~`.
+    #[error("an absolute path")]
+    Absolute,
+    /// A `..` component.
+    #[error("a path that leaves the workspace")]
+    Escape,
+    /// Two slashes in a row, or one at the end.
+    #[error("a path with an empty component")]
+    EmptyComponent,
+    /// `.git`, in any spelling some file system takes for it.
+    #[error("a path into the repository's own directory")]
+    GitDir,
+    /// A control character.
+    #[error("a path with a control character")]
+    ControlCharacter,
+    /// A backslash, a separator elsewhere.
+    #[error("a path with a backslash")]
+    Backslash,
+    /// A component or the whole is longer than file systems hold.
+    #[error("a path that is too long")]
+    TooLong,
+    /// Not UTF-8.
+    #[error("a path that is not UTF-8")]
+    NotUtf8,
+}
+
+impl RepoPath {
+    /// Checks `text`; `.` components are dropped.
+    pub fn parse(text: &str) -> Result<RepoPath, PathError> {
+        if text.chars().any(char::is_control) {
+            return Err(PathError::ControlCharacter);
+        }
+        if is_absolute(text) {
+            return Err(PathError::Absolute);
+        }
+        if text.contains('\\') {
+            return Err(if text.split(['/', '\\']).any(|part| part == "..") {
+                PathError::Escape
+            } else {
+                PathError::Backslash
+            });
+        }
+        let mut parts = Vec::new();
+        for part in text.split('/') {
+            match part {
+                "." => {}
+                "" if text.is_empty() => return Err(PathError::Empty),
+                "" => return Err(PathError::EmptyComponent),
+                ".." => return Err(PathError::Escape),
+                _ if is_git_dir(part) => return Err(PathError::GitDir),
+                _ if part.len() > MAX_COMPONENT_BYTES => return Err(PathError::TooLong),
+                _ => parts.push(part),
+            }
+        }
+        if parts.is_empty() {
+            return Err(PathError::Empty);
+        }
+        if text.len() > MAX_PATH_BYTES {
+            return Err(PathError::TooLong);
+        }
+        let path = parts.join("/");
+        // Dropping `./` must not uncover a drive.
+        if is_absolute(&path) { Err(PathError::Absolute) } else { Ok(RepoPath(path)) }
+    }
+
+    /// As [`RepoPath::parse`], from bytes of unknown encoding.
+    pub fn from_bytes(bytes: &[u8]) -> Result<RepoPath, PathError> {
+        RepoPath::parse(std::str::from_utf8(bytes).map_err(|_| PathError::NotUtf8)?)
+    }
+
+    /// The path as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Its components, outermost first.
+    pub fn components(&self) -> impl Iterator<Item = &str> {
+        self.0.split('/')
+    }
+
+    /// The last component.
+    pub fn name(&self) -> &str {
+        self.0.rsplit('/').next().unwrap_or(&self.0)
+    }
+
+    /// The directory it is in; none at the root.
+    pub fn parent(&self) -> Option<RepoPath> {
+        self.0.rsplit_once('/').map(|(parent, _)| RepoPath(parent.to_owned()))
+    }
+
+    /// Whether every common system can hold a file of this name, and a reader can see what it is.
+    ///
+    /// Asked of new names only: what is there already may be called anything.
+    pub fn is_portable(&self) -> bool {
+        self.components().all(is_portable_name)
+    }
+}
+
+impl fmt::Display for RepoPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for RepoPath {
+    type Err = PathError;
+
+    fn from_str(text: &str) -> Result<RepoPath, PathError> {
+        RepoPath::parse(text)
+    }
+}
+
+impl From<RepoPath> for String {
+    fn from(path: RepoPath) -> String {
+        path.0
+    }
+}
+
+impl TryFrom<String> for RepoPath {
+    type Error = PathError;
+
+    fn try_from(text: String) -> Result<RepoPath, PathError> {
+        RepoPath::parse(&text)
+    }
+}
+
+impl AsRef<str> for RepoPath {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+fn is_absolute(text: &str) -> bool {
+    let mut chars = text.chars();
+    match chars.next() {
+        Some('/' | '\\') => true,
+        Some('~') => matches!(chars.next(), None | Some('/')),
+        Some(c) if c.is_ascii_alphabetic() => chars.next() == Some(':'),
+        Some(_) | None => false,
+    }
+}
+
+/// Whether some file system opens `.git` when told to open `part`.
+///
+/// NTFS ignores trailing dots and spaces, cuts at a colon and has a short name; HFS+ ignores invisible characters.
+fn is_git_dir(part: &str) -> bool {
+    let visible: String = part.chars().filter(|c| !is_ignorable(*c)).collect();
+    let name = visible.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
+    name.eq_ignore_ascii_case(".git") || name.eq_ignore_ascii_case("git~1")
+}
+
+/// Characters that do not show and that some file systems ignore in names.
+fn is_ignorable(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+fn is_portable_name(part: &str) -> bool {
+    let stem = part.split('.').next().unwrap_or_default().trim_end();
+    !part.ends_with(['.', ' '])
+        && !part.contains(['<', '>', ':', '"', '|', '?', '*'])
+        && !part.chars().any(is_ignorable)
+        && !is_device(stem)
+}
+
+/// Names that Windows gives to devices, whatever the directory and the extension.
+fn is_device(stem: &str) -> bool {
+    let stem = stem.to_ascii_uppercase();
+    let numbered = stem.strip_prefix("COM").or_else(|| stem.strip_prefix("LPT"));
+    matches!(stem.as_str(), "CON" | "PRN" | "AUX" | "NUL" | "CONIN$" | "CONOUT$")
+        || matches!(
+            numbered,
+            Some("1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9" | "¹" | "²" | "³")
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn accepts_what_workspaces_hold() {
+        for text in [
+            "a",
+            "src/lib.rs",
+            ".gitignore",
+            ".github/x.yml",
+            "a b/c d.txt",
+            "-dash",
+            "[x]*.txt",
+            "ünïcode-名前.md",
+            "quo\"te.py",
+            " lead.txt",
+            "trail .txt",
+            "git",
+            ".gitx/config",
+            "x.git/config",
+            "..x",
+            "x..",
+            "~x",
+            "…",
+        ] {
+            assert_eq!(RepoPath::parse(text).unwrap().as_str(), text);
+        }
+        assert_eq!(RepoPath::parse("././src/./a").unwrap().as_str(), "src/a");
+    }
+
+    #[test]
+    fn refuses_every_way_out() {
+        use PathError::{
+            Absolute, Backslash, ControlCharacter, Empty, EmptyComponent, Escape, GitDir, TooLong,
+        };
+        for (text, why) in [
+            ("", Empty),
+            (".", Empty),
+            ("./.", Empty),
+            ("/etc/passwd", Absolute),
+            ("C:/x", Absolute),
+            ("c:x", Absolute),
+            ("\\\\host\\x", Absolute),
+            ("~/x", Absolute),
+            ("~", Absolute),
+            ("./c:", Absolute),
+            ("..", Escape),
+            ("a/../b", Escape),
+            ("a/..", Escape),
+            ("a\\..\\b", Escape),
+            ("a\\b", Backslash),
+            ("a//b", EmptyComponent),
+            ("a/", EmptyComponent),
+            (".git", GitDir),
+            (".GIT/config", GitDir),
+            ("a/.Git/x", GitDir),
+            (".git./x", GitDir),
+            (".git . ./x", GitDir),
+            ("git~1/x", GitDir),
+            ("GIT~1", GitDir),
+            (".git:stream", GitDir),
+            (".git::$INDEX_ALLOCATION/x", GitDir),
+            (".g\u{200c}it/x", GitDir),
+            ("\u{feff}.git/x", GitDir),
+            (".gi\u{206f}t", GitDir),
+            ("a\nb", ControlCharacter),
+            ("a\0b", ControlCharacter),
+            ("a\u{7f}", ControlCharacter),
+            ("a\u{85}", ControlCharacter),
+        ] {
+            assert_eq!(RepoPath::parse(text), Err(why), "{text:?}");
+        }
+        assert_eq!(RepoPath::parse(&"x".repeat(256)), Err(TooLong));
+        assert_eq!(RepoPath::parse("xxxxxxxxx/".repeat(400).trim_end_matches('/')), Err(TooLong));
+        assert_eq!(RepoPath::from_bytes(b"a\xff"), Err(PathError::NotUtf8));
+    }
+
+    #[test]
+    fn new_names_must_be_portable() {
+        for text in [
+            "CON",
+            "aux.rs",
+            "src/nul.txt",
+            "com1",
+            "lpt9.x",
+            "a?",
+            "ab:c",
+            "x.",
+            "x ",
+            "x/ y /z",
+            "a\u{200b}b",
+            "conin$",
+        ] {
+            assert!(!RepoPath::parse(text).unwrap().is_portable(), "{text}");
+        }
+        for text in ["console.rs", "com10", "src/lib.rs", "名前.md", "a b.txt"] {
+            assert!(RepoPath::parse(text).unwrap().is_portable(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_accepted_stays_below_the_root(text in r"[./a\\:~g\u{200c}it]{0,12}") {
+            if let Ok(path) = RepoPath::parse(&text) {
+                prop_assert!(path.components().all(|part| !part.is_empty() && part != "." && part != ".."));
+                prop_assert!(!path.as_str().starts_with('/'));
+                prop_assert_eq!(RepoPath::parse(path.as_str()).unwrap(), path);
+            }
+        }
+    }
+}
