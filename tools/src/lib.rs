@@ -3,4 +3,5 @@
 //! This floor acts on the world or decides about it, one tool a room. It knows nothing of roles, runs or sessions.
 
 pub mod clock;
+pub mod patch;
 pub mod tree;

@@ -1,0 +1,225 @@
+//! The lines of one hunk, and the ways to read where they end. It does not know the file.
+
+use super::header::Numbers;
+use super::lines::{Eol, Line};
+
+/// What a line of a hunk is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Context,
+    Removed,
+    Added,
+}
+
+/// A line of a hunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct HunkLine<'a> {
+    pub(super) kind: Kind,
+    /// What follows the marker.
+    pub(super) text: &'a [u8],
+    pub(super) eol: Eol,
+    /// Of context: the line with what should be its marker, in case that was lost.
+    pub(super) raw: &'a [u8],
+    /// Line of the answer, from 1.
+    pub(super) at: usize,
+}
+
+impl<'a> HunkLine<'a> {
+    /// Reads `raw`; without a marker it is context. `at` counts from 1.
+    pub(super) fn read(raw: &'a [u8], at: usize) -> HunkLine<'a> {
+        let (kind, rest) = match raw.split_first() {
+            Some((b'+', rest)) => (Kind::Added, rest),
+            Some((b'-', rest)) => (Kind::Removed, rest),
+            Some((b' ', rest)) => (Kind::Context, rest),
+            Some(_) | None => (Kind::Context, raw),
+        };
+        let line = Line::before_newline(rest);
+        HunkLine { kind, text: line.text, eol: line.eol, raw: Line::before_newline(raw).text, at }
+    }
+
+    /// The same line, marked as the end of a file without a newline: a CR before it is content.
+    fn unended(self, raw: &'a [u8]) -> HunkLine<'a> {
+        let text = if self.is_bare() { raw } else { raw.get(1..).unwrap_or_default() };
+        HunkLine { text, eol: Eol::None, ..self }
+    }
+
+    /// Whether the file must have it before.
+    pub(super) fn is_old(&self) -> bool {
+        self.kind != Kind::Added
+    }
+
+    /// Whether the file has it after.
+    pub(super) fn is_new(&self) -> bool {
+        self.kind != Kind::Removed
+    }
+
+    /// Whether it has no marker, and is not a blank line that does without.
+    pub(super) fn is_bare(&self) -> bool {
+        self.kind == Kind::Context && !self.raw.is_empty() && !self.raw.starts_with(b" ")
+    }
+}
+
+/// A reading of a hunk's body.
+pub(super) type Body<'a> = Vec<HunkLine<'a>>;
+
+/// Whether a body changes anything.
+pub(super) fn has_change(body: &[HunkLine<'_>]) -> bool {
+    body.iter().any(|line| line.kind != Kind::Context)
+}
+
+/// How many old and new lines a body has.
+pub(super) fn counts(body: &[HunkLine<'_>]) -> (usize, usize) {
+    (
+        body.iter().filter(|line| line.is_old()).count(),
+        body.iter().filter(|line| line.is_new()).count(),
+    )
+}
+
+/// A body read by the counts of its header.
+pub(super) struct Counted<'a> {
+    pub(super) body: Body<'a>,
+    /// How many lines of the answer it takes.
+    pub(super) taken: usize,
+    /// Blank context lines supplied at the end of the answer.
+    pub(super) supplied: usize,
+}
+
+/// Reads a body that begins at `lines[start]` by its counts; none if they do not hold.
+///
+/// `cut` says that the answer does not end in a newline, so that blank lines may be missing at its end.
+pub(super) fn read_counted<'a>(
+    lines: &[&'a [u8]],
+    start: usize,
+    numbers: Numbers,
+    cut: bool,
+) -> Option<Counted<'a>> {
+    let (mut old, mut new) = (numbers.old_count, numbers.new_count);
+    let mut body: Body<'a> = Vec::new();
+    let mut index = start;
+    while old > 0 || new > 0 {
+        let Some(raw) = lines.get(index) else { break };
+        if raw.starts_with(b"\\") {
+            end_file(&mut body, lines, index)?;
+        } else {
+            let line = HunkLine::read(raw, index + 1);
+            if line.is_bare() {
+                return None;
+            }
+            old = old.checked_sub(usize::from(line.is_old()))?;
+            new = new.checked_sub(usize::from(line.is_new()))?;
+            body.push(line);
+        }
+        index += 1;
+    }
+    if lines.get(index).is_some_and(|raw| raw.starts_with(b"\\ ")) {
+        end_file(&mut body, lines, index)?;
+        index += 1;
+    }
+    let supplied = old;
+    let may_supply = cut && supplied <= 3 && ends_whole(&body);
+    if old != new || supplied > 0 && !may_supply || !has_change(&body) {
+        return None;
+    }
+    body.extend((0..supplied).map(|_| HunkLine::read(b"", lines.len())));
+    Some(Counted { body, taken: index - start, supplied })
+}
+
+/// Takes the marker at `lines[index]` to be about the last line of `body`, which is right before it.
+fn end_file<'a>(body: &mut Body<'a>, lines: &[&'a [u8]], index: usize) -> Option<()> {
+    let (last, raw) = (body.last_mut()?, lines.get(index.checked_sub(1)?)?);
+    *last = last.unended(raw);
+    Some(())
+}
+
+/// Whether the last line of a body that was cut off behind it seems to be whole.
+///
+/// Old lines are compared with the file anyway. An added line that replaces another should end like it.
+fn ends_whole(body: &[HunkLine<'_>]) -> bool {
+    let end = |line: &HunkLine<'_>| line.text.last().copied();
+    let run = || body.iter().rev().take_while(|line| line.kind != Kind::Context);
+    let replaced = run().find(|line| line.kind == Kind::Removed);
+    let last = body.last().filter(|line| line.kind == Kind::Added);
+    last.is_none_or(|last| replaced.is_none_or(|replaced| end(replaced) == end(last)))
+}
+
+/// Reads all of `lines` as a body; the first is line `at` of the answer.
+pub(super) fn read_all<'a>(lines: &[&'a [u8]], at: usize) -> Body<'a> {
+    let mut body: Body<'a> = Vec::new();
+    for (index, raw) in lines.iter().enumerate() {
+        if !raw.starts_with(b"\\ ") || end_file(&mut body, lines, index).is_none() {
+            body.push(HunkLine::read(raw, at + index));
+        }
+    }
+    body
+}
+
+/// How many lines are left of `body` without the blank lines or the prose after it; none if nothing goes.
+///
+/// Prose begins after a blank line, or with a line that closes what the diff was wrapped in: a line without a marker
+/// right after the last one may be code that lost it.
+pub(super) fn without_tail(body: &[HunkLine<'_>]) -> Option<usize> {
+    let is_loose =
+        |line: &HunkLine<'_>| line.kind == Kind::Context && (line.raw.is_empty() || line.is_bare());
+    let run = body.len() - body.iter().rev().take_while(|line| is_loose(line)).count();
+    let tail =
+        body.get(run..)?.iter().position(|line| line.raw.is_empty() || is_terminator(line.raw))?;
+    Some(run + tail)
+}
+
+/// What diffs are wrapped in, closing.
+fn is_terminator(raw: &[u8]) -> bool {
+    raw.starts_with(b"</") && raw.ends_with(b">")
+        || matches!(raw, b"EOF" | b"PATCH" | b"DIFF" | b"END")
+        || raw.starts_with(b"*** End")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &'static str) -> Vec<&'static [u8]> {
+        text.lines().map(str::as_bytes).collect()
+    }
+
+    fn counted(
+        text: &'static str,
+        old_count: usize,
+        new_count: usize,
+        cut: bool,
+    ) -> Option<(usize, usize)> {
+        let numbers = Numbers { old: 1, old_count, new: 1, new_count };
+        read_counted(&lines(text), 0, numbers, cut).map(|counted| (counted.taken, counted.supplied))
+    }
+
+    #[test]
+    fn counts_drive_the_kinds() {
+        assert_eq!(counted(" a\n--- x\n+++ y\n b", 3, 3, false), Some((4, 0)));
+        assert_eq!(
+            counted(" a\n-x\n\\ No newline\n+y\n\\ No newline\n", 2, 2, false),
+            Some((5, 0))
+        );
+        assert_eq!(counted(" a\n-x\n\n", 3, 2, false), Some((3, 0)));
+    }
+
+    #[test]
+    fn counts_that_do_not_hold() {
+        assert_eq!(counted(" a\n-x\n b", 2, 2, false), None, "the new side overruns");
+        assert_eq!(counted(" a\n", 1, 1, false), None, "nothing changes");
+        assert_eq!(counted(" a\nx\n-b", 3, 2, false), None, "a line without marker");
+        assert_eq!(counted(" a\n-x\n", 4, 3, false), None, "too short");
+        assert_eq!(counted(" a\n-x", 4, 3, true), Some((2, 2)));
+        assert_eq!(counted("-x", usize::MAX, usize::MAX, true), None);
+    }
+
+    #[test]
+    fn tails() {
+        let tail = |text| without_tail(&read_all(&lines(text), 1));
+        assert_eq!(tail("-a\n b\n\nThat was it."), Some(2));
+        assert_eq!(tail("-a\n b\n</diff>"), Some(2));
+        assert_eq!(tail("-a\nEOF\ngit apply"), Some(1));
+        assert_eq!(tail("-a\nlost\n\n"), Some(2));
+        assert_eq!(tail("-a\nlost"), None);
+        assert_eq!(tail("-a\n b"), None);
+        assert_eq!(tail("-a\n\n- item"), None);
+    }
+}

@@ -1,0 +1,227 @@
+//! Placed hunks as edits of a file's lines, and the file they make. Bytes of context always come from the file.
+
+use super::body::{HunkLine, Kind};
+use super::fold::{LOOK_ALIKES, Tier, ends_agree};
+use super::lines::{Eol, Line};
+use super::locate::Place;
+use super::refuse::Reason;
+
+/// Lines `start..end` of a file, from 0, become `insert`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Edit<'a> {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) insert: Vec<Line<'a>>,
+    /// Which hunk it is of, from 0.
+    pub(super) hunk: usize,
+    /// What it says about the newline at the end of the file.
+    pub(super) final_newline: FinalNewline,
+}
+
+/// What a hunk says about the end of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FinalNewline {
+    /// Nothing: it stays as it is in the file.
+    Keep,
+    /// It is as the new lines are.
+    AsWritten,
+}
+
+/// The edits of a placed hunk, or why it must not be applied after all.
+pub(super) fn edits<'a>(
+    file: &[Line<'_>],
+    place: &Place<'_, 'a>,
+    hunk: usize,
+    blind_eol: bool,
+) -> Result<Vec<Edit<'a>>, Reason> {
+    let matched = || {
+        let old = place.reading.iter().filter(|line| line.is_old());
+        old.zip(place.old.iter().filter_map(|at| Some((*at, *file.get(*at)?))))
+    };
+    let last = file.len().saturating_sub(1);
+    if matched().any(|(line, (at, _))| line.eol == Eol::None && at != last) {
+        return Err(Reason::EofMarkerNotAtEof);
+    }
+    if place.tier == Tier::Space {
+        check_indentation(place.reading, matched().map(|(line, (_, file))| (line, file)))?;
+    }
+    if place.tier >= Tier::Punctuation {
+        check_punctuation(place.reading, matched().map(|(line, (_, file))| (line, file)))?;
+    }
+    let literal = !blind_eol && matched().all(|(line, (_, file))| ends_agree(line.eol, file.eol));
+    let mut edits: Vec<Edit<'a>> = Vec::new();
+    let mut old = place.old.iter().copied();
+    let mut next = place.start;
+    let mut open = false;
+    for line in place.reading {
+        if line.is_old() {
+            next = old.next().unwrap_or(next);
+        }
+        if line.kind == Kind::Context {
+            open = false;
+            next += 1;
+            continue;
+        }
+        if !open {
+            edits.push(Edit {
+                start: next,
+                end: next,
+                insert: Vec::new(),
+                hunk,
+                final_newline: end_of_file(place, file),
+            });
+            open = true;
+        }
+        let Some(edit) = edits.last_mut() else { continue };
+        if line.kind == Kind::Removed {
+            next += 1;
+            edit.end = next;
+        } else {
+            let eol = if literal || line.eol == Eol::None {
+                line.eol
+            } else {
+                neighbour(file, next, line.eol)
+            };
+            edit.insert.push(Line { text: line.text, eol });
+        }
+    }
+    check_markers(&edits, file.len())?;
+    Ok(edits)
+}
+
+/// How the lines around `at` end, those before it first.
+fn neighbour(file: &[Line<'_>], at: usize, otherwise: Eol) -> Eol {
+    let (before, after) = file.split_at_checked(at).unwrap_or((file, &[]));
+    let ends = before.iter().rev().chain(after).map(|line| line.eol);
+    ends.into_iter().find(|eol| *eol != Eol::None).unwrap_or(otherwise)
+}
+
+/// A line without newline can only be the last of the file.
+fn check_markers(edits: &[Edit<'_>], len: usize) -> Result<(), Reason> {
+    let sound = edits.iter().all(|edit| {
+        let marked = edit.insert.iter().position(|line| line.eol == Eol::None);
+        marked.is_none_or(|at| at + 1 == edit.insert.len() && edit.end == len)
+    });
+    if sound { Ok(()) } else { Err(Reason::EofMarkerNotAtEof) }
+}
+
+/// A hunk speaks about the end of the file if it has a marker, unless it has one on both sides and the file has none.
+fn end_of_file(place: &Place<'_, '_>, file: &[Line<'_>]) -> FinalNewline {
+    let marked = |kinds: [Kind; 2]| {
+        place.reading.iter().any(|line| kinds.contains(&line.kind) && line.eol == Eol::None)
+    };
+    let (old, new) = (marked([Kind::Removed, Kind::Context]), marked([Kind::Added, Kind::Context]));
+    let has_newline = file.last().is_none_or(|line| line.eol != Eol::None);
+    match (old, new) {
+        (false, false) => FinalNewline::Keep,
+        (true, true) if has_newline => FinalNewline::Keep,
+        _ => FinalNewline::AsWritten,
+    }
+}
+
+/// Where white space was forgiven in context, it must have been tabs for spaces throughout, or not indentation at all;
+/// and added lines must not be indented by what was wrong there.
+fn check_indentation<'x>(
+    reading: &[HunkLine<'_>],
+    matched: impl Iterator<Item = (&'x HunkLine<'x>, Line<'x>)>,
+) -> Result<(), Reason> {
+    let mut pairs: Vec<(&[u8], &[u8])> = Vec::new();
+    for (line, file) in matched.filter(|(line, _)| !line.text.trim_ascii().is_empty()) {
+        let found = indentation(file.text);
+        let said = if indentation(line.raw) == found { found } else { indentation(line.text) };
+        pairs.push((said, found));
+    }
+    let is_retabbed = |tab| pairs.iter().all(|(said, found)| width(said, tab) == width(found, tab));
+    if !(1..=8).any(is_retabbed) {
+        return Err(Reason::IndentMismatch);
+    }
+    let wrong: Vec<u8> = pairs
+        .iter()
+        .filter(|(said, found)| said.first() != found.first())
+        .filter_map(|(said, _)| said.first().copied())
+        .collect();
+    let mut added = reading
+        .iter()
+        .filter(|line| line.kind == Kind::Added && !line.text.trim_ascii().is_empty());
+    if added.any(|line| line.text.first().is_some_and(|byte| wrong.contains(byte))) {
+        return Err(Reason::IndentStyleMismatch);
+    }
+    Ok(())
+}
+
+fn indentation(text: &[u8]) -> &[u8] {
+    text.get(..text.len() - text.trim_ascii_start().len()).unwrap_or_default()
+}
+
+/// How far indentation reaches with tabs of `tab` columns.
+fn width(indentation: &[u8], tab: usize) -> usize {
+    indentation.iter().map(|byte| if *byte == b'\t' { tab } else { 1 }).sum()
+}
+
+/// Where look-alikes were forgiven in context, added lines must not carry them into the file.
+fn check_punctuation<'x>(
+    reading: &[HunkLine<'_>],
+    matched: impl Iterator<Item = (&'x HunkLine<'x>, Line<'x>)>,
+) -> Result<(), Reason> {
+    let has = |text: &[u8], c: char| {
+        let mut buffer = [0; 4];
+        let c = c.encode_utf8(&mut buffer).as_bytes();
+        text.windows(c.len()).any(|window| window == c)
+    };
+    let forgiven: Vec<char> = matched
+        .flat_map(|(line, file)| {
+            LOOK_ALIKES.iter().filter(move |(c, _)| has(line.text, *c) && !has(file.text, *c))
+        })
+        .map(|(c, _)| *c)
+        .collect();
+    let mut added = reading.iter().filter(|line| line.kind == Kind::Added);
+    if added.any(|line| forgiven.iter().any(|c| has(line.text, *c))) {
+        return Err(Reason::HunkNotFound);
+    }
+    Ok(())
+}
+
+/// Edits in order, without duplicates, and how many those were; or two hunks, from 0, that are in conflict.
+pub(super) fn combine(mut edits: Vec<Edit<'_>>) -> Result<(Vec<Edit<'_>>, usize), [usize; 2]> {
+    edits.sort_by_key(|edit| (edit.start, edit.end, edit.hunk));
+    let all = edits.len();
+    edits.dedup_by(|b, a| {
+        (a.start, a.end, &a.insert) == (b.start, b.end, &b.insert) && a.hunk != b.hunk
+    });
+    for (a, b) in edits.iter().zip(edits.iter().skip(1)) {
+        if a.hunk != b.hunk && a.end >= b.start {
+            return Err([a.hunk, b.hunk]);
+        }
+    }
+    let folded = all - edits.len();
+    Ok((edits, folded))
+}
+
+/// The file with `edits`, which are combined, made.
+pub(super) fn apply(file: &[Line<'_>], edits: &[Edit<'_>]) -> Vec<u8> {
+    let mut runs: Vec<&[Line<'_>]> = Vec::with_capacity(2 * edits.len() + 1);
+    let mut next = 0;
+    for edit in edits {
+        runs.push(file.get(next..edit.start).unwrap_or_default());
+        runs.push(&edit.insert);
+        next = edit.end;
+    }
+    runs.push(file.get(next..).unwrap_or_default());
+    let reaches_end = edits.last().filter(|edit| edit.end == file.len() && !file.is_empty());
+    let keeps_end = reaches_end.is_some_and(|edit| edit.final_newline == FinalNewline::Keep);
+    let usual = neighbour(file, file.len(), Eol::Lf);
+    let ends_open = file.last().is_some_and(|line| line.eol == Eol::None);
+
+    let mut bytes = Vec::with_capacity(runs.iter().copied().flatten().map(|line| line.len()).sum());
+    let mut lines = runs.into_iter().flatten().peekable();
+    while let Some(line) = lines.next() {
+        bytes.extend_from_slice(line.text);
+        let eol = match line.eol {
+            _ if keeps_end && ends_open && lines.peek().is_none() => Eol::None,
+            Eol::None if keeps_end => usual,
+            Eol::Lf | Eol::CrLf | Eol::None => line.eol,
+        };
+        bytes.extend_from_slice(eol.as_bytes());
+    }
+    bytes
+}

@@ -1,0 +1,202 @@
+//! What a refusal tells the author: the place a hunk most likely means, and the first line that is not as it says.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+
+use super::body::HunkLine;
+use super::lines::show;
+use super::locate::Image;
+use super::parse::Hunk;
+use super::refuse::{Candidate, Nearest, PatchMismatch, Reason, Refusal};
+
+/// Lines that occur more often than this say nothing about a place.
+const COMMON: usize = 200;
+/// How far apart votes may be and still be about one place.
+const NEAR: usize = 3;
+/// Lines of the file shown before and after a difference.
+const AROUND: usize = 5;
+/// Candidates told about.
+const CANDIDATES: usize = 5;
+/// Longest line shown, in characters.
+const LINE_CHARS: usize = 160;
+/// Bytes told about one mismatch, and in all.
+const MISMATCH_BYTES: usize = 2_000;
+const REFUSAL_BYTES: usize = 6_000;
+
+/// Explains why `hunk` was refused; `places` are lines of the file, from 0, that are at issue.
+pub(super) fn explain(
+    image: &Image<'_>,
+    hunk: &Hunk<'_>,
+    reason: Reason,
+    places: &[usize],
+) -> PatchMismatch {
+    let mismatch = PatchMismatch::answer(reason);
+    if reason == Reason::AmbiguousHunk {
+        let candidates =
+            places.iter().take(CANDIDATES).map(|start| candidate(image, *start)).collect();
+        return PatchMismatch { candidates, ..mismatch };
+    }
+    let is_about_text = [Reason::HunkNotFound, Reason::IndentMismatch, Reason::IndentStyleMismatch]
+        .contains(&reason);
+    let declared = hunk
+        .numbers
+        .map(|numbers| numbers.old.saturating_sub(1))
+        .filter(|line| *line < image.lines.len());
+    let reading = hunk.readings.last().filter(|_| is_about_text);
+    let Some((reading, nearest)) = reading.and_then(|reading| {
+        Some((reading, nearest(image, &reading.body, places.first().copied(), declared)?))
+    }) else {
+        return mismatch;
+    };
+    let said = reading.body.iter().find(|line| line.at == nearest.answer_line);
+    PatchMismatch {
+        expected: said.map(|line| clip(&show(line.text))),
+        found: Some(nearest.text.clone()),
+        nearest: Some(nearest),
+        ..mismatch
+    }
+}
+
+/// The place at `hint`, or the one with the most and rarest lines of `body`, or the declared one.
+fn nearest(
+    image: &Image<'_>,
+    body: &[HunkLine<'_>],
+    hint: Option<usize>,
+    declared: Option<usize>,
+) -> Option<Nearest> {
+    let old: Vec<&HunkLine<'_>> = body.iter().filter(|line| line.is_old()).collect();
+    let start = hint.or_else(|| vote(image, &old)).or(declared)?;
+    let same = |(index, line): (usize, &&HunkLine<'_>)| is_at(image, line, start + index);
+    let matched = old.iter().enumerate().filter(|(index, line)| same((*index, line))).count();
+    let prefix = prefix(image, &old, start);
+    let differs_at = (start + prefix).min(image.lines.len().saturating_sub(1));
+    let answer_line = old.get(prefix).or(old.last()).map(|line| line.at)?;
+    let from = differs_at.saturating_sub(AROUND);
+    let excerpt = image.lines.iter().enumerate().skip(from).take(2 * AROUND + 1);
+    Some(Nearest {
+        line: start + 1,
+        text: image.lines.get(differs_at).map(|line| clip(&show(line.text))).unwrap_or_default(),
+        matched,
+        of: old.len(),
+        differs_at: differs_at + 1,
+        answer_line,
+        excerpt: excerpt.map(|(at, line)| (at + 1, clip(&show(line.text)))).collect(),
+    })
+}
+
+fn is_at(image: &Image<'_>, line: &HunkLine<'_>, at: usize) -> bool {
+    image.lines.get(at).is_some_and(|file| file.text.trim_ascii_end() == line.text.trim_ascii_end())
+}
+
+/// How many lines of `old` are in the file from `start` on, before the first that is not.
+fn prefix(image: &Image<'_>, old: &[&HunkLine<'_>], start: usize) -> usize {
+    old.iter().enumerate().take_while(|(index, line)| is_at(image, line, start + index)).count()
+}
+
+/// Every old line votes for the start it would be right with, the rarer the louder.
+fn vote(image: &Image<'_>, old: &[&HunkLine<'_>]) -> Option<usize> {
+    let mut votes: BTreeMap<usize, f64> = BTreeMap::new();
+    for (index, line) in
+        old.iter().enumerate().filter(|(_, line)| !line.text.trim_ascii().is_empty())
+    {
+        let count = image.count(line.text);
+        if count > COMMON {
+            continue;
+        }
+        let weight = 1.0 / f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+        for start in image.like(line.text).filter_map(|place| place.checked_sub(index)) {
+            *votes.entry(start).or_default() += weight;
+        }
+    }
+    let pool = |start: usize| votes.range(start.saturating_sub(NEAR)..=start + NEAR);
+    let strength = |start: usize| pool(start).map(|(_, weight)| weight).sum::<f64>();
+    let best = votes
+        .keys()
+        .copied()
+        .max_by(|a, b| strength(*a).total_cmp(&strength(*b)).then(b.cmp(a)))?;
+    pool(best)
+        .map(|(start, weight)| (*start, *weight))
+        .max_by(|(a, heavy), (b, light)| {
+            prefix(image, old, *a)
+                .cmp(&prefix(image, old, *b))
+                .then(heavy.total_cmp(light))
+                .then(b.cmp(a))
+        })
+        .map(|(start, _)| start)
+}
+
+/// A place, told by the nearest line before it that occurs only once.
+fn candidate(image: &Image<'_>, start: usize) -> Candidate {
+    let before = image.lines.get(..start).unwrap_or_default().iter().rev().take(COMMON);
+    let distinctive = before
+        .map(|line| line.text.trim_ascii_end())
+        .find(|text| text.len() > 3 && image.count(text) == 1);
+    Candidate { line: start + 1, after: distinctive.map(|text| clip(&show(text))) }
+}
+
+fn clip(text: &str) -> String {
+    match text.char_indices().nth(LINE_CHARS) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or(text)),
+        None => text.to_owned(),
+    }
+}
+
+impl Refusal {
+    /// What the model is told: everything that is wrong, where, and what to do. At most about 6 KB.
+    pub fn for_model(&self) -> String {
+        let mut text = String::from("The diff was not applied; nothing was written.\n");
+        for (index, mismatch) in self.mismatches.iter().enumerate() {
+            let mut part = String::from("\n");
+            mismatch.tell(&mut part).unwrap_or_default();
+            if let Some((end, _)) = part.char_indices().find(|(at, _)| *at >= MISMATCH_BYTES) {
+                part.truncate(end);
+                part.push_str("…\n");
+            }
+            if text.len() + part.len() > REFUSAL_BYTES {
+                let left = self.mismatches.len() - index;
+                writeln!(text, "\n{left} more problems like these.").unwrap_or_default();
+                break;
+            }
+            text.push_str(&part);
+        }
+        text.push_str("\nSend the whole diff again, with the parts that were right.\n");
+        text
+    }
+}
+
+impl PatchMismatch {
+    fn tell(&self, out: &mut String) -> fmt::Result {
+        writeln!(out, "{self}")?;
+        if let Some(hunk) = &self.hunk {
+            writeln!(out, "  {}", clip(&hunk.header))?;
+        }
+        if let Some(nearest) = &self.nearest {
+            nearest.tell(self.expected.as_deref(), out)?;
+        }
+        for Candidate { line, after } in &self.candidates {
+            match after {
+                Some(after) => writeln!(out, "  fits at line {line}, after `{}`", after.trim())?,
+                None => writeln!(out, "  fits at line {line}")?,
+            }
+        }
+        writeln!(out, "  {}", self.reason.advice())
+    }
+}
+
+impl Nearest {
+    fn tell(&self, expected: Option<&str>, out: &mut String) -> fmt::Result {
+        let Nearest { line, text, matched, of, differs_at, answer_line, excerpt } = self;
+        writeln!(
+            out,
+            "  The closest place begins at line {line} of the file; {matched} of {of} old lines are there."
+        )?;
+        writeln!(
+            out,
+            "  Line {answer_line} of your diff says  `{}`",
+            expected.unwrap_or_default()
+        )?;
+        writeln!(out, "  line {differs_at} of the file is  `{text}`")?;
+        writeln!(out, "  The file there:")?;
+        excerpt.iter().try_for_each(|(number, line)| writeln!(out, "  {number:>6}|{line}"))
+    }
+}

@@ -1,0 +1,240 @@
+//! The hunks of one file, placed and made into its new bytes. It knows neither paths nor other files.
+
+use super::body::{HunkLine, Kind};
+use super::edit::{self, Edit};
+use super::elision::is_placeholder;
+use super::feedback;
+use super::lines::{Eol, Line};
+use super::locate::{Image, Search, is_left_behind, locate, locate_once};
+use super::parse::Hunk;
+use super::refuse::{PatchMismatch, Reason};
+use super::tolerance::{Tolerance, Tolerances};
+
+/// New bytes of a file, and what was forgiven on the way.
+#[derive(Debug, Default)]
+pub(super) struct Rewritten {
+    pub(super) bytes: Vec<u8>,
+    pub(super) forgiven: Vec<Forgiven>,
+}
+
+/// A tolerance that was needed: the hunk and where it went, both from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Forgiven {
+    pub(super) tolerance: Tolerance,
+    pub(super) hunk: Option<usize>,
+    pub(super) line: Option<usize>,
+}
+
+/// Hunks on their way into a file.
+#[derive(Debug, Default)]
+struct Placed<'a> {
+    edits: Vec<Edit<'a>>,
+    forgiven: Vec<Forgiven>,
+    /// Hunks, from 0, that have no place, and why.
+    refused: Vec<(usize, PatchMismatch)>,
+}
+
+/// How the hunks are to be read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reader {
+    pub(super) allowed: Tolerances,
+    /// Line ends of the answer say nothing.
+    pub(super) blind_eol: bool,
+}
+
+impl Reader {
+    /// Makes `hunks` of `base`. The name is for messages only.
+    pub(super) fn rewrite(
+        self,
+        base: &[u8],
+        hunks: &[&Hunk<'_>],
+        name: &str,
+    ) -> Result<Rewritten, Vec<PatchMismatch>> {
+        let image = Image::of(base);
+        let Placed { edits, mut forgiven, refused } = self.place(&image, hunks, name);
+        let (edits, folded) = edit::combine(edits).map_err(|[a, b]| {
+            let mismatch = PatchMismatch::file(Reason::ConflictingHunks, name);
+            let hunk = hunks.get(b).map(|hunk| hunk.reference(b, hunks.len()));
+            vec![
+                PatchMismatch { hunk, ..mismatch }
+                    .note(format!("It is in conflict with hunk {}.", a + 1)),
+            ]
+        })?;
+        if folded > 0 {
+            forgiven.push(Forgiven { tolerance: Tolerance::Duplicate, hunk: None, line: None });
+        }
+        let bytes = edit::apply(&image.lines, &edits);
+        let left_behind = left_behind(&bytes, hunks, &forgiven, name);
+        if !left_behind.is_empty() {
+            return Err(left_behind);
+        }
+        if refused.is_empty() {
+            return Ok(Rewritten { bytes, forgiven });
+        }
+        let first = edits.iter().map(|edit| edit.hunk).min();
+        match first.and_then(|first| self.follow_up(&bytes, hunks, first, &refused)) {
+            Some((bytes, more)) => Ok(Rewritten { bytes, forgiven: [forgiven, more].concat() }),
+            None => Err(refused.into_iter().map(|(_, mismatch)| mismatch).collect()),
+        }
+    }
+
+    /// Places every hunk on the file as it is.
+    fn place<'a>(self, image: &Image<'_>, hunks: &[&Hunk<'a>], name: &str) -> Placed<'a> {
+        let mut placed = Placed::default();
+        let mut shift = 0;
+        for (index, hunk) in hunks.iter().enumerate() {
+            let mut refuse = |reason, candidates: &[usize]| {
+                let mismatch = feedback::explain(image, hunk, reason, candidates);
+                let hunk = Some(hunk.reference(index, hunks.len()));
+                placed
+                    .refused
+                    .push((index, PatchMismatch { file: Some(name.to_owned()), hunk, ..mismatch }));
+            };
+            let mut forgive = |tolerance, line: usize| {
+                placed.forgiven.push(Forgiven {
+                    tolerance,
+                    hunk: Some(index + 1),
+                    line: Some(line + 1),
+                });
+            };
+            match locate(image, hunk, shift, self.allowed) {
+                Search::Found(place) => {
+                    match edit::edits(&image.lines, &place, index, self.blind_eol) {
+                        Ok(edits) if edits.iter().any(|edit| elides(edit, image)) => {
+                            refuse(Reason::ElidedCode, &[]);
+                        }
+                        Ok(edits) => placed.edits.extend(edits),
+                        Err(reason) => refuse(reason, &[place.start]),
+                    }
+                    place.forgives.iter().for_each(|tolerance| forgive(*tolerance, place.start));
+                    shift += growth(place.reading);
+                }
+                Search::Already(line) => forgive(Tolerance::AlreadyApplied, line),
+                Search::Nowhere(reason, candidates) => refuse(reason, &candidates),
+            }
+        }
+        placed
+    }
+
+    /// Places the hunks that were not found on what the others made of the file: exactly, at the only place.
+    fn follow_up(
+        self,
+        bytes: &[u8],
+        hunks: &[&Hunk<'_>],
+        first: usize,
+        refused: &[(usize, PatchMismatch)],
+    ) -> Option<(Vec<u8>, Vec<Forgiven>)> {
+        let image = Image::of(bytes);
+        let (mut edits, mut forgiven) = (Vec::new(), Vec::new());
+        for (index, mismatch) in refused {
+            if mismatch.reason != Reason::HunkNotFound
+                || *index < first
+                || !self.allowed.allow(Tolerance::Sequential)
+            {
+                return None;
+            }
+            let place = locate_once(&image, hunks.get(*index)?, self.allowed)?;
+            let found = edit::edits(&image.lines, &place, *index, self.blind_eol).ok()?;
+            if found.iter().any(|edit| elides(edit, &image)) {
+                return None;
+            }
+            edits.extend(found);
+            let line = Some(place.start + 1);
+            forgiven.push(Forgiven {
+                tolerance: Tolerance::Sequential,
+                hunk: Some(index + 1),
+                line,
+            });
+        }
+        let (edits, _) = edit::combine(edits).ok()?;
+        Some((edit::apply(&image.lines, &edits), forgiven))
+    }
+
+    /// The file that `hunks` create.
+    pub(super) fn create(
+        self,
+        hunks: &[&Hunk<'_>],
+        name: &str,
+    ) -> Result<Rewritten, Vec<PatchMismatch>> {
+        let [hunk] = hunks else {
+            return match hunks {
+                [] => Ok(Rewritten::default()),
+                _ => Err(vec![
+                    PatchMismatch::file(Reason::ContradictoryHeaders, name)
+                        .note("A new file takes one hunk."),
+                ]),
+            };
+        };
+        let refuse = |reason| {
+            let mismatch = PatchMismatch::file(reason, name);
+            vec![PatchMismatch { hunk: Some(hunk.reference(0, 1)), ..mismatch }]
+        };
+        let all_added = |body: &[HunkLine<'_>]| {
+            !body.is_empty() && body.iter().all(|line| line.kind == Kind::Added)
+        };
+        let usable =
+            |forgives: Option<Tolerance>| forgives.is_none_or(|needed| self.allowed.allow(needed));
+        let Some(reading) = hunk
+            .readings
+            .iter()
+            .find(|reading| usable(reading.forgives) && all_added(&reading.body))
+        else {
+            let is_empty = hunk.readings.iter().all(|reading| reading.body.is_empty());
+            return Err(refuse(if is_empty {
+                Reason::EmptyHunk
+            } else {
+                Reason::NewFileHasOldLines
+            }));
+        };
+        if reading.body.iter().any(|line| is_placeholder(line.text)) {
+            return Err(refuse(Reason::ElidedCode));
+        }
+        if reading.body.iter().rev().skip(1).any(|line| line.eol == Eol::None) {
+            return Err(refuse(Reason::EofMarkerNotAtEof));
+        }
+        let lines = reading.body.iter().map(|line| Line { text: line.text, eol: line.eol });
+        let bytes = lines.flat_map(|line| [line.text, line.eol.as_bytes()].concat()).collect();
+        let forgiven =
+            reading.forgives.map(|tolerance| Forgiven { tolerance, hunk: Some(1), line: None });
+        Ok(Rewritten { bytes, forgiven: forgiven.into_iter().collect() })
+    }
+}
+
+/// Hunks that went elsewhere, although the result of the others has their place where they say.
+fn left_behind(
+    bytes: &[u8],
+    hunks: &[&Hunk<'_>],
+    forgiven: &[Forgiven],
+    name: &str,
+) -> Vec<PatchMismatch> {
+    let moved = forgiven.iter().filter(|forgiven| forgiven.tolerance == Tolerance::Position);
+    let mut moved = moved.filter_map(|moved| moved.hunk?.checked_sub(1)).peekable();
+    if hunks.len() < 2 || moved.peek().is_none() {
+        return Vec::new();
+    }
+    let image = Image::of(bytes);
+    let hunks_left = moved.filter_map(|index| Some((index, hunks.get(index)?)));
+    hunks_left
+        .filter(|(_, hunk)| is_left_behind(&image, hunk))
+        .map(|(index, hunk)| {
+            let mismatch = PatchMismatch::file(Reason::AmbiguousHunk, name);
+            let hunk = Some(hunk.reference(index, hunks.len()));
+            PatchMismatch { hunk, ..mismatch }
+                .note("One of them is there only after the other hunks.")
+        })
+        .collect()
+}
+
+/// By how many lines a hunk makes the file longer.
+fn growth(body: &[HunkLine<'_>]) -> isize {
+    body.iter()
+        .map(|line| isize::from(line.kind == Kind::Added) - isize::from(line.kind == Kind::Removed))
+        .sum()
+}
+
+/// Whether an edit brings in a placeholder that the file does not have anyway.
+fn elides(edit: &Edit<'_>, image: &Image<'_>) -> bool {
+    let is_new =
+        |text: &[u8]| !image.lines.iter().any(|line| line.text.trim_ascii() == text.trim_ascii());
+    edit.insert.iter().any(|line| is_placeholder(line.text) && is_new(line.text))
+}

@@ -1,0 +1,189 @@
+//! How two lines are compared, from exactly to loosely. Every tier forgives what those before it do.
+
+use std::borrow::Cow;
+
+use super::body::{HunkLine, Kind};
+use super::lines::{Eol, Line};
+use super::tolerance::Tolerance;
+
+/// A way to compare lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Tier {
+    Exact,
+    /// Line ends may differ.
+    Eol,
+    /// White space before them too.
+    Trailing,
+    /// Context may have lost its marker.
+    Marker,
+    /// Look-alike punctuation of context is the same.
+    Punctuation,
+    /// White space of context is the same.
+    Space,
+}
+
+impl Tier {
+    /// Every tier but the first, in order.
+    pub(super) const LOOSE: [Tier; 5] =
+        [Tier::Eol, Tier::Trailing, Tier::Marker, Tier::Punctuation, Tier::Space];
+
+    /// What it forgives.
+    pub(super) fn tolerance(self) -> Option<Tolerance> {
+        match self {
+            Tier::Exact => None,
+            Tier::Eol => Some(Tolerance::Eol),
+            Tier::Trailing => Some(Tolerance::Trailing),
+            Tier::Marker => Some(Tolerance::Marker),
+            Tier::Punctuation => Some(Tolerance::Punctuation),
+            Tier::Space => Some(Tolerance::Space),
+        }
+    }
+
+    /// The form in which lines are compared.
+    fn key(self) -> Key {
+        match self {
+            Tier::Exact | Tier::Eol => Key::Text,
+            Tier::Trailing | Tier::Marker => Key::Trimmed,
+            Tier::Punctuation => Key::Plain,
+            Tier::Space => Key::Words,
+        }
+    }
+
+    /// Whether a line of the file can be what a line of a hunk says it is.
+    pub(super) fn same(self, line: &HunkLine<'_>, file: &Line<'_>) -> bool {
+        match self {
+            Tier::Exact => line.text == file.text && line.eol == file.eol && !line.is_bare(),
+            Tier::Eol => line.text == file.text && !line.is_bare(),
+            Tier::Trailing => {
+                Key::Trimmed.of(line.text) == Key::Trimmed.of(file.text) && !line.is_bare()
+            }
+            Tier::Marker | Tier::Punctuation | Tier::Space => {
+                let key = if line.kind == Kind::Context { self.key() } else { Key::Trimmed };
+                let found = key.of(file.text);
+                key.of(line.text) == found
+                    || line.kind == Kind::Context && key.of(line.raw) == found
+            }
+        }
+    }
+}
+
+/// A form of a line that is the same for lines some tier takes for the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Key {
+    Text,
+    Trimmed,
+    Plain,
+    Words,
+}
+
+impl Key {
+    /// The form of `text`.
+    fn of(self, text: &[u8]) -> Cow<'_, [u8]> {
+        match self {
+            Key::Text => Cow::Borrowed(text),
+            Key::Trimmed => Cow::Borrowed(text.trim_ascii_end()),
+            Key::Plain => plain(text.trim_ascii_end()),
+            Key::Words => match plain(text) {
+                Cow::Borrowed(text) => words(text),
+                Cow::Owned(text) => Cow::Owned(words(&text).into_owned()),
+            },
+        }
+    }
+}
+
+/// Typographic quotes, dashes, dots and spaces, and what is typed for them.
+pub(super) const LOOK_ALIKES: [(char, &str); 15] = [
+    ('\u{201c}', "\""),
+    ('\u{201d}', "\""),
+    ('\u{201e}', "\""),
+    ('\u{2018}', "'"),
+    ('\u{2019}', "'"),
+    ('\u{201a}', "'"),
+    ('\u{2010}', "-"),
+    ('\u{2011}', "-"),
+    ('\u{2012}', "-"),
+    ('\u{2013}', "-"),
+    ('\u{2014}', "-"),
+    ('\u{2212}', "-"),
+    ('\u{2026}', "..."),
+    ('\u{a0}', " "),
+    ('\u{202f}', " "),
+];
+
+fn plain(text: &[u8]) -> Cow<'_, [u8]> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let Ok(text) = std::str::from_utf8(text) else { return Cow::Borrowed(text) };
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        match LOOK_ALIKES.iter().find(|(fancy, _)| *fancy == c) {
+            Some((_, typed)) => plain.push_str(typed),
+            None => plain.push(c),
+        }
+    }
+    Cow::Owned(plain.into_bytes())
+}
+
+/// The words of a line, one space between them.
+fn words(text: &[u8]) -> Cow<'_, [u8]> {
+    Cow::Owned(words_of(text).collect::<Vec<_>>().join(&b' '))
+}
+
+fn words_of(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
+}
+
+/// A number that is the same for lines that any tier takes for the same, and hardly ever for others.
+pub(super) fn fingerprint(text: &[u8]) -> u64 {
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mix = |hash: u64, word: u64| (hash.rotate_left(23) ^ word).wrapping_mul(FACTOR);
+    let text = plain(text);
+    words_of(&text).fold(FACTOR, |hash, word| {
+        let (chunks, rest) = word.as_chunks::<8>();
+        let hash = chunks.iter().fold(hash, |hash, chunk| mix(hash, u64::from_le_bytes(*chunk)));
+        let rest = rest.iter().fold(1, |rest, byte| rest << 8 | u64::from(*byte));
+        mix(hash, rest)
+    })
+}
+
+/// Whether the ends of two matched lines agree, as far as they say anything: LF against CRLF does not.
+pub(super) fn ends_agree(line: Eol, file: Eol) -> bool {
+    line == file || line == Eol::None || file == Eol::None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn same(tier: Tier, raw: &str, file: &str) -> bool {
+        let file = super::super::lines::split(file.as_bytes());
+        tier.same(&HunkLine::read(raw.as_bytes(), 1), &file[0])
+    }
+
+    #[test]
+    fn each_tier_forgives_its_own() {
+        let cases = [
+            (" a b", "a b\n", Tier::Exact),
+            (" a b\r", "a b\n", Tier::Eol),
+            (" a b", "a b", Tier::Eol),
+            (" a b", "a b \t\n", Tier::Trailing),
+            ("a b", "a b\n", Tier::Marker),
+            ("  a b", "  a b\n", Tier::Marker),
+            (" \u{201c}a\u{201d}", "\"a\"\n", Tier::Punctuation),
+            ("   a   b", "\ta b\n", Tier::Space),
+        ];
+        for (raw, file, needed) in cases {
+            for tier in std::iter::once(Tier::Exact).chain(Tier::LOOSE) {
+                assert_eq!(same(tier, raw, file), tier >= needed, "{raw:?} {file:?} {tier:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn removed_lines_are_never_loosened_beyond_their_ends() {
+        assert!(same(Tier::Space, "-a b ", "a b\n"));
+        assert!(!same(Tier::Space, "-a  b", "a b\n"));
+        assert!(!same(Tier::Space, "-\u{201c}a\u{201d}", "\"a\"\n"));
+    }
+}

@@ -1,0 +1,178 @@
+//! The headers of a diff, one line at a time: hunk numbers and file names. What they mean is decided elsewhere.
+
+/// The numbers of `@@ -old,old_count +new,new_count @@`; a count that is not written is 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Numbers {
+    pub(super) old: usize,
+    pub(super) old_count: usize,
+    pub(super) new: usize,
+    pub(super) new_count: usize,
+}
+
+/// Reads the numbers of a hunk header; none if they are missing or garbled.
+pub(super) fn numbers(header: &[u8]) -> Option<Numbers> {
+    let text = std::str::from_utf8(header.strip_prefix(b"@@")?.split(|byte| *byte == b'@').next()?)
+        .ok()?;
+    let (old, new) = text.trim().strip_prefix('-')?.split_once('+')?;
+    let (old, old_count) = range(old.trim_end())?;
+    let (new, new_count) = range(new.split_whitespace().next()?)?;
+    Some(Numbers { old, old_count, new, new_count })
+}
+
+fn range(text: &str) -> Option<(usize, usize)> {
+    let (start, count) = text.split_once(',').unwrap_or((text, "1"));
+    Some((number(start)?, number(count)?))
+}
+
+/// Digits only, saturating: no file has so many lines.
+fn number(text: &str) -> Option<usize> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| text.parse().unwrap_or(usize::MAX))
+}
+
+/// A file name as a header gives it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Name {
+    /// `/dev/null`.
+    Null,
+    /// Unquoted, with whatever prefix it has.
+    Path(Vec<u8>),
+    /// Quoted, and wrongly so.
+    Bad,
+}
+
+/// The name in what follows `--- `, `+++ `, `rename from ` or the like.
+pub(super) fn name(rest: &[u8]) -> Name {
+    let rest = rest.strip_suffix(b"\r").unwrap_or(rest);
+    if rest.starts_with(b"\"") {
+        return match unquote(rest) {
+            Some((path, after)) if after.is_empty() || after.starts_with(b"\t") => Name::Path(path),
+            Some(_) | None => Name::Bad,
+        };
+    }
+    let name = rest.split(|byte| *byte == b'\t').next().unwrap_or_default();
+    let name = without_date(name);
+    if name == b"/dev/null" { Name::Null } else { Name::Path(name.to_vec()) }
+}
+
+/// Cuts ` 2024-03-01 12:34:56…` off.
+fn without_date(name: &[u8]) -> &[u8] {
+    const SHAPE: &[u8] = b" 0000-00-00 00:00:00";
+    let is_date = |window: &[u8]| {
+        window
+            .iter()
+            .zip(SHAPE)
+            .all(|(byte, shape)| if *shape == b'0' { byte.is_ascii_digit() } else { byte == shape })
+    };
+    match name.windows(SHAPE.len()).position(is_date) {
+        Some(end) => name.get(..end).unwrap_or(name),
+        None => name,
+    }
+}
+
+/// Reads a C-style quoted string and gives what follows it.
+pub(super) fn unquote(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+    let mut bytes = text.strip_prefix(b"\"")?.iter();
+    let mut path = Vec::new();
+    loop {
+        match bytes.next()? {
+            b'"' => return Some((path, bytes.as_slice())),
+            b'\\' => path.push(match bytes.next()? {
+                b'a' => 7,
+                b'b' => 8,
+                b't' => b'\t',
+                b'n' => b'\n',
+                b'v' => 11,
+                b'f' => 12,
+                b'r' => b'\r',
+                byte @ (b'"' | b'\\') => *byte,
+                high @ b'0'..=b'3' => {
+                    let (middle, low) = (octal(*bytes.next()?)?, octal(*bytes.next()?)?);
+                    (high - b'0') << 6 | middle << 3 | low
+                }
+                _ => return None,
+            }),
+            byte => path.push(*byte),
+        }
+    }
+}
+
+fn octal(byte: u8) -> Option<u8> {
+    matches!(byte, b'0'..=b'7').then(|| byte - b'0')
+}
+
+/// More spaces than this are not in two names.
+const MAX_SPACES: usize = 64;
+
+/// Every way to read `diff --git OLD NEW` as two names: names with spaces are not delimited.
+pub(super) fn git_names(rest: &[u8]) -> Vec<(Name, Name)> {
+    let rest = rest.strip_suffix(b"\r").unwrap_or(rest).trim_ascii_end();
+    if rest.starts_with(b"\"") {
+        let Some((old, after)) = unquote(rest) else { return vec![(Name::Bad, Name::Bad)] };
+        return after
+            .strip_prefix(b" ")
+            .map(|new| (Name::Path(old), name(new)))
+            .into_iter()
+            .collect();
+    }
+    if rest.split(|byte| *byte == b' ').count() > MAX_SPACES + 1 {
+        return vec![(Name::Bad, Name::Bad)];
+    }
+    rest.iter()
+        .enumerate()
+        .filter(|(_, byte)| **byte == b' ')
+        .filter_map(|(at, _)| Some((rest.get(..at)?, rest.get(at + 1..)?)))
+        .map(|(old, new)| (Name::Path(old.to_vec()), name(new)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hunk_numbers() {
+        let read =
+            |text: &str| numbers(text.as_bytes()).map(|n| (n.old, n.old_count, n.new, n.new_count));
+        assert_eq!(read("@@ -1,3 +2,4 @@ fn x"), Some((1, 3, 2, 4)));
+        assert_eq!(read("@@ -1 +2 @@"), Some((1, 1, 2, 1)));
+        assert_eq!(read("@@-1,3 +1,4@@"), Some((1, 3, 1, 4)));
+        assert_eq!(read("@@ -1,99999999999999999999999 +1 @@"), Some((1, usize::MAX, 1, 1)));
+        for bad in [
+            "@@",
+            "@@ @@",
+            "@@ ... @@",
+            "@@ -X,3 +X,3 @@",
+            "@@ --1 +1 @@",
+            "@@ +1 -1 @@",
+            "@@ -1,-4 +1 @@",
+            "@@ fn x",
+        ] {
+            assert_eq!(read(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn names() {
+        let path = |text: &str| Name::Path(text.as_bytes().to_vec());
+        assert_eq!(name(b"a/x"), path("a/x"));
+        assert_eq!(name(b"a/x y\t2024-03-01"), path("a/x y"));
+        assert_eq!(name(b"a/x 2024-03-01 12:34:56.0 +0000"), path("a/x"));
+        assert_eq!(name(b"/dev/null\t1970-01-01 00:00:00"), Name::Null);
+        assert_eq!(name(br#""a/t\tb \303\274""#), path("a/t\tb ü"));
+        for bad in [r#""a/\999""#, r#""a/\8""#, r#""a/\x41""#, r#""a"#, r#""a" b"#, r#""\40"#] {
+            assert_eq!(name(bad.as_bytes()), Name::Bad, "{bad}");
+        }
+    }
+
+    #[test]
+    fn git_names_with_spaces_are_read_every_way() {
+        assert_eq!(git_names(b"a/x b/x").len(), 1);
+        assert_eq!(git_names(b"a/x y b/x y").len(), 3);
+        assert_eq!(
+            git_names(br#""a/x" "b/x""#),
+            [(Name::Path(b"a/x".into()), Name::Path(b"b/x".into()))]
+        );
+        assert_eq!(git_names(br#""a/\8" b"#), [(Name::Bad, Name::Bad)]);
+    }
+}

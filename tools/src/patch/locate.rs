@@ -1,0 +1,286 @@
+//! Where in a file a hunk belongs: at the line it says, or at the only place it fits. A tie is never broken by guessing.
+
+use std::cell::{Cell, OnceCell};
+use std::collections::HashMap;
+
+use super::body::{self, HunkLine, Kind};
+use super::fold::{Tier, fingerprint};
+use super::lines::{self, Line};
+use super::parse::{Hunk, Reading};
+use super::refuse::Reason;
+use super::tolerance::{Tolerance, Tolerances};
+
+/// Line comparisons one file may cost.
+const WORK: usize = 4_000_000;
+/// Places worth telling about.
+const MAX_CANDIDATES: usize = 5;
+
+/// A file's lines, found by their content.
+pub(super) struct Image<'a> {
+    pub(super) lines: Vec<Line<'a>>,
+    index: OnceCell<Index>,
+    work: Cell<usize>,
+}
+
+/// Lines by fingerprint: the first, how many there are, and after each line the next one like it.
+struct Index {
+    first: HashMap<u64, (usize, usize)>,
+    next: Vec<usize>,
+}
+
+/// Where a hunk belongs.
+#[derive(Debug)]
+pub(super) struct Place<'h, 'a> {
+    pub(super) reading: &'h [HunkLine<'a>],
+    /// For every old line of the reading, the line of the file, from 0. Of a hunk without old lines, nothing.
+    pub(super) old: Vec<usize>,
+    /// The line of the file before which it begins, from 0.
+    pub(super) start: usize,
+    pub(super) tier: Tier,
+    pub(super) forgives: Vec<Tolerance>,
+}
+
+/// What became of the search.
+#[derive(Debug)]
+pub(super) enum Search<'h, 'a> {
+    Found(Place<'h, 'a>),
+    /// Its new lines are there already, from this line on.
+    Already(usize),
+    /// Why it has no place, and the lines, from 0, of several.
+    Nowhere(Reason, Vec<usize>),
+}
+
+impl<'a> Image<'a> {
+    pub(super) fn of(bytes: &'a [u8]) -> Image<'a> {
+        Image { lines: lines::split(bytes), index: OnceCell::new(), work: Cell::new(WORK) }
+    }
+
+    fn index(&self) -> &Index {
+        self.index.get_or_init(|| {
+            let mut index =
+                Index { first: HashMap::new(), next: vec![usize::MAX; self.lines.len()] };
+            for (at, (line, next)) in self.lines.iter().zip(&mut index.next).enumerate().rev() {
+                let (first, count) =
+                    index.first.entry(fingerprint(line.text)).or_insert((usize::MAX, 0));
+                (*next, *first) = (*first, at);
+                *count += 1;
+            }
+            index
+        })
+    }
+
+    /// How many lines are like `text`, white space and look-alikes aside.
+    pub(super) fn count(&self, text: &[u8]) -> usize {
+        self.index().first.get(&fingerprint(text)).map_or(0, |(_, count)| *count)
+    }
+
+    /// The lines like `text`, ascending.
+    pub(super) fn like(&self, text: &[u8]) -> impl Iterator<Item = usize> {
+        let index = self.index();
+        let first = index.first.get(&fingerprint(text)).map(|(first, _)| *first);
+        std::iter::successors(first, |at| {
+            index.next.get(*at).copied().filter(|next| *next != usize::MAX)
+        })
+    }
+
+    /// Whether the lines from `start` on are those of `pattern`.
+    pub(super) fn fits(&self, pattern: &[&HunkLine<'_>], start: usize, tier: Tier) -> bool {
+        let Some(lines) =
+            start.checked_add(pattern.len()).and_then(|end| self.lines.get(start..end))
+        else {
+            return false;
+        };
+        let compared =
+            pattern.iter().zip(lines).take_while(|(line, file)| tier.same(line, file)).count();
+        self.work.set(self.work.get().saturating_sub(compared + 1));
+        compared == pattern.len()
+    }
+
+    /// The places `pattern` fits, at most a handful.
+    pub(super) fn places(&self, pattern: &[&HunkLine<'_>], tier: Tier) -> Vec<usize> {
+        let mut places = Vec::new();
+        // The line that the file has least often says where to look.
+        let rarest = pattern.iter().enumerate().min_by_key(|(_, line)| self.count(line.text));
+        let Some((offset, line)) = rarest else { return places };
+        for start in self.like(line.text).filter_map(|at| at.checked_sub(offset)) {
+            if places.len() > MAX_CANDIDATES || self.is_exhausted() {
+                break;
+            }
+            if self.fits(pattern, start, tier) {
+                places.push(start);
+            }
+        }
+        places
+    }
+
+    fn is_exhausted(&self) -> bool {
+        self.work.get() == 0
+    }
+}
+
+/// Searches the place of a hunk. `shift` is by how many lines earlier hunks of the file have moved new line numbers.
+pub(super) fn locate<'h, 'a>(
+    image: &Image<'_>,
+    hunk: &'h Hunk<'a>,
+    shift: isize,
+    allowed: Tolerances,
+) -> Search<'h, 'a> {
+    let search = Searcher { image, hunk, allowed };
+    if hunk.readings.first().is_none_or(|reading| !body::has_change(&reading.body)) {
+        return Search::Nowhere(Reason::EmptyHunk, Vec::new());
+    }
+    if let Some(found) = search.without_old_lines(shift) {
+        return found;
+    }
+    if let Some(place) = search.declared(Tier::Exact) {
+        return Search::Found(place);
+    }
+    let tiers = || {
+        Tier::LOOSE
+            .into_iter()
+            .filter(|tier| tier.tolerance().is_none_or(|needed| allowed.allow(needed)))
+    };
+    let declared = tiers().find_map(|tier| search.declared(tier));
+    let already = if declared.is_none() { search.already() } else { None };
+    let mut candidates = Vec::new();
+    match (search.unique(Tier::Exact, &mut candidates), already) {
+        // The same edit may be due here or done there.
+        (Some(place), Some(there)) => {
+            return Search::Nowhere(Reason::AmbiguousHunk, vec![place.start, there]);
+        }
+        (None, Some(there)) => return Search::Already(there),
+        (Some(place), None) => return Search::Found(place),
+        (None, None) => {}
+    }
+    if let Some(place) = declared {
+        return Search::Found(place);
+    }
+    for tier in tiers() {
+        if !candidates.is_empty() {
+            break;
+        }
+        if let Some(place) = search.unique(tier, &mut candidates) {
+            return Search::Found(place);
+        }
+    }
+    if image.is_exhausted() {
+        return Search::Nowhere(Reason::TooComplex, Vec::new());
+    }
+    let reason = if candidates.is_empty() { Reason::HunkNotFound } else { Reason::AmbiguousHunk };
+    Search::Nowhere(reason, candidates)
+}
+
+/// The only place a hunk fits exactly, whatever its header says.
+pub(super) fn locate_once<'h, 'a>(
+    image: &Image<'_>,
+    hunk: &'h Hunk<'a>,
+    allowed: Tolerances,
+) -> Option<Place<'h, 'a>> {
+    Searcher { image, hunk, allowed }.unique(Tier::Exact, &mut Vec::new())
+}
+
+/// Whether the old lines of a hunk that went elsewhere are where its header says, once the diff is applied.
+///
+/// Then it may have been written against the result of other hunks, and have been meant for that place.
+pub(super) fn is_left_behind(result: &Image<'_>, hunk: &Hunk<'_>) -> bool {
+    let (Some(numbers), Some(reading)) = (hunk.numbers, hunk.readings.first()) else {
+        return false;
+    };
+    let old: Vec<&HunkLine<'_>> = reading.body.iter().filter(|line| line.is_old()).collect();
+    let (old_count, new_count) = body::counts(&reading.body);
+    let starts =
+        [numbers.old, numbers.new, numbers.new.saturating_add(new_count).saturating_sub(old_count)];
+    !old.is_empty()
+        && starts.into_iter().any(|line| result.fits(&old, line.saturating_sub(1), Tier::Exact))
+}
+
+struct Searcher<'s, 'i, 'h, 'a> {
+    image: &'s Image<'i>,
+    hunk: &'h Hunk<'a>,
+    allowed: Tolerances,
+}
+
+impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
+    fn readings(&self) -> impl Iterator<Item = (&'h Reading<'a>, Vec<&'h HunkLine<'a>>)> {
+        let hunk: &'h Hunk<'a> = self.hunk;
+        let allowed = self.allowed;
+        let readings = hunk.readings.iter();
+        readings
+            .filter(move |reading| reading.forgives.is_none_or(|needed| allowed.allow(needed)))
+            .map(|reading| (reading, reading.body.iter().filter(|line| line.is_old()).collect()))
+    }
+
+    /// At the line the header says.
+    fn declared(&self, tier: Tier) -> Option<Place<'h, 'a>> {
+        let start = self.hunk.numbers?.old.saturating_sub(1);
+        let (reading, pattern) =
+            self.readings().find(|(_, pattern)| self.image.fits(pattern, start, tier))?;
+        Some(place(reading, pattern.len(), start, tier))
+    }
+
+    /// At the only place there is; other places go to `candidates`.
+    fn unique(&self, tier: Tier, candidates: &mut Vec<usize>) -> Option<Place<'h, 'a>> {
+        if !self.allowed.allow(Tolerance::Position) {
+            return None;
+        }
+        for (reading, pattern) in self.readings() {
+            match self.image.places(&pattern, tier).as_slice() {
+                [] => {}
+                [start] if !self.image.is_exhausted() => {
+                    let mut place = place(reading, pattern.len(), *start, tier);
+                    place.forgives.push(Tolerance::Position);
+                    return Some(place);
+                }
+                several => {
+                    candidates.extend_from_slice(several);
+                    return None;
+                }
+            }
+        }
+        None
+    }
+
+    /// A hunk of added lines only has nothing but its numbers: they must be those of a diff without context.
+    fn without_old_lines(&self, shift: isize) -> Option<Search<'h, 'a>> {
+        let (reading, _) = self.readings().find(|(_, pattern)| pattern.is_empty())?;
+        let is_empty = self.image.lines.is_empty();
+        let sound = self.hunk.numbers.filter(|numbers| {
+            numbers.old_count == 0
+                && numbers.old <= self.image.lines.len()
+                && numbers.new_count == reading.body.len()
+                && numbers.old.checked_add_signed(shift).and_then(|line| line.checked_add(1))
+                    == Some(numbers.new)
+        });
+        Some(match sound {
+            _ if is_empty => Search::Found(place(reading, 0, 0, Tier::Exact)),
+            Some(numbers) => Search::Found(place(reading, 0, numbers.old, Tier::Exact)),
+            None => Search::Nowhere(Reason::NoAnchor, Vec::new()),
+        })
+    }
+
+    /// Whether the new lines are where the header says that they, or the old ones, are.
+    ///
+    /// That lines are gone proves nothing: what is left of a hunk without added lines is found by chance.
+    fn already(&self) -> Option<usize> {
+        let numbers =
+            self.hunk.numbers.filter(|_| self.allowed.allow(Tolerance::AlreadyApplied))?;
+        self.hunk
+            .readings
+            .iter()
+            .filter(|reading| reading.body.iter().any(|line| line.kind == Kind::Added))
+            .find_map(|reading| {
+                let new: Vec<&HunkLine<'_>> =
+                    reading.body.iter().filter(|line| line.is_new()).collect();
+                let starts = [numbers.new, numbers.old].map(|line| line.saturating_sub(1));
+                // Exactly: what a hunk changes may be white space only.
+                let there =
+                    |start: &usize| !new.is_empty() && self.image.fits(&new, *start, Tier::Exact);
+                starts.into_iter().find(there)
+            })
+    }
+}
+
+fn place<'h, 'a>(reading: &'h Reading<'a>, len: usize, start: usize, tier: Tier) -> Place<'h, 'a> {
+    let forgives = reading.forgives.into_iter().chain(tier.tolerance()).collect();
+    Place { reading: &reading.body, old: (start..start + len).collect(), start, tier, forgives }
+}

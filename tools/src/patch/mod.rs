@@ -1,0 +1,35 @@
+//! Model-written diffs: parsed, checked, located and applied to text, without touching a disk.
+//!
+//! ```text
+//! answer → envelope → parse → resolve → locate → edit → merge → ApplyPlan
+//! ```
+//! Any doubt on the way is a [`Refusal`]; a plan is complete or it is not made.
+
+mod body;
+mod edit;
+mod elision;
+mod envelope;
+mod feedback;
+mod file;
+mod fold;
+mod header;
+mod lines;
+mod locate;
+mod merge;
+mod parse;
+mod plan;
+mod planner;
+mod refuse;
+mod resolve;
+mod tolerance;
+
+pub use plan::{ApplyPlan, BaseState, Current, Limits, PlanSummary, Scope, prepare, prepare_with};
+pub use refuse::{Candidate, HunkRef, Nearest, PatchMismatch, Reason, Refusal};
+pub use tolerance::{Repair, Tolerance, Tolerances};
+
+#[cfg(test)]
+mod apply_tests;
+#[cfg(test)]
+mod reason_tests;
+#[cfg(test)]
+mod testing;
