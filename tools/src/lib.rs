@@ -4,4 +4,7 @@
 
 pub mod clock;
 pub mod patch;
+pub mod policy;
+pub mod redact;
+pub mod shell;
 pub mod tree;

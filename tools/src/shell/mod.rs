@@ -1,0 +1,9 @@
+//! Commands of the project: read into words, run in their own process group, drained, capped and timed.
+//!
+//! Whether a command may run is decided in [`crate::policy`]; what its failure means, by the Verifier.
+
+mod command;
+mod run;
+
+pub use command::{CommandLine, CommandSyntaxError};
+pub use run::{Captured, CommandOutcome, Exit, RunOptions, interactive, run};
