@@ -1,0 +1,234 @@
+//! Which error a refusal is: status, headers and body in, one `ModelError` out. Pure, and no key leaves it.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use config::access::Secret;
+use regex::Regex;
+use serde_json::Value;
+
+use super::{ModelError, Partial};
+
+/// Characters of a provider's message that are kept.
+const MAX_MESSAGE_CHARS: usize = 500;
+
+/// What a server answered instead of a stream.
+#[derive(Debug)]
+pub(super) struct Refusal<'a> {
+    pub(super) status: u16,
+    pub(super) retry_after: Option<Duration>,
+    pub(super) body: &'a [u8],
+}
+
+/// Classifies a refusal; `key` is the one that was sent.
+pub(super) fn refusal(refusal: &Refusal<'_>, key: Option<&Secret>) -> ModelError {
+    let message = match message(&String::from_utf8_lossy(refusal.body)) {
+        message if message.is_empty() => "no message".to_owned(),
+        message => masked(&message, key),
+    };
+    let Refusal { status, retry_after, .. } = *refusal;
+    match (status, topic(&message)) {
+        (401 | 403, _) => ModelError::Auth { message },
+        (402, _) | (_, Some(Topic::Quota)) => ModelError::Quota { message },
+        (429, _) => ModelError::RateLimited { message, retry_after },
+        (400 | 413 | 422, Some(Topic::Context)) => ModelError::ContextTooLong { message },
+        (408 | 500.., _) => ModelError::Server { status, message, retry_after },
+        _ => ModelError::InvalidRequest { status, message },
+    }
+}
+
+/// Classifies an error that came as an event of a stream.
+pub(super) fn in_stream(error: &Value, key: Option<&Secret>, partial: Partial) -> ModelError {
+    let message = masked(&text_of(error).unwrap_or_else(|| error.to_string()), key);
+    match topic(&message) {
+        Some(Topic::Quota) => ModelError::Quota { message },
+        Some(Topic::Context) => ModelError::ContextTooLong { message },
+        None => ModelError::Interrupted { message, partial },
+    }
+}
+
+/// Reads `Retry-After`: seconds, or an HTTP date, which is compared with the `Date` of the same answer and so by one clock.
+pub(super) fn retry_after(value: &str, date: Option<&str>) -> Option<Duration> {
+    let value = value.trim();
+    if let Ok(seconds) = value.parse::<u64>() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let instant = |date: &str| Some(jiff::fmt::rfc2822::parse(date).ok()?.timestamp());
+    let wait = instant(value)?.duration_since(instant(date?)?);
+    Some(Duration::try_from(wait).unwrap_or(Duration::ZERO))
+}
+
+/// `text` without anything that is or looks like a key, on one line, and not too long.
+pub(super) fn masked(text: &str, key: Option<&Secret>) -> String {
+    static KEY_LIKE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(
+            r"(?i)(\bbearer\s+)[\w.~+/=-]{8,}|\bsk-[\w-]{4,}|\*{2,}[\w-]*|[\w-]*\*{2,}[\w-]*",
+        )
+        .expect("the pattern is fixed")
+    });
+    let text = match key.map(Secret::expose) {
+        Some(key) if key.len() >= 4 => text.replace(key, "****"),
+        Some(_) | None => text.to_owned(),
+    };
+    let text = KEY_LIKE.replace_all(&text, "${1}****");
+    let one_line: Vec<&str> = text.split_whitespace().collect();
+    shortened(&one_line.join(" "))
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(MAX_MESSAGE_CHARS) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+/// What a text that stands for a class of its own is about, whatever its status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Topic {
+    Quota,
+    Context,
+}
+
+/// "Balance" alone is not enough: the concurrency limit depends on it, and that one passes.
+fn topic(message: &str) -> Option<Topic> {
+    static QUOTA: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(?i)(insufficient|exhausted|exceeded your|out of|run out of)[\w ,]{0,20}\b(balance|quota|credits?)\b|\b(balance|quota|credits?)\b[\w ,]{0,20}(insufficient|exhausted|used up)|insufficient_quota")
+            .expect("the pattern is fixed")
+    });
+    static CONTEXT: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(
+            r"(?i)maximum context length|context[ _]length[ _]exceeded|too long for this model",
+        )
+        .expect("the pattern is fixed")
+    });
+    if QUOTA.is_match(message) {
+        Some(Topic::Quota)
+    } else if CONTEXT.is_match(message) {
+        Some(Topic::Context)
+    } else {
+        None
+    }
+}
+
+/// The words for a human in a body of JSON, HTML or plain text.
+fn message(body: &str) -> String {
+    static TAGS: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(?is)<(style|script)\b.*?</(style|script)>|<[^>]*>")
+            .expect("the pattern is fixed")
+    });
+    match serde_json::from_str::<Value>(body) {
+        Ok(json) => text_of(&json).unwrap_or_else(|| body.to_owned()),
+        Err(_) if body.trim_start().starts_with('<') => {
+            TAGS.replace_all(body, " ").trim().to_owned()
+        }
+        Err(_) => body.trim().to_owned(),
+    }
+}
+
+/// The message of an error in JSON, wherever servers put it.
+fn text_of(json: &Value) -> Option<String> {
+    match json {
+        Value::String(text) => Some(text.clone()),
+        Value::Object(fields) => ["error", "message", "detail", "msg"]
+            .iter()
+            .filter_map(|name| fields.get(*name))
+            .find_map(text_of),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(status: u16, body: &str) -> &'static str {
+        refusal(&Refusal { status, retry_after: None, body: body.as_bytes() }, None).class()
+    }
+
+    #[test]
+    fn texts_seen_in_the_wild_are_classed() {
+        let error =
+            |message: &str| format!("{{\"error\":{{\"message\":{message:?},\"type\":\"x\"}}}}");
+        for (status, message, expected) in [
+            (401, "Authentication Fails, Your api key: ****fcc2 is invalid", "auth"),
+            (403, "no", "auth"),
+            (402, "Insufficient Balance", "quota"),
+            (429, "You exceeded your current quota, please check your plan", "quota"),
+            (400, "account credits exhausted", "quota"),
+            (
+                429,
+                "Your current concurrency is 40, which exceeds your concurrency limit of 39 based on your remaining \
+                 balance. Please top up your balance to restore your concurrency.",
+                "rate_limited",
+            ),
+            (429, "Rate limit reached for TPM", "rate_limited"),
+            (
+                400,
+                "This model's maximum context length is 1048576 tokens. However, you requested 1248055 tokens \
+                 (1248039 in the messages, 16 in the completion).",
+                "context_too_long",
+            ),
+            (
+                400,
+                "The supported API model names are deepseek-flash, deepseek-v4-pro",
+                "invalid_request",
+            ),
+            (413, "too big", "invalid_request"),
+            (422, "what", "invalid_request"),
+            (404, "where", "invalid_request"),
+            (308, "elsewhere", "invalid_request"),
+            (408, "slow", "server"),
+            (500, "oops", "server"),
+            (503, "busy", "server"),
+        ] {
+            assert_eq!(class(status, &error(message)), expected, "{status} {message}");
+        }
+        assert_eq!(class(502, "<html>\n<title>Bad Gateway</title>"), "server");
+        assert_eq!(class(503, ""), "server");
+    }
+
+    #[test]
+    fn the_words_are_found_in_any_kind_of_body() {
+        assert_eq!(message(r#"{"error":{"message":"a b","code":1}}"#), "a b");
+        assert_eq!(message(r#"{"error":"a"}"#), "a");
+        assert_eq!(message(r#"{"detail":"a"}"#), "a");
+        assert_eq!(message(r#"{"x":1}"#), r#"{"x":1}"#);
+        let html = "<html><style>b{}</style><h1>502</h1>\n<p>Bad  Gateway</p>";
+        assert_eq!(masked(&message(html), None), "502 Bad Gateway");
+        assert_eq!(message(" busy \n"), "busy");
+    }
+
+    #[test]
+    fn no_part_of_a_key_survives() {
+        let key = Secret::from("abcd1234efgh5678".to_owned());
+        for text in [
+            "Your api key: ****5678 is invalid",
+            "key sk-0123456789abcdef is bad",
+            "Authorization: Bearer abcd1234efgh5678",
+            "authorization: bearer another-token-5678",
+            "you sent abcd1234efgh5678!",
+            "key abcd********5678",
+        ] {
+            let masked = masked(text, Some(&key));
+            assert!(masked.contains("****"), "{masked}");
+            assert!(!masked.contains("5678") && !masked.contains("cdef"), "{masked}");
+        }
+    }
+
+    #[test]
+    fn long_messages_are_cut_at_a_character() {
+        let long = masked(&"é".repeat(600), None);
+        assert_eq!(long.chars().count(), 501);
+    }
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        let now = Some("Fri, 20 Nov 2026 10:00:00 GMT");
+        assert_eq!(retry_after(" 3 ", None), Some(Duration::from_secs(3)));
+        let seven = "Fri, 20 Nov 2026 10:00:07 GMT";
+        assert_eq!(retry_after(seven, now), Some(Duration::from_secs(7)));
+        assert_eq!(retry_after("Fri, 20 Nov 2026 09:00:00 GMT", now), Some(Duration::ZERO));
+        assert_eq!(retry_after(seven, None), None);
+        assert_eq!(retry_after("soon", now), None);
+    }
+}

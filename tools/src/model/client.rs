@@ -1,0 +1,369 @@
+//! The client: one attempt of one request over HTTP. What bytes mean is decided in `sse`, `reply` and `classify`; retries are
+//! the caller's.
+
+use std::error::Error;
+use std::io;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use config::access::Secret;
+use futures_util::future::BoxFuture;
+use reqwest::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, DATE, HeaderMap, HeaderValue, RETRY_AFTER,
+};
+use reqwest::{Client, Response, StatusCode, Url};
+use thiserror::Error;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::classify::{self, Refusal};
+use super::deadlines::{Deadlines, Watch};
+use super::reply::{Assembly, Stream};
+use super::{ChatModel, ChatRequest, Delta, ModelError, ModelReply, Partial, SseEvent, SseParser};
+
+/// Bytes of one event. Answers come a token at a time; this is for servers that send a whole one at once.
+const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
+/// Bytes of a refusal that are read.
+const MAX_REFUSAL_BYTES: usize = 64 * 1024;
+/// How long the end of the body is waited for after `[DONE]`, so that the connection can be used again.
+const LAST_BYTES: Duration = Duration::from_millis(20);
+
+/// Why a client can not be made.
+#[derive(Debug, Error)]
+pub enum ClientError {
+    /// The base URL is none.
+    #[error("the base url {url:?} is not an http or https url")]
+    BaseUrl {
+        /// As it was given.
+        url: String,
+    },
+    /// The base URL carries a user name or password.
+    #[error("the base url of {host} carries credentials: the key is the only one that is sent")]
+    Credentials {
+        /// Its host.
+        host: String,
+    },
+    /// The key can not be a header.
+    #[error("the key has characters that can not be sent")]
+    Key,
+    /// The machine's certificates or proxy settings can not be used.
+    #[error("the connection can not be set up")]
+    Setup(#[source] reqwest::Error),
+}
+
+/// Talks to DeepSeek, or to any server that speaks as it does.
+#[derive(Debug)]
+pub struct DeepSeekClient {
+    http: Client,
+    url: Url,
+    headers: HeaderMap,
+    deadlines: Deadlines,
+    key: Option<Secret>,
+    key_variable: String,
+}
+
+impl DeepSeekClient {
+    /// A client for the server at `base_url`. Without a key no `Authorization` is sent: a local server may want none.
+    pub fn new(
+        llm: &config::Llm,
+        base_url: &str,
+        key: Option<Secret>,
+    ) -> Result<Self, ClientError> {
+        let deadlines = Deadlines::from(llm);
+        Self::with_deadlines(deadlines, base_url, key, llm.api_key_env.clone())
+    }
+
+    /// Like `new`, with the waits given directly; `key_variable` is named to a user whose key is missing.
+    pub fn with_deadlines(
+        deadlines: Deadlines,
+        base_url: &str,
+        key: Option<Secret>,
+        key_variable: String,
+    ) -> Result<Self, ClientError> {
+        let url = endpoint(base_url)?;
+        let headers = headers(key.as_ref())?;
+        let http = http(&url, deadlines.connect).map_err(ClientError::Setup)?;
+        Ok(Self { http, url, headers, deadlines, key, key_variable })
+    }
+
+    async fn run(
+        &self,
+        request: &ChatRequest,
+        deltas: &mut (dyn FnMut(Delta) + Send),
+    ) -> Result<ModelReply, ModelError> {
+        let mut watch = Watch::new(self.deadlines, Instant::now());
+        let mut response = self.send(request, &watch).await?;
+        watch.byte(Instant::now());
+        let status = response.status();
+        if status != StatusCode::OK {
+            return Err(self.refused(response, &mut watch).await);
+        }
+        if !is_event_stream(&response) {
+            return Err(self.not_a_stream(response, &mut watch).await);
+        }
+
+        let mut parser = SseParser::new(MAX_EVENT_BYTES);
+        let mut assembly = Assembly::new(self.key.as_ref());
+        loop {
+            let partial = assembly.partial();
+            let Some(bytes) = self.read(&mut response, &mut watch, partial).await? else {
+                return Err(ModelError::Truncated { partial });
+            };
+            parser.feed(&bytes);
+            while let Some(event) = parser.next_event().map_err(|error| ModelError::Malformed {
+                message: error.to_string(),
+                partial: assembly.partial(),
+            })? {
+                match event {
+                    SseEvent::Comment => deltas(Delta::KeepAlive),
+                    SseEvent::Data(data) => match assembly.event(&data, deltas)? {
+                        Stream::Open => {}
+                        Stream::Done => {
+                            drained(response).await;
+                            return assembly.finish(request.max_tokens);
+                        }
+                    },
+                }
+            }
+            if assembly.has_tokens() {
+                watch.token();
+            }
+        }
+    }
+
+    /// Asks for the list of models: whether server and key are good can not be learnt for less. Nothing is spent.
+    ///
+    /// A server without such a list is taken to be good.
+    pub async fn check_access(&self) -> Result<(), ModelError> {
+        let mut url = self.url.clone();
+        url.set_path(&self.url.path().replace("/chat/completions", "/models"));
+        let mut watch = Watch::new(self.deadlines, Instant::now());
+        let sent = self.http.get(url).headers(self.headers.clone()).send();
+        let response = within(&watch, Partial::default(), sent).await?;
+        let response = response.map_err(|error| self.broken(error, Partial::default()))?;
+        match response.status() {
+            StatusCode::OK | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => Ok(()),
+            _ => Err(self.refused(response, &mut watch).await),
+        }
+    }
+
+    /// Sends the request and waits for the headers of the answer.
+    async fn send(&self, request: &ChatRequest, watch: &Watch) -> Result<Response, ModelError> {
+        let mut headers = self.headers.clone();
+        let about = [
+            ("x-agent-role", Some(request.role.as_str())),
+            ("x-agent-run", Some(request.run.as_str())),
+            ("x-agent-lane", request.lane.as_deref()),
+        ];
+        for (name, value) in about {
+            if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
+                headers.insert(name, value);
+            }
+        }
+        let sent = self.http.post(self.url.clone()).headers(headers).body(request.body()).send();
+        within(watch, Partial::default(), sent).await?.map_err(|error| {
+            if error.is_connect() && error.is_timeout() {
+                let seconds = self.deadlines.connect.as_secs();
+                let partial = Partial::default();
+                ModelError::TimedOut { what: "no connection", seconds, partial }
+            } else {
+                self.broken(error, Partial::default())
+            }
+        })
+    }
+
+    /// The next bytes of the body, or nothing at its end.
+    async fn read(
+        &self,
+        response: &mut Response,
+        watch: &mut Watch,
+        partial: Partial,
+    ) -> Result<Option<bytes::Bytes>, ModelError> {
+        let bytes = within(watch, partial, response.chunk()).await?;
+        watch.byte(Instant::now());
+        bytes.map_err(|error| self.broken(error, partial))
+    }
+
+    /// The start of a body that is no stream. What could be read before it broke is enough.
+    async fn body(&self, mut response: Response, watch: &mut Watch) -> Vec<u8> {
+        let mut body = Vec::new();
+        while body.len() < MAX_REFUSAL_BYTES {
+            match self.read(&mut response, watch, Partial::default()).await {
+                Ok(Some(bytes)) => body.extend_from_slice(&bytes),
+                Ok(None) | Err(_) => break,
+            }
+        }
+        body
+    }
+
+    async fn refused(&self, response: Response, watch: &mut Watch) -> ModelError {
+        let status = response.status().as_u16();
+        let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
+        let retry_after =
+            header(RETRY_AFTER).and_then(|value| classify::retry_after(value, header(DATE)));
+        let body = self.body(response, watch).await;
+        let error =
+            classify::refusal(&Refusal { status, retry_after, body: &body }, self.key.as_ref());
+        if let (ModelError::Auth { message }, None) = (&error, &self.key) {
+            let message = format!("no key was sent, {} is not set; {message}", self.key_variable);
+            return ModelError::Auth { message };
+        }
+        error
+    }
+
+    async fn not_a_stream(&self, response: Response, watch: &mut Watch) -> ModelError {
+        let kind = response.headers().get(CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or("?"));
+        let kind = kind.unwrap_or("nothing").to_owned();
+        let body = self.body(response, watch).await;
+        let text = classify::masked(&String::from_utf8_lossy(&body), self.key.as_ref());
+        ModelError::Malformed {
+            message: format!("{kind} instead of a stream of events: {text}"),
+            partial: Partial::default(),
+        }
+    }
+
+    /// A connection that failed, or framing or compression that can not be read.
+    fn broken(&self, error: reqwest::Error, partial: Partial) -> ModelError {
+        let error = error.without_url();
+        let causes: Vec<&(dyn Error + 'static)> =
+            std::iter::successors(error.source(), |&cause| cause.source()).collect();
+        let message =
+            causes.iter().fold(error.to_string(), |text, cause| format!("{text}: {cause}"));
+        let message = classify::masked(&message, self.key.as_ref());
+        let unreadable = |cause: &io::Error| {
+            matches!(cause.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput)
+        };
+        if causes.iter().filter_map(|cause| cause.downcast_ref()).any(unreadable) {
+            return ModelError::Malformed { message, partial };
+        }
+        ModelError::Transport { url: self.url.to_string(), message, partial }
+    }
+}
+
+impl ChatModel for DeepSeekClient {
+    fn attempt<'a>(
+        &'a self,
+        request: &'a ChatRequest,
+        deltas: &'a mut (dyn FnMut(Delta) + Send),
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
+        Box::pin(self.run(request, deltas))
+    }
+}
+
+/// Waits for `future`, but not beyond the nearest deadline.
+async fn within<T>(
+    watch: &Watch,
+    partial: Partial,
+    future: impl Future<Output = T>,
+) -> Result<T, ModelError> {
+    let (deadline, passed) = watch.next();
+    timeout_at(deadline, future).await.map_err(|_| passed.error(partial))
+}
+
+/// Reads what follows `[DONE]`, usually the end of the body and nothing else. A server that lingers loses its connection.
+async fn drained(mut response: Response) {
+    let end = async { while let Ok(Some(_)) = response.chunk().await {} };
+    drop(timeout(LAST_BYTES, end).await);
+}
+
+/// Servers that name no type are taken at their word.
+fn is_event_stream(response: &Response) -> bool {
+    response.headers().get(CONTENT_TYPE).is_none_or(|kind| {
+        kind.to_str().is_ok_and(|kind| kind.trim_start().starts_with("text/event-stream"))
+    })
+}
+
+/// Where requests go: the base, with or without `/v1` and slashes, and the path.
+fn endpoint(base_url: &str) -> Result<Url, ClientError> {
+    let wrong = || ClientError::BaseUrl { url: base_url.to_owned() };
+    let mut url = Url::parse(base_url.trim()).map_err(|_| wrong())?;
+    let host = url.host_str().filter(|_| matches!(url.scheme(), "http" | "https"));
+    let host = host.ok_or_else(wrong)?.to_owned();
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(ClientError::Credentials { host });
+    }
+    let path = format!("{}/chat/completions", url.path().trim_end_matches('/'));
+    url.set_path(&path);
+    url.set_query(None);
+    url.set_fragment(None);
+    Ok(url)
+}
+
+fn headers(key: Option<&Secret>) -> Result<HeaderMap, ClientError> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+    if let Some(key) = key {
+        let value = format!("Bearer {}", key.expose());
+        let mut value = HeaderValue::try_from(value).map_err(|_| ClientError::Key)?;
+        value.set_sensitive(true);
+        headers.insert(AUTHORIZATION, value);
+    }
+    Ok(headers)
+}
+
+/// The connection pool. A server on this machine needs neither certificates nor a proxy, and loading them is slow.
+fn http(url: &Url, connect: Duration) -> reqwest::Result<Client> {
+    // It is already there when another client was made before this one.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let builder = Client::builder()
+        .user_agent(concat!("deepseek/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(connect)
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .tcp_nodelay(true);
+    if !is_loopback(url) {
+        return builder.build();
+    }
+    let builder = builder.no_proxy();
+    if url.scheme() == "http" { builder.tls_certs_only([]).build() } else { builder.build() }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_is_joined_to_any_base() {
+        for (base, expected) in [
+            ("https://api.deepseek.com", "https://api.deepseek.com/chat/completions"),
+            ("https://api.deepseek.com/v1/", "https://api.deepseek.com/v1/chat/completions"),
+            (" http://127.0.0.1:8080// ", "http://127.0.0.1:8080/chat/completions"),
+            ("http://h/a/b?x=1#y", "http://h/a/b/chat/completions"),
+        ] {
+            assert_eq!(endpoint(base).unwrap().as_str(), expected);
+        }
+        for wrong in ["", "api.deepseek.com", "file:///x", "ftp://h"] {
+            assert!(matches!(endpoint(wrong), Err(ClientError::BaseUrl { .. })), "{wrong}");
+        }
+        let error = endpoint("https://me:secret@h/v1").unwrap_err();
+        assert!(!error.to_string().contains("secret"));
+    }
+
+    #[test]
+    fn a_key_is_sent_but_can_not_be_printed() {
+        let headers = headers(Some(&Secret::from("sk-1".to_owned()))).unwrap();
+        assert_eq!(headers[AUTHORIZATION].to_str().unwrap(), "Bearer sk-1");
+        assert!(!format!("{headers:?}").contains("sk-1"));
+        let unsendable = super::headers(Some(&Secret::from("a\nb".to_owned())));
+        assert!(matches!(unsendable, Err(ClientError::Key)));
+    }
+
+    #[test]
+    fn this_machine_is_told_from_others() {
+        for (url, expected) in [
+            ("http://localhost:1", true),
+            ("http://127.1.2.3", true),
+            ("http://[::1]:80", true),
+            ("http://10.0.0.1", false),
+            ("http://localhost.example", false),
+        ] {
+            assert_eq!(is_loopback(&Url::parse(url).unwrap()), expected, "{url}");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! An answer down to its bytes and pauses, as a plan that the server carries out.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::refusal::Refusal;
+
+/// What is sent, and how it ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) headers: Vec<(&'static str, String)>,
+    pub(super) framing: Framing,
+    pub(super) writes: Writes,
+    pub(super) steps: Vec<Step>,
+    pub(super) end: End,
+}
+
+/// How the length of a body is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// Chunks, one for each piece sent.
+    Chunked,
+    /// `Content-Length`.
+    Length,
+}
+
+/// How bytes reach the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writes {
+    /// As many at once as there are.
+    Whole,
+    /// One at a time.
+    Bytewise,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step {
+    Send(Bytes),
+    /// What was sent before goes out now.
+    Flush,
+    Pause(Duration),
+    Comments {
+        every: Duration,
+        total: Duration,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// The body ends as it should; the connection stays.
+    Complete,
+    /// The connection is reset.
+    Reset,
+    /// The connection is reset, and nothing was sent before.
+    ResetUnanswered,
+    /// Nothing more comes.
+    Hang,
+    /// Comments come until the client goes.
+    Comments { every: Duration },
+}
+
+impl Answer {
+    /// A body of known length.
+    pub(super) fn plain(status: u16, content_type: &str, body: impl Into<Bytes>) -> Self {
+        Self {
+            status,
+            headers: vec![("content-type", content_type.to_owned())],
+            framing: Framing::Length,
+            writes: Writes::Whole,
+            steps: vec![Step::Send(body.into())],
+            end: End::Complete,
+        }
+    }
+
+    pub(super) fn json(status: u16, body: impl Into<Bytes>) -> Self {
+        Self::plain(status, "application/json", body)
+    }
+
+    pub(super) fn refused(refusal: &Refusal) -> Self {
+        Self::json(refusal.status, refusal.body())
+    }
+
+    /// A stream of events.
+    pub(super) fn stream(steps: Vec<Step>) -> Self {
+        Self {
+            status: 200,
+            headers: vec![
+                ("content-type", "text/event-stream; charset=utf-8".to_owned()),
+                ("cache-control", "no-cache".to_owned()),
+            ],
+            framing: Framing::Chunked,
+            writes: Writes::Whole,
+            steps,
+            end: End::Complete,
+        }
+    }
+
+    pub(super) const fn reset() -> Self {
+        Self {
+            status: 0,
+            headers: Vec::new(),
+            framing: Framing::Length,
+            writes: Writes::Whole,
+            steps: Vec::new(),
+            end: End::ResetUnanswered,
+        }
+    }
+
+    /// The status the client gets to see.
+    pub(super) fn status(&self) -> Option<u16> {
+        (self.end != End::ResetUnanswered).then_some(self.status)
+    }
+
+    /// Status line and headers.
+    pub(super) fn head(&self) -> Vec<u8> {
+        let length = || self.steps.iter().map(Step::length).sum::<usize>();
+        let framing = match self.framing {
+            Framing::Chunked => "transfer-encoding: chunked".to_owned(),
+            Framing::Length => format!("content-length: {}", length()),
+        };
+        let fields = self.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
+        let fields: String = fields.collect();
+        let (status, reason) = (self.status, reason(self.status));
+        format!("HTTP/1.1 {status} {reason}\r\n{fields}{framing}\r\n\r\n").into_bytes()
+    }
+}
+
+impl Step {
+    fn length(&self) -> usize {
+        match self {
+            Self::Send(bytes) => bytes.len(),
+            Self::Flush | Self::Pause(_) | Self::Comments { .. } => 0,
+        }
+    }
+}
+
+/// Clients show these at most.
+const fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        402 => "Payment Required",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        413 => "Payload Too Large",
+        422 => "Unprocessable Entity",
+        429 => "Too Many Requests",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        _ => "Internal Server Error",
+    }
+}

@@ -1,0 +1,125 @@
+//! How the fake answers: every way in which the real one has been seen to, and some in which a network may.
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! behaviours {
+    ($($(#[$attribute:meta])+ $variant:ident = $name:literal,)+) => {
+        /// A way to answer, named in scripts by its `name`.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+        pub enum Behaviour {
+            $($(#[$attribute])+ #[serde(rename = $name)] $variant,)+
+        }
+
+        impl Behaviour {
+            /// All there are.
+            pub const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            /// Its name in scripts and logs.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+        }
+    };
+}
+
+behaviours! {
+    /// The text, then `stop`. Reasoning comes first if the script has any and the request thinks.
+    #[default]
+    Text = "text",
+    /// As `text`, with a word of reasoning if the script has none.
+    ReasoningText = "reasoning_text",
+    /// Reasoning, no text, `stop`.
+    ReasoningOnly = "reasoning_only",
+    /// Tool calls, `tool_calls`.
+    ToolCall = "tool_call",
+    /// The text, tool calls, `tool_calls`.
+    TextThenToolCall = "text_then_tool_call",
+    /// Half of the text, `length`.
+    Length = "length",
+    /// Tool calls cut in their arguments, `length`.
+    LengthMidArguments = "length_mid_arguments",
+    /// Half of the text, `content_filter`.
+    ContentFilter = "content_filter",
+    /// Half of the text, `insufficient_system_resource`.
+    InsufficientSystemResource = "insufficient_system_resource",
+    /// Nothing, `stop`.
+    EmptyStop = "empty_stop",
+    /// Blanks in place of the text, as JSON mode does it, `stop`.
+    BlankJson = "blank_json",
+    /// Tool calls whose arguments are no JSON.
+    InvalidJsonArguments = "invalid_json_arguments",
+    /// The text; usage in a last chunk of its own, without choices.
+    UsageTrailingChunk = "usage_trailing_chunk",
+    /// The text, never any usage.
+    UsageAbsent = "usage_absent",
+    /// Comments for `keepalive_total_ms`, then the text.
+    KeepaliveThenText = "keepalive_then_text",
+    /// Comments for ever.
+    KeepaliveForever = "keepalive_forever",
+    /// Empty lines, then the answer as one JSON object, even if a stream was asked for.
+    NonstreamEmptyLines = "nonstream_empty_lines",
+    /// Headers, then nothing.
+    StallAfterHeaders = "stall_after_headers",
+    /// Half of the stream, then nothing.
+    StallMid = "stall_mid",
+    /// The connection is reset before any answer.
+    ResetBeforeHeaders = "reset_before_headers",
+    /// The connection is reset after half of the stream.
+    ResetMid = "reset_mid",
+    /// The stream ends properly, but without `[DONE]`.
+    EofNoDone = "eof_no_done",
+    /// The blank line after `[DONE]` is missing.
+    DoneWithoutBlankLine = "done_without_blank_line",
+    /// An event in the middle is broken JSON.
+    MalformedJsonEvent = "malformed_json_event",
+    /// An event in the middle is an error object.
+    ErrorEvent = "error_event",
+    /// Chunks with `choices` null, missing and empty between the others.
+    ChoicesNull = "choices_null",
+    /// Unknown fields wherever there can be some.
+    UnknownFields = "unknown_fields",
+    /// A byte order mark, and CRLF at the end of lines.
+    CrlfAndBom = "crlf_and_bom",
+    /// Writes that end within characters.
+    Utf8Split = "utf8_split",
+    /// Every byte in a write of its own.
+    OneByteWrites = "one_byte_writes",
+    /// The body compressed.
+    Gzip = "gzip",
+    /// The stream, said to be HTML.
+    WrongContentType = "wrong_content_type",
+    /// Status 400.
+    Http400 = "http_400",
+    /// Status 401.
+    Http401 = "http_401",
+    /// Status 402.
+    Http402 = "http_402",
+    /// Status 413.
+    Http413 = "http_413",
+    /// Status 422.
+    Http422 = "http_422",
+    /// Status 429, with `Retry-After` if the script has `retry_after`.
+    Http429 = "http_429",
+    /// Status 500.
+    Http500 = "http_500",
+    /// Status 502 with a page of HTML.
+    Http502Html = "http_502_html",
+    /// Status 503, with `Retry-After` if the script has `retry_after`.
+    Http503 = "http_503",
+    /// A wait before each event and the end: `chunk_delay_ms`, or 10.
+    Slow = "slow",
+    /// One of `of`, drawn from the server's `seed`.
+    Random = "random",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_scripts_are_the_names_in_logs() {
+        for behaviour in Behaviour::ALL {
+            assert_eq!(serde_json::to_value(behaviour).unwrap(), behaviour.name());
+        }
+    }
+}

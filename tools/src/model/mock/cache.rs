@@ -1,0 +1,229 @@
+//! The prefix cache: which part of a prompt counts as a hit. Deterministic, as counted in recorded sessions of the real one.
+//!
+//! A request hits only what was stored as a whole: earlier prompts, and earlier prompts with their answers. Tokens are bytes by
+//! four, and a hit is rounded down to 128 of them. Stored are hashes at the places where a hit can end, not texts.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hasher as _};
+
+use super::options::CacheMode;
+use super::schema::{Body, Call, Message, UserContent};
+
+const BYTES_PER_TOKEN: usize = 4;
+const UNIT_TOKENS: usize = 128;
+const UNIT_BYTES: usize = UNIT_TOKENS * BYTES_PER_TOKEN;
+
+/// The tokens of a text.
+pub(super) fn tokens(text: &str) -> u64 {
+    u64::try_from(text.len().div_ceil(BYTES_PER_TOKEN)).unwrap_or(u64::MAX)
+}
+
+/// A conversation as the cache sees it: the same bytes for what the provider would see the same.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Canonical {
+    bytes: Vec<u8>,
+    /// Where messages end.
+    ends: Vec<usize>,
+    with_reasoning: bool,
+}
+
+impl Canonical {
+    /// Model, user, tools and effort stand before the messages. Reasoning counts only beside tools.
+    pub(super) fn new(body: &Body, raw: &serde_json::Value) -> Self {
+        let mut canonical = Self { with_reasoning: body.has_tools(), ..Self::default() };
+        let tools = if body.has_tools() { raw["tools"].to_string() } else { String::new() };
+        let effort = format!("{:?}", body.effort());
+        for part in [&body.model, body.user_id.as_deref().unwrap_or_default(), &tools, &effort] {
+            canonical.part(part);
+        }
+        for message in &body.messages {
+            canonical.message(message);
+        }
+        canonical
+    }
+
+    pub(super) fn message(&mut self, message: &Message) {
+        match message {
+            Message::System { content } => self.parts(&["system", content]),
+            Message::User { content: UserContent::Text(text) } => self.parts(&["user", text]),
+            Message::User { content: UserContent::Parts(parts) } => {
+                let parts = serde_json::Value::from(parts.clone()).to_string();
+                self.parts(&["user", &parts]);
+            }
+            Message::Assistant { content, reasoning_content, tool_calls } => {
+                self.parts(&["assistant", content.as_deref().unwrap_or_default()]);
+                if self.with_reasoning {
+                    self.part(reasoning_content.as_deref().unwrap_or_default());
+                }
+                for Call { id, function } in tool_calls.iter().flatten() {
+                    self.parts(&[id, &function.name, &function.arguments]);
+                }
+            }
+            Message::Tool { content, tool_call_id } => self.parts(&["tool", tool_call_id, content]),
+            Message::LatestReminder { content } => self.parts(&["latest_reminder", content]),
+        }
+        self.bytes.push(b'\n');
+        self.ends.push(self.bytes.len());
+    }
+
+    fn parts(&mut self, parts: &[&str]) {
+        for part in parts {
+            self.part(part);
+        }
+    }
+
+    fn part(&mut self, part: &str) {
+        self.bytes.extend_from_slice(part.as_bytes());
+        self.bytes.push(0);
+    }
+
+    pub(super) const fn tokens(&self) -> usize {
+        self.bytes.len() / BYTES_PER_TOKEN
+    }
+
+    /// Every place where a stored prefix can end, with the hash of all bytes before it.
+    fn marks(&self) -> Vec<Mark> {
+        let units = (1..=self.bytes.len() / UNIT_BYTES).map(|unit| unit * UNIT_BYTES);
+        let mut places: Vec<usize> = self.ends.iter().copied().chain(units).collect();
+        places.sort_unstable();
+        places.dedup();
+        let mut hasher = DefaultHasher::new();
+        let mut from = 0;
+        places
+            .into_iter()
+            .map(|end| {
+                hasher.write(self.bytes.get(from..end).unwrap_or_default());
+                from = end;
+                Mark { end, hash: hasher.finish() }
+            })
+            .collect()
+    }
+
+    fn end(&self) -> Option<Mark> {
+        self.marks().pop().filter(|mark| mark.end == self.bytes.len())
+    }
+}
+
+/// A prefix: its length in bytes and the hash of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Mark {
+    end: usize,
+    hash: u64,
+}
+
+/// What was stored so far.
+#[derive(Debug)]
+pub(super) struct Cache {
+    mode: CacheMode,
+    stored: HashSet<Mark>,
+    /// Prefixes of earlier prompts that are not stored, but will be when a second request has them.
+    seen: HashSet<Mark>,
+}
+
+impl Cache {
+    pub(super) fn new(mode: CacheMode) -> Self {
+        Self { mode, stored: HashSet::new(), seen: HashSet::new() }
+    }
+
+    /// Tokens of `prompt` that are found.
+    pub(super) fn hit(&self, prompt: &Canonical) -> usize {
+        let longest = prompt.marks().into_iter().rev().find(|mark| self.stored.contains(mark));
+        longest.map_or(0, |mark| mark.end / UNIT_BYTES * UNIT_TOKENS)
+    }
+
+    /// Stores what an answered request leaves behind.
+    pub(super) fn store(&mut self, prompt: &Canonical, answer: &Message) {
+        if self.mode == CacheMode::Off {
+            return;
+        }
+        if self.mode == CacheMode::CommonPrefix {
+            let marks = prompt.marks();
+            let common = marks.iter().rev().find(|mark| self.seen.contains(mark));
+            self.stored.extend(common);
+            self.seen.extend(marks);
+        }
+        let mut answered = prompt.clone();
+        answered.message(answer);
+        self.stored.extend(prompt.end());
+        self.stored.extend(answered.end());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(tools: bool, messages: &[(&str, &str)]) -> (Body, serde_json::Value) {
+        let messages: Vec<serde_json::Value> = messages
+            .iter()
+            .map(|(role, content)| serde_json::json!({"role": role, "content": content}))
+            .collect();
+        let mut raw = serde_json::json!({"model": "m", "messages": messages});
+        if tools {
+            raw["tools"] = serde_json::json!([{"type":"function","function":{"name":"f"}}]);
+        }
+        (Body::parse(raw.to_string().as_bytes()).unwrap(), raw)
+    }
+
+    fn canonical(messages: &[(&str, &str)]) -> Canonical {
+        let (body, raw) = body(false, messages);
+        Canonical::new(&body, &raw)
+    }
+
+    fn answer(text: &str) -> Message {
+        Message::Assistant {
+            content: Some(text.into()),
+            reasoning_content: Some("hm".into()),
+            tool_calls: None,
+        }
+    }
+
+    #[test]
+    fn an_appending_conversation_hits_all_but_its_newest_message() {
+        let long = "x".repeat(4000);
+        let mut cache = Cache::new(CacheMode::Boundaries);
+        let first = canonical(&[("user", &long)]);
+        assert_eq!(cache.hit(&first), 0);
+        cache.store(&first, &answer(&long));
+        assert_eq!(cache.hit(&first), first.tokens() / 128 * 128);
+        let second = canonical(&[("user", &long), ("assistant", &long), ("user", "more")]);
+        let both = canonical(&[("user", &long), ("assistant", &long)]);
+        assert_eq!(cache.hit(&second), both.tokens() / 128 * 128);
+    }
+
+    #[test]
+    fn a_changed_message_or_model_hits_nothing() {
+        let long = "x".repeat(4000);
+        let mut cache = Cache::new(CacheMode::Boundaries);
+        cache.store(&canonical(&[("system", &long), ("user", "one")]), &answer("1"));
+        assert_eq!(cache.hit(&canonical(&[("system", &long), ("user", "two")])), 0);
+        let (body, raw) = body(true, &[("system", &long), ("user", "one")]);
+        assert_eq!(cache.hit(&Canonical::new(&body, &raw)), 0);
+    }
+
+    #[test]
+    fn a_common_prefix_is_stored_by_the_second_and_hit_by_the_third() {
+        let long = "x".repeat(4000);
+        let request = |text: &str| canonical(&[("system", &long), ("user", text)]);
+        let mut cache = Cache::new(CacheMode::CommonPrefix);
+        cache.store(&request("one"), &answer("1"));
+        assert_eq!(cache.hit(&request("two")), 0);
+        cache.store(&request("two"), &answer("2"));
+        assert_eq!(cache.hit(&request("three")), 896);
+        let mut off = Cache::new(CacheMode::Off);
+        off.store(&request("one"), &answer("1"));
+        assert_eq!(off.hit(&request("one")), 0);
+    }
+
+    #[test]
+    fn reasoning_counts_only_beside_tools() {
+        let length = |tools| {
+            let (body, raw) = body(tools, &[("user", "x")]);
+            let mut canonical = Canonical::new(&body, &raw);
+            let before = canonical.bytes.len();
+            canonical.message(&answer("a"));
+            canonical.bytes.len() - before
+        };
+        assert_eq!(length(true) - length(false), "hm\0".len());
+    }
+}

@@ -1,0 +1,32 @@
+//! The fake DeepSeek: a server on loopback that validates, caches, fails and answers as the real one does, from a script.
+//!
+//! It is not a model: what it says is written down beforehand, or made by a function of the request.
+
+mod answer;
+mod behaviour;
+mod cache;
+mod content;
+mod http;
+mod options;
+mod play;
+mod refusal;
+mod render;
+mod request;
+mod route;
+mod schema;
+mod script;
+mod server;
+mod state;
+mod strict;
+mod validate;
+
+pub use behaviour::Behaviour;
+pub use options::{CacheMode, Options, ReasoningCheck};
+pub use request::{Exchange, Request};
+pub use script::{Reply, Script, ScriptError, Source, ToolCall, UsageOverride};
+pub use server::{Server, ServerError};
+
+#[cfg(test)]
+mod docs;
+#[cfg(test)]
+mod tests;

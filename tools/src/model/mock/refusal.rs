@@ -1,0 +1,34 @@
+//! An answer that is an error, in the shape of the real server's.
+
+use serde_json::json;
+
+/// Why a request is not answered, with the literal text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) status: u16,
+    pub(super) kind: &'static str,
+    pub(super) message: String,
+}
+
+impl Refusal {
+    pub(super) fn new(status: u16, message: impl Into<String>) -> Self {
+        let kind = match status {
+            401 => "authentication_error",
+            402 => "unknown_error",
+            429 => "rate_limit_error",
+            500.. => "server_error",
+            _ => "invalid_request_error",
+        };
+        Self { status, kind, message: message.into() }
+    }
+
+    pub(super) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(400, message)
+    }
+
+    pub(super) fn body(&self) -> String {
+        let code = if self.status < 429 { "invalid_request_error" } else { self.kind };
+        json!({"error": {"message": self.message, "type": self.kind, "param": null, "code": code}})
+            .to_string()
+    }
+}

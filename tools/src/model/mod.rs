@@ -1,0 +1,36 @@
+//! The provider: what is asked, what comes back, what it costs, and a fake of it to test against.
+
+mod chunk;
+mod classify;
+mod client;
+mod deadlines;
+mod error;
+pub mod mock;
+pub mod price;
+mod reply;
+pub mod retry;
+mod sse;
+mod wire;
+
+pub use client::{ClientError, DeepSeekClient};
+pub use deadlines::Deadlines;
+pub use error::{ModelError, Partial};
+pub use sse::{SseError, SseEvent, SseParser};
+pub use wire::{AgentRole, ChatRequest, Delta, FinishReason, Message, ModelReply, Usage};
+
+use futures_util::future::BoxFuture;
+
+/// Something that answers chat requests. One call is one attempt: retries are the caller's business.
+///
+/// Dropping the returned future cancels the attempt and closes its connection.
+pub trait ChatModel: Send + Sync + 'static {
+    /// Sends `request` and streams what comes to `deltas`.
+    ///
+    /// Succeeds only when the answer is complete (`[DONE]` seen, finish reason `stop` or `tool_calls`, not empty).
+    /// What `deltas` saw of a failed attempt must not be used.
+    fn attempt<'a>(
+        &'a self,
+        request: &'a ChatRequest,
+        deltas: &'a mut (dyn FnMut(Delta) + Send),
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>>;
+}

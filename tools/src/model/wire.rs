@@ -1,0 +1,279 @@
+//! The words of the chat-completions wire, and the one deterministic encoding of a request.
+
+use bytes::Bytes;
+use config::Effort;
+use serde::{Deserialize, Serialize};
+
+/// Who in the program is asking; sent as `X-Agent-Role`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AgentRole {
+    /// Writes the plan.
+    Architect,
+    /// Writes the diff.
+    Editor,
+    /// Answers a question.
+    Analysis,
+    /// Tells an edit from a question.
+    Intent,
+}
+
+impl AgentRole {
+    /// The word that is sent.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Architect => "architect",
+            Self::Editor => "editor",
+            Self::Analysis => "analysis",
+            Self::Intent => "intent",
+        }
+    }
+}
+
+/// One message of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "lowercase")]
+pub enum Message {
+    /// Standing instructions.
+    System {
+        /// The text.
+        content: String,
+    },
+    /// What the user, or the program in the user's place, says.
+    User {
+        /// The text.
+        content: String,
+    },
+    /// What the model answered.
+    Assistant {
+        /// The text.
+        content: String,
+        /// Its reasoning, kept so that it can be replayed where the provider wants it.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        reasoning_content: Option<String>,
+    },
+}
+
+/// A request, complete but for the key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChatRequest {
+    /// Sent as `X-Agent-Role`.
+    pub role: AgentRole,
+    /// Sent as `X-Agent-Run`.
+    pub run: String,
+    /// Sent as `X-Agent-Lane`, when in a lane.
+    pub lane: Option<String>,
+    /// Model id.
+    pub model: String,
+    /// Effort of thinking; `None` turns thinking off.
+    pub thinking: Option<Effort>,
+    /// Upper bound of the answer in tokens.
+    pub max_tokens: u32,
+    /// The conversation.
+    pub messages: Vec<Message>,
+}
+
+impl ChatRequest {
+    /// The body as it goes over the wire. The same request always gives the same bytes; `messages` come last, so that the
+    /// body of a grown conversation shares all but its last two bytes with the one before.
+    pub fn body(&self) -> Bytes {
+        let body = Body {
+            model: &self.model,
+            stream: true,
+            stream_options: StreamOptions { include_usage: true },
+            max_tokens: self.max_tokens,
+            thinking: Thinking {
+                kind: if self.thinking.is_some() { "enabled" } else { "disabled" },
+            },
+            reasoning_effort: self.thinking,
+            messages: self.messages.iter().map(Message::on_the_wire).collect(),
+        };
+        serde_json::to_vec(&body).expect("strings and numbers always serialize").into()
+    }
+}
+
+/// The fields in the order in which they are sent.
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    stream: bool,
+    stream_options: StreamOptions,
+    max_tokens: u32,
+    thinking: Thinking,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<Effort>,
+    messages: Vec<WireMessage<'a>>,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+#[derive(Serialize)]
+struct Thinking {
+    #[serde(rename = "type")]
+    kind: &'static str,
+}
+
+#[derive(Serialize)]
+struct WireMessage<'a> {
+    role: &'static str,
+    content: &'a str,
+}
+
+impl Message {
+    /// What of a message is sent, whatever comes before or after it.
+    ///
+    /// Reasoning stays at home: a request without tools is answered as if it had none, and these requests never carry tools.
+    fn on_the_wire(&self) -> WireMessage<'_> {
+        match self {
+            Self::System { content } => WireMessage { role: "system", content },
+            Self::User { content } => WireMessage { role: "user", content },
+            Self::Assistant { content, reasoning_content: _ } => {
+                WireMessage { role: "assistant", content }
+            }
+        }
+    }
+}
+
+/// A piece of a streaming answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Delta {
+    /// Text of the answer.
+    Text(String),
+    /// Text of the reasoning.
+    Reasoning(String),
+    /// The server said that it is alive.
+    KeepAlive,
+}
+
+/// Why the model stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FinishReason {
+    /// The answer is complete.
+    Stop,
+    /// Cut at `max_tokens`.
+    Length,
+    /// Withheld by the provider.
+    ContentFilter,
+    /// The model wants tools.
+    ToolCalls,
+    /// The provider ran out of capacity in the middle.
+    InsufficientSystemResource,
+    /// Something this client does not know.
+    #[serde(other)]
+    Unknown,
+}
+
+/// Tokens of one call, as the provider counted them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Usage {
+    /// Prompt tokens, hit and miss together.
+    pub prompt: u64,
+    /// Of those, found in the provider's cache.
+    pub hit: u64,
+    /// Answer tokens, reasoning included.
+    pub output: u64,
+    /// Of those, reasoning.
+    pub reasoning: u64,
+}
+
+impl Usage {
+    /// Prompt tokens that were not in the cache.
+    pub const fn miss(&self) -> u64 {
+        self.prompt.saturating_sub(self.hit)
+    }
+
+    /// Prompt and answer together.
+    pub const fn total(&self) -> u64 {
+        self.prompt.saturating_add(self.output)
+    }
+}
+
+/// A complete answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelReply {
+    /// The text.
+    pub content: String,
+    /// The reasoning, if there was any.
+    pub reasoning: Option<String>,
+    /// Why it stopped: `stop` or `tool_calls`.
+    pub finish: FinishReason,
+    /// What it used; absent when the server did not say.
+    pub usage: Option<Usage>,
+    /// The model the server named.
+    pub model: String,
+    /// The server's id of the answer.
+    pub id: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(messages: Vec<Message>) -> ChatRequest {
+        ChatRequest {
+            role: AgentRole::Editor,
+            run: "r1".into(),
+            lane: None,
+            model: "deepseek-flash".into(),
+            thinking: Some(Effort::High),
+            max_tokens: 4096,
+            messages,
+        }
+    }
+
+    fn user(content: &str) -> Message {
+        Message::User { content: content.into() }
+    }
+
+    fn text(request: &ChatRequest) -> String {
+        String::from_utf8(request.body().to_vec()).unwrap()
+    }
+
+    #[test]
+    fn a_body_has_its_fields_in_a_fixed_order_and_the_messages_last() {
+        insta::assert_snapshot!(
+            text(&request(vec![Message::System { content: "be brief".into() }, user("say \"hi\"\n")])),
+            @r#"{"model":"deepseek-flash","stream":true,"stream_options":{"include_usage":true},"max_tokens":4096,"thinking":{"type":"enabled"},"reasoning_effort":"high","messages":[{"role":"system","content":"be brief"},{"role":"user","content":"say \"hi\"\n"}]}"#
+        );
+    }
+
+    #[test]
+    fn without_thinking_there_is_no_effort() {
+        let body = text(&ChatRequest { thinking: None, ..request(vec![user("hi")]) });
+        insta::assert_snapshot!(body, @r#"{"model":"deepseek-flash","stream":true,"stream_options":{"include_usage":true},"max_tokens":4096,"thinking":{"type":"disabled"},"messages":[{"role":"user","content":"hi"}]}"#);
+    }
+
+    #[test]
+    fn a_grown_conversation_shares_all_but_the_last_two_bytes() {
+        let mut messages = vec![user("one")];
+        let before = request(messages.clone()).body();
+        messages.push(Message::Assistant {
+            content: "two".into(),
+            reasoning_content: Some("because".into()),
+        });
+        messages.push(user("three"));
+        let after = request(messages).body();
+        assert_eq!(after[..before.len() - 2], before[..before.len() - 2]);
+    }
+
+    #[test]
+    fn reasoning_is_kept_but_not_sent() {
+        let answer =
+            Message::Assistant { content: "4".into(), reasoning_content: Some("2+2".into()) };
+        assert!(!text(&request(vec![user("2+2?"), answer.clone()])).contains("reasoning_content"));
+        assert!(serde_json::to_string(&answer).unwrap().contains("2+2"));
+    }
+
+    #[test]
+    fn roles_are_sent_as_they_are_journaled() {
+        for role in
+            [AgentRole::Architect, AgentRole::Editor, AgentRole::Analysis, AgentRole::Intent]
+        {
+            assert_eq!(serde_json::to_value(role).unwrap(), role.as_str());
+        }
+    }
+}
