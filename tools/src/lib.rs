@@ -7,5 +7,6 @@ pub mod model;
 pub mod patch;
 pub mod policy;
 pub mod redact;
+pub mod search;
 pub mod shell;
 pub mod tree;

@@ -1,0 +1,137 @@
+//! The files of a tree, as ripgrep sees them. It reads directories and ignore files, never contents.
+
+use std::path::Path;
+
+use ignore::{DirEntry, WalkBuilder};
+
+use crate::tree::RepoPath;
+
+/// Directories that are never part of the work: the repository's own, and ours.
+const NEVER: [&str; 2] = [".git", ".deepseek"];
+
+/// A regular file of the tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Where it is.
+    pub path: RepoPath,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// The files of a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listing {
+    /// Sorted by path.
+    pub files: Vec<Listed>,
+    /// Whether there are more than were asked for.
+    pub truncated: bool,
+}
+
+/// Lists at most `max_files` files below `root`.
+///
+/// `.gitignore` and `.ignore` count, with or without a repository; hidden files are listed. Symlinks, unreadable
+/// directories and names that are no [`RepoPath`] are passed over. The user's global ignore file does not count:
+/// the same tree gives the same list everywhere.
+pub fn list(root: &Path, max_files: usize) -> Listing {
+    // Inside a repository the rules above `root` hold up to its top, and no further. Elsewhere only those below it do.
+    let in_repository = root.ancestors().any(|dir| dir.join(".git").exists());
+    let walk = WalkBuilder::new(root)
+        .hidden(false)
+        .follow_links(false)
+        .git_global(false)
+        .require_git(in_repository)
+        .parents(in_repository)
+        .sort_by_file_name(Ord::cmp)
+        .filter_entry(|entry| !NEVER.iter().any(|name| entry.file_name() == *name))
+        .build();
+    let mut found = walk.flatten().filter_map(|entry| listed(root, &entry));
+    let mut files: Vec<Listed> = found.by_ref().take(max_files).collect();
+    let truncated = found.next().is_some();
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    Listing { files, truncated }
+}
+
+fn listed(root: &Path, entry: &DirEntry) -> Option<Listed> {
+    if !entry.file_type()?.is_file() {
+        return None;
+    }
+    let path = entry.path().strip_prefix(root).ok()?.to_str()?;
+    let path = RepoPath::parse(path).ok()?;
+    Some(Listed { path, bytes: entry.metadata().ok()?.len() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::OsStr;
+    use std::fs;
+    use std::os::unix::ffi::OsStrExt as _;
+    use std::os::unix::fs::symlink;
+
+    fn write(root: &Path, path: &str, text: &str) {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn names(listing: &Listing) -> Vec<&str> {
+        listing.files.iter().map(|file| file.path.as_str()).collect()
+    }
+
+    #[test]
+    fn lists_what_ripgrep_would_and_hidden_files() {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path();
+        write(root, ".gitignore", "target/\n*.log\n");
+        write(root, ".git/config", "x");
+        write(root, "sub/.git/config", "x");
+        write(root, ".deepseek/config.toml", "x");
+        write(root, ".github/ci.yml", "x");
+        write(root, "target/out", "x");
+        write(root, "run.log", "x");
+        write(root, "a/b.rs", "12345");
+        write(root, "a.rs", "x");
+        write(root, "文档/说明.md", "x");
+        fs::write(root.join(OsStr::from_bytes(b"bad\xff.rs")), "x").unwrap();
+        fs::write(root.join("two\nlines.rs"), "x").unwrap();
+        symlink("a.rs", root.join("link.rs")).unwrap();
+        symlink("a", root.join("linked")).unwrap();
+
+        let listing = list(root, 100);
+        assert_eq!(
+            names(&listing),
+            [".github/ci.yml", ".gitignore", "a.rs", "a/b.rs", "文档/说明.md"]
+        );
+        assert_eq!(listing.files.iter().find(|f| f.path.as_str() == "a/b.rs").unwrap().bytes, 5);
+        assert!(!listing.truncated);
+        assert_eq!(listing, list(root, 100));
+    }
+
+    #[test]
+    fn says_when_there_are_more() {
+        let home = tempfile::tempdir().unwrap();
+        for name in ["a", "b", "c"] {
+            write(home.path(), name, "");
+        }
+        assert_eq!(names(&list(home.path(), 2)), ["a", "b"]);
+        assert!(list(home.path(), 2).truncated);
+        assert!(!list(home.path(), 3).truncated);
+    }
+
+    #[test]
+    fn ignore_files_above_count_inside_a_repository_only() {
+        let home = tempfile::tempdir().unwrap();
+        write(home.path(), ".gitignore", "*.tmp\n");
+        write(home.path(), "sub/a.tmp", "");
+        let sub = home.path().join("sub");
+        assert_eq!(names(&list(&sub, 9)), ["a.tmp"]);
+        fs::create_dir(home.path().join(".git")).unwrap();
+        assert!(names(&list(&sub, 9)).is_empty());
+    }
+
+    #[test]
+    fn a_missing_directory_is_an_empty_list() {
+        let listing = list(Path::new("/does/not/exist"), 9);
+        assert_eq!(listing, Listing { files: Vec::new(), truncated: false });
+    }
+}

@@ -1,0 +1,25 @@
+//! Finding what a request is about: the files of a tree, text in them, and the evidence that goes into a prompt.
+//!
+//! Everything here blocks and belongs on a blocking thread. Nothing here writes, and nothing asks a model.
+
+mod choice;
+mod evidence;
+mod excerpt;
+mod files;
+mod fingerprint;
+mod map;
+mod named;
+mod packing;
+mod reader;
+mod render;
+mod survey;
+mod terms;
+mod text;
+
+pub use evidence::{Evidence, EvidenceOptions, Item, ItemKind, MapLine, gather};
+pub use files::{Listed, Listing, list};
+pub use fingerprint::tree_hash;
+pub use map::{Definition, definitions};
+pub use render::{estimate_tokens, render};
+pub use terms::{Term, TermKind, extract};
+pub use text::{Hit, Limits, PatternError, PatternKind, search};

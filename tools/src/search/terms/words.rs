@@ -1,0 +1,264 @@
+//! Words and identifiers in prose, and where a word begins and ends. It knows nothing of paths and quotes.
+
+use super::TermKind;
+
+/// Words of requests that say nothing about where to look.
+const COMMON: &str = "\
+    about above add added after again all already also always and another any anything app \
+    application are ask back bad because been before being below best better between both break bug \
+    bugs but call called calls can cannot change changed changes check class clean code codebase com \
+    correct correctly could crash crate create current currently delete describe did does doesn \
+    doing don done each edit else error errors every everything example existing explain extend fail \
+    failed failing fails failure feature file files find first fix fixed fixes following for from \
+    func function functions get gets give given gives good handle has have hello help her here his \
+    how implement implementation improve include instead into isn issue its just keep last let lib \
+    like line lines list look main make makes method methods missing module more most move must name \
+    need needs never new next not nothing now off old one only org other our out output over own \
+    please problem program project put read really refactor remove rename repo repository request \
+    result return returned returns right run running runs same see self set should show some \
+    something src std still stop such support sure take task tell test tests than thanks that the \
+    their them then there these they thing this those through too try two under until update use \
+    used uses using value values very via want was way well were what when where which while who \
+    whole why will with without work working works would write wrong you your";
+
+/// The same in Chinese, by pairs of characters.
+const COMMON_HAN: &str = "\
+    一下 不要 什么 代码 使用 修复 修改 函数 删除 功能 可以 告诉 增加 如何 实现 帮我 应该 怎么 \
+    所有 支持 文件 方法 检查 没有 添加 现在 看看 程序 解释 请问 进行 错误 问题 需要 项目";
+
+/// Characters that join Chinese words and belong to none.
+const HAN_PARTICLES: &str = "的了是和把与及或被吗呢吧啊让给都也还很这那我你他它们且";
+
+/// Longest run of Chinese characters that may be one word.
+const MAX_HAN_WORD: usize = 4;
+/// Longest identifier; longer ones are hashes and encoded data.
+const MAX_IDENTIFIER: usize = 64;
+
+/// A Chinese character.
+pub(in crate::search) fn is_han(c: char) -> bool {
+    matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}')
+}
+
+/// Whether `word`, in lower case, says nothing about where to look.
+pub(super) fn is_common(word: &str) -> bool {
+    [COMMON, COMMON_HAN].iter().any(|common| common.split(' ').any(|known| known == word))
+}
+
+/// Gives every identifier, part of one and word of `prose` to `on_term`, in order, repetitions included.
+pub(super) fn scan(prose: &str, on_term: &mut dyn FnMut(TermKind, String)) {
+    for piece in prose.split_inclusive(|c: char| !is_token_char(c)) {
+        let token = piece.strip_suffix(|c: char| !is_token_char(c)).unwrap_or(piece);
+        let called = piece.ends_with('(');
+        let mut rest = token;
+        while let Some(first) = rest.chars().next() {
+            let end = rest.find(|c: char| is_han(c) != is_han(first)).unwrap_or(rest.len());
+            let (run, after) = rest.split_at(end);
+            if is_han(first) {
+                han(run, on_term);
+            } else {
+                chain(run, called && after.is_empty(), on_term);
+            }
+            rest = after;
+        }
+    }
+}
+
+fn is_token_char(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '.' | ':')
+}
+
+/// `a`, `a.b` or `a::b`: the whole, and each name in it.
+fn chain(run: &str, called: bool, on_term: &mut dyn FnMut(TermKind, String)) {
+    let run = run.trim_matches(['.', ':']);
+    let names: Vec<&str> = run.split(['.', ':']).filter(|name| !name.is_empty()).collect();
+    let colons = run.matches(':').count() == 2 * run.matches("::").count();
+    let all_names =
+        names.iter().all(|name| name.starts_with(|c: char| c == '_' || c.is_alphabetic()));
+    let longest = names.iter().map(|name| name.len()).max().unwrap_or_default();
+    let chained = names.len() > 1 && colons && all_names && longest >= 3;
+    if chained {
+        on_term(TermKind::Identifier, run.to_owned());
+    }
+    for name in names {
+        identifier_or_word(name, called || chained, on_term);
+    }
+}
+
+fn identifier_or_word(
+    name: &str,
+    surely_identifier: bool,
+    on_term: &mut dyn FnMut(TermKind, String),
+) {
+    let lower = name.to_lowercase();
+    if name.chars().count() < 3
+        || name.len() > MAX_IDENTIFIER
+        || !name.contains(char::is_alphabetic)
+    {
+        return;
+    }
+    let shaped = name.trim_matches('_').contains('_')
+        || name.contains(|c: char| c.is_ascii_digit())
+        || parts(name).len() > 1;
+    let shaped = shaped && !name.starts_with(|c: char| c.is_ascii_digit());
+    if (surely_identifier && !is_common(&lower)) || shaped {
+        on_term(TermKind::Identifier, name.to_owned());
+        let parts = parts(name).into_iter().map(str::to_lowercase);
+        for part in parts.filter(|part| *part != lower && is_telling(part)) {
+            on_term(TermKind::Part, part);
+        }
+    } else if is_telling(&lower) {
+        on_term(TermKind::Word, singular(&lower).to_owned());
+    }
+}
+
+fn is_telling(word: &str) -> bool {
+    word.chars().count() >= 3 && word.chars().all(char::is_alphabetic) && !is_common(word)
+}
+
+/// The word without its plural `s`.
+fn singular(word: &str) -> &str {
+    let keeps = ["ss", "us", "is", "as", "os"].iter().any(|end| word.ends_with(end));
+    word.strip_suffix('s').filter(|stem| stem.len() >= 3 && !keeps).unwrap_or(word)
+}
+
+/// The words of an identifier: `parse_range`, `HttpClient`, `HTTPServer2`.
+fn parts(name: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    for word in name.split('_').filter(|word| !word.is_empty()) {
+        let mut start = 0;
+        for (at, c) in word.char_indices().skip(1) {
+            let before = word.get(..at).unwrap_or_default().chars().next_back();
+            let after = word.get(at + c.len_utf8()..).unwrap_or_default().chars().next();
+            let begins = c.is_uppercase()
+                && before.is_some_and(|before| {
+                    before.is_lowercase()
+                        || (before.is_uppercase() && after.is_some_and(char::is_lowercase))
+                });
+            if begins {
+                parts.extend(word.get(start..at));
+                start = at;
+            }
+        }
+        parts.extend(word.get(start..));
+    }
+    parts
+}
+
+/// Chinese words: what stands between particles, in pairs where it is long.
+fn han(run: &str, on_term: &mut dyn FnMut(TermKind, String)) {
+    for piece in run.split(|c| HAN_PARTICLES.contains(c)) {
+        let chars: Vec<char> = piece.chars().collect();
+        let pairs: Vec<String> = chars.windows(2).map(|pair| pair.iter().collect()).collect();
+        let common = pairs.iter().any(|pair| is_common(pair));
+        if chars.len() <= MAX_HAN_WORD && !common && chars.len() > 1 {
+            on_term(TermKind::Word, piece.to_owned());
+            continue;
+        }
+        // A pair that shares a character with a common word is half of it and half of its neighbour.
+        let known: Vec<bool> = pairs.iter().map(|pair| is_common(pair)).collect();
+        for (at, pair) in pairs.into_iter().enumerate() {
+            let mut near = at.saturating_sub(1)..=at + 1;
+            if !near.any(|at| known.get(at).copied().unwrap_or(false)) {
+                on_term(TermKind::Word, pair);
+            }
+        }
+    }
+}
+
+/// Whether `needle` stands in `text` with no letter, digit or underscore continuing it.
+pub(super) fn has_whole(text: &str, needle: &str) -> bool {
+    let continues = |a: Option<char>, b: Option<char>| {
+        let in_word = |c: char| c == '_' || (c.is_alphanumeric() && !is_han(c));
+        a.is_some_and(in_word) && b.is_some_and(in_word)
+    };
+    text.match_indices(needle).any(|(at, _)| {
+        let before = text.get(..at).unwrap_or_default();
+        let after = text.get(at + needle.len()..).unwrap_or_default();
+        !continues(before.chars().next_back(), needle.chars().next())
+            && !continues(needle.chars().next_back(), after.chars().next())
+    })
+}
+
+/// Whether the lower-case word `needle` stands in `text` as a word, or as a word inside an identifier, or as its plural.
+pub(super) fn has_word(text: &str, needle: &str) -> bool {
+    // Only ASCII changes case here, so that places in one are places in the other.
+    text.to_ascii_lowercase().match_indices(needle).any(|(at, _)| {
+        let before = text.get(..at).unwrap_or_default();
+        let word = text.get(at..at + needle.len()).unwrap_or_default();
+        let after = text.get(at + needle.len()..).unwrap_or_default();
+        begins_word(before, word) && ends_word(word, after)
+    })
+}
+
+fn begins_word(before: &str, word: &str) -> bool {
+    let mut chars = word.chars();
+    let (Some(before), Some(first)) = (before.chars().next_back(), chars.next()) else {
+        return true;
+    };
+    let hump = !before.is_uppercase() || chars.next().is_some_and(char::is_lowercase);
+    !before.is_alphabetic() || is_han(before) || is_han(first) || (first.is_uppercase() && hump)
+}
+
+fn ends_word(word: &str, after: &str) -> bool {
+    let mut chars = after.chars();
+    let (Some(last), Some(next)) = (word.chars().next_back(), chars.next()) else { return true };
+    let second = chars.next();
+    let hump = last.is_lowercase() || second.is_some_and(char::is_lowercase);
+    let plural = next.eq_ignore_ascii_case(&'s') && second.is_none_or(|c| !c.is_alphabetic());
+    !next.is_alphabetic() || is_han(next) || is_han(last) || (next.is_uppercase() && hump) || plural
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn common_words_are_known() {
+        for word in ["about", "your", "file", "什么", "项目"] {
+            assert!(is_common(word), "{word}");
+        }
+        for word in ["", "pagination", "about above", "分页"] {
+            assert!(!is_common(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_word_begins_and_ends_at_humps_and_underscores() {
+        for text in [
+            "build",
+            "Build it",
+            "re_build",
+            "getBuild()",
+            "BUILDS",
+            "prebuild Build",
+            "XMLBuild",
+            "build2",
+        ] {
+            assert!(has_word(text, "build"), "{text}");
+        }
+        for text in ["rebuild", "builder", "REBUILD", "buildup"] {
+            assert!(!has_word(text, "build"), "{text}");
+        }
+        assert!(has_word("class HTTPServer", "http"));
+        assert!(has_word("修复登录页面", "登录"));
+    }
+
+    #[test]
+    fn a_name_is_found_whole() {
+        assert!(has_whole("x = foo(1)", "foo"));
+        assert!(has_whole("调用foo函数", "foo"));
+        assert!(has_whole("a->b", "->"));
+        for text in ["foo_bar", "xfoo", "Foo", "foo1"] {
+            assert!(!has_whole(text, "foo"), "{text}");
+        }
+    }
+
+    #[test]
+    fn identifiers_come_apart() {
+        assert_eq!(parts("parse_range"), ["parse", "range"]);
+        assert_eq!(parts("HTTPServer2"), ["HTTP", "Server2"]);
+        assert_eq!(parts("größeMax"), ["größe", "Max"]);
+        assert_eq!(parts("__init__"), ["init"]);
+        assert_eq!(parts("Word"), ["Word"]);
+    }
+}
