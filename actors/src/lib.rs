@@ -1,1 +1,58 @@
-//! TBD
+//! The five roles of a crew and the words they exchange.
+//!
+//! A role is one actor in one file: callers use its handle and never see its messages. Grammars and decisions are pure
+//! files of their own. Nothing here knows who works for whom: that is the floor above.
+
+pub mod applier;
+pub mod architect;
+pub mod call;
+pub mod checks;
+pub mod dialogue;
+pub mod draft;
+pub mod editor;
+pub mod event;
+pub mod failure;
+pub mod ledger;
+pub mod plan;
+pub mod publisher;
+pub mod router;
+pub mod verifier;
+pub mod workspace;
+
+use ractor::rpc::CallResult;
+use ractor::{Message, MessagingErr, RpcReplyPort};
+use thiserror::Error;
+
+/// Why a role did not answer at all.
+#[derive(Debug, Clone, Copy, Error, PartialEq, Eq)]
+pub enum Unanswered {
+    /// It died, or was stopped.
+    #[error("the role stopped")]
+    Stopped,
+    /// It took too long.
+    #[error("the role took too long")]
+    TimedOut,
+}
+
+/// Answers a question. A caller who has left is no reason to fail: the actor lives on.
+fn answer<T: Message>(reply: RpcReplyPort<T>, value: T) {
+    if reply.send(value).is_err() {
+        tracing::debug!("the caller left before the answer came");
+    }
+}
+
+/// The answer of a call to an actor, or why there is none.
+fn answered<M, T>(called: Result<CallResult<T>, MessagingErr<M>>) -> Result<T, Unanswered> {
+    match called {
+        Ok(CallResult::Success(value)) => Ok(value),
+        Ok(CallResult::Timeout) => Err(Unanswered::TimedOut),
+        Ok(CallResult::SenderError) | Err(_) => Err(Unanswered::Stopped),
+    }
+}
+
+/// A prompt with its `{name}`s filled in.
+fn fill(prompt: &str, values: &[(&str, String)]) -> String {
+    values
+        .iter()
+        .fold(prompt.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
+}

@@ -1,0 +1,166 @@
+//! The Applier turns a diff into a validated change and hands it to the owner of the tree. It writes nothing itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::ApplyStrategy;
+use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
+use thiserror::Error;
+use tools::patch::{self, Limits, Refusal, Repair, Scope};
+use tools::tree::{Change, RepoPath};
+
+use crate::workspace::{CommitRefused, Denied, Staged, Workspace};
+use crate::{Unanswered, answer, answered};
+
+/// A diff to be applied.
+pub struct ApplyAsk {
+    /// What it is, for people.
+    pub title: String,
+    /// The diff, as the model wrote it.
+    pub diff: String,
+    /// What it may touch, and what the Editor saw.
+    pub scope: Scope,
+}
+
+/// Why a diff is not in the tree. Nothing of it is.
+#[derive(Debug, Error)]
+pub enum ApplyError {
+    /// It does not apply; the model can do something about it.
+    #[error("the diff does not apply")]
+    Mismatch(Box<Refusal>),
+    /// A file changed under it; the model can do something about it.
+    #[error("{path} changed meanwhile")]
+    Stale {
+        /// The file.
+        path: String,
+    },
+    /// Policy or the user said no.
+    #[error(transparent)]
+    Denied(Denied),
+    /// The system refused.
+    #[error("{message}")]
+    NotWritten {
+        /// What it said.
+        message: String,
+    },
+    /// The actor gave no answer.
+    #[error(transparent)]
+    Unanswered(#[from] Unanswered),
+}
+
+/// What an applied diff changed; empty when the tree was already so.
+pub type ApplyReply = Result<Vec<Change>, ApplyError>;
+
+enum Msg {
+    Apply { ask: Box<ApplyAsk>, reply: RpcReplyPort<ApplyReply> },
+}
+
+/// A handle to a running Applier.
+#[derive(Clone)]
+pub struct Applier {
+    actor: ActorRef<Msg>,
+    timeout: Duration,
+}
+
+/// What an Applier works with.
+#[derive(Clone)]
+pub struct ApplierSetup {
+    /// The owner of the tree.
+    pub workspace: Arc<dyn Workspace>,
+    /// What is too large.
+    pub limits: Limits,
+    /// What happens to a stale base.
+    pub strategy: ApplyStrategy,
+    /// How long it may take, approvals included.
+    pub timeout: Duration,
+}
+
+impl Applier {
+    /// Starts an Applier under `supervisor`.
+    pub async fn spawn(
+        setup: ApplierSetup,
+        supervisor: ActorCell,
+    ) -> Result<Self, ractor::SpawnErr> {
+        let timeout = setup.timeout;
+        let (actor, _) = Actor::spawn_linked(None, ApplierActor, setup, supervisor).await?;
+        Ok(Self { actor, timeout })
+    }
+
+    /// The actor itself, for its supervisor.
+    pub fn cell(&self) -> ActorCell {
+        self.actor.get_cell()
+    }
+
+    /// Applies a diff: all of it, or nothing.
+    pub async fn apply(&self, ask: ApplyAsk) -> ApplyReply {
+        let message = |reply| Msg::Apply { ask: Box::new(ask), reply };
+        answered(self.actor.call(message, Some(self.timeout)).await)?
+    }
+}
+
+struct ApplierActor;
+
+impl Actor for ApplierActor {
+    type Msg = Msg;
+    type State = ApplierSetup;
+    type Arguments = ApplierSetup;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<Msg>,
+        setup: ApplierSetup,
+    ) -> Result<ApplierSetup, ActorProcessingErr> {
+        Ok(setup)
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<Msg>,
+        msg: Msg,
+        state: &mut ApplierSetup,
+    ) -> Result<(), ActorProcessingErr> {
+        match msg {
+            Msg::Apply { ask, reply } => answer(reply, state.apply(*ask).await),
+        }
+        Ok(())
+    }
+}
+
+impl ApplierSetup {
+    async fn apply(&self, ask: ApplyAsk) -> ApplyReply {
+        let tree = self.workspace.reader().clone();
+        let (limits, strategy) = (self.limits, self.strategy);
+        let most = limits.max_file_bytes.unwrap_or(u64::MAX);
+        let prepared = tokio::task::spawn_blocking(move || {
+            let current = |path: &RepoPath| tree.entry(path, most);
+            patch::prepare(ask.diff.as_bytes(), &ask.scope, strategy, &limits, &current)
+        });
+        let plan = match prepared.await {
+            Ok(Ok(plan)) => plan,
+            Ok(Err(refusal)) => return Err(ApplyError::Mismatch(Box::new(refusal))),
+            Err(panic) => return Err(ApplyError::NotWritten { message: panic.to_string() }),
+        };
+        if plan.changes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let staged = Staged {
+            id: None,
+            title: ask.title,
+            changes: plan.changes.clone(),
+            repairs: plan.repairs.iter().map(described).collect(),
+        };
+        match self.workspace.commit(staged).await {
+            Ok(()) => Ok(plan.changes),
+            Err(CommitRefused::Denied(denied)) => Err(ApplyError::Denied(denied)),
+            Err(CommitRefused::Stale { path }) => Err(ApplyError::Stale { path }),
+            Err(CommitRefused::NotWritten { message }) => Err(ApplyError::NotWritten { message }),
+            Err(CommitRefused::Gone) => Err(ApplyError::Unanswered(Unanswered::Stopped)),
+        }
+    }
+}
+
+/// A repair in words.
+fn described(repair: &Repair) -> String {
+    let place = repair.file.as_ref().map(|file| format!("{file}: ")).unwrap_or_default();
+    format!("{place}{}", repair.tolerance.describe())
+}

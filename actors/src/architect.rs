@@ -1,0 +1,253 @@
+//! The Architect turns a request and its evidence into a plan, and a failure into a better one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::AgentLoop;
+use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
+use thiserror::Error;
+use tools::model::ModelError;
+use tools::policy::{Action, Rules, Verdict};
+use tools::redact::redact;
+use tools::tree::{Entry, ReadTree};
+
+use crate::call::{CallError, Caller};
+use crate::dialogue::Dialogue;
+use crate::event::Event;
+use crate::failure::FailureClass;
+use crate::plan::{Leniency, Plan, PlanError, PlanLimits};
+use crate::{Unanswered, answer, answered, fill};
+
+/// What the Architect is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlanAsk {
+    /// The first plan.
+    First {
+        /// What the user wants.
+        request: String,
+        /// What was found in the workspace, rendered.
+        evidence: String,
+    },
+    /// A better plan.
+    Again {
+        /// How the last one failed.
+        class: FailureClass,
+        /// What was done and what went wrong, rendered.
+        report: String,
+    },
+}
+
+/// A plan that was read and may be followed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    /// Where it was read tolerantly.
+    pub tolerances: Vec<Leniency>,
+}
+
+/// Why there is no plan.
+#[derive(Debug, Clone, Error, PartialEq, Eq)]
+pub enum ArchitectError {
+    /// No answer kept the contract, repair turns included.
+    #[error("the Architect gave no usable plan: {0}")]
+    Unreadable(PlanError),
+    /// The model gave no answer.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// The actor gave none.
+    #[error(transparent)]
+    Unanswered(#[from] Unanswered),
+}
+
+/// The dialogue as it stands after the work, with what came of it.
+pub type PlanReply = (Dialogue, Result<Planned, ArchitectError>);
+
+enum Msg {
+    Plan { dialogue: Dialogue, ask: PlanAsk, reply: RpcReplyPort<PlanReply> },
+}
+
+/// A handle to a running Architect.
+#[derive(Clone)]
+pub struct Architect {
+    actor: ActorRef<Msg>,
+    timeout: Duration,
+}
+
+/// What an Architect works with.
+#[derive(Clone)]
+pub struct ArchitectSetup {
+    /// Its line to the model.
+    pub caller: Caller,
+    /// Its bounds.
+    pub bounds: AgentLoop,
+    /// Where it looks whether a declared file can be edited.
+    pub tree: ReadTree,
+    /// What may be read.
+    pub rules: Arc<Rules>,
+    /// How long it may take.
+    pub timeout: Duration,
+}
+
+impl Architect {
+    /// The dialogue an Architect begins with.
+    pub fn dialogue(bounds: &AgentLoop) -> Dialogue {
+        let max_files = bounds.max_files_per_iteration.to_string();
+        Dialogue::new(fill(include_str!("prompts/architect.md"), &[("max_files", max_files)]))
+    }
+
+    /// Starts an Architect under `supervisor`.
+    pub async fn spawn(
+        setup: ArchitectSetup,
+        supervisor: ActorCell,
+    ) -> Result<Self, ractor::SpawnErr> {
+        let timeout = setup.timeout;
+        let (actor, _) = Actor::spawn_linked(None, ArchitectActor, setup, supervisor).await?;
+        Ok(Self { actor, timeout })
+    }
+
+    /// The actor itself, for its supervisor.
+    pub fn cell(&self) -> ActorCell {
+        self.actor.get_cell()
+    }
+
+    /// Asks for a plan. The dialogue goes in and comes back grown; it is lost to nobody when the role dies.
+    pub async fn plan(&self, dialogue: Dialogue, ask: PlanAsk) -> Result<PlanReply, Unanswered> {
+        let message = |reply| Msg::Plan { dialogue, ask, reply };
+        answered(self.actor.call(message, Some(self.timeout)).await)
+    }
+}
+
+struct ArchitectActor;
+
+impl Actor for ArchitectActor {
+    type Msg = Msg;
+    type State = ArchitectSetup;
+    type Arguments = ArchitectSetup;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<Msg>,
+        setup: ArchitectSetup,
+    ) -> Result<ArchitectSetup, ActorProcessingErr> {
+        Ok(setup)
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<Msg>,
+        msg: Msg,
+        state: &mut ArchitectSetup,
+    ) -> Result<(), ActorProcessingErr> {
+        match msg {
+            Msg::Plan { mut dialogue, ask, reply } => {
+                let planned = state.plan(&mut dialogue, &ask).await;
+                answer(reply, (dialogue, planned));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ArchitectSetup {
+    async fn plan(
+        &self,
+        dialogue: &mut Dialogue,
+        ask: &PlanAsk,
+    ) -> Result<Planned, ArchitectError> {
+        dialogue.say(&question(ask));
+        let mut repairs = 0;
+        loop {
+            let error = match self.caller.ask(dialogue).await {
+                Ok(reply) => match self.read(&reply.content).await {
+                    Ok(planned) => return Ok(planned),
+                    Err(error) => error,
+                },
+                Err(CallError::Model(ModelError::Length { max_tokens, .. })) => cut(max_tokens),
+                Err(error) => return Err(error.into()),
+            };
+            let refused = Event::PlanRefused { error: redact(&error.to_string()).into_owned() };
+            self.caller.publisher.publish(refused).await.map_err(CallError::from)?;
+            if repairs == self.bounds.architect_parse_retries {
+                return Err(ArchitectError::Unreadable(error));
+            }
+            repairs += 1;
+            dialogue.say(&format!(
+                "Your answer breaks the contract.\nLine {}: {}\nRule: {}\nAnswer again with the whole block and nothing else.",
+                error.line, error.text, error.rule
+            ));
+        }
+    }
+
+    /// Reads an answer and checks that what it declares can be edited at all.
+    async fn read(&self, answer: &str) -> Result<Planned, PlanError> {
+        let limits = PlanLimits { max_files: self.bounds.max_files_per_iteration };
+        let (plan, tolerances) = Plan::parse(answer, limits)?;
+        let (tree, most, files) =
+            (self.tree.clone(), self.bounds.max_file_bytes, plan.files.clone());
+        let looked = tokio::task::spawn_blocking(move || {
+            let entries = files.iter().map(|file| tree.entry(&file.path, most).ok());
+            entries.collect::<Vec<_>>()
+        });
+        let entries = looked.await.unwrap_or_default();
+        for (file, entry) in plan.files.iter().zip(entries) {
+            let path = file.path.as_str();
+            if let Some(why) = self.uneditable(path, entry) {
+                let line = answer.lines().position(|line| line.contains(path)).unwrap_or(0) + 1;
+                let text = format!("FILE|{path}|{}", file.intent);
+                return Err(PlanError {
+                    line,
+                    text,
+                    rule: format!("this file can not be edited: {why}"),
+                });
+            }
+        }
+        Ok(Planned { plan, tolerances })
+    }
+
+    fn uneditable(&self, path: &str, entry: Option<Entry>) -> Option<String> {
+        if let Verdict::Deny { why } | Verdict::Ask { why } =
+            self.rules.decide(Action::Read { path })
+        {
+            return Some(why);
+        }
+        match entry {
+            Some(Entry::File(file)) if !is_text(&file.bytes) => Some("it is not text".to_owned()),
+            Some(Entry::Missing | Entry::File(_)) => None,
+            Some(Entry::TooLarge { bytes }) => {
+                Some(format!("it has {bytes} bytes, more than agent_loop.max_file_bytes"))
+            }
+            Some(Entry::Directory) => Some("it is a directory".to_owned()),
+            Some(Entry::Symlink) => Some("it is a symlink".to_owned()),
+            Some(Entry::Other) => Some("it is no regular file".to_owned()),
+            None => Some("it can not be read".to_owned()),
+        }
+    }
+}
+
+fn is_text(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_ok() && !bytes.contains(&0)
+}
+
+/// What an answer that was cut at its limit breaks.
+fn cut(max_tokens: u32) -> PlanError {
+    PlanError {
+        line: 1,
+        text: String::new(),
+        rule: format!("the answer was cut at {max_tokens} tokens: reason less and answer shorter"),
+    }
+}
+
+fn question(ask: &PlanAsk) -> String {
+    match ask {
+        PlanAsk::First { request, evidence } => {
+            format!(
+                "Evidence from the workspace:\n\n{evidence}\n\nRequest of the user:\n\n{request}\n\nAnswer with ARCHITECT_PLAN_V1 now."
+            )
+        }
+        PlanAsk::Again { class, report } => format!(
+            "The plan failed: {}.\n\n{report}\n\nThink again about the cause, and answer with a whole new ARCHITECT_PLAN_V1 now.",
+            class.name()
+        ),
+    }
+}

@@ -1,0 +1,87 @@
+//! What was said between a role and its model in one run. It only grows, so that the provider's prefix cache holds. Pure.
+
+use tools::model::{Message, ModelReply};
+use tools::redact::redact;
+
+/// A conversation of one role.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dialogue {
+    messages: Vec<Message>,
+    /// Prompt tokens of the last call, by the provider's count: what this role has sent before.
+    sent_tokens: u64,
+}
+
+impl Dialogue {
+    /// Begins with the standing instructions.
+    pub fn new(system: String) -> Self {
+        Self { messages: vec![Message::System { content: system }], sent_tokens: 0 }
+    }
+
+    /// Everything said so far.
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// Says something to the model. Keys are masked here, at the one gate into prompts.
+    pub fn say(&mut self, text: &str) {
+        self.messages.push(Message::User { content: redact(text).into_owned() });
+    }
+
+    /// Keeps a complete answer, and the size of the prompt that led to it.
+    pub fn hear(&mut self, reply: &ModelReply) {
+        self.messages.push(Message::Assistant {
+            content: reply.content.clone(),
+            reasoning_content: reply.reasoning.clone(),
+        });
+        if let Some(usage) = reply.usage {
+            self.sent_tokens = usage.prompt;
+        }
+    }
+
+    /// Prompt tokens this role has sent before.
+    pub const fn sent_tokens(&self) -> u64 {
+        self.sent_tokens
+    }
+}
+
+/// A file's content as it is shown to a model: headed by its name, in a fence that the content can not close.
+pub fn shown_file(path: &str, lines: Option<(usize, usize)>, content: &str) -> String {
+    let mut run = 0;
+    let mut longest = 0;
+    for c in content.chars() {
+        run = if c == '`' { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    let fence = "`".repeat(longest.max(2) + 1);
+    let range = lines.map(|(first, last)| format!(" lines {first}-{last}")).unwrap_or_default();
+    let end = if content.is_empty() || content.ends_with('\n') {
+        ""
+    } else {
+        "\n(no newline at the end)\n"
+    };
+    format!("### {path}{range}\n{fence}\n{content}{end}{fence}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fence_in_a_file_does_not_close_ours() {
+        let shown = shown_file("a.md", None, "x\n````\ny\n````\n");
+        assert_eq!(shown, "### a.md\n`````\nx\n````\ny\n````\n`````\n");
+        assert!(
+            shown_file("a", Some((3, 4)), "x").starts_with("### a lines 3-4\n```\nx\n(no newline")
+        );
+    }
+
+    #[test]
+    fn keys_do_not_enter_a_dialogue() {
+        let mut dialogue = Dialogue::new("s".into());
+        dialogue.say(&format!("my key is sk-{}", "a".repeat(32)));
+        assert_eq!(
+            dialogue.messages()[1],
+            Message::User { content: "my key is [redacted]".into() }
+        );
+    }
+}

@@ -1,0 +1,301 @@
+//! The Editor turns a plan and the exact content of its files into a diff; it may ask to see other files first.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::AgentLoop;
+use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
+use thiserror::Error;
+use tools::model::ModelError;
+use tools::policy::{Action, Rules, Verdict};
+use tools::redact::redact;
+use tools::tree::{Entry, ReadTree};
+
+use crate::call::{CallError, Caller};
+use crate::dialogue::{Dialogue, shown_file};
+use crate::draft::{self, ContextRequest, DraftError, EditorAnswer};
+use crate::event::Event;
+use crate::plan::Plan;
+use crate::{Unanswered, answer, answered, fill};
+
+/// What the Editor is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DraftAsk {
+    /// The plan, when it is new.
+    pub plan: Option<Plan>,
+    /// Declared files whose current content the Editor has not seen: (path, content; `None` when there is no such file).
+    pub files: Vec<(String, Option<String>)>,
+    /// What was wrong with the last diff, or with what it led to.
+    pub feedback: Option<String>,
+}
+
+/// Why there is no diff.
+#[derive(Debug, Clone, Error, PartialEq, Eq)]
+pub enum EditorError {
+    /// No answer kept the contract, repair turns included.
+    #[error("the Editor gave no usable diff: {0}")]
+    Unreadable(DraftError),
+    /// It asked for context more often than it may.
+    #[error("the Editor asked for context more than {0} times")]
+    TooManyRequests(u32),
+    /// The model gave no answer.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// The actor gave none.
+    #[error(transparent)]
+    Unanswered(#[from] Unanswered),
+}
+
+/// The dialogue as it stands after the work, with the diff as the model wrote it.
+pub type DraftReply = (Dialogue, Result<String, EditorError>);
+
+enum Msg {
+    Draft { dialogue: Dialogue, ask: DraftAsk, reply: RpcReplyPort<DraftReply> },
+}
+
+/// A handle to a running Editor.
+#[derive(Clone)]
+pub struct Editor {
+    actor: ActorRef<Msg>,
+    timeout: Duration,
+}
+
+/// What an Editor works with.
+#[derive(Clone)]
+pub struct EditorSetup {
+    /// Its line to the model.
+    pub caller: Caller,
+    /// Its bounds.
+    pub bounds: AgentLoop,
+    /// Where it looks up what it asks to see.
+    pub tree: ReadTree,
+    /// What may be read.
+    pub rules: Arc<Rules>,
+    /// How long it may take.
+    pub timeout: Duration,
+}
+
+impl Editor {
+    /// The dialogue an Editor begins with.
+    pub fn dialogue(bounds: &AgentLoop) -> Dialogue {
+        let max_range = bounds.max_context_range_lines.to_string();
+        Dialogue::new(fill(include_str!("prompts/editor.md"), &[("max_range_lines", max_range)]))
+    }
+
+    /// Starts an Editor under `supervisor`.
+    pub async fn spawn(
+        setup: EditorSetup,
+        supervisor: ActorCell,
+    ) -> Result<Self, ractor::SpawnErr> {
+        let timeout = setup.timeout;
+        let (actor, _) = Actor::spawn_linked(None, EditorActor, setup, supervisor).await?;
+        Ok(Self { actor, timeout })
+    }
+
+    /// The actor itself, for its supervisor.
+    pub fn cell(&self) -> ActorCell {
+        self.actor.get_cell()
+    }
+
+    /// Asks for a diff. The dialogue goes in and comes back grown.
+    pub async fn draft(&self, dialogue: Dialogue, ask: DraftAsk) -> Result<DraftReply, Unanswered> {
+        let message = |reply| Msg::Draft { dialogue, ask, reply };
+        answered(self.actor.call(message, Some(self.timeout)).await)
+    }
+}
+
+struct EditorActor;
+
+impl Actor for EditorActor {
+    type Msg = Msg;
+    type State = EditorSetup;
+    type Arguments = EditorSetup;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<Msg>,
+        setup: EditorSetup,
+    ) -> Result<EditorSetup, ActorProcessingErr> {
+        Ok(setup)
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<Msg>,
+        msg: Msg,
+        state: &mut EditorSetup,
+    ) -> Result<(), ActorProcessingErr> {
+        match msg {
+            Msg::Draft { mut dialogue, ask, reply } => {
+                let drafted = state.draft(&mut dialogue, &ask).await;
+                answer(reply, (dialogue, drafted));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl EditorSetup {
+    async fn draft(&self, dialogue: &mut Dialogue, ask: &DraftAsk) -> Result<String, EditorError> {
+        dialogue.say(&question(ask));
+        let (mut repairs, mut rounds) = (0, 0);
+        loop {
+            match self.caller.ask(dialogue).await {
+                Ok(reply) => {
+                    match draft::parse(&reply.content, self.bounds.max_context_range_lines) {
+                        Ok(EditorAnswer::Diff(diff)) => return Ok(diff),
+                        Ok(EditorAnswer::NeedContext(requests)) => {
+                            if rounds == self.bounds.max_context_requests_per_iteration {
+                                return Err(EditorError::TooManyRequests(rounds));
+                            }
+                            rounds += 1;
+                            self.show_context(dialogue, requests, rounds).await?;
+                        }
+                        Err(error) => self.repair(dialogue, error, &mut repairs).await?,
+                    }
+                }
+                Err(CallError::Model(ModelError::Length { max_tokens, .. })) => {
+                    let rule =
+                        format!("the answer was cut at {max_tokens} tokens: write smaller hunks");
+                    let error = DraftError { line: 1, text: String::new(), rule };
+                    self.repair(dialogue, error, &mut repairs).await?;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Quotes the broken rule, or gives up.
+    async fn repair(
+        &self,
+        dialogue: &mut Dialogue,
+        error: DraftError,
+        repairs: &mut u32,
+    ) -> Result<(), EditorError> {
+        let refused = Event::DraftRefused { error: redact(&error.to_string()).into_owned() };
+        self.caller.publisher.publish(refused).await.map_err(CallError::from)?;
+        if *repairs == self.bounds.editor_parse_retries {
+            return Err(EditorError::Unreadable(error));
+        }
+        *repairs += 1;
+        dialogue.say(&format!(
+            "Your answer breaks the contract.\nLine {}: {}\nRule: {}\nAnswer again, with the whole diff or NEED_CONTEXT lines only.",
+            error.line, error.text, error.rule
+        ));
+        Ok(())
+    }
+
+    /// Shows what was asked for, as far as policy and the files allow.
+    async fn show_context(
+        &self,
+        dialogue: &mut Dialogue,
+        requests: Vec<ContextRequest>,
+        round: u32,
+    ) -> Result<(), EditorError> {
+        let mut refused = Vec::new();
+        let mut shown = String::from("Read-only context:\n\n");
+        let most = usize::try_from(self.bounds.max_file_bytes).unwrap_or(usize::MAX);
+        for request in &requests {
+            let looked = self.look_up(request).and_then(|text| {
+                let fits = shown.len() + text.len() <= most;
+                if fits {
+                    Ok(text)
+                } else {
+                    Err("there is no room left for it in this answer".to_owned())
+                }
+            });
+            match looked {
+                Ok(text) => shown.push_str(&text),
+                Err(why) => {
+                    let line = format!("{request} is not shown: {why}");
+                    shown.push_str(&format!("{line}\n"));
+                    refused.push(line);
+                }
+            }
+        }
+        let left = self.bounds.max_context_requests_per_iteration - round;
+        shown.push_str(&format!(
+            "\nYou may ask {left} more times. Only the declared files may be changed."
+        ));
+        let asked = Event::ContextRequested { requests, refused };
+        self.caller.publisher.publish(asked).await.map_err(CallError::from)?;
+        dialogue.say(&shown);
+        Ok(())
+    }
+
+    fn look_up(&self, request: &ContextRequest) -> Result<String, String> {
+        let path = request.path.as_str();
+        if let Verdict::Deny { why } | Verdict::Ask { why } =
+            self.rules.decide(Action::Read { path })
+        {
+            return Err(why);
+        }
+        // A range of a large file is small: only what is shown has to fit.
+        let most = if request.lines.is_some() {
+            self.bounds.max_file_bytes.saturating_mul(50)
+        } else {
+            self.bounds.max_file_bytes
+        };
+        let entry = self.tree.entry(&request.path, most).map_err(|error| error.to_string())?;
+        let text = match entry {
+            Entry::File(file) => {
+                String::from_utf8(file.bytes.to_vec()).map_err(|_| "it is not text".to_owned())?
+            }
+            Entry::Missing => return Err("there is no such file".to_owned()),
+            Entry::TooLarge { bytes } => {
+                return Err(format!("it has {bytes} bytes; ask for a range of lines"));
+            }
+            Entry::Directory | Entry::Symlink | Entry::Other => {
+                return Err("it is no regular file".to_owned());
+            }
+        };
+        let Some((first, last)) = request.lines else { return Ok(shown_file(path, None, &text)) };
+        let lines: String =
+            text.split_inclusive('\n').skip(first - 1).take(last + 1 - first).collect();
+        let count = text.lines().count();
+        if lines.is_empty() {
+            return Err(format!("it has only {count} lines"));
+        }
+        if lines.len() as u64 > self.bounds.max_file_bytes {
+            return Err("the range is larger than agent_loop.max_file_bytes".to_owned());
+        }
+        Ok(shown_file(path, Some((first, last.min(count))), &lines))
+    }
+}
+
+fn question(ask: &DraftAsk) -> String {
+    let mut text = String::new();
+    if let Some(feedback) = &ask.feedback {
+        text.push_str(feedback);
+        text.push_str("\n\n");
+    }
+    if let Some(plan) = &ask.plan {
+        text.push_str("The plan:\n");
+        for step in &plan.steps {
+            text.push_str(&format!("- {step}\n"));
+        }
+        text.push_str("\nFiles that may be changed:\n");
+        for file in &plan.files {
+            text.push_str(&format!("- {}: {}\n", file.path, file.intent));
+        }
+        if !plan.accept.is_empty() {
+            text.push_str("\nThis must hold in the end:\n");
+            for criterion in &plan.accept {
+                text.push_str(&format!("- {criterion}\n"));
+            }
+        }
+        text.push('\n');
+    }
+    if !ask.files.is_empty() {
+        text.push_str("Current content:\n\n");
+        for (path, content) in &ask.files {
+            match content {
+                Some(content) => text.push_str(&shown_file(path, None, content)),
+                None => text.push_str(&format!("### {path}\n(there is no such file yet)\n")),
+            }
+        }
+        text.push('\n');
+    }
+    text.push_str("Answer with the unified diff, or NEED_CONTEXT lines, now.");
+    text
+}

@@ -1,0 +1,487 @@
+//! Every fact the program publishes, as it stands in the journal. Values only; how they get there is the publisher's.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use tools::model::price::Usd;
+use tools::model::{AgentRole, Usage};
+use tools::tree::{FileHash, RepoPath};
+
+use crate::checks::CheckOutcome;
+use crate::draft::ContextRequest;
+use crate::failure::FailureClass;
+use crate::ledger::Amount;
+use crate::plan::{Leniency, Plan};
+
+/// Content that is kept beside the log and named in it by its hash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blob {
+    /// SHA-256 of the content.
+    pub blob: FileHash,
+    /// Its length.
+    pub bytes: u64,
+    /// The content; not part of the event line.
+    #[serde(skip)]
+    pub content: Bytes,
+}
+
+impl Blob {
+    /// Names `content` by its hash.
+    pub fn new(content: impl Into<Bytes>) -> Self {
+        let content = content.into();
+        Self { blob: FileHash::of(&content), bytes: content.len() as u64, content }
+    }
+}
+
+/// One path of a staged patch, with enough to make or undo the change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StagedFile {
+    /// The path after the change; of a deletion, the path that goes.
+    pub path: RepoPath,
+    /// The path before, of a rename.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub renamed_from: Option<RepoPath>,
+    /// The file before; absent for a creation.
+    pub before: Option<StagedContent>,
+    /// The file after; absent for a deletion.
+    pub after: Option<StagedContent>,
+    /// Lines that are new.
+    pub added: usize,
+    /// Lines that are gone.
+    pub removed: usize,
+}
+
+/// A file's content in a staged patch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StagedContent {
+    /// The bytes.
+    #[serde(flatten)]
+    pub blob: Blob,
+    /// Whether the owner may execute it.
+    pub executable: bool,
+}
+
+/// How a run ends. Written once; nothing changes it afterwards.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum Delivery {
+    /// Planned, applied, verified; or answered.
+    Delivered {
+        /// How it was verified.
+        verified: Verified,
+    },
+    /// There was nothing to edit.
+    NoEditNeeded {
+        /// The Architect's reason.
+        reason: String,
+    },
+    /// It did not get done.
+    NeedsWork {
+        /// Why.
+        why: NeedsWork,
+        /// In words.
+        detail: String,
+    },
+    /// Policy or the user said no.
+    Denied {
+        /// To what, and why.
+        what: String,
+        /// The flag that would allow it.
+        hint: String,
+    },
+    /// The user stopped it.
+    Cancelled,
+    /// The next call could not be paid.
+    BudgetExhausted {
+        /// Which limit.
+        limit: String,
+    },
+    /// Something outside the task broke.
+    Failed {
+        /// The kind: `auth`, `transport`, `length`, …
+        class: String,
+        /// In words.
+        message: String,
+    },
+}
+
+/// How a delivery was verified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verified {
+    /// Every command passed.
+    Passed,
+    /// There was no command that could have failed.
+    Unverified,
+    /// Nothing was changed, so nothing had to be verified.
+    NotNeeded,
+}
+
+/// Why a run ended undelivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NeedsWork {
+    /// `max_iterations` attempts failed.
+    IterationsUsedUp,
+    /// All that fails failed before.
+    PreExisting,
+    /// The checks could not be run: denied, missing, timed out, or the machine failed.
+    Unverifiable,
+    /// The Architect gave no readable plan.
+    NoPlan,
+    /// The Editor gave no usable diff.
+    NoDraft,
+    /// Roles crashed more often than a run survives.
+    Crashed,
+}
+
+/// A fact.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "data")]
+pub enum Event {
+    /// A session begins.
+    #[serde(rename = "SessionStarted@v1")]
+    SessionStarted {
+        /// Absolute path of the workspace.
+        workspace: String,
+        /// Version of the program.
+        version: String,
+    },
+    /// The session went from one state to another.
+    #[serde(rename = "SessionStateChanged@v1")]
+    SessionStateChanged {
+        /// The state left.
+        from: String,
+        /// The state entered.
+        to: String,
+    },
+    /// A request begins its way to a delivery.
+    #[serde(rename = "RunStarted@v1")]
+    RunStarted {
+        /// `edit`, `plan` or `answer`.
+        intent: String,
+        /// What the user asked.
+        request: String,
+    },
+    /// A message of the conversation.
+    #[serde(rename = "TurnAdded@v1")]
+    TurnAdded {
+        /// `user` or `assistant`.
+        speaker: String,
+        /// What was said.
+        text: String,
+    },
+    /// It was decided how a message is treated.
+    #[serde(rename = "RouterDecision@v1")]
+    RouterDecision {
+        /// `edit`, `plan` or `answer`.
+        intent: String,
+        /// `flag`, `words`, `model`, or `default` when none of them could say.
+        reason: String,
+    },
+    /// Evidence was gathered from the workspace.
+    #[serde(rename = "EvidenceGathered@v1")]
+    EvidenceGathered {
+        /// What was found: `path:first-last hash`.
+        items: Vec<String>,
+        /// What was left out and why.
+        omitted: Vec<String>,
+        /// Estimated size.
+        tokens: usize,
+        /// The text that goes into prompts.
+        text: Blob,
+    },
+    /// The Architect was asked.
+    #[serde(rename = "ArchitectStarted@v1")]
+    ArchitectStarted {
+        /// One-based.
+        iteration: u32,
+    },
+    /// The Architect is done.
+    #[serde(rename = "ArchitectCompleted@v1")]
+    ArchitectCompleted {
+        /// One-based.
+        iteration: u32,
+        /// Whether there is a plan.
+        planned: bool,
+    },
+    /// An answer of the Architect broke its contract.
+    #[serde(rename = "PlanRefused@v1")]
+    PlanRefused {
+        /// Line and rule.
+        error: String,
+    },
+    /// The first plan of a run.
+    #[serde(rename = "PlanCreated@v1")]
+    PlanCreated {
+        /// Counts from one.
+        version: u32,
+        /// The plan.
+        plan: Plan,
+        /// Where it was read tolerantly.
+        tolerances: Vec<Leniency>,
+    },
+    /// A later plan of a run.
+    #[serde(rename = "PlanRevised@v1")]
+    PlanRevised {
+        /// Counts from one.
+        version: u32,
+        /// The plan.
+        plan: Plan,
+        /// Where it was read tolerantly.
+        tolerances: Vec<Leniency>,
+    },
+    /// The Editor was asked.
+    #[serde(rename = "EditorStarted@v1")]
+    EditorStarted {
+        /// One-based.
+        iteration: u32,
+    },
+    /// The Editor is done.
+    #[serde(rename = "EditorCompleted@v1")]
+    EditorCompleted {
+        /// One-based.
+        iteration: u32,
+        /// Whether there is a diff.
+        drafted: bool,
+    },
+    /// An answer of the Editor broke its contract.
+    #[serde(rename = "DraftRefused@v1")]
+    DraftRefused {
+        /// Line and rule.
+        error: String,
+    },
+    /// The Editor asked to see more.
+    #[serde(rename = "ContextRequested@v1")]
+    ContextRequested {
+        /// What it asked for.
+        requests: Vec<ContextRequest>,
+        /// What was not shown, and why.
+        refused: Vec<String>,
+    },
+    /// A diff is being applied.
+    #[serde(rename = "ApplyStarted@v1")]
+    ApplyStarted {
+        /// One-based.
+        iteration: u32,
+    },
+    /// A diff was applied or refused.
+    #[serde(rename = "ApplyCompleted@v1")]
+    ApplyCompleted {
+        /// One-based.
+        iteration: u32,
+        /// Whether it is in the tree.
+        applied: bool,
+    },
+    /// A diff does not apply; nothing was written.
+    #[serde(rename = "PatchRefused@v1")]
+    PatchRefused {
+        /// `file: hunk: reason`, for people.
+        reasons: Vec<String>,
+        /// What the model is told.
+        feedback: String,
+    },
+    /// A patch set is validated and may be applied: now, or by the user later.
+    #[serde(rename = "PatchStaged@v1")]
+    PatchStaged {
+        /// Its id.
+        patch: String,
+        /// What it is: `iteration 2`, `back to the start`, …
+        title: String,
+        /// What it changes.
+        files: Vec<StagedFile>,
+        /// Where the diff was read tolerantly.
+        repairs: Vec<String>,
+    },
+    /// A staged patch set is about to be written. Without a `PatchApplied` behind it, what happened is found by its hashes.
+    #[serde(rename = "PatchCommitting@v1")]
+    PatchCommitting {
+        /// Its id.
+        patch: String,
+    },
+    /// A staged patch set is in the workspace.
+    #[serde(rename = "PatchApplied@v1")]
+    PatchApplied {
+        /// Its id.
+        patch: String,
+    },
+    /// Something needs a yes.
+    #[serde(rename = "ToolProposed@v1")]
+    ToolProposed {
+        /// Number of the question.
+        ask: String,
+        /// The effect: a patch or a command.
+        what: String,
+        /// Why it has to be asked for.
+        why: String,
+    },
+    /// Somebody said yes.
+    #[serde(rename = "ToolApproved@v1")]
+    ToolApproved {
+        /// Number of the question.
+        ask: String,
+    },
+    /// Somebody said no, or nobody was there, or policy forbids it.
+    #[serde(rename = "ToolDenied@v1")]
+    ToolDenied {
+        /// Number of the question; empty when none was asked.
+        ask: String,
+        /// The effect.
+        what: String,
+        /// Why.
+        why: String,
+    },
+    /// Verification begins.
+    #[serde(rename = "VerifyStarted@v1")]
+    VerifyStarted {
+        /// One-based.
+        iteration: u32,
+        /// What will be run.
+        commands: Vec<String>,
+        /// Whether the commands were derived from the project's type.
+        derived: bool,
+    },
+    /// Verification is done.
+    #[serde(rename = "VerifyCompleted@v1")]
+    VerifyCompleted {
+        /// One-based.
+        iteration: u32,
+        /// The outcome of all commands together.
+        outcome: CheckOutcome,
+    },
+    /// A command was run.
+    #[serde(rename = "VerificationRun@v1")]
+    VerificationRun {
+        /// As written.
+        command: String,
+        /// Whether it was run on the untouched tree.
+        baseline: bool,
+        /// What came of it.
+        outcome: CheckOutcome,
+        /// How it ended: `exit 1`, `signal 9`, `timed out`, …
+        exit: String,
+        /// How long it took.
+        elapsed_ms: u64,
+        /// What it printed.
+        output: Blob,
+    },
+    /// A failure was classified.
+    #[serde(rename = "FailureClassified@v1")]
+    FailureClassified {
+        /// Its class.
+        class: FailureClass,
+        /// Distinct failures.
+        errors: usize,
+    },
+    /// A call is about to be made.
+    #[serde(rename = "ModelRequest@v1")]
+    ModelRequest {
+        /// Number of the call in this run; retries have numbers of their own.
+        call: u64,
+        /// Who asks.
+        role: AgentRole,
+        /// Model id.
+        model: String,
+        /// Answer tokens it may have.
+        max_tokens: u32,
+        /// Which try this is, from zero.
+        retry: u32,
+        /// What is set aside for it.
+        reserved: Amount,
+        /// The exact body.
+        body: Blob,
+    },
+    /// A call ended.
+    #[serde(rename = "ModelReply@v1")]
+    ModelReply {
+        /// Number of the call.
+        call: u64,
+        /// Who asked.
+        role: AgentRole,
+        /// `ok`, or the class of the error.
+        outcome: String,
+        /// The error in words; empty when there is none.
+        #[serde(skip_serializing_if = "String::is_empty", default)]
+        message: String,
+        /// What it used, if the server said.
+        usage: Option<Usage>,
+        /// What it cost in billionths of a dollar, if that is known.
+        cost_nano_usd: Option<Usd>,
+        /// What the ledger counts.
+        charged: Amount,
+        /// Tokens this role had sent before in this run that the cache did not have.
+        avoidable_misses: u64,
+        /// The answer: text and reasoning as JSON; absent when there is none.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        answer: Option<Blob>,
+    },
+    /// A role died and the crew was rebuilt.
+    #[serde(rename = "RoleCrashed@v1")]
+    RoleCrashed {
+        /// Which.
+        role: String,
+    },
+    /// A run is over.
+    #[serde(rename = "RunFinished@v1")]
+    RunFinished {
+        /// How.
+        delivery: Delivery,
+        /// What it used.
+        spent: Amount,
+        /// Patch sets staged for going back.
+        rollbacks: Vec<Rollback>,
+    },
+}
+
+/// A way back that the user is offered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rollback {
+    /// Id of the staged patch set.
+    pub patch: String,
+    /// Where it leads.
+    pub to: String,
+}
+
+impl Event {
+    /// The kind as it stands in the line, e.g. `PlanCreated@v1`.
+    pub fn kind(&self) -> String {
+        match serde_json::to_value(self) {
+            Ok(serde_json::Value::Object(map)) => {
+                map.get("kind").and_then(|kind| kind.as_str()).unwrap_or_default().to_owned()
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// The content that has to be on disk before the line is.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most events name no content")]
+    pub fn blobs(&self) -> Vec<&Blob> {
+        match self {
+            Self::EvidenceGathered { text, .. } => vec![text],
+            Self::PatchStaged { files, .. } => files
+                .iter()
+                .flat_map(|file| [&file.before, &file.after])
+                .flatten()
+                .map(|content| &content.blob)
+                .collect(),
+            Self::VerificationRun { output, .. } => vec![output],
+            Self::ModelRequest { body, .. } => vec![body],
+            Self::ModelReply { answer: Some(answer), .. } => vec![answer],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// An event with its place in the journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Envelope {
+    /// Contiguous from one.
+    pub seq: u64,
+    /// When it was written.
+    pub at: String,
+    /// The run it belongs to.
+    pub run: Option<String>,
+    /// The lane it belongs to.
+    pub lane: Option<String>,
+    /// The event.
+    pub event: Event,
+}

@@ -1,0 +1,279 @@
+//! The budget ledger: what may be spent, what is promised, what is spent. Pure.
+//!
+//! A call is reserved at its worst case before it is made and settled at what it used after. Because a reservation is
+//! never smaller than what the call can use, the sum of spent and promised never passes a limit, and neither does the spent.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use tools::model::price::Usd;
+
+/// Allowance; `None` means there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Allowance {
+    /// By the price table.
+    pub usd: Option<Usd>,
+    /// Prompt and answer tokens.
+    pub tokens: Option<u64>,
+    /// Attempts.
+    pub calls: Option<u64>,
+}
+
+impl From<&config::Budget> for Allowance {
+    fn from(budget: &config::Budget) -> Self {
+        let some = |limit: u64| (limit > 0).then_some(limit);
+        Self {
+            usd: (budget.usd > 0.0).then(|| Usd::from_dollars(budget.usd)),
+            tokens: some(budget.tokens),
+            calls: some(budget.calls),
+        }
+    }
+}
+
+/// Amounts of what budgets count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Amount {
+    /// Billionths of a dollar, by the price table; zero where the price is unknown.
+    pub nano_usd: Usd,
+    /// Prompt and answer tokens.
+    pub tokens: u64,
+    /// Attempts.
+    pub calls: u64,
+}
+
+/// A call that wants to be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ask {
+    /// No more prompt tokens than this can be counted.
+    pub prompt_tokens: u64,
+    /// The answer it would like.
+    pub output_tokens: u32,
+}
+
+/// A promise that a call can be paid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reservation {
+    /// Its number.
+    pub id: u64,
+    /// The answer it may have: what was asked for, or what the budget still allows.
+    pub output_tokens: u32,
+    /// What was set aside.
+    pub amount: Amount,
+    /// The share of it that the prompt alone may cost.
+    pub prompt_nano_usd: Usd,
+}
+
+/// Why a call can not be paid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unaffordable {
+    /// The money is gone.
+    #[error("the budget of {limit} is spent or promised")]
+    Usd {
+        /// The limit.
+        limit: Usd,
+    },
+    /// The tokens are gone.
+    #[error("the budget of {limit} tokens is spent or promised")]
+    Tokens {
+        /// The limit.
+        limit: u64,
+    },
+    /// The calls are gone.
+    #[error("the budget of {limit} calls is spent or promised")]
+    Calls {
+        /// The limit.
+        limit: u64,
+    },
+    /// A money limit can not be kept for a model without a price.
+    #[error("budget.usd is set, but the model has no price in llm.prices")]
+    NoPrice,
+}
+
+/// An answer shorter than this is not worth its prompt.
+const LEAST_OUTPUT_TOKENS: u32 = 512;
+
+/// What may be spent, is promised, is spent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ledger {
+    limits: Allowance,
+    promised: BTreeMap<u64, Amount>,
+    spent: Amount,
+    last_id: u64,
+}
+
+impl Ledger {
+    /// A ledger with nothing spent.
+    pub fn new(limits: Allowance) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
+    /// What is settled so far.
+    pub const fn spent(&self) -> Amount {
+        self.spent
+    }
+
+    /// Sets a call's worst case aside. The answer is shortened to what the budget still allows.
+    ///
+    /// `worst` is what the call costs at most with an answer of so many tokens; `None` when the model has no price.
+    pub fn reserve(
+        &mut self,
+        ask: &Ask,
+        worst: impl Fn(u32) -> Option<Usd>,
+    ) -> Result<Reservation, Unaffordable> {
+        let used = self.promised.values().fold(self.spent, |sum, amount| sum.plus(*amount));
+        if let Some(limit) = self.limits.calls
+            && used.calls >= limit
+        {
+            return Err(Unaffordable::Calls { limit });
+        }
+        let mut output = ask.output_tokens;
+        let least = output.min(LEAST_OUTPUT_TOKENS);
+        if let Some(limit) = self.limits.tokens {
+            let left = limit.saturating_sub(used.tokens).saturating_sub(ask.prompt_tokens);
+            output = output.min(u32::try_from(left).unwrap_or(u32::MAX));
+            if output < least {
+                return Err(Unaffordable::Tokens { limit });
+            }
+        }
+        if let Some(limit) = self.limits.usd {
+            let left = limit.saturating_sub(used.nano_usd);
+            output = affordable(output, left, &worst).ok_or(Unaffordable::NoPrice)?;
+            if output < least {
+                return Err(Unaffordable::Usd { limit });
+            }
+        }
+        self.last_id += 1;
+        let tokens = ask.prompt_tokens.saturating_add(u64::from(output));
+        let amount = Amount { nano_usd: worst(output).unwrap_or(Usd::ZERO), tokens, calls: 1 };
+        self.promised.insert(self.last_id, amount);
+        let prompt_nano_usd = worst(0).unwrap_or(Usd::ZERO);
+        Ok(Reservation { id: self.last_id, output_tokens: output, amount, prompt_nano_usd })
+    }
+
+    /// Replaces a promise by what was used. A promise that is not there was settled before.
+    pub fn settle(&mut self, id: u64, used: Amount) {
+        if self.promised.remove(&id).is_some() {
+            self.spent = self.spent.plus(used);
+        }
+    }
+
+    /// Takes over from a ledger that is lost: what it had spent, and the last number it gave.
+    pub fn restore(&mut self, spent: Amount, last_id: u64) {
+        self.spent = self.spent.plus(spent);
+        self.last_id = self.last_id.max(last_id);
+    }
+}
+
+/// The longest answer up to `wanted` that costs no more than `left`; zero when none does, `None` without a price.
+fn affordable(wanted: u32, left: Usd, worst: impl Fn(u32) -> Option<Usd>) -> Option<u32> {
+    if worst(wanted)? <= left {
+        return Some(wanted);
+    }
+    // Invariant: `fits` is affordable (or zero), `too_long` is not.
+    let (mut fits, mut too_long) = (0, wanted);
+    while too_long - fits > 1 {
+        let middle = fits + (too_long - fits) / 2;
+        if worst(middle)? <= left {
+            fits = middle;
+        } else {
+            too_long = middle;
+        }
+    }
+    Some(fits)
+}
+
+impl Amount {
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            nano_usd: self.nano_usd + other.nano_usd,
+            tokens: self.tokens.saturating_add(other.tokens),
+            calls: self.calls.saturating_add(other.calls),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PROMPT_NANOS: u64 = 1000;
+    const OUTPUT_NANOS: u64 = 2000;
+
+    fn cost(prompt: u64, output: u32) -> Usd {
+        Usd::from_nanos(prompt * PROMPT_NANOS + u64::from(output) * OUTPUT_NANOS)
+    }
+
+    fn reserve(ledger: &mut Ledger, prompt: u64, output: u32) -> Result<Reservation, Unaffordable> {
+        let ask = Ask { prompt_tokens: prompt, output_tokens: output };
+        ledger.reserve(&ask, |output| Some(cost(prompt, output)))
+    }
+
+    #[test]
+    fn an_answer_is_shortened_to_what_is_left() {
+        let mut ledger = Ledger::new(Allowance { tokens: Some(10_000), ..Allowance::default() });
+        let first = reserve(&mut ledger, 1000, 8000).unwrap();
+        assert_eq!(first.output_tokens, 8000);
+        assert_eq!(reserve(&mut ledger, 100, 8000).unwrap().output_tokens, 900);
+        assert_eq!(reserve(&mut ledger, 1, 8000), Err(Unaffordable::Tokens { limit: 10_000 }));
+        ledger.settle(first.id, Amount { tokens: 1100, calls: 1, nano_usd: Usd::ZERO });
+        assert_eq!(reserve(&mut ledger, 100, 8000).unwrap().output_tokens, 7800);
+    }
+
+    #[test]
+    fn money_and_calls_are_limits_too() {
+        let mut ledger =
+            Ledger::new(Allowance { usd: Some(Usd::from_dollars(0.01)), ..Allowance::default() });
+        assert_eq!(reserve(&mut ledger, 2000, 60_000).unwrap().output_tokens, 4000);
+        assert!(matches!(reserve(&mut ledger, 2000, 60_000), Err(Unaffordable::Usd { .. })));
+        let ask = Ask { prompt_tokens: 1, output_tokens: 1 };
+        assert_eq!(ledger.reserve(&ask, |_| None), Err(Unaffordable::NoPrice));
+        let mut ledger = Ledger::new(Allowance { calls: Some(1), ..Allowance::default() });
+        assert!(ledger.reserve(&ask, |_| None).is_ok());
+        assert_eq!(ledger.reserve(&ask, |_| None), Err(Unaffordable::Calls { limit: 1 }));
+    }
+
+    #[test]
+    fn a_promise_is_settled_once() {
+        let mut ledger = Ledger::new(Allowance::default());
+        let reservation = reserve(&mut ledger, 1, 1).unwrap();
+        let used = Amount { tokens: 2, calls: 1, nano_usd: Usd::ZERO };
+        ledger.settle(reservation.id, used);
+        ledger.settle(reservation.id, used);
+        assert_eq!(ledger.spent().tokens, 2);
+    }
+
+    proptest! {
+        /// Whatever is asked and however calls end within their reservation, no limit is passed.
+        #[test]
+        fn spent_never_passes_a_limit(
+            tokens in 0u64..50_000,
+            dollars in 0.0f64..0.1,
+            calls in proptest::collection::vec((0u64..9_000, 1u32..70_000, 1u32..9, any::<bool>()), 1..40),
+        ) {
+            let limits = Allowance { usd: Some(Usd::from_dollars(dollars)), tokens: Some(tokens), calls: None };
+            let mut ledger = Ledger::new(limits);
+            let mut open = Vec::new();
+            for (prompt, output, share, settle_now) in calls {
+                if let Ok(granted) = reserve(&mut ledger, prompt, output) {
+                    let used = granted.output_tokens / share;
+                    let tokens = prompt + u64::from(used);
+                    open.push((granted.id, Amount { nano_usd: cost(prompt, used), tokens, calls: 1 }));
+                }
+                if settle_now && let Some((id, used)) = open.pop() {
+                    ledger.settle(id, used);
+                }
+            }
+            for (id, used) in open {
+                ledger.settle(id, used);
+            }
+            prop_assert!(ledger.spent().tokens <= tokens);
+            prop_assert!(ledger.spent().nano_usd <= Usd::from_dollars(dollars));
+        }
+    }
+}

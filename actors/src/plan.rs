@@ -1,0 +1,324 @@
+//! The Architect's contract, `ARCHITECT_PLAN_V1`: its grammar, read and printed. Pure.
+//!
+//! Strict and line-oriented. Three things are tolerated and recorded: one Markdown fence around the block, text before the
+//! header, and `./` before a path. Everything else that is unknown is an error that quotes the line and the rule.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use tools::shell::CommandLine;
+use tools::tree::RepoPath;
+
+const HEADER: &str = "ARCHITECT_PLAN_V1";
+const FOOTER: &str = "ARCHITECT_PLAN_END";
+
+/// What is to be done, in which files, and how it will be checked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// What to do, in order.
+    pub steps: Vec<String>,
+    /// The files that may be touched; nothing else may.
+    pub files: Vec<FileIntent>,
+    /// Commands that show whether it works, in order.
+    pub verify: Vec<String>,
+    /// What has to be true in the end.
+    pub accept: Vec<String>,
+    /// Why nothing has to be edited, if so.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub no_edit: Option<String>,
+}
+
+/// A file with what is going to happen to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileIntent {
+    /// The file; it need not exist yet.
+    pub path: RepoPath,
+    /// What is going to happen to it.
+    pub intent: String,
+}
+
+/// A departure from the grammar that was read all the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Leniency {
+    /// The block stood in a Markdown fence.
+    Fence,
+    /// There was text before the header.
+    Preamble,
+    /// A path began with `./`.
+    DotSlash,
+}
+
+/// Why an answer is no plan.
+#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[error("line {line}: `{text}`: {rule}")]
+pub struct PlanError {
+    /// One-based line of the answer.
+    pub line: usize,
+    /// The line, shortened.
+    pub text: String,
+    /// The rule it breaks.
+    pub rule: String,
+}
+
+/// What a plan may hold.
+#[derive(Debug, Clone, Copy)]
+pub struct PlanLimits {
+    /// Files it may declare.
+    pub max_files: usize,
+}
+
+impl Plan {
+    /// Reads an answer.
+    pub fn parse(answer: &str, limits: PlanLimits) -> Result<(Self, Vec<Leniency>), PlanError> {
+        let lines: Vec<&str> = answer.lines().map(str::trim).collect();
+        let Some(header) = lines.iter().position(|line| *line == HEADER) else {
+            let first = lines.iter().position(|line| !line.is_empty()).unwrap_or(0);
+            return Err(error(&lines, first, format!("the answer must have the line {HEADER}")));
+        };
+        let mut reader = Reader { limits, ..Reader::default() };
+        let before: Vec<&&str> =
+            lines.iter().take(header).filter(|line| !line.is_empty()).collect();
+        let fenced = before.last().is_some_and(|line| line.starts_with("```"));
+        if fenced {
+            reader.tolerances.push(Leniency::Fence);
+        }
+        if before.len() > usize::from(fenced) {
+            reader.tolerances.push(Leniency::Preamble);
+        }
+        let mut ended = None;
+        for (at, line) in lines.iter().enumerate().skip(header + 1) {
+            match *line {
+                "" => {}
+                FOOTER if ended.is_none() => ended = Some(at),
+                "```" if ended.is_some() && fenced => {}
+                _ if ended.is_some() => {
+                    return Err(error(&lines, at, format!("nothing may follow {FOOTER}")));
+                }
+                text => reader.line(text).map_err(|rule| error(&lines, at, rule))?,
+            }
+        }
+        let last = lines.len().saturating_sub(1);
+        let Some(end) = ended else {
+            return Err(error(&lines, last, format!("the plan must end with {FOOTER}")));
+        };
+        let tolerances = std::mem::take(&mut reader.tolerances);
+        reader.finish().map(|plan| (plan, tolerances)).map_err(|rule| error(&lines, end, rule))
+    }
+}
+
+#[derive(Default)]
+struct Reader {
+    limits: PlanLimits,
+    steps: Vec<String>,
+    files: Vec<FileIntent>,
+    verify: Vec<String>,
+    accept: Vec<String>,
+    no_edit: Option<String>,
+    tolerances: Vec<Leniency>,
+}
+
+impl Default for PlanLimits {
+    fn default() -> Self {
+        Self { max_files: usize::MAX }
+    }
+}
+
+impl Reader {
+    fn line(&mut self, text: &str) -> Result<(), String> {
+        let (key, rest) = text.split_once('|').unwrap_or((text, ""));
+        let rest = rest.trim();
+        match key {
+            "PLAN" => self.steps.push(filled(rest, "PLAN|<step text>")?),
+            "ACCEPT" => self.accept.push(filled(rest, "ACCEPT|<criterion>")?),
+            "VERIFY" => {
+                let command = filled(rest, "VERIFY|<command>")?;
+                let parsed = CommandLine::parse(&command)
+                    .map_err(|error| format!("VERIFY needs a command: {error}"))?;
+                if parsed.masks_failure() {
+                    return Err("a VERIFY command must fail when its check does: no |, ||, ; or &"
+                        .to_owned());
+                }
+                self.verify.push(command);
+            }
+            "FILE" => self.file(rest)?,
+            "NO_EDIT" => {
+                let reason = rest.strip_prefix("true|").map(str::trim).unwrap_or_default();
+                self.no_edit = Some(filled(reason, "NO_EDIT|true|<reason>")?);
+            }
+            _ => {
+                return Err("only PLAN|, FILE|, VERIFY|, ACCEPT| and NO_EDIT|true| lines may stand in the plan"
+                    .to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, rest: &str) -> Result<(), String> {
+        let (path, intent) = rest.split_once('|').unwrap_or((rest, ""));
+        let (path, intent) = (path.trim(), filled(intent.trim(), "FILE|<path>|<intent>")?);
+        let bare = path.trim_start_matches("./");
+        if bare.len() != path.len() && !self.tolerances.contains(&Leniency::DotSlash) {
+            self.tolerances.push(Leniency::DotSlash);
+        }
+        let path = RepoPath::parse(bare).map_err(|error| {
+            format!("FILE paths are relative to the workspace and inside it: {error}")
+        })?;
+        match self.files.iter().find(|file| file.path == path) {
+            Some(_) => return Err("each file is declared once, with one intent".to_owned()),
+            None if self.files.len() == self.limits.max_files => {
+                return Err(format!("a plan may declare at most {} files", self.limits.max_files));
+            }
+            None => self.files.push(FileIntent { path, intent }),
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Plan, String> {
+        match (&self.no_edit, self.files.is_empty()) {
+            (Some(_), false) => return Err("NO_EDIT and FILE lines exclude each other".to_owned()),
+            (None, true) => {
+                return Err("a plan needs a FILE line, or NO_EDIT|true|<reason>".to_owned());
+            }
+            (None, false) if self.steps.is_empty() => {
+                return Err("a plan needs at least one PLAN line".to_owned());
+            }
+            (None, false) | (Some(_), true) => {}
+        }
+        let Self { steps, files, verify, accept, no_edit, .. } = self;
+        Ok(Plan { steps, files, verify, accept, no_edit })
+    }
+}
+
+/// `text`, or the form it should have had.
+fn filled(text: &str, form: &str) -> Result<String, String> {
+    if text.is_empty() { Err(format!("the line must read {form}")) } else { Ok(text.to_owned()) }
+}
+
+fn error(lines: &[&str], at: usize, rule: String) -> PlanError {
+    let text: String = lines.get(at).copied().unwrap_or_default().chars().take(200).collect();
+    PlanError { line: at + 1, text, rule }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{HEADER}")?;
+        for step in &self.steps {
+            writeln!(f, "PLAN|{step}")?;
+        }
+        for file in &self.files {
+            writeln!(f, "FILE|{}|{}", file.path, file.intent)?;
+        }
+        for command in &self.verify {
+            writeln!(f, "VERIFY|{command}")?;
+        }
+        for criterion in &self.accept {
+            writeln!(f, "ACCEPT|{criterion}")?;
+        }
+        if let Some(reason) = &self.no_edit {
+            writeln!(f, "NO_EDIT|true|{reason}")?;
+        }
+        write!(f, "{FOOTER}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PLAN: &str = "ARCHITECT_PLAN_V1\nPLAN|fix the sum\nFILE|src/lib.rs|use + in total()\nVERIFY|cargo test\nACCEPT|total adds\nARCHITECT_PLAN_END";
+
+    fn parse(answer: &str) -> Result<(Plan, Vec<Leniency>), PlanError> {
+        Plan::parse(answer, PlanLimits { max_files: 12 })
+    }
+
+    fn rule(body: &str) -> String {
+        parse(&format!("ARCHITECT_PLAN_V1\n{body}\nARCHITECT_PLAN_END")).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_contract_as_written() {
+        let (plan, tolerances) = parse(PLAN).unwrap();
+        assert_eq!(plan.files[0].path.as_str(), "src/lib.rs");
+        assert_eq!(plan.to_string(), PLAN);
+        assert!(tolerances.is_empty());
+    }
+
+    #[test]
+    fn the_three_tolerances_are_recorded() {
+        let answer =
+            format!("Sure, here it is:\n\n```text\n{}\n```\n", PLAN.replace("|src", "|./src"));
+        let (plan, tolerances) = parse(&answer).unwrap();
+        assert_eq!(plan.files[0].path.as_str(), "src/lib.rs");
+        assert_eq!(tolerances, [Leniency::Fence, Leniency::Preamble, Leniency::DotSlash]);
+    }
+
+    #[test]
+    fn every_broken_rule_quotes_its_line() {
+        assert_eq!(
+            rule("PLAN|a\nFILE|../x|b"),
+            "line 3: `FILE|../x|b`: FILE paths are relative to the workspace and inside it: "
+                .to_owned()
+                + &RepoPath::parse("../x").unwrap_err().to_string()
+        );
+        assert!(rule("PLAN|a\nFILE|/etc/passwd|b").contains("line 3: `FILE|/etc/passwd|b`"));
+        assert!(rule("PLAN|a\nFILE|.git/config|b").contains("line 3"));
+        assert!(rule("PLAN|a\nRETRIEVE|x").contains("only PLAN|"));
+        assert!(rule("PLAN|a\nFILE|x").contains("FILE|<path>|<intent>"));
+        assert!(rule("PLAN|a\nFILE|x|b\nFILE|./x|c").contains("declared once"));
+        assert!(rule("PLAN|a").contains("needs a FILE line"));
+        assert!(rule("FILE|a|b").contains("at least one PLAN"));
+        assert!(rule("NO_EDIT|true|r\nFILE|a|b\nPLAN|c").contains("exclude"));
+        assert!(rule("NO_EDIT|false|r").contains("NO_EDIT|true|<reason>"));
+        assert!(rule("PLAN|a\nFILE|a|b\nVERIFY|echo 'x").contains("a quote is not closed"));
+        assert!(rule("PLAN|a\nFILE|a|b\nVERIFY|").contains("VERIFY|<command>"));
+        assert!(rule("PLAN|a\nFILE|a|b\nVERIFY|cargo test || true").contains("must fail when"));
+        assert!(parse("no plan").unwrap_err().to_string().contains("line 1: `no plan`"));
+        assert!(parse("").is_err());
+        assert!(parse("ARCHITECT_PLAN_V1\nPLAN|a").unwrap_err().rule.contains("must end"));
+        assert!(
+            parse(&format!("{PLAN}\nHope this helps!"))
+                .unwrap_err()
+                .rule
+                .contains("nothing may follow")
+        );
+    }
+
+    #[test]
+    fn the_thirteenth_file_is_one_too_many() {
+        let files: Vec<String> = (0..13).map(|n| format!("FILE|f{n}|x")).collect();
+        let error = rule(&format!("PLAN|a\n{}", files.join("\n")));
+        assert_eq!(error, "line 15: `FILE|f12|x`: a plan may declare at most 12 files");
+    }
+
+    #[test]
+    fn nothing_to_edit_needs_a_reason_only() {
+        let (plan, _) =
+            parse("ARCHITECT_PLAN_V1\nNO_EDIT|true|it works\nARCHITECT_PLAN_END").unwrap();
+        assert_eq!(plan.no_edit.as_deref(), Some("it works"));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_is_read_back(
+            steps in proptest::collection::vec("[a-z|é ]{0,8}[a-z]", 1..4),
+            names in proptest::collection::btree_set("[a-z]{1,6}\\.rs", 1..5),
+            intent in "[a-z|]{1,9}",
+        ) {
+            let steps = steps.into_iter().map(|s| s.trim().to_owned()).collect();
+            let files = names.iter()
+                .map(|name| FileIntent { path: RepoPath::parse(name).unwrap(), intent: intent.clone() })
+                .collect();
+            let plan = Plan { steps, files, verify: vec!["a b".into()], accept: vec![], no_edit: None };
+            prop_assert_eq!(parse(&plan.to_string()).unwrap().0, plan);
+        }
+
+        #[test]
+        fn any_answer_is_read_or_refused(answer in "(ARCHITECT_PLAN_V1\n|PLAN\\||FILE\\||NO_EDIT\\||ARCHITECT_PLAN_END|```|\n|\\PC){0,30}") {
+            parse(&answer).ok();
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The one way to publish a fact, and what the screen is told besides.
+//!
+//! Facts go up by one bounded channel to the journal, and from there to the screen. What must not be acted on before it
+//! is on disk is recorded and waited for; everything else is published in order and covered by the next record.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use crossbeam_channel::{Sender, TrySendError};
+use thiserror::Error;
+use tokio::sync::{mpsc, oneshot};
+use tools::model::AgentRole;
+
+use crate::event::{Envelope, Event};
+
+/// What the screen is told.
+#[derive(Debug)]
+pub enum Signal {
+    /// A fact that is in the journal. Never lost.
+    Event(Arc<Envelope>),
+    /// Text of an answer as it comes. May be lost when the screen is slow.
+    Text(AgentRole, String),
+    /// Reasoning as it comes. May be lost when the screen is slow.
+    Reasoning(AgentRole, String),
+    /// Why somebody waits. May be lost when the screen is slow.
+    Waiting(Cow<'static, str>),
+    /// A question that only the user can answer. Never lost.
+    Question(Question),
+}
+
+/// A question to the user.
+#[derive(Debug)]
+pub struct Question {
+    /// What wants to happen.
+    pub what: Proposal,
+    /// Why it has to be asked for.
+    pub why: String,
+    /// Where the answer goes. Dropping it means that nobody can answer.
+    pub answer: oneshot::Sender<Answer>,
+}
+
+/// An effect that needs a yes.
+#[derive(Debug, Clone)]
+pub enum Proposal {
+    /// Changes to files.
+    Patch(Vec<tools::tree::Change>),
+    /// A command to run.
+    Command(String),
+}
+
+/// What the user says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// Go ahead.
+    Yes,
+    /// Do not.
+    No,
+}
+
+/// An event on its way to the journal.
+#[derive(Debug)]
+pub struct Submission {
+    /// The event.
+    pub event: Event,
+    /// The run it belongs to.
+    pub run: Option<String>,
+    /// The lane it belongs to.
+    pub lane: Option<String>,
+    /// Told the sequence number once the event, and all before it, are on disk.
+    pub durable: Option<oneshot::Sender<u64>>,
+}
+
+/// The journal takes no more events: it failed, or the session is over.
+#[derive(Debug, Clone, Copy, Error, PartialEq, Eq)]
+#[error("the journal takes no more events")]
+pub struct JournalClosed;
+
+/// Where facts are published. Cheap to clone; each clone may speak for another run.
+#[derive(Clone)]
+pub struct Publisher {
+    journal: Sender<Submission>,
+    screen: mpsc::Sender<Signal>,
+    run: Option<String>,
+}
+
+impl fmt::Debug for Publisher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Publisher").field("run", &self.run).finish_non_exhaustive()
+    }
+}
+
+impl Publisher {
+    /// A publisher into the given channels, for no run in particular.
+    pub const fn new(journal: Sender<Submission>, screen: mpsc::Sender<Signal>) -> Self {
+        Self { journal, screen, run: None }
+    }
+
+    /// The same, speaking for `run`.
+    #[must_use]
+    pub fn for_run(&self, run: &str) -> Self {
+        Self { run: Some(run.to_owned()), ..self.clone() }
+    }
+
+    /// The run it speaks for.
+    pub fn run(&self) -> &str {
+        self.run.as_deref().unwrap_or_default()
+    }
+
+    /// Writes a fact and waits until it is on disk. Nothing that depends on it may happen before.
+    pub async fn record(&self, event: Event) -> Result<u64, JournalClosed> {
+        let (durable, written) = oneshot::channel();
+        self.send(event, Some(durable)).await?;
+        written.await.map_err(|_| JournalClosed)
+    }
+
+    /// Writes a fact in its turn, without waiting for the disk.
+    pub async fn publish(&self, event: Event) -> Result<(), JournalClosed> {
+        self.send(event, None).await
+    }
+
+    async fn send(
+        &self,
+        event: Event,
+        durable: Option<oneshot::Sender<u64>>,
+    ) -> Result<(), JournalClosed> {
+        let entry = Submission { event, run: self.run.clone(), lane: None, durable };
+        match self.journal.try_send(entry) {
+            Ok(()) => Ok(()),
+            Err(TrySendError::Disconnected(_)) => Err(JournalClosed),
+            Err(TrySendError::Full(entry)) => {
+                // The queue is full only when the disk is slower than everybody together: wait off the runtime.
+                let journal = self.journal.clone();
+                let send = move || journal.send(entry).map_err(|_| JournalClosed);
+                tokio::task::spawn_blocking(send).await.map_err(|_| JournalClosed)?
+            }
+        }
+    }
+
+    /// Tells the screen something that may be lost.
+    pub fn show(&self, signal: Signal) {
+        if self.screen.try_send(signal).is_err() {
+            tracing::trace!("the screen is behind; a piece of text was left out");
+        }
+    }
+
+    /// Asks the user. `None` when nobody is there to answer.
+    pub async fn ask(&self, what: Proposal, why: String) -> Option<Answer> {
+        let (answer, answered) = oneshot::channel();
+        self.screen.send(Signal::Question(Question { what, why, answer })).await.ok()?;
+        answered.await.ok()
+    }
+}

@@ -1,0 +1,312 @@
+//! The Verifier runs the commands that show whether a change works. It asks no model.
+
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::{AgentLoop, Commands};
+use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
+use serde::{Deserialize, Serialize};
+use tools::redact::redact;
+use tools::shell::{CommandLine, CommandOutcome, Exit, RunOptions, run};
+use tools::tree::FileHash;
+
+use crate::checks::{self, Check, CheckOutcome, Report};
+use crate::event::{Blob, Event};
+use crate::failure::ErrorSet;
+use crate::publisher::{JournalClosed, Publisher, Signal};
+use crate::workspace::{Denied, Workspace};
+use crate::{Unanswered, answer, answered};
+
+/// A report, with the first denial if there was one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verified {
+    /// What came of each command.
+    pub report: Report,
+    /// The denial that kept a command from running.
+    pub denied: Option<Denied>,
+}
+
+/// Which tree is verified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// The tree before the change: results are kept for later runs, and published by whoever asked.
+    Untouched,
+    /// The tree with the change in it.
+    Changed,
+}
+
+/// What the Verifier answers.
+pub type VerifyReply = Result<Verified, JournalClosed>;
+
+enum Msg {
+    Verify { commands: Vec<String>, subject: Subject, reply: RpcReplyPort<VerifyReply> },
+}
+
+/// A handle to a running Verifier.
+#[derive(Clone)]
+pub struct Verifier {
+    actor: ActorRef<Msg>,
+    timeout: Duration,
+}
+
+/// What a Verifier works with.
+#[derive(Clone)]
+pub struct VerifierSetup {
+    /// Who owns the tree and says whether a command may run.
+    pub workspace: Arc<dyn Workspace>,
+    /// Where facts go.
+    pub publisher: Publisher,
+    /// Its limits.
+    pub bounds: AgentLoop,
+    /// How commands run.
+    pub commands: Commands,
+    /// Where results of the untouched tree and measured times are kept between runs.
+    pub cache: PathBuf,
+    /// Variables that commands must not see.
+    pub hidden_env: Vec<String>,
+    /// A tree with more files has no hash, and its results are not kept.
+    pub max_files: usize,
+    /// How long it may take in all.
+    pub timeout: Duration,
+}
+
+impl Verifier {
+    /// Starts a Verifier under `supervisor`.
+    pub async fn spawn(
+        setup: VerifierSetup,
+        supervisor: ActorCell,
+    ) -> Result<Self, ractor::SpawnErr> {
+        let timeout = setup.timeout;
+        let (actor, _) = Actor::spawn_linked(None, VerifierActor, setup, supervisor).await?;
+        Ok(Self { actor, timeout })
+    }
+
+    /// The actor itself, for its supervisor.
+    pub fn cell(&self) -> ActorCell {
+        self.actor.get_cell()
+    }
+
+    /// Runs `commands` in order.
+    pub async fn verify(
+        &self,
+        commands: Vec<String>,
+        subject: Subject,
+    ) -> Result<VerifyReply, Unanswered> {
+        let message = |reply| Msg::Verify { commands, subject, reply };
+        answered(self.actor.call(message, Some(self.timeout)).await)
+    }
+}
+
+struct VerifierActor;
+
+impl Actor for VerifierActor {
+    type Msg = Msg;
+    type State = VerifierSetup;
+    type Arguments = VerifierSetup;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<Msg>,
+        setup: VerifierSetup,
+    ) -> Result<VerifierSetup, ActorProcessingErr> {
+        Ok(setup)
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<Msg>,
+        msg: Msg,
+        state: &mut VerifierSetup,
+    ) -> Result<(), ActorProcessingErr> {
+        match msg {
+            Msg::Verify { commands, subject, reply } => {
+                answer(reply, state.verify(&commands, subject).await);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl VerifierSetup {
+    async fn verify(&self, commands: &[String], subject: Subject) -> VerifyReply {
+        let tree = match subject {
+            Subject::Untouched => {
+                tree_hash(self.workspace.reader().root().to_owned(), self.max_files).await
+            }
+            Subject::Changed => None,
+        };
+        let mut verified = Verified { report: Report::default(), denied: None };
+        for text in commands {
+            let key = tree.as_ref().map(|tree| FileHash::of(format!("{tree}\n{text}").as_bytes()));
+            let check = match key.as_ref().and_then(|key| self.remembered(key, text)) {
+                Some(check) => check,
+                None => self.check(text, subject, key, &mut verified.denied).await?,
+            };
+            verified.report.checks.push(check);
+        }
+        Ok(verified)
+    }
+
+    /// Runs one command, if it may run.
+    async fn check(
+        &self,
+        text: &str,
+        subject: Subject,
+        key: Option<FileHash>,
+        denied: &mut Option<Denied>,
+    ) -> Result<Check, JournalClosed> {
+        let line = match CommandLine::parse(text) {
+            Ok(line) => line,
+            Err(error) => {
+                return Ok(not_run(text, CheckOutcome::CommandMissing, &error.to_string()));
+            }
+        };
+        if let Err(denial) = self.workspace.permit(&line).await {
+            let check = not_run(text, CheckOutcome::PolicyDenied, &denial.why);
+            denied.get_or_insert(denial);
+            return Ok(check);
+        }
+        let mut outcome = self.run_to_limit(&line).await;
+        let mut check = self.read(text, &outcome);
+        if subject == Subject::Changed && checks::could_be_flaky(&check) {
+            let again = self.run_to_limit(&line).await;
+            if again.succeeded() {
+                self.publish(&check, &outcome).await?;
+                outcome = again;
+                check = Check { outcome: CheckOutcome::Flaky, ..self.read(text, &outcome) };
+            }
+        }
+        match (subject, key) {
+            (Subject::Untouched, Some(key)) => self.remember(&key, &check),
+            (Subject::Untouched, None) => {}
+            (Subject::Changed, _) => self.publish(&check, &outcome).await?,
+        }
+        Ok(check)
+    }
+
+    fn read(&self, text: &str, outcome: &CommandOutcome) -> Check {
+        let mut check = checks::read(text, outcome, self.commands.output_keep_bytes);
+        check.excerpt = redact(&check.excerpt).into_owned();
+        check
+    }
+
+    /// Runs with the first limit; when that is exceeded, once more with the larger one, and remembers the time it took.
+    async fn run_to_limit(&self, line: &CommandLine) -> CommandOutcome {
+        let remembered = self.cache.join(format!("time-{}", FileHash::of(line.text().as_bytes())));
+        let measured =
+            std::fs::read_to_string(&remembered).ok().and_then(|text| text.trim().parse().ok());
+        let largest = Duration::from_secs(self.bounds.verify_timeout_max_seconds);
+        let first = Duration::from_secs(measured.unwrap_or(self.bounds.verify_timeout_seconds))
+            .min(largest);
+        let outcome = self.run(line, first).await;
+        if outcome.exit != Exit::TimedOut || first >= largest {
+            return outcome;
+        }
+        let seconds = first.as_secs();
+        let why = format!(
+            "`{}` took more than {seconds} s; running it again with {} s",
+            line.text(),
+            largest.as_secs()
+        );
+        self.publisher.show(Signal::Waiting(why.into()));
+        let outcome = self.run(line, largest).await;
+        if outcome.exit != Exit::TimedOut {
+            // Half as much again, so that a slower day does not cost a second run.
+            let limit = outcome.elapsed.as_secs() * 3 / 2 + 1;
+            self.keep(&remembered, limit.to_string().as_bytes());
+        }
+        outcome
+    }
+
+    async fn run(&self, line: &CommandLine, timeout: Duration) -> CommandOutcome {
+        let options = RunOptions {
+            cwd: self.workspace.reader().root().to_owned(),
+            timeout,
+            keep_bytes: self.commands.output_journal_bytes / 2,
+            kill_grace: Duration::from_millis(self.commands.kill_grace_ms),
+            hidden_env: self.hidden_env.clone(),
+        };
+        self.publisher.show(Signal::Waiting(format!("running `{}`", line.text()).into()));
+        run(line, &options).await
+    }
+
+    async fn publish(&self, check: &Check, outcome: &CommandOutcome) -> Result<(), JournalClosed> {
+        let output = redact(&outcome.output.text()).into_owned();
+        let elapsed_ms = u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX);
+        self.publisher.publish(run_event(check, false, elapsed_ms, output)).await
+    }
+
+    fn remembered(&self, key: &FileHash, text: &str) -> Option<Check> {
+        let kept = std::fs::read(self.cache.join(format!("base-{key}"))).ok()?;
+        let Remembered { outcome, exit, excerpt, errors, exact } =
+            serde_json::from_slice(&kept).ok()?;
+        Some(Check { command: text.to_owned(), outcome, exit, excerpt, errors, exact })
+    }
+
+    /// Only what the tree decides is worth remembering: a full disk today is none tomorrow.
+    fn remember(&self, key: &FileHash, check: &Check) {
+        if !matches!(check.outcome, CheckOutcome::Passed | CheckOutcome::CodeFailure) {
+            return;
+        }
+        let Check { outcome, exit, excerpt, errors, exact, command: _ } = check.clone();
+        if let Ok(text) = serde_json::to_vec(&Remembered { outcome, exit, excerpt, errors, exact })
+        {
+            self.keep(&self.cache.join(format!("base-{key}")), &text);
+        }
+    }
+
+    /// Writes a cache file; without it the next run only takes longer.
+    fn keep(&self, path: &Path, content: &[u8]) {
+        let written = std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.cache)
+            .and_then(|()| std::fs::write(path, content));
+        if let Err(error) = written {
+            tracing::warn!(%error, path = %path.display(), "a result of verification could not be kept");
+        }
+    }
+}
+
+/// What is kept of a check of the untouched tree.
+#[derive(Serialize, Deserialize)]
+struct Remembered {
+    outcome: CheckOutcome,
+    exit: String,
+    excerpt: String,
+    errors: ErrorSet,
+    exact: ErrorSet,
+}
+
+/// The event of a check; those of the untouched tree are published when they are used, so that their order is fixed.
+pub fn run_event(check: &Check, baseline: bool, elapsed_ms: u64, output: String) -> Event {
+    Event::VerificationRun {
+        command: check.command.clone(),
+        baseline,
+        outcome: check.outcome,
+        exit: check.exit.clone(),
+        elapsed_ms,
+        output: Blob::new(output),
+    }
+}
+
+fn not_run(text: &str, outcome: CheckOutcome, why: &str) -> Check {
+    Check {
+        command: text.to_owned(),
+        outcome,
+        exit: format!("not run: {why}"),
+        excerpt: String::new(),
+        errors: ErrorSet::new(),
+        exact: ErrorSet::new(),
+    }
+}
+
+/// A hash of every file that is not ignored: what the result of a command on this tree depends on.
+async fn tree_hash(root: PathBuf, max_files: usize) -> Option<FileHash> {
+    tokio::task::spawn_blocking(move || tools::search::tree_hash(&root, max_files))
+        .await
+        .ok()
+        .flatten()
+}

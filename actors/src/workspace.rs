@@ -1,0 +1,68 @@
+//! What actors may ask of the floor above: to commit a validated change, and to be allowed a command.
+//!
+//! Implemented by the orchestrator for the user's workspace. Actors read for themselves and never write.
+
+use futures_util::future::BoxFuture;
+use thiserror::Error;
+use tools::shell::CommandLine;
+use tools::tree::{Change, ReadTree};
+
+/// A tree that a crew works on, through its owner.
+pub trait Workspace: Send + Sync + 'static {
+    /// The tree, for reading.
+    fn reader(&self) -> &ReadTree;
+
+    /// Commits a validated change: all of it, or nothing.
+    fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<(), CommitRefused>>;
+
+    /// Asks whether a command may run. An approval holds for the rest of the run.
+    fn permit<'a>(&'a self, command: &'a CommandLine) -> BoxFuture<'a, Result<(), Denied>>;
+}
+
+/// A validated change, ready to be committed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Staged {
+    /// Its id, when it was staged before.
+    pub id: Option<String>,
+    /// What it is, for people.
+    pub title: String,
+    /// What it changes.
+    pub changes: Vec<Change>,
+    /// Where the diff was read tolerantly.
+    pub repairs: Vec<String>,
+}
+
+/// A no.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{what} was denied: {why}")]
+pub struct Denied {
+    /// The effect.
+    pub what: String,
+    /// Why.
+    pub why: String,
+    /// What would allow it.
+    pub hint: String,
+}
+
+/// Why a change is not in the tree. Nothing of it is.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum CommitRefused {
+    /// Policy or the user said no.
+    #[error(transparent)]
+    Denied(#[from] Denied),
+    /// A file is not what the change was made for any more.
+    #[error("{path} was changed by somebody else meanwhile")]
+    Stale {
+        /// The file.
+        path: String,
+    },
+    /// The system refused.
+    #[error("the change could not be written: {message}")]
+    NotWritten {
+        /// What it said.
+        message: String,
+    },
+    /// The owner of the tree is gone.
+    #[error("the owner of the workspace is gone")]
+    Gone,
+}
