@@ -1,0 +1,348 @@
+//! A crew works on one task in one tree: Architect, Editor, Applier and Verifier, rebuilt when one of them dies.
+//!
+//! It decides nothing: [`Cycle`] says what is next, the crew starts it, and is told what came of it. What it is told by a
+//! crew that has been rebuilt meanwhile is dropped.
+
+#[cfg(test)]
+mod kill_tests;
+mod news;
+#[cfg(test)]
+mod role_tests;
+mod roles;
+mod steps;
+#[cfg(test)]
+mod testing;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use actors::Unanswered;
+use actors::applier::ApplyError;
+use actors::architect::{Architect, ArchitectError, Planned};
+use actors::call::{CallError, Caller};
+use actors::checks::Report;
+use actors::dialogue::Dialogue;
+use actors::editor::{Editor, EditorError};
+use actors::event::{Delivery, Event};
+use actors::plan::Plan;
+use actors::publisher::{JournalClosed, Publisher};
+use actors::verifier::Verified;
+use actors::workspace::Workspace;
+use config::Config;
+use ractor::rpc::CallResult;
+use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
+use tools::patch::BaseState;
+use tools::policy::Rules;
+use tools::tree::{Change, RepoPath};
+
+use self::roles::Roles;
+use crate::cycle::{Bounds, Cycle, Effect, Goal, Input};
+use crate::trail::Trail;
+
+/// What a crew is made with.
+#[derive(Clone)]
+pub struct CrewSetup {
+    /// What the user wants.
+    pub request: String,
+    /// What was found in the workspace, rendered.
+    pub evidence: String,
+    /// How far to go.
+    pub goal: Goal,
+    /// The tree, through its owner.
+    pub workspace: Arc<dyn Workspace>,
+    /// A line to the models; the crew sets role and hire on copies of it.
+    pub caller: Caller,
+    /// The configuration.
+    pub config: Arc<Config>,
+    /// What may be read and run.
+    pub rules: Arc<Rules>,
+    /// Where the Verifier keeps results between runs.
+    pub cache: PathBuf,
+    /// Variables that commands must not see.
+    pub hidden_env: Vec<String>,
+}
+
+/// What a crew leaves behind.
+#[derive(Debug, Clone)]
+pub struct CrewReport {
+    /// How it ended.
+    pub delivery: Delivery,
+    /// The last plan.
+    pub plan: Option<Plan>,
+    /// Ways back besides that to the start: where each leads, and the changes that lead there.
+    pub ways_back: Vec<(&'static str, Vec<Change>)>,
+}
+
+enum Msg {
+    Work { reply: RpcReplyPort<CrewReport> },
+    Told { epoch: u64, news: Box<News> },
+}
+
+/// Files as they are, or were.
+type Bases = BTreeMap<RepoPath, BaseState>;
+
+/// What came of an effect.
+enum News {
+    Planned(Dialogue, Result<Planned, ArchitectError>, Vec<String>),
+    Drafted(Dialogue, Bases, Result<String, EditorError>),
+    Applied(Result<Vec<Change>, ApplyError>),
+    Verified(Verified),
+    BaselineKnown(Report),
+    RoleDied(&'static str),
+    JournalClosed,
+}
+
+/// A handle to a running crew.
+#[derive(Clone)]
+pub struct Crew {
+    actor: ActorRef<Msg>,
+}
+
+impl Crew {
+    /// Starts a crew under `supervisor`.
+    pub async fn spawn(setup: CrewSetup, supervisor: ActorCell) -> Result<Self, ractor::SpawnErr> {
+        let (actor, _) = Actor::spawn_linked(None, CrewActor, setup, supervisor).await?;
+        Ok(Self { actor })
+    }
+
+    /// The actor itself, for its supervisor.
+    pub fn cell(&self) -> ActorCell {
+        self.actor.get_cell()
+    }
+
+    /// Works to the end. Every wait inside has its own deadline, so there is none here.
+    pub async fn work(&self) -> Result<CrewReport, Unanswered> {
+        match self.actor.call(|reply| Msg::Work { reply }, None).await {
+            Ok(CallResult::Success(report)) => Ok(report),
+            Ok(CallResult::Timeout) => Err(Unanswered::TimedOut),
+            Ok(CallResult::SenderError) | Err(_) => Err(Unanswered::Stopped),
+        }
+    }
+}
+
+struct CrewActor;
+
+/// The checks of the untouched tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Untouched {
+    NotChecked,
+    /// The Verifier is at it; when `apply_waits`, applying begins as soon as it is known.
+    Running {
+        apply_waits: bool,
+    },
+    Known(Report),
+}
+
+struct State {
+    setup: CrewSetup,
+    roles: Roles,
+    epoch: u64,
+    cycle: Cycle,
+    architect_said: Dialogue,
+    editor_said: Dialogue,
+    plan: Option<Plan>,
+    plan_version: u32,
+    commands: Vec<String>,
+    derived: bool,
+    /// Version of the plan that the Editor has answered to.
+    drafted_version: u32,
+    diff: Option<String>,
+    /// Files as they stand in the Editor's dialogue.
+    shown: Bases,
+    /// Declared files as they were when the diff in hand was asked for.
+    bases: Bases,
+    applier_died: bool,
+    details: String,
+    baseline: Untouched,
+    baseline_told: bool,
+    trail: Trail,
+    reply: Option<RpcReplyPort<CrewReport>>,
+}
+
+impl Actor for CrewActor {
+    type Msg = Msg;
+    type State = State;
+    type Arguments = CrewSetup;
+
+    async fn pre_start(
+        &self,
+        myself: ActorRef<Msg>,
+        setup: CrewSetup,
+    ) -> Result<State, ActorProcessingErr> {
+        let bounds = &setup.config.agent_loop;
+        let cycle_bounds =
+            Bounds { max_iterations: bounds.max_iterations, classifier: bounds.failure_classifier };
+        Ok(State {
+            roles: Roles::spawn(&setup, &myself.get_cell()).await?,
+            epoch: 0,
+            cycle: Cycle::new(setup.goal, cycle_bounds),
+            architect_said: Architect::dialogue(bounds),
+            editor_said: Editor::dialogue(bounds),
+            plan: None,
+            plan_version: 0,
+            commands: Vec::new(),
+            derived: false,
+            drafted_version: 0,
+            diff: None,
+            shown: Bases::new(),
+            bases: Bases::new(),
+            applier_died: false,
+            details: String::new(),
+            baseline: Untouched::NotChecked,
+            baseline_told: false,
+            trail: Trail::default(),
+            reply: None,
+            setup,
+        })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<Msg>,
+        msg: Msg,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
+        match msg {
+            Msg::Work { reply } => {
+                state.reply = Some(reply);
+                let first = state.cycle.doing().clone();
+                state.start(&myself, first).await?;
+            }
+            Msg::Told { epoch, .. } if epoch != state.epoch => {}
+            Msg::Told { news, .. } => state.told(&myself, *news).await?,
+        }
+        Ok(())
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        myself: ActorRef<Msg>,
+        event: SupervisionEvent,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
+        match event {
+            SupervisionEvent::ActorFailed(who, _) | SupervisionEvent::ActorTerminated(who, ..) => {
+                if let Some(role) = state.roles.name_of(&who) {
+                    state.told(&myself, News::RoleDied(role)).await?;
+                }
+            }
+            SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    fn publisher(&self) -> &Publisher {
+        &self.setup.caller.publisher
+    }
+
+    /// Starts what the cycle says is next; the crew is told what came of it.
+    async fn start(
+        &mut self,
+        myself: &ActorRef<Msg>,
+        effect: Effect,
+    ) -> Result<(), ActorProcessingErr> {
+        match effect {
+            Effect::Plan(class) => self.start_plan(myself, class),
+            Effect::Draft(reason) => self.start_draft(myself, reason),
+            Effect::Apply => self.start_apply(myself).await?,
+            Effect::Verify => self.start_verify(myself),
+            Effect::Finish(delivery) => self.finish(delivery),
+        }
+        Ok(())
+    }
+
+    /// Runs `work` beside the actor and tells it the news, marked with the epoch they belong to.
+    fn tell<F>(&self, myself: &ActorRef<Msg>, work: F)
+    where
+        F: Future<Output = Result<News, JournalClosed>> + Send + 'static,
+    {
+        let (me, epoch) = (myself.clone(), self.epoch);
+        tokio::spawn(async move {
+            let news = Box::new(work.await.unwrap_or(News::JournalClosed));
+            if me.cast(Msg::Told { epoch, news }).is_err() {
+                tracing::debug!("the crew is gone; its news are dropped");
+            }
+        });
+    }
+
+    /// Takes in what came of an effect, and starts the next.
+    async fn told(&mut self, myself: &ActorRef<Msg>, news: News) -> Result<(), ActorProcessingErr> {
+        // Before the work and after it nothing is decided: roles that are let go at the end have not crashed.
+        if self.reply.is_none() {
+            return Ok(());
+        }
+        let input = match news {
+            News::Planned(dialogue, planned, derived) => {
+                self.architect_said = dialogue;
+                self.planned(planned, derived).await
+            }
+            News::Drafted(dialogue, bases, drafted) => {
+                self.editor_said = dialogue;
+                self.shown.extend(bases.clone());
+                self.bases = bases;
+                Ok(self.drafted(drafted))
+            }
+            News::Applied(applied) => self.applied(applied).await,
+            News::Verified(verified) => self.verified(&verified).await,
+            News::BaselineKnown(report) => {
+                let apply_waits = self.baseline == Untouched::Running { apply_waits: true };
+                self.baseline = Untouched::Known(report);
+                return if apply_waits { self.start_apply(myself).await } else { Ok(()) };
+            }
+            News::RoleDied(role) => {
+                self.applier_died = role == "applier";
+                self.rebuild(myself).await?;
+                let crashed = Event::RoleCrashed { role: role.to_owned() };
+                self.publisher().publish(crashed).await.map(|()| Input::Crashed)
+            }
+            News::JournalClosed => Err(JournalClosed),
+        };
+        let input = input.unwrap_or_else(|error| Input::Stopped(failed("journal", &error)));
+        let next = self.cycle.step(input);
+        self.start(myself, next).await
+    }
+
+    /// Kills what is left of the roles and hires new ones. Dialogues are the crew's, so nothing that was said is lost.
+    async fn rebuild(&mut self, myself: &ActorRef<Msg>) -> Result<(), ActorProcessingErr> {
+        self.epoch += 1;
+        self.roles.kill();
+        self.roles = Roles::spawn(&self.setup, &myself.get_cell()).await?;
+        if matches!(self.baseline, Untouched::Running { .. }) {
+            self.baseline = Untouched::NotChecked;
+        }
+        Ok(())
+    }
+
+    /// Hands the report to whoever asked for the work.
+    fn finish(&mut self, delivery: Delivery) {
+        let undone =
+            !matches!(delivery, Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. });
+        let to_best = if undone { self.trail.to_best() } else { Vec::new() };
+        let mut ways_back = vec![("the tree with the fewest failures", to_best)];
+        ways_back.retain(|(_, changes)| !changes.is_empty());
+        let report = CrewReport { delivery, plan: self.plan.clone(), ways_back };
+        if let Some(reply) = self.reply.take()
+            && reply.send(report).is_err()
+        {
+            tracing::debug!("whoever asked for the work is gone");
+        }
+        self.roles.kill();
+    }
+}
+
+/// How a run ends when a call does.
+pub fn call_failed(error: &CallError) -> Delivery {
+    match error {
+        CallError::Budget(refusal) => Delivery::BudgetExhausted { limit: refusal.to_string() },
+        CallError::Model(model) => failed(model.class(), model),
+        CallError::Router(router) => failed("router", router),
+        CallError::Journal(journal) => failed("journal", journal),
+    }
+}
+
+fn failed(class: &str, error: &dyn std::error::Error) -> Delivery {
+    Delivery::Failed { class: class.to_owned(), message: error.to_string() }
+}

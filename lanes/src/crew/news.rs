@@ -1,0 +1,149 @@
+//! What came of an effect, taken in: kept, published, and turned into the input of the next step.
+
+use actors::applier::ApplyError;
+use actors::architect::{ArchitectError, Planned};
+use actors::checks::{CheckOutcome, Report};
+use actors::editor::EditorError;
+use actors::event::{Delivery, Event, NeedsWork};
+use actors::publisher::JournalClosed;
+use actors::verifier::Verified;
+use tools::tree::Change;
+
+use super::{State, Untouched, call_failed};
+use crate::cycle::{Input, Judgement};
+use crate::feedback;
+
+impl State {
+    pub(super) async fn planned(
+        &mut self,
+        planned: Result<Planned, ArchitectError>,
+        derived: Vec<String>,
+    ) -> Result<Input, JournalClosed> {
+        let Planned { plan, tolerances } = match planned {
+            Ok(planned) => planned,
+            Err(ArchitectError::Unreadable(error)) => {
+                let detail = format!("the Architect gave no usable plan: {error}");
+                return Ok(Input::Stopped(Delivery::NeedsWork { why: NeedsWork::NoPlan, detail }));
+            }
+            Err(ArchitectError::Call(error)) => return Ok(Input::Stopped(call_failed(&error))),
+            Err(ArchitectError::Unanswered(_)) => return Ok(Input::Crashed),
+        };
+        self.plan_version += 1;
+        let version = self.plan_version;
+        let event = if version == 1 {
+            Event::PlanCreated { version, plan: plan.clone(), tolerances }
+        } else {
+            Event::PlanRevised { version, plan: plan.clone(), tolerances }
+        };
+        self.publisher().publish(event).await?;
+        self.derived = plan.verify.is_empty();
+        let commands = if self.derived { derived } else { plan.verify.clone() };
+        if commands != self.commands
+            && self.trail.is_empty()
+            && matches!(self.baseline, Untouched::Known(_))
+        {
+            // Other commands have another baseline, as long as there is an untouched tree to have it on.
+            self.baseline = Untouched::NotChecked;
+            self.baseline_told = false;
+        }
+        self.commands = commands;
+        let no_edit = plan.no_edit.clone();
+        self.plan = Some(plan);
+        Ok(no_edit.map_or(Input::Planned, |reason| Input::NoEdit { reason }))
+    }
+
+    pub(super) fn drafted(&mut self, drafted: Result<String, EditorError>) -> Input {
+        self.drafted_version = self.plan_version;
+        match drafted {
+            Ok(diff) => {
+                self.diff = Some(diff);
+                Input::Drafted
+            }
+            Err(error @ (EditorError::Unreadable(_) | EditorError::TooManyRequests(_))) => {
+                self.details = error.to_string();
+                Input::DraftUnreadable
+            }
+            Err(EditorError::Call(error)) => Input::Stopped(call_failed(&error)),
+            Err(EditorError::Unanswered(_)) => Input::Crashed,
+        }
+    }
+
+    pub(super) async fn applied(
+        &mut self,
+        applied: Result<Vec<Change>, ApplyError>,
+    ) -> Result<Input, JournalClosed> {
+        match applied {
+            Ok(changes) => {
+                self.trail.follow(&changes);
+                Ok(Input::Applied)
+            }
+            Err(ApplyError::Mismatch(refusal)) => {
+                self.details = refusal.for_model();
+                let reasons = refusal.mismatches.iter().map(ToString::to_string).collect();
+                let refused = Event::PatchRefused { reasons, feedback: self.details.clone() };
+                self.publisher().publish(refused).await?;
+                Ok(Input::Refused)
+            }
+            Err(ApplyError::Stale { path }) => {
+                self.details = format!(
+                    "{path} was changed by somebody else; its current content is shown below."
+                );
+                let reasons = vec![format!("{path}: changed meanwhile")];
+                let refused = Event::PatchRefused { reasons, feedback: self.details.clone() };
+                self.publisher().publish(refused).await?;
+                Ok(Input::Refused)
+            }
+            Err(ApplyError::Denied(denied)) => {
+                let what = format!("{}: {}", denied.what, denied.why);
+                Ok(Input::Stopped(Delivery::Denied { what, hint: denied.hint }))
+            }
+            Err(ApplyError::NotWritten { message }) => {
+                Ok(Input::Stopped(Delivery::Failed { class: "write".to_owned(), message }))
+            }
+            Err(ApplyError::Unanswered(_)) => Ok(Input::Crashed),
+        }
+    }
+
+    pub(super) async fn verified(&mut self, verified: &Verified) -> Result<Input, JournalClosed> {
+        let report = &verified.report;
+        self.details = feedback::failures(report);
+        let old_unchanged = match &self.baseline {
+            Untouched::Known(baseline) => report.exact() == failing_again(baseline, report),
+            Untouched::NotChecked | Untouched::Running { .. } => false,
+        };
+        let judgement = Judgement {
+            outcome: report.outcome(),
+            errors: report.errors(),
+            old_unchanged,
+            denied: verified
+                .denied
+                .as_ref()
+                .map(|denied| (format!("{}: {}", denied.what, denied.why), denied.hint.clone())),
+        };
+        let failed =
+            matches!(judgement.outcome, CheckOutcome::CodeFailure | CheckOutcome::PreExisting);
+        let input = Input::Verified(judgement);
+        if failed {
+            // Asked of a copy: the class and the best tree are known only after the step.
+            let mut after = self.cycle.clone();
+            after.step(input.clone());
+            if after.is_best() {
+                self.trail.mark_best();
+            }
+            if report.outcome() == CheckOutcome::CodeFailure
+                && let Some(class) = after.last_class()
+            {
+                let errors = report.errors().len();
+                self.publisher().publish(Event::FailureClassified { class, errors }).await?;
+            }
+        }
+        Ok(input)
+    }
+}
+
+/// What the commands that fail now failed with before.
+fn failing_again(baseline: &Report, report: &Report) -> actors::failure::ErrorSet {
+    let fails_now = |command: &str| report.failing().any(|check| check.command == command);
+    let before = baseline.checks.iter().filter(|check| fails_now(&check.command));
+    before.flat_map(|check| check.exact.iter().cloned()).collect()
+}

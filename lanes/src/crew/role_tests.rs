@@ -1,0 +1,169 @@
+//! What every role has to survive: a domain error, and a caller who leaves before the answer.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use actors::applier::{ApplyAsk, ApplyError};
+use actors::architect::{Architect, PlanAsk};
+use actors::call::Caller;
+use actors::checks::CheckOutcome;
+use actors::editor::{DraftAsk, Editor};
+use actors::ledger::Ask;
+use actors::verifier::Subject;
+use futures_util::future::BoxFuture;
+use tokio::sync::Notify;
+use tools::model::ModelError;
+use tools::patch::{BaseState, Scope};
+use tools::tree::RepoPath;
+
+use super::roles::Roles;
+use super::testing::{DIFF, Happens, Stage, World};
+
+/// The first time a stage is reached it waits to be released; what it is released with is the outcome.
+struct Held {
+    reached: Arc<Notify>,
+    release: Arc<Notify>,
+    happens: Happens,
+}
+
+fn held_once(stage: Stage) -> Held {
+    let (reached, release) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (tell, wait) = (Arc::clone(&reached), Arc::clone(&release));
+    let times = AtomicUsize::new(0);
+    let happens: Happens = Arc::new(move |now| {
+        if now != stage || times.fetch_add(1, Ordering::SeqCst) > 0 {
+            return Box::pin(std::future::ready(Ok(())));
+        }
+        let (tell, wait) = (Arc::clone(&tell), Arc::clone(&wait));
+        Box::pin(async move {
+            tell.notify_one();
+            wait.notified().await;
+            Ok(())
+        })
+    });
+    Held { reached, release, happens }
+}
+
+/// Fails the first time a stage is reached.
+fn failing_once(stage: Stage) -> Happens {
+    let times = AtomicUsize::new(0);
+    Arc::new(move |now| {
+        let fails = now == stage && times.fetch_add(1, Ordering::SeqCst) == 0;
+        let outcome = if fails { Err(refused()) } else { Ok(()) };
+        Box::pin(std::future::ready(outcome))
+    })
+}
+
+fn refused() -> ModelError {
+    ModelError::Auth { message: "no".to_owned() }
+}
+
+async fn roles(world: &World) -> Roles {
+    Roles::spawn(&world.setup, &world.supervisor).await.unwrap()
+}
+
+fn first_plan() -> PlanAsk {
+    PlanAsk::First { request: "Fix the greeting".to_owned(), evidence: String::new() }
+}
+
+fn first_draft() -> DraftAsk {
+    DraftAsk { plan: None, files: Vec::new(), feedback: None }
+}
+
+fn patch() -> ApplyAsk {
+    let path = RepoPath::parse("greet.txt").unwrap();
+    let bases = BTreeMap::from([(path.clone(), BaseState::of("hello\n".into()))]);
+    let scope = Scope { declared: Some([path].into()), bases };
+    ApplyAsk { title: "test".to_owned(), diff: DIFF.to_owned(), scope }
+}
+
+/// Whether the role that is asked first at this stage does its work now.
+async fn works(world: &World, roles: &Roles, stage: Stage) -> bool {
+    let bounds = &world.setup.config.agent_loop;
+    match stage {
+        Stage::Plan => roles
+            .architect
+            .plan(Architect::dialogue(bounds), first_plan())
+            .await
+            .is_ok_and(|(_, planned)| planned.is_ok()),
+        Stage::Draft => roles
+            .editor
+            .draft(Editor::dialogue(bounds), first_draft())
+            .await
+            .is_ok_and(|(_, drafted)| drafted.is_ok()),
+        Stage::Commit | Stage::Committed => roles.applier.apply(patch()).await.is_ok(),
+        Stage::Verify => roles
+            .verifier
+            .verify(vec!["grep -q world greet.txt".to_owned()], Subject::Changed)
+            .await
+            .is_ok_and(|verified| verified.unwrap().report.outcome() == CheckOutcome::Passed),
+    }
+}
+
+const STAGES: [Stage; 4] = [Stage::Plan, Stage::Draft, Stage::Commit, Stage::Verify];
+
+async fn prepared(happens: Happens, stage: Stage) -> (World, Roles) {
+    let world = World::new(happens).await;
+    if stage == Stage::Verify {
+        world.greet("hello world\n");
+    }
+    let roles = roles(&world).await;
+    (world, roles)
+}
+
+#[tokio::test]
+async fn a_domain_error_leaves_a_role_alive() {
+    for stage in [Stage::Plan, Stage::Draft, Stage::Commit] {
+        let (world, roles) = prepared(failing_once(stage), stage).await;
+        assert!(!works(&world, &roles, stage).await, "{stage:?}");
+        assert!(works(&world, &roles, stage).await, "{stage:?}");
+    }
+    let (world, roles) = prepared(failing_once(Stage::Plan), Stage::Verify).await;
+    let missing = vec!["no-such-program".to_owned()];
+    let verified = roles.verifier.verify(missing, Subject::Changed).await.unwrap().unwrap();
+    assert_eq!(verified.report.outcome(), CheckOutcome::CommandMissing);
+    assert!(works(&world, &roles, Stage::Verify).await);
+}
+
+#[tokio::test]
+async fn a_caller_who_leaves_does_not_take_a_role_along() {
+    for stage in STAGES {
+        let Held { reached, release, happens } = held_once(stage);
+        let (world, roles) = prepared(happens, stage).await;
+        let caller: BoxFuture<'_, bool> = Box::pin(works(&world, &roles, stage));
+        tokio::select! {
+            _ = caller => panic!("{stage:?} was not held"),
+            () = reached.notified() => {}
+        }
+        // The caller is gone with the select; its answer has nowhere to go.
+        release.notify_one();
+        if stage == Stage::Commit {
+            let again = roles.applier.apply(patch()).await;
+            let alive = matches!(again, Ok(_) | Err(ApplyError::Mismatch(_)));
+            assert!(alive, "{again:?}");
+            assert_eq!(world.greeting(), "hello world\n", "what was begun was done");
+        } else {
+            assert!(works(&world, &roles, stage).await, "{stage:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_router_outlives_callers_who_leave_and_calls_that_can_not_be_paid() {
+    let world = World::new(Arc::new(|_| Box::pin(std::future::ready(Ok(()))))).await;
+    let Caller { router, hire, .. } = world.setup.caller.clone();
+    let ask = Ask { prompt_tokens: 10, output_tokens: 10 };
+    let first = router.admit(&hire.model, ask).await.unwrap();
+    {
+        // There is one permit, so the second caller queues; then it leaves.
+        let second = router.admit(&hire.model, ask);
+        tokio::pin!(second);
+        let waits = futures_util::poll!(&mut second).is_pending();
+        assert!(waits);
+    }
+    drop(first);
+    let third = router.admit(&hire.model, ask).await.unwrap();
+    third.settle(actors::ledger::Amount { tokens: 7, calls: 1, ..Default::default() });
+    assert_eq!(router.spent().await.unwrap().tokens, 7, "nothing is counted for who left");
+}

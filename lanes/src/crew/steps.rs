@@ -1,0 +1,230 @@
+//! Effects of the cycle, started: each runs beside the crew, which is told what came of it.
+
+use std::sync::Arc;
+
+use actors::applier::{ApplyAsk, ApplyError};
+use actors::architect::PlanAsk;
+use actors::checks::{self, Report};
+use actors::editor::DraftAsk;
+use actors::event::Event;
+use actors::verifier::{self, Subject, Verified};
+use config::Baseline;
+use ractor::{ActorProcessingErr, ActorRef};
+use tools::patch::{BaseState, Scope};
+use tools::shell::CommandLine;
+use tools::tree::{Entry, ReadTree, RepoPath};
+
+use super::{Bases, Msg, News, State, Untouched};
+use crate::cycle::DraftReason;
+use crate::feedback;
+
+impl State {
+    pub(super) fn start_plan(
+        &self,
+        myself: &ActorRef<Msg>,
+        class: Option<actors::failure::FailureClass>,
+    ) {
+        let ask = match class {
+            None => PlanAsk::First {
+                request: self.setup.request.clone(),
+                evidence: self.setup.evidence.clone(),
+            },
+            Some(class) => {
+                let plan = self.plan.as_ref().map(ToString::to_string).unwrap_or_default();
+                let report = feedback::for_architect(&plan, self.diff.as_deref(), &self.details);
+                PlanAsk::Again { class, report }
+            }
+        };
+        let (architect, dialogue) = (self.roles.architect.clone(), self.architect_said.clone());
+        let (publisher, iteration) = (self.publisher().clone(), self.cycle.iteration());
+        let tree = self.setup.workspace.reader().clone();
+        self.tell(myself, async move {
+            publisher.publish(Event::ArchitectStarted { iteration }).await?;
+            let Ok((dialogue, planned)) = architect.plan(dialogue, ask).await else {
+                return Ok(News::RoleDied("architect"));
+            };
+            let completed = Event::ArchitectCompleted { iteration, planned: planned.is_ok() };
+            publisher.publish(completed).await?;
+            let derived =
+                tokio::task::spawn_blocking(move || derive(&tree)).await.unwrap_or_default();
+            Ok(News::Planned(dialogue, planned, derived))
+        });
+    }
+
+    pub(super) fn start_draft(&mut self, myself: &ActorRef<Msg>, reason: DraftReason) {
+        let details = if reason == DraftReason::NewPlan && self.plan_version == 1 {
+            ""
+        } else {
+            &self.details
+        };
+        let feedback = feedback::for_editor(reason, self.cycle.last_class(), details);
+        let plan = self.plan.clone().filter(|_| self.drafted_version < self.plan_version);
+        let (look, shown) = (self.look(), self.shown.clone());
+        let (editor, dialogue) = (self.roles.editor.clone(), self.editor_said.clone());
+        let (publisher, iteration) = (self.publisher().clone(), self.cycle.iteration());
+        let permits = self.permits_wanted();
+        let workspace = Arc::clone(&self.setup.workspace);
+        self.start_baseline(myself);
+        self.tell(myself, async move {
+            // Asked for here, before the Editor works, so that the order of events does not depend on who is faster.
+            for command in &permits {
+                if workspace.permit(command).await.is_err() {
+                    tracing::debug!(
+                        command = command.text(),
+                        "a verification command was denied early"
+                    );
+                }
+            }
+            let bases = look.await;
+            let ask = DraftAsk { plan, files: unseen(&bases, &shown), feedback };
+            publisher.publish(Event::EditorStarted { iteration }).await?;
+            let Ok((dialogue, drafted)) = editor.draft(dialogue, ask).await else {
+                return Ok(News::RoleDied("editor"));
+            };
+            let completed = Event::EditorCompleted { iteration, drafted: drafted.is_ok() };
+            publisher.publish(completed).await?;
+            Ok(News::Drafted(dialogue, bases, drafted))
+        });
+    }
+
+    /// Commands whose permission is asked for while nothing runs yet.
+    pub(super) fn permits_wanted(&self) -> Vec<CommandLine> {
+        if self.drafted_version == self.plan_version {
+            return Vec::new();
+        }
+        self.commands.iter().filter_map(|command| CommandLine::parse(command).ok()).collect()
+    }
+
+    /// Re-reads and re-hashes the declared files, off the runtime.
+    fn look(&self) -> impl Future<Output = Bases> + Send + use<> {
+        let most = self.setup.config.agent_loop.max_file_bytes;
+        let tree = self.setup.workspace.reader().clone();
+        let declared = self.plan.iter().flat_map(|plan| &plan.files);
+        let paths: Vec<RepoPath> = declared.map(|file| file.path.clone()).collect();
+        let reading = tokio::task::spawn_blocking(move || {
+            let base = |path: &RepoPath| match tree.entry(path, most) {
+                Ok(Entry::File(state)) => BaseState::of(state.bytes),
+                Ok(_) | Err(_) => BaseState::Missing,
+            };
+            paths.into_iter().map(|path| (path.clone(), base(&path))).collect()
+        });
+        async move { reading.await.unwrap_or_default() }
+    }
+
+    /// Begins to check the untouched tree while the Editor works.
+    pub(super) fn start_baseline(&mut self, myself: &ActorRef<Msg>) {
+        let wanted = self.setup.config.agent_loop.baseline != Baseline::Off
+            && self.baseline == Untouched::NotChecked
+            && self.trail.is_empty()
+            && !self.commands.is_empty();
+        if wanted {
+            self.baseline = Untouched::Running { apply_waits: false };
+            let (verifier, commands) = (self.roles.verifier.clone(), self.commands.clone());
+            self.tell(myself, async move {
+                match verifier.verify(commands, Subject::Untouched).await {
+                    Ok(verified) => Ok(News::BaselineKnown(verified?.report)),
+                    Err(_) => Ok(News::RoleDied("verifier")),
+                }
+            });
+        }
+    }
+
+    /// Applies the diff, once nothing looks at the untouched tree any more.
+    pub(super) async fn start_apply(
+        &mut self,
+        myself: &ActorRef<Msg>,
+    ) -> Result<(), ActorProcessingErr> {
+        if matches!(self.baseline, Untouched::Running { .. }) {
+            if self.setup.config.agent_loop.baseline == Baseline::Wait {
+                self.baseline = Untouched::Running { apply_waits: true };
+                return Ok(());
+            }
+            // Not there in time: whoever is at it is replaced, and what it says is not waited for.
+            self.rebuild(myself).await?;
+            self.baseline = Untouched::Known(Report::default());
+        }
+        let fresh = match &self.baseline {
+            Untouched::Known(report) if !std::mem::replace(&mut self.baseline_told, true) => {
+                report.checks.clone()
+            }
+            Untouched::Known(_) | Untouched::NotChecked | Untouched::Running { .. } => Vec::new(),
+        };
+        let (applier, iteration) = (self.roles.applier.clone(), self.cycle.iteration());
+        let declared = self.plan.iter().flat_map(|plan| &plan.files).map(|file| file.path.clone());
+        let declared = Some(declared.collect());
+        // A diff may have been committed before its Applier died: then what is there now is what counts.
+        let reread = std::mem::take(&mut self.applier_died).then(|| self.look());
+        let bases = self.bases.clone();
+        let diff = self.diff.clone().unwrap_or_default();
+        let publisher = self.publisher().clone();
+        self.tell(myself, async move {
+            for check in &fresh {
+                publisher
+                    .publish(verifier::run_event(check, true, 0, check.excerpt.clone()))
+                    .await?;
+            }
+            let bases = match reread {
+                Some(look) => look.await,
+                None => bases,
+            };
+            let scope = Scope { declared, bases };
+            let ask = ApplyAsk { title: format!("iteration {iteration}"), diff, scope };
+            publisher.publish(Event::ApplyStarted { iteration }).await?;
+            let applied = applier.apply(ask).await;
+            if matches!(applied, Err(ApplyError::Unanswered(_))) {
+                return Ok(News::RoleDied("applier"));
+            }
+            let completed = Event::ApplyCompleted { iteration, applied: applied.is_ok() };
+            publisher.publish(completed).await?;
+            Ok(News::Applied(applied))
+        });
+        Ok(())
+    }
+
+    pub(super) fn start_verify(&self, myself: &ActorRef<Msg>) {
+        let (verifier, commands) = (self.roles.verifier.clone(), self.commands.clone());
+        let (publisher, iteration) = (self.publisher().clone(), self.cycle.iteration());
+        let baseline = match &self.baseline {
+            Untouched::Known(report) => report.clone(),
+            Untouched::NotChecked | Untouched::Running { .. } => Report::default(),
+        };
+        let derived = self.derived;
+        self.tell(myself, async move {
+            let started = Event::VerifyStarted { iteration, commands: commands.clone(), derived };
+            // On disk before a command runs, and with it everything that led to it.
+            publisher.record(started).await?;
+            let Ok(verified) = verifier.verify(commands, Subject::Changed).await else {
+                return Ok(News::RoleDied("verifier"));
+            };
+            let Verified { report, denied } = verified?;
+            let report = report.against(&baseline);
+            let completed = Event::VerifyCompleted { iteration, outcome: report.outcome() };
+            publisher.publish(completed).await?;
+            Ok(News::Verified(Verified { report, denied }))
+        });
+    }
+}
+
+/// The files that the Editor has not seen as they are, with their content.
+fn unseen(bases: &Bases, shown: &Bases) -> Vec<(String, Option<String>)> {
+    let text = |base: &BaseState| match base {
+        BaseState::File { bytes: Some(bytes), .. } => {
+            Some(String::from_utf8_lossy(bytes).into_owned())
+        }
+        BaseState::File { bytes: None, .. } | BaseState::Missing => None,
+    };
+    let changed = bases.iter().filter(|(path, base)| shown.get(*path) != Some(*base));
+    changed.map(|(path, base)| (path.to_string(), text(base))).collect()
+}
+
+/// The commands that check the kinds of project in `tree`.
+fn derive(tree: &ReadTree) -> Vec<String> {
+    const MOST: u64 = 1 << 20;
+    let entry =
+        |name: &str| RepoPath::parse(name).ok().and_then(|path| tree.entry(&path, MOST).ok());
+    let read = |name: &str| match entry(name) {
+        Some(Entry::File(file)) => String::from_utf8(file.bytes.to_vec()).ok(),
+        Some(_) | None => None,
+    };
+    checks::derive(&read, &|name| !matches!(entry(name), Some(Entry::Missing) | None))
+}

@@ -1,0 +1,231 @@
+//! A world for crews under test: a model that says what it was told to, a directory, a journal that forgets nothing.
+//!
+//! Only the world is fake. Roles, Router and crew are the real ones.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use actors::call::Caller;
+use actors::event::Event;
+use actors::ledger::{Allowance, Amount};
+use actors::publisher::Publisher;
+use actors::router::{Router, RouterSetup, Seat};
+use actors::workspace::{CommitRefused, Denied, Staged, Workspace};
+use config::{Config, Inputs};
+use futures_util::future::BoxFuture;
+use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
+use tempfile::TempDir;
+use tools::clock::{FixedClock, Timestamp};
+use tools::model::price::Prices;
+use tools::model::retry::RetryPolicy;
+use tools::model::{
+    AgentRole, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelReply,
+};
+use tools::policy::Rules;
+use tools::shell::CommandLine;
+use tools::tree::{ReadTree, WriteTree};
+
+use super::CrewSetup;
+use crate::cycle::Goal;
+
+pub(super) const PLAN: &str = "ARCHITECT_PLAN_V1\nPLAN|greet the world\nFILE|greet.txt|say world\nVERIFY|grep -q world greet.txt\nARCHITECT_PLAN_END\n";
+pub(super) const DIFF: &str =
+    "--- a/greet.txt\n+++ b/greet.txt\n@@ -1 +1 @@\n-hello\n+hello world\n";
+
+/// Where a run is when the world is asked for something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The Architect's model is asked.
+    Plan,
+    /// The Editor's model is asked.
+    Draft,
+    /// The change is about to be written.
+    Commit,
+    /// The change is written, and nobody knows yet.
+    Committed,
+    /// A command wants to run on the changed tree.
+    Verify,
+}
+
+/// What happens at a stage, before the world does what it is asked for; an error is what the model answers.
+pub(super) type Happens =
+    Arc<dyn Fn(Stage) -> BoxFuture<'static, Result<(), ModelError>> + Send + Sync>;
+
+/// A directory with a greeting, and everything a crew needs to mend it.
+pub(super) struct World {
+    pub(super) setup: CrewSetup,
+    pub(super) supervisor: ActorCell,
+    events: Arc<Mutex<Vec<Event>>>,
+    dir: TempDir,
+    _seat: Seat,
+}
+
+impl World {
+    pub(super) async fn new(happens: Happens) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("greet.txt"), "hello\n").unwrap();
+        let events = Arc::default();
+        let publisher = journal(Arc::clone(&events));
+        let (supervisor, _) = Actor::spawn(None, Bystander, ()).await.unwrap();
+        let config = config();
+        let prices = Arc::new(Prices::new(&config.llm.prices, &config.llm.peak).unwrap());
+        let setup = RouterSetup {
+            limits: Allowance::default(),
+            spent: Amount::default(),
+            last_call: 0,
+            permits: 1,
+            prices: Arc::clone(&prices),
+            publisher: publisher.clone(),
+            timeout: std::time::Duration::from_secs(30),
+        };
+        let (router, seat) = Router::spawn(setup, supervisor.get_cell()).await.unwrap();
+        let caller = Caller {
+            role: AgentRole::Architect,
+            hire: config.llm.base_model.clone(),
+            model: Arc::new(Scripted(Arc::clone(&happens))),
+            router,
+            publisher,
+            retry: RetryPolicy::from(&config.llm),
+            prices,
+            window: 1 << 20,
+            clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
+        };
+        let tree = WriteTree::open(dir.path()).unwrap();
+        let setup = CrewSetup {
+            request: "Fix the greeting".to_owned(),
+            evidence: String::new(),
+            goal: Goal::Deliver,
+            workspace: Arc::new(Directory { reader: tree.reader(), tree, happens }),
+            caller,
+            rules: Arc::new(Rules::new(&config.policy, config.agent_loop.safety_gate).unwrap()),
+            config: Arc::new(config),
+            cache: dir.path().join("cache"),
+            hidden_env: Vec::new(),
+        };
+        Self { setup, supervisor: supervisor.get_cell(), events, dir, _seat: seat }
+    }
+
+    /// The facts so far.
+    pub(super) async fn events(&self) -> Vec<Event> {
+        // What was published before it is there when this one is.
+        let now = Event::TurnAdded { speaker: "test".to_owned(), text: String::new() };
+        self.setup.caller.publisher.record(now).await.unwrap();
+        self.events.lock().unwrap().clone()
+    }
+
+    /// Changes what the greeting says.
+    pub(super) fn greet(&self, text: &str) {
+        fs::write(self.dir.path().join("greet.txt"), text).unwrap();
+    }
+
+    /// What the greeting says.
+    pub(super) fn greeting(&self) -> String {
+        fs::read_to_string(self.dir.path().join("greet.txt")).unwrap()
+    }
+}
+
+/// The defaults, with nothing tried again.
+fn config() -> Config {
+    let flags = vec![("llm.max_retries", "test", "0".to_owned())];
+    let inputs = Inputs { flags, workspace_root: PathBuf::from("/"), ..Inputs::default() };
+    config::resolve(&inputs).unwrap().config
+}
+
+/// Takes facts in, and says at once that they are on disk.
+fn journal(events: Arc<Mutex<Vec<Event>>>) -> Publisher {
+    let (sender, entries) = crossbeam_channel::bounded(64);
+    let (screen, _) = tokio::sync::mpsc::channel(1);
+    thread::spawn(move || {
+        for (seq, entry) in (1..).zip(entries) {
+            let actors::publisher::Submission { event, durable, .. } = entry;
+            events.lock().unwrap().push(event);
+            if let Some(waits) = durable {
+                waits.send(seq).ok();
+            }
+        }
+    });
+    Publisher::new(sender, screen).for_run("run")
+}
+
+/// Answers as its role should, unless something happens.
+struct Scripted(Happens);
+
+impl ChatModel for Scripted {
+    fn attempt<'a>(
+        &'a self,
+        request: &'a ChatRequest,
+        _: &'a mut (dyn FnMut(Delta) + Send),
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
+        let (stage, text) = match request.role {
+            AgentRole::Architect => (Stage::Plan, PLAN),
+            AgentRole::Editor | AgentRole::Analysis | AgentRole::Intent => (Stage::Draft, DIFF),
+        };
+        Box::pin(async move {
+            self.0(stage).await?;
+            Ok(ModelReply {
+                content: text.to_owned(),
+                reasoning: None,
+                finish: FinishReason::Stop,
+                usage: None,
+                model: request.model.clone(),
+                id: String::new(),
+            })
+        })
+    }
+}
+
+/// A directory that allows everything, unless something happens.
+struct Directory {
+    tree: WriteTree,
+    reader: ReadTree,
+    happens: Happens,
+}
+
+impl Workspace for Directory {
+    fn reader(&self) -> &ReadTree {
+        &self.reader
+    }
+
+    fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<(), CommitRefused>> {
+        let refused = |error: ModelError| CommitRefused::NotWritten { message: error.to_string() };
+        Box::pin(async move {
+            (self.happens)(Stage::Commit).await.map_err(refused)?;
+            self.tree.commit(&staged.changes).unwrap();
+            (self.happens)(Stage::Committed).await.map_err(refused)
+        })
+    }
+
+    fn permit<'a>(&'a self, _: &'a CommandLine) -> BoxFuture<'a, Result<(), Denied>> {
+        Box::pin(async move {
+            let greeting = fs::read_to_string(self.reader.root().join("greet.txt")).unwrap();
+            if greeting == "hello world\n" {
+                (self.happens)(Stage::Verify).await.unwrap();
+            }
+            Ok(())
+        })
+    }
+}
+
+/// A supervisor that lets everything pass.
+struct Bystander;
+
+impl Actor for Bystander {
+    type Msg = ();
+    type State = ();
+    type Arguments = ();
+
+    async fn pre_start(&self, _: ActorRef<()>, (): ()) -> Result<(), ActorProcessingErr> {
+        Ok(())
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        _: ActorRef<()>,
+        _: SupervisionEvent,
+        (): &mut (),
+    ) -> Result<(), ActorProcessingErr> {
+        Ok(())
+    }
+}

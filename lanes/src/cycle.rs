@@ -1,0 +1,496 @@
+//! The loop Architect → Editor → Apply → Verify as a table: `step(state, input) -> effect`. Pure.
+//!
+//! It decides who is asked next and when a run is over, and nothing else; the crew carries the effects out.
+
+use actors::checks::CheckOutcome;
+use actors::event::{Delivery, NeedsWork, Verified};
+use actors::failure::{ErrorSet, FailureClass, FailureHistory};
+use config::FailureClassifier;
+
+/// How far a run goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Goal {
+    /// To a verified change.
+    Deliver,
+    /// To a plan.
+    PlanOnly,
+}
+
+/// Bounds of the loop.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bounds {
+    /// Attempts in all.
+    pub max_iterations: u32,
+    /// When failures count as the same.
+    pub classifier: FailureClassifier,
+}
+
+/// What a step ended in.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Input {
+    /// There is a plan that wants files changed.
+    Planned,
+    /// There is a plan that wants nothing changed.
+    NoEdit {
+        /// Why.
+        reason: String,
+    },
+    /// There is a diff.
+    Drafted,
+    /// There is no readable diff, repair turns included.
+    DraftUnreadable,
+    /// The diff is in the tree.
+    Applied,
+    /// The diff does not apply; nothing was written.
+    Refused,
+    /// The checks were run.
+    Verified(Judgement),
+    /// A role died on the way.
+    Crashed,
+    /// Something ends the run here and now.
+    Stopped(Delivery),
+}
+
+/// What the checks say.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    /// The worst outcome.
+    pub outcome: CheckOutcome,
+    /// Everything that fails, with numbers folded.
+    pub errors: ErrorSet,
+    /// Whether what failed before the change fails to the letter as it did then.
+    pub old_unchanged: bool,
+    /// The denial, when the outcome is that policy denied a command: what, and what would allow it.
+    pub denied: Option<(String, String)>,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Ask the Architect: for the first plan, or for another after a failure.
+    Plan(Option<FailureClass>),
+    /// Ask the Editor.
+    Draft(DraftReason),
+    /// Apply the diff.
+    Apply,
+    /// Run the checks.
+    Verify,
+    /// The run is over.
+    Finish(Delivery),
+}
+
+/// Why the Editor is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DraftReason {
+    /// There is a new plan.
+    NewPlan,
+    /// The last answer was no diff.
+    Unreadable,
+    /// The last diff does not apply.
+    Refused,
+    /// The checks fail because of the last diff.
+    ChecksFail,
+    /// Only what failed before the change still fails.
+    OldFailures,
+}
+
+/// Where the loop stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cycle {
+    goal: Goal,
+    bounds: Bounds,
+    doing: Effect,
+    iteration: u32,
+    history: FailureHistory,
+    refusals_in_plan: u32,
+    old_shown: bool,
+    last_class: Option<FailureClass>,
+    fewest: Option<usize>,
+    at_best: bool,
+}
+
+impl Cycle {
+    /// A loop that has not begun; its first effect is to ask for a plan.
+    pub fn new(goal: Goal, bounds: Bounds) -> Self {
+        Self {
+            goal,
+            bounds,
+            doing: Effect::Plan(None),
+            iteration: 1,
+            history: FailureHistory::default(),
+            refusals_in_plan: 0,
+            old_shown: false,
+            last_class: None,
+            fewest: None,
+            at_best: false,
+        }
+    }
+
+    /// What is being done now.
+    pub const fn doing(&self) -> &Effect {
+        &self.doing
+    }
+
+    /// The attempt in hand, from one.
+    pub const fn iteration(&self) -> u32 {
+        self.iteration
+    }
+
+    /// The class of the last failure.
+    pub const fn last_class(&self) -> Option<FailureClass> {
+        self.last_class
+    }
+
+    /// Whether the tree as it was last verified has the fewest failures of all seen.
+    pub const fn is_best(&self) -> bool {
+        self.at_best
+    }
+
+    /// Takes in what the step ended in and tells the next one.
+    pub fn step(&mut self, input: Input) -> Effect {
+        let next = match input {
+            Input::Planned => self.planned(),
+            // After a failure it is no answer: something was edited, and it does not work.
+            Input::NoEdit { reason } if self.last_class.is_some() => {
+                needs_work(NeedsWork::NoPlan, reason)
+            }
+            Input::NoEdit { reason } => Effect::Finish(Delivery::NoEditNeeded { reason }),
+            Input::Drafted => Effect::Apply,
+            // Shown what failed before, the Editor has nothing to add: then that is how it stands.
+            Input::DraftUnreadable if self.doing == Effect::Draft(DraftReason::OldFailures) => {
+                needs_work(NeedsWork::PreExisting, "what fails failed before the change".to_owned())
+            }
+            Input::DraftUnreadable => self.refused(DraftReason::Unreadable),
+            Input::Applied => Effect::Verify,
+            Input::Refused => self.refused(DraftReason::Refused),
+            Input::Verified(judgement) => self.judged(judgement),
+            Input::Crashed => self.crashed(),
+            Input::Stopped(delivery) => Effect::Finish(delivery),
+        };
+        self.doing = next.clone();
+        next
+    }
+
+    fn planned(&mut self) -> Effect {
+        match self.goal {
+            Goal::Deliver => Effect::Draft(DraftReason::NewPlan),
+            Goal::PlanOnly => Effect::Finish(Delivery::Delivered { verified: Verified::NotNeeded }),
+        }
+    }
+
+    /// A diff that is none or does not apply: the Editor first, the Architect when it keeps happening.
+    fn refused(&mut self, reason: DraftReason) -> Effect {
+        self.last_class = Some(FailureClass::PatchMismatch);
+        self.refusals_in_plan += 1;
+        if self.attempt_failed() {
+            return self.used_up(NeedsWork::NoDraft);
+        }
+        if self.refusals_in_plan > self.bounds.classifier.repeat_threshold {
+            return self.replan(FailureClass::PatchMismatch);
+        }
+        Effect::Draft(reason)
+    }
+
+    fn judged(&mut self, judgement: Judgement) -> Effect {
+        let delivered = |verified| Effect::Finish(Delivery::Delivered { verified });
+        match judgement.outcome {
+            CheckOutcome::Passed | CheckOutcome::Flaky => delivered(Verified::Passed),
+            CheckOutcome::Unverified => delivered(Verified::Unverified),
+            CheckOutcome::PolicyDenied => {
+                let (what, hint) = judgement.denied.unwrap_or_default();
+                Effect::Finish(Delivery::Denied { what, hint })
+            }
+            CheckOutcome::CommandMissing => unverifiable("a verification command is not installed"),
+            CheckOutcome::TimedOut => unverifiable("a verification command did not end in time"),
+            CheckOutcome::Infrastructure => unverifiable("the machine failed while verifying"),
+            CheckOutcome::PreExisting => self.old_failures(&judgement),
+            CheckOutcome::CodeFailure => self.failed(&judgement.errors),
+        }
+    }
+
+    /// Nothing new fails. The Editor sees the old failures once, since mending them may be the task.
+    fn old_failures(&mut self, judgement: &Judgement) -> Effect {
+        if self.old_shown && judgement.old_unchanged {
+            let detail =
+                format!("all {} failures were there before the change", judgement.errors.len());
+            return needs_work(NeedsWork::PreExisting, detail);
+        }
+        if self.old_shown {
+            return self.failed(&judgement.errors);
+        }
+        self.old_shown = true;
+        self.remember_best(judgement.errors.len());
+        if self.attempt_failed() {
+            return self.used_up(NeedsWork::PreExisting);
+        }
+        Effect::Draft(DraftReason::OldFailures)
+    }
+
+    fn failed(&mut self, errors: &ErrorSet) -> Effect {
+        self.remember_best(errors.len());
+        let limit = self.bounds.classifier.fingerprint_lines;
+        let fingerprint: ErrorSet = errors.iter().take(limit).cloned().collect();
+        let class = self.history.classify(&fingerprint, &self.bounds.classifier);
+        self.last_class = Some(class);
+        if self.attempt_failed() {
+            return self.used_up(NeedsWork::IterationsUsedUp);
+        }
+        match class {
+            FailureClass::MechanicalVerifyFailure => Effect::Draft(DraftReason::ChecksFail),
+            FailureClass::RepeatedVerifyFailure
+            | FailureClass::DesignMismatch
+            | FailureClass::PatchMismatch => self.replan(class),
+        }
+    }
+
+    /// The same step again, at the price of an attempt.
+    fn crashed(&mut self) -> Effect {
+        if self.attempt_failed() {
+            return self.used_up(NeedsWork::Crashed);
+        }
+        self.doing.clone()
+    }
+
+    fn replan(&mut self, class: FailureClass) -> Effect {
+        self.history.replanned();
+        self.refusals_in_plan = 0;
+        Effect::Plan(Some(class))
+    }
+
+    /// Counts a failed attempt; true when it was the last.
+    fn attempt_failed(&mut self) -> bool {
+        let last = self.iteration >= self.bounds.max_iterations;
+        if !last {
+            self.iteration += 1;
+        }
+        last
+    }
+
+    fn used_up(&self, why: NeedsWork) -> Effect {
+        let last = self.last_class.map_or("nothing", FailureClass::name);
+        needs_work(
+            why,
+            format!("{} attempts were made, the last ended in {last}", self.bounds.max_iterations),
+        )
+    }
+
+    fn remember_best(&mut self, failures: usize) {
+        self.at_best = self.fewest.is_none_or(|fewest| failures < fewest);
+        if self.at_best {
+            self.fewest = Some(failures);
+        }
+    }
+}
+
+fn unverifiable(detail: &str) -> Effect {
+    needs_work(NeedsWork::Unverifiable, detail.to_owned())
+}
+
+fn needs_work(why: NeedsWork, detail: String) -> Effect {
+    Effect::Finish(Delivery::NeedsWork { why, detail })
+}
+
+#[cfg(test)]
+mod tests {
+    use actors::failure::Diagnostic;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const BOUNDS: Bounds = Bounds {
+        max_iterations: 6,
+        classifier: FailureClassifier {
+            repeat_threshold: 2,
+            similarity_threshold: 0.8,
+            fingerprint_lines: 40,
+        },
+    };
+
+    fn cycle() -> Cycle {
+        Cycle::new(Goal::Deliver, BOUNDS)
+    }
+
+    fn errors(names: &[&str]) -> ErrorSet {
+        let error = |name: &&str| Diagnostic {
+            code: (*name).to_owned(),
+            file: String::new(),
+            message: String::new(),
+        };
+        names.iter().map(error).collect()
+    }
+
+    fn checks(outcome: CheckOutcome, names: &[&str]) -> Input {
+        Input::Verified(Judgement {
+            outcome,
+            errors: errors(names),
+            old_unchanged: true,
+            denied: None,
+        })
+    }
+
+    fn fails(names: &[&str]) -> Input {
+        checks(CheckOutcome::CodeFailure, names)
+    }
+
+    /// Feeds a draft that applies and is then judged by `input`.
+    fn verified(cycle: &mut Cycle, input: Input) -> Effect {
+        assert_eq!(cycle.step(Input::Drafted), Effect::Apply);
+        assert_eq!(cycle.step(Input::Applied), Effect::Verify);
+        cycle.step(input)
+    }
+
+    fn why(effect: &Effect) -> Option<NeedsWork> {
+        match effect {
+            Effect::Finish(Delivery::NeedsWork { why, .. }) => Some(*why),
+            Effect::Plan(_)
+            | Effect::Draft(_)
+            | Effect::Apply
+            | Effect::Verify
+            | Effect::Finish(_) => None,
+        }
+    }
+
+    #[test]
+    fn the_straight_way() {
+        let mut cycle = cycle();
+        assert_eq!(*cycle.doing(), Effect::Plan(None));
+        assert_eq!(cycle.step(Input::Planned), Effect::Draft(DraftReason::NewPlan));
+        let end = verified(&mut cycle, checks(CheckOutcome::Passed, &[]));
+        assert_eq!(end, Effect::Finish(Delivery::Delivered { verified: Verified::Passed }));
+        assert_eq!(cycle.iteration(), 1);
+    }
+
+    #[test]
+    fn a_first_failure_goes_to_the_editor_and_a_repeated_one_to_the_architect() {
+        let mut cycle = cycle();
+        cycle.step(Input::Planned);
+        assert_eq!(verified(&mut cycle, fails(&["a"])), Effect::Draft(DraftReason::ChecksFail));
+        let repeated = Effect::Plan(Some(FailureClass::RepeatedVerifyFailure));
+        assert_eq!(verified(&mut cycle, fails(&["a"])), repeated);
+        cycle.step(Input::Planned);
+        let design = Effect::Plan(Some(FailureClass::DesignMismatch));
+        assert_eq!(verified(&mut cycle, fails(&["a"])), design);
+        cycle.step(Input::Planned);
+        assert_eq!(verified(&mut cycle, fails(&["b"])), Effect::Draft(DraftReason::ChecksFail));
+    }
+
+    #[test]
+    fn six_failures_are_the_end() {
+        let mut cycle = cycle();
+        let mut verifications = 0;
+        let mut effect = cycle.doing().clone();
+        while why(&effect).is_none() {
+            effect = match effect {
+                Effect::Plan(_) => cycle.step(Input::Planned),
+                Effect::Draft(_) => cycle.step(Input::Drafted),
+                Effect::Apply => cycle.step(Input::Applied),
+                Effect::Verify => {
+                    verifications += 1;
+                    cycle.step(fails(&["a"]))
+                }
+                Effect::Finish(delivery) => panic!("{delivery:?}"),
+            };
+        }
+        assert_eq!((verifications, why(&effect)), (6, Some(NeedsWork::IterationsUsedUp)));
+    }
+
+    #[test]
+    fn a_diff_that_does_not_apply_is_mended_by_the_editor_first() {
+        let mut cycle = cycle();
+        cycle.step(Input::Planned);
+        for _ in 0..2 {
+            cycle.step(Input::Drafted);
+            assert_eq!(cycle.step(Input::Refused), Effect::Draft(DraftReason::Refused));
+        }
+        cycle.step(Input::Drafted);
+        assert_eq!(cycle.step(Input::Refused), Effect::Plan(Some(FailureClass::PatchMismatch)));
+    }
+
+    #[test]
+    fn old_failures_are_shown_once() {
+        let mut cycle = cycle();
+        cycle.step(Input::Planned);
+        let old = || checks(CheckOutcome::PreExisting, &["a"]);
+        assert_eq!(verified(&mut cycle, old()), Effect::Draft(DraftReason::OldFailures));
+        assert_eq!(why(&verified(&mut cycle, old())), Some(NeedsWork::PreExisting));
+    }
+
+    #[test]
+    fn what_is_no_fault_of_the_code_costs_no_call() {
+        for (outcome, expected) in [
+            (CheckOutcome::CommandMissing, Some(NeedsWork::Unverifiable)),
+            (CheckOutcome::TimedOut, Some(NeedsWork::Unverifiable)),
+            (CheckOutcome::Infrastructure, Some(NeedsWork::Unverifiable)),
+            (CheckOutcome::PolicyDenied, None),
+            (CheckOutcome::Flaky, None),
+            (CheckOutcome::Unverified, None),
+        ] {
+            let mut cycle = cycle();
+            cycle.step(Input::Planned);
+            let end = verified(&mut cycle, checks(outcome, &[]));
+            assert!(matches!(end, Effect::Finish(_)), "{outcome:?}");
+            assert_eq!(why(&end), expected, "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn a_crash_costs_one_attempt_and_the_step_is_done_again() {
+        let mut cycle = cycle();
+        assert_eq!(cycle.step(Input::Crashed), Effect::Plan(None));
+        cycle.step(Input::Planned);
+        assert_eq!(cycle.step(Input::Crashed), Effect::Draft(DraftReason::NewPlan));
+        cycle.step(Input::Drafted);
+        assert_eq!(cycle.step(Input::Crashed), Effect::Apply);
+        cycle.step(Input::Applied);
+        assert_eq!(cycle.step(Input::Crashed), Effect::Verify);
+        assert_eq!(cycle.iteration(), 5);
+        cycle.step(Input::Crashed);
+        assert_eq!(why(&cycle.step(Input::Crashed)), Some(NeedsWork::Crashed));
+    }
+
+    #[test]
+    fn the_tree_with_the_fewest_failures_is_the_best() {
+        let mut cycle = cycle();
+        cycle.step(Input::Planned);
+        verified(&mut cycle, fails(&["a", "b"]));
+        assert!(cycle.is_best());
+        verified(&mut cycle, fails(&["c"]));
+        assert!(cycle.is_best());
+        verified(&mut cycle, fails(&["d"]));
+        assert!(!cycle.is_best());
+    }
+
+    #[test]
+    fn a_plan_can_be_all_that_was_wanted() {
+        let mut cycle = Cycle::new(Goal::PlanOnly, BOUNDS);
+        let end = Effect::Finish(Delivery::Delivered { verified: Verified::NotNeeded });
+        assert_eq!(cycle.step(Input::Planned), end);
+    }
+
+    proptest! {
+        /// However the steps end, the loop does: every attempt either progresses or counts.
+        #[test]
+        fn every_loop_ends(choices in proptest::collection::vec(0u8..8, 200)) {
+            let mut cycle = cycle();
+            let mut effect = cycle.doing().clone();
+            let mut verifications = 0;
+            for choice in choices {
+                let input = match (&effect, choice) {
+                    (Effect::Finish(_), _) => break,
+                    (_, 0) => Input::Crashed,
+                    (Effect::Plan(_), _) => Input::Planned,
+                    (Effect::Draft(_), 1) => Input::DraftUnreadable,
+                    (Effect::Draft(_), _) => Input::Drafted,
+                    (Effect::Apply, 1 | 2) => Input::Refused,
+                    (Effect::Apply, _) => Input::Applied,
+                    (Effect::Verify, 1) => checks(CheckOutcome::PreExisting, &["old"]),
+                    (Effect::Verify, n) => fails(&[["a", "b", "c"][usize::from(n) % 3]]),
+                };
+                verifications += u32::from(matches!(input, Input::Verified(_)));
+                effect = cycle.step(input);
+            }
+            prop_assert!(matches!(effect, Effect::Finish(_)));
+            prop_assert!(verifications <= BOUNDS.max_iterations);
+        }
+    }
+}
