@@ -1,1 +1,10 @@
-//! TBD
+//! The root actor of the program and what only it may do: write to the user's workspace, keep the journal, end a run.
+
+pub mod chat;
+pub mod journal;
+pub mod lock;
+mod main_tree;
+pub mod orchestrator;
+pub mod session;
+pub mod staged;
+mod supervision;

@@ -1,0 +1,400 @@
+//! The orchestrator: takes a request to its one delivery, owns the main tree, and is asked before anything happens to it.
+//!
+//! It awaits no model and no tool: it starts work beside itself and is told, with the run the news belong to. News of a run
+//! that is over are dropped.
+
+mod gate;
+mod run;
+
+#[cfg(test)]
+mod kill_tests;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use actors::Unanswered;
+use actors::call::CallError;
+use actors::dialogue::Dialogue;
+use actors::event::{Delivery, Event, Rollback};
+use actors::ledger::Amount;
+use actors::plan::Plan;
+use actors::publisher::{Publisher, Signal};
+use actors::router::{Router, Seat};
+use actors::workspace::{CommitRefused, Denied, Staged, Workspace};
+use config::Config;
+use futures_util::future::BoxFuture;
+use lanes::crew::{Crew, CrewReport};
+use lanes::trail::Trail;
+use ractor::rpc::CallResult;
+use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
+use thiserror::Error;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tools::clock::{Clock, IdSource};
+use tools::model::ChatModel;
+use tools::model::price::{PriceError, Prices};
+use tools::policy::{PolicyError, Rules};
+use tools::search::Evidence;
+use tools::shell::CommandLine;
+use tools::tree::{Change, ReadTree, TreeError};
+
+use crate::chat::{self, Intent};
+use crate::journal::log::{Journal, LogError};
+use crate::main_tree::MainTree;
+
+/// What an orchestrator is made with.
+pub struct Setup {
+    /// The workspace, absolute.
+    pub workspace: PathBuf,
+    /// Where this session is kept.
+    pub session_dir: PathBuf,
+    /// Where results of verification are kept between sessions.
+    pub cache: PathBuf,
+    /// The configuration.
+    pub config: Arc<Config>,
+    /// The provider.
+    pub model: Arc<dyn ChatModel>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// Where ids come from.
+    pub ids: Arc<dyn IdSource>,
+    /// Variables that commands must not see.
+    pub hidden_env: Vec<String>,
+    /// Version of the program, for the journal.
+    pub version: String,
+}
+
+/// Why there is no orchestrator.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The workspace can not be opened.
+    #[error("can not open the workspace")]
+    Workspace(#[from] TreeError),
+    /// The journal can not be opened.
+    #[error("can not start a session")]
+    Journal(#[from] LogError),
+    /// A rule of the policy can not be used.
+    #[error("the policy can not be used")]
+    Policy(#[from] PolicyError),
+    /// The price table can not be used.
+    #[error("the price table can not be used")]
+    Prices(#[from] PriceError),
+    /// The actors can not be started.
+    #[error("can not start the actors")]
+    Actors(#[from] ractor::SpawnErr),
+}
+
+/// A request of the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// In the user's words.
+    pub text: String,
+    /// What it is to be treated as; decided by words or a model when absent.
+    pub intent: Option<Intent>,
+}
+
+/// What came of a request.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// Id of the run.
+    pub run: String,
+    /// How it ended.
+    pub delivery: Delivery,
+    /// The last plan.
+    pub plan: Option<Plan>,
+    /// The answer, to a question.
+    pub answer: Option<String>,
+    /// What differs in the workspace from the start of the run.
+    pub changes: Vec<Change>,
+    /// Patch sets staged for going back.
+    pub rollbacks: Vec<Rollback>,
+    /// What it used.
+    pub spent: Amount,
+}
+
+/// What the orchestrator is asked and told.
+pub(crate) enum Msg {
+    Run {
+        request: Request,
+        reply: RpcReplyPort<Outcome>,
+    },
+    /// `run` is the run it belongs to; without one the user asked for it directly.
+    Commit {
+        run: Option<String>,
+        staged: Staged,
+        reply: RpcReplyPort<Result<(), CommitRefused>>,
+    },
+    Permit {
+        command: CommandLine,
+        reply: RpcReplyPort<Result<(), Denied>>,
+    },
+    Cancel {
+        run: Option<String>,
+        why: Delivery,
+    },
+    Told {
+        run: String,
+        news: Box<News>,
+    },
+}
+
+/// What came of something the orchestrator started.
+pub(crate) enum News {
+    Intent(Intent, &'static str),
+    Evidence(Intent, Box<Evidence>),
+    CrewDone(Result<CrewReport, Unanswered>),
+    Answered(Dialogue, Result<String, CallError>),
+    Committed(Box<Commit>),
+    Permitted(String, Result<(), Denied>),
+}
+
+/// A change that came back from the main tree.
+pub(crate) struct Commit {
+    tree: MainTree,
+    changes: Vec<Change>,
+    reply: CommitReply,
+    result: Result<(), CommitRefused>,
+}
+
+/// A handle to the running orchestrator.
+#[derive(Clone)]
+pub struct Orchestrator {
+    actor: ActorRef<Msg>,
+    journal: Arc<Journal>,
+}
+
+impl Orchestrator {
+    /// Opens a session and starts the actors. What happens comes out of the receiver, which must be drained.
+    pub async fn start(setup: Setup) -> Result<(Self, mpsc::Receiver<Signal>), StartError> {
+        let (screen, signals) = mpsc::channel(setup.config.limits.screen_queue);
+        let queue = setup.config.limits.journal_queue;
+        let main_tree = MainTree::open(&setup.workspace)?;
+        let rules =
+            Arc::new(Rules::new(&setup.config.policy, setup.config.agent_loop.safety_gate)?);
+        let prices = Arc::new(Prices::new(&setup.config.llm.prices, &setup.config.llm.peak)?);
+        let (journal, publisher) =
+            Journal::create(&setup.session_dir, Arc::clone(&setup.clock), queue, screen)?;
+        let journal = Arc::new(journal);
+        let root =
+            Root { setup, main_tree, rules, prices, publisher, journal: Arc::clone(&journal) };
+        let (actor, _) = Actor::spawn(None, OrchestratorActor, root).await?;
+        Ok((Self { actor, journal }, signals))
+    }
+
+    /// Takes a request to its delivery.
+    pub async fn run(&self, request: Request) -> Result<Outcome, Unanswered> {
+        match self.actor.call(|reply| Msg::Run { request, reply }, None).await {
+            Ok(CallResult::Success(outcome)) => Ok(outcome),
+            Ok(CallResult::Timeout) => Err(Unanswered::TimedOut),
+            Ok(CallResult::SenderError) | Err(_) => Err(Unanswered::Stopped),
+        }
+    }
+
+    /// Applies a patch set that was staged earlier, through the same gate as every other.
+    pub async fn apply(&self, staged: Staged) -> Result<(), CommitRefused> {
+        commit(&self.actor, None, staged).await
+    }
+
+    /// Stops the request in hand. It ends as cancelled, if it has not ended before.
+    pub fn cancel(&self) {
+        // An orchestrator that is gone has nothing left to stop.
+        self.actor.cast(Msg::Cancel { run: None, why: Delivery::Cancelled }).ok();
+    }
+
+    /// Why the journal ended, if it did.
+    pub fn journal_failure(&self) -> Option<&str> {
+        self.journal.failure()
+    }
+}
+
+async fn commit(
+    actor: &ActorRef<Msg>,
+    run: Option<String>,
+    staged: Staged,
+) -> Result<(), CommitRefused> {
+    match actor.call(|reply| Msg::Commit { run, staged, reply }, None).await {
+        Ok(CallResult::Success(result)) => result,
+        Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => Err(CommitRefused::Gone),
+    }
+}
+
+/// The workspace as crews see it: readable, and otherwise only asked for.
+pub(crate) struct MainWorkspace {
+    pub(crate) run: String,
+    pub(crate) reader: ReadTree,
+    pub(crate) actor: ActorRef<Msg>,
+}
+
+impl Workspace for MainWorkspace {
+    fn reader(&self) -> &ReadTree {
+        &self.reader
+    }
+
+    fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<(), CommitRefused>> {
+        Box::pin(commit(&self.actor, Some(self.run.clone()), staged))
+    }
+
+    fn permit<'a>(&'a self, command: &'a CommandLine) -> BoxFuture<'a, Result<(), Denied>> {
+        Box::pin(async move {
+            let command = command.clone();
+            let what = format!("`{}`", command.text());
+            match self.actor.call(|reply| Msg::Permit { command, reply }, None).await {
+                Ok(CallResult::Success(result)) => result,
+                Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => Err(Denied {
+                    what,
+                    why: "the orchestrator is gone".to_owned(),
+                    hint: String::new(),
+                }),
+            }
+        })
+    }
+}
+
+struct OrchestratorActor;
+
+/// What the actor begins with.
+struct Root {
+    setup: Setup,
+    main_tree: MainTree,
+    rules: Arc<Rules>,
+    prices: Arc<Prices>,
+    publisher: Publisher,
+    journal: Arc<Journal>,
+}
+
+/// The request in hand.
+struct Active {
+    id: String,
+    request: Request,
+    reply: RpcReplyPort<Outcome>,
+    publisher: Publisher,
+    router: Router,
+    seat: Seat,
+    crew: Option<Crew>,
+    permits: BTreeMap<String, Permit>,
+    /// What was started for it and is dropped at its end.
+    tasks: Vec<JoinHandle<()>>,
+    /// What it changed in the workspace so far.
+    trail: Trail,
+    /// Tells everything that waits for the user to give up.
+    stop: watch::Sender<bool>,
+    /// The end that was decided while a commit was on its way; it is taken when the tree is back.
+    ending: Option<Box<Ending>>,
+}
+
+/// What is known of a command's permission.
+enum Permit {
+    /// The answer, for the rest of the run.
+    Known(Result<(), Denied>),
+    /// Those who wait for it.
+    Asking(Vec<RpcReplyPort<Result<(), Denied>>>),
+}
+
+impl Default for Permit {
+    fn default() -> Self {
+        Self::Asking(Vec::new())
+    }
+}
+
+/// How a run ends, with what it leaves.
+struct Ending {
+    delivery: Delivery,
+    plan: Option<Plan>,
+    answer: Option<String>,
+    ways_back: Vec<(&'static str, Vec<Change>)>,
+}
+
+impl From<Delivery> for Ending {
+    fn from(delivery: Delivery) -> Self {
+        Self { delivery, plan: None, answer: None, ways_back: Vec::new() }
+    }
+}
+
+type CommitReply = RpcReplyPort<Result<(), CommitRefused>>;
+
+struct State {
+    setup: Setup,
+    rules: Arc<Rules>,
+    prices: Arc<Prices>,
+    publisher: Publisher,
+    journal: Arc<Journal>,
+    reader: ReadTree,
+    /// Away while a commit is on its way.
+    main_tree: Option<MainTree>,
+    commits: VecDeque<(Option<String>, Staged, CommitReply)>,
+    active: Option<Active>,
+    /// What waits for the user while no request is in hand listens here; nobody ever stops it.
+    idle: watch::Sender<bool>,
+    /// Questions and answers of this session.
+    analysis: Dialogue,
+    /// What became of earlier requests, one line each.
+    outcomes: Vec<String>,
+}
+
+impl Actor for OrchestratorActor {
+    type Msg = Msg;
+    type State = State;
+    type Arguments = Root;
+
+    async fn pre_start(&self, _: ActorRef<Msg>, root: Root) -> Result<State, ActorProcessingErr> {
+        let Root { setup, main_tree, rules, prices, publisher, journal } = root;
+        let started = Event::SessionStarted {
+            workspace: setup.workspace.display().to_string(),
+            version: setup.version.clone(),
+        };
+        publisher.publish(started).await?;
+        Ok(State {
+            reader: main_tree.reader(),
+            main_tree: Some(main_tree),
+            setup,
+            rules,
+            prices,
+            publisher,
+            journal,
+            commits: VecDeque::new(),
+            active: None,
+            idle: watch::channel(false).0,
+            analysis: chat::analysis(),
+            outcomes: Vec::new(),
+        })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<Msg>,
+        msg: Msg,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
+        match msg {
+            Msg::Run { request, reply } => state.begin(&myself, request, reply).await?,
+            Msg::Commit { run, staged, reply } => {
+                state.commits.push_back((run, staged, reply));
+                state.commit_next(&myself);
+            }
+            Msg::Permit { command, reply } => state.permit(&myself, command, reply),
+            Msg::Cancel { run, why } => {
+                if run.is_none() || run.as_ref() == state.active.as_ref().map(|active| &active.id) {
+                    state.end(why.into()).await;
+                }
+            }
+            Msg::Told { run, news } => state.told(&myself, &run, *news).await,
+        }
+        Ok(())
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        myself: ActorRef<Msg>,
+        event: SupervisionEvent,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
+        match event {
+            SupervisionEvent::ActorFailed(who, _) | SupervisionEvent::ActorTerminated(who, ..) => {
+                state.lost(&myself, &who).await?;
+            }
+            SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,241 @@
+//! The gate to the main tree: every change and every command passes policy, is asked for where policy says so, is
+//! journaled, and only then happens. One change at a time.
+
+use std::time::Duration;
+
+use actors::event::Event;
+use actors::publisher::{Answer, Proposal, Publisher};
+use actors::workspace::{CommitRefused, Denied, Staged};
+use ractor::{ActorRef, RpcReplyPort};
+use tokio::sync::watch;
+use tools::policy::{Action, Rules, Verdict};
+use tools::shell::CommandLine;
+use tools::tree::Change;
+
+use super::{Commit, Msg, News, State};
+use crate::main_tree::MainTree;
+use crate::staged::staged_event;
+
+impl State {
+    /// Starts the next change, if the tree is here and one waits.
+    pub(super) fn commit_next(&mut self, myself: &ActorRef<Msg>) {
+        let Some(tree) = self.main_tree.take() else { return };
+        // What a run that is over still wanted is not done: dropping the reply says so.
+        let over = |run: &Option<String>| {
+            let active = self.active.as_ref().filter(|active| active.ending.is_none());
+            run.is_some() && run.as_ref() != active.map(|active| &active.id)
+        };
+        while self.commits.front().is_some_and(|(run, ..)| over(run)) {
+            self.commits.pop_front();
+        }
+        let Some((_, staged, reply)) = self.commits.pop_front() else {
+            self.main_tree = Some(tree);
+            return;
+        };
+        let gate = self.gate();
+        let patch = staged.id.clone().unwrap_or_else(|| self.setup.ids.fresh());
+        // Never dropped: whoever has the tree brings it back.
+        self.tell(myself, async move {
+            let changes = staged.changes.clone();
+            let (tree, result) = gate.commit(tree, &patch, staged).await;
+            News::Committed(Box::new(Commit { tree, changes, reply, result }))
+        });
+    }
+
+    /// The tree is back from a change.
+    pub(super) async fn committed(&mut self, myself: &ActorRef<Msg>, commit: Commit) {
+        let Commit { tree, changes, reply, result } = commit;
+        self.main_tree = Some(tree);
+        if let (Ok(()), Some(active)) = (&result, &mut self.active) {
+            active.trail.follow(&changes);
+        }
+        if reply.send(result).is_err() {
+            tracing::debug!("whoever wanted the change is gone");
+        }
+        if self.active.as_ref().is_some_and(|active| active.ending.is_some()) {
+            self.finish().await;
+        }
+        self.commit_next(myself);
+    }
+
+    /// Whether a command may run. What was answered once holds for the rest of the run.
+    pub(super) fn permit(
+        &mut self,
+        myself: &ActorRef<Msg>,
+        command: CommandLine,
+        reply: RpcReplyPort<Result<(), Denied>>,
+    ) {
+        let text = command.text().to_owned();
+        let waiting =
+            self.active.as_mut().map(|active| active.permits.entry(text.clone()).or_default());
+        let Some(permit) = waiting else { return };
+        match permit {
+            super::Permit::Known(known) => {
+                if reply.send(known.clone()).is_err() {
+                    tracing::debug!("whoever wanted the command is gone");
+                }
+            }
+            super::Permit::Asking(replies) => {
+                replies.push(reply);
+                if replies.len() == 1 {
+                    let gate = self.gate();
+                    self.tell(
+                        myself,
+                        async move { News::Permitted(text, gate.permit(&command).await) },
+                    );
+                }
+            }
+        }
+    }
+
+    /// The answer for a command is known.
+    pub(super) fn permitted(&mut self, command: String, result: &Result<(), Denied>) {
+        let Some(active) = &mut self.active else { return };
+        let known = super::Permit::Known(result.clone());
+        if let Some(super::Permit::Asking(replies)) = active.permits.insert(command, known) {
+            for reply in replies {
+                if reply.send(result.clone()).is_err() {
+                    tracing::debug!("whoever wanted the command is gone");
+                }
+            }
+        }
+    }
+
+    fn gate(&self) -> Gate {
+        let (publisher, stop) = match &self.active {
+            Some(active) => (active.publisher.clone(), active.stop.subscribe()),
+            None => (self.publisher.clone(), self.idle.subscribe()),
+        };
+        let patience = Duration::from_secs(self.setup.config.limits.approval_timeout_seconds);
+        Gate {
+            rules: std::sync::Arc::clone(&self.rules),
+            ids: std::sync::Arc::clone(&self.setup.ids),
+            publisher,
+            stop,
+            patience,
+        }
+    }
+}
+
+/// What an effect has to pass.
+struct Gate {
+    rules: std::sync::Arc<Rules>,
+    ids: std::sync::Arc<dyn tools::clock::IdSource>,
+    publisher: Publisher,
+    stop: watch::Receiver<bool>,
+    /// How long an answer is waited for.
+    patience: Duration,
+}
+
+impl Gate {
+    /// Takes a change through, and gives the tree back.
+    async fn commit(
+        mut self,
+        tree: MainTree,
+        patch: &str,
+        staged: Staged,
+    ) -> (MainTree, Result<(), CommitRefused>) {
+        let Staged { title, changes, repairs, .. } = staged;
+        let event = staged_event(patch, &title, &changes, repairs);
+        if self.publisher.publish(event).await.is_err() {
+            return (tree, Err(CommitRefused::Gone));
+        }
+        let lines =
+            changes.iter().map(Change::line_counts).map(|(added, removed)| added + removed).sum();
+        let verdict = self.rules.decide(Action::Patch { files: changes.len(), lines });
+        let what = format!("patch {patch}");
+        let hint = format!(
+            "the patch is staged: look at it with `deepseek diff {patch}`, apply it with `deepseek apply {patch}`, or run again with `--approval auto`"
+        );
+        if let Err(denied) = self.pass(verdict, Proposal::Patch(changes.clone()), what, hint).await
+        {
+            return (tree, Err(denied.into()));
+        }
+        // Everything that is needed to make the change, or to unmake it, is on disk before the first byte is written.
+        if self.publisher.record(Event::PatchCommitting { patch: patch.to_owned() }).await.is_err()
+        {
+            return (tree, Err(CommitRefused::Gone));
+        }
+        let written = tokio::task::spawn_blocking(move || tree.commit(&changes)).await;
+        // It can only fail when the whole program is shutting down.
+        let (tree, result) =
+            written.unwrap_or_else(|died| std::panic::resume_unwind(died.into_panic()));
+        if result.is_ok()
+            && self.publisher.record(Event::PatchApplied { patch: patch.to_owned() }).await.is_err()
+        {
+            return (tree, Err(CommitRefused::Gone));
+        }
+        (tree, result)
+    }
+
+    /// Takes a command through.
+    async fn permit(mut self, command: &CommandLine) -> Result<(), Denied> {
+        let verdict = self.rules.decide(Action::Command(command));
+        let what = format!("`{}`", command.text());
+        if matches!(verdict, Verdict::Deny { .. }) {
+            let hint =
+                "no flag allows it: policy.deny_commands and plan mode come first".to_owned();
+            return self
+                .pass(verdict, Proposal::Command(command.text().to_owned()), what, hint)
+                .await;
+        }
+        let hint = format!(
+            "allow it with policy.allow_commands = [\"{}\"], or run with --yolo",
+            command.text()
+        );
+        self.pass(verdict, Proposal::Command(command.text().to_owned()), what, hint).await
+    }
+
+    /// Allows, asks or denies, and writes down what was asked and answered.
+    async fn pass(
+        &mut self,
+        verdict: Verdict,
+        effect: Proposal,
+        what: String,
+        hint: String,
+    ) -> Result<(), Denied> {
+        let why = match verdict {
+            Verdict::Allow => return Ok(()),
+            Verdict::Deny { why } => return Err(self.deny(String::new(), what, why, hint).await),
+            Verdict::Ask { why } => why,
+        };
+        let ask = self.ids.fresh();
+        let proposed =
+            Event::ToolProposed { ask: ask.clone(), what: what.clone(), why: why.clone() };
+        // Recorded, so that everything before it is on the screen when the question comes.
+        if self.publisher.record(proposed).await.is_err() {
+            return Err(Denied { what, why: "the journal takes no more events".to_owned(), hint });
+        }
+        let answer = tokio::select! {
+            answer = self.publisher.ask(effect, why.clone()) => answer,
+            _ = self.stop.wait_for(|stopped| *stopped) => Some(Answer::No),
+            () = tokio::time::sleep(self.patience) => None,
+        };
+        match answer {
+            Some(Answer::Yes) => {
+                let approved = Event::ToolApproved { ask };
+                self.publisher.record(approved).await.map_err(|_| Denied {
+                    what,
+                    why: "the journal takes no more events".to_owned(),
+                    hint,
+                })?;
+                Ok(())
+            }
+            Some(Answer::No) => {
+                Err(self.deny(ask, what, "the user said no".to_owned(), hint).await)
+            }
+            None => {
+                let why = format!("{why}, and nobody is there to say yes");
+                Err(self.deny(ask, what, why, hint).await)
+            }
+        }
+    }
+
+    async fn deny(&self, ask: String, what: String, why: String, hint: String) -> Denied {
+        let denied = Event::ToolDenied { ask, what: what.clone(), why: why.clone() };
+        if self.publisher.record(denied).await.is_err() {
+            tracing::debug!("a denial could not be journaled; nothing happens all the same");
+        }
+        Denied { what, why, hint }
+    }
+}

@@ -1,0 +1,411 @@
+//! The life of a request: begun, given to whoever does it, and ended exactly once.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actors::Unanswered;
+use actors::call::Caller;
+use actors::event::{Blob, Delivery, Event, Rollback, Verified};
+use config::Mode;
+use lanes::crew::{Crew, CrewReport, call_failed};
+use lanes::cycle::Goal;
+use lanes::trail::Trail;
+use ractor::{ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tools::model::AgentRole;
+use tools::model::retry::RetryPolicy;
+use tools::policy::{Action, Verdict};
+use tools::redact::redact;
+use tools::search::{self, Evidence, EvidenceOptions};
+
+use super::{Active, Ending, Msg, News, Outcome, Request, State};
+use crate::chat::{self, Intent};
+use crate::staged::staged_event;
+use crate::supervision;
+
+/// How long something that was told to stop may take to do so.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+impl State {
+    /// Takes a request in hand. There is one at a time: a second waits in the mailbox of whoever asks.
+    pub(super) async fn begin(
+        &mut self,
+        myself: &ActorRef<Msg>,
+        request: Request,
+        reply: RpcReplyPort<Outcome>,
+    ) -> Result<(), ActorProcessingErr> {
+        let id = self.setup.ids.fresh();
+        let publisher = self.publisher.for_run(&id);
+        let fresh = supervision::LostLedger::default();
+        let (router, seat) =
+            supervision::hire_router(&self.setup.config, &self.prices, &publisher, fresh, myself)
+                .await?;
+        let (stop, _) = watch::channel(false);
+        self.active = Some(Active {
+            id: id.clone(),
+            request: request.clone(),
+            reply,
+            publisher: publisher.clone(),
+            router,
+            seat,
+            crew: None,
+            permits: BTreeMap::new(),
+            tasks: Vec::new(),
+            trail: Trail::default(),
+            stop,
+            ending: None,
+        });
+        self.limit_wall_time(myself);
+        let text = redact(&request.text).into_owned();
+        let turn = Event::TurnAdded { speaker: "user".to_owned(), text };
+        if publisher.publish(turn).await.is_err() {
+            self.end(journal_closed()).await;
+            return Ok(());
+        }
+        self.decide_intent(myself, &request);
+        Ok(())
+    }
+
+    /// An explicit flag, then clear words, then one short question to a model.
+    fn decide_intent(&mut self, myself: &ActorRef<Msg>, request: &Request) {
+        let caller = self.caller(AgentRole::Intent, &self.setup.config.llm.flash_model);
+        let request = request.clone();
+        self.tell_in_run(myself, async move {
+            if let Some(intent) = request.intent {
+                return News::Intent(intent, "flag");
+            }
+            if let Some(intent) = chat::by_words(&request.text) {
+                return News::Intent(intent, "words");
+            }
+            let asked = match caller {
+                Some(caller) => chat::by_model(caller, &request.text).await,
+                None => None,
+            };
+            asked.map_or(News::Intent(Intent::Answer, "default"), |intent| {
+                News::Intent(intent, "model")
+            })
+        });
+    }
+
+    /// Takes in what came of something that was started for this run.
+    pub(super) async fn told(&mut self, myself: &ActorRef<Msg>, run: &str, news: News) {
+        let over =
+            self.active.as_ref().is_none_or(|active| active.id != run || active.ending.is_some());
+        if over && !matches!(news, News::Committed(..)) {
+            return;
+        }
+        match news {
+            News::Intent(intent, reason) => self.intent_decided(myself, intent, reason).await,
+            News::Evidence(intent, evidence) => {
+                self.evidence_gathered(myself, intent, &evidence).await;
+            }
+            News::CrewDone(Ok(report)) => self.end(report.into()).await,
+            News::CrewDone(Err(_)) => self.end(failed("internal", "the crew died")).await,
+            News::Answered(dialogue, result) => {
+                self.analysis = dialogue;
+                let ending = match result {
+                    Ok(text) => Ending {
+                        answer: Some(text),
+                        ..Delivery::Delivered { verified: Verified::NotNeeded }.into()
+                    },
+                    Err(error) => call_failed(&error).into(),
+                };
+                self.end(ending).await;
+            }
+            News::Permitted(command, result) => self.permitted(command, &result),
+            // The tree comes home whatever became of the run.
+            News::Committed(commit) => self.committed(myself, *commit).await,
+        }
+    }
+
+    async fn intent_decided(&mut self, myself: &ActorRef<Msg>, intent: Intent, reason: &str) {
+        // In plan mode there is no way to an edit, whatever was asked for.
+        let reads_only = self.setup.config.policy.mode == Mode::Plan;
+        let intent = if intent == Intent::Edit && reads_only { Intent::Plan } else { intent };
+        let Some(active) = &self.active else { return };
+        let text = redact(&active.request.text).into_owned();
+        let decision =
+            Event::RouterDecision { intent: intent.name().to_owned(), reason: reason.to_owned() };
+        let started = Event::RunStarted { intent: intent.name().to_owned(), request: text.clone() };
+        if active.publisher.publish(decision).await.is_err()
+            || active.publisher.publish(started).await.is_err()
+        {
+            self.end(journal_closed()).await;
+            return;
+        }
+        let (tree, rules, outcomes) =
+            (self.reader.clone(), Arc::clone(&self.rules), self.outcomes.clone());
+        let config = &self.setup.config;
+        let options = EvidenceOptions {
+            tokens: config.agent_loop.evidence_tokens,
+            max_files: config.limits.max_workspace_files,
+            max_file_bytes: config.agent_loop.max_file_bytes,
+        };
+        self.tell_in_run(myself, async move {
+            let gathered = tokio::task::spawn_blocking(move || {
+                let may_read = |path: &tools::tree::RepoPath| {
+                    rules.decide(Action::Read { path: path.as_str() }) == Verdict::Allow
+                };
+                search::gather(&text, &tree, &options, &may_read, &outcomes)
+            });
+            match gathered.await {
+                Ok(evidence) => News::Evidence(intent, Box::new(evidence)),
+                Err(_) => News::CrewDone(Err(Unanswered::Stopped)),
+            }
+        });
+    }
+
+    async fn evidence_gathered(
+        &mut self,
+        myself: &ActorRef<Msg>,
+        intent: Intent,
+        evidence: &Evidence,
+    ) {
+        let text = redact(&search::render(evidence)).into_owned();
+        let items = evidence.items.iter();
+        let event = Event::EvidenceGathered {
+            items: items
+                .map(|item| {
+                    format!("{}:{}-{} {}", item.path, item.first_line, item.last_line, item.hash)
+                })
+                .collect(),
+            omitted: evidence.omitted.clone(),
+            tokens: evidence.tokens,
+            text: Blob::new(text.clone()),
+        };
+        let Some(active) = &self.active else { return };
+        if active.publisher.publish(event).await.is_err() {
+            self.end(journal_closed()).await;
+            return;
+        }
+        match intent {
+            Intent::Answer => self.start_answer(myself, &text),
+            Intent::Edit => self.start_crew(myself, Goal::Deliver, text).await,
+            Intent::Plan => self.start_crew(myself, Goal::PlanOnly, text).await,
+        }
+    }
+
+    fn start_answer(&mut self, myself: &ActorRef<Msg>, evidence: &str) {
+        let caller = self.caller(AgentRole::Analysis, &self.setup.config.llm.base_model);
+        let (Some(caller), Some(active)) = (caller, &self.active) else { return };
+        let mut dialogue = self.analysis.clone();
+        dialogue
+            .say(&format!("Evidence from the workspace:\n\n{evidence}\n\n{}", active.request.text));
+        self.tell_in_run(myself, async move {
+            let result = caller.ask(&mut dialogue).await.map(|reply| reply.content);
+            News::Answered(dialogue, result)
+        });
+    }
+
+    async fn start_crew(&mut self, myself: &ActorRef<Msg>, goal: Goal, evidence: String) {
+        let Some(caller) =
+            self.caller(AgentRole::Architect, &self.setup.config.llm.max_think_model)
+        else {
+            return;
+        };
+        let Some(active) = &mut self.active else { return };
+        let work = supervision::Work {
+            run: active.id.clone(),
+            request: active.request.text.clone(),
+            evidence,
+            goal,
+        };
+        let reader = self.reader.clone();
+        let hired =
+            supervision::hire_crew(&self.setup, work, reader, caller, &self.rules, myself).await;
+        let crew: Crew = match hired {
+            Ok(crew) => crew,
+            Err(error) => {
+                self.end(failed("internal", &error.to_string())).await;
+                return;
+            }
+        };
+        active.crew = Some(crew.clone());
+        self.tell_in_run(myself, async move { News::CrewDone(crew.work().await) });
+    }
+
+    /// A line to the models for the run in hand.
+    fn caller(&self, role: AgentRole, hire: &config::ModelRole) -> Option<Caller> {
+        let active = self.active.as_ref()?;
+        Some(Caller {
+            role,
+            hire: hire.clone(),
+            model: Arc::clone(&self.setup.model),
+            router: active.router.clone(),
+            publisher: active.publisher.clone(),
+            retry: RetryPolicy::from(&self.setup.config.llm),
+            prices: Arc::clone(&self.prices),
+            window: self.setup.config.llm.context_window_tokens,
+            clock: Arc::clone(&self.setup.clock),
+        })
+    }
+
+    /// Runs `work` beside the actor and tells it the news, marked with the run they belong to.
+    pub(super) fn tell<F>(&self, myself: &ActorRef<Msg>, work: F) -> JoinHandle<()>
+    where
+        F: Future<Output = News> + Send + 'static,
+    {
+        let run = self.active.as_ref().map(|active| active.id.clone()).unwrap_or_default();
+        let me = myself.clone();
+        tokio::spawn(async move {
+            let news = Box::new(work.await);
+            if me.cast(Msg::Told { run, news }).is_err() {
+                tracing::debug!("the orchestrator is gone; its news are dropped");
+            }
+        })
+    }
+
+    /// As [`Self::tell`], for work that is dropped when its run ends.
+    fn tell_in_run<F>(&mut self, myself: &ActorRef<Msg>, work: F)
+    where
+        F: Future<Output = News> + Send + 'static,
+    {
+        let task = self.tell(myself, work);
+        if let Some(active) = &mut self.active {
+            active.tasks.push(task);
+        }
+    }
+
+    /// Stops the run when its time is over.
+    fn limit_wall_time(&self, myself: &ActorRef<Msg>) {
+        let seconds = self.setup.config.budget.wall_seconds;
+        let Some(active) = self.active.as_ref().filter(|_| seconds > 0) else { return };
+        let (me, run) = (myself.clone(), active.id.clone());
+        let mut stopped = active.stop.subscribe();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_secs(seconds)) => {
+                    let why = Delivery::BudgetExhausted { limit: format!("the budget of {seconds} s of wall time is spent") };
+                    me.cast(Msg::Cancel { run: Some(run), why }).ok();
+                }
+                _ = stopped.changed() => {}
+            }
+        });
+    }
+
+    /// Ends the run: kills what still works for it, and writes the one event that says how it ended.
+    pub(super) async fn end(&mut self, ending: Ending) {
+        let Some(active) = &mut self.active else { return };
+        if active.ending.is_some() {
+            return;
+        }
+        for task in &mut active.tasks {
+            task.abort();
+            // Gone before the ledger is asked, so that the call it made is counted.
+            tokio::time::timeout(PATIENCE, task).await.ok();
+        }
+        if let Some(crew) = &active.crew {
+            supervision::dismiss(crew.cell()).await;
+        }
+        active.stop.send_replace(true);
+        active.ending = Some(Box::new(ending));
+        if self.main_tree.is_some() {
+            self.finish().await;
+        }
+    }
+
+    /// The last word on a run. Only once: it takes the run away.
+    pub(super) async fn finish(&mut self) {
+        let Some(mut active) = self.active.take() else { return };
+        let Some(ending) = active.ending.take() else {
+            self.active = Some(active);
+            return;
+        };
+        let Ending { delivery, plan, answer, mut ways_back } = *ending;
+        let changes = active.trail.changes();
+        let done = matches!(delivery, Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. });
+        if !done && !changes.is_empty() {
+            ways_back.insert(0, ("the start", active.trail.to_start()));
+        }
+        let spent = active.router.spent().await.unwrap_or_default();
+        supervision::dismiss(active.seat.cell()).await;
+        let mut rollbacks = Vec::new();
+        let mut delivery = delivery;
+        for (to, changes) in ways_back {
+            let patch = self.setup.ids.fresh();
+            let staged = staged_event(&patch, &format!("back to {to}"), &changes, Vec::new());
+            if active.publisher.publish(staged).await.is_ok() {
+                rollbacks.push(Rollback { patch, to: to.to_owned() });
+            }
+        }
+        if let Some(text) = &answer {
+            let turn = Event::TurnAdded { speaker: "assistant".to_owned(), text: text.clone() };
+            active.publisher.publish(turn).await.ok();
+        }
+        let finished =
+            Event::RunFinished { delivery: delivery.clone(), spent, rollbacks: rollbacks.clone() };
+        if active.publisher.record(finished).await.is_err() {
+            let why = self.journal.failure().unwrap_or("it takes no more events");
+            delivery = failed("journal", why).delivery;
+        }
+        self.outcomes.insert(0, format!("{}: {}", active.request.text, outcome_line(&delivery)));
+        let Active { id: run, reply, .. } = active;
+        let outcome = Outcome { run, delivery, plan, answer, changes, rollbacks, spent };
+        if reply.send(outcome).is_err() {
+            tracing::debug!("whoever asked is gone");
+        }
+    }
+
+    /// A child is gone: a Router is replaced, a crew is the end of its run.
+    pub(super) async fn lost(
+        &mut self,
+        myself: &ActorRef<Msg>,
+        who: &ActorCell,
+    ) -> Result<(), ActorProcessingErr> {
+        let Some(active) = &self.active else { return Ok(()) };
+        if active.ending.is_some() {
+            return Ok(());
+        }
+        if active.seat.cell().get_id() == who.get_id() {
+            let role = "router".to_owned();
+            if active.publisher.publish(Event::RoleCrashed { role }).await.is_err() {
+                self.end(journal_closed()).await;
+                return Ok(());
+            }
+            let ledger =
+                supervision::recover_ledger(self.journal.dir().to_owned(), active.id.clone()).await;
+            supervision::refill_router(
+                &active.seat,
+                &self.setup.config,
+                &self.prices,
+                &active.publisher,
+                ledger,
+                myself,
+            )
+            .await?;
+        } else if active.crew.as_ref().is_some_and(|crew| crew.cell().get_id() == who.get_id()) {
+            self.end(failed("internal", "the crew died")).await;
+        }
+        Ok(())
+    }
+}
+
+impl From<CrewReport> for Ending {
+    fn from(report: CrewReport) -> Self {
+        let CrewReport { delivery, plan, ways_back } = report;
+        Self { delivery, plan, answer: None, ways_back }
+    }
+}
+
+fn failed(class: &str, message: &str) -> Ending {
+    Delivery::Failed { class: class.to_owned(), message: message.to_owned() }.into()
+}
+
+fn journal_closed() -> Ending {
+    failed("journal", "the journal takes no more events")
+}
+
+/// How a run ended, in a word or two, for the evidence of the next.
+fn outcome_line(delivery: &Delivery) -> String {
+    match delivery {
+        Delivery::Delivered { .. } => "delivered".to_owned(),
+        Delivery::NoEditNeeded { .. } => "no edit was needed".to_owned(),
+        Delivery::NeedsWork { detail, .. } => format!("not delivered: {detail}"),
+        Delivery::Denied { what, .. } => format!("denied: {what}"),
+        Delivery::Cancelled => "cancelled".to_owned(),
+        Delivery::BudgetExhausted { .. } => "the budget was exhausted".to_owned(),
+        Delivery::Failed { class, .. } => format!("failed: {class}"),
+    }
+}

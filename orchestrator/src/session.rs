@@ -1,0 +1,99 @@
+//! The states of a session and what leads from one to the next. Pure.
+//!
+//! The journal asks after every event and writes the change down right behind its cause.
+
+use std::fmt;
+
+use actors::event::{Delivery, Event};
+
+/// What a session is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SessionState {
+    /// Nothing was asked yet.
+    Idle,
+    /// Evidence is gathered, a plan is made, an answer is thought about.
+    Planning,
+    /// A diff is written or applied.
+    ExecutingStep,
+    /// The user is asked for a yes.
+    AwaitingApproval,
+    /// The checks are run.
+    Verifying,
+    /// The last request was delivered.
+    Completed,
+    /// The last request was stopped and may be taken up again.
+    Paused,
+    /// The last request was not delivered.
+    Failed,
+}
+
+impl SessionState {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most events leave a session in its state")]
+    /// The state that `event` leads to, when it is another.
+    pub(crate) fn after(self, event: &Event) -> Option<Self> {
+        let to = match event {
+            Event::RunStarted { .. } | Event::ArchitectStarted { .. } => Self::Planning,
+            Event::EditorStarted { .. } | Event::ApplyStarted { .. } => Self::ExecutingStep,
+            Event::ToolProposed { .. } => Self::AwaitingApproval,
+            Event::ToolApproved { .. } | Event::ToolDenied { .. }
+                if self == Self::AwaitingApproval =>
+            {
+                Self::ExecutingStep
+            }
+            Event::VerifyStarted { .. } => Self::Verifying,
+            Event::RunFinished { delivery, .. } => match delivery {
+                Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. } => Self::Completed,
+                Delivery::Cancelled => Self::Paused,
+                Delivery::NeedsWork { .. }
+                | Delivery::Denied { .. }
+                | Delivery::BudgetExhausted { .. }
+                | Delivery::Failed { .. } => Self::Failed,
+            },
+            _ => return None,
+        };
+        (to != self).then_some(to)
+    }
+}
+
+impl fmt::Display for SessionState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_walks_through_the_states() {
+        let finished = |delivery| Event::RunFinished {
+            delivery,
+            spent: actors::ledger::Amount::default(),
+            rollbacks: Vec::new(),
+        };
+        let ask = String::new();
+        let events = [
+            (Event::ArchitectStarted { iteration: 1 }, Some(SessionState::Planning)),
+            (Event::EditorStarted { iteration: 1 }, Some(SessionState::ExecutingStep)),
+            (
+                Event::ToolProposed { ask: ask.clone(), what: ask.clone(), why: ask.clone() },
+                Some(SessionState::AwaitingApproval),
+            ),
+            (Event::ToolApproved { ask }, Some(SessionState::ExecutingStep)),
+            (Event::ApplyStarted { iteration: 1 }, None),
+            (
+                Event::VerifyStarted { iteration: 1, commands: vec![], derived: true },
+                Some(SessionState::Verifying),
+            ),
+            (Event::EditorStarted { iteration: 2 }, Some(SessionState::ExecutingStep)),
+            (finished(Delivery::Cancelled), Some(SessionState::Paused)),
+        ];
+        let mut state = SessionState::Idle;
+        for (event, expected) in events {
+            let next = state.after(&event);
+            assert_eq!(next, expected, "{event:?}");
+            state = next.unwrap_or(state);
+        }
+    }
+}

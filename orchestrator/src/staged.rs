@@ -1,0 +1,105 @@
+//! Patch sets as the journal keeps them: changes turned into events with their content, and back again.
+
+use std::path::Path;
+
+use actors::event::{Blob, Event, StagedContent, StagedFile};
+use thiserror::Error;
+use tools::tree::{Change, FileState, Op};
+
+use crate::journal::read::{ReadError, Record, content};
+
+/// A patch set of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StagedPatch {
+    /// Its id.
+    pub id: String,
+    /// What it is, for people.
+    pub title: String,
+    /// What it changes.
+    pub files: Vec<StagedFile>,
+    /// Whether it is in the workspace.
+    pub applied: bool,
+}
+
+/// Why a patch set can not be had.
+#[derive(Debug, Error)]
+pub enum StagedError {
+    /// Its content is not there.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
+/// The event of a change that may be applied.
+pub(crate) fn staged_event(
+    patch: &str,
+    title: &str,
+    changes: &[Change],
+    repairs: Vec<String>,
+) -> Event {
+    let content = |state: &FileState| StagedContent {
+        blob: Blob::new(state.bytes.clone()),
+        executable: state.executable,
+    };
+    let file = |change: &Change| {
+        let (added, removed) = change.line_counts();
+        let renamed_from = match &change.op {
+            Op::Rename { from } => Some(from.clone()),
+            Op::Create | Op::Modify | Op::Delete => None,
+        };
+        StagedFile {
+            path: change.path.clone(),
+            renamed_from,
+            before: change.before.as_ref().map(content),
+            after: change.after.as_ref().map(content),
+            added,
+            removed,
+        }
+    };
+    Event::PatchStaged {
+        patch: patch.to_owned(),
+        title: title.to_owned(),
+        files: changes.iter().map(file).collect(),
+        repairs,
+    }
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "only two kinds of events are about patch sets")]
+/// The patch sets of a session, in the order they were staged.
+pub fn patches(records: &[Record]) -> Vec<StagedPatch> {
+    let mut patches: Vec<StagedPatch> = Vec::new();
+    for event in records.iter().filter_map(Record::event) {
+        match event {
+            Event::PatchStaged { patch, title, files, .. } => {
+                patches.push(StagedPatch { id: patch, title, files, applied: false });
+            }
+            Event::PatchApplied { patch } => {
+                for staged in patches.iter_mut().filter(|staged| staged.id == patch) {
+                    staged.applied = true;
+                }
+            }
+            _ => {}
+        }
+    }
+    patches
+}
+
+/// The changes of a patch set, with their content read from the session directory `dir`.
+pub fn changes(dir: &Path, patch: &StagedPatch) -> Result<Vec<Change>, StagedError> {
+    let state = |content_of: &Option<StagedContent>| -> Result<Option<FileState>, ReadError> {
+        let Some(staged) = content_of else { return Ok(None) };
+        let bytes = content(dir, &staged.blob)?.into();
+        Ok(Some(FileState { bytes, executable: staged.executable }))
+    };
+    let mut changes = Vec::new();
+    for file in &patch.files {
+        let (before, after) = (state(&file.before)?, state(&file.after)?);
+        let op = match (&file.renamed_from, &before, &after) {
+            (Some(from), ..) => Op::Rename { from: from.clone() },
+            (None, None, _) => Op::Create,
+            (None, Some(_), None) => Op::Delete,
+            (None, Some(_), Some(_)) => Op::Modify,
+        };
+        changes.push(Change { path: file.path.clone(), op, before, after });
+    }
+    Ok(changes)
+}
