@@ -1,3 +1,118 @@
-//! The `deepseek` command.
+//! The `deepseek` command: reads what is around, does what is asked, and says how it ended.
 
-fn main() {}
+mod args;
+mod commands;
+mod drive;
+mod error;
+mod flags;
+mod render;
+mod surroundings;
+mod telemetry;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use orchestrator::chat::Intent;
+
+use crate::args::{Cli, Command};
+use crate::error::{CliError, Kind};
+use crate::flags::{Global, Takes};
+use crate::surroundings::Surroundings;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match dispatch(&cli) {
+        Ok(code) => code,
+        Err(error) => {
+            render::warn(&render::harmless(&error.to_string()));
+            error.code()
+        }
+    }
+}
+
+/// Gives the command line to its command.
+fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
+    let global = &cli.global;
+    if let Some(flag) = global.later.given() {
+        return Err(CliError::new(Kind::Usage, format!("{flag} is not available in this version"))
+            .hint("`deepseek --help` lists what is"));
+    }
+    if let Some(flag) = global.meaningless(takes(cli.command.as_ref())) {
+        return Err(CliError::new(Kind::Usage, format!("{flag} means nothing to this command")));
+    }
+    let around = Surroundings::read()?;
+    telemetry::start(global.verbose, &around)?;
+    let done = match &cli.command {
+        None | Some(Command::Chat) => chat(&around, global),
+        Some(Command::Ask { question }) => one_shot(&around, global, question, Intent::Answer),
+        Some(Command::Plan { task }) => one_shot(&around, global, task, Intent::Plan),
+        Some(Command::Diff(args)) => commands::diff::run(&around, global, args),
+        Some(Command::Apply(args)) => blocking(commands::apply::run(&around, global, args)),
+        Some(Command::Patch(args)) => return Ok(commands::patch::run(args, global.output)),
+        Some(Command::Sessions(args)) => commands::sessions::run(&around, global, args),
+        Some(Command::Config(args)) => commands::config::run(&around, global, args),
+        Some(Command::Demo(args)) => blocking(commands::demo::run(&around, global, args)),
+        Some(Command::Doctor(args)) => blocking(commands::doctor::run(&around, global, args)),
+        Some(Command::Mock(args)) => blocking(commands::mock::run(args)),
+        Some(Command::Completions(args)) => commands::completions::run(args),
+    };
+    done.map(|()| ExitCode::SUCCESS)
+}
+
+fn takes(command: Option<&Command>) -> Takes {
+    match command {
+        None | Some(Command::Chat) => Takes::Requests,
+        Some(
+            Command::Ask { .. }
+            | Command::Plan { .. }
+            | Command::Apply(_)
+            | Command::Config(_)
+            | Command::Doctor(_),
+        ) => Takes::Settings,
+        Some(
+            Command::Diff(_)
+            | Command::Patch(_)
+            | Command::Sessions(_)
+            | Command::Demo(_)
+            | Command::Mock(_)
+            | Command::Completions(_),
+        ) => Takes::Nothing,
+    }
+}
+
+fn chat(around: &Surroundings, global: &Global) -> Result<(), CliError> {
+    match commands::chat::prompt(around, global)? {
+        Some(text) => {
+            blocking(commands::chat::once(around, global, text, commands::chat::intent(global)))
+        }
+        None => blocking(commands::chat::converse(around, global)),
+    }
+}
+
+fn one_shot(
+    around: &Surroundings,
+    global: &Global,
+    text: &str,
+    intent: Intent,
+) -> Result<(), CliError> {
+    blocking(commands::chat::once(around, global, text.to_owned(), Some(intent)))
+}
+
+/// Runs what has to wait for something.
+fn blocking<F>(work: F) -> Result<(), CliError>
+where
+    F: Future<Output = Result<(), CliError>>,
+{
+    const WORKERS: usize = 2;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .enable_all()
+        .build()
+        .map_err(|error| {
+            CliError::new(Kind::Internal, format!("can not start the runtime: {error}"))
+        })?;
+    let done = runtime.block_on(work);
+    // A thread that still reads the terminal would hold the exit back.
+    runtime.shutdown_background();
+    done
+}

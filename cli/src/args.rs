@@ -1,0 +1,52 @@
+//! The command line as it is written. What it means is decided by the commands.
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::{apply, completions, config, demo, diff, doctor, mock, patch, sessions};
+use crate::flags::Global;
+
+/// A coding agent for the terminal: it plans, edits by validated diffs, verifies with your project's own commands, and delivers or says exactly why not.
+#[derive(Debug, Parser)]
+#[command(name = "deepseek", version, propagate_version = false, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Talk about the workspace and have it changed (this is what happens without a command).
+    Chat,
+    /// Ask one question about the workspace.
+    Ask {
+        /// The question.
+        question: String,
+    },
+    /// Make a plan for a task, and change nothing.
+    Plan {
+        /// The task.
+        task: String,
+    },
+    /// Show a patch set that is staged but not applied.
+    Diff(diff::DiffArgs),
+    /// Apply a patch set that is staged but not applied.
+    Apply(apply::ApplyArgs),
+    /// The patch engine alone: check or apply a diff, without a model.
+    Patch(patch::PatchArgs),
+    /// List sessions, or show one.
+    Sessions(sessions::SessionsArgs),
+    /// Show and change the configuration.
+    Config(config::ConfigArgs),
+    /// See the whole pipeline at work, offline, on a sample repository.
+    Demo(demo::DemoArgs),
+    /// Check whether everything is in place.
+    Doctor(doctor::DoctorArgs),
+    /// Serve a scripted fake of the provider on this machine.
+    Mock(mock::MockArgs),
+    /// Print a completion script for a shell.
+    Completions(completions::CompletionsArgs),
+}

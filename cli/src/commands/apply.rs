@@ -1,0 +1,63 @@
+//! `deepseek apply`: puts a staged patch set into the workspace, through the same gate as every other.
+
+use actors::workspace::{CommitRefused, Staged};
+use clap::Args;
+
+use super::diff::{Found, find};
+use crate::drive::Session;
+use crate::error::{CliError, Kind};
+use crate::flags::Global;
+use crate::render;
+use crate::surroundings::Surroundings;
+
+/// Apply a patch set that is staged but not applied.
+#[derive(Debug, Args)]
+pub(crate) struct ApplyArgs {
+    /// Its id, or the beginning of it [default: the newest of this workspace].
+    patch: Option<String>,
+    /// Do not ask.
+    #[arg(long)]
+    yes: bool,
+}
+
+/// Runs the command.
+pub(crate) async fn run(
+    around: &Surroundings,
+    global: &Global,
+    args: &ApplyArgs,
+) -> Result<(), CliError> {
+    let Found { patch, changes, .. } = find(around, global, args.patch.as_deref())?;
+    if patch.applied {
+        return Err(CliError::new(Kind::Usage, format!("patch {} was applied before", patch.id)));
+    }
+    let mut global = global.clone();
+    if args.yes {
+        // Naming the patch and saying yes is the approval.
+        global.yolo = true;
+    }
+    let workspace = around.workspace(&global)?;
+    let settings = around.settings(&global, &workspace)?;
+    let mut view = render::view(around, &global);
+    let mut session = Session::open_offline(around, &settings, workspace).await?;
+    let staged =
+        Staged { id: Some(patch.id.clone()), title: patch.title, changes, repairs: Vec::new() };
+    let Some(result) = session.apply(staged, view.as_mut()).await? else {
+        return Err(CliError::new(Kind::Interrupted, "stopped; nothing was written"));
+    };
+    match result {
+        Ok(()) => {
+            view.note(&format!("applied {}", patch.id));
+            Ok(())
+        }
+        Err(CommitRefused::Denied(denied)) => Err(CliError::new(Kind::Denied, denied.to_string())
+            .hint("`deepseek apply --yes` does not ask")),
+        Err(error @ CommitRefused::Stale { .. }) => {
+            Err(CliError::caused(Kind::NotDelivered, &error).hint(
+                "nothing was written; the workspace is not as it was when the patch was made",
+            ))
+        }
+        Err(error @ (CommitRefused::NotWritten { .. } | CommitRefused::Gone)) => {
+            Err(CliError::caused(Kind::NotDelivered, &error).hint("nothing was written"))
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! `deepseek chat`, `ask` and `plan`: a request, or a conversation of them.
+
+use std::io::{self, Read as _};
+
+use actors::event::Delivery;
+use orchestrator::chat::Intent;
+use orchestrator::orchestrator::Request;
+use rustyline::error::ReadlineError;
+use rustyline::{Config as LineConfig, DefaultEditor};
+
+use crate::drive::{Session, Use, exit_of};
+use crate::error::{CliError, Kind};
+use crate::flags::Global;
+use crate::render;
+use crate::surroundings::Surroundings;
+
+/// The one request, from `-p` or from standard input; none when there is somebody to talk to.
+pub(crate) fn prompt(around: &Surroundings, global: &Global) -> Result<Option<String>, CliError> {
+    if let Some(prompt) = &global.prompt {
+        return filled(prompt).map(Some);
+    }
+    if around.stdin_is_terminal {
+        return Ok(None);
+    }
+    let mut text = String::new();
+    io::stdin().read_to_string(&mut text).map_err(|error| {
+        CliError::new(Kind::Usage, format!("can not read standard input: {error}"))
+    })?;
+    filled(&text).map(Some)
+}
+
+fn filled(text: &str) -> Result<String, CliError> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(CliError::new(Kind::Usage, "the request is empty")
+            .hint("deepseek -p \"fix the failing test\""));
+    }
+    Ok(text.to_owned())
+}
+
+/// What the flags say a request is.
+pub(crate) fn intent(global: &Global) -> Option<Intent> {
+    if global.plan_only {
+        Some(Intent::Plan)
+    } else if !global.tools {
+        Some(Intent::Answer)
+    } else if global.force_execute {
+        Some(Intent::Edit)
+    } else {
+        None
+    }
+}
+
+/// Takes one request to its delivery.
+pub(crate) async fn once(
+    around: &Surroundings,
+    global: &Global,
+    text: String,
+    intent: Option<Intent>,
+) -> Result<(), CliError> {
+    let text = filled(&text)?;
+    let workspace = around.workspace(global)?;
+    let settings = around.settings(global, &workspace)?;
+    let purpose = match intent {
+        Some(Intent::Answer | Intent::Plan) => Use::Read,
+        Some(Intent::Edit) | None => Use::Write,
+    };
+    let mut view = render::view(around, global);
+    let mut session = Session::open(around, &settings, workspace, purpose, view.as_mut()).await?;
+    let outcome = session.run(Request { text, intent }, view.as_mut()).await?;
+    exit_of(&outcome.delivery)
+}
+
+/// Talks at the terminal until the user leaves.
+pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(), CliError> {
+    let workspace = around.workspace(global)?;
+    let settings = around.settings(global, &workspace)?;
+    let mut view = render::view(around, global);
+    let mut session =
+        Session::open(around, &settings, workspace.clone(), Use::Write, view.as_mut()).await?;
+    view.note(&format!("deepseek {} in {}", env!("CARGO_PKG_VERSION"), workspace.display()));
+    view.note("Say what you want to know or have done. /help lists commands; Ctrl-D leaves.");
+    let history = around.state_dir()?.join("history");
+    let line_config = LineConfig::builder().auto_add_history(true).build();
+    let mut editor =
+        DefaultEditor::with_config(line_config).map_err(|error| no_terminal(&error))?;
+    // The first conversation has no history yet.
+    editor.load_history(&history).ok();
+    loop {
+        let (returned, line) = read_line(editor).await?;
+        editor = returned;
+        match line {
+            Ok(line) => match line.trim() {
+                "" => {}
+                "/exit" | "/quit" | "exit" | "quit" => break,
+                "?" | "!" => view.note("say something after it"),
+                "/help" => view.note(HELP),
+                command if command.starts_with('/') => {
+                    view.note(&format!("there is no command {command}; /help lists them"));
+                }
+                text => {
+                    let (text, intent) = addressed(text, global);
+                    let outcome = session.run(Request { text, intent }, view.as_mut()).await?;
+                    tell(&outcome.delivery, view.as_mut());
+                }
+            },
+            Err(ReadlineError::Interrupted) => view.note("(Ctrl-D or /exit leaves)"),
+            Err(ReadlineError::Eof) => break,
+            Err(error) => return Err(no_terminal(&error)),
+        }
+    }
+    if editor.save_history(&history).is_err() {
+        tracing::warn!("the history of the conversation could not be kept");
+    }
+    Ok(())
+}
+
+const HELP: &str = "Messages are treated as an edit or a question by what they say; to make sure:
+  ! TEXT     an edit
+  ? TEXT     a question
+  /exit      leave (also Ctrl-D)
+  Ctrl-C     stop the request in hand";
+
+/// Takes the mark that makes sure off a message.
+fn addressed(text: &str, global: &Global) -> (String, Option<Intent>) {
+    if let Some(edit) = text.strip_prefix("! ") {
+        return (edit.to_owned(), intent(global).or(Some(Intent::Edit)));
+    }
+    if let Some(question) = text.strip_prefix("? ") {
+        return (question.to_owned(), Some(Intent::Answer));
+    }
+    (text.to_owned(), intent(global))
+}
+
+/// In a conversation an undelivered request is told and not the end.
+fn tell(delivery: &Delivery, view: &mut dyn render::View) {
+    if let Err(error) = exit_of(delivery) {
+        view.note(&error.to_string());
+    }
+}
+
+/// Reads a line without holding the runtime up.
+async fn read_line(
+    mut editor: DefaultEditor,
+) -> Result<(DefaultEditor, Result<String, ReadlineError>), CliError> {
+    tokio::task::spawn_blocking(move || {
+        let line = editor.readline("› ");
+        (editor, line)
+    })
+    .await
+    .map_err(|error| CliError::caused(Kind::Internal, &error))
+}
+
+fn no_terminal(error: &ReadlineError) -> CliError {
+    CliError::caused(Kind::Internal, error).hint("give the request with -p")
+}

@@ -1,0 +1,24 @@
+//! `deepseek completions`: a completion script for a shell.
+
+use clap::{Args, CommandFactory as _};
+use clap_complete::Shell;
+
+use crate::args::Cli;
+use crate::error::CliError;
+use crate::render;
+
+/// Print a completion script for a shell.
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell.
+    shell: Shell,
+}
+
+/// Runs the command.
+#[expect(clippy::unnecessary_wraps, reason = "every command has the same form")]
+pub(crate) fn run(args: &CompletionsArgs) -> Result<(), CliError> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "deepseek", &mut script);
+    render::text(&String::from_utf8_lossy(&script));
+    Ok(())
+}

@@ -1,0 +1,228 @@
+//! `deepseek config`: the configuration shown with its sources, and changed with its comments kept.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use config::Settings;
+use serde_json::{Map, Value, json};
+use toml_edit::{DocumentMut, Item, Table};
+
+use crate::error::{CliError, Kind};
+use crate::flags::{Global, Output};
+use crate::render;
+use crate::surroundings::Surroundings;
+
+/// Show and change the configuration.
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Show every value with its source.
+    Show,
+    /// Show one value.
+    Get {
+        /// Dotted, as in `agent_loop.max_iterations`.
+        key: String,
+    },
+    /// Set one value in your configuration.
+    Set {
+        /// Dotted, as in `agent_loop.max_iterations`.
+        key: String,
+        /// As TOML; a bare word is a string.
+        value: String,
+        /// Set it in the workspace's .deepseek/config.toml instead.
+        #[arg(long)]
+        local: bool,
+    },
+    /// Open your configuration in $VISUAL or $EDITOR.
+    Edit {
+        /// Open the workspace's .deepseek/config.toml instead.
+        #[arg(long)]
+        local: bool,
+    },
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    around: &Surroundings,
+    global: &Global,
+    args: &ConfigArgs,
+) -> Result<(), CliError> {
+    match &args.action {
+        Action::Show => show(around, global),
+        Action::Get { key } => get(around, global, key),
+        Action::Set { key, value, local } => set(around, global, key, value, *local),
+        Action::Edit { local } => edit(around, global, *local),
+    }
+}
+
+fn settings(around: &Surroundings, global: &Global) -> Result<(Settings, PathBuf), CliError> {
+    let workspace = around.workspace(global)?;
+    let settings = around.settings(global, &workspace)?;
+    Ok((settings, workspace))
+}
+
+fn show(around: &Surroundings, global: &Global) -> Result<(), CliError> {
+    let (settings, workspace) = settings(around, global)?;
+    let access = around.access(&settings, &workspace);
+    for warning in settings.warnings.iter().chain(&access.warnings) {
+        render::warn(&format!("warning: {warning}"));
+    }
+    // A key is never shown, not even in part.
+    let key = if access.key.is_some() { "set" } else { "not set" };
+    if global.output == Output::Text {
+        for (name, value, source) in settings.values() {
+            render::line(&format!("{name} = {value}  # {source}"));
+        }
+        let from = if access.key.is_some() {
+            format!(", from {}", access.key_source)
+        } else {
+            String::new()
+        };
+        render::line(&format!("# the key is {key}{from}"));
+        render::line(&format!("# requests go to {}", access.base_url));
+    } else {
+        let values: Map<String, Value> = settings
+            .values()
+            .iter()
+            .map(|(name, value, source)| {
+                (name.clone(), json!({"value": value, "source": source.to_string()}))
+            })
+            .collect();
+        render::json_line(&json!({
+            "values": values, "key": key, "key_source": access.key_source, "base_url": access.base_url,
+        }));
+    }
+    Ok(())
+}
+
+fn get(around: &Surroundings, global: &Global, key: &str) -> Result<(), CliError> {
+    let (settings, _) = settings(around, global)?;
+    let found = settings.get(key).map(|(value, _)| value);
+    let value = found.ok_or_else(|| no_key(key))?;
+    if global.output == Output::Text {
+        render::line(&value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+    } else {
+        render::json_line(&json!(value));
+    }
+    Ok(())
+}
+
+fn no_key(key: &str) -> CliError {
+    CliError::new(Kind::Usage, format!("there is no key `{key}`"))
+        .hint("`deepseek config show` lists them")
+}
+
+fn file(around: &Surroundings, global: &Global, local: bool) -> Result<PathBuf, CliError> {
+    if local {
+        Ok(around.workspace(global)?.join(".deepseek/config.toml"))
+    } else {
+        around.user_config(global)
+    }
+}
+
+fn set(
+    around: &Surroundings,
+    global: &Global,
+    key: &str,
+    value: &str,
+    local: bool,
+) -> Result<(), CliError> {
+    let path = file(around, global, local)?;
+    let unreadable = |error: &dyn std::fmt::Display| {
+        CliError::new(Kind::Usage, format!("{} can not be changed: {error}", path.display()))
+    };
+    let old = fs::read_to_string(&path).unwrap_or_default();
+    let mut document: DocumentMut =
+        old.parse().map_err(|error: toml_edit::TomlError| unreadable(&error))?;
+    put(document.as_table_mut(), key, value).ok_or_else(|| no_key(key))?;
+    let text = document.to_string();
+    check(around, global, &path, &text, local)?;
+    write(&path, &text).map_err(|error| unreadable(&error))?;
+    render::warn(&format!("{key} is set in {}", path.display()));
+    Ok(())
+}
+
+/// The file as it would be must resolve, before it is.
+fn check(
+    around: &Surroundings,
+    global: &Global,
+    path: &Path,
+    text: &str,
+    local: bool,
+) -> Result<(), CliError> {
+    let text = Some(config::FileText { path: path.to_owned(), text: text.to_owned() });
+    let mut inputs =
+        config::Inputs { workspace_root: around.workspace(global)?, ..config::Inputs::default() };
+    if local {
+        inputs.workspace = text;
+    } else {
+        inputs.user = text;
+    }
+    let settings = config::resolve(&inputs).map_err(|error| {
+        CliError::caused(Kind::Usage, &error)
+            .hint("nothing was changed; `deepseek config show` lists every key")
+    })?;
+    for warning in settings.warnings {
+        render::warn(&format!("warning: {warning}"));
+    }
+    Ok(())
+}
+
+/// Sets a dotted key, making tables on the way.
+fn put(table: &mut Table, key: &str, value: &str) -> Option<()> {
+    let (head, name) = key.rsplit_once('.').unwrap_or(("", key));
+    let mut table = table;
+    for step in head.split('.').filter(|step| !step.is_empty()) {
+        let item = table.entry(step).or_insert_with(|| {
+            let mut inner = Table::new();
+            inner.set_implicit(true);
+            Item::Table(inner)
+        });
+        table = item.as_table_mut()?;
+    }
+    let value: toml_edit::Value = config::parse_value(value).to_string().parse().ok()?;
+    table.insert(name, Item::Value(value));
+    Some(())
+}
+
+/// Replaces a file as a whole.
+fn write(path: &Path, text: &str) -> std::io::Result<()> {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(dir)?;
+    let mut file = tempfile::NamedTempFile::new_in(dir)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
+}
+
+fn edit(around: &Surroundings, global: &Global, local: bool) -> Result<(), CliError> {
+    let path = file(around, global, local)?;
+    let editor = ["VISUAL", "EDITOR"].iter().find_map(|name| around.vars.get(*name));
+    let editor = editor.filter(|editor| !editor.trim().is_empty()).ok_or_else(|| {
+        CliError::new(Kind::Usage, "neither VISUAL nor EDITOR is set")
+            .hint(format!("edit {} by hand", path.display()))
+    })?;
+    if !path.exists() {
+        write(
+            &path,
+            "# deepseek configuration; `deepseek config show` lists every key with its value.\n",
+        )
+        .map_err(|error| CliError::caused(Kind::Usage, &error))?;
+    }
+    let status = tools::shell::interactive(editor, &path).map_err(|error| {
+        CliError::new(Kind::Usage, format!("{editor} can not be started: {error}"))
+    })?;
+    if !status.success() {
+        return Err(CliError::new(Kind::Usage, format!("{editor} ended with {status}")));
+    }
+    // What was written is checked at once, not at the next start.
+    settings(around, global).map(|_| ())
+}

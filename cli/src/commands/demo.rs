@@ -1,0 +1,182 @@
+//! `deepseek demo`: the whole pipeline at work on a sample repository, offline. Only the model is scripted; the server, the
+//! files, the patches and the tests are real.
+
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use orchestrator::chat::Intent;
+use orchestrator::orchestrator::Request;
+use tools::model::mock::{Script, Server};
+use tools::shell::{CommandLine, Exit, RunOptions};
+
+use crate::drive::{Session, Use, exit_of};
+use crate::error::{CliError, Kind};
+use crate::flags::{ApprovalFlag, Global, Output};
+use crate::render::{self, Paint, changes_as_text};
+use crate::surroundings::Surroundings;
+
+/// See the whole pipeline at work, offline, on a sample repository.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Use a Python sample in place of the Rust one.
+    #[arg(long)]
+    python: bool,
+}
+
+/// A repository to show things on, and what the model says about it.
+struct Sample {
+    files: &'static [(&'static str, &'static str)],
+    script: &'static str,
+    needs: &'static str,
+}
+
+const RUST: Sample = Sample {
+    files: &[
+        ("Cargo.toml", include_str!("../../demo/rust/manifest.toml")),
+        ("src/lib.rs", include_str!("../../demo/rust/lib.rs")),
+        (".gitignore", "/target\nCargo.lock\n"),
+    ],
+    script: include_str!("../../demo/rust/script.toml"),
+    needs: "cargo",
+};
+
+const PYTHON: Sample = Sample {
+    files: &[
+        ("cart.py", include_str!("../../demo/python/cart.py")),
+        ("test_cart.py", include_str!("../../demo/python/test_cart.py")),
+        (".gitignore", "__pycache__\n"),
+    ],
+    script: include_str!("../../demo/python/script.toml"),
+    needs: "python3",
+};
+
+const REQUEST: &str = "Fix the failing tests: the quantities are ignored when the cart is added up";
+
+/// Runs the command.
+pub(crate) async fn run(
+    around: &Surroundings,
+    global: &Global,
+    args: &DemoArgs,
+) -> Result<(), CliError> {
+    let sample = if args.python { PYTHON } else { RUST };
+    let dir = tempfile::Builder::new()
+        .prefix("deepseek-demo-")
+        .tempdir()
+        .map_err(|error| unusable(&error))?
+        .keep();
+    let workspace = dir.join("cart");
+    lay_out(&workspace, &sample).map_err(|error| unusable(&error))?;
+    if shell(&format!("{} --version", sample.needs), &workspace).await == Exit::NotFound {
+        let hint = if args.python {
+            "`deepseek demo` uses a Rust sample"
+        } else {
+            "`deepseek demo --python` uses a Python sample"
+        };
+        return Err(CliError::new(
+            Kind::Usage,
+            format!("the sample needs {}, which is not installed", sample.needs),
+        )
+        .hint(hint));
+    }
+    keep_in_git(&workspace).await;
+
+    let script = Script::from_toml(sample.script)
+        .map_err(|error| CliError::caused(Kind::Internal, &error))?;
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let server = Server::start(address, script.replies, script.server, None)
+        .await
+        .map_err(|error| CliError::caused(Kind::Internal, &error))?;
+
+    let mut view = render::view(around, global);
+    view.note("The model in this demo is scripted: its answers are the same every time and it thinks about nothing.");
+    view.note(
+        "Everything else is real: the server it sits in, the patches, the files and the tests.",
+    );
+    view.note(&format!("Workspace: {}\nRequest:   {REQUEST}\n", workspace.display()));
+
+    let (around, global) = stage(around, global, &server, &dir, &workspace);
+    let settings = around.settings(&global, &workspace)?;
+    let mut session =
+        Session::open(&around, &settings, workspace.clone(), Use::Write, view.as_mut()).await?;
+    let request = Request { text: REQUEST.to_owned(), intent: Some(Intent::Edit) };
+    let outcome = session.run(request, view.as_mut()).await?;
+    if global.output == Output::Text {
+        let paint = if around.colour_out(global.color) { Paint::Colour } else { Paint::Plain };
+        render::text(&format!("\n{}", changes_as_text(&outcome.changes, paint)));
+    }
+    exit_of(&outcome.delivery)?;
+    view.note(&format!("\nDelivered. The result is in {}", workspace.display()));
+    view.note("Next: set DEEPSEEK_API_KEY and say what you want in a repository of yours: deepseek -p \"…\"");
+    Ok(())
+}
+
+/// The surroundings of somebody whose provider is the scripted one.
+fn stage(
+    around: &Surroundings,
+    global: &Global,
+    server: &Server,
+    dir: &Path,
+    workspace: &Path,
+) -> (Surroundings, Global) {
+    let mut around = around.clone();
+    let mut global = global.clone();
+    around.vars.insert("DEEPSEEK_BASE_URL".to_owned(), server.base_url());
+    around.vars.insert("DEEPSEEK_API_KEY".to_owned(), "demo".to_owned());
+    around.vars.insert("DEEPSEEK_HOME".to_owned(), dir.join("state").display().to_string());
+    around.vars.insert("XDG_CONFIG_HOME".to_owned(), dir.join("config").display().to_string());
+    around.vars.retain(|name, _| {
+        !matches!(name.as_str(), "DEEPSEEK_MODEL" | "DEEPSEEK_PROFILE" | "DEEPSEEK_APPROVAL")
+    });
+    global.workspace = Some(workspace.to_owned());
+    global.config = None;
+    global.profile = None;
+    global.model = None;
+    global.approval = Some(ApprovalFlag::Auto);
+    (around, global)
+}
+
+fn lay_out(workspace: &Path, sample: &Sample) -> io::Result<()> {
+    for (name, content) in sample.files {
+        let path: PathBuf = workspace.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::write(path, content)?;
+    }
+    Ok(())
+}
+
+/// With git there is something to compare the result with; without it the demo works as well.
+async fn keep_in_git(workspace: &Path) {
+    for command in [
+        "git init -q",
+        "git add -A",
+        "git -c user.name=demo -c user.email=demo@example.invalid commit -qm 'a cart with a bug'",
+    ] {
+        if shell(command, workspace).await != Exit::Code(0) {
+            tracing::info!(command, "the demo goes on without git");
+            return;
+        }
+    }
+}
+
+async fn shell(command: &str, cwd: &Path) -> Exit {
+    let Ok(command) = CommandLine::parse(command) else { return Exit::NotFound };
+    let options = RunOptions {
+        cwd: cwd.to_owned(),
+        timeout: Duration::from_mins(1),
+        keep_bytes: 4096,
+        kill_grace: Duration::from_millis(100),
+        hidden_env: Vec::new(),
+    };
+    tools::shell::run(&command, &options).await.exit
+}
+
+fn unusable(error: &io::Error) -> CliError {
+    CliError::new(Kind::Internal, format!("the sample can not be laid out: {error}"))
+        .hint("is there room in the temporary directory?")
+}

@@ -1,0 +1,138 @@
+//! `deepseek doctor`: whether everything is in place, and what to do about what is not.
+
+use std::fs;
+use std::path::Path;
+
+use clap::Args;
+use config::Settings;
+use config::access::Access;
+use serde_json::json;
+use tokio::time::{Duration, timeout};
+use tools::model::DeepSeekClient;
+use tools::shell::{CommandLine, RunOptions};
+
+use crate::error::{CliError, Kind};
+use crate::flags::{Global, Output};
+use crate::render;
+use crate::surroundings::Surroundings;
+
+/// Check whether everything is in place.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {}
+
+/// How long a check may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// One thing that was looked at.
+struct Finding {
+    what: &'static str,
+    good: bool,
+    says: String,
+}
+
+/// Runs the command: exit 1 when something that is needed is not in place.
+pub(crate) async fn run(
+    around: &Surroundings,
+    global: &Global,
+    _: &DoctorArgs,
+) -> Result<(), CliError> {
+    let mut findings = Vec::new();
+    let mut found = |what, result: Result<String, String>| {
+        let good = result.is_ok();
+        let says = result.unwrap_or_else(|problem| problem);
+        findings.push(Finding { what, good, says });
+    };
+    let workspace = around.workspace(global)?;
+    found("workspace", writable(&workspace).map(|()| workspace.display().to_string()));
+    let state = around.state_dir()?;
+    found(
+        "state",
+        fs::create_dir_all(&state)
+            .map_err(|e| e.to_string())
+            .and_then(|()| writable(&state))
+            .map(|()| state.display().to_string()),
+    );
+    match around.settings(global, &workspace) {
+        Ok(settings) => {
+            found("configuration", Ok(format!("{} warnings", settings.warnings.len())));
+            let access = around.access(&settings, &workspace);
+            let variable = &settings.config.llm.api_key_env;
+            found(
+                "key",
+                match &access.key {
+                    Some(_) => Ok(format!("set, from {}", access.key_source)),
+                    None => Err(format!("not set: export {variable}=sk-…, or put it in .env")),
+                },
+            );
+            found("provider", reach(&settings, &access).await);
+        }
+        Err(error) => found(
+            "configuration",
+            Err(format!("{} (mend it with `deepseek config edit`)", error.message())),
+        ),
+    }
+    findings.push(git(&workspace).await);
+    tell(&findings, global);
+    let missing = findings.iter().filter(|finding| !finding.good).count();
+    if missing == 0 {
+        return Ok(());
+    }
+    Err(CliError::new(Kind::NotDelivered, format!("{missing} of {} checks failed", findings.len()))
+        .hint("`deepseek demo` works without key and network"))
+}
+
+/// Git is not needed for anything; it only lets the user compare.
+async fn git(workspace: &Path) -> Finding {
+    let missing = "not installed; nothing here needs it";
+    let options = RunOptions {
+        cwd: workspace.to_owned(),
+        timeout: PATIENCE,
+        keep_bytes: 4096,
+        kill_grace: Duration::from_millis(100),
+        hidden_env: Vec::new(),
+    };
+    let says = match CommandLine::parse("git --version") {
+        Ok(command) => tools::shell::run(&command, &options).await.output.text().trim().to_owned(),
+        Err(_) => String::new(),
+    };
+    Finding {
+        what: "git",
+        good: true,
+        says: if says.is_empty() { missing.to_owned() } else { says },
+    }
+}
+
+fn tell(findings: &[Finding], global: &Global) {
+    if global.output == Output::Text {
+        for finding in findings {
+            let mark = if finding.good { "✓" } else { "✗" };
+            render::line(&format!("{mark} {:<14} {}", finding.what, finding.says));
+        }
+    } else {
+        let all: Vec<_> = findings
+            .iter()
+            .map(|f| json!({"what": f.what, "good": f.good, "says": f.says}))
+            .collect();
+        render::json_line(&json!(all));
+    }
+}
+
+fn writable(dir: &Path) -> Result<(), String> {
+    tempfile::Builder::new()
+        .prefix(".deepseek-doctor-")
+        .tempfile_in(dir)
+        .map(|_| ())
+        .map_err(|error| format!("{} can not be written: {error}", dir.display()))
+}
+
+/// Whether the provider answers, and takes the key. Only the list of models is asked for, so nothing is spent.
+async fn reach(settings: &Settings, access: &Access) -> Result<String, String> {
+    let url = &access.base_url;
+    let client = DeepSeekClient::new(&settings.config.llm, url, access.key.clone())
+        .map_err(|error| error.to_string())?;
+    match timeout(PATIENCE, client.check_access()).await {
+        Ok(Ok(())) => Ok(format!("{url} answers, and takes the key")),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err(format!("{url} does not answer within {} s", PATIENCE.as_secs())),
+    }
+}

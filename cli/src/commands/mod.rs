@@ -1,0 +1,12 @@
+//! One file for each command.
+
+pub(crate) mod apply;
+pub(crate) mod chat;
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod demo;
+pub(crate) mod diff;
+pub(crate) mod doctor;
+pub(crate) mod mock;
+pub(crate) mod patch;
+pub(crate) mod sessions;

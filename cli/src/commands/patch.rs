@@ -1,0 +1,250 @@
+//! `deepseek patch check|apply`: the patch engine alone, without configuration files, session or git.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::flags::Output;
+use clap::{Args, Subcommand, ValueEnum};
+use config::ApplyStrategy;
+use serde::Serialize;
+use tools::patch::{ApplyPlan, BaseState, Limits, Refusal, Repair, Scope, prepare};
+use tools::tree::{
+    ChangeSummary, FileHash, Op, PathError, ReadTree, RepoPath, TreeError, WriteTree,
+};
+
+/// Check or apply a diff as a model wrote it.
+#[derive(Debug, Args)]
+pub(crate) struct PatchArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Say what a diff would do, and write nothing.
+    Check(Options),
+    /// Apply a diff as a whole, or refuse it and write nothing.
+    Apply(Options),
+}
+
+#[derive(Debug, Args)]
+struct Options {
+    /// Directory to change.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    root: PathBuf,
+    /// File with the diff, prose and fences included; `-` is standard input.
+    #[arg(long, value_name = "FILE", default_value = "-")]
+    patch: PathBuf,
+    /// A path the diff may touch; without any, all inside the root.
+    #[arg(long, value_name = "PATH")]
+    declare: Vec<String>,
+    /// File with one such path per line.
+    #[arg(long, value_name = "FILE")]
+    declare_from: Option<PathBuf>,
+    /// Hash of a file as the author of the diff saw it.
+    #[arg(long, value_name = "PATH=SHA256")]
+    base: Vec<String>,
+    /// JSON object of such hashes, by path.
+    #[arg(long, value_name = "FILE")]
+    base_from: Option<PathBuf>,
+    /// Directory with the files as the author of the diff saw them, to merge changes made since.
+    #[arg(long, value_name = "DIR")]
+    base_dir: Option<PathBuf>,
+    /// What happens to a file that changed since.
+    #[arg(long, value_enum, default_value = "auto")]
+    strategy: Strategy,
+    /// Accept a diff of any size.
+    #[arg(long)]
+    no_limits: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Strategy {
+    /// Merge, but not where changes touch each other.
+    Auto,
+    /// Merge wherever there is no conflict.
+    ThreeWay,
+}
+
+/// What the command answers.
+#[derive(Debug, Serialize)]
+struct Answer {
+    applied: bool,
+    files: Vec<ChangeSummary>,
+    repairs: Vec<Repair>,
+    refusal: Option<Refusal>,
+}
+
+/// What is wrong with the arguments.
+#[derive(Debug, thiserror::Error)]
+enum UsageError {
+    #[error("can not read {path}: {source}")]
+    Read { path: String, source: io::Error },
+    #[error("`{text}` is {source}")]
+    Path { text: String, source: PathError },
+    #[error("`{0}` is not PATH=SHA256")]
+    Base(String),
+    #[error("{path} is not a JSON object of hashes: {source}")]
+    Json { path: String, source: serde_json::Error },
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+    #[error(transparent)]
+    Config(#[from] config::ConfigError),
+}
+
+/// Runs the command: 0 applied, 1 refused with nothing written, 2 wrong usage.
+pub(crate) fn run(args: &PatchArgs, output: Output) -> ExitCode {
+    let (options, writes) = match &args.action {
+        Action::Check(options) => (options, false),
+        Action::Apply(options) => (options, true),
+    };
+    let answer = match attempt(options, writes) {
+        Ok(answer) => answer,
+        Err(error) => {
+            writeln!(io::stderr(), "error: {error}").unwrap_or_default();
+            return ExitCode::from(2);
+        }
+    };
+    let told = match output {
+        Output::Json | Output::StreamJson => tell_json(&answer),
+        Output::Text => tell_text(&answer),
+    };
+    told.unwrap_or_default();
+    ExitCode::from(u8::from(answer.refusal.is_some()))
+}
+
+fn attempt(options: &Options, writes: bool) -> Result<Answer, UsageError> {
+    let diff = read(&options.patch)?;
+    let writer = WriteTree::open(&options.root)?;
+    let reader = writer.reader();
+    let scope = scope(options, &reader)?;
+    let limits = limits(options)?;
+    let max_bytes = limits.max_file_bytes.unwrap_or(u64::MAX);
+    let strategy = match options.strategy {
+        Strategy::Auto => ApplyStrategy::Auto,
+        Strategy::ThreeWay => ApplyStrategy::ThreeWay,
+    };
+    let plan = prepare(&diff, &scope, strategy, &limits, &|path| reader.entry(path, max_bytes));
+    let done = plan.and_then(|plan| match writes.then(|| writer.commit(&plan)) {
+        None => Ok((plan, false)),
+        Some(Ok(_)) => Ok((plan, true)),
+        Some(Err(error)) => Err(Refusal::from(&error)),
+    });
+    Ok(match done {
+        Ok((plan, applied)) => accepted(&plan, applied),
+        Err(refusal) => Answer {
+            applied: false,
+            files: Vec::new(),
+            repairs: Vec::new(),
+            refusal: Some(refusal),
+        },
+    })
+}
+
+fn accepted(plan: &ApplyPlan, applied: bool) -> Answer {
+    let summary = plan.summary();
+    Answer { applied, files: summary.files, repairs: summary.repairs, refusal: None }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, UsageError> {
+    let failed = |source| UsageError::Read { path: path.display().to_string(), source };
+    if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        io::stdin().lock().read_to_end(&mut bytes).map_err(failed)?;
+        return Ok(bytes);
+    }
+    fs::read(path).map_err(failed)
+}
+
+fn limits(options: &Options) -> Result<Limits, UsageError> {
+    if options.no_limits {
+        return Ok(Limits::default());
+    }
+    let bounds = config::resolve(&config::Inputs::default())?.config.agent_loop;
+    Ok(Limits {
+        max_diff_bytes: Some(bounds.max_diff_bytes),
+        max_file_bytes: Some(bounds.max_file_bytes),
+        max_files: Some(bounds.max_files_per_iteration),
+    })
+}
+
+fn scope(options: &Options, reader: &ReadTree) -> Result<Scope, UsageError> {
+    let mut bases = BTreeMap::new();
+    for text in &options.base {
+        let refuse = || UsageError::Base(text.clone());
+        let (path, hash) = text.rsplit_once('=').ok_or_else(refuse)?;
+        bases.insert(path.to_owned(), hash.parse::<FileHash>().map_err(|_| refuse())?);
+    }
+    if let Some(file) = &options.base_from {
+        let failed = |source| UsageError::Json { path: file.display().to_string(), source };
+        bases.extend(
+            serde_json::from_slice::<BTreeMap<String, FileHash>>(&read(file)?).map_err(failed)?,
+        );
+    }
+    let shown = options.base_dir.as_deref().map(ReadTree::open).transpose()?;
+    let bases =
+        bases.into_iter().filter_map(|(path, hash)| Some((RepoPath::parse(&path).ok()?, hash)));
+    let bases = bases.map(|(path, hash)| (path.clone(), base(&path, hash, reader, shown.as_ref())));
+    Ok(Scope { declared: declared(options)?, bases: bases.collect() })
+}
+
+/// The bytes of a base are only needed, and only looked for, where the file is not the same any more.
+fn base(path: &RepoPath, hash: FileHash, reader: &ReadTree, shown: Option<&ReadTree>) -> BaseState {
+    let file = |tree: &ReadTree| match tree.entry(path, u64::MAX) {
+        Ok(tools::tree::Entry::File(state)) => Some(state.bytes),
+        _ => None,
+    };
+    let trees = [Some(reader), shown];
+    let bytes =
+        trees.into_iter().flatten().filter_map(file).find(|bytes| FileHash::of(bytes) == hash);
+    BaseState::File { hash, bytes }
+}
+
+fn declared(options: &Options) -> Result<Option<BTreeSet<RepoPath>>, UsageError> {
+    let parse = |text: &String| {
+        RepoPath::parse(text).map_err(|source| UsageError::Path { text: text.clone(), source })
+    };
+    let mut declared: BTreeSet<RepoPath> =
+        options.declare.iter().map(parse).collect::<Result<_, _>>()?;
+    let mut any = !declared.is_empty();
+    if let Some(file) = &options.declare_from {
+        let text = read(file)?;
+        let lines = String::from_utf8_lossy(&text);
+        any |= !lines.trim().is_empty();
+        // A line that is no path declares nothing that could be touched.
+        declared.extend(lines.lines().filter_map(|line| RepoPath::parse(line).ok()));
+    }
+    Ok(any.then_some(declared))
+}
+
+fn tell_json(answer: &Answer) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    serde_json::to_writer(&mut out, answer)?;
+    writeln!(out)
+}
+
+fn tell_text(answer: &Answer) -> io::Result<()> {
+    if let Some(refusal) = &answer.refusal {
+        return write!(io::stderr(), "{}", refusal.for_model());
+    }
+    let mut out = io::stdout().lock();
+    for file in &answer.files {
+        let (added, removed) = (file.added, file.removed);
+        match &file.op {
+            Op::Create => writeln!(out, "create {} +{added}", file.path)?,
+            Op::Modify => writeln!(out, "modify {} +{added} -{removed}", file.path)?,
+            Op::Delete => writeln!(out, "delete {} -{removed}", file.path)?,
+            Op::Rename { from } => {
+                writeln!(out, "rename {from} {} +{added} -{removed}", file.path)?;
+            }
+        }
+    }
+    if answer.files.is_empty() {
+        writeln!(out, "nothing to change")?;
+    }
+    let mut notes = io::stderr().lock();
+    answer.repairs.iter().try_for_each(|repair| writeln!(notes, "repaired {repair}"))
+}

@@ -1,0 +1,286 @@
+//! Starts an orchestrator for a workspace and drives requests through it: signals to the view, Ctrl-C to a cancel.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actors::event::{Delivery, NeedsWork};
+use actors::publisher::Signal;
+use config::Settings;
+use futures_util::future::BoxFuture;
+use orchestrator::lock::{LockError, WorkspaceLock};
+use orchestrator::orchestrator::{Orchestrator, Outcome, Request, Setup, StartError};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+use tools::clock::{IdSource as _, RandomIds, SystemClock};
+use tools::model::{ChatModel, ChatRequest, DeepSeekClient, Delta, ModelError, ModelReply};
+
+use crate::error::{CliError, Kind};
+use crate::render::View;
+use crate::surroundings::Surroundings;
+
+/// What a command may do to the workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// It only reads: others may work beside it.
+    Read,
+    /// It may write: nobody else may.
+    Write,
+}
+
+/// The model of a session that asks none.
+struct NoModel;
+
+impl ChatModel for NoModel {
+    fn attempt<'a>(
+        &'a self,
+        _: &'a ChatRequest,
+        _: &'a mut (dyn FnMut(Delta) + Send),
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
+        let message = "this session asks no model".to_owned();
+        Box::pin(std::future::ready(Err(ModelError::InvalidRequest { status: 0, message })))
+    }
+}
+
+/// A session of this process.
+pub(crate) struct Session {
+    /// Its id.
+    pub(crate) id: String,
+    orchestrator: Orchestrator,
+    signals: mpsc::Receiver<Signal>,
+    _lock: Option<WorkspaceLock>,
+}
+
+impl Session {
+    /// Opens a session in the workspace.
+    pub(crate) async fn open(
+        around: &Surroundings,
+        settings: &Settings,
+        workspace: PathBuf,
+        purpose: Use,
+        view: &mut dyn View,
+    ) -> Result<Self, CliError> {
+        let access = around.access(settings, &workspace);
+        for warning in settings.warnings.iter().chain(&access.warnings) {
+            view.note(&format!("warning: {warning}"));
+        }
+        let config = &settings.config;
+        if access.key.is_none() && access.base_url.starts_with("https://api.deepseek.com") {
+            let variable = &config.llm.api_key_env;
+            return Err(CliError::new(Kind::Usage, "there is no key for the provider").hint(format!(
+                "export {variable}=sk-…, or put it in .env, or try `deepseek demo` which needs none"
+            )));
+        }
+        let model =
+            DeepSeekClient::new(&config.llm, &access.base_url, access.key).map_err(|error| {
+                CliError::caused(Kind::Usage, &error)
+                    .hint("look at llm.base_url with `deepseek config show`")
+            })?;
+        Self::start(around, settings, workspace, purpose, Arc::new(model)).await
+    }
+
+    /// Opens a session that asks no model.
+    pub(crate) async fn open_offline(
+        around: &Surroundings,
+        settings: &Settings,
+        workspace: PathBuf,
+    ) -> Result<Self, CliError> {
+        Self::start(around, settings, workspace, Use::Write, Arc::new(NoModel)).await
+    }
+
+    async fn start(
+        around: &Surroundings,
+        settings: &Settings,
+        workspace: PathBuf,
+        purpose: Use,
+        model: Arc<dyn ChatModel>,
+    ) -> Result<Self, CliError> {
+        let state = around.state_dir()?;
+        let own = around.workspace_state(&workspace)?;
+        let config = &settings.config;
+        let lock = match purpose {
+            Use::Read => None,
+            Use::Write => {
+                let patience = Duration::from_secs(config.limits.workspace_lock_timeout_seconds);
+                Some(
+                    WorkspaceLock::acquire(&own.join("lock"), patience)
+                        .await
+                        .map_err(|error| locked(&error))?,
+                )
+            }
+        };
+        let ids = RandomIds;
+        let id = ids.fresh();
+        let setup = Setup {
+            workspace,
+            session_dir: state.join("sessions").join(&id),
+            cache: own.join("verify"),
+            config: Arc::new(config.clone()),
+            model,
+            clock: Arc::new(SystemClock),
+            ids: Arc::new(ids),
+            hidden_env: vec![config.llm.api_key_env.clone()],
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        let (orchestrator, signals) =
+            Orchestrator::start(setup).await.map_err(|error| not_started(&error))?;
+        tracing::info!(session = id, "session opened");
+        Ok(Self { id, orchestrator, signals, _lock: lock })
+    }
+
+    /// Takes a request to its delivery. The first Ctrl-C cancels it.
+    pub(crate) async fn run(
+        &mut self,
+        request: Request,
+        view: &mut dyn View,
+    ) -> Result<Outcome, CliError> {
+        let orchestrator = self.orchestrator.clone();
+        let work = orchestrator.run(request);
+        tokio::pin!(work);
+        let mut tick = tokio::time::interval(Duration::from_millis(100));
+        let mut interrupts = interrupts()?;
+        let mut stopping = false;
+        let outcome = loop {
+            tokio::select! {
+                biased;
+                Some(signal) = self.signals.recv() => view.signal(signal).await,
+                outcome = &mut work => break outcome,
+                Some(()) = interrupts.recv() => {
+                    if std::mem::replace(&mut stopping, true) {
+                        return Err(CliError::new(Kind::Interrupted, "stopped at once"));
+                    }
+                    view.note("stopping …");
+                    self.orchestrator.cancel();
+                }
+                _ = tick.tick() => view.tick(),
+            }
+        };
+        // Every event of the run was sent before its end was.
+        while let Ok(signal) = self.signals.try_recv() {
+            view.signal(signal).await;
+        }
+        let died = || {
+            let why = self.orchestrator.journal_failure().unwrap_or("the orchestrator died");
+            CliError::new(Kind::Internal, why)
+                .hint("what was done is in the journal: `deepseek sessions show`")
+        };
+        let outcome = outcome.map_err(|_| died())?;
+        view.outcome(&outcome, &self.id);
+        Ok(outcome)
+    }
+
+    /// Applies a patch set that was staged earlier. `None` when the user stopped it at the question.
+    pub(crate) async fn apply(
+        &mut self,
+        staged: actors::workspace::Staged,
+        view: &mut dyn View,
+    ) -> Result<Option<Result<(), actors::workspace::CommitRefused>>, CliError> {
+        let orchestrator = self.orchestrator.clone();
+        let work = orchestrator.apply(staged);
+        tokio::pin!(work);
+        let mut interrupts = interrupts()?;
+        let mut stopped = false;
+        let result = loop {
+            tokio::select! {
+                biased;
+                Some(signal) = self.signals.recv() => view.signal(signal).await,
+                Some(()) = interrupts.recv() => stopped = true,
+                result = &mut work => break result,
+            }
+        };
+        Ok((result.is_ok() || !stopped).then_some(result))
+    }
+}
+
+/// Ctrl-C, the polite signal, and a terminal that is gone, as they come. Listened to from before the first wait, so that none is missed.
+fn interrupts() -> Result<mpsc::Receiver<()>, CliError> {
+    let failed =
+        |error| CliError::new(Kind::Internal, format!("can not listen to signals: {error}"));
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+    let mut hangup = signal(SignalKind::hangup()).map_err(failed)?;
+    let (tell, told) = mpsc::channel(2);
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+                _ = hangup.recv() => {}
+            }
+            if tell.send(()).await.is_err() {
+                return;
+            }
+        }
+    });
+    Ok(told)
+}
+
+/// The exit of a request that ended.
+pub(crate) fn exit_of(delivery: &Delivery) -> Result<(), CliError> {
+    match delivery {
+        Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. } => Ok(()),
+        Delivery::NeedsWork { why, detail } => {
+            let error = CliError::new(Kind::NotDelivered, format!("not delivered: {detail}"));
+            Err(error.hint(way_on(*why)))
+        }
+        Delivery::Denied { what, hint } => {
+            Err(CliError::new(Kind::Denied, format!("denied: {what}")).hint(hint.clone()))
+        }
+        Delivery::Cancelled => Err(CliError::new(Kind::Interrupted, "stopped")),
+        Delivery::BudgetExhausted { limit } => Err(CliError::new(Kind::Budget, limit.clone())
+            .hint("raise it: budget.* in the configuration, --budget-usd, --budget-tokens; a model without a price needs one in llm.prices")),
+        Delivery::Failed { class, message } => Err(failure(class, message)),
+    }
+}
+
+/// What the user can do about a request that was not delivered.
+const fn way_on(why: NeedsWork) -> &'static str {
+    match why {
+        NeedsWork::IterationsUsedUp | NeedsWork::NoDraft => {
+            "say more precisely what is wanted, or raise agent_loop.max_iterations; what was tried: `deepseek sessions show`"
+        }
+        NeedsWork::PreExisting => "the change is in the workspace; what fails now failed before it",
+        NeedsWork::Unverifiable => {
+            "the change is in the workspace; see to the command and run it yourself"
+        }
+        NeedsWork::NoPlan => "say it in other words, or name the files",
+        NeedsWork::Crashed => {
+            "this is a bug; what was done is in the journal: `deepseek sessions show`"
+        }
+    }
+}
+
+fn failure(class: &str, message: &str) -> CliError {
+    match class {
+        "write" => CliError::new(Kind::NotDelivered, message)
+            .hint("nothing was changed; free space or permissions may be missing"),
+        "journal" => CliError::new(Kind::Internal, message)
+            .hint("nothing is acted on that can not be journaled; is the disk full?"),
+        "internal" | "router" => CliError::new(Kind::Internal, message)
+            .hint("this is a bug; what was done is in the journal: `deepseek sessions show`"),
+        "auth" => CliError::new(Kind::Provider, message).hint("check the key: `deepseek doctor`"),
+        "transport" => CliError::new(Kind::Provider, message)
+            .hint("check the network and llm.base_url: `deepseek doctor`"),
+        _ => CliError::new(Kind::Provider, message),
+    }
+}
+
+fn locked(error: &LockError) -> CliError {
+    match error {
+        LockError::Held { .. } => {
+            CliError::caused(Kind::NotDelivered, error).hint("wait for it, or stop it")
+        }
+        LockError::Io { .. } => CliError::caused(Kind::Internal, error),
+    }
+}
+
+fn not_started(error: &StartError) -> CliError {
+    match error {
+        StartError::Policy(_) | StartError::Prices(_) | StartError::Workspace(_) => {
+            CliError::caused(Kind::Usage, error)
+        }
+        StartError::Journal(_) => CliError::caused(Kind::Internal, error)
+            .hint("sessions are kept under DEEPSEEK_HOME; is it writable and is there room?"),
+        StartError::Actors(_) => CliError::caused(Kind::Internal, error),
+    }
+}

@@ -1,0 +1,220 @@
+//! The flags that every command takes, as they are written.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// Flags that every command takes.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Global {
+    /// Run this one request and exit, in place of a conversation.
+    #[arg(short = 'p', long, global = true, value_name = "TEXT")]
+    pub(crate) prompt: Option<String>,
+
+    /// Work in this directory [default: the current one].
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+
+    /// Use this model for planning, editing and answering.
+    #[arg(long, global = true, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+
+    /// Use this [profiles.NAME] of the configuration.
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+
+    /// Read this file in place of your own configuration.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// What happens to effects that need a yes.
+    #[arg(long, global = true, value_name = "WHEN")]
+    pub(crate) approval: Option<ApprovalFlag>,
+
+    /// Let everything that is not denied go ahead without asking.
+    #[arg(long, global = true)]
+    pub(crate) yolo: bool,
+
+    /// Whether requests may edit files and run commands.
+    #[arg(long, global = true, value_name = "BOOL", action = clap::ArgAction::Set, default_value_t = true)]
+    pub(crate) tools: bool,
+
+    /// Treat the request as an edit, whatever it sounds like.
+    #[arg(long, global = true, conflicts_with = "plan_only")]
+    pub(crate) force_execute: bool,
+
+    /// Make the plan and stop.
+    #[arg(long, global = true)]
+    pub(crate) plan_only: bool,
+
+    /// Spend at most this many US dollars on a request, by the price table.
+    #[arg(long, global = true, value_name = "USD", value_parser = some_dollars)]
+    pub(crate) budget_usd: Option<f64>,
+
+    /// Spend at most this many tokens on a request, prompt and answer together.
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) budget_tokens: Option<u64>,
+
+    /// How results are printed.
+    #[arg(long, global = true, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Output,
+
+    /// When to use colours.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Color,
+
+    /// Log what happens inside to standard error; twice for more.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+
+    /// Never use the alternate screen. There is none yet, so this is always so.
+    #[arg(long, global = true, hide = true)]
+    pub(crate) no_alt_screen: bool,
+
+    /// Never capture the mouse. It is not captured yet, so this is always so.
+    #[arg(long, global = true, hide = true, conflicts_with = "mouse_capture")]
+    pub(crate) no_mouse_capture: bool,
+
+    #[command(flatten)]
+    pub(crate) later: Later,
+}
+
+/// An amount that can be spent: a budget of nothing would be none.
+fn some_dollars(text: &str) -> Result<f64, String> {
+    let dollars: f64 = text.parse().map_err(|_| "it is no number".to_owned())?;
+    if dollars.is_finite() && dollars > 0.0 {
+        Ok(dollars)
+    } else {
+        Err("it must be more than 0".to_owned())
+    }
+}
+
+/// What a command does with the flags that every command takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Takes {
+    /// A request: all of them.
+    Requests,
+    /// The configuration: those that set it.
+    Settings,
+    /// Neither.
+    Nothing,
+}
+
+impl Global {
+    /// The first flag that was given and means nothing to a command.
+    pub(crate) fn meaningless(&self, takes: Takes) -> Option<&'static str> {
+        let about_requests = [
+            (self.prompt.is_some(), "--prompt"),
+            (!self.tools, "--tools=false"),
+            (self.force_execute, "--force-execute"),
+            (self.plan_only, "--plan-only"),
+        ];
+        let about_settings = [
+            (self.model.is_some(), "--model"),
+            (self.profile.is_some(), "--profile"),
+            (self.config.is_some(), "--config"),
+            (self.approval.is_some(), "--approval"),
+            (self.yolo, "--yolo"),
+            (self.budget_usd.is_some(), "--budget-usd"),
+            (self.budget_tokens.is_some(), "--budget-tokens"),
+        ];
+        let given = |flags: &[(bool, &'static str)]| {
+            flags.iter().find_map(|(given, name)| given.then_some(*name))
+        };
+        match takes {
+            Takes::Requests => None,
+            Takes::Settings => given(&about_requests),
+            Takes::Nothing => given(&about_requests).or_else(|| given(&about_settings)),
+        }
+    }
+}
+
+/// Flags of the product that this version does not have. They are refused, never ignored.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Later {
+    /// Research missions.
+    #[arg(long, global = true, hide = true)]
+    hetun: bool,
+
+    /// Teammate lanes.
+    #[arg(long, global = true, hide = true, value_name = "MODE", num_args = 0..=1, default_missing_value = "auto")]
+    teammate_mode: Option<String>,
+
+    /// Bound of parallel subagents.
+    #[arg(long, global = true, hide = true, value_name = "N")]
+    max_subagents: Option<u32>,
+
+    /// Go on with the last session.
+    #[arg(short = 'c', long = "continue", global = true, hide = true)]
+    continue_last: bool,
+
+    /// Go on with a session.
+    #[arg(short = 'r', long = "resume", global = true, hide = true, value_name = "ID")]
+    resume: Option<String>,
+
+    /// Capture the mouse.
+    #[arg(long, global = true, hide = true)]
+    mouse_capture: bool,
+}
+
+impl Later {
+    /// The first of these flags that was given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let teams = self.teammate_mode.as_deref().is_some_and(|mode| mode != "off");
+        [
+            (self.hetun, "--hetun"),
+            (teams, "--teammate-mode"),
+            (self.max_subagents.is_some(), "--max-subagents"),
+            (self.continue_last, "--continue"),
+            (self.resume.is_some(), "--resume"),
+            (self.mouse_capture, "--mouse-capture"),
+        ]
+        .into_iter()
+        .find_map(|(given, name)| given.then_some(name))
+    }
+}
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// For people.
+    Text,
+    /// One JSON document at the end.
+    Json,
+    /// One JSON document a line, for every event as it happens.
+    StreamJson,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// What happens to effects that need a yes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ApprovalFlag {
+    /// Patches are asked for.
+    Suggest,
+    /// Patches go ahead, within the safety gate.
+    Auto,
+    /// As auto, and nobody is asked: what would ask is denied.
+    Never,
+}
+
+impl ApprovalFlag {
+    /// As it stands in the configuration.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Suggest => "suggest",
+            Self::Auto => "auto",
+            Self::Never => "never",
+        }
+    }
+}

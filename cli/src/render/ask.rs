@@ -1,0 +1,58 @@
+//! A yes or a no from the terminal: nothing typed before counts, and nothing is taken once it is not wanted any more.
+
+use std::io::{self, BufRead as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use actors::publisher::Answer;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::QueueSelector;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
+
+/// Reads the answer to a question that is on the screen. Ends early when the program is stopped, or the question withdrawn.
+pub(super) async fn answer(mut answer_to: oneshot::Sender<Answer>) {
+    // What was typed before the question is no answer to it.
+    rustix::termios::tcflush(io::stdin(), QueueSelector::IFlush).ok();
+    let given_up = Arc::new(AtomicBool::new(false));
+    let listening = Arc::clone(&given_up);
+    let said = tokio::task::spawn_blocking(move || line_from_terminal(&listening));
+    let answer = tokio::select! {
+        said = said => match said.unwrap_or_default().trim().to_lowercase().as_str() {
+            "y" | "yes" => Answer::Yes,
+            _ => Answer::No,
+        },
+        // Stopped, or not wanted any more: the drive of the session hears of it, too.
+        () = stop_signal() => Answer::No,
+        () = answer_to.closed() => Answer::No,
+    };
+    given_up.store(true, Ordering::Relaxed);
+    answer_to.send(answer).ok();
+}
+
+/// A line from the terminal, or nothing once it is not wanted any more. Nothing is taken from the terminal before a line is there.
+fn line_from_terminal(given_up: &AtomicBool) -> String {
+    const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+    let stdin = io::stdin();
+    while !given_up.load(Ordering::Relaxed) {
+        let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
+        if poll(&mut ready, Some(&LOOK)).is_ok_and(|count| count > 0) {
+            let mut line = String::new();
+            return stdin.lock().read_line(&mut line).map(|_| line).unwrap_or_default();
+        }
+    }
+    String::new()
+}
+
+/// Waits for Ctrl-C, the polite signal, or the end of the terminal.
+async fn stop_signal() {
+    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+    let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+        _ = hangup.recv() => {}
+    }
+}

@@ -1,0 +1,101 @@
+//! Runs as JSON: the whole story, a line for every event; or the end of it, in one document.
+
+use std::io::{self, Write as _};
+
+use actors::event::Envelope;
+use actors::publisher::Signal;
+use futures_util::future::BoxFuture;
+use orchestrator::orchestrator::Outcome;
+use serde_json::{Value, json};
+use tools::tree::Change;
+
+use super::View;
+
+/// Every event as it happens, as it stands in the journal but for the checksums; text as it comes in between.
+pub(crate) struct StreamJson;
+
+/// One document at the end.
+pub(crate) struct FinalJson;
+
+impl View for StreamJson {
+    fn signal(&mut self, signal: Signal) -> BoxFuture<'_, ()> {
+        match signal {
+            Signal::Event(envelope) => print(&event(&envelope)),
+            Signal::Text(role, text) => {
+                print(&json!({"kind": "TextDelta", "data": {"role": role, "text": text}}));
+            }
+            Signal::Reasoning(role, text) => {
+                print(&json!({"kind": "ReasoningDelta", "data": {"role": role, "text": text}}));
+            }
+            Signal::Waiting(why) => print(&json!({"kind": "Waiting", "data": {"why": why}})),
+            // Nobody is there to answer: dropping the question says so.
+            Signal::Question(_) => {}
+        }
+        Box::pin(std::future::ready(()))
+    }
+
+    fn note(&mut self, text: &str) {
+        note(text);
+    }
+
+    fn outcome(&mut self, outcome: &Outcome, session: &str) {
+        let mut document = document(outcome, session);
+        if let Some(map) = document.as_object_mut() {
+            map.shift_remove("answer");
+        }
+        print(&json!({"kind": "Outcome", "data": document}));
+    }
+}
+
+impl View for FinalJson {
+    fn signal(&mut self, _: Signal) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    fn note(&mut self, text: &str) {
+        note(text);
+    }
+
+    fn outcome(&mut self, outcome: &Outcome, session: &str) {
+        print(&document(outcome, session));
+    }
+}
+
+/// An event as a line of JSON.
+fn event(envelope: &Envelope) -> Value {
+    let mut line = json!({"seq": envelope.seq, "at": envelope.at});
+    if let (Some(line), Ok(Value::Object(event))) =
+        (line.as_object_mut(), serde_json::to_value(&envelope.event))
+    {
+        line.extend(event);
+        if let Some(run) = &envelope.run {
+            line.insert("run".to_owned(), run.clone().into());
+        }
+    }
+    line
+}
+
+fn document(outcome: &Outcome, session: &str) -> Value {
+    json!({
+        "session": session,
+        "run": outcome.run,
+        "delivery": outcome.delivery,
+        "plan": outcome.plan,
+        "answer": outcome.answer,
+        "changes": outcome.changes.iter().map(Change::summary).collect::<Vec<_>>(),
+        "rollbacks": outcome.rollbacks,
+        "spent": outcome.spent,
+    })
+}
+
+/// A document as one line on standard output. A reader that is gone ends the program's interest in being read.
+pub(crate) fn print(value: &Value) {
+    let mut out = io::stdout().lock();
+    if writeln!(out, "{value}").and_then(|()| out.flush()).is_err() {
+        tracing::debug!("nobody reads standard output any more");
+    }
+}
+
+fn note(text: &str) {
+    writeln!(io::stderr(), "{text}").ok();
+}

@@ -1,0 +1,62 @@
+//! What the user sees of a run: one view for people, one for programs that want the end, one for those that want it all.
+
+mod ask;
+mod diff;
+mod json;
+mod terminal;
+
+use std::io::{self, Write as _};
+
+use actors::publisher::Signal;
+use futures_util::future::BoxFuture;
+use orchestrator::orchestrator::Outcome;
+
+pub(crate) use diff::{Paint, changes_as_text};
+pub(crate) use json::{FinalJson, StreamJson, print as json_line};
+pub(crate) use terminal::{Terminal, harmless_text as harmless};
+
+use crate::flags::{Global, Output};
+use crate::surroundings::Surroundings;
+
+/// A line on standard output.
+pub(crate) fn line(content: &str) {
+    text(&format!("{content}\n"));
+}
+
+/// Text on standard output. A reader that is gone ends the interest in being read.
+pub(crate) fn text(content: &str) {
+    if io::stdout().lock().write_all(content.as_bytes()).is_err() {
+        tracing::debug!("nobody reads standard output any more");
+    }
+}
+
+/// A line on standard error.
+pub(crate) fn warn(content: &str) {
+    if writeln!(io::stderr(), "{content}").is_err() {
+        tracing::debug!("nobody reads standard error any more");
+    }
+}
+
+/// Shows what happens.
+pub(crate) trait View: Send {
+    /// Something happened, or somebody has to be asked.
+    fn signal(&mut self, signal: Signal) -> BoxFuture<'_, ()>;
+
+    /// Time went by.
+    fn tick(&mut self) {}
+
+    /// Something the user should know.
+    fn note(&mut self, text: &str);
+
+    /// The request has ended.
+    fn outcome(&mut self, outcome: &Outcome, session: &str);
+}
+
+/// The view that was asked for.
+pub(crate) fn view(around: &Surroundings, global: &Global) -> Box<dyn View> {
+    match global.output {
+        Output::Text => Box::new(Terminal::new(around, global)),
+        Output::Json => Box::new(FinalJson),
+        Output::StreamJson => Box::new(StreamJson),
+    }
+}

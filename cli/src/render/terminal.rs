@@ -1,0 +1,467 @@
+//! A run as people see it: results on standard output, progress on standard error, questions at the terminal.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::time::{Duration, Instant};
+
+use actors::checks::CheckOutcome;
+use actors::event::{Delivery, Envelope, Event, StagedFile, Verified};
+use actors::plan::Plan;
+use actors::publisher::{Proposal, Question, Signal};
+use anstyle::{AnsiColor, Style};
+use futures_util::future::BoxFuture;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use orchestrator::orchestrator::Outcome;
+use tools::model::AgentRole;
+use tools::model::price::Usd;
+
+use super::ask::answer;
+use super::diff::harmless;
+use super::{Paint, View, changes_as_text};
+use crate::flags::Global;
+use crate::surroundings::Surroundings;
+
+/// The provider's cache keeps prompts in units of so many tokens.
+const CACHE_UNIT_TOKENS: u64 = 128;
+
+/// What was used so far, as the events told it.
+#[derive(Debug, Clone, Default)]
+struct Tally {
+    calls: u64,
+    prompt: u64,
+    hit: u64,
+    output: u64,
+    in_units: u64,
+    lost: u64,
+    cost: Option<Usd>,
+    cost_unknown: bool,
+    usage_unknown: u64,
+}
+
+/// The view for people.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "what a terminal can do, and what was asked for, are independent"
+)]
+pub(crate) struct Terminal {
+    paint: Paint,
+    /// The line that moves while somebody waits; only on a terminal, and away while text or a question is there.
+    bar: Option<ProgressBar>,
+    moves: bool,
+    can_ask: bool,
+    streams: bool,
+    phase: String,
+    waiting: Option<String>,
+    since: Instant,
+    started: Instant,
+    heard: usize,
+    plan_only: bool,
+    /// The files of the last patch set, shown once it is applied.
+    staged: String,
+    /// The last failure of a call, so that it is told once.
+    last_failure: String,
+    streamed: String,
+    tally: Tally,
+}
+
+impl Terminal {
+    /// A view for what is around.
+    pub(crate) fn new(around: &Surroundings, global: &Global) -> Self {
+        let now = Instant::now();
+        Self {
+            paint: if around.colour(global.color) { Paint::Colour } else { Paint::Plain },
+            bar: None,
+            moves: around.stderr_is_terminal,
+            can_ask: around.stdin_is_terminal && around.stderr_is_terminal,
+            streams: around.stdout_is_terminal,
+            phase: "reading the request".to_owned(),
+            waiting: None,
+            since: now,
+            started: now,
+            heard: 0,
+            plan_only: false,
+            staged: String::new(),
+            last_failure: String::new(),
+            streamed: String::new(),
+            tally: Tally::default(),
+        }
+    }
+
+    fn say(&self, text: &str) {
+        let write = || writeln!(io::stderr(), "{text}").ok();
+        match &self.bar {
+            Some(bar) => bar.suspend(write),
+            None => write(),
+        };
+    }
+
+    /// Takes the moving line away; the next tick brings it back.
+    fn rest(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn style(&self, colour: AnsiColor, text: &str) -> String {
+        self.paint.with(Style::new().fg_color(Some(colour.into())).bold(), text)
+    }
+
+    fn enter(&mut self, phase: &str, more: &str) {
+        phase.clone_into(&mut self.phase);
+        self.since = Instant::now();
+        self.waiting = None;
+        self.heard = 0;
+        self.say(
+            format!("{} {more}", self.style(AnsiColor::Blue, &format!("● {phase}"))).trim_end(),
+        );
+        self.tick();
+    }
+
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the rest is for the journal and for programs"
+    )]
+    fn event(&mut self, envelope: &Envelope) {
+        match &envelope.event {
+            Event::RunStarted { intent, .. } => {
+                self.plan_only = intent == "plan";
+                self.staged.clear();
+                self.last_failure.clear();
+                self.started = Instant::now();
+                self.tally = Tally::default();
+                "looking around".clone_into(&mut self.phase);
+                self.since = self.started;
+            }
+            Event::EvidenceGathered { items, omitted, tokens, .. } => {
+                for line in omitted {
+                    self.say(&format!("  not shown: {line}"));
+                }
+                tracing::debug!(items = items.len(), tokens, "evidence");
+            }
+            Event::ArchitectStarted { .. } => self.enter("plan", ""),
+            // A plan that was all that was wanted is the result, and goes where results go.
+            Event::PlanCreated { plan, .. } | Event::PlanRevised { plan, .. }
+                if !self.plan_only =>
+            {
+                self.say(plan_text(plan).trim_end());
+            }
+            Event::PlanRefused { error } | Event::DraftRefused { error } => {
+                self.say(&format!(
+                    "  {} {}",
+                    self.style(AnsiColor::Yellow, "answer refused:"),
+                    harmless(error)
+                ));
+            }
+            Event::EditorStarted { iteration } => self.enter(&format!("edit {iteration}"), ""),
+            Event::ContextRequested { requests, refused } => {
+                let asked: Vec<String> = requests.iter().map(ToString::to_string).collect();
+                self.say(&format!("  the Editor looks at {}", asked.join(", ")));
+                for line in refused {
+                    self.say(&format!("  {line}"));
+                }
+            }
+            Event::PatchRefused { reasons, .. } => {
+                for reason in reasons {
+                    let title = self.style(AnsiColor::Yellow, "patch refused, nothing written:");
+                    self.say(&format!(
+                        "  {title}\n    {}",
+                        reason.trim_end().replace('\n', "\n    ")
+                    ));
+                }
+            }
+            Event::PatchStaged { files, repairs, .. } => {
+                self.staged = self.files_text(files, repairs);
+            }
+            Event::PatchApplied { .. } => {
+                let staged = std::mem::take(&mut self.staged);
+                self.say(staged.trim_end());
+            }
+            Event::ToolDenied { what, why, .. } => {
+                self.say(&format!("  {} {what}: {why}", self.style(AnsiColor::Red, "denied:")));
+            }
+            Event::VerifyStarted { commands, derived, .. } => {
+                let how = if *derived { "derived from the project" } else { "" };
+                self.enter("verify", how);
+                if commands.is_empty() {
+                    self.say("  there is no command that could show whether it works");
+                }
+            }
+            Event::VerificationRun { command, baseline, outcome, exit, elapsed_ms, .. } => {
+                self.show_check(command, *baseline, *outcome, exit, *elapsed_ms);
+            }
+            Event::RoleCrashed { role } => {
+                self.say(&format!(
+                    "  {} the {role} died; a new one takes over",
+                    self.style(AnsiColor::Red, "!")
+                ));
+            }
+            Event::ModelReply { .. } => self.count(&envelope.event),
+            _ => {}
+        }
+    }
+
+    fn files_text(&self, files: &[StagedFile], repairs: &[String]) -> String {
+        let mut text = String::new();
+        for file in files {
+            let from = file
+                .renamed_from
+                .as_ref()
+                .map(|from| format!(" (from {from})"))
+                .unwrap_or_default();
+            let (added, removed) = (format!("+{}", file.added), format!("-{}", file.removed));
+            let (added, removed) =
+                (self.style(AnsiColor::Green, &added), self.style(AnsiColor::Red, &removed));
+            writeln!(text, "  {}{from} {added} {removed}", file.path).ok();
+        }
+        for repair in repairs {
+            writeln!(text, "  read tolerantly: {repair}").ok();
+        }
+        text
+    }
+
+    fn show_check(
+        &self,
+        command: &str,
+        baseline: bool,
+        outcome: CheckOutcome,
+        exit: &str,
+        elapsed_ms: u64,
+    ) {
+        let (colour, word) = match outcome {
+            CheckOutcome::Passed => (AnsiColor::Green, "passed"),
+            CheckOutcome::Flaky => (AnsiColor::Yellow, "flaky: failed, then passed"),
+            CheckOutcome::Unverified => (AnsiColor::Yellow, "not verified"),
+            CheckOutcome::PreExisting => (AnsiColor::Yellow, "fails as before"),
+            CheckOutcome::Infrastructure => (AnsiColor::Red, "the machine failed"),
+            CheckOutcome::TimedOut => (AnsiColor::Red, "timed out"),
+            CheckOutcome::CommandMissing => (AnsiColor::Red, "not installed"),
+            CheckOutcome::PolicyDenied => (AnsiColor::Red, "denied"),
+            CheckOutcome::CodeFailure => (AnsiColor::Red, "failed"),
+        };
+        let exit =
+            if outcome == CheckOutcome::Passed { String::new() } else { format!(" ({exit})") };
+        let when = if baseline {
+            " before the change".to_owned()
+        } else {
+            format!(" in {:.1} s", Duration::from_millis(elapsed_ms).as_secs_f64())
+        };
+        self.say(&format!("  `{}` {}{exit}{when}", harmless(command), self.style(colour, word)));
+    }
+
+    fn count(&mut self, event: &Event) {
+        let Event::ModelReply {
+            outcome,
+            message,
+            usage,
+            cost_nano_usd: cost,
+            avoidable_misses,
+            ..
+        } = event
+        else {
+            return;
+        };
+        let tally = &mut self.tally;
+        tally.calls += 1;
+        match usage {
+            Some(usage) => {
+                tally.prompt += usage.prompt;
+                tally.hit += usage.hit;
+                tally.output += usage.output;
+                // What lies in the last unit of a prompt is kept by no cache, because the unit was not full.
+                let in_unit = (*avoidable_misses).min(CACHE_UNIT_TOKENS - 1);
+                tally.in_units += in_unit;
+                tally.lost += avoidable_misses - in_unit;
+            }
+            None => tally.usage_unknown += 1,
+        }
+        match cost {
+            Some(cost) => tally.cost = Some(tally.cost.unwrap_or_default() + *cost),
+            None => tally.cost_unknown = true,
+        }
+        if outcome != "ok" {
+            if !self.streamed.is_empty() {
+                writeln!(io::stdout()).ok();
+                self.streamed.clear();
+            }
+            if *message != self.last_failure {
+                message.clone_into(&mut self.last_failure);
+                let title = self.style(AnsiColor::Yellow, "a call failed:");
+                self.say(&format!("  {title} {}", harmless(message)));
+            }
+        }
+    }
+
+    /// A piece of an answer: shown at once when it is what the user asked for, else only counted.
+    fn hear(&mut self, role: AgentRole, text: &str) {
+        self.heard += text.len();
+        self.waiting = None;
+        if role == AgentRole::Analysis && self.streams {
+            self.rest();
+            let mut out = io::stdout().lock();
+            out.write_all(harmless_text(text).as_bytes()).and_then(|()| out.flush()).ok();
+            self.streamed.push_str(text);
+        }
+    }
+
+    async fn ask(&mut self, question: Question) {
+        if !self.can_ask {
+            // Nobody is there: dropping the question says so.
+            return;
+        }
+        let (shown, asks) = match &question.what {
+            Proposal::Patch(changes) => (changes_as_text(changes, self.paint), "Apply it?"),
+            Proposal::Command(command) => (format!("  $ {}\n", harmless(command)), "Run it?"),
+        };
+        self.rest();
+        write!(io::stderr(), "{shown}{}. {asks} [y/N] ", question.why)
+            .and_then(|()| io::stderr().flush())
+            .ok();
+        answer(question.answer).await;
+    }
+
+    /// What it used, in two lines that fit a narrow terminal.
+    fn summary(&self, spent_calls: u64, session: &str) -> String {
+        let tally = &self.tally;
+        let calls = tally.calls.max(spent_calls);
+        let unknown = tally.usage_unknown + (calls - tally.calls);
+        let without =
+            if unknown > 0 { format!(" ({unknown} without usage)") } else { String::new() };
+        let cost = match (tally.cost, tally.cost_unknown || unknown > 0) {
+            (Some(cost), false) if cost.to_string().starts_with('<') => cost.to_string(),
+            (Some(cost), false) => format!("about {cost}"),
+            (Some(cost), true) => format!("more than {cost}"),
+            (None, _) => "cost unknown".to_owned(),
+        };
+        let plural = if calls == 1 { "" } else { "s" };
+        let (hit, miss) = (tally.hit, tally.prompt - tally.hit);
+        let new = miss.saturating_sub(tally.in_units + tally.lost);
+        let seconds = self.started.elapsed().as_secs_f64();
+        format!(
+            "{calls} call{plural}{without} · {} tokens in, {} out · {cost} · {seconds:.1} s\n\
+             cache: {hit} hit, {miss} miss ({new} new, {} in part-filled units, {} avoidable)\n\
+             session {session}",
+            tally.prompt, tally.output, tally.in_units, tally.lost
+        )
+    }
+}
+
+impl View for Terminal {
+    fn signal(&mut self, signal: Signal) -> BoxFuture<'_, ()> {
+        match signal {
+            Signal::Event(envelope) => self.event(&envelope),
+            Signal::Text(role, text) => self.hear(role, &text),
+            Signal::Reasoning(_, text) => self.heard += text.len(),
+            Signal::Waiting(why) => self.waiting = Some(harmless(&why)),
+            Signal::Question(question) => return Box::pin(self.ask(question)),
+        }
+        Box::pin(std::future::ready(()))
+    }
+
+    fn tick(&mut self) {
+        let mut line = format!("{} · {:.0} s", self.phase, self.since.elapsed().as_secs_f64());
+        if let Some(why) = &self.waiting {
+            write!(line, " · {why}").ok();
+        } else if self.heard > 0 {
+            write!(line, " · about {} tokens", self.heard / 4).ok();
+        }
+        if let Some(cost) = self.tally.cost {
+            write!(line, " · {cost} so far").ok();
+        }
+        if !self.moves || !self.streamed.is_empty() {
+            return;
+        }
+        let bar = self.bar.get_or_insert_with(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            match ProgressStyle::with_template("{spinner} {wide_msg}") {
+                Ok(style) => bar.with_style(style),
+                Err(_) => bar,
+            }
+        });
+        bar.set_message(line);
+        bar.tick();
+    }
+
+    fn note(&mut self, text: &str) {
+        self.rest();
+        if !self.streamed.is_empty() {
+            writeln!(io::stdout()).ok();
+        }
+        self.say(text);
+    }
+
+    fn outcome(&mut self, outcome: &Outcome, session: &str) {
+        self.rest();
+        if let (true, Some(plan)) = (self.plan_only, &outcome.plan) {
+            super::line(plan_text(plan).trim_end());
+        }
+        if let Some(answer) = &outcome.answer {
+            let streamed = std::mem::take(&mut self.streamed);
+            let missing = if streamed == *answer { "\n".to_owned() } else { format!("{answer}\n") };
+            io::stdout().lock().write_all(harmless_text(&missing).as_bytes()).ok();
+        }
+        let line = match &outcome.delivery {
+            Delivery::Delivered { verified: Verified::Passed } => {
+                self.style(AnsiColor::Green, "✓ delivered, verified")
+            }
+            Delivery::Delivered { verified: Verified::Unverified } => self.style(
+                AnsiColor::Yellow,
+                "✓ delivered, not verified: no command could have shown a failure",
+            ),
+            Delivery::Delivered { verified: Verified::NotNeeded } => String::new(),
+            Delivery::NoEditNeeded { reason } => {
+                format!(
+                    "{} {}",
+                    self.style(AnsiColor::Green, "✓ nothing to edit:"),
+                    harmless(reason)
+                )
+            }
+            Delivery::NeedsWork { .. }
+            | Delivery::Denied { .. }
+            | Delivery::Cancelled
+            | Delivery::BudgetExhausted { .. }
+            | Delivery::Failed { .. } => self.style(AnsiColor::Red, "✗ not delivered"),
+        };
+        if !line.is_empty() {
+            self.say(&line);
+        }
+        let done =
+            matches!(outcome.delivery, Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. });
+        if !outcome.changes.is_empty() && !done {
+            self.say("  the changes made so far are in the workspace");
+        }
+        for rollback in &outcome.rollbacks {
+            self.say(&format!("  back to {}: deepseek apply {}", rollback.to, rollback.patch));
+        }
+        self.say(&self.summary(outcome.spent.calls, session));
+    }
+}
+
+/// As [`harmless`], for text of several lines.
+pub(crate) fn harmless_text(text: &str) -> String {
+    text.chars()
+        .map(|c| {
+            if c.is_control() && !matches!(c, '\t' | '\n') {
+                char::REPLACEMENT_CHARACTER
+            } else {
+                c
+            }
+        })
+        .collect()
+}
+
+fn plan_text(plan: &Plan) -> String {
+    let mut text = String::new();
+    for (at, step) in plan.steps.iter().enumerate() {
+        writeln!(text, "  {}. {}", at + 1, harmless(step)).ok();
+    }
+    for file in &plan.files {
+        writeln!(text, "  {} — {}", file.path, harmless(&file.intent)).ok();
+    }
+    for command in &plan.verify {
+        writeln!(text, "  verify: {}", harmless(command)).ok();
+    }
+    for criterion in &plan.accept {
+        writeln!(text, "  accept: {}", harmless(criterion)).ok();
+    }
+    text
+}

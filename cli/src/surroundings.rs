@@ -1,0 +1,209 @@
+//! Everything the program reads from around it, read once in `main`: variables, directories, terminals. And what follows
+//! from it: the settings, the server and key, the places where things are kept.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, IsTerminal as _};
+use std::path::{Path, PathBuf};
+
+use config::access::{Access, access};
+use config::{FileText, Inputs, Settings};
+use tools::tree::FileHash;
+
+use crate::error::{CliError, Kind};
+use crate::flags::{Color, Global};
+
+/// What is around the program.
+#[derive(Debug, Clone)]
+pub(crate) struct Surroundings {
+    pub(crate) vars: BTreeMap<String, String>,
+    pub(crate) cwd: PathBuf,
+    pub(crate) stdin_is_terminal: bool,
+    pub(crate) stdout_is_terminal: bool,
+    pub(crate) stderr_is_terminal: bool,
+}
+
+impl Surroundings {
+    /// Reads them.
+    pub(crate) fn read() -> Result<Self, CliError> {
+        let cwd = std::env::current_dir().map_err(|error| {
+            CliError::new(Kind::Usage, format!("the current directory can not be used: {error}"))
+        })?;
+        Ok(Self {
+            vars: std::env::vars_os()
+                .filter_map(|(name, value)| {
+                    Some((name.into_string().ok()?, value.into_string().ok()?))
+                })
+                .collect(),
+            cwd,
+            stdin_is_terminal: io::stdin().is_terminal(),
+            stdout_is_terminal: io::stdout().is_terminal(),
+            stderr_is_terminal: io::stderr().is_terminal(),
+        })
+    }
+
+    fn var(&self, name: &str) -> Option<&str> {
+        self.vars.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// Whether to colour what goes to standard error.
+    pub(crate) fn colour(&self, flag: Color) -> bool {
+        self.colours(flag, self.stderr_is_terminal)
+    }
+
+    /// Whether to colour what goes to standard output.
+    pub(crate) fn colour_out(&self, flag: Color) -> bool {
+        self.colours(flag, self.stdout_is_terminal)
+    }
+
+    fn colours(&self, flag: Color, is_terminal: bool) -> bool {
+        match flag {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => {
+                is_terminal && self.var("NO_COLOR").is_none() && self.var("TERM") != Some("dumb")
+            }
+        }
+    }
+
+    /// The workspace, absolute.
+    pub(crate) fn workspace(&self, global: &Global) -> Result<PathBuf, CliError> {
+        let dir =
+            global.workspace.as_ref().map_or_else(|| self.cwd.clone(), |dir| self.cwd.join(dir));
+        let unusable = |error: io::Error| {
+            CliError::new(
+                Kind::Usage,
+                format!("the workspace {} can not be used: {error}", dir.display()),
+            )
+            .hint("name an existing directory with --workspace")
+        };
+        let dir = dir.canonicalize().map_err(unusable)?;
+        if !dir.is_dir() {
+            return Err(unusable(io::Error::from(io::ErrorKind::NotADirectory)));
+        }
+        Ok(dir)
+    }
+
+    fn home(&self, variable: &str, below: &str) -> Result<PathBuf, CliError> {
+        if let Some(dir) = self.var(variable).filter(|dir| Path::new(dir).is_absolute()) {
+            return Ok(PathBuf::from(dir));
+        }
+        self.var("HOME").map(|home| Path::new(home).join(below)).ok_or_else(|| {
+            CliError::new(Kind::Usage, "neither HOME nor the XDG variables are set")
+                .hint("set HOME, or DEEPSEEK_HOME for what the program keeps")
+        })
+    }
+
+    /// Where sessions and caches are kept.
+    pub(crate) fn state_dir(&self) -> Result<PathBuf, CliError> {
+        if let Some(dir) = self.var("DEEPSEEK_HOME") {
+            return Ok(self.cwd.join(dir));
+        }
+        Ok(self.home("XDG_STATE_HOME", ".local/state")?.join("deepseek"))
+    }
+
+    /// What is kept for one workspace.
+    pub(crate) fn workspace_state(&self, workspace: &Path) -> Result<PathBuf, CliError> {
+        let name: String = FileHash::of(workspace.to_string_lossy().as_bytes())
+            .to_string()
+            .chars()
+            .take(16)
+            .collect();
+        Ok(self.state_dir()?.join("workspaces").join(name))
+    }
+
+    /// The user's configuration file.
+    pub(crate) fn user_config(&self, global: &Global) -> Result<PathBuf, CliError> {
+        match &global.config {
+            Some(path) => Ok(self.cwd.join(path)),
+            None => Ok(self.home("XDG_CONFIG_HOME", ".config")?.join("deepseek/config.toml")),
+        }
+    }
+
+    /// The settings for a workspace.
+    pub(crate) fn settings(&self, global: &Global, workspace: &Path) -> Result<Settings, CliError> {
+        let user = self.user_config(global).ok();
+        let user = match user {
+            Some(path) => read_config(&path)?,
+            None => None,
+        };
+        if user.is_none()
+            && let Some(path) = &global.config
+        {
+            return Err(CliError::new(Kind::Usage, format!("there is no file {}", path.display())));
+        }
+        let inputs = Inputs {
+            user,
+            workspace: read_config(&workspace.join(".deepseek/config.toml"))?,
+            workspace_root: workspace.to_owned(),
+            profile: global
+                .profile
+                .clone()
+                .or_else(|| self.var("DEEPSEEK_PROFILE").map(str::to_owned)),
+            env: self.env_settings(),
+            flags: flag_settings(global),
+        };
+        config::resolve(&inputs).map_err(|error| {
+            CliError::caused(Kind::Usage, &error)
+                .hint("`deepseek config show` lists every key with its value")
+        })
+    }
+
+    fn env_settings(&self) -> Vec<(&'static str, &'static str, String)> {
+        [
+            ("llm.base_url", "DEEPSEEK_BASE_URL"),
+            ("llm.max_think_model.model", "DEEPSEEK_MODEL"),
+            ("llm.base_model.model", "DEEPSEEK_MODEL"),
+            ("policy.approval", "DEEPSEEK_APPROVAL"),
+        ]
+        .into_iter()
+        .filter_map(|(key, name)| Some((key, name, quoted(self.var(name)?))))
+        .collect()
+    }
+
+    /// The server and the key.
+    pub(crate) fn access(&self, settings: &Settings, workspace: &Path) -> Access {
+        let dotenv = fs::read_to_string(workspace.join(".env")).ok();
+        access(settings, &self.vars, dotenv.as_deref())
+    }
+}
+
+fn flag_settings(global: &Global) -> Vec<(&'static str, &'static str, String)> {
+    let mut flags = Vec::new();
+    if let Some(model) = &global.model {
+        flags.push(("llm.max_think_model.model", "--model", quoted(model)));
+        flags.push(("llm.base_model.model", "--model", quoted(model)));
+    }
+    if let Some(approval) = global.approval {
+        flags.push(("policy.approval", "--approval", quoted(approval.name())));
+    }
+    if global.yolo {
+        flags.push(("policy.mode", "--yolo", quoted("yolo")));
+    }
+    if let Some(usd) = global.budget_usd {
+        flags.push(("budget.usd", "--budget-usd", format!("{usd:?}")));
+    }
+    if let Some(tokens) = global.budget_tokens {
+        flags.push(("budget.tokens", "--budget-tokens", tokens.to_string()));
+    }
+    flags
+}
+
+/// A string as TOML.
+fn quoted(text: &str) -> String {
+    format!("{text:?}")
+}
+
+fn read_config(path: &Path) -> Result<Option<FileText>, CliError> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(FileText { path: path.to_owned(), text })),
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+        {
+            Ok(None)
+        }
+        Err(error) => {
+            Err(CliError::new(Kind::Usage, format!("can not read {}: {error}", path.display())))
+        }
+    }
+}
