@@ -1,1 +1,41 @@
 //! The whole program, tested from outside: a list of modules in reading order.
+//!
+//! The real binary works in real repositories and asks the fake DeepSeek over real HTTP. What can only be reached from
+//! inside is tested inside.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "in a test, a panic is the report"
+)]
+
+// A project, a provider, and the program between them.
+mod support;
+
+// Requests from beginning to end.
+mod scenarios;
+
+// One of them in somebody else's code.
+mod real_crate;
+
+// What holds in each of them.
+mod invariants;
+
+// What goes wrong on the user's side.
+mod bad_input;
+mod checks;
+mod permissions;
+
+// What goes wrong on the other side of the wire.
+mod faults;
+
+// What stops it, and who else is there.
+mod interruptions;
+
+// The command line around the requests.
+mod commands;
+
+// Documents and sources.
+mod docs;
+mod tidy;

@@ -1,0 +1,219 @@
+//! What goes wrong on the user's side of the wire: a clear end, the right exit code, the workspace as it was or fully
+//! patched, nothing lost.
+
+use std::fs;
+
+use tools::model::mock::{Behaviour, Options, Reply};
+
+use crate::support::{KEY, Project, Provider, World, architect, diff, editor, mended, plan};
+
+#[test]
+fn a_workspace_without_git_is_a_workspace() {
+    let project = Project::without_git(&[
+        ("greet.txt", "hello\n"),
+        ("check.sh", "grep -q world greet.txt\n"),
+    ]);
+    let world = World::of(project, Provider::new(mended()));
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert!(!world.project.path(".git").exists());
+}
+
+#[test]
+fn a_workspace_below_the_root_of_its_repository_is_patched_where_it_is() {
+    let project = Project::new(&[
+        ("greet.txt", "not me\n"),
+        ("sub/greet.txt", "hello\n"),
+        ("sub/check.sh", "grep -q world greet.txt\n"),
+    ]);
+    let headed = format!(
+        "diff --git a/greet.txt b/greet.txt\n{}",
+        diff("greet.txt", "hello", "hello world")
+    );
+    let provider = Provider::new(vec![architect(plan(&["greet.txt"])), editor(headed)]);
+    let world = World::of(project, provider);
+    let mut request = world.request("Fix the greeting");
+    let run = request.args(["--workspace", "sub"]).run();
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(world.project.changed(), ["sub/greet.txt"]);
+    assert_eq!(world.project.read("sub/greet.txt"), "hello world\n");
+}
+
+#[test]
+fn uncommitted_work_is_worked_on_and_kept() {
+    let project = Project::new(&[
+        ("greet.txt", "start\n"),
+        ("mine.txt", "old\n"),
+        ("check.sh", "grep -q world greet.txt\n"),
+    ]);
+    project.write("greet.txt", "hello\n");
+    project.write("mine.txt", "new\n");
+    project.write("untracked.txt", "untracked\n");
+    let world = World::of(project, Provider::new(mended()));
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(world.project.read("greet.txt"), "hello world\n");
+    assert_eq!(world.project.read("mine.txt"), "new\n");
+    assert_eq!(world.project.read("untracked.txt"), "untracked\n");
+}
+
+#[test]
+fn no_workspace_no_request_no_key() {
+    let world = World::greeting(Vec::new());
+    let refused = |args: &[&str], words: &str| {
+        let run = world.deepseek(args.iter().copied()).run();
+        assert_eq!(run.code, Some(2), "{args:?}: {}", run.stderr);
+        assert!(
+            run.stderr.contains(words) && run.stderr.contains("hint:"),
+            "{args:?}: {}",
+            run.stderr
+        );
+    };
+    refused(&["-p", "Fix it", "--workspace", "nowhere"], "the workspace");
+    refused(&["-p", "Fix it", "--workspace", "greet.txt"], "the workspace");
+    refused(&["-p", "  "], "the request is empty");
+    let mut keyless = world.request("Fix the greeting");
+    keyless.env_remove("DEEPSEEK_API_KEY").env_remove("DEEPSEEK_BASE_URL");
+    let run = keyless.run();
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("no key") && run.stderr.contains("DEEPSEEK_API_KEY"),
+        "{}",
+        run.stderr
+    );
+    assert!(world.provider.requests().is_empty());
+}
+
+#[test]
+fn a_bad_key_is_said_once_and_never_shown() {
+    let options = Options { expected_key: Some("sk-another".to_owned()), ..Options::default() };
+    let world = World::of(Project::greeting(), Provider::with(mended(), options));
+    let run = world.request("Fix the greeting").args(["-vv"]).run();
+    assert_eq!(run.ending(), "5 failed/auth", "{}", run.stderr);
+    assert!(run.stderr.contains("hint:"), "{}", run.stderr);
+    assert_eq!(world.provider.requests().len(), 1, "a refused key is not tried again");
+    let journals = fs::read_dir(world.state().join("sessions")).unwrap();
+    let journal: String = journals
+        .map(|dir| fs::read_to_string(dir.unwrap().path().join("events.jsonl")).unwrap())
+        .collect();
+    for text in [&run.stdout, &run.stderr, &journal] {
+        assert!(!text.contains(KEY) && !text.contains(&KEY[KEY.len() - 4..]), "{text}");
+    }
+    assert!(world.project.changed().is_empty());
+}
+
+#[test]
+fn a_model_or_a_server_that_is_not_there() {
+    let world = World::greeting(mended());
+    let run = world.request("Fix the greeting").args(["--model", "deepseek-v9"]).run();
+    assert_eq!(run.ending(), "5 failed/invalid_request", "{}", run.stderr);
+    assert!(run.stderr.contains("deepseek-v9"), "{}", run.stderr);
+
+    let run =
+        world.request("Fix the greeting").env("DEEPSEEK_BASE_URL", "http://127.0.0.1:1").run();
+    assert_eq!(run.ending(), "5 failed/transport", "{}", run.stderr);
+    assert_eq!(run.all("ModelRequest").len(), 3, "it was tried again, and not forever");
+
+    let run = world.request("Fix the greeting").env("DEEPSEEK_BASE_URL", "not a url").run();
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(world.project.changed().is_empty());
+}
+
+#[test]
+fn retired_model_names_are_taken_with_one_warning() {
+    let world = World::greeting(vec![Reply::text("yes").to("analysis")]);
+    let run = world.deepseek(["ask", "Is it?", "--model", "deepseek-chat"]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(run.stderr.matches("is retired").count(), 1, "{}", run.stderr);
+    assert_eq!(world.provider.requests()[0].request.json["model"], "deepseek-flash");
+}
+
+#[test]
+fn plans_for_files_that_can_not_be_edited_are_sent_back_with_the_line_and_the_rule() {
+    let thirteen: Vec<String> = (0..13).map(|at| format!("f{at}.txt")).collect();
+    let thirteen: Vec<&str> = thirteen.iter().map(String::as_str).collect();
+    let cases: [(&[&str], &str); 8] = [
+        (&["../outside.txt"], "FILE|../outside.txt"),
+        (&["/etc/passwd"], "FILE|/etc/passwd"),
+        (&[".env"], "FILE|.env"),
+        (&[".git/config"], "FILE|.git/config"),
+        (&[".GIT/hooks/x"], "FILE|.GIT/hooks/x"),
+        (&["image.bin"], "FILE|image.bin"),
+        (&["link.txt"], "FILE|link.txt"),
+        (&thirteen, "FILE|f12.txt"),
+    ];
+    for (files, quoted) in cases {
+        let project = Project::greeting();
+        project.write(".env", "PASSWORD=hunter2\n");
+        project.write("image.bin", b"\x00\x01\xff\xfe");
+        std::os::unix::fs::symlink("/etc/passwd", project.path("link.txt")).unwrap();
+        let mut replies = vec![architect(plan(files))];
+        replies.extend(mended());
+        let world = World::of(project, Provider::new(replies));
+        let run = world.chat("Fix the greeting and .env and image.bin and link.txt");
+        assert_eq!(run.ending(), "0 delivered/passed", "{files:?}: {}", run.stderr);
+        let told = world.provider.told("architect", 2);
+        assert!(told.contains(quoted) && told.contains("Rule:"), "{told}");
+        let said = world.provider.everything_said();
+        assert!(!said.contains("hunter2") && !said.contains("root:x:0"), "{files:?}");
+    }
+}
+
+#[test]
+fn an_architect_that_never_plans_ends_as_no_plan() {
+    let world = World::greeting(vec![architect(plan(&[".env"])).forever()]);
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "1 needs_work/no_plan", "{}", run.stderr);
+    assert_eq!(world.provider.roles(), "architect architect architect", "two repair turns");
+    assert!(world.project.changed().is_empty());
+}
+
+#[test]
+fn an_editor_that_never_drafts_ends_as_no_draft() {
+    for (answer, reason) in [("I can not.", "no_draft"), ("NEED_CONTEXT|check.sh", "no_draft")] {
+        let world = World::greeting(vec![
+            architect(plan(&["greet.txt"])).forever(),
+            editor(answer).forever(),
+        ]);
+        let run = world.chat("Fix the greeting");
+        assert_eq!(run.ending(), format!("1 needs_work/{reason}"), "{}", run.stderr);
+        assert!(world.project.changed().is_empty());
+    }
+}
+
+#[test]
+fn any_script_is_written_and_read() {
+    let path = "dîr with space/文件 😀.txt";
+    let project = Project::new(&[
+        (path, "héllo 世界\r\nsecond 😀\r\n"),
+        ("check.sh", "grep -rq 'wörld 🌍' d*\n"),
+    ]);
+    let change = format!(
+        "--- a/{path}\n+++ b/{path}\n@@ -1,2 +1,2 @@\n-héllo 世界\n+wörld 🌍\n second 😀\n"
+    );
+    let provider = Provider::new(vec![architect(plan(&[path])), editor(change)]);
+    let world = World::of(project, provider);
+    let run = world.chat("修复 文件 😀.txt 的问候语 – naïve ﷽");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(world.project.read(path), "wörld 🌍\r\nsecond 😀\r\n");
+}
+
+#[test]
+fn answers_that_are_none_end_as_what_they_are() {
+    let cases = [
+        (Behaviour::MalformedJsonEvent, "5 failed/malformed"),
+        (Behaviour::EofNoDone, "5 failed/truncated"),
+        (Behaviour::ContentFilter, "5 failed/content_filter"),
+        (Behaviour::EmptyStop, "5 failed/empty"),
+        (Behaviour::ReasoningOnly, "5 failed/empty"),
+        (Behaviour::Length, "1 needs_work/no_plan"),
+    ];
+    for (behaviour, ending) in cases {
+        let reply = Reply { text: Some(plan(&["greet.txt"])), ..Reply::of(behaviour) };
+        let world = World::greeting(vec![reply.to("architect").forever()]);
+        let run = world.chat("Fix the greeting");
+        assert_eq!(run.ending(), ending, "{}: {}", behaviour.name(), run.stderr);
+        assert!(run.all("PlanCreated").is_empty(), "half an answer is no plan");
+        assert!(world.project.changed().is_empty());
+    }
+}

@@ -1,0 +1,86 @@
+//! Checks that can not be run, do not end, or leave something behind: the user is told, and no model call is spent.
+
+use std::time::Duration;
+
+use crate::support::{Project, Provider, World, left_in, mended, mended_and_checked_by};
+
+/// No process is left.
+const NOBODY: [String; 0] = [];
+
+#[test]
+fn a_check_that_may_not_run_names_the_flag_and_keeps_the_patch() {
+    let world = World::greeting(mended_and_checked_by(&["touch ran.txt"]));
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "3 denied", "{}", run.stderr);
+    let hint = run.stderr.lines().find(|line| line.starts_with("hint:")).unwrap();
+    assert!(hint.contains("touch ran.txt") && hint.contains("--yolo"), "{hint}");
+    assert!(!world.project.path("ran.txt").exists());
+    assert_eq!(world.provider.roles(), "architect editor", "no call is spent on it");
+}
+
+#[test]
+fn what_is_forbidden_stays_so_in_yolo() {
+    let world = World::greeting(mended_and_checked_by(&["git push origin main"]));
+    let run = world.request("Fix the greeting").args(["--yolo"]).run();
+    assert_eq!(run.ending(), "3 denied", "{}", run.stderr);
+}
+
+#[test]
+fn a_check_that_is_not_there_is_for_the_user() {
+    let world = World::greeting(mended_and_checked_by(&["no-such-tool --check"]))
+        .configure("[policy]\nallow_commands = [\"no-such-tool*\"]\n");
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "1 needs_work/unverifiable", "{}", run.stderr);
+    assert_eq!(world.provider.roles(), "architect editor", "no call is spent on it");
+    assert_eq!(world.project.read("greet.txt"), "hello world\n", "the change is kept");
+}
+
+#[test]
+fn a_check_that_hangs_is_stopped_with_everything_it_started() {
+    let project =
+        Project::new(&[("greet.txt", "hello\n"), ("check.sh", "sleep 1000 & sleep 1000\n")]);
+    let world = World::of(project, Provider::new(mended())).configure(
+        "[agent_loop]\nbaseline = \"off\"\nverify_timeout_seconds = 1\nverify_timeout_max_seconds = 1\n",
+    );
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "1 needs_work/unverifiable", "{}", run.stderr);
+    assert_eq!(run.one("VerificationRun")["outcome"], "timed_out");
+    assert!(run.elapsed < Duration::from_secs(10), "{:?}", run.elapsed);
+    assert_eq!(left_in(world.project.root()), NOBODY);
+}
+
+#[test]
+fn a_check_that_prints_a_hundred_megabytes_is_kept_by_its_ends() {
+    let check = "echo first; head -c 100000000 /dev/zero | tr '\\0' x; echo; echo last\n";
+    let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", check)]);
+    let world =
+        World::of(project, Provider::new(mended())).configure("[agent_loop]\nbaseline = \"off\"\n");
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    let bytes = run.one("VerificationRun")["output"]["bytes"].as_u64().unwrap();
+    assert!(bytes < 5_000_000, "{bytes} bytes were kept");
+}
+
+#[test]
+fn a_check_whose_child_keeps_the_pipe_ends_with_the_check() {
+    let project = Project::new(&[
+        ("greet.txt", "hello\n"),
+        ("check.sh", "sleep 1000 &\ngrep -q world greet.txt\n"),
+    ]);
+    let world = World::of(project, Provider::new(mended()));
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert!(run.elapsed < Duration::from_secs(30), "{:?}", run.elapsed);
+    assert_eq!(left_in(world.project.root()), NOBODY);
+}
+
+#[test]
+fn a_check_does_not_see_the_key() {
+    let project = Project::new(&[
+        ("greet.txt", "hello\n"),
+        ("check.sh", "test -z \"$DEEPSEEK_API_KEY\" && env\n"),
+    ]);
+    let world = World::of(project, Provider::new(mended()));
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+}

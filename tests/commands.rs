@@ -1,0 +1,225 @@
+//! The command line itself: help, what is refused, the configuration, and the commands around a request.
+
+use std::fs;
+
+use crate::support::{Program, Project, Provider, World, diff, mended, plan, wait_until};
+
+/// A world in which no model is asked.
+fn silent() -> World {
+    World::greeting(Vec::new())
+}
+
+#[test]
+fn every_command_helps() {
+    let world = silent();
+    let mut waiting = vec![Vec::new()];
+    let mut helped = 0;
+    while let Some(command) = waiting.pop() {
+        let words: Vec<&str> = command.iter().map(String::as_str).chain(["--help"]).collect();
+        let run = world.deepseek(words.iter().copied()).run();
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{words:?}");
+        assert!(run.stdout.contains("Usage: deepseek"), "{words:?}");
+        helped += 1;
+        let below = run.stdout.split("Commands:\n").nth(1).unwrap_or_default();
+        let names = below.lines().take_while(|line| !line.is_empty());
+        // A line that goes on with the description of the command before is indented further.
+        let names = names.filter(|line| !line.starts_with("   "));
+        let names = names.filter_map(|line| line.split_whitespace().next());
+        for name in names.filter(|name| *name != "help") {
+            waiting.push(command.iter().cloned().chain([name.to_owned()]).collect());
+        }
+    }
+    assert!(helped > 15, "{helped} commands");
+}
+
+#[test]
+fn what_this_version_does_not_have_is_refused_and_never_ignored() {
+    let world = silent();
+    let cases: [&[&str]; 10] = [
+        &["--hetun", "-p", "Fix it"],
+        &["--teammate-mode", "-p", "Fix it"],
+        &["--teammate-mode=on", "ask", "What?"],
+        &["--max-subagents", "3", "-p", "Fix it"],
+        &["-c", "-p", "Fix it"],
+        &["-r", "latest", "-p", "Fix it"],
+        &["--mouse-capture", "-p", "Fix it"],
+        &["--force-execute", "--plan-only", "-p", "Fix it"],
+        &["--no-such-flag"],
+        &["no-such-command"],
+    ];
+    for args in cases {
+        let run = world.deepseek(args.iter().copied()).run();
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{args:?}");
+        assert!(run.stderr.starts_with("error: "), "{args:?}: {}", run.stderr);
+    }
+    assert!(world.provider.requests().is_empty());
+}
+
+#[test]
+fn a_wrong_configuration_names_the_file_the_line_and_the_nearest_key() {
+    let world = silent();
+    let cases = [
+        (
+            "[llm]\nbase_urll = \"x\"\n",
+            "wrong.toml:2: unknown key `llm.base_urll`; did you mean `llm.base_url`?",
+        ),
+        ("[llm]\n\nmax_retries = \"many\"\n", "wrong.toml:3: `llm.max_retries`"),
+        ("[policy]\napproval = \"sometimes\"\n", "wrong.toml:2: `policy.approval`"),
+        ("[llm\n", "wrong.toml:1: "),
+    ];
+    for (text, words) in cases {
+        world.project.write("wrong.toml", text);
+        for args in [vec!["config", "show"], vec!["-p", "Fix it"]] {
+            let run = world.deepseek(args.into_iter().chain(["--config", "wrong.toml"])).run();
+            assert_eq!(run.code, Some(2), "{text}: {}", run.stderr);
+            assert!(run.stderr.contains(words) && run.stderr.contains("hint: "), "{}", run.stderr);
+        }
+    }
+    let nowhere = world.deepseek(["config", "show", "--config", "nowhere.toml"]).run();
+    assert_eq!(nowhere.code, Some(2), "{}", nowhere.stderr);
+    let profile = world.deepseek(["config", "show", "--profile", "nobody"]).run();
+    assert_eq!(profile.code, Some(2), "{}", profile.stderr);
+    assert!(world.provider.requests().is_empty());
+}
+
+#[test]
+fn every_value_says_where_it_comes_from_and_no_key_is_shown() {
+    let world = silent().configure("[profiles.fast.llm]\nmax_retries = 0\n");
+    world.project.write(".deepseek/config.toml", "[agent_loop]\nmax_iterations = 3\n");
+    let run = world.deepseek(["config", "show", "--profile", "fast", "--budget-usd", "0.5"]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let source = |key: &str| {
+        let line = run.stdout.lines().find(|line| line.starts_with(&format!("{key} ")));
+        line.unwrap_or_else(|| panic!("{key} is not shown")).split("  # ").nth(1).unwrap()
+    };
+    assert_eq!(source("llm.peak.holidays"), "default");
+    assert!(source("llm.retry_base_ms").ends_with("config.toml"), "{}", run.stdout);
+    assert!(source("agent_loop.max_iterations").contains(".deepseek/config.toml"));
+    assert_eq!(source("llm.max_retries"), "profile fast");
+    assert!(source("llm.base_url").contains("DEEPSEEK_BASE_URL"));
+    assert!(source("budget.usd").contains("--budget-usd"));
+    assert!(!(run.stdout + &run.stderr).contains(crate::support::KEY));
+}
+
+#[test]
+fn a_value_that_is_set_is_got_and_a_wrong_one_changes_nothing() {
+    let world = silent();
+    assert_eq!(world.deepseek(["config", "set", "llm.max_retries", "7"]).run().code, Some(0));
+    let got = world.deepseek(["config", "get", "llm.max_retries"]).run();
+    assert_eq!(got.stdout, "7\n");
+    for (key, value) in [("llm.max_retrys", "1"), ("llm.max_retries", "many")] {
+        let run = world.deepseek(["config", "set", key, value]).run();
+        assert_eq!(run.code, Some(2), "{}", run.stderr);
+    }
+    assert_eq!(world.deepseek(["config", "get", "llm.max_retries"]).run().stdout, "7\n");
+}
+
+#[test]
+fn a_workspace_can_not_choose_who_gets_the_key() {
+    let thief = Provider::new(Vec::new());
+    let world = World::greeting(vec![tools::model::mock::Reply::text("It greets.").to("analysis")]);
+    let url = thief.base_url();
+    world.project.write(
+        ".deepseek/config.toml",
+        format!("[llm]\nbase_url = \"{url}\"\n[policy]\nmode = \"yolo\"\n"),
+    );
+    world.project.write(".env", format!("DEEPSEEK_BASE_URL={url}\n"));
+    let run = world.deepseek(["ask", "What is this?"]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stderr.contains("warning: "), "{}", run.stderr);
+    assert!(thief.requests().is_empty());
+    let mode = world.deepseek(["config", "get", "policy.mode"]).run();
+    assert_eq!(mode.stdout.trim().trim_matches('"'), "agent");
+}
+
+#[test]
+fn the_fake_provider_serves_a_script_as_a_process_of_its_own() {
+    let world = silent();
+    let quoted = |text: &str| format!("'''\n{text}'''");
+    let script = format!(
+        "[[reply]]\nrole = \"architect\"\ntext = {}\n[[reply]]\nrole = \"editor\"\ntext = {}\n",
+        quoted(&plan(&["greet.txt"])),
+        quoted(&diff("greet.txt", "hello", "hello world"))
+    );
+    let elsewhere = Project::without_git(&[("script.toml", &script)]);
+    let args = ["mock", "--script", "script.toml", "--log", "requests.jsonl"];
+    let mut program = Program::new(env!("CARGO_BIN_EXE_deepseek"), elsewhere.root());
+    let mock = program.args(args).env("HOME", elsewhere.root()).start();
+    let url = wait_until(std::time::Duration::from_secs(30), || {
+        let said = mock.said();
+        let url = said.split_whitespace().find(|word| word.starts_with("http://"))?;
+        said.contains('\n').then(|| url.to_owned())
+    });
+    let run = world.request("Fix the greeting").env("DEEPSEEK_BASE_URL", url.unwrap()).run();
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    let log = elsewhere.read("requests.jsonl");
+    assert_eq!(log.lines().count(), 2);
+    assert!(!log.contains(crate::support::KEY));
+    drop(mock);
+}
+
+#[test]
+fn sessions_are_listed_and_shown() {
+    let world = World::greeting(mended());
+    assert_eq!(world.chat("Fix the greeting").code, Some(0));
+    let list = world.deepseek(["sessions", "list"]).run();
+    assert_eq!(list.code, Some(0), "{}", list.stderr);
+    assert!(list.stdout.contains("Fix the greeting"), "{}", list.stdout);
+    let id = fs::read_dir(world.state().join("sessions")).unwrap().next().unwrap().unwrap();
+    let id = id.file_name().into_string().unwrap();
+    let show = world.deepseek(["sessions", "show", &id[..12]]).run();
+    assert_eq!(show.code, Some(0), "{}", show.stderr);
+    assert!(show.stdout.contains("RunFinished"), "{}", show.stdout);
+    let nobody = world.deepseek(["sessions", "show", "nobody"]).run();
+    assert_eq!(nobody.code, Some(2), "{}", nobody.stderr);
+}
+
+#[test]
+fn the_summary_for_people_tells_hits_misses_and_cost() {
+    let world = World::greeting(mended());
+    let run = world.deepseek(["-p", "Fix the greeting", "--approval", "auto"]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    for word in ["2 calls", "hit", "miss", "avoidable", "$", "session"] {
+        assert!(run.stderr.contains(word), "{word}: {}", run.stderr);
+    }
+    assert!(!run.stderr.contains('\u{1b}'), "no colours where nobody looks");
+}
+
+#[test]
+fn the_request_may_come_from_standard_input() {
+    let world = World::greeting(mended());
+    let run = world
+        .deepseek(["--approval", "auto", "--output", "json"])
+        .input("Fix the greeting\n")
+        .run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(run.events.len(), 1, "{}", run.stdout);
+    assert_eq!(run.events[0]["delivery"]["state"], "delivered");
+    assert_eq!(run.events[0]["changes"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn the_doctor_says_what_is_missing() {
+    let world = silent();
+    let run = world.deepseek(["doctor"]).run();
+    assert_eq!(run.code, Some(0), "{}\n{}", run.stdout, run.stderr);
+    let mut program = world.deepseek(["doctor"]);
+    let run =
+        program.env_remove("DEEPSEEK_API_KEY").env("DEEPSEEK_BASE_URL", "http://127.0.0.1:1").run();
+    assert_eq!(run.code, Some(1), "{}", run.stdout);
+    assert!(run.stdout.contains("DEEPSEEK_API_KEY"), "{}", run.stdout);
+}
+
+#[test]
+fn the_demo_needs_no_key_and_shows_a_refusal_a_red_check_and_a_delivery() {
+    let world = silent();
+    let mut program = world.deepseek(["demo"]);
+    program.with_cargo().env("TMPDIR", world.project.root());
+    let run = program.env_remove("DEEPSEEK_API_KEY").env_remove("DEEPSEEK_BASE_URL").run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let said = run.stdout + &run.stderr;
+    for words in ["scripted", "patch refused", "failed (exit", "passed", "Delivered", "calls"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert!(world.provider.requests().is_empty());
+}

@@ -1,0 +1,130 @@
+//! Ctrl-C at every stage, power cuts, and two processes in one workspace.
+
+use std::time::Duration;
+
+use tools::model::mock::{Behaviour, Reply};
+
+use crate::support::{
+    Project, Provider, World, architect, diff, editor, left_in, mended, plan, wait_until,
+};
+
+/// A second is promised; a machine that does much else gets some more.
+const PROMPTLY: Duration = Duration::from_secs(3);
+
+/// A check that tells when it begins, and does not end by itself.
+const ENDLESS: &str = "sleep 1000 &\ntouch begun\nsleep 1000\n";
+
+fn silence() -> Reply {
+    Reply::of(Behaviour::StallAfterHeaders)
+}
+
+fn fix() -> Reply {
+    editor(diff("greet.txt", "hello", "hello world"))
+}
+
+/// Presses Ctrl-C once `seen` shows that the stage is reached.
+fn interrupted(world: &World, request: &str, seen: impl Fn(&World) -> bool) {
+    let mut running = world.request(request).start();
+    running.until(|| seen(world));
+    let (run, took) = running.interrupt();
+    assert_eq!(run.ending(), "130 cancelled", "{}", run.stderr);
+    assert!(took < PROMPTLY, "it took {took:?}");
+    assert!(left_in(world.project.root()).is_empty(), "{:?}", left_in(world.project.root()));
+    let closed = wait_until(PROMPTLY, || world.provider.is_idle().then_some(()));
+    assert!(closed.is_some(), "a call is still open");
+}
+
+#[test]
+fn ctrl_c_ends_a_model_call() {
+    let calls: [(&str, Vec<Reply>); 4] = [
+        ("Fix the greeting", vec![silence().to("architect")]),
+        ("Fix the greeting", vec![architect(plan(&["greet.txt"])), silence().to("editor")]),
+        ("What is this?", vec![silence().to("analysis")]),
+        ("the build is broken", vec![silence().to("intent")]),
+    ];
+    for (request, replies) in calls {
+        let count = replies.len();
+        let world = World::greeting(replies);
+        interrupted(&world, request, |world| world.provider.requests().len() == count);
+        assert!(world.project.changed().is_empty());
+    }
+}
+
+#[test]
+fn ctrl_c_ends_a_retry_that_waits() {
+    let throttled = Reply { retry_after: Some("60".to_owned()), ..Reply::of(Behaviour::Http429) };
+    let world =
+        World::greeting(vec![throttled.forever()]).configure("[llm]\nretry_max_ms = 100000\n");
+    interrupted(&world, "Fix the greeting", |world| world.provider.requests().len() == 1);
+}
+
+#[test]
+fn ctrl_c_ends_a_check_with_everything_it_started() {
+    for baseline in ["off", "wait"] {
+        let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", ENDLESS)]);
+        let provider = Provider::new(mended());
+        let world = World::of(project, provider)
+            .configure(&format!("[agent_loop]\nbaseline = \"{baseline}\"\n"));
+        interrupted(&world, "Fix the greeting", |world| world.project.path("begun").exists());
+        let patched = world.project.read("greet.txt") == "hello world\n";
+        assert_eq!(patched, baseline == "off", "fully patched or as it was");
+    }
+}
+
+#[test]
+fn after_an_interruption_the_next_request_is_served() {
+    let world =
+        World::greeting(vec![silence().to("architect"), architect(plan(&["greet.txt"])), fix()]);
+    interrupted(&world, "Fix the greeting", |world| world.provider.requests().len() == 1);
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+}
+
+#[test]
+fn one_process_at_a_time_writes_and_the_second_is_told_whose_turn_it_is() {
+    let world = World::greeting(vec![
+        silence().to("architect"),
+        Reply::text("It greets.").to("analysis"),
+        architect(plan(&["greet.txt"])),
+        fix(),
+    ])
+    .configure("[limits]\nworkspace_lock_timeout_seconds = 0\n");
+    let mut first = world.request("Fix the greeting").start();
+    first.until(|| world.provider.requests().len() == 1);
+
+    let second = world.chat("Fix the greeting");
+    assert_eq!(second.code, Some(1), "{}", second.stderr);
+    assert!(second.stderr.contains(&first.id().to_string()), "{}", second.stderr);
+    let reader = world.deepseek(["ask", "What does it do?"]).run();
+    assert_eq!(reader.code, Some(0), "who only reads need not wait: {}", reader.stderr);
+
+    first.kill();
+    let third = world.chat("Fix the greeting");
+    assert_eq!(third.ending(), "0 delivered/passed", "a dead owner is none: {}", third.stderr);
+}
+
+#[test]
+fn the_second_process_waits_its_turn() {
+    let slow = Reply { delay_ms: 300, ..architect(plan(&["greet.txt"])) };
+    let no_edit = "ARCHITECT_PLAN_V1\nPLAN|nothing\nNO_EDIT|true|done\nARCHITECT_PLAN_END\n";
+    let world = World::greeting(vec![slow, fix(), architect(no_edit)]);
+    let mut first = world.request("Fix the greeting").start();
+    first.until(|| world.provider.requests().len() == 1);
+    let second = world.request("Fix the greeting").start();
+    assert_eq!(first.end().ending(), "0 delivered/passed");
+    let second = second.end();
+    assert_eq!(second.ending(), "0 no_edit_needed", "{}", second.stderr);
+    assert_eq!(world.provider.roles(), "architect editor architect");
+}
+
+#[test]
+fn a_journal_cut_off_by_a_power_cut_can_be_read() {
+    let world = World::greeting(vec![architect(plan(&["greet.txt"])), silence().to("editor")]);
+    let mut running = world.request("Fix the greeting").start();
+    running.until(|| world.provider.requests().len() == 2);
+    running.kill();
+    let shown = world.deepseek(["sessions", "show", "latest"]).run();
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    assert!(shown.stdout.contains("PlanCreated"), "{}", shown.stdout);
+    assert!(world.project.changed().is_empty());
+}

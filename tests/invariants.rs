@@ -1,0 +1,274 @@
+//! What holds in every run, whatever it is about: the user's git, one end, bytes that repeat, prompts that only grow.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::Value;
+use tools::model::mock::Reply;
+
+use crate::support::{Project, Provider, Run, World, architect, diff, editor, mended, plan};
+
+/// A run with some of everything: an unreadable plan, a look at a file, a refused patch, a red check, a new plan.
+fn eventful() -> Vec<Reply> {
+    let says = |old: &str, new: &str| editor(diff("greet.txt", old, new));
+    vec![
+        architect("Let me think."),
+        architect(plan(&["greet.txt", "new.txt"])),
+        editor("NEED_CONTEXT|check.sh"),
+        editor("I would change the greeting."),
+        says("hallo", "hello world"),
+        says("hello", "hello moon"),
+        editor("--- a/greet.txt\n+++ b/greet.txt\n@@ -1 +1,2 @@\n hello moon\n+and more\n"),
+        architect(plan(&["greet.txt", "new.txt"])),
+        editor(
+            "--- a/greet.txt\n+++ b/greet.txt\n@@ -1,2 +1 @@\n-hello moon\n-and more\n+hello world\n\
+             --- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+new\n",
+        ),
+    ]
+}
+
+#[test]
+fn the_users_git_is_not_touched_and_nothing_but_the_plans_files_is_changed() {
+    let world = World::greeting(eventful());
+    world.project.write("untracked.txt", "mine\n");
+    let before = world.project.hashes(".git");
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(world.project.hashes(".git"), before);
+    assert_eq!(world.project.changed(), ["greet.txt", "new.txt", "untracked.txt"]);
+}
+
+#[test]
+fn a_failed_run_leaves_git_alone_too() {
+    let world = World::greeting(vec![
+        architect(plan(&["greet.txt"])),
+        editor(diff("greet.txt", "hello", "bye")).forever(),
+    ]);
+    let before = world.project.hashes(".git");
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.code, Some(5), "the script has no second plan: {}", run.ending());
+    assert_eq!(world.project.hashes(".git"), before);
+}
+
+#[test]
+fn the_same_answers_give_the_same_events_and_the_same_requests() {
+    let observed = || {
+        let world = World::greeting(eventful());
+        let run = world.chat("Fix the greeting");
+        let requests: Vec<_> =
+            world.provider.requests().iter().map(|seen| seen.request.body.clone()).collect();
+        (events_without_time(&run), requests)
+    };
+    let ((events, requests), (again, same)) = (observed(), observed());
+    assert!(events.len() > 40, "{events:#?}");
+    for (first, second) in events.iter().zip(&again) {
+        assert_eq!(first, second);
+    }
+    assert_eq!(events.len(), again.len());
+    assert_eq!(requests, same);
+}
+
+/// The events with everything taken out that a clock or chance decides.
+fn events_without_time(run: &Run) -> Vec<String> {
+    let lossless = run.events.iter().filter(|event| event["seq"].is_u64());
+    let mut names = BTreeMap::new();
+    lossless.map(|event| timeless(event.clone(), &mut names).to_string()).collect()
+}
+
+fn timeless(value: Value, names: &mut BTreeMap<String, usize>) -> Value {
+    match value {
+        Value::Object(map) => {
+            let timed = ["at", "elapsed_ms", "workspace", "session"];
+            let kept = map.into_iter().filter(|(key, _)| !timed.contains(&key.as_str()));
+            kept.map(|(key, value)| {
+                let value = match (key.as_str(), value) {
+                    // Ids are told apart, but not told.
+                    ("run" | "patch" | "ask", Value::String(id)) => {
+                        let next = names.len();
+                        Value::from(*names.entry(id).or_insert(next))
+                    }
+                    (_, value) => timeless(value, names),
+                };
+                (key, value)
+            })
+            .collect()
+        }
+        Value::Array(items) => items.into_iter().map(|item| timeless(item, names)).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,
+    }
+}
+
+#[test]
+fn each_roles_messages_only_grow() {
+    let world = World::greeting(eventful());
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    for (role, calls) in [("architect", 3), ("editor", 6)] {
+        let requests = world.provider.of(role);
+        assert_eq!(requests.len(), calls, "{role}");
+        for pair in requests.windows(2) {
+            let (before, after) = (&pair[0].request, &pair[1].request);
+            // The body ends with the messages, and they with `]}`.
+            let grown = before.body.strip_suffix(b"]}").expect("messages come last");
+            assert!(
+                after.body.starts_with(grown),
+                "{role}: request {} rewrote history",
+                after.number
+            );
+        }
+    }
+}
+
+/// Nine attempts of which all but the last fail, each otherwise; twenty calls in all.
+fn twenty_calls() -> (Project, Vec<Reply>) {
+    let prose = "A line of a file worth reading.\n".repeat(300);
+    let check = "read -r word < words.txt\n[ $word = good ] || { echo \"FAILED words.txt::$word - is bad\"; exit 1; }\n";
+    let project = Project::new(&[("words.txt", &format!("good\n{prose}")), ("check.sh", check)]);
+    let mut replies = vec![architect("not a plan"), architect(plan(&["words.txt"]))];
+    let words = ["good", "a", "b", "c", "d", "e", "f", "g", "h", "good"];
+    for pair in words.windows(2) {
+        replies.push(editor("NEED_CONTEXT|check.sh"));
+        replies.push(editor(diff("words.txt", pair[0], pair[1])));
+    }
+    (project, replies)
+}
+
+#[test]
+fn what_was_said_before_is_found_in_the_providers_cache() {
+    let (project, replies) = twenty_calls();
+    let twice: Vec<Reply> = replies.iter().chain(&replies).cloned().collect();
+    let world =
+        World::of(project, Provider::new(twice)).configure("[agent_loop]\nmax_iterations = 12\n");
+    let run = world.chat("Improve words.txt");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    let prompts: u64 =
+        world.provider.requests().iter().map(|seen| seen.usage.unwrap().prompt).sum();
+    let replies = run.all("ModelReply");
+    let avoidable = replies.iter().map(|reply| reply["avoidable_misses"].as_u64().unwrap());
+    let (sum, most) = (avoidable.clone().sum::<u64>(), avoidable.max().unwrap());
+    println!("{} calls, {prompts} prompt tokens, {sum} avoidable misses", replies.len());
+    assert_eq!(replies.len(), 20);
+    assert!(sum * 100 <= prompts, "{sum} of {prompts} tokens were missed needlessly");
+    assert!(most < 128, "more than the last unit was missed: {most}");
+
+    let run = world.chat("Improve words.txt");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    let all = world.provider.requests();
+    assert_eq!(all.len(), 40);
+    for seen in &all[20..] {
+        let usage = seen.usage.unwrap();
+        assert!(usage.prompt - usage.hit < 128, "{usage:?} of request {}", seen.request.number);
+    }
+}
+
+#[test]
+fn there_is_one_end_and_no_hidden_escalation() {
+    let ask = || vec![Reply::text("An answer.").to("analysis")];
+    let runs = [
+        ("Fix the greeting", eventful(), "0 delivered/passed"),
+        ("What is this?", ask(), "0 delivered/not_needed"),
+        ("Fix the greeting", vec![Reply::text("no").forever()], "1 needs_work/no_plan"),
+        ("Fix the greeting", Vec::new(), "5 failed/server"),
+    ];
+    for (request, replies, ending) in runs {
+        let run = World::greeting(replies).chat(request);
+        assert_eq!(run.ending(), ending, "{}", run.stderr);
+        let kinds: Vec<_> =
+            run.events.iter().map(|event| event["kind"].as_str().unwrap()).collect();
+        assert!(!kinds.iter().any(|kind| kind.starts_with("RouterEscalation")));
+        let end = kinds.iter().position(|kind| *kind == "RunFinished@v1").unwrap();
+        assert_eq!(kinds[end + 1..], ["SessionStateChanged@v1", "Outcome"], "after the end");
+        let numbers: Vec<_> = run.events.iter().filter_map(|event| event["seq"].as_u64()).collect();
+        assert!(numbers.iter().zip(1..).all(|(seq, place)| *seq == place), "{numbers:?}");
+    }
+}
+
+#[test]
+fn the_journal_has_what_the_screen_was_told_and_every_request_to_the_byte() {
+    let world = World::greeting(eventful());
+    let run = world.chat("Fix the greeting");
+    let session =
+        fs::read_dir(world.state().join("sessions")).unwrap().next().unwrap().unwrap().path();
+    let journal = fs::read_to_string(session.join("events.jsonl")).unwrap();
+    let kinds = |events: &mut dyn Iterator<Item = Value>| -> Vec<String> {
+        events.map(|event| format!("{} {}", event["seq"], event["kind"])).collect()
+    };
+    let kept = kinds(&mut journal.lines().map(|line| serde_json::from_str(line).unwrap()));
+    let shown = kinds(&mut run.events.iter().filter(|event| event["seq"].is_u64()).cloned());
+    assert_eq!(kept, shown);
+    let asked = run.all("ModelRequest");
+    let sent = world.provider.requests();
+    assert_eq!(asked.len(), sent.len());
+    for (event, sent) in asked.iter().zip(&sent) {
+        let hash = tools::tree::FileHash::of(&sent.request.body);
+        assert_eq!(event["body"]["blob"], hash.to_string());
+    }
+}
+
+#[test]
+fn a_removed_comment_is_no_file_header_and_a_fence_in_a_file_is_no_fence() {
+    let project = Project::new(&[
+        ("query.sql", "SELECT 1;\n-- old comment\n-- another\nSELECT 2;\n"),
+        ("README.md", "# Title\n\n```sh\nrun old\n```\n\nEnd\n"),
+        ("check.sh", "! grep -q 'old' query.sql README.md\n"),
+    ]);
+    let text = "Here it is:\n\n```diff\n--- a/query.sql\n+++ b/query.sql\n@@ -1,4 +1,3 @@\n SELECT 1;\n--- old comment\n -- another\n SELECT 2;\n\
+        --- a/README.md\n+++ b/README.md\n@@ -2,5 +2,6 @@\n \n ```sh\n-run old\n+run new\n ```\n+```text\n \n```\n";
+    let provider = Provider::new(vec![architect(plan(&["query.sql", "README.md"])), editor(text)]);
+    let world = World::of(project, provider);
+    let run = world.chat("Remove the old things");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(world.project.read("query.sql"), "SELECT 1;\n-- another\nSELECT 2;\n");
+    assert_eq!(world.project.read("README.md"), "# Title\n\n```sh\nrun new\n```\n```text\n\nEnd\n");
+}
+
+#[test]
+fn a_request_that_looks_like_output_of_git_names_the_files_it_names() {
+    let project = Project::greeting();
+    project.write("src/lib.rs", "pub fn first() {}\n");
+    let provider = Provider::new(mended());
+    let world = World::of(project, provider);
+    let run = world.chat("Fix this:\n M src/lib.rs\n?? greet.txt\n");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    let evidence = run.one("EvidenceGathered")["items"].to_string();
+    assert!(
+        evidence.contains("src/lib.rs:1-1") && evidence.contains("greet.txt:1-1"),
+        "{evidence}"
+    );
+    assert!(!evidence.contains("\"rc/lib.rs"), "{evidence}");
+}
+
+#[test]
+fn a_greeting_is_answered_and_not_edited() {
+    let world = World::greeting(vec![Reply::text("Hello!").to("analysis")]);
+    let run = world.chat("hello");
+    assert_eq!(run.ending(), "0 delivered/not_needed", "{}", run.stderr);
+    assert_eq!(world.provider.roles(), "analysis");
+    assert!(world.project.changed().is_empty());
+}
+
+#[test]
+fn unclear_words_cost_one_short_question() {
+    let answers = |word: &str| {
+        vec![
+            Reply::text(word).to("intent"),
+            Reply::text("It is red.").to("analysis"),
+            architect(plan(&["greet.txt"])),
+            editor(diff("greet.txt", "hello", "hello world")),
+        ]
+    };
+    for (word, roles) in [
+        ("EDIT", "intent architect editor"),
+        ("ANSWER", "intent analysis"),
+        ("hm", "intent analysis"),
+    ] {
+        let world = World::greeting(answers(word));
+        let run = world.chat("the build is broken");
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        assert_eq!(world.provider.roles(), roles);
+        assert_eq!(
+            run.one("RouterDecision")["intent"],
+            if word == "EDIT" { "edit" } else { "answer" }
+        );
+    }
+}

@@ -1,0 +1,139 @@
+//! What may be written, by whom and for how much: approvals, files of the user's, and budgets.
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tools::model::mock::{Reply, Source};
+
+use crate::support::{
+    Project, Provider, World, architect, diff, editor, mended, mended_and_checked_by, plan,
+};
+
+/// A provider whose Editor takes so long that the user saves a file meanwhile.
+fn while_the_editor_works(project: &Project, path: &str, text: &'static str) -> Source {
+    let file = project.path(path);
+    let first = AtomicBool::new(true);
+    Source::driven(move |request| match request.header("x-agent-role") {
+        Some("architect") => Reply::text(plan(&["words.txt"])),
+        _ if first.swap(false, Ordering::SeqCst) => {
+            fs::write(&file, text).unwrap();
+            Reply::text(diff("words.txt", "one", "ONE"))
+        }
+        _ => Reply::text("--- a/words.txt\n+++ b/words.txt\n@@ -1 +1 @@\n-mine\n+ONE\n"),
+    })
+}
+
+#[test]
+fn what_the_user_changes_meanwhile_is_merged_or_shown_again_and_never_lost() {
+    let words = "one\ntwo\nthree\nfour\nfive\n";
+    let cases = [
+        ("one\ntwo\nthree\nfour\nmine\n", "ONE\ntwo\nthree\nfour\nmine\n", "architect editor"),
+        (
+            "mine\ntwo\nthree\nfour\nfive\n",
+            "ONE\ntwo\nthree\nfour\nfive\n",
+            "architect editor editor",
+        ),
+    ];
+    for (saved, expected, roles) in cases {
+        let project =
+            Project::new(&[("words.txt", words), ("check.sh", "grep -q ONE words.txt\n")]);
+        let source = while_the_editor_works(&project, "words.txt", saved);
+        let world = World::of(project, Provider::new(source));
+        let run = world.chat("Fix the words");
+        assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+        assert_eq!(world.project.read("words.txt"), expected);
+        assert_eq!(world.provider.roles(), roles);
+        if roles.ends_with("editor editor") {
+            let told = world.provider.told("editor", 2);
+            assert!(told.contains("mine\ntwo"), "the file as the user left it: {told}");
+        }
+    }
+}
+
+#[test]
+fn a_workspace_that_can_not_be_written_stays_as_it_is() {
+    let world = World::greeting(mended());
+    let run = world.as_somebody_who_may_not_write("Fix the greeting").run();
+    assert_eq!(run.ending(), "1 failed/write", "{}", run.stderr);
+    assert!(run.stderr.contains("hint:"), "{}", run.stderr);
+    assert_eq!(world.project.read("greet.txt"), "hello\n");
+    assert!(world.project.changed().is_empty());
+}
+
+#[test]
+fn without_anybody_to_ask_a_patch_is_staged_shown_and_applied_later() {
+    let world = World::greeting(mended());
+    let run = world.deepseek(["-p", "Fix the greeting", "--output", "stream-json"]).run();
+    assert_eq!(run.ending(), "3 denied", "{}", run.stderr);
+    let hint = run.stderr.lines().find(|line| line.starts_with("hint:")).unwrap();
+    assert!(hint.contains("--approval auto") && hint.contains("deepseek apply"), "{hint}");
+    assert!(world.project.changed().is_empty());
+
+    let shown = world.deepseek(["diff"]).run();
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    assert!(
+        shown.stdout.contains("-hello\n") && shown.stdout.contains("+hello world\n"),
+        "{}",
+        shown.stdout
+    );
+
+    let unasked = world.deepseek(["apply"]).run();
+    assert_eq!(unasked.code, Some(3), "{}", unasked.stderr);
+    assert!(world.project.changed().is_empty());
+
+    let applied = world.deepseek(["apply", "--yes"]).run();
+    assert_eq!(applied.code, Some(0), "{}", applied.stderr);
+    assert_eq!(world.project.read("greet.txt"), "hello world\n");
+
+    let again = world.deepseek(["apply", "--yes"]).run();
+    assert_eq!(again.code, Some(2), "nothing is staged any more: {}", again.stderr);
+}
+
+#[test]
+fn a_staged_patch_is_not_applied_to_a_file_that_changed() {
+    let world = World::greeting(mended());
+    assert_eq!(world.deepseek(["-p", "Fix the greeting"]).run().code, Some(3));
+    world.project.write("greet.txt", "mine\n");
+    let run = world.deepseek(["apply", "--yes"]).run();
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert_eq!(world.project.read("greet.txt"), "mine\n");
+}
+
+#[test]
+fn nobody_is_asked_when_approvals_are_never() {
+    let world = World::greeting(mended());
+    let run = world
+        .deepseek(["-p", "Fix the greeting", "--approval", "never", "--output", "stream-json"])
+        .run();
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    let world = World::greeting(mended_and_checked_by(&["true"]));
+    let run = world
+        .deepseek(["-p", "Fix the greeting", "--approval", "never", "--output", "stream-json"])
+        .run();
+    assert_eq!(run.ending(), "3 denied", "{}", run.stderr);
+}
+
+#[test]
+fn a_budget_is_never_exceeded() {
+    let limits =
+        [("--budget-tokens", "3000"), ("--budget-tokens", "9000"), ("--budget-usd", "0.005")];
+    for (flag, limit) in limits {
+        let replies =
+            vec![architect(plan(&["greet.txt"])), editor("NEED_CONTEXT|check.sh").forever()];
+        let world = World::greeting(replies)
+            .configure("[agent_loop]\nmax_context_requests_per_iteration = 100\n");
+        let run = world.request("Fix the greeting").args([flag, limit]).run();
+        assert_eq!(run.ending(), "4 budget_exhausted", "{flag} {limit}: {}", run.stderr);
+        let most = if flag == "--budget-tokens" { limit.parse().unwrap() } else { u64::MAX };
+        let mut used = 0;
+        for seen in world.provider.requests() {
+            let (usage, longest) = (seen.usage.unwrap(), &seen.request.json["max_tokens"]);
+            let worst = usage.prompt + longest.as_u64().unwrap();
+            assert!(used + worst <= most, "{used} are used, and {worst} could be, of {limit}");
+            used += usage.total();
+        }
+        assert_eq!(run.one("RunFinished")["spent"]["tokens"], used, "{flag} {limit}");
+        assert!(run.stderr.contains("hint:"), "{}", run.stderr);
+        assert!(world.project.changed().is_empty());
+    }
+}

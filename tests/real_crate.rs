@@ -1,0 +1,64 @@
+//! A crate as others wrote it, a dependency of ours, broken in one line: mended with its own tests as the check.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::support::{Program, Project, Provider, World, architect, editor, plan_verified_by};
+
+/// Where the source of a dependency is.
+fn source_of(package: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut cargo = Program::new(env!("CARGO"), root);
+    cargo.args(["metadata", "--offline", "--locked", "--format-version", "1"]);
+    let run = cargo.with_cargo().run();
+    let metadata: Value = serde_json::from_str(&run.stdout).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    let found = packages.iter().find(|known| known["name"] == package).unwrap();
+    Path::new(found["manifest_path"].as_str().unwrap()).parent().unwrap().to_owned()
+}
+
+/// Copies the files of a directory, and those below it.
+fn copy(from: &Path, project: &Project, below: &str) {
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let name = format!("{below}{}", entry.file_name().to_string_lossy());
+        if entry.path().is_dir() {
+            copy(&entry.path(), project, &format!("{name}/"));
+        } else {
+            project.write(&name, fs::read(entry.path()).unwrap());
+        }
+    }
+}
+
+#[test]
+fn a_real_crate_is_mended_until_its_own_tests_pass() {
+    let project = Project::without_git(&[(".gitignore", "target\nCargo.lock\n")]);
+    copy(&source_of("strsim"), &project, "");
+    let right = project.read("src/lib.rs");
+    assert!(right.contains("count += 1;"), "hamming() counts");
+    project.write("src/lib.rs", right.replacen("count += 1;", "count += 2;", 1));
+    project.commit();
+    let counts = |old: u32, new: u32| {
+        // The line in the header is wrong, as a model's often is.
+        format!(
+            "--- a/src/lib.rs\n+++ b/src/lib.rs\n@@ -7,3 +7,3 @@\n                 if x != y {{\n-                    count += {old};\n+                    count += {new};\n                 }}\n"
+        )
+    };
+    let provider = Provider::new(vec![
+        architect(plan_verified_by(&["src/lib.rs"], &["cargo test --offline --lib"])),
+        editor(counts(2, 3)),
+        editor(counts(3, 1)),
+    ]);
+    let world =
+        World::of(project, provider).configure("[policy]\nallow_commands = [\"cargo test*\"]\n");
+    let before = world.project.hashes(".git");
+    let run = world.request("Fix the failing tests of hamming in src/lib.rs").with_cargo().run();
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(world.project.hashes(".git"), before);
+    assert_eq!(world.project.changed(), ["src/lib.rs"]);
+    assert_eq!(world.project.read("src/lib.rs"), right);
+    let told = world.provider.told("editor", 2);
+    assert!(told.contains("hamming") && told.contains("count += 3"), "{told}");
+}

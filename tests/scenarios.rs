@@ -1,0 +1,308 @@
+//! Requests from beginning to end: who is asked how often, what is in the workspace afterwards, and how it is called.
+
+use serde_json::Value;
+use tools::model::mock::Reply;
+
+use crate::support::{Project, Provider, World, architect, diff, editor, plan, plan_verified_by};
+
+/// A plan for the greeting, then these answers of the Editor.
+fn planned(drafts: impl IntoIterator<Item = String>) -> Vec<Reply> {
+    let mut replies = vec![architect(plan(&["greet.txt"]))];
+    replies.extend(drafts.into_iter().map(editor));
+    replies
+}
+
+/// A diff that makes the greeting say `new` where it said `old`.
+fn says(old: &str, new: &str) -> String {
+    diff("greet.txt", old, new)
+}
+
+#[test]
+fn one_file_is_planned_edited_verified_and_delivered() {
+    let world = World::greeting(planned([says("hello", "hello world")]));
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(world.project.read("greet.txt"), "hello world\n");
+    assert_eq!(world.provider.roles(), "architect editor");
+    assert_eq!(run.one("PlanCreated")["plan"]["files"][0]["path"], "greet.txt");
+}
+
+#[test]
+fn files_are_changed_created_deleted_and_renamed_in_one_go() {
+    let project = Project::new(&[
+        ("a.txt", "one\n"),
+        ("old.txt", "gone\n"),
+        ("from.txt", "moved\n"),
+        (
+            "check.sh",
+            "test -f sub/new.txt && test ! -e old.txt && test -f to.txt && grep -q two a.txt\n",
+        ),
+    ]);
+    let all = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n\
+        --- /dev/null\n+++ b/sub/new.txt\n@@ -0,0 +1 @@\n+new\n\
+        --- a/old.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone\n\
+        diff --git a/from.txt b/to.txt\nsimilarity index 100%\nrename from from.txt\nrename to to.txt\n";
+    let files = ["a.txt", "sub/new.txt", "old.txt", "from.txt", "to.txt"];
+    let provider = Provider::new(vec![architect(plan(&files)), editor(all)]);
+    let world = World::of(project, provider);
+    let run = world.chat("Move the files around");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    let mut changed = world.project.changed();
+    changed.sort();
+    assert_eq!(changed, ["a.txt", "from.txt", "old.txt", "sub/new.txt", "to.txt"]);
+    assert_eq!(world.project.read("to.txt"), "moved\n");
+}
+
+#[test]
+fn a_refused_patch_is_mended_with_the_reason_in_hand() {
+    let world =
+        World::greeting(planned([says("hallo", "hello world"), says("hello", "hello world")]));
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(world.provider.roles(), "architect editor editor");
+    assert_eq!(run.all("PatchRefused").len(), 1);
+    let told = world.provider.told("editor", 2);
+    assert!(told.contains("PatchMismatch") && told.contains("greet.txt: hunk 1 of 1"), "{told}");
+    assert!(
+        world.provider.everything_said().contains("-hallo"),
+        "its last diff is still before it"
+    );
+}
+
+#[test]
+fn a_red_check_is_repaired_by_the_editor_alone() {
+    let world = World::greeting(planned([
+        says("hello", "hello wurld"),
+        says("hello wurld", "hello world"),
+    ]));
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(world.provider.roles(), "architect editor editor", "1 Architect and 2 Editor calls");
+    assert_eq!(run.classes(), ["mechanical_verify_failure"]);
+    let told = world.provider.told("editor", 2);
+    assert!(
+        told.contains("MechanicalVerifyFailure") && told.contains("it says hello wurld"),
+        "{told}"
+    );
+    assert!(told.contains("### greet.txt"), "the file as it is now: {told}");
+    assert_eq!(world.project.read("greet.txt"), "hello world\n");
+}
+
+/// Every second line of the greeting, so that a change can leave what fails as it is.
+fn appends(line: &str) -> String {
+    format!("--- a/greet.txt\n+++ b/greet.txt\n@@ -1 +1,2 @@\n hello moon\n+{line}\n")
+}
+
+#[test]
+fn the_same_failure_again_goes_back_to_the_architect() {
+    let mut answers = planned([says("hello", "hello moon"), appends("and more")]);
+    answers.push(architect(plan(&["greet.txt"])));
+    answers.push(editor(
+        "--- a/greet.txt\n+++ b/greet.txt\n@@ -1,2 +1 @@\n-hello moon\n-and more\n+hello world\n",
+    ));
+    let world = World::greeting(answers);
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.classes(), ["mechanical_verify_failure", "repeated_verify_failure"]);
+    assert_eq!(world.provider.roles(), "architect editor editor architect editor");
+    let told = world.provider.told("architect", 2);
+    assert!(
+        told.contains("RepeatedVerifyFailure") && told.contains("it says hello moon"),
+        "{told}"
+    );
+    assert_eq!(run.one("PlanRevised")["version"], 2);
+}
+
+#[test]
+fn a_plan_that_changes_nothing_about_the_failure_is_a_design_mismatch() {
+    let mut answers = planned([says("hello", "hello moon"), appends("one")]);
+    answers.push(architect(plan(&["greet.txt"])));
+    answers.push(editor(
+        "--- a/greet.txt\n+++ b/greet.txt\n@@ -1,2 +1,2 @@\n hello moon\n-one\n+two\n",
+    ));
+    answers.push(architect(plan(&["greet.txt"])));
+    answers.push(editor(
+        "--- a/greet.txt\n+++ b/greet.txt\n@@ -1,2 +1 @@\n-hello moon\n-two\n+hello world\n",
+    ));
+    let world = World::greeting(answers);
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    let classes = ["mechanical_verify_failure", "repeated_verify_failure", "design_mismatch"];
+    assert_eq!(run.classes(), classes);
+    assert!(world.provider.told("architect", 3).contains("DesignMismatch"));
+}
+
+#[test]
+fn six_failures_end_with_the_ways_back_on_offer() {
+    // Two things fail at first, then one, then others: the best tree is neither the first nor the last.
+    let check = "code=0\nfor word in $(cat words.txt); do [ $word = good ] || { echo \"FAILED words.txt::$word - is bad\"; code=1; }; done\nexit $code\n";
+    let project = Project::new(&[("words.txt", "good\n"), ("check.sh", check)]);
+    let texts = ["good", "a b", "c", "d e", "f g", "h i", "j k"];
+    let mut answers = vec![architect(plan(&["words.txt"]))];
+    answers.extend(texts.windows(2).map(|pair| editor(diff("words.txt", pair[0], pair[1]))));
+    let world = World::of(project, Provider::new(answers));
+    let run = world.chat("Improve the words");
+    assert_eq!(run.ending(), "1 needs_work/iterations_used_up", "{}", run.stderr);
+    assert_eq!(world.provider.roles(), "architect editor editor editor editor editor editor");
+    assert_eq!(world.project.read("words.txt"), "j k\n", "the last attempt is kept");
+    let rollbacks = run.one("RunFinished")["rollbacks"].as_array().unwrap();
+    let back_to = |rollback: &Value| {
+        let id = rollback["patch"].as_str().unwrap();
+        let applied = world.deepseek(["apply", id, "--yes"]).run();
+        assert_eq!(applied.code, Some(0), "{}", applied.stderr);
+        let text = world.project.read("words.txt");
+        world.project.write("words.txt", "j k\n");
+        text
+    };
+    assert_eq!(rollbacks.len(), 2);
+    assert_eq!(rollbacks[0]["to"], "the start");
+    assert_eq!(back_to(&rollbacks[0]), "good\n");
+    assert_eq!(back_to(&rollbacks[1]), "c\n", "{}", rollbacks[1]["to"]);
+}
+
+#[test]
+fn the_editor_may_look_at_a_file_that_is_not_declared() {
+    let project = Project::greeting();
+    project.write("notes/words.txt", "first\nsay world\nthird\n");
+    let ask = "NEED_CONTEXT|notes/words.txt:2-3\nNEED_CONTEXT|.env\n".to_owned();
+    let provider = Provider::new(planned([ask, says("hello", "hello world")]));
+    let world = World::of(project, provider);
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    let told = world.provider.told("editor", 2);
+    assert!(told.contains("say world\nthird\n") && !told.contains("first"), "{told}");
+    assert!(told.contains(".env is not shown"), "{told}");
+}
+
+#[test]
+fn what_was_only_shown_can_not_be_edited() {
+    let project = Project::greeting();
+    project.write("other.txt", "other\n");
+    let ask = "NEED_CONTEXT|other.txt".to_owned();
+    let outside = diff("other.txt", "other", "mine");
+    let provider = Provider::new(planned([ask, outside, says("hello", "hello world")]));
+    let world = World::of(project, provider);
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.all("PatchRefused").len(), 1);
+    assert_eq!(world.project.read("other.txt"), "other\n");
+}
+
+#[test]
+fn nothing_to_edit_is_an_answer() {
+    let no_edit =
+        "ARCHITECT_PLAN_V1\nPLAN|nothing\nNO_EDIT|true|it greets already\nARCHITECT_PLAN_END\n";
+    let world = World::greeting(vec![architect(no_edit)]);
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 no_edit_needed", "{}", run.stderr);
+    assert_eq!(run.delivery()["reason"], "it greets already");
+    assert!(world.project.changed().is_empty());
+}
+
+#[test]
+fn a_plan_alone_changes_nothing() {
+    let world = World::greeting(vec![architect(plan(&["greet.txt"])).forever()]);
+    for args in [
+        vec!["plan", "Fix the greeting", "--output", "stream-json"],
+        vec!["-p", "Fix the greeting", "--plan-only", "--output", "stream-json"],
+    ] {
+        let run = world.deepseek(args).run();
+        assert_eq!(run.ending(), "0 delivered/not_needed", "{}", run.stderr);
+        assert_eq!(run.one("PlanCreated")["plan"]["verify"][0], "sh check.sh");
+    }
+    let json = world.deepseek(["plan", "Fix the greeting", "--output", "json"]).run();
+    assert_eq!(json.events.len(), 1);
+    assert_eq!(json.events[0]["plan"]["files"][0]["path"], "greet.txt");
+    assert!(world.project.changed().is_empty());
+}
+
+#[test]
+fn a_question_is_answered_on_standard_output() {
+    let world = World::greeting(vec![Reply::text("It greets nobody.").to("analysis")]);
+    let run = world.deepseek(["ask", "What does greet.txt say?"]).run();
+    assert_eq!((run.code, run.stdout.trim()), (Some(0), "It greets nobody."), "{}", run.stderr);
+    let asked = world.provider.told("analysis", 1);
+    assert!(asked.contains("hello"), "the file it names is shown: {asked}");
+    assert!(world.project.changed().is_empty());
+}
+
+#[test]
+fn what_failed_before_is_shown_once_and_then_told_to_the_user() {
+    // Fails whatever is done to greet.txt, with the same words before and after.
+    let project = Project::new(&[
+        ("greet.txt", "hello\n"),
+        ("check.sh", "echo 'FAILED other.py::old - it was red before'; exit 1\n"),
+    ]);
+    let provider =
+        Provider::new(planned([says("hello", "hello you"), says("hello you", "hello world")]));
+    let world = World::of(project, provider);
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "1 needs_work/pre_existing", "{}", run.stderr);
+    assert_eq!(world.provider.roles(), "architect editor editor");
+    assert!(world.provider.told("editor", 2).contains("failed before your change, too"));
+    assert_eq!(world.project.read("greet.txt"), "hello world\n", "the change is kept");
+    assert!(run.classes().is_empty(), "an old failure is no failure of the change");
+}
+
+#[test]
+fn mending_what_failed_before_can_be_the_task() {
+    let project = Project::new(&[
+        ("greet.txt", "hello\n"),
+        (
+            "check.sh",
+            "grep -q world greet.txt || { echo 'FAILED greet.txt::says - no world'; exit 1; }\n",
+        ),
+    ]);
+    let provider =
+        Provider::new(planned([says("hello", "hello you"), says("hello you", "hello world")]));
+    let world = World::of(project, provider);
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(world.provider.roles(), "architect editor editor");
+}
+
+#[test]
+fn without_a_command_that_could_fail_it_is_delivered_as_unverified() {
+    let project = Project::new(&[("greet.txt", "hello\n")]);
+    let provider = Provider::new(vec![
+        architect(plan_verified_by(&["greet.txt"], &[])),
+        editor(says("hello", "hello world")),
+    ]);
+    let world = World::of(project, provider);
+    let run = world.deepseek(["-p", "Fix the greeting", "--approval", "auto"]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let said = run.stdout + &run.stderr;
+    assert!(said.to_lowercase().contains("unverified") || said.contains("not verified"), "{said}");
+}
+
+#[test]
+fn commands_are_derived_when_the_plan_names_none() {
+    let makefile = "test:\n\t@sh check.sh\n";
+    let project = Project::greeting();
+    project.write("Makefile", makefile);
+    let provider = Provider::new(vec![
+        architect(plan_verified_by(&["greet.txt"], &[])),
+        editor(says("hello", "hello world")),
+    ]);
+    let world = World::of(project, provider);
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.one("VerifyStarted")["derived"], true);
+    assert_eq!(run.one("VerifyStarted")["commands"][0], "make test");
+}
+
+#[test]
+fn every_command_has_to_pass_and_words_between_them_are_understood() {
+    let project = Project::greeting();
+    let commands = ["sh check.sh && sh check.sh", "sh check.sh"];
+    let provider = Provider::new(vec![
+        architect(plan_verified_by(&["greet.txt"], &commands)),
+        editor(says("hello", "hello world")),
+    ]);
+    let world = World::of(project, provider);
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    let checks = run.all("VerificationRun");
+    let after: Vec<_> = checks.iter().filter(|check| check["baseline"] == false).collect();
+    assert_eq!(after.len(), 2);
+}

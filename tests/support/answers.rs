@@ -1,0 +1,46 @@
+//! What models are made to answer: plans and diffs in the words of the contracts.
+
+use tools::model::mock::Reply;
+
+/// A plan for `files`, verified by the project's own check.
+pub(crate) fn plan(files: &[&str]) -> String {
+    plan_verified_by(files, &["sh check.sh"])
+}
+
+/// A plan for `files` with these commands.
+pub(crate) fn plan_verified_by(files: &[&str], commands: &[&str]) -> String {
+    let mut text = String::from("ARCHITECT_PLAN_V1\nPLAN|do what was asked\n");
+    for file in files {
+        text.push_str(&format!("FILE|{file}|as asked\n"));
+    }
+    for command in commands {
+        text.push_str(&format!("VERIFY|{command}\n"));
+    }
+    text + "ACCEPT|the check passes\nARCHITECT_PLAN_END\n"
+}
+
+/// A diff that replaces the one line `old` of `path` by `new`.
+pub(crate) fn diff(path: &str, old: &str, new: &str) -> String {
+    format!("--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-{old}\n+{new}\n")
+}
+
+/// The answers that mend the greeting.
+pub(crate) fn mended() -> Vec<Reply> {
+    mended_and_checked_by(&["sh check.sh"])
+}
+
+/// The answers that mend the greeting, with other checks.
+pub(crate) fn mended_and_checked_by(commands: &[&str]) -> Vec<Reply> {
+    let plan = plan_verified_by(&["greet.txt"], commands);
+    vec![architect(plan), editor(diff("greet.txt", "hello", "hello world"))]
+}
+
+/// An answer to the Architect.
+pub(crate) fn architect(text: impl Into<String>) -> Reply {
+    Reply::text(text).to("architect")
+}
+
+/// An answer to the Editor.
+pub(crate) fn editor(text: impl Into<String>) -> Reply {
+    Reply::text(text).to("editor")
+}

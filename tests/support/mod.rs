@@ -1,0 +1,17 @@
+//! What the tests stand on: a project, a provider, the program between them, and what it said.
+
+mod answers;
+mod program;
+mod project;
+mod provider;
+mod run;
+mod world;
+
+pub(crate) use answers::{
+    architect, diff, editor, mended, mended_and_checked_by, plan, plan_verified_by,
+};
+pub(crate) use program::{Program, left_in, wait_until};
+pub(crate) use project::Project;
+pub(crate) use provider::Provider;
+pub(crate) use run::Run;
+pub(crate) use world::{KEY, World};

@@ -1,0 +1,162 @@
+//! Rules of the house that no compiler checks: who may write, who may run commands, and which files only decide.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+const FLOORS: [&str; 6] = ["config", "tools", "actors", "lanes", "orchestrator", "cli"];
+
+/// Files and folders that decide and have no effects. A file whose first paragraph says `Pure` is one, too.
+const PURE: [&str; 32] = [
+    "config/src/access.rs",
+    "config/src/layers.rs",
+    "config/src/schema.rs",
+    "tools/src/model/chunk.rs",
+    "tools/src/model/classify.rs",
+    "tools/src/model/mock/cache.rs",
+    "tools/src/model/mock/route.rs",
+    "tools/src/model/mock/strict.rs",
+    "tools/src/model/mock/validate.rs",
+    "tools/src/model/price.rs",
+    "tools/src/model/reply.rs",
+    "tools/src/model/retry.rs",
+    "tools/src/model/sse.rs",
+    "tools/src/model/wire.rs",
+    "tools/src/patch/",
+    "tools/src/policy.rs",
+    "tools/src/redact.rs",
+    "tools/src/search/packing.rs",
+    "tools/src/search/terms/",
+    "tools/src/shell/command.rs",
+    "tools/src/tree/path.rs",
+    "actors/src/checks.rs",
+    "actors/src/dialogue.rs",
+    "actors/src/draft.rs",
+    "actors/src/failure.rs",
+    "actors/src/ledger.rs",
+    "actors/src/plan.rs",
+    "lanes/src/cycle.rs",
+    "lanes/src/feedback.rs",
+    "lanes/src/trail.rs",
+    "orchestrator/src/chat.rs",
+    "orchestrator/src/session.rs",
+];
+
+/// What a pure file does not name.
+const EFFECTS: [&str; 11] = [
+    "tokio",
+    "ractor",
+    "crossbeam",
+    "rustix",
+    "reqwest",
+    "std::fs",
+    "std::env",
+    "std::process",
+    "std::net",
+    "SystemTime",
+    "Instant",
+];
+
+#[test]
+fn every_test_file_is_run() {
+    let main =
+        fs::read_to_string(Path::new(ROOT).join("tests/main.rs")).expect("tests have a main");
+    for entry in fs::read_dir(Path::new(ROOT).join("tests")).expect("there are tests") {
+        let path = entry.expect("an entry is readable").path();
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        if path.extension().is_some_and(|extension| extension == "rs") && name != "main" {
+            assert!(main.contains(&format!("mod {name};")), "tests/main.rs forgets {name}");
+        }
+    }
+}
+
+#[test]
+fn commands_are_run_in_one_room() {
+    only_in("Command::new(", &["tools/src/shell/"]);
+}
+
+#[test]
+fn trees_are_made_writable_in_three_places() {
+    // The last is a command of its own, which runs without an orchestrator.
+    only_in(
+        "WriteTree::open(",
+        &["orchestrator/src/main_tree.rs", "tools/src/tree/", "cli/src/commands/patch.rs"],
+    );
+}
+
+#[test]
+fn the_environment_is_read_in_one_file() {
+    only_in("env::var", &["cli/src/surroundings.rs"]);
+    only_in("current_dir()", &["cli/src/surroundings.rs"]);
+}
+
+#[test]
+fn pure_files_have_no_effects() {
+    let sources = sources();
+    for listed in PURE {
+        assert!(sources.iter().any(|(path, _)| path.starts_with(listed)), "there is no {listed}");
+    }
+    for (path, code) in &sources {
+        let listed = PURE.iter().any(|pure| path.starts_with(pure));
+        if listed || says_it_is_pure(code) {
+            for effect in EFFECTS {
+                let names = without_comments(code).any(|line| line.contains(effect));
+                assert!(!names, "{path} is pure and names {effect}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_file_says_what_it_is() {
+    for (path, code) in sources() {
+        assert!(code.starts_with("//! "), "{path} does not open with a sentence about itself");
+    }
+}
+
+/// Code with `words` in it stands below one of `places`.
+fn only_in(words: &str, places: &[&str]) {
+    for (path, code) in sources() {
+        let allowed = places.iter().any(|place| path.starts_with(place));
+        let found = without_comments(&code).any(|line| line.contains(words));
+        assert!(allowed || !found, "{path} has {words}, which belongs in {places:?}");
+    }
+}
+
+/// Whether the first paragraph ends with the word, or goes on to say where it is not.
+fn says_it_is_pure(code: &str) -> bool {
+    let opening: Vec<&str> = code.lines().take_while(|line| line.len() > "//!".len()).collect();
+    let opening = opening.join(" ");
+    opening.contains(" Pure.") || opening.contains(" Pure:")
+}
+
+fn without_comments(code: &str) -> impl Iterator<Item = &str> {
+    code.lines().filter(|line| !line.trim_start().starts_with("//"))
+}
+
+/// Every source file without its tests: path from the root, code.
+fn sources() -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    for floor in FLOORS {
+        collect(&Path::new(ROOT).join(floor).join("src"), &mut files);
+    }
+    let named = files.into_iter().map(|path| {
+        let code = fs::read_to_string(&path).expect("a source file is text");
+        let code = code.split("#[cfg(test)]").next().unwrap_or_default().to_owned();
+        let name = path.strip_prefix(ROOT).expect("it is below the root");
+        (name.to_string_lossy().into_owned(), code)
+    });
+    let tests = ["tests.rs", "testing.rs"];
+    named.filter(|(name, _)| !tests.iter().any(|end| name.ends_with(end))).collect()
+}
+
+fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).expect("a source folder is readable") {
+        let path = entry.expect("an entry is readable").path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+}
