@@ -21,7 +21,7 @@ use crate::{Unanswered, answer, answered};
 
 /// A report, with the first denial if there was one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verified {
+pub struct Checked {
     /// What came of each command.
     pub report: Report,
     /// The denial that kept a command from running.
@@ -38,7 +38,7 @@ pub enum Subject {
 }
 
 /// What the Verifier answers.
-pub type VerifyReply = Result<Verified, JournalClosed>;
+pub type VerifyReply = Result<Checked, JournalClosed>;
 
 enum Msg {
     Verify { commands: Vec<String>, subject: Subject, reply: RpcReplyPort<VerifyReply> },
@@ -137,7 +137,7 @@ impl VerifierSetup {
             }
             Subject::Changed => None,
         };
-        let mut verified = Verified { report: Report::default(), denied: None };
+        let mut verified = Checked { report: Report::default(), denied: None };
         for text in commands {
             let key = tree.as_ref().map(|tree| FileHash::of(format!("{tree}\n{text}").as_bytes()));
             let check = match key.as_ref().and_then(|key| self.remembered(key, text)) {

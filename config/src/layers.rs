@@ -11,6 +11,7 @@ use thiserror::Error;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
+use crate::guard::{guard, merged_list, trust};
 use crate::keys::{insert, join, leaves, lookup, template};
 use crate::{Config, Effort};
 
@@ -151,29 +152,14 @@ pub enum ConfigError {
     },
 }
 
-/// Keys that an untrusted workspace can not set.
-const GUARDED: [&str; 8] = [
-    "llm.base_url",
-    "llm.api_key_env",
-    "llm.prices",
-    "llm.peak",
-    "policy",
-    "budget",
-    "trust",
-    "agent_loop.safety_gate",
-];
-
-/// Lists that an untrusted workspace can only add to, because longer means narrower.
-const ADDITIVE: [&str; 2] = ["policy.deny_commands", "policy.secret_files"];
-
 /// One assignment found in a layer.
 #[derive(Clone)]
-struct Setting {
-    key: String,
-    value: Value,
-    source: Source,
-    place: String,
-    line: usize,
+pub(crate) struct Setting {
+    pub(crate) key: String,
+    pub(crate) value: Value,
+    pub(crate) source: Source,
+    pub(crate) place: String,
+    pub(crate) line: usize,
 }
 
 /// Resolves the layers into settings.
@@ -313,18 +299,6 @@ pub fn parse_value(text: &str) -> Value {
         .unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
-/// Whether the user's own file trusts this workspace.
-fn trust(user: &[Setting], inputs: &Inputs) -> WorkspaceTrust {
-    let root = inputs.workspace_root.to_string_lossy();
-    let trusted = user
-        .iter()
-        .filter(|setting| setting.key == "trust.workspaces")
-        .filter_map(|setting| setting.value.as_array())
-        .flatten()
-        .any(|path| path.as_str() == Some(root.as_ref()));
-    if trusted { WorkspaceTrust::Trusted } else { WorkspaceTrust::Untrusted }
-}
-
 /// Separates `profiles.NAME.…` from the rest.
 fn split_profiles(settings: Vec<Setting>) -> (Vec<Setting>, Vec<Setting>) {
     settings.into_iter().partition(|setting| setting.key.starts_with("profiles."))
@@ -358,49 +332,6 @@ fn check_profile<'a>(
         return Ok(());
     }
     Err(ConfigError::UnknownProfile { name: name.to_owned(), known })
-}
-
-/// The lists that may only grow, as they stand before the workspace adds to them.
-fn merged_list(defaults: &Table, user: &[Setting]) -> BTreeMap<&'static str, Vec<Value>> {
-    ADDITIVE
-        .iter()
-        .map(|key| {
-            let own = user.iter().rev().find(|setting| setting.key == *key).map(|s| &s.value);
-            let list = own.or_else(|| lookup(defaults, key)).and_then(Value::as_array);
-            (*key, list.cloned().unwrap_or_default())
-        })
-        .collect()
-}
-
-/// Drops what an untrusted workspace may not set, with a warning each.
-fn guard(
-    settings: Vec<Setting>,
-    trust: WorkspaceTrust,
-    lists: &BTreeMap<&'static str, Vec<Value>>,
-    warnings: &mut Vec<String>,
-) -> Vec<Setting> {
-    if trust == WorkspaceTrust::Trusted {
-        return settings;
-    }
-    let mut kept = Vec::new();
-    for mut setting in settings {
-        let guarded = GUARDED
-            .iter()
-            .any(|key| setting.key == *key || setting.key.starts_with(&format!("{key}.")));
-        let addition = lists.get(setting.key.as_str()).zip(setting.value.as_array_mut());
-        match addition {
-            Some((list, added)) => {
-                added.splice(0..0, list.iter().cloned());
-                kept.push(setting);
-            }
-            None if guarded => warnings.push(format!(
-                "{}: `{}` is not taken from a workspace you have not trusted (add its path to trust.workspaces)",
-                setting.place, setting.key
-            )),
-            None => kept.push(setting),
-        }
-    }
-    kept
 }
 
 /// Whether the key exists; tables with free names are described by one of their entries.

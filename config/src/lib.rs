@@ -3,6 +3,7 @@
 //! This floor decides values and remembers where each came from. It does not act on any of them.
 
 pub mod access;
+mod guard;
 mod keys;
 mod layers;
 mod schema;

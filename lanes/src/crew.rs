@@ -27,7 +27,7 @@ use actors::editor::{Editor, EditorError};
 use actors::event::{Delivery, Event};
 use actors::plan::Plan;
 use actors::publisher::{JournalClosed, Publisher};
-use actors::verifier::Verified;
+use actors::verifier::Checked;
 use actors::workspace::Workspace;
 use config::Config;
 use ractor::rpc::CallResult;
@@ -87,7 +87,7 @@ enum News {
     Planned(Dialogue, Result<Planned, ArchitectError>, Vec<String>),
     Drafted(Dialogue, Bases, Result<String, EditorError>),
     Applied(Result<Vec<Change>, ApplyError>),
-    Verified(Verified),
+    Verified(Checked),
     BaselineKnown(Report),
     RoleDied(&'static str),
     JournalClosed,

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use actors::event::{Blob, Event, StagedContent, StagedFile};
-use thiserror::Error;
 use tools::tree::{Change, FileState, Op};
 
 use crate::journal::read::{ReadError, Record, content};
@@ -19,14 +18,6 @@ pub struct StagedPatch {
     pub files: Vec<StagedFile>,
     /// Whether it is in the workspace.
     pub applied: bool,
-}
-
-/// Why a patch set can not be had.
-#[derive(Debug, Error)]
-pub enum StagedError {
-    /// Its content is not there.
-    #[error(transparent)]
-    Read(#[from] ReadError),
 }
 
 /// The event of a change that may be applied.
@@ -84,7 +75,7 @@ pub fn patches(records: &[Record]) -> Vec<StagedPatch> {
 }
 
 /// The changes of a patch set, with their content read from the session directory `dir`.
-pub fn changes(dir: &Path, patch: &StagedPatch) -> Result<Vec<Change>, StagedError> {
+pub fn changes(dir: &Path, patch: &StagedPatch) -> Result<Vec<Change>, ReadError> {
     let state = |content_of: &Option<StagedContent>| -> Result<Option<FileState>, ReadError> {
         let Some(staged) = content_of else { return Ok(None) };
         let bytes = content(dir, &staged.blob)?.into();

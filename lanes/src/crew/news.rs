@@ -6,7 +6,7 @@ use actors::checks::{CheckOutcome, Report};
 use actors::editor::EditorError;
 use actors::event::{Delivery, Event, NeedsWork};
 use actors::publisher::JournalClosed;
-use actors::verifier::Verified;
+use actors::verifier::Checked;
 use tools::tree::Change;
 
 use super::{State, Untouched, call_failed};
@@ -104,7 +104,7 @@ impl State {
         }
     }
 
-    pub(super) async fn verified(&mut self, verified: &Verified) -> Result<Input, JournalClosed> {
+    pub(super) async fn verified(&mut self, verified: &Checked) -> Result<Input, JournalClosed> {
         let report = &verified.report;
         self.details = feedback::failures(report);
         let old_unchanged = match &self.baseline {

@@ -7,7 +7,7 @@ use actors::architect::PlanAsk;
 use actors::checks::{self, Report};
 use actors::editor::DraftAsk;
 use actors::event::Event;
-use actors::verifier::{self, Subject, Verified};
+use actors::verifier::{self, Checked, Subject};
 use config::Baseline;
 use ractor::{ActorProcessingErr, ActorRef};
 use tools::patch::{BaseState, Scope};
@@ -196,11 +196,11 @@ impl State {
             let Ok(verified) = verifier.verify(commands, Subject::Changed).await else {
                 return Ok(News::RoleDied("verifier"));
             };
-            let Verified { report, denied } = verified?;
+            let Checked { report, denied } = verified?;
             let report = report.against(&baseline);
             let completed = Event::VerifyCompleted { iteration, outcome: report.outcome() };
             publisher.publish(completed).await?;
-            Ok(News::Verified(Verified { report, denied }))
+            Ok(News::Verified(Checked { report, denied }))
         });
     }
 }
