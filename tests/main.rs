@@ -33,6 +33,9 @@ mod faults;
 // What stops it, and who else is there.
 mod interruptions;
 
+// What kill -9 leaves behind.
+mod crashes;
+
 // The command line around the requests.
 mod commands;
 

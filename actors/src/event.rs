@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use tools::model::price::Usd;
 use tools::model::{AgentRole, Usage};
-use tools::tree::{FileHash, RepoPath};
+use tools::tree::{FileHash, RepoPath, Settlement};
 
 use crate::checks::CheckOutcome;
 use crate::draft::ContextRequest;
@@ -292,7 +292,8 @@ pub enum Event {
         /// Where the diff was read tolerantly.
         repairs: Vec<String>,
     },
-    /// A staged patch set is about to be written. Without a `PatchApplied` behind it, what happened is found by its hashes.
+    /// A staged patch set is about to be written. Without a `PatchApplied` behind it, a crash came between; the next session
+    /// of the workspace settles it.
     #[serde(rename = "PatchCommitting@v1")]
     PatchCommitting {
         /// Its id.
@@ -303,6 +304,16 @@ pub enum Event {
     PatchApplied {
         /// Its id.
         patch: String,
+    },
+    /// A commit that a crash cut short was completed, or taken back; it may be that of another session.
+    #[serde(rename = "CommitSettled@v1")]
+    CommitSettled {
+        /// Id of its patch set.
+        patch: String,
+        /// `completed`, `taken_back`, or `stuck` when neither can be done any more.
+        outcome: Settlement,
+        /// Paths that somebody else changed meanwhile: they are as they were found.
+        left: Vec<RepoPath>,
     },
     /// Something needs a yes.
     #[serde(rename = "ToolProposed@v1")]

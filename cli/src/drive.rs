@@ -115,6 +115,7 @@ impl Session {
             workspace,
             session_dir: state.join("sessions").join(&id),
             cache: own.join("verify"),
+            commits: around.commits()?,
             config: Arc::new(config.clone()),
             model,
             clock: Arc::new(SystemClock),
@@ -279,6 +280,8 @@ fn not_started(error: &StartError) -> CliError {
         StartError::Policy(_) | StartError::Prices(_) | StartError::Workspace(_) => {
             CliError::caused(Kind::Usage, error)
         }
+        StartError::Unsettled(_) => CliError::caused(Kind::NotDelivered, error)
+            .hint("an earlier run was cut short while it wrote; make the workspace writable and start again"),
         StartError::Journal(_) => CliError::caused(Kind::Internal, error)
             .hint("sessions are kept under DEEPSEEK_HOME; is it writable and is there room?"),
         StartError::Actors(_) => CliError::caused(Kind::Internal, error),

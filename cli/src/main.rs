@@ -48,7 +48,9 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Some(Command::Plan { task }) => one_shot(&around, global, task, Intent::Plan),
         Some(Command::Diff(args)) => commands::diff::run(&around, global, args),
         Some(Command::Apply(args)) => blocking(commands::apply::run(&around, global, args)),
-        Some(Command::Patch(args)) => return Ok(commands::patch::run(args, global.output)),
+        Some(Command::Patch(args)) => {
+            return Ok(commands::patch::run(&around, args, global.output));
+        }
         Some(Command::Sessions(args)) => commands::sessions::run(&around, global, args),
         Some(Command::Config(args)) => commands::config::run(&around, global, args),
         Some(Command::Demo(args)) => blocking(commands::demo::run(&around, global, args)),

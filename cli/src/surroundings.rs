@@ -102,6 +102,11 @@ impl Surroundings {
         Ok(self.home("XDG_STATE_HOME", ".local/state")?.join("deepseek"))
     }
 
+    /// Where commits of all workspaces are noted while they are under way.
+    pub(crate) fn commits(&self) -> Result<PathBuf, CliError> {
+        Ok(self.state_dir()?.join("commits"))
+    }
+
     /// What is kept for one workspace.
     pub(crate) fn workspace_state(&self, workspace: &Path) -> Result<PathBuf, CliError> {
         let name: String = FileHash::of(workspace.to_string_lossy().as_bytes())

@@ -3,10 +3,12 @@
 //! There is one of it, it can not be cloned, and whoever commits takes it along: two commits at once can not be written down.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use actors::workspace::CommitRefused;
-use tools::tree::{Change, CommitError, ReadTree, TreeError, WriteTree};
+use tools::tree::{
+    Change, CommitError, CommitLog, ReadTree, Settled, Settlement, TreeError, WriteTree,
+};
 
 /// The user's workspace, writable.
 pub(crate) struct MainTree {
@@ -14,9 +16,14 @@ pub(crate) struct MainTree {
 }
 
 impl MainTree {
-    /// Opens the workspace. Called once, by the orchestrator.
-    pub(crate) fn open(root: &Path) -> Result<Self, TreeError> {
-        Ok(Self { tree: WriteTree::open(root)? })
+    /// Opens the workspace, whose commits are noted in the directory `log`. Called once, by the orchestrator.
+    pub(crate) fn open(root: &Path, log: PathBuf) -> Result<Self, TreeError> {
+        Ok(Self { tree: WriteTree::open(root, CommitLog::at(log))? })
+    }
+
+    /// Settles what a crash cut short, of whatever process it was.
+    pub(crate) fn recover(&self) -> Result<Vec<Settled>, CommitError> {
+        self.tree.recover()
     }
 
     /// The same tree for everybody else.
@@ -24,18 +31,33 @@ impl MainTree {
         self.tree.reader()
     }
 
-    /// Makes all changes or none, and gives the tree back for the next. Blocks.
-    pub(crate) fn commit(self, changes: &[Change]) -> (Self, Result<(), CommitRefused>) {
-        // A panic in the writer is a bug, but no reason to lose the tree: what it left is told apart by hashes.
-        let result = match catch_unwind(AssertUnwindSafe(|| self.tree.commit(changes))) {
+    /// Makes all changes of the patch set or none, and gives the tree back for the next. Blocks.
+    pub(crate) fn commit(
+        self,
+        changes: &[Change],
+        patch: &str,
+    ) -> (Self, Result<(), CommitRefused>) {
+        let result = match catch_unwind(AssertUnwindSafe(|| self.tree.commit(changes, patch))) {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(CommitError::Stale { path, .. })) => {
                 Err(CommitRefused::Stale { path: path.to_string() })
             }
             Ok(Err(error)) => Err(CommitRefused::NotWritten { message: chain(&error) }),
-            Err(_) => Err(CommitRefused::NotWritten { message: "the writer died".to_owned() }),
+            Err(_) => self.settle_own(patch),
         };
         (self, result)
+    }
+
+    /// A panic in the writer is a bug, but no reason to lose the tree: it is settled as after a crash.
+    fn settle_own(&self, patch: &str) -> Result<(), CommitRefused> {
+        let settled = self.recover();
+        let own = settled.iter().flatten().find(|settled| settled.label == patch);
+        match own.map(|own| own.outcome) {
+            Some(Settlement::Completed) => Ok(()),
+            Some(Settlement::TakenBack | Settlement::Stuck) | None => {
+                Err(CommitRefused::NotWritten { message: "the writer died".to_owned() })
+            }
+        }
     }
 }
 

@@ -37,7 +37,7 @@ use tools::model::price::{PriceError, Prices};
 use tools::policy::{PolicyError, Rules};
 use tools::search::Evidence;
 use tools::shell::CommandLine;
-use tools::tree::{Change, ReadTree, TreeError};
+use tools::tree::{Change, CommitError, ReadTree, Settled, TreeError};
 
 use crate::chat::{self, Intent};
 use crate::journal::log::{Journal, LogError};
@@ -51,6 +51,8 @@ pub struct Setup {
     pub session_dir: PathBuf,
     /// Where results of verification are kept between sessions.
     pub cache: PathBuf,
+    /// Where commits are noted while they are under way.
+    pub commits: PathBuf,
     /// The configuration.
     pub config: Arc<Config>,
     /// The provider.
@@ -71,6 +73,9 @@ pub enum StartError {
     /// The workspace can not be opened.
     #[error("can not open the workspace")]
     Workspace(#[from] TreeError),
+    /// What a crash cut short can not be settled.
+    #[error("can not settle what a crash left in the workspace")]
+    Unsettled(#[from] CommitError),
     /// The journal can not be opened.
     #[error("can not start a session")]
     Journal(#[from] LogError),
@@ -169,15 +174,23 @@ impl Orchestrator {
     pub async fn start(setup: Setup) -> Result<(Self, mpsc::Receiver<Signal>), StartError> {
         let (screen, signals) = mpsc::channel(setup.config.limits.screen_queue);
         let queue = setup.config.limits.journal_queue;
-        let main_tree = MainTree::open(&setup.workspace)?;
+        let main_tree = MainTree::open(&setup.workspace, setup.commits.clone())?;
+        let settled = main_tree.recover()?;
         let rules =
             Arc::new(Rules::new(&setup.config.policy, setup.config.agent_loop.safety_gate)?);
         let prices = Arc::new(Prices::new(&setup.config.llm.prices, &setup.config.llm.peak)?);
         let (journal, publisher) =
             Journal::create(&setup.session_dir, Arc::clone(&setup.clock), queue, screen)?;
         let journal = Arc::new(journal);
-        let root =
-            Root { setup, main_tree, rules, prices, publisher, journal: Arc::clone(&journal) };
+        let root = Root {
+            setup,
+            main_tree,
+            settled,
+            rules,
+            prices,
+            publisher,
+            journal: Arc::clone(&journal),
+        };
         let (actor, _) = Actor::spawn(None, OrchestratorActor, root).await?;
         Ok((Self { actor, journal }, signals))
     }
@@ -257,6 +270,8 @@ struct OrchestratorActor;
 struct Root {
     setup: Setup,
     main_tree: MainTree,
+    /// What was found cut short, and settled.
+    settled: Vec<Settled>,
     rules: Arc<Rules>,
     prices: Arc<Prices>,
     publisher: Publisher,
@@ -338,12 +353,15 @@ impl Actor for OrchestratorActor {
     type Arguments = Root;
 
     async fn pre_start(&self, _: ActorRef<Msg>, root: Root) -> Result<State, ActorProcessingErr> {
-        let Root { setup, main_tree, rules, prices, publisher, journal } = root;
+        let Root { setup, main_tree, settled, rules, prices, publisher, journal } = root;
         let started = Event::SessionStarted {
             workspace: setup.workspace.display().to_string(),
             version: setup.version.clone(),
         };
         publisher.publish(started).await?;
+        for Settled { label: patch, outcome, left } in settled {
+            publisher.publish(Event::CommitSettled { patch, outcome, left }).await?;
+        }
         Ok(State {
             reader: main_tree.reader(),
             main_tree: Some(main_tree),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use actors::event::{Blob, Event, StagedContent, StagedFile};
-use tools::tree::{Change, FileState, Op};
+use tools::tree::{Change, FileState, Op, Settlement};
 
 use crate::journal::read::{ReadError, Record, content};
 
@@ -54,7 +54,7 @@ pub(crate) fn staged_event(
     }
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "only two kinds of events are about patch sets")]
+#[expect(clippy::wildcard_enum_match_arm, reason = "few kinds of events are about patch sets")]
 /// The patch sets of a session, in the order they were staged.
 pub fn patches(records: &[Record]) -> Vec<StagedPatch> {
     let mut patches: Vec<StagedPatch> = Vec::new();
@@ -63,7 +63,8 @@ pub fn patches(records: &[Record]) -> Vec<StagedPatch> {
             Event::PatchStaged { patch, title, files, .. } => {
                 patches.push(StagedPatch { id: patch, title, files, applied: false });
             }
-            Event::PatchApplied { patch } => {
+            Event::PatchApplied { patch }
+            | Event::CommitSettled { patch, outcome: Settlement::Completed, .. } => {
                 for staged in patches.iter_mut().filter(|staged| staged.id == patch) {
                     staged.applied = true;
                 }

@@ -6,14 +6,18 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::flags::Output;
 use clap::{Args, Subcommand, ValueEnum};
 use config::ApplyStrategy;
 use serde::Serialize;
 use tools::patch::{ApplyPlan, BaseState, Limits, Refusal, Repair, Scope, prepare};
 use tools::tree::{
-    ChangeSummary, FileHash, Op, PathError, ReadTree, RepoPath, TreeError, WriteTree,
+    ChangeSummary, CommitError, CommitLog, FileHash, Op, PathError, ReadTree, RepoPath, Settled,
+    TreeError, WriteTree,
 };
+
+use crate::flags::Output;
+use crate::render;
+use crate::surroundings::Surroundings;
 
 /// Check or apply a diff as a model wrote it.
 #[derive(Debug, Args)]
@@ -91,17 +95,19 @@ enum UsageError {
     Json { path: String, source: serde_json::Error },
     #[error(transparent)]
     Tree(#[from] TreeError),
+    #[error("can not settle what a crash left in the directory: {0}")]
+    Unsettled(CommitError),
     #[error(transparent)]
     Config(#[from] config::ConfigError),
 }
 
 /// Runs the command: 0 applied, 1 refused with nothing written, 2 wrong usage.
-pub(crate) fn run(args: &PatchArgs, output: Output) -> ExitCode {
+pub(crate) fn run(around: &Surroundings, args: &PatchArgs, output: Output) -> ExitCode {
     let (options, writes) = match &args.action {
         Action::Check(options) => (options, false),
         Action::Apply(options) => (options, true),
     };
-    let answer = match attempt(options, writes) {
+    let answer = match attempt(around, options, writes) {
         Ok(answer) => answer,
         Err(error) => {
             writeln!(io::stderr(), "error: {error}").unwrap_or_default();
@@ -116,9 +122,14 @@ pub(crate) fn run(args: &PatchArgs, output: Output) -> ExitCode {
     ExitCode::from(u8::from(answer.refusal.is_some()))
 }
 
-fn attempt(options: &Options, writes: bool) -> Result<Answer, UsageError> {
+fn attempt(around: &Surroundings, options: &Options, writes: bool) -> Result<Answer, UsageError> {
     let diff = read(&options.patch)?;
-    let writer = WriteTree::open(&options.root)?;
+    // Without a place for its own the program works all the same; only a crash in mid-write can not be settled then.
+    let log = around.commits().map_or_else(|_| CommitLog::none(), CommitLog::at);
+    let writer = WriteTree::open(&options.root, log)?;
+    for Settled { label, outcome, left } in writer.recover().map_err(UsageError::Unsettled)? {
+        render::warn(&render::settled(&label, outcome, &left));
+    }
     let reader = writer.reader();
     let scope = scope(options, &reader)?;
     let limits = limits(options)?;
@@ -128,7 +139,7 @@ fn attempt(options: &Options, writes: bool) -> Result<Answer, UsageError> {
         Strategy::ThreeWay => ApplyStrategy::ThreeWay,
     };
     let plan = prepare(&diff, &scope, strategy, &limits, &|path| reader.entry(path, max_bytes));
-    let done = plan.and_then(|plan| match writes.then(|| writer.commit(&plan)) {
+    let done = plan.and_then(|plan| match writes.then(|| writer.commit(&plan, "patch apply")) {
         None => Ok((plan, false)),
         Some(Ok(_)) => Ok((plan, true)),
         Some(Err(error)) => Err(Refusal::from(&error)),

@@ -10,6 +10,7 @@ use std::io::{self, Write as _};
 use actors::publisher::Signal;
 use futures_util::future::BoxFuture;
 use orchestrator::orchestrator::Outcome;
+use tools::tree::{RepoPath, Settlement};
 
 pub(crate) use diff::{Paint, changes_as_text};
 pub(crate) use json::{FinalJson, StreamJson, print as json_line};
@@ -35,6 +36,20 @@ pub(crate) fn warn(content: &str) {
     if writeln!(io::stderr(), "{content}").is_err() {
         tracing::debug!("nobody reads standard error any more");
     }
+}
+
+/// What became of a commit that a crash cut short, for people.
+pub(crate) fn settled(patch: &str, outcome: Settlement, left: &[RepoPath]) -> String {
+    let became = match outcome {
+        Settlement::Completed => "was completed",
+        Settlement::TakenBack => "was taken back",
+        Settlement::Stuck => "can be neither completed nor taken back; look at its files yourself",
+    };
+    let mut text = format!("a commit that a crash cut short ({patch}) {became}");
+    for path in left {
+        text.push_str(&format!("\n  {path} was changed meanwhile and is left as it is"));
+    }
+    text
 }
 
 /// Shows what happens.

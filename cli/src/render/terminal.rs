@@ -176,6 +176,9 @@ impl Terminal {
                 let staged = std::mem::take(&mut self.staged);
                 self.say(staged.trim_end());
             }
+            Event::CommitSettled { patch, outcome, left } => {
+                self.say(&super::settled(patch, *outcome, left));
+            }
             Event::ToolDenied { what, why, .. } => {
                 self.say(&format!("  {} {what}: {why}", self.style(AnsiColor::Red, "denied:")));
             }

@@ -25,7 +25,7 @@ use tools::model::{
 };
 use tools::policy::Rules;
 use tools::shell::CommandLine;
-use tools::tree::{ReadTree, WriteTree};
+use tools::tree::{CommitLog, ReadTree, WriteTree};
 
 use super::CrewSetup;
 use crate::cycle::Goal;
@@ -92,7 +92,7 @@ impl World {
             window: 1 << 20,
             clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
         };
-        let tree = WriteTree::open(dir.path()).unwrap();
+        let tree = WriteTree::open(dir.path(), CommitLog::none()).unwrap();
         let setup = CrewSetup {
             request: "Fix the greeting".to_owned(),
             evidence: String::new(),
@@ -192,7 +192,7 @@ impl Workspace for Directory {
         let refused = |error: ModelError| CommitRefused::NotWritten { message: error.to_string() };
         Box::pin(async move {
             (self.happens)(Stage::Commit).await.map_err(refused)?;
-            self.tree.commit(&staged.changes).unwrap();
+            self.tree.commit(&staged.changes, "test").unwrap();
             (self.happens)(Stage::Committed).await.map_err(refused)
         })
     }

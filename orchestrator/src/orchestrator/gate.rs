@@ -156,7 +156,8 @@ impl Gate {
         {
             return (tree, Err(CommitRefused::Gone));
         }
-        let written = tokio::task::spawn_blocking(move || tree.commit(&changes)).await;
+        let id = patch.to_owned();
+        let written = tokio::task::spawn_blocking(move || tree.commit(&changes, &id)).await;
         // It can only fail when the whole program is shutting down.
         let (tree, result) =
             written.unwrap_or_else(|died| std::panic::resume_unwind(died.into_panic()));

@@ -92,6 +92,7 @@ async fn run(lost: Lost, role: AgentRole) -> (Outcome, Vec<Event>, TempDir) {
         workspace: dir.path().canonicalize().unwrap(),
         session_dir: session,
         cache: state.path().join("cache"),
+        commits: state.path().join("commits"),
         config: Arc::new(config::resolve(&inputs).unwrap().config),
         model: Arc::new(model),
         clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),

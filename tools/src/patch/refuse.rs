@@ -269,6 +269,9 @@ impl From<&CommitError> for Refusal {
                 PatchMismatch::file(Reason::WriteFailed, path.as_str())
                     .note(format!("{error}: {source}"))
             }
+            CommitError::Log { source } => {
+                PatchMismatch::answer(Reason::WriteFailed).note(format!("{error}: {source}"))
+            }
             CommitError::Tree(_) => {
                 PatchMismatch::answer(Reason::WriteFailed).note(error.to_string())
             }

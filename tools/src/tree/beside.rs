@@ -8,21 +8,39 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::FileState;
+use crate::fault;
 
-/// What every temporary name begins with.
-pub(super) const TEMPORARY: &str = ".deepseek-commit-";
+/// The two temporary names beside target number `index` of a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Names {
+    /// Of the new file, until it is in its place.
+    pub(super) new: String,
+    /// Second name of the old file, until the commit is over.
+    pub(super) old: String,
+}
+
+impl Names {
+    pub(super) fn of(commit: &str, index: usize) -> Names {
+        let name = |end| format!(".deepseek-commit-{commit}-{index}.{end}");
+        Names { new: name("new"), old: name("old") }
+    }
+
+    /// Removes whichever of the two is there.
+    pub(super) fn drop_in(&self, dir: BorrowedFd<'_>) {
+        drop_name(dir, &self.new);
+        drop_name(dir, &self.old);
+    }
+}
 
 /// Removes a temporary name, which may be gone already.
 pub(super) fn drop_name(dir: BorrowedFd<'_>, name: &str) {
+    fault::point().unwrap_or_default();
     rustix::fs::unlinkat(dir, name, AtFlags::empty()).unwrap_or_default();
-}
-
-pub(super) fn temporary_name() -> String {
-    format!("{TEMPORARY}{:016x}", fastrand::u64(..))
 }
 
 /// Gives the file `name` the second name `kept`, or copies it where the file system has no links.
 pub(super) fn keep(dir: &OwnedFd, name: &str, kept: &str, state: &FileState) -> io::Result<()> {
+    fault::point()?;
     match rustix::fs::linkat(dir, name, dir, kept, AtFlags::empty()) {
         Ok(()) => Ok(()),
         Err(Errno::PERM | Errno::OPNOTSUPP | Errno::MLINK | Errno::NOSYS) => {
@@ -32,8 +50,15 @@ pub(super) fn keep(dir: &OwnedFd, name: &str, kept: &str, state: &FileState) -> 
     }
 }
 
+/// Moves the file `from` to `name`, over what is there.
+pub(super) fn replace(dir: BorrowedFd<'_>, from: &str, name: &str) -> io::Result<()> {
+    fault::point()?;
+    Ok(rustix::fs::renameat(dir, from, dir, name)?)
+}
+
 /// Moves the file `new` to `name`, where nothing may be.
-pub(super) fn place(dir: BorrowedFd<'_>, new: &str, name: &str) -> Result<(), Errno> {
+pub(super) fn place(dir: BorrowedFd<'_>, new: &str, name: &str) -> io::Result<()> {
+    fault::point()?;
     match rustix::fs::linkat(dir, new, dir, name, AtFlags::empty()) {
         Ok(()) => {
             drop_name(dir, new);
@@ -41,13 +66,19 @@ pub(super) fn place(dir: BorrowedFd<'_>, new: &str, name: &str) -> Result<(), Er
         }
         Err(Errno::PERM | Errno::OPNOTSUPP | Errno::MLINK | Errno::NOSYS) => {
             match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
-                Err(Errno::NOENT) => rustix::fs::renameat(dir, new, dir, name),
-                Ok(_) => Err(Errno::EXIST),
-                Err(errno) => Err(errno),
+                Err(Errno::NOENT) => replace(dir, new, name),
+                Ok(_) => Err(Errno::EXIST.into()),
+                Err(errno) => Err(errno.into()),
             }
         }
-        Err(errno) => Err(errno),
+        Err(errno) => Err(errno.into()),
     }
+}
+
+/// Takes the file `name` away.
+pub(super) fn remove(dir: BorrowedFd<'_>, name: &str) -> io::Result<()> {
+    fault::point()?;
+    Ok(rustix::fs::unlinkat(dir, name, AtFlags::empty())?)
 }
 
 /// Writes a new file and syncs it. Without `permissions` it gets those the system gives to new files.
@@ -59,11 +90,14 @@ pub(super) fn write_file(
 ) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fresh = Mode::from_raw_mode(if state.executable { 0o777 } else { 0o666 });
+    fault::point()?;
     let mut file = File::from(rustix::fs::openat(dir, name, flags, fresh)?);
+    fault::point()?;
     file.write_all(&state.bytes)?;
     if let Some(permissions) = permissions {
         rustix::fs::fchmod(&file, permissions)?;
     }
+    fault::point()?;
     file.sync_all()
 }
 
@@ -74,9 +108,10 @@ pub(super) fn permissions(dir: BorrowedFd<'_>, name: &str) -> Option<Mode> {
 }
 
 /// Syncs a directory; some file systems have no way to.
-pub(super) fn sync(dir: &OwnedFd) -> Result<(), Errno> {
+pub(super) fn sync(dir: &OwnedFd) -> io::Result<()> {
+    fault::point()?;
     match rustix::fs::fsync(dir) {
         Err(Errno::INVAL | Errno::OPNOTSUPP) | Ok(()) => Ok(()),
-        Err(errno) => Err(errno),
+        Err(errno) => Err(errno.into()),
     }
 }

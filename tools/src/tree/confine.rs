@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::{RepoPath, TreeError};
@@ -32,6 +32,20 @@ impl Root {
         &self.path
     }
 
+    /// The path without symlinks, by which every process knows the directory.
+    pub(super) fn canonical(&self) -> Result<PathBuf, TreeError> {
+        let failed = |source| TreeError::Root { root: self.path.display().to_string(), source };
+        self.path.canonicalize().map_err(failed)
+    }
+
+    /// Keeps other processes from writing here while it lives. It waits for who does, which takes as long as a commit; where
+    /// the file system has no locks there is none.
+    pub(super) fn lock(&self) -> Option<OwnedFd> {
+        let lock = open_below(self.dir(), ".").ok()?;
+        rustix::fs::flock(&lock, FlockOperation::LockExclusive).ok()?;
+        Some(lock)
+    }
+
     pub(super) fn dir(&self) -> BorrowedFd<'_> {
         self.dir.as_fd()
     }
@@ -40,7 +54,7 @@ impl Root {
     pub(super) fn parent_of(&self, path: &RepoPath) -> Result<Option<OwnedFd>, TreeError> {
         let opened = match path.parent() {
             None => open_below(self.dir(), "."),
-            Some(parent) => self.open_directory(&parent),
+            Some(parent) => self.directory(&parent),
         };
         match opened {
             Ok(dir) => Ok(Some(dir)),
@@ -51,8 +65,9 @@ impl Root {
         }
     }
 
+    /// Opens the directory `path`.
     #[cfg(target_os = "linux")]
-    fn open_directory(&self, path: &RepoPath) -> Result<OwnedFd, Errno> {
+    pub(super) fn directory(&self, path: &RepoPath) -> Result<OwnedFd, Errno> {
         use rustix::fs::ResolveFlags;
         let resolve =
             ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
@@ -63,8 +78,9 @@ impl Root {
         }
     }
 
+    /// Opens the directory `path`.
     #[cfg(not(target_os = "linux"))]
-    fn open_directory(&self, path: &RepoPath) -> Result<OwnedFd, Errno> {
+    pub(super) fn directory(&self, path: &RepoPath) -> Result<OwnedFd, Errno> {
         self.walk(path)
     }
 
@@ -115,7 +131,7 @@ mod tests {
         ] {
             let path = RepoPath::parse(path).unwrap();
             assert_eq!(root.walk(&path).err(), expected, "walk {path}");
-            assert_eq!(root.open_directory(&path).err(), expected, "open {path}");
+            assert_eq!(root.directory(&path).err(), expected, "open {path}");
         }
     }
 }

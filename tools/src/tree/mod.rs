@@ -2,18 +2,23 @@
 //!
 //! Nothing here follows a symlink, leaves the root, or opens anything but regular files and directories.
 
+mod attempt;
 mod beside;
 mod change;
+mod commit_log;
 mod confine;
 mod hash;
 mod path;
 mod read;
+mod settle;
 mod write;
 
 pub use change::{Change, ChangeSummary, Entry, FileState, Op};
+pub use commit_log::CommitLog;
 pub use hash::{FileHash, ParseHashError};
 pub use path::{PathError, RepoPath};
 pub use read::ReadTree;
+pub use settle::{Settled, Settlement};
 pub use write::{CommitError, Committed, WriteTree};
 
 use std::io;

@@ -1,27 +1,25 @@
 //! The one way to change a tree: all of a set of changes, or none. It decides nothing about their content.
 //!
 //! New bytes are staged in temporary files beside their targets and synced; the old files keep a second name; then
-//! each target is replaced by one rename, in path order. Any error puts everything back.
+//! each target is replaced by one rename, in path order. Any error puts everything back. What is about to be done is
+//! noted first, so that a later start can settle what a crash cut short.
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, Dir, Mode};
-use rustix::io::Errno;
-
-use super::beside::{
-    TEMPORARY, drop_name, keep, permissions, place, sync, temporary_name, write_file,
-};
-use super::confine::{Root, open_below};
-use super::{Change, Entry, FileHash, FileState, Op, ReadTree, RepoPath, TreeError};
+use super::attempt::{Attempt, Step, Targets, intent, targets};
+use super::commit_log::{CommitLog, Written};
+use super::confine::Root;
+use super::settle::{Settled, settle};
+use super::{Change, Entry, FileHash, FileState, ReadTree, RepoPath, TreeError};
 
 /// A directory that may be changed.
 #[derive(Debug)]
 pub struct WriteTree {
     root: Arc<Root>,
+    log: CommitLog,
 }
 
 /// What a commit wrote.
@@ -58,8 +56,18 @@ pub enum CommitError {
         #[source]
         source: io::Error,
     },
-    /// The system refused, and refused to put `path` back too. Its old bytes are in a file beside it.
-    #[error("can not write {path}, nor put it back; its old content is in {kept_in} beside it")]
+    /// What is to be done can not be noted, or what was cut short not be read; everything is as it was.
+    #[error("can not note what is about to be written")]
+    Log {
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The system refused, and refused to put `path` back too. Its old bytes are in a file beside it until the next start
+    /// tries again.
+    #[error(
+        "can not write {path}, nor put it back; its old content is in {kept_in} beside it until the next start"
+    )]
     NotRestored {
         /// The path at fault.
         path: RepoPath,
@@ -71,10 +79,16 @@ pub enum CommitError {
     },
 }
 
+impl CommitError {
+    pub(super) fn io(path: &RepoPath, source: io::Error) -> Self {
+        Self::Io { path: path.clone(), source }
+    }
+}
+
 impl WriteTree {
-    /// Opens the directory `root`.
-    pub fn open(root: &Path) -> Result<WriteTree, TreeError> {
-        Ok(WriteTree { root: Arc::new(Root::open(root)?) })
+    /// Opens the directory `root`, whose commits are noted in `log` while they are under way.
+    pub fn open(root: &Path, log: CommitLog) -> Result<WriteTree, TreeError> {
+        Ok(WriteTree { root: Arc::new(Root::open(root)?), log })
     }
 
     /// The same directory, for reading.
@@ -82,25 +96,38 @@ impl WriteTree {
         ReadTree::of(&self.root)
     }
 
-    /// Makes all of `changes`, or none of them.
+    /// Makes all of `changes`, or none of them. `label` is what a later start calls the commit if a crash cuts it short.
     ///
     /// Every path must be as its change says it was before. Permission bits stay as they are, new directories are made
     /// and emptied ones removed. Success is durable.
     pub fn commit(
         &self,
         changes: &(impl AsRef<[Change]> + ?Sized),
+        label: &str,
     ) -> Result<Committed, CommitError> {
         let targets = targets(changes.as_ref())?;
+        let _lock = self.root.lock();
+        for settled in self.settle_open()? {
+            tracing::warn!(?settled, "an earlier commit was cut short");
+        }
         self.check(&targets, &[])?;
-        let mut attempt = Attempt { root: &self.root, steps: Vec::new(), made: Vec::new() };
+        let intent = intent(format!("{:016x}", fastrand::u64(..)), label, &self.root, &targets)?;
+        let written = self.log.write(&intent).map_err(|source| CommitError::Log { source })?;
+        let mut attempt = Attempt::new(&self.root, &intent.id);
         let done = attempt
             .stage(&targets)
             .and_then(|()| self.check(&targets, &attempt.steps))
             .and_then(|()| attempt.swap());
         match done {
             Ok(()) => attempt.finish(),
-            Err(error) => return Err(attempt.undo().err().unwrap_or(error)),
+            Err(error) => {
+                // What can not be put back now is settled by a later start.
+                attempt.undo()?;
+                written.forget();
+                return Err(error);
+            }
         }
+        written.forget();
         let paths = targets
             .iter()
             .map(|(path, target)| (path.clone(), target.after.map(FileState::hash)))
@@ -108,24 +135,22 @@ impl WriteTree {
         Ok(Committed { paths })
     }
 
-    /// Removes temporary files that a crash left beside `paths`. Call it once what they were for is settled.
-    pub fn sweep<'a>(
-        &self,
-        paths: impl IntoIterator<Item = &'a RepoPath>,
-    ) -> Result<(), CommitError> {
-        for path in paths {
-            let failed =
-                |errno: Errno| CommitError::Io { path: path.clone(), source: errno.into() };
-            let Some(dir) = self.root.parent_of(path)? else { continue };
-            for entry in Dir::read_from(&dir).map_err(failed)? {
-                let entry = entry.map_err(failed)?;
-                if entry.file_name().to_bytes().starts_with(TEMPORARY.as_bytes()) {
-                    rustix::fs::unlinkat(&dir, entry.file_name(), AtFlags::empty())
-                        .map_err(failed)?;
-                }
-            }
-        }
-        Ok(())
+    /// Settles the commits that a crash cut short: each is completed or taken back. To be called before the tree is
+    /// looked at.
+    pub fn recover(&self) -> Result<Vec<Settled>, CommitError> {
+        let _lock = self.root.lock();
+        self.settle_open()
+    }
+
+    fn settle_open(&self) -> Result<Vec<Settled>, CommitError> {
+        let root = self.root.canonical()?;
+        let open = self.log.open_intents(&root).map_err(|source| CommitError::Log { source })?;
+        let settle_one = |(intent, written): (_, Written)| {
+            let settled = settle(&self.root, &intent)?;
+            written.forget();
+            Ok(settled)
+        };
+        open.into_iter().map(settle_one).collect()
     }
 
     /// Whether every target is as it should be, but for the steps that are made already.
@@ -155,9 +180,6 @@ impl WriteTree {
     }
 }
 
-/// What becomes of each path.
-type Targets<'a> = BTreeMap<RepoPath, Target<'a>>;
-
 /// Whether a file above `path` goes, so that there can be a directory.
 fn is_below_removed(path: &RepoPath, targets: &Targets<'_>) -> bool {
     let mut above = std::iter::successors(path.parent(), RepoPath::parent);
@@ -166,208 +188,9 @@ fn is_below_removed(path: &RepoPath, targets: &Targets<'_>) -> bool {
     })
 }
 
-/// One path of a commit: a rename is two of them.
-#[derive(Debug, Clone, Copy)]
-struct Target<'a> {
-    before: Option<&'a FileState>,
-    after: Option<&'a FileState>,
-    /// Whose permission bits the new file takes.
-    like: Option<&'a RepoPath>,
-}
-
-fn targets(changes: &[Change]) -> Result<Targets<'_>, CommitError> {
-    let mut targets = BTreeMap::new();
-    let mut add = |path: &RepoPath, target| match targets.insert(path.clone(), target) {
-        None => Ok(()),
-        Some(_) => Err(CommitError::Twice { path: path.clone() }),
-    };
-    for Change { path, op, before, after } in changes {
-        let (before, after) = (before.as_ref(), after.as_ref());
-        match op {
-            Op::Rename { from } => {
-                add(from, Target { before, after: None, like: None })?;
-                add(path, Target { before: None, after, like: Some(from) })?;
-            }
-            Op::Create | Op::Modify | Op::Delete => {
-                add(path, Target { before, after, like: before.map(|_| path) })?;
-            }
-        }
-    }
-    Ok(targets)
-}
-
-/// A commit under way, with all that is needed to take it back.
-#[derive(Debug)]
-struct Attempt<'a> {
-    root: &'a Root,
-    steps: Vec<Step>,
-    /// Directories made for it, outermost first.
-    made: Vec<(OwnedFd, RepoPath)>,
-}
-
-/// One target on its way.
-#[derive(Debug)]
-struct Step {
-    path: RepoPath,
-    dir: OwnedFd,
-    /// Temporary name of the new file.
-    new: Option<String>,
-    /// Second name of the old file.
-    old: Option<String>,
-    swapped: bool,
-    /// It was swapped first, to make room for a directory.
-    aside: bool,
-}
-
-impl Step {
-    /// Puts the new file in its place, or takes the old one away.
-    fn swap(&mut self) -> Result<(), Errno> {
-        let (dir, name) = (&self.dir, self.path.name());
-        match (&self.new, &self.old) {
-            (Some(new), Some(_)) => rustix::fs::renameat(dir, new, dir, name),
-            (Some(new), None) => place(dir.as_fd(), new, name),
-            (None, Some(_)) => rustix::fs::unlinkat(dir, name, AtFlags::empty()),
-            (None, None) => Ok(()),
-        }?;
-        self.swapped = true;
-        Ok(())
-    }
-
-    /// Puts the old file back in its place, and drops what is temporary.
-    fn undo(&self) -> Result<(), CommitError> {
-        let name = self.path.name();
-        let restored = match &self.old {
-            _ if !self.swapped => Ok(()),
-            Some(old) => rustix::fs::renameat(&self.dir, old, &self.dir, name),
-            None => rustix::fs::unlinkat(&self.dir, name, AtFlags::empty()),
-        };
-        restored.map_err(|errno| CommitError::NotRestored {
-            path: self.path.clone(),
-            kept_in: self.old.clone().unwrap_or_default(),
-            source: errno.into(),
-        })?;
-        self.drop_temporary();
-        Ok(())
-    }
-
-    fn drop_temporary(&self) {
-        for name in [&self.old, &self.new].into_iter().flatten() {
-            drop_name(self.dir.as_fd(), name);
-        }
-    }
-}
-
-impl Attempt<'_> {
-    /// Makes directories, writes new files under temporary names and gives old files a second name.
-    ///
-    /// A file that goes, and that others arrive below, goes at once.
-    fn stage(&mut self, targets: &Targets<'_>) -> Result<(), CommitError> {
-        let permissions: Vec<Option<Mode>> =
-            targets.values().map(|target| self.permissions(target.like?)).collect();
-        for ((path, target), permissions) in targets.iter().zip(permissions) {
-            let failed = |source| io_error(path, source);
-            let dir = self.parent(path)?;
-            self.steps.push(Step {
-                path: path.clone(),
-                dir,
-                new: None,
-                old: None,
-                swapped: false,
-                aside: false,
-            });
-            let Some(step) = self.steps.last_mut() else { continue };
-            if let Some(before) = target.before {
-                let name = step.old.insert(temporary_name());
-                keep(&step.dir, path.name(), name, before).map_err(failed)?;
-            }
-            if let Some(after) = target.after {
-                let name = step.new.insert(temporary_name());
-                write_file(step.dir.as_fd(), name, after, permissions).map_err(failed)?;
-            } else if targets.keys().any(|other| {
-                std::iter::successors(other.parent(), RepoPath::parent).any(|above| above == *path)
-            }) {
-                step.swap().map_err(|errno| failed(errno.into()))?;
-                step.aside = true;
-            }
-        }
-        Ok(())
-    }
-
-    fn permissions(&self, path: &RepoPath) -> Option<Mode> {
-        let dir = self.root.parent_of(path).ok()??;
-        permissions(dir.as_fd(), path.name())
-    }
-
-    /// Opens the directory `path` goes into and makes what is missing of it.
-    fn parent(&mut self, path: &RepoPath) -> Result<OwnedFd, CommitError> {
-        if let Some(dir) = self.root.parent_of(path)? {
-            return Ok(dir);
-        }
-        let failed = |errno: Errno| io_error(path, errno.into());
-        let mut dir = open_below(self.root.dir(), ".").map_err(failed)?;
-        let mut names: Vec<&str> = path.components().collect();
-        names.pop();
-        let mut so_far = String::new();
-        for name in names {
-            so_far = if so_far.is_empty() { name.to_owned() } else { format!("{so_far}/{name}") };
-            match rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(0o777)) {
-                Ok(()) => {
-                    let made = RepoPath::parse(&so_far).map_err(|_| failed(Errno::INVAL))?;
-                    self.made
-                        .push((dir.try_clone().map_err(|source| io_error(path, source))?, made));
-                }
-                Err(Errno::EXIST) => {}
-                Err(errno) => return Err(failed(errno)),
-            }
-            dir = open_below(dir.as_fd(), name).map_err(failed)?;
-        }
-        Ok(dir)
-    }
-
-    /// Puts every new file in its place, in path order, and syncs the directories.
-    fn swap(&mut self) -> Result<(), CommitError> {
-        for step in self.steps.iter_mut().filter(|step| !step.swapped) {
-            step.swap().map_err(|errno| io_error(&step.path, errno.into()))?;
-        }
-        let made = self.made.iter().map(|(dir, path)| (dir, path));
-        for (dir, path) in self.steps.iter().map(|step| (&step.dir, &step.path)).chain(made) {
-            sync(dir).map_err(|errno| io_error(path, errno.into()))?;
-        }
-        Ok(())
-    }
-
-    /// Drops the second names and removes directories that deletions emptied.
-    ///
-    /// The changes are durable by now: a temporary file that stays is found by the next sweep.
-    fn finish(self) {
-        for step in &self.steps {
-            step.drop_temporary();
-            let mut emptied = if step.new.is_none() { step.path.parent() } else { None };
-            while let Some(path) = emptied.take() {
-                let Ok(Some(above)) = self.root.parent_of(&path) else { break };
-                if rustix::fs::unlinkat(&above, path.name(), AtFlags::REMOVEDIR).is_ok() {
-                    emptied = path.parent();
-                }
-            }
-        }
-    }
-
-    /// Puts everything back as it was; fails if the system does not let it.
-    fn undo(self) -> Result<(), CommitError> {
-        let (aside, others): (Vec<&Step>, Vec<&Step>) =
-            self.steps.iter().rev().partition(|step| step.aside);
-        let others = others.into_iter().map(Step::undo).fold(Ok(()), Result::and);
-        for (above, path) in self.made.iter().rev() {
-            rustix::fs::unlinkat(above, path.name(), AtFlags::REMOVEDIR).unwrap_or_default();
-        }
-        aside.into_iter().map(Step::undo).fold(others, Result::and)
-    }
-}
-
-fn io_error(path: &RepoPath, source: io::Error) -> CommitError {
-    CommitError::Io { path: path.clone(), source }
-}
-
+#[cfg(test)]
+#[path = "crash_tests.rs"]
+mod crash_tests;
 #[cfg(test)]
 #[path = "write_tests.rs"]
 mod tests;

@@ -3,22 +3,29 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
+use rustix::fs::AtFlags;
+
+use super::super::Op;
 use super::*;
 
-fn path(text: &str) -> RepoPath {
+pub(super) fn path(text: &str) -> RepoPath {
     RepoPath::parse(text).unwrap()
+}
+
+fn open(root: &Path) -> WriteTree {
+    WriteTree::open(root, CommitLog::none()).unwrap()
 }
 
 fn state(text: &str) -> FileState {
     FileState { bytes: text.to_owned().into(), executable: false }
 }
 
-fn change(at: &str, op: Op, before: Option<&str>, after: Option<&str>) -> Change {
+pub(super) fn change(at: &str, op: Op, before: Option<&str>, after: Option<&str>) -> Change {
     Change { path: path(at), op, before: before.map(state), after: after.map(state) }
 }
 
 /// Every file below `root` with its content, and every directory.
-fn listing(root: &Path) -> BTreeMap<String, String> {
+pub(super) fn listing(root: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut open = vec![root.to_owned()];
     while let Some(dir) = open.pop() {
@@ -36,7 +43,7 @@ fn listing(root: &Path) -> BTreeMap<String, String> {
     found
 }
 
-fn sample() -> tempfile::TempDir {
+pub(super) fn sample() -> tempfile::TempDir {
     let home = tempfile::tempdir().unwrap();
     fs::create_dir_all(home.path().join("a/b")).unwrap();
     fs::write(home.path().join("a/b/gone"), "gone").unwrap();
@@ -46,7 +53,7 @@ fn sample() -> tempfile::TempDir {
     home
 }
 
-fn all_kinds() -> Vec<Change> {
+pub(super) fn all_kinds() -> Vec<Change> {
     vec![
         change("a/b/gone", Op::Delete, Some("gone"), None),
         change("m", Op::Modify, Some("old"), Some("new")),
@@ -58,7 +65,7 @@ fn all_kinds() -> Vec<Change> {
 #[test]
 fn makes_every_change_and_leaves_nothing_else() {
     let home = sample();
-    let done = WriteTree::open(home.path()).unwrap().commit(&all_kinds()).unwrap();
+    let done = open(home.path()).commit(&all_kinds(), "test").unwrap();
     let expected = [("m", "new"), ("n/", ""), ("n/e/", ""), ("n/e/w", "fresh"), ("r2", "moved on")];
     assert_eq!(listing(home.path()), expected.map(|(k, v)| (k.to_owned(), v.to_owned())).into());
     assert_eq!(fs::metadata(home.path().join("m")).unwrap().permissions().mode() & 0o777, 0o750);
@@ -73,18 +80,19 @@ fn any_error_puts_everything_back() {
         let mut changes = all_kinds();
         changes.push(change("z/z/last", Op::Create, None, Some("x")));
         let before = listing(home.path());
-        let tree = WriteTree::open(home.path()).unwrap();
+        let tree = open(home.path());
         let targets = targets(&changes).unwrap();
-        let mut attempt = Attempt { root: &tree.root, steps: Vec::new(), made: Vec::new() };
+        let mut attempt = Attempt::new(&tree.root, "id");
         attempt.stage(&targets).unwrap();
         // A second name that vanished makes the swap of this step fail after those before it.
         let step = attempt.steps.iter_mut().find(|step| step.path == path(broken)).unwrap();
-        let victim = step.new.clone().unwrap_or_else(|| step.path.name().to_owned());
-        rustix::fs::unlinkat(&step.dir, &victim, AtFlags::empty()).unwrap();
+        let gone = broken == "a/b/gone" || broken == "r";
+        let victim = if gone { step.path.name() } else { step.names.new.as_str() };
+        rustix::fs::unlinkat(&step.dir, victim, AtFlags::empty()).unwrap();
         assert!(attempt.swap().is_err(), "{broken}");
         attempt.undo().unwrap();
         let mut after = listing(home.path());
-        if victim == path(broken).name() {
+        if gone {
             after.insert(broken.to_owned(), before[broken].clone());
         }
         assert_eq!(after, before, "{broken}");
@@ -98,7 +106,7 @@ fn refuses_a_tree_that_moved_on() {
         fs::create_dir_all(home.path().join(at).parent().unwrap()).unwrap();
         fs::write(home.path().join(at), content).unwrap();
         let before = listing(home.path());
-        let refused = WriteTree::open(home.path()).unwrap().commit(&all_kinds());
+        let refused = open(home.path()).commit(&all_kinds(), "test");
         assert!(matches!(refused, Err(CommitError::Stale { path }) if path.as_str() == at));
         assert_eq!(listing(home.path()), before);
     }
@@ -107,10 +115,10 @@ fn refuses_a_tree_that_moved_on() {
 #[test]
 fn a_target_that_appears_late_is_not_overwritten() {
     let home = sample();
-    let tree = WriteTree::open(home.path()).unwrap();
+    let tree = open(home.path());
     let changes = all_kinds();
     let targets = targets(&changes).unwrap();
-    let mut attempt = Attempt { root: &tree.root, steps: Vec::new(), made: Vec::new() };
+    let mut attempt = Attempt::new(&tree.root, "id");
     attempt.stage(&targets).unwrap();
     fs::write(home.path().join("r2"), "the user's").unwrap();
     assert!(attempt.swap().is_err());
@@ -126,14 +134,14 @@ fn writes_through_no_symlink() {
     fs::write(outside.path().join("f"), "x").unwrap();
     symlink(outside.path(), home.path().join("out")).unwrap();
     symlink(outside.path().join("f"), home.path().join("f")).unwrap();
-    let tree = WriteTree::open(home.path()).unwrap();
+    let tree = open(home.path());
     let create = [change("out/new", Op::Create, None, Some("evil"))];
     assert!(matches!(
-        tree.commit(&create),
+        tree.commit(&create, "test"),
         Err(CommitError::Tree(TreeError::ThroughSymlink { .. }))
     ));
     let modify = [change("f", Op::Modify, Some("x"), Some("evil"))];
-    assert!(matches!(tree.commit(&modify), Err(CommitError::Stale { .. })));
+    assert!(matches!(tree.commit(&modify, "test"), Err(CommitError::Stale { .. })));
     assert_eq!(listing(outside.path()).len(), 1);
     assert_eq!(fs::read_to_string(outside.path().join("f")).unwrap(), "x");
 }
@@ -142,10 +150,10 @@ fn writes_through_no_symlink() {
 fn a_directory_swapped_for_a_symlink_does_not_lead_outside() {
     let home = sample();
     let outside = tempfile::tempdir().unwrap();
-    let tree = WriteTree::open(home.path()).unwrap();
+    let tree = open(home.path());
     let changes = [change("a/b/new", Op::Create, None, Some("x"))];
     let targets = targets(&changes).unwrap();
-    let mut attempt = Attempt { root: &tree.root, steps: Vec::new(), made: Vec::new() };
+    let mut attempt = Attempt::new(&tree.root, "id");
     attempt.stage(&targets).unwrap();
     fs::rename(home.path().join("a/b"), home.path().join("a/c")).unwrap();
     symlink(outside.path(), home.path().join("a/b")).unwrap();
@@ -160,7 +168,7 @@ fn breaks_hard_links_instead_of_writing_through_them() {
     let outside = tempfile::tempdir().unwrap();
     fs::hard_link(home.path().join("m"), outside.path().join("m")).unwrap();
     let modify = [change("m", Op::Modify, Some("old"), Some("new"))];
-    WriteTree::open(home.path()).unwrap().commit(&modify).unwrap();
+    open(home.path()).commit(&modify, "test").unwrap();
     assert_eq!(fs::read_to_string(outside.path().join("m")).unwrap(), "old");
 }
 
@@ -168,25 +176,7 @@ fn breaks_hard_links_instead_of_writing_through_them() {
 fn one_path_is_changed_once() {
     let home = sample();
     let twice = [all_kinds().remove(1), all_kinds().remove(1)];
-    assert!(matches!(
-        WriteTree::open(home.path()).unwrap().commit(&twice),
-        Err(CommitError::Twice { .. })
-    ));
-}
-
-#[test]
-fn sweep_takes_what_a_crash_left() {
-    let home = sample();
-    let tree = WriteTree::open(home.path()).unwrap();
-    let before = listing(home.path());
-    let changes = [change("m", Op::Modify, Some("old"), Some("new"))];
-    let targets = targets(&changes).unwrap();
-    let mut attempt = Attempt { root: &tree.root, steps: Vec::new(), made: Vec::new() };
-    attempt.stage(&targets).unwrap();
-    drop(attempt);
-    assert_eq!(listing(home.path()).len(), before.len() + 2);
-    tree.sweep([&path("m")]).unwrap();
-    assert_eq!(listing(home.path()), before);
+    assert!(matches!(open(home.path()).commit(&twice, "test"), Err(CommitError::Twice { .. })));
 }
 
 #[test]
@@ -194,7 +184,7 @@ fn a_file_can_become_a_directory_of_the_same_name() {
     for fails in [false, true] {
         let home = sample();
         let before = listing(home.path());
-        let tree = WriteTree::open(home.path()).unwrap();
+        let tree = open(home.path());
         let changes = [
             change("m/m", Op::Rename { from: path("m") }, Some("old"), Some("old")),
             change("m/x/y", Op::Create, None, Some("y")),
@@ -202,16 +192,16 @@ fn a_file_can_become_a_directory_of_the_same_name() {
         ];
         if fails {
             let targets = targets(&changes).unwrap();
-            let mut attempt = Attempt { root: &tree.root, steps: Vec::new(), made: Vec::new() };
+            let mut attempt = Attempt::new(&tree.root, "id");
             attempt.stage(&targets).unwrap();
-            let new = attempt.steps.last().unwrap().new.clone().unwrap();
+            let new = attempt.steps.last().unwrap().names.new.clone();
             fs::remove_file(home.path().join(new)).unwrap();
             tree.check(&targets, &attempt.steps).unwrap();
             assert!(attempt.swap().is_err());
             attempt.undo().unwrap();
             assert_eq!(listing(home.path()), before);
         } else {
-            tree.commit(&changes).unwrap();
+            tree.commit(&changes, "test").unwrap();
             assert_eq!(fs::read_to_string(home.path().join("m/x/y")).unwrap(), "y");
             assert_eq!(
                 fs::metadata(home.path().join("m/m")).unwrap().permissions().mode() & 0o777,

@@ -1,0 +1,152 @@
+//! `kill -9` in the middle of writing: after the next start a tree is as before or as after, and nothing else is in it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tools::tree::FileHash;
+
+use crate::support::{Program, Project, Run};
+
+/// Rounds of each kind; a long run, asked for with `DEEPSEEK_LONG_TESTS`, makes them all.
+struct Rounds {
+    random: u32,
+    /// Every so-many-th write step is killed at.
+    stride: u64,
+}
+
+fn rounds() -> Rounds {
+    match std::env::var_os("DEEPSEEK_LONG_TESTS") {
+        Some(_) => Rounds { random: 200, stride: 1 },
+        None => Rounds { random: 25, stride: 23 },
+    }
+}
+
+/// A tree of 50 files and a patch that touches them all: 30 modified, 10 deleted, 10 renamed, 10 created.
+struct Fifty {
+    project: Project,
+    state: TempDir,
+}
+
+impl Fifty {
+    fn new() -> Self {
+        let project = Project::without_git(&[]);
+        let mut patch = String::new();
+        for n in 0..50 {
+            let old = format!("d{}/f{n}.txt", n % 7);
+            project.write(&old, format!("first {n}\nsecond\n"));
+            match n {
+                0..30 => write!(patch, "--- a/{old}\n+++ b/{old}\n@@ -1,2 +1,2 @@\n-first {n}\n+FIRST {n}\n second\n"),
+                30..40 => write!(patch, "--- a/{old}\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-first {n}\n-second\n"),
+                _ => write!(patch, "diff --git a/{old} b/moved/f{n}.txt\nsimilarity index 100%\nrename from {old}\nrename to moved/f{n}.txt\ndiff --git a/new/deep/f{n}.txt b/new/deep/f{n}.txt\nnew file mode 100644\n--- /dev/null\n+++ b/new/deep/f{n}.txt\n@@ -0,0 +1 @@\n+new {n}\n"),
+            }
+            .unwrap();
+        }
+        let state = tempfile::tempdir().unwrap();
+        std::fs::write(state.path().join("patch"), patch).unwrap();
+        Self { project, state }
+    }
+
+    fn program(&self, action: &str) -> Program {
+        let mut program = Program::new(env!("CARGO_BIN_EXE_deepseek"), self.project.root());
+        program
+            .args(["patch", action, "--no-limits", "--patch"])
+            .args([self.state.path().join("patch")]);
+        program.env("DEEPSEEK_HOME", self.state.path().join("home"));
+        program
+    }
+
+    fn apply(&self) -> Run {
+        self.program("apply").run()
+    }
+
+    /// Starts the program once more: any patch will do, even one that is refused.
+    fn start_again(&self) -> Run {
+        let mut program = Program::new(env!("CARGO_BIN_EXE_deepseek"), self.project.root());
+        program
+            .args(["patch", "check"])
+            .input("no diff")
+            .env("DEEPSEEK_HOME", self.state.path().join("home"));
+        program.run()
+    }
+
+    fn hashes(&self) -> BTreeMap<PathBuf, FileHash> {
+        hashes(self.project.root())
+    }
+
+    /// Commits that are noted as under way.
+    fn open(&self) -> usize {
+        std::fs::read_dir(self.state.path().join("home/commits")).map_or(0, Iterator::count)
+    }
+}
+
+/// The files of a tree by their paths in it, and its directories.
+fn hashes(root: &Path) -> BTreeMap<PathBuf, FileHash> {
+    let mut found = BTreeMap::new();
+    let mut dirs = vec![root.to_owned()];
+    while let Some(dir) = dirs.pop() {
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(root).unwrap().to_owned();
+            if path.is_dir() {
+                found.insert(name, FileHash::of(b"directory"));
+                dirs.push(path);
+            } else {
+                found.insert(name, FileHash::of(&std::fs::read(&path).unwrap()));
+            }
+        }
+    }
+    found
+}
+
+/// The tree before, after, and how long it took to get from one to the other.
+fn undisturbed() -> (BTreeMap<PathBuf, FileHash>, BTreeMap<PathBuf, FileHash>, Duration) {
+    let fifty = Fifty::new();
+    let before = fifty.hashes();
+    let run = fifty.apply();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(fifty.open(), 0);
+    (before, fifty.hashes(), run.elapsed)
+}
+
+#[test]
+fn a_patch_killed_at_a_write_step_is_settled_by_the_next_start() {
+    let (before, after, _) = undisturbed();
+    let (mut taken_back, mut completed) = (0, 0);
+    for step in (0..).step_by(usize::try_from(rounds().stride).unwrap()) {
+        let fifty = Fifty::new();
+        let run = fifty.program("apply").env("DEEPSEEK_KILL_AT", step.to_string()).run();
+        if run.code == Some(0) {
+            break;
+        }
+        assert_eq!(run.code, None, "step {step}: {}", run.stderr);
+        let restart = fifty.start_again();
+        let now = fifty.hashes();
+        assert!(now == before || now == after, "step {step}: {}\n{now:?}", restart.stderr);
+        assert_eq!(fifty.open(), 0, "step {step}");
+        *if now == after { &mut completed } else { &mut taken_back } += 1;
+    }
+    assert!(taken_back > 3 && completed > 3, "{taken_back} taken back, {completed} completed");
+}
+
+#[test]
+fn a_patch_killed_at_any_time_is_settled_by_the_next_start() {
+    let (before, after, took) = undisturbed();
+    let mut random = fastrand::Rng::with_seed(3);
+    for round in 0..rounds().random {
+        let fifty = Fifty::new();
+        let running = fifty.program("apply").start();
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the kill comes at any time; nothing depends on when"
+        )]
+        std::thread::sleep(took.mul_f64(random.f64() * 1.1));
+        running.kill();
+        let restart = fifty.start_again();
+        let now = fifty.hashes();
+        assert!(now == before || now == after, "round {round}: {}\n{now:?}", restart.stderr);
+        assert_eq!(fifty.open(), 0, "round {round}");
+    }
+}

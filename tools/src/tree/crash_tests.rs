@@ -1,0 +1,223 @@
+//! The commit, failing and dying at every step: the tree is as before or as after, and nothing else is left.
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::tests::{all_kinds, change, listing, path, sample};
+use super::*;
+use crate::fault::armed::{Fault, at};
+use crate::tree::{Op, Settlement};
+
+type Listing = BTreeMap<String, String>;
+
+/// A tree, what is done to it, and a place for its log.
+struct Case {
+    home: tempfile::TempDir,
+    log: tempfile::TempDir,
+    changes: Vec<Change>,
+}
+
+impl Case {
+    fn every_kind() -> Case {
+        Case { home: sample(), log: tempfile::tempdir().unwrap(), changes: all_kinds() }
+    }
+
+    /// A file makes room for a directory of its name.
+    fn file_to_directory() -> Case {
+        let changes = vec![
+            change("m/m", Op::Rename { from: path("m") }, Some("old"), Some("old")),
+            change("m/x/y", Op::Create, None, Some("y")),
+            change("r", Op::Modify, Some("moved"), Some("R")),
+        ];
+        Case { changes, ..Case::every_kind() }
+    }
+
+    fn deletions() -> Case {
+        let changes = vec![
+            change("a/b/gone", Op::Delete, Some("gone"), None),
+            change("r", Op::Delete, Some("moved"), None),
+        ];
+        Case { changes, ..Case::every_kind() }
+    }
+
+    fn tree(&self) -> WriteTree {
+        WriteTree::open(self.home.path(), CommitLog::at(self.log.path().to_owned())).unwrap()
+    }
+
+    fn root(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// Commits with a fault: what came of it, unless it died, and whether the fault was met.
+    fn commit(&self, step: u64, fault: Fault) -> (Option<Result<Committed, CommitError>>, bool) {
+        let tree = self.tree();
+        let work = || catch_unwind(AssertUnwindSafe(|| tree.commit(&self.changes, "test"))).ok();
+        at(step, fault, work)
+    }
+
+    /// Settles with a fault, as a start would. Whether the fault was met.
+    fn recover(&self, step: u64, fault: Fault) -> bool {
+        let tree = self.tree();
+        let work = || drop(catch_unwind(AssertUnwindSafe(|| tree.recover())));
+        at(step, fault, work).1
+    }
+
+    /// The log is empty when nothing is open.
+    fn open_intents(&self) -> usize {
+        fs::read_dir(self.log.path()).unwrap().count()
+    }
+}
+
+const CASES: [fn() -> Case; 3] = [Case::every_kind, Case::file_to_directory, Case::deletions];
+
+/// The tree of a case before, and after an undisturbed commit.
+fn before_and_after(case: fn() -> Case) -> (Listing, Listing) {
+    let case = case();
+    let before = listing(case.root());
+    case.tree().commit(&case.changes, "test").unwrap();
+    assert_eq!(case.open_intents(), 0);
+    (before, listing(case.root()))
+}
+
+#[test]
+fn dying_at_any_step_is_settled_by_the_next_start() {
+    for case in CASES {
+        let (before, after) = before_and_after(case);
+        let mut ends = [0, 0];
+        for step in 0.. {
+            let case = case();
+            if !case.commit(step, Fault::Dies).1 {
+                break;
+            }
+            let settled = case.tree().recover().unwrap();
+            let now = listing(case.root());
+            assert!(now == before || now == after, "step {step}: {settled:?} left {now:?}");
+            assert_eq!(case.open_intents(), 0, "step {step}");
+            assert!(settled.iter().all(|settled| settled.left.is_empty()), "step {step}");
+            assert_eq!(case.tree().recover().unwrap(), [], "step {step}: settled twice");
+            ends[usize::from(now == after)] += 1;
+        }
+        assert!(ends[0] + ends[1] > 10 && ends[1] > 3, "{ends:?}");
+    }
+}
+
+#[test]
+fn dying_while_settling_is_settled_by_the_start_after() {
+    for case in CASES {
+        let (before, after) = before_and_after(case);
+        for step in 0.. {
+            let mut fault_met = false;
+            // Every fifth of them, and another five each time.
+            for second in (step % 5..).step_by(5) {
+                let case = case();
+                fault_met = case.commit(step, Fault::Dies).1;
+                let again = fault_met && case.recover(second, Fault::Dies);
+                case.tree().recover().unwrap();
+                let now = listing(case.root());
+                assert!(now == before || now == after, "steps {step}, {second}: {now:?}");
+                if !again {
+                    break;
+                }
+            }
+            if !fault_met {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn an_error_at_any_step_puts_everything_back() {
+    for case in CASES {
+        let (before, after) = before_and_after(case);
+        for step in 0.. {
+            let case = case();
+            let (done, met) = case.commit(step, Fault::Fails);
+            let now = listing(case.root());
+            match done.unwrap() {
+                Ok(_) => assert_eq!(now, after, "step {step}"),
+                Err(CommitError::Stale { .. }) => panic!("step {step} is no change by somebody"),
+                Err(_) => assert_eq!(now, before, "step {step}"),
+            }
+            assert_eq!(case.open_intents(), 0, "step {step}");
+            if !met {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn what_somebody_changed_meanwhile_is_left_and_reported() {
+    let mut left = 0;
+    for step in 0.. {
+        let case = Case::every_kind();
+        if !case.commit(step, Fault::Dies).1 {
+            break;
+        }
+        fs::write(case.root().join("m"), "the user's").unwrap();
+        let settled = case.tree().recover().unwrap();
+        assert_eq!(fs::read_to_string(case.root().join("m")).unwrap(), "the user's");
+        let others = ["r", "r2", "n/e/w"].map(|name| case.root().join(name).exists());
+        assert!(others == [true, false, false] || others == [false, true, true], "{others:?}");
+        let temporary = listing(case.root());
+        assert!(temporary.keys().all(|name| !name.contains(".deepseek-commit")), "step {step}");
+        for settled in settled {
+            assert_eq!(settled.left, [path("m")], "step {step}");
+            left += 1;
+        }
+    }
+    assert!(left > 5);
+}
+
+#[test]
+fn without_its_temporary_files_nothing_is_touched() {
+    let (before, _) = before_and_after(Case::every_kind);
+    let mut stuck = 0;
+    for step in 0.. {
+        let case = Case::every_kind();
+        if !case.commit(step, Fault::Dies).1 {
+            break;
+        }
+        for name in listing(case.root()).keys().filter(|name| name.contains(".deepseek-commit")) {
+            fs::remove_file(case.root().join(name)).unwrap();
+        }
+        let found = listing(case.root());
+        for settled in case.tree().recover().unwrap() {
+            if settled.outcome == Settlement::Stuck {
+                stuck += 1;
+                assert_eq!(listing(case.root()), found);
+            }
+        }
+        assert!(found != before || listing(case.root()) == before);
+    }
+    assert!(stuck > 0);
+}
+
+#[test]
+fn commits_of_other_trees_and_torn_intents_are_left_alone() {
+    let (one, other) = (Case::every_kind(), Case::every_kind());
+    let log = || CommitLog::at(one.log.path().to_owned());
+    assert!(one.commit(12, Fault::Dies).1);
+    let tree = WriteTree::open(other.root(), log()).unwrap();
+    assert_eq!(tree.recover().unwrap(), []);
+    assert_eq!(one.open_intents(), 1);
+
+    let intent = fs::read_dir(one.log.path()).unwrap().next().unwrap().unwrap().path();
+    let bytes = fs::read(&intent).unwrap();
+    fs::write(&intent, bytes.split_at(bytes.len() / 2).0).unwrap();
+    assert_eq!(one.tree().recover().unwrap(), []);
+    assert_eq!(one.open_intents(), 0);
+}
+
+#[test]
+fn a_log_that_can_not_be_written_stops_the_commit() {
+    let case = Case::every_kind();
+    let before = listing(case.root());
+    fs::write(case.log.path().join("file"), "").unwrap();
+    let log = CommitLog::at(case.log.path().join("file/below"));
+    let refused = WriteTree::open(case.root(), log).unwrap().commit(&case.changes, "test");
+    assert!(matches!(refused, Err(CommitError::Log { source })
+        if source.kind() == io::ErrorKind::NotADirectory));
+    assert_eq!(listing(case.root()), before);
+}
