@@ -8,7 +8,7 @@ use crate::keys::lookup;
 use crate::layers::{Inputs, Setting, WorkspaceTrust};
 
 /// Keys that an untrusted workspace can not set.
-const GUARDED: [&str; 8] = [
+const GUARDED: [&str; 9] = [
     "llm.base_url",
     "llm.api_key_env",
     "llm.prices",
@@ -16,6 +16,7 @@ const GUARDED: [&str; 8] = [
     "policy",
     "budget",
     "trust",
+    "checkpoints",
     "agent_loop.safety_gate",
 ];
 

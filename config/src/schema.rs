@@ -23,6 +23,8 @@ pub struct Config {
     pub commands: Commands,
     /// Waits and queues that are not about the model.
     pub limits: Limits,
+    /// What is kept to go back to.
+    pub checkpoints: Checkpoints,
     /// Workspaces whose own configuration may widen policy and set keys or base URLs.
     pub trust: Trust,
 }
@@ -287,4 +289,16 @@ pub struct Limits {
 pub struct Trust {
     /// Absolute paths of trusted workspaces.
     pub workspaces: Vec<String>,
+}
+
+/// What is kept to go back to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Checkpoints {
+    /// Checkpoints of a workspace; the oldest go first.
+    pub max_count: usize,
+    /// Bytes they may take beyond what the workspace's own repository has; the oldest go first.
+    pub max_bytes: u64,
+    /// Bytes of one file; larger ones are not kept, unless a patch changes them.
+    pub max_file_bytes: u64,
 }

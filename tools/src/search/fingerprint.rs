@@ -6,8 +6,7 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
-use super::files::list;
-use crate::tree::FileHash;
+use crate::tree::{FileHash, list};
 
 /// Hash of every path with its content; `None` when the tree has more than `max_files` or can not be read.
 pub fn tree_hash(root: &Path, max_files: usize) -> Option<FileHash> {

@@ -5,7 +5,6 @@
 mod choice;
 mod evidence;
 mod excerpt;
-mod files;
 mod fingerprint;
 mod map;
 mod named;
@@ -17,7 +16,6 @@ mod terms;
 mod text;
 
 pub use evidence::{Evidence, EvidenceOptions, Item, ItemKind, MapLine, gather};
-pub use files::{Listed, Listing, list};
 pub use fingerprint::tree_hash;
 pub use map::{Definition, definitions};
 pub use render::{estimate_tokens, render};

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use super::files::Listed;
 use super::reader::Unshown;
 use super::terms::{Term, TermKind, is_han, is_surely_file};
-use crate::tree::{Entry, PathError, ReadTree, RepoPath, TreeError};
+use crate::tree::{Entry, Listed, PathError, ReadTree, RepoPath, TreeError};
 
 /// A file the user named.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -175,8 +174,8 @@ fn is_end(text: &str, path: &RepoPath) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::files::list;
     use crate::search::terms::extract;
+    use crate::tree::list;
     use std::fs;
     use std::os::unix::fs::symlink;
 

@@ -2,12 +2,11 @@
 
 use std::cmp::Reverse;
 
-use super::files::{Listed, list};
 use super::map::{Language, Mark, Relevance, bits};
 use super::named::{Names, resolve};
 use super::terms::{Term, TermKind, extract, is_surely_file};
 use super::text::{any_of, in_parallel, matching_lines};
-use crate::tree::{ReadTree, RepoPath};
+use crate::tree::{Listed, ReadTree, RepoPath, list};
 
 /// Lines that are remembered of one term in one file.
 const MARKS_PER_TERM: usize = 4;

@@ -6,8 +6,7 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, sinks};
 use thiserror::Error;
 
-use super::files::Listed;
-use crate::tree::{Entry, ReadTree, RepoPath};
+use crate::tree::{Entry, Listed, ReadTree, RepoPath};
 
 /// Files searched before it is asked whether there are hits enough.
 const BATCH_FILES: usize = 1024;
@@ -177,7 +176,7 @@ fn searcher() -> Searcher {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::files::list;
+    use crate::tree::list;
     use std::fs;
 
     const LIMITS: Limits = Limits { file_bytes: 1000, hits_per_file: 2, hits: 5, line_bytes: 12 };

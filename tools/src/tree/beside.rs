@@ -7,7 +7,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::FileState;
+use super::{FileState, RepoPath};
 use crate::fault;
 
 /// The two temporary names beside target number `index` of a commit.
@@ -19,9 +19,17 @@ pub(super) struct Names {
     pub(super) old: String,
 }
 
+/// What every temporary name begins with.
+const TEMPORARY: &str = ".deepseek-commit-";
+
+/// Whether a path is a temporary one, of a commit that is under way or was cut short.
+pub(super) fn is_temporary(path: &RepoPath) -> bool {
+    path.name().starts_with(TEMPORARY)
+}
+
 impl Names {
     pub(super) fn of(commit: &str, index: usize) -> Names {
-        let name = |end| format!(".deepseek-commit-{commit}-{index}.{end}");
+        let name = |end| format!("{TEMPORARY}{commit}-{index}.{end}");
         Names { new: name("new"), old: name("old") }
     }
 

@@ -100,6 +100,31 @@ impl Change {
         std::iter::once(&self.path).chain(from)
     }
 
+    /// Every path it touches, with the file there before and after: one, or two for a rename.
+    pub fn sides(&self) -> Vec<(&RepoPath, Option<&FileState>, Option<&FileState>)> {
+        let (before, after) = (self.before.as_ref(), self.after.as_ref());
+        match &self.op {
+            Op::Rename { from } => vec![(from, before, None), (&self.path, None, after)],
+            Op::Create | Op::Modify | Op::Delete => vec![(&self.path, before, after)],
+        }
+    }
+
+    /// The change of one path; none if there is none.
+    pub fn of(
+        path: RepoPath,
+        before: Option<FileState>,
+        after: Option<FileState>,
+    ) -> Option<Change> {
+        let op = match (&before, &after) {
+            (None, None) => return None,
+            (Some(before), Some(after)) if before == after => return None,
+            (None, Some(_)) => Op::Create,
+            (Some(_), None) => Op::Delete,
+            (Some(_), Some(_)) => Op::Modify,
+        };
+        Some(Change { path, op, before, after })
+    }
+
     /// Lines that are new and lines that are gone.
     pub fn line_counts(&self) -> (usize, usize) {
         let before = lines(self.before.as_ref());

@@ -7,18 +7,24 @@ mod beside;
 mod change;
 mod commit_log;
 mod confine;
+mod files;
 mod hash;
 mod path;
 mod read;
 mod settle;
+mod snapshot;
 mod write;
 
 pub use change::{Change, ChangeSummary, Entry, FileState, Op};
 pub use commit_log::CommitLog;
+pub use files::{Listed, Listing, list};
 pub use hash::{FileHash, ParseHashError};
 pub use path::{PathError, RepoPath};
 pub use read::ReadTree;
 pub use settle::{Settled, Settlement};
+pub use snapshot::{
+    Checkpoint, Kept, Note, Own, Snapshot, SnapshotError, SnapshotLimits, Snapshots,
+};
 pub use write::{CommitError, Committed, WriteTree};
 
 use std::io;

@@ -33,6 +33,14 @@ impl ReadTree {
         self.root.path()
     }
 
+    /// Where the symlink at `path` points to. It is not followed.
+    pub fn link(&self, path: &RepoPath) -> Result<Vec<u8>, TreeError> {
+        let failed = |errno: Errno| TreeError::Io { path: path.clone(), source: errno.into() };
+        let dir = self.root.parent_of(path)?.ok_or(Errno::NOENT).map_err(failed)?;
+        let target = rustix::fs::readlinkat(dir, path.name(), Vec::new()).map_err(failed)?;
+        Ok(target.into_bytes())
+    }
+
     /// What is at `path`. A file of more than `max_bytes` is not read.
     pub fn entry(&self, path: &RepoPath, max_bytes: u64) -> Result<Entry, TreeError> {
         let Some(dir) = self.root.parent_of(path)? else {

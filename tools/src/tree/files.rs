@@ -1,10 +1,13 @@
-//! The files of a tree, as ripgrep sees them. It reads directories and ignore files, never contents.
+//! The files of a tree, as ripgrep and git see them. It reads directories and ignore files, never contents.
 
+use std::collections::BTreeSet;
+use std::fs::FileType;
 use std::path::Path;
 
 use ignore::{DirEntry, WalkBuilder};
 
-use crate::tree::RepoPath;
+use super::RepoPath;
+use super::beside::is_temporary;
 
 /// Directories that are never part of the work: the repository's own, and ours.
 const NEVER: [&str; 2] = [".git", ".deepseek"];
@@ -33,14 +36,7 @@ pub struct Listing {
 /// directories and names that are no [`RepoPath`] are passed over. The user's global ignore file does not count:
 /// the same tree gives the same list everywhere.
 pub fn list(root: &Path, max_files: usize) -> Listing {
-    // Inside a repository the rules above `root` hold up to its top, and no further. Elsewhere only those below it do.
-    let in_repository = root.ancestors().any(|dir| dir.join(".git").exists());
-    let walk = WalkBuilder::new(root)
-        .hidden(false)
-        .follow_links(false)
-        .git_global(false)
-        .require_git(in_repository)
-        .parents(in_repository)
+    let walk = walker(root)
         .sort_by_file_name(Ord::cmp)
         .filter_entry(|entry| !NEVER.iter().any(|name| entry.file_name() == *name))
         .build();
@@ -49,6 +45,33 @@ pub fn list(root: &Path, max_files: usize) -> Listing {
     let truncated = found.next().is_some();
     files.sort_by(|a, b| a.path.cmp(&b.path));
     Listing { files, truncated }
+}
+
+/// Walks everything below `root` that no `.gitignore` or `.ignore` excludes.
+fn walker(root: &Path) -> WalkBuilder {
+    // Inside a repository the rules above `root` hold up to its top, and no further. Elsewhere only those below it do.
+    let in_repository = root.ancestors().any(|dir| dir.join(".git").exists());
+    let mut walk = WalkBuilder::new(root);
+    walk.hidden(false)
+        .follow_links(false)
+        .git_global(false)
+        .require_git(in_repository)
+        .parents(in_repository);
+    walk
+}
+
+/// What git would add below `root`, in no order: files and symlinks that are tracked or not ignored by a `.gitignore`, with
+/// `tracked` for those that are. Names that are no [`RepoPath`] are passed over.
+pub(super) fn git_sees(
+    root: &Path,
+    tracked: impl IntoIterator<Item = RepoPath>,
+) -> BTreeSet<RepoPath> {
+    let walk = walker(root).ignore(false).filter_entry(|entry| entry.file_name() != ".git").build();
+    let is_leaf = |kind: FileType| kind.is_file() || kind.is_symlink();
+    let leaves = walk.flatten().filter(|entry| entry.file_type().is_some_and(is_leaf));
+    let paths = leaves
+        .filter_map(|entry| RepoPath::parse(entry.path().strip_prefix(root).ok()?.to_str()?).ok());
+    paths.chain(tracked).filter(|path| !is_temporary(path)).collect()
 }
 
 fn listed(root: &Path, entry: &DirEntry) -> Option<Listed> {

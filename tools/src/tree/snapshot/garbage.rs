@@ -1,0 +1,90 @@
+//! What is dropped from the private repository, so that it does not grow without bound.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+
+use gix::ObjectId;
+use gix::objs::{CommitRef, Kind, TreeRefIter};
+
+use super::objects::Objects;
+use super::{SnapshotError, Snapshots};
+
+/// Once in so many checkpoints the repository is looked over.
+const INTERVAL: u64 = 16;
+
+impl Snapshots {
+    /// Drops the oldest checkpoints beyond the limits, and what only they needed. `newest` stays.
+    pub(super) fn collect_garbage(
+        &self,
+        objects: &Objects,
+        newest: u64,
+    ) -> Result<(), SnapshotError> {
+        if newest.is_multiple_of(INTERVAL) {
+            let limits = self.limits;
+            objects.drop_oldest(limits.max_checkpoints)?;
+            while objects.sweep()? > limits.max_bytes {
+                let left = objects.numbers()?.len();
+                if left <= 1 {
+                    break;
+                }
+                objects.drop_oldest(left - left.div_ceil(4))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Objects {
+    /// Leaves the newest `keep` checkpoints.
+    fn drop_oldest(&self, keep: usize) -> Result<(), SnapshotError> {
+        let numbers = self.numbers()?;
+        let old = numbers.len().saturating_sub(keep.max(1));
+        numbers.iter().take(old).try_for_each(|(number, _)| self.unname(*number))
+    }
+
+    /// Removes its own objects that no checkpoint needs. The bytes of those that stay.
+    fn sweep(&self) -> Result<u64, SnapshotError> {
+        let needed = self.needed()?;
+        let mut bytes = 0;
+        for id in self.own.iter() {
+            let Ok(id) = id else { continue };
+            let path = self.own.object_path(&id);
+            if needed.contains(&id) {
+                bytes += fs::metadata(&path).map_or(0, |data| data.len());
+            } else if let Err(source) = fs::remove_file(&path)
+                && source.kind() != io::ErrorKind::NotFound
+            {
+                return Err(SnapshotError::Io { path, source });
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Every object a checkpoint can be reached with. An object that can not be read stops it: nothing is dropped then.
+    fn needed(&self) -> Result<HashSet<ObjectId>, SnapshotError> {
+        let failed = |source| self.unusable(source);
+        let mut open: Vec<ObjectId> = self.numbers()?.into_iter().map(|(_, id)| id).collect();
+        let mut needed = HashSet::new();
+        while let Some(id) = open.pop() {
+            if !needed.insert(id) || !self.own.contains(&id) {
+                continue;
+            }
+            let object = self.repo.find_object(id).map_err(failed)?;
+            match object.kind {
+                Kind::Commit => {
+                    let commit = CommitRef::from_bytes(&object.data, id.kind()).map_err(failed)?;
+                    open.push(commit.tree());
+                    open.extend(commit.parents());
+                }
+                Kind::Tree => {
+                    for entry in TreeRefIter::from_bytes(&object.data, id.kind()) {
+                        open.push(entry.map_err(failed)?.oid.to_owned());
+                    }
+                }
+                Kind::Blob | Kind::Tag => {}
+            }
+        }
+        Ok(needed)
+    }
+}

@@ -1,0 +1,320 @@
+//! Whole trees of the user's files, kept in a private repository beside the state. It never writes to the workspace, nor to
+//! the user's repository.
+//!
+//! The repository is an ordinary bare one that git can read. It borrows the objects of the user's through
+//! `objects/info/alternates`; trees, and files that are changed by us, are always its own.
+
+mod checkpoint;
+mod garbage;
+mod objects;
+mod stamps;
+
+pub use checkpoint::{Checkpoint, Note, Own};
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::{fmt, io};
+
+use gix::ObjectId;
+use gix::bstr::ByteSlice as _;
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+use self::objects::Objects;
+use self::stamps::{Stamp, Stamps};
+use super::files::git_sees;
+use super::{FileState, ReadTree, RepoPath, TreeError};
+use crate::clock::Timestamp;
+
+/// Snapshots of one workspace.
+#[derive(Debug, Clone)]
+pub struct Snapshots {
+    dir: PathBuf,
+    workspace: PathBuf,
+    limits: SnapshotLimits,
+}
+
+/// How much is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SnapshotLimits {
+    /// Checkpoints; older ones go first.
+    pub max_checkpoints: usize,
+    /// Bytes of the repository, as far as they are its own; older checkpoints go to keep it.
+    pub max_bytes: u64,
+    /// Bytes of one file; larger ones are left out.
+    pub max_file_bytes: u64,
+}
+
+/// A tree of files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// What is at each path.
+    pub entries: BTreeMap<RepoPath, Kept>,
+    /// Files that were left out: too large, not readable, or not there any more when they were read.
+    pub left_out: Vec<RepoPath>,
+}
+
+/// A file or a symlink of a snapshot. As text it is a letter and the name of the object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Kept {
+    kind: KeptKind,
+    id: ObjectId,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum KeptKind {
+    File,
+    Executable,
+    Symlink,
+}
+
+/// Why there is no snapshot.
+#[derive(Debug, thiserror::Error)]
+pub enum SnapshotError {
+    /// The repository can not be made, read or written.
+    #[error("can not use the private repository {dir}")]
+    Repository {
+        /// Where it is.
+        dir: PathBuf,
+        /// What is wrong.
+        #[source]
+        source: Box<gix::Error>,
+    },
+    /// A file of the repository can not be read or written.
+    #[error("can not use {path}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// An object that should be there is not: the user's repository it was borrowed from has dropped it.
+    #[error("{path} is not kept any more: the repository that had it dropped it")]
+    Lost {
+        /// What it was.
+        path: RepoPath,
+    },
+    /// The workspace can not be read.
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+}
+
+impl fmt::Display for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let letter = match self.kind {
+            KeptKind::File => 'f',
+            KeptKind::Executable => 'x',
+            KeptKind::Symlink => 'l',
+        };
+        write!(f, "{letter} {}", self.id)
+    }
+}
+
+impl From<Kept> for String {
+    fn from(kept: Kept) -> String {
+        kept.to_string()
+    }
+}
+
+impl TryFrom<String> for Kept {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Kept, Self::Error> {
+        let (letter, id) = text.split_once(' ').ok_or("no object")?;
+        let kind = match letter {
+            "f" => KeptKind::File,
+            "x" => KeptKind::Executable,
+            "l" => KeptKind::Symlink,
+            _ => return Err("no such kind of file"),
+        };
+        Ok(Kept { kind, id: ObjectId::from_hex(id.as_bytes()).map_err(|_| "no object")? })
+    }
+}
+
+impl Snapshots {
+    /// Snapshots of `workspace` in the repository `dir`, which is made when it is first written to.
+    pub const fn new(dir: PathBuf, workspace: PathBuf, limits: SnapshotLimits) -> Self {
+        Self { dir, workspace, limits }
+    }
+
+    /// Where the repository is.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Takes a snapshot of the workspace as it is: tracked, modified and untracked files, without ignored ones; and
+    /// whatever is at `also`. `now` tells which files are too fresh for their times to be trusted.
+    pub fn take(
+        &self,
+        tree: &ReadTree,
+        also: &[&RepoPath],
+        now: Timestamp,
+    ) -> Result<Snapshot, SnapshotError> {
+        let _lock = self.lock()?;
+        self.take_locked(&self.open_or_make()?, tree, also, now)
+    }
+
+    fn take_locked(
+        &self,
+        objects: &Objects,
+        tree: &ReadTree,
+        also: &[&RepoPath],
+        now: Timestamp,
+    ) -> Result<Snapshot, SnapshotError> {
+        let known = Stamps::read(&self.dir);
+        let mut seen = Stamps::default();
+        let mut snapshot = Snapshot { entries: BTreeMap::new(), left_out: Vec::new() };
+        let mut paths = git_sees(&self.workspace, self.tracked());
+        paths.extend(also.iter().copied().cloned());
+        for path in paths {
+            let Some(stamp) = Stamp::of(&self.workspace.join(path.as_str())) else { continue };
+            let kept = match known.get(&path, &stamp).filter(|kept| objects.has(kept.id)) {
+                Some(kept) => Some(kept),
+                None => self.keep(objects, tree, &path, &stamp)?,
+            };
+            match kept {
+                Some(kept) => {
+                    seen.add(path.clone(), stamp, kept, now);
+                    snapshot.entries.insert(path, kept);
+                }
+                None => snapshot.left_out.push(path),
+            }
+        }
+        if seen != known {
+            seen.write(&self.dir)?;
+        }
+        Ok(snapshot)
+    }
+
+    /// Writes what is at `path` to the repository, unless it is there or can be borrowed.
+    fn keep(
+        &self,
+        objects: &Objects,
+        tree: &ReadTree,
+        path: &RepoPath,
+        stamp: &Stamp,
+    ) -> Result<Option<Kept>, SnapshotError> {
+        use super::Entry;
+        if stamp.bytes() > self.limits.max_file_bytes {
+            return Ok(None);
+        }
+        let (kind, id) = match tree.entry(path, self.limits.max_file_bytes) {
+            Ok(Entry::File(FileState { bytes, executable })) => {
+                let kind = if executable { KeptKind::Executable } else { KeptKind::File };
+                (kind, objects.keep_blob(&bytes)?)
+            }
+            Ok(Entry::Symlink) => match tree.link(path) {
+                Ok(target) => (KeptKind::Symlink, objects.keep_blob(&target)?),
+                Err(_) => return Ok(None),
+            },
+            Ok(Entry::Missing | Entry::Directory | Entry::Other | Entry::TooLarge { .. })
+            | Err(_) => return Ok(None),
+        };
+        Ok(Some(Kept { kind, id }))
+    }
+
+    /// The file that was kept, if it is one.
+    pub fn read(&self, path: &RepoPath, kept: Kept) -> Result<Option<FileState>, SnapshotError> {
+        self.open()?.map_or(Ok(None), |objects| objects.file(path, kept))
+    }
+
+    /// The paths the user's repository tracks; an ignored file may be among them.
+    fn tracked(&self) -> Vec<RepoPath> {
+        let Some(theirs) = self.theirs() else { return Vec::new() };
+        let Ok(index) = theirs.index_or_empty() else { return Vec::new() };
+        let Some(top) = theirs.workdir().and_then(|top| top.canonicalize().ok()) else {
+            return Vec::new();
+        };
+        let Ok(below) = self.workspace.strip_prefix(top) else { return Vec::new() };
+        let below = below.to_path_buf();
+        let paths = index.entries().iter().filter_map(|entry| entry.path(&index).to_str().ok());
+        let inside = paths.filter_map(|path| Path::new(path).strip_prefix(&below).ok()?.to_str());
+        inside.filter_map(|path| RepoPath::parse(path).ok()).collect()
+    }
+
+    /// The user's repository, if there is one. It is only read, and its configuration runs nothing.
+    fn theirs(&self) -> Option<gix::Repository> {
+        let options = gix::open::Options::isolated();
+        let found = gix::discover::upwards(&self.workspace).ok()?;
+        let (git_dir, _) = found.0.into_repository_and_work_tree_directories();
+        options.open(git_dir).ok().map(Into::into)
+    }
+
+    /// One process at a time uses the repository; others wait for as long as a snapshot takes.
+    fn lock(&self) -> Result<fs::File, SnapshotError> {
+        let path = self.dir.with_extension("lock");
+        let failed = |source| SnapshotError::Io { path: path.clone(), source };
+        if let Some(above) = path.parent() {
+            fs::create_dir_all(above).map_err(failed)?;
+        }
+        let mut options = OpenOptions::new();
+        let file = options.create(true).truncate(false).write(true).open(&path).map_err(failed)?;
+        flock(&file, FlockOperation::LockExclusive).map_err(|errno| failed(errno.into()))?;
+        Ok(file)
+    }
+
+    /// The repository, if it was ever made.
+    fn open(&self) -> Result<Option<Objects>, SnapshotError> {
+        if !self.dir.exists() {
+            return Ok(None);
+        }
+        let opened = gix::open::Options::isolated().open_path_as_is(true).open(&self.dir);
+        opened
+            .map(|repo| Some(Objects::new(repo.into(), &self.dir)))
+            .map_err(|source| self.unusable(source))
+    }
+
+    fn open_or_make(&self) -> Result<Objects, SnapshotError> {
+        if !self.dir.exists() {
+            self.make()?;
+        }
+        self.borrow_objects()?;
+        let objects = self.open()?;
+        objects.ok_or_else(|| self.io(io::ErrorKind::NotFound.into()))
+    }
+
+    /// Makes the repository, whole or not at all.
+    fn make(&self) -> Result<(), SnapshotError> {
+        let half = self.dir.with_extension("half");
+        match fs::remove_dir_all(&half) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(self.io(error)),
+            Ok(()) | Err(_) => {}
+        }
+        // Files that are private in the workspace stay so here.
+        fs::DirBuilder::new().mode(0o700).create(&half).map_err(|source| self.io(source))?;
+        gix::create::into(&half, gix::create::Kind::Bare, gix::create::Options::default())
+            .map_err(|source| self.unusable(source))?;
+        fs::rename(&half, &self.dir).map_err(|source| self.io(source))
+    }
+
+    fn io(&self, source: io::Error) -> SnapshotError {
+        SnapshotError::Io { path: self.dir.clone(), source }
+    }
+
+    /// Names the user's objects as ours to read.
+    fn borrow_objects(&self) -> Result<(), SnapshotError> {
+        let file = self.dir.join("objects/info/alternates");
+        let failed = |source| SnapshotError::Io { path: file.clone(), source };
+        let theirs = self.theirs().map(|theirs| theirs.objects.store_ref().path().to_path_buf());
+        let wanted = match theirs.map(|theirs| theirs.canonicalize()) {
+            Some(Ok(theirs)) => [theirs.as_os_str().as_encoded_bytes(), b"\n"].concat(),
+            Some(Err(_)) | None => Vec::new(),
+        };
+        if fs::read(&file).unwrap_or_default() == wanted {
+            return Ok(());
+        }
+        fs::create_dir_all(self.dir.join("objects/info")).map_err(failed)?;
+        fs::write(&file, wanted).map_err(failed)
+    }
+
+    fn unusable(&self, source: gix::Error) -> SnapshotError {
+        SnapshotError::Repository { dir: self.dir.clone(), source: Box::new(source) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,171 @@
+//! Objects of the private repository: files in, trees in and out. Which files and trees is decided elsewhere.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use gix::ObjectId;
+use gix::bstr::ByteSlice as _;
+use gix::objs::tree::{Entry, EntryKind, EntryMode};
+use gix::objs::{Kind, Tree, TreeRefIter, Write as _, WriteTo as _};
+use gix::odb::loose;
+
+use super::{Kept, KeptKind, SnapshotError};
+use crate::tree::{FileState, RepoPath};
+
+/// The repository's objects, and those it borrows.
+pub(super) struct Objects {
+    pub(super) repo: gix::Repository,
+    /// Only its own.
+    pub(super) own: loose::Store,
+    dir: PathBuf,
+}
+
+/// A directory that is put together.
+#[derive(Default)]
+struct Directory<'a> {
+    files: BTreeMap<&'a str, Kept>,
+    directories: BTreeMap<&'a str, Directory<'a>>,
+}
+
+impl Objects {
+    pub(super) fn new(repo: gix::Repository, dir: &Path) -> Self {
+        let own = loose::Store::at(dir.join("objects"), gix::hash::Kind::Sha1);
+        Self { repo, own, dir: dir.to_owned() }
+    }
+
+    /// Whether the object is there, own or borrowed.
+    pub(super) fn has(&self, id: ObjectId) -> bool {
+        self.repo.has_object(id)
+    }
+
+    /// Keeps these bytes, unless they can be borrowed.
+    pub(super) fn keep_blob(&self, bytes: &[u8]) -> Result<ObjectId, SnapshotError> {
+        let id = self.id(Kind::Blob, bytes)?;
+        if self.has(id) { Ok(id) } else { self.write(Kind::Blob, bytes, id) }
+    }
+
+    /// Keeps these bytes as its own, so that nobody else can drop them.
+    pub(super) fn own_blob(&self, bytes: &[u8]) -> Result<ObjectId, SnapshotError> {
+        self.own_object(Kind::Blob, bytes)
+    }
+
+    pub(super) fn own_object(&self, kind: Kind, bytes: &[u8]) -> Result<ObjectId, SnapshotError> {
+        let id = self.id(kind, bytes)?;
+        if self.own.contains(&id) { Ok(id) } else { self.write(kind, bytes, id) }
+    }
+
+    fn id(&self, kind: Kind, bytes: &[u8]) -> Result<ObjectId, SnapshotError> {
+        gix::objs::compute_hash(gix::hash::Kind::Sha1, kind, bytes)
+            .map_err(|source| self.unusable(source))
+    }
+
+    fn write(&self, kind: Kind, bytes: &[u8], id: ObjectId) -> Result<ObjectId, SnapshotError> {
+        self.own.write_buf_with_known_id(kind, bytes, id).map_err(|source| self.unusable(source))
+    }
+
+    /// Writes the tree of these entries, with all below it.
+    pub(super) fn write_tree(
+        &self,
+        entries: &BTreeMap<RepoPath, Kept>,
+    ) -> Result<ObjectId, SnapshotError> {
+        let mut root = Directory::default();
+        for (path, kept) in entries {
+            let mut dir = &mut root;
+            let mut names: Vec<&str> = path.components().collect();
+            names.pop();
+            for name in names {
+                dir = dir.directories.entry(name).or_default();
+            }
+            dir.files.insert(path.name(), *kept);
+        }
+        self.write_directory(&root)
+    }
+
+    fn write_directory(&self, directory: &Directory<'_>) -> Result<ObjectId, SnapshotError> {
+        let mut entries = Vec::new();
+        for (name, Kept { kind, id }) in &directory.files {
+            let mode = EntryMode::from(EntryKind::from(*kind));
+            entries.push(Entry { mode, filename: (*name).into(), oid: *id });
+        }
+        for (name, below) in &directory.directories {
+            let oid = self.write_directory(below)?;
+            entries.push(Entry { mode: EntryKind::Tree.into(), filename: (*name).into(), oid });
+        }
+        entries.sort();
+        let mut bytes = Vec::new();
+        Tree { entries }.write_to(&mut bytes).map_err(|source| self.failed(source))?;
+        self.own_object(Kind::Tree, &bytes)
+    }
+
+    /// The files and symlinks of a tree.
+    pub(super) fn tree(&self, id: ObjectId) -> Result<BTreeMap<RepoPath, Kept>, SnapshotError> {
+        let mut found = BTreeMap::new();
+        let mut open = vec![(String::new(), id)];
+        while let Some((above, id)) = open.pop() {
+            let tree = self.repo.find_object(id).map_err(|source| self.unusable(source))?;
+            for entry in TreeRefIter::from_bytes(&tree.data, gix::hash::Kind::Sha1) {
+                let entry = entry.map_err(|source| self.unusable(source))?;
+                let Ok(name) = entry.filename.to_str() else { continue };
+                let text = format!("{above}{name}");
+                match KeptKind::try_from(entry.mode.kind()) {
+                    Ok(kind) => {
+                        if let Ok(path) = RepoPath::parse(&text) {
+                            found.insert(path, Kept { kind, id: entry.oid.to_owned() });
+                        }
+                    }
+                    Err(EntryKind::Tree) => open.push((format!("{text}/"), entry.oid.to_owned())),
+                    Err(_) => {}
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The file that was kept; none for a symlink.
+    pub(super) fn file(
+        &self,
+        path: &RepoPath,
+        kept: Kept,
+    ) -> Result<Option<FileState>, SnapshotError> {
+        let executable = match kept.kind {
+            KeptKind::Symlink => return Ok(None),
+            KeptKind::File => false,
+            KeptKind::Executable => true,
+        };
+        let found = self.repo.try_find_object(kept.id).map_err(|source| self.unusable(source))?;
+        let object = found.ok_or_else(|| SnapshotError::Lost { path: path.clone() })?;
+        Ok(Some(FileState { bytes: object.detach().data.into(), executable }))
+    }
+
+    pub(super) fn failed(&self, source: io::Error) -> SnapshotError {
+        SnapshotError::Io { path: self.dir.clone(), source }
+    }
+
+    pub(super) fn unusable(&self, source: gix::Error) -> SnapshotError {
+        SnapshotError::Repository { dir: self.dir.clone(), source: Box::new(source) }
+    }
+}
+
+impl From<KeptKind> for EntryKind {
+    fn from(kind: KeptKind) -> Self {
+        match kind {
+            KeptKind::File => Self::Blob,
+            KeptKind::Executable => Self::BlobExecutable,
+            KeptKind::Symlink => Self::Link,
+        }
+    }
+}
+
+impl TryFrom<EntryKind> for KeptKind {
+    type Error = EntryKind;
+
+    fn try_from(kind: EntryKind) -> Result<Self, EntryKind> {
+        match kind {
+            EntryKind::Blob => Ok(Self::File),
+            EntryKind::BlobExecutable => Ok(Self::Executable),
+            EntryKind::Link => Ok(Self::Symlink),
+            EntryKind::Tree | EntryKind::Commit => Err(kind),
+        }
+    }
+}

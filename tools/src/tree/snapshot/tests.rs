@@ -1,0 +1,277 @@
+//! Snapshots and checkpoints of real directories, with and without a repository of the user's.
+
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::tree::{Change, CommitLog, WriteTree};
+
+const LIMITS: SnapshotLimits =
+    SnapshotLimits { max_checkpoints: 100, max_bytes: 1 << 20, max_file_bytes: 1000 };
+
+/// Long after anything here was written, so that times are trusted.
+const LATER: Timestamp = Timestamp::MAX;
+
+struct World {
+    home: TempDir,
+    state: TempDir,
+}
+
+impl World {
+    fn new(files: &[(&str, &str)]) -> World {
+        let world =
+            World { home: tempfile::tempdir().unwrap(), state: tempfile::tempdir().unwrap() };
+        for (path, text) in files {
+            world.write(path, text);
+        }
+        world
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.home.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Puts it under git, with these files among the repository's objects, and in its index if they are tracked.
+    fn git(&self, blobs: &[&str], tracked: &[&str]) -> gix::Repository {
+        let repo = gix::init(self.home.path()).unwrap();
+        for text in blobs {
+            repo.write_blob(text).unwrap();
+        }
+        let mut index = gix::index::State::new(gix::hash::Kind::Sha1);
+        for path in tracked {
+            let id = repo.write_blob(b"").unwrap().detach();
+            let mode = gix::index::entry::Mode::FILE;
+            let flags = gix::index::entry::Flags::empty();
+            index.dangerously_push_entry(
+                gix::index::entry::Stat::default(),
+                id,
+                flags,
+                mode,
+                (*path).into(),
+            );
+        }
+        index.sort_entries();
+        let mut file = gix::index::File::from_state(index, repo.index_path());
+        file.write(gix::index::write::Options::default()).unwrap();
+        repo
+    }
+
+    fn snapshots(&self) -> Snapshots {
+        self.limited(LIMITS)
+    }
+
+    fn limited(&self, limits: SnapshotLimits) -> Snapshots {
+        let workspace = self.home.path().canonicalize().unwrap();
+        Snapshots::new(self.state.path().join("private.git"), workspace, limits)
+    }
+
+    fn reader(&self) -> ReadTree {
+        ReadTree::open(self.home.path()).unwrap()
+    }
+
+    fn take(&self) -> Snapshot {
+        self.snapshots().take(&self.reader(), &[], LATER).unwrap()
+    }
+
+    /// The content of a path in a snapshot.
+    fn content(&self, entries: &BTreeMap<RepoPath, Kept>, at: &str) -> String {
+        let path = path(at);
+        let state = self.snapshots().read(&path, entries[&path]).unwrap().unwrap();
+        String::from_utf8(state.bytes.to_vec()).unwrap()
+    }
+
+    /// Makes a change as the main tree does: a checkpoint, then the commit.
+    fn change(&self, at: &str, after: Option<&str>) -> Checkpoint {
+        let tree = WriteTree::open(self.home.path(), CommitLog::none()).unwrap();
+        let before = fs::read_to_string(self.home.path().join(at)).ok();
+        let changes =
+            [Change::of(path(at), before.as_deref().map(state), after.map(state)).unwrap()];
+        let (checkpoint, _) =
+            self.snapshots().record(&tree.reader(), &changes, note(at), LATER).unwrap();
+        tree.commit(&changes, at).unwrap();
+        checkpoint
+    }
+
+    /// Objects that are the private repository's own.
+    fn own_objects(&self) -> usize {
+        let objects = self.state.path().join("private.git/objects");
+        let dirs = fs::read_dir(objects).unwrap().map(|entry| entry.unwrap().path());
+        dirs.filter(|dir| dir.file_name().unwrap().len() == 2)
+            .map(|dir| fs::read_dir(dir).unwrap().count())
+            .sum()
+    }
+}
+
+fn path(text: &str) -> RepoPath {
+    RepoPath::parse(text).unwrap()
+}
+
+fn state(text: &str) -> FileState {
+    FileState { bytes: text.to_owned().into(), executable: false }
+}
+
+fn note(title: &str) -> Note {
+    Note { title: title.to_owned(), patch: "p".to_owned(), session: "s".to_owned(), run: None }
+}
+
+fn names(snapshot: &Snapshot) -> Vec<&str> {
+    snapshot.entries.keys().map(RepoPath::as_str).collect()
+}
+
+#[test]
+fn a_snapshot_holds_what_git_would_add() {
+    let world = World::new(&[
+        (".gitignore", "*.log\nout/\n"),
+        (".ignore", "a.txt\n"),
+        ("a.txt", "a"),
+        ("b/run.sh", "#!"),
+        ("noise.log", "x"),
+        ("out/tracked.txt", "kept"),
+        ("out/other.txt", "x"),
+        (".deepseek/config.toml", ""),
+        (".deepseek-commit-0-0.new", "x"),
+        ("large", &"x".repeat(1001)),
+    ]);
+    world.git(&[], &["out/tracked.txt", "gone.txt"]);
+    fs::set_permissions(world.home.path().join("b/run.sh"), fs::Permissions::from_mode(0o755))
+        .unwrap();
+    symlink("../elsewhere", world.home.path().join("b/link")).unwrap();
+
+    let snapshot = world.take();
+    assert_eq!(
+        names(&snapshot),
+        [
+            ".deepseek/config.toml",
+            ".gitignore",
+            ".ignore",
+            "a.txt",
+            "b/link",
+            "b/run.sh",
+            "out/tracked.txt"
+        ]
+    );
+    assert_eq!(snapshot.left_out, [path("large")]);
+    assert_eq!(snapshot.entries[&path("b/link")].kind, KeptKind::Symlink);
+    assert_eq!(snapshot.entries[&path("b/run.sh")].kind, KeptKind::Executable);
+    assert_eq!(world.content(&snapshot.entries, "out/tracked.txt"), "kept");
+    assert!(
+        world
+            .snapshots()
+            .read(&path("b/link"), snapshot.entries[&path("b/link")])
+            .unwrap()
+            .is_none()
+    );
+}
+
+#[test]
+fn a_file_is_read_again_when_it_changed_and_only_then() {
+    let world = World::new(&[("a", "one"), ("b", "same")]);
+    world.take();
+    let stamps = || fs::read(world.state.path().join("private.git/stamps")).unwrap();
+    let first = stamps();
+    assert_eq!(names(&world.take()), ["a", "b"]);
+    assert_eq!(stamps(), first);
+    // Same size, same name.
+    world.write("a", "two");
+    let snapshot = world.take();
+    assert_eq!(world.content(&snapshot.entries, "a"), "two");
+    assert_ne!(stamps(), first);
+}
+
+#[test]
+fn times_of_fresh_files_are_not_trusted() {
+    let world = World::new(&[("a", "one")]);
+    world.snapshots().take(&world.reader(), &[], Timestamp::UNIX_EPOCH).unwrap();
+    let stamps = world.state.path().join("private.git/stamps");
+    assert_eq!(fs::read_to_string(stamps).unwrap_or_default(), "");
+}
+
+#[test]
+fn what_the_users_repository_has_is_borrowed_and_what_we_change_is_not() {
+    let world = World::new(&[("a", "committed"), ("b", "committed too"), ("c", "untracked")]);
+    let theirs = world.git(&["committed", "committed too"], &["a", "b"]);
+    world.take();
+    assert_eq!(world.own_objects(), 1, "the untracked file");
+    world.change("a", Some("changed"));
+    // Two blobs, two trees, two commits.
+    assert_eq!(world.own_objects(), 7);
+
+    fs::remove_dir_all(theirs.objects.store_ref().path()).unwrap();
+    fs::create_dir_all(theirs.objects.store_ref().path()).unwrap();
+    let [checkpoint] = world.snapshots().checkpoints().unwrap().try_into().unwrap();
+    let before = world.snapshots().before(&checkpoint).unwrap();
+    assert_eq!(world.content(&before, "a"), "committed");
+    assert!(matches!(
+        world.snapshots().read(&path("b"), before[&path("b")]),
+        Err(SnapshotError::Lost { path }) if path.as_str() == "b"
+    ));
+    // And the next snapshot keeps what is not there any more.
+    assert_eq!(world.content(&world.take().entries, "b"), "committed too");
+}
+
+#[test]
+fn checkpoints_tell_the_tree_before_and_what_was_ours() {
+    let world = World::new(&[(".gitignore", "*.log\n"), ("d/a", "1"), ("ignored.log", "2")]);
+    world.change("d/a", Some("changed"));
+    world.write("theirs", "the user's");
+    world.change("ignored.log", None);
+    world.change("new/file", Some("n"));
+
+    let checkpoints = world.snapshots().checkpoints().unwrap();
+    let told: Vec<_> =
+        checkpoints.iter().map(|c| (c.number, c.note.title.as_str(), c.own.len())).collect();
+    assert_eq!(told, [(1, "d/a", 1), (2, "ignored.log", 1), (3, "new/file", 1)]);
+    let before: Vec<_> = checkpoints.iter().map(|c| world.snapshots().before(c).unwrap()).collect();
+    assert_eq!(world.content(&before[0], "d/a"), "1");
+    assert_eq!(world.content(&before[1], "theirs"), "the user's");
+    assert_eq!(world.content(&before[1], "ignored.log"), "2");
+    assert!(!before[2].contains_key(&path("ignored.log")));
+    let own = &checkpoints[2].own[0];
+    assert_eq!((own.before, own.path.as_str()), (None, "new/file"));
+}
+
+#[test]
+fn a_forgotten_checkpoint_is_gone() {
+    let world = World::new(&[("a", "1")]);
+    let first = world.change("a", Some("2"));
+    let second = world.change("a", Some("3"));
+    world.snapshots().forget(&second).unwrap();
+    assert_eq!(world.snapshots().checkpoints().unwrap(), [first]);
+    assert_eq!(world.change("a", Some("4")).number, 2);
+}
+
+#[test]
+fn the_oldest_go_when_there_are_too_many_or_they_are_too_large() {
+    let many = SnapshotLimits { max_checkpoints: 5, ..LIMITS };
+    let large = SnapshotLimits { max_bytes: 3000, ..LIMITS };
+    for (limits, most) in [(many, 5), (large, 12)] {
+        let world = World::new(&[("a", "0")]);
+        let tree = WriteTree::open(world.home.path(), CommitLog::none()).unwrap();
+        for n in 0..32 {
+            let text = |n: u32| state(&n.to_string());
+            let changes = [Change::of(path("a"), Some(text(n)), Some(text(n + 1))).unwrap()];
+            world.limited(limits).record(&tree.reader(), &changes, note("n"), LATER).unwrap();
+            tree.commit(&changes, "n").unwrap();
+        }
+        let checkpoints = world.snapshots().checkpoints().unwrap();
+        assert!((1..=most).contains(&checkpoints.len()), "{} are left", checkpoints.len());
+        assert_eq!(checkpoints.last().unwrap().number, 32);
+        for checkpoint in &checkpoints {
+            let before = world.snapshots().before(checkpoint).unwrap();
+            assert_eq!(world.content(&before, "a"), (checkpoint.number - 1).to_string());
+        }
+        assert!(world.own_objects() <= checkpoints.len() * 5 + 3, "{}", world.own_objects());
+    }
+}
+
+#[test]
+fn a_damaged_repository_is_an_error_that_names_it() {
+    let world = World::new(&[("a", "1")]);
+    world.change("a", Some("2"));
+    fs::write(world.state.path().join("private.git/config"), "[core\n").unwrap();
+    let error = world.snapshots().checkpoints().unwrap_err();
+    assert!(error.to_string().contains("private.git"), "{error}");
+}
