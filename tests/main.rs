@@ -36,6 +36,9 @@ mod interruptions;
 // What kill -9 leaves behind.
 mod crashes;
 
+// The way back.
+mod rewind;
+
 // The command line around the requests.
 mod commands;
 

@@ -292,6 +292,18 @@ pub enum Event {
         /// Where the diff was read tolerantly.
         repairs: Vec<String>,
     },
+    /// The workspace as it is before a patch set is kept, to go back to.
+    #[serde(rename = "CheckpointCreated@v1")]
+    CheckpointCreated {
+        /// Its number in the workspace; `deepseek rewind` takes it.
+        checkpoint: u64,
+        /// The patch set it is made for.
+        patch: String,
+        /// Files it holds.
+        files: usize,
+        /// Files that were left out: too large, or not readable.
+        left_out: Vec<RepoPath>,
+    },
     /// A staged patch set is about to be written. Without a `PatchApplied` behind it, a crash came between; the next session
     /// of the workspace settles it.
     #[serde(rename = "PatchCommitting@v1")]

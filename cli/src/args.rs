@@ -2,7 +2,9 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{apply, completions, config, demo, diff, doctor, mock, patch, sessions};
+use crate::commands::{
+    apply, completions, config, demo, diff, doctor, mock, patch, rewind, sessions,
+};
 use crate::flags::Global;
 
 /// A coding agent for the terminal: it plans, edits by validated diffs, verifies with your project's own commands, and delivers or says exactly why not.
@@ -35,6 +37,8 @@ pub(crate) enum Command {
     Diff(diff::DiffArgs),
     /// Apply a patch set that is staged but not applied.
     Apply(apply::ApplyArgs),
+    /// List checkpoints, or go back to one.
+    Rewind(rewind::RewindArgs),
     /// The patch engine alone: check or apply a diff, without a model.
     Patch(patch::PatchArgs),
     /// List sessions, or show one.

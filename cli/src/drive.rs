@@ -111,11 +111,13 @@ impl Session {
         };
         let ids = RandomIds;
         let id = ids.fresh();
+        let checkpoints = around.checkpoints(&workspace)?;
         let setup = Setup {
             workspace,
             session_dir: state.join("sessions").join(&id),
             cache: own.join("verify"),
             commits: around.commits()?,
+            checkpoints,
             config: Arc::new(config.clone()),
             model,
             clock: Arc::new(SystemClock),

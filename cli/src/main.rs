@@ -48,6 +48,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Some(Command::Plan { task }) => one_shot(&around, global, task, Intent::Plan),
         Some(Command::Diff(args)) => commands::diff::run(&around, global, args),
         Some(Command::Apply(args)) => blocking(commands::apply::run(&around, global, args)),
+        Some(Command::Rewind(args)) => blocking(commands::rewind::run(&around, global, args)),
         Some(Command::Patch(args)) => {
             return Ok(commands::patch::run(&around, args, global.output));
         }
@@ -68,6 +69,7 @@ fn takes(command: Option<&Command>) -> Takes {
             Command::Ask { .. }
             | Command::Plan { .. }
             | Command::Apply(_)
+            | Command::Rewind(_)
             | Command::Config(_)
             | Command::Doctor(_),
         ) => Takes::Settings,

@@ -107,6 +107,11 @@ impl Surroundings {
         Ok(self.state_dir()?.join("commits"))
     }
 
+    /// Where a workspace is kept before each change.
+    pub(crate) fn checkpoints(&self, workspace: &Path) -> Result<PathBuf, CliError> {
+        Ok(self.workspace_state(workspace)?.join("checkpoints.git"))
+    }
+
     /// What is kept for one workspace.
     pub(crate) fn workspace_state(&self, workspace: &Path) -> Result<PathBuf, CliError> {
         let name: String = FileHash::of(workspace.to_string_lossy().as_bytes())

@@ -1,6 +1,7 @@
 //! The root actor of the program and what only it may do: write to the user's workspace, keep the journal, end a run.
 
 pub mod chat;
+pub mod checkpoints;
 pub mod journal;
 pub mod lock;
 mod main_tree;
@@ -8,3 +9,4 @@ pub mod orchestrator;
 pub mod session;
 pub mod staged;
 mod supervision;
+mod undo;

@@ -6,19 +6,26 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use actors::workspace::CommitRefused;
+use tools::clock::Timestamp;
 use tools::tree::{
-    Change, CommitError, CommitLog, ReadTree, Settled, Settlement, TreeError, WriteTree,
+    Change, Checkpoint, CommitError, CommitLog, Note, ReadTree, Settled, Settlement, Snapshot,
+    Snapshots, TreeError, WriteTree,
 };
 
 /// The user's workspace, writable.
 pub(crate) struct MainTree {
     tree: WriteTree,
+    checkpoints: Snapshots,
 }
 
 impl MainTree {
     /// Opens the workspace, whose commits are noted in the directory `log`. Called once, by the orchestrator.
-    pub(crate) fn open(root: &Path, log: PathBuf) -> Result<Self, TreeError> {
-        Ok(Self { tree: WriteTree::open(root, CommitLog::at(log))? })
+    pub(crate) fn open(
+        root: &Path,
+        log: PathBuf,
+        checkpoints: Snapshots,
+    ) -> Result<Self, TreeError> {
+        Ok(Self { tree: WriteTree::open(root, CommitLog::at(log))?, checkpoints })
     }
 
     /// Settles what a crash cut short, of whatever process it was.
@@ -31,12 +38,24 @@ impl MainTree {
         self.tree.reader()
     }
 
+    /// Keeps the workspace as it is, to go back to from `changes`. Blocks.
+    pub(crate) fn checkpoint(
+        &self,
+        changes: &[Change],
+        note: Note,
+        now: Timestamp,
+    ) -> Result<(Checkpoint, Snapshot), CommitRefused> {
+        let recorded = self.checkpoints.record(&self.tree.reader(), changes, note, now);
+        recorded.map_err(|error| CommitRefused::NotWritten { message: chain(&error) })
+    }
+
     /// Makes all changes of the patch set or none, and gives the tree back for the next. Blocks.
     pub(crate) fn commit(
         self,
         changes: &[Change],
-        patch: &str,
+        checkpoint: &Checkpoint,
     ) -> (Self, Result<(), CommitRefused>) {
+        let patch = &checkpoint.note.patch;
         let result = match catch_unwind(AssertUnwindSafe(|| self.tree.commit(changes, patch))) {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(CommitError::Stale { path, .. })) => {
@@ -45,6 +64,11 @@ impl MainTree {
             Ok(Err(error)) => Err(CommitRefused::NotWritten { message: chain(&error) }),
             Err(_) => self.settle_own(patch),
         };
+        if result.is_err()
+            && let Err(error) = self.checkpoints.forget(checkpoint)
+        {
+            tracing::debug!(%error, "the checkpoint of a change that was not made stays");
+        }
         (self, result)
     }
 

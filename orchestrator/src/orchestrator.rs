@@ -40,6 +40,7 @@ use tools::shell::CommandLine;
 use tools::tree::{Change, CommitError, ReadTree, Settled, TreeError};
 
 use crate::chat::{self, Intent};
+use crate::checkpoints;
 use crate::journal::log::{Journal, LogError};
 use crate::main_tree::MainTree;
 
@@ -53,6 +54,8 @@ pub struct Setup {
     pub cache: PathBuf,
     /// Where commits are noted while they are under way.
     pub commits: PathBuf,
+    /// Where the workspace is kept before each of them.
+    pub checkpoints: PathBuf,
     /// The configuration.
     pub config: Arc<Config>,
     /// The provider.
@@ -65,6 +68,13 @@ pub struct Setup {
     pub hidden_env: Vec<String>,
     /// Version of the program, for the journal.
     pub version: String,
+}
+
+impl Setup {
+    /// Id of the session: the name of its directory.
+    fn session_id(&self) -> String {
+        self.session_dir.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
 }
 
 /// Why there is no orchestrator.
@@ -174,7 +184,8 @@ impl Orchestrator {
     pub async fn start(setup: Setup) -> Result<(Self, mpsc::Receiver<Signal>), StartError> {
         let (screen, signals) = mpsc::channel(setup.config.limits.screen_queue);
         let queue = setup.config.limits.journal_queue;
-        let main_tree = MainTree::open(&setup.workspace, setup.commits.clone())?;
+        let kept = checkpoints::snapshots(&setup.checkpoints, &setup.workspace, &setup.config);
+        let main_tree = MainTree::open(&setup.workspace, setup.commits.clone(), kept)?;
         let settled = main_tree.recover()?;
         let rules =
             Arc::new(Rules::new(&setup.config.policy, setup.config.agent_loop.safety_gate)?);

@@ -39,24 +39,32 @@ pub(crate) async fn run(
     let settings = around.settings(&global, &workspace)?;
     let mut view = render::view(around, &global);
     let mut session = Session::open_offline(around, &settings, workspace).await?;
-    let staged =
-        Staged { id: Some(patch.id.clone()), title: patch.title, changes, repairs: Vec::new() };
-    let Some(result) = session.apply(staged, view.as_mut()).await? else {
-        return Err(CliError::new(Kind::Interrupted, "stopped; nothing was written"));
+    let staged = Staged {
+        id: Some(patch.id.clone()),
+        title: patch.title.clone(),
+        changes,
+        repairs: Vec::new(),
     };
+    outcome(session.apply(staged, view.as_mut()).await?)?;
+    view.note(&format!("applied {}", patch.id));
+    Ok(())
+}
+
+/// What came of a change the user asked for directly; none when it was stopped at the question.
+pub(super) fn outcome(result: Option<Result<(), CommitRefused>>) -> Result<(), CliError> {
     match result {
-        Ok(()) => {
-            view.note(&format!("applied {}", patch.id));
-            Ok(())
+        Some(Ok(())) => Ok(()),
+        None => Err(CliError::new(Kind::Interrupted, "stopped; nothing was written")),
+        Some(Err(CommitRefused::Denied(denied))) => {
+            Err(CliError::new(Kind::Denied, denied.to_string())
+                .hint("`deepseek apply --yes` does not ask"))
         }
-        Err(CommitRefused::Denied(denied)) => Err(CliError::new(Kind::Denied, denied.to_string())
-            .hint("`deepseek apply --yes` does not ask")),
-        Err(error @ CommitRefused::Stale { .. }) => {
+        Some(Err(error @ CommitRefused::Stale { .. })) => {
             Err(CliError::caused(Kind::NotDelivered, &error).hint(
                 "nothing was written; the workspace is not as it was when the patch was made",
             ))
         }
-        Err(error @ (CommitRefused::NotWritten { .. } | CommitRefused::Gone)) => {
+        Some(Err(error @ (CommitRefused::NotWritten { .. } | CommitRefused::Gone))) => {
             Err(CliError::caused(Kind::NotDelivered, &error).hint("nothing was written"))
         }
     }

@@ -1,4 +1,4 @@
-//! `deepseek diff`: patch sets that are staged but not applied.
+//! `deepseek diff`: patch sets that are staged but not applied, what a run changed, what changed since a checkpoint.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -6,20 +6,28 @@ use std::path::PathBuf;
 use clap::Args;
 use orchestrator::journal::read::read;
 use orchestrator::staged::{StagedPatch, changes, patches};
-use serde_json::json;
+use serde_json::{Value, json};
+use tools::clock::{Clock as _, SystemClock};
 use tools::tree::Change;
 
+use super::rewind;
 use super::sessions::{name, session_dirs};
 use crate::error::{CliError, Kind};
 use crate::flags::{Global, Output};
 use crate::render::{self, Paint, changes_as_text};
 use crate::surroundings::Surroundings;
 
-/// Show a patch set that is staged but not applied.
+/// Show a patch set that is staged but not applied, or what was changed.
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
-    /// Its id, or the beginning of it [default: the newest of this workspace].
+    /// Id of a staged patch set, or the beginning of it [default: the newest of this workspace].
     patch: Option<String>,
+    /// Show what a run or session changed: its id, the beginning of it, or `latest`.
+    #[arg(long, value_name = "ID", conflicts_with = "patch")]
+    run: Option<String>,
+    /// Show what anybody changed since a checkpoint: its number, or `latest`.
+    #[arg(long, value_name = "CHECKPOINT", conflicts_with_all = ["patch", "run"])]
+    since: Option<String>,
 }
 
 /// A staged patch set with where it is kept.
@@ -31,24 +39,65 @@ pub(crate) struct Found {
 
 /// Runs the command.
 pub(crate) fn run(around: &Surroundings, global: &Global, args: &DiffArgs) -> Result<(), CliError> {
-    let found = find(around, global, args.patch.as_deref())?;
+    match (&args.run, &args.since) {
+        (Some(id), _) => of_run(around, global, id),
+        (None, Some(checkpoint)) => since(around, global, checkpoint),
+        (None, None) => staged(around, global, args.patch.as_deref()),
+    }
+}
+
+fn staged(around: &Surroundings, global: &Global, id: Option<&str>) -> Result<(), CliError> {
+    let Found { session, patch, changes } = find(around, global, id)?;
+    let title = format!("patch {} · {} · session {}", patch.id, patch.title, name(&session));
+    let about = json!({ "patch": patch.id, "title": patch.title, "applied": patch.applied });
+    show(around, global, &title, about, &changes);
+    Ok(())
+}
+
+fn of_run(around: &Surroundings, global: &Global, id: &str) -> Result<(), CliError> {
+    let history = rewind::history(around, global)?;
+    let latest = history.checkpoints().last().map(|checkpoint| checkpoint.note.clone());
+    let id = match (id, latest) {
+        ("latest", Some(note)) => note.run.unwrap_or(note.session),
+        _ => id.to_owned(),
+    };
+    let changes = history.changes_of_run(&id).map_err(|error| rewind::unreadable(&error))?;
+    let changes = changes.ok_or_else(|| {
+        CliError::new(Kind::Usage, format!("no run or session {id} changed this workspace"))
+            .hint("`deepseek rewind --output json` tells which did; `deepseek sessions` lists all")
+    })?;
+    show(around, global, &format!("run {id}"), json!({ "run": id }), &changes);
+    Ok(())
+}
+
+fn since(around: &Surroundings, global: &Global, wanted: &str) -> Result<(), CliError> {
+    let history = rewind::history(around, global)?;
+    let checkpoint = rewind::find(&history, wanted)?;
+    let changes = history.changes_since(checkpoint, SystemClock.now());
+    let changes = changes.map_err(|error| rewind::unreadable(&error))?;
+    let title = format!("since checkpoint {} · {}", checkpoint.number, checkpoint.note.title);
+    show(around, global, &title, json!({ "since": checkpoint.number }), &changes);
+    Ok(())
+}
+
+/// Shows changes: as a diff for people, with what they are `about` for programs.
+pub(super) fn show(
+    around: &Surroundings,
+    global: &Global,
+    title: &str,
+    mut about: Value,
+    changes: &[Change],
+) {
     if global.output == Output::Text {
         let paint = if around.colour_out(global.color) { Paint::Colour } else { Paint::Plain };
-        render::warn(&format!(
-            "patch {} · {} · session {}",
-            found.patch.id,
-            found.patch.title,
-            name(&found.session)
-        ));
-        render::text(&changes_as_text(&found.changes, paint));
-    } else {
-        let files: Vec<_> = found.changes.iter().map(Change::summary).collect();
-        render::json_line(&json!({
-            "patch": found.patch.id, "title": found.patch.title, "applied": found.patch.applied,
-            "files": files, "diff": changes_as_text(&found.changes, Paint::Plain),
-        }));
+        render::warn(&render::harmless(title));
+        render::text(&changes_as_text(changes, paint));
+    } else if let Some(fields) = about.as_object_mut() {
+        let files: Vec<_> = changes.iter().map(Change::summary).collect();
+        fields.insert("files".to_owned(), json!(files));
+        fields.insert("diff".to_owned(), json!(changes_as_text(changes, Paint::Plain)));
+        render::json_line(&about);
     }
-    Ok(())
 }
 
 /// The patch set that is meant, from the newest session that has it.

@@ -9,4 +9,5 @@ pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod mock;
 pub(crate) mod patch;
+pub(crate) mod rewind;
 pub(crate) mod sessions;

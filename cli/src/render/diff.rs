@@ -1,9 +1,10 @@
 //! Changes shown to people: a unified diff made from the bytes before and after, never from a model's text.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
-use similar::{ChangeTag, TextDiff};
+use similar::{ChangeTag, DiffOp, DiffTag, TextDiff};
 use tools::tree::{Change, FileState, Op};
 
 /// Whether to colour.
@@ -51,22 +52,52 @@ fn change_as_text(change: &Change, paint: Paint) -> String {
     for hunk in diff.unified_diff().context_radius(3).iter_hunks() {
         let header = Style::new().fg_color(Some(AnsiColor::Cyan.into()));
         writeln!(text, "{}", paint.with(header, hunk.header().to_string().trim_end())).ok();
-        for line in hunk.iter_changes() {
-            text.push_str(&shown_line(line.tag(), line.value(), paint));
+        for op in hunk.ops() {
+            if paint == Paint::Colour && is_worth_comparing(op) {
+                for line in diff.iter_inline_changes(op) {
+                    text.push_str(&shown_line(line.tag(), line.iter_strings_lossy(), paint));
+                }
+            } else {
+                for line in diff.iter_changes(op) {
+                    let whole = std::iter::once((false, line.to_string_lossy()));
+                    text.push_str(&shown_line(line.tag(), whole, paint));
+                }
+            }
         }
     }
     text
 }
 
-fn shown_line(tag: ChangeTag, value: &str, paint: Paint) -> String {
+/// Whether lines were replaced by others, and by so few that the words in them can be compared at once.
+fn is_worth_comparing(op: &DiffOp) -> bool {
+    const MANY_LINES: usize = 100;
+    let replaced = op.tag() == DiffTag::Replace;
+    replaced && op.old_range().len().max(op.new_range().len()) <= MANY_LINES
+}
+
+/// A line in its pieces; those that differ from the line it replaces are emphasised.
+fn shown_line<'l>(
+    tag: ChangeTag,
+    pieces: impl Iterator<Item = (bool, Cow<'l, str>)>,
+    paint: Paint,
+) -> String {
     let (sign, style) = match tag {
-        ChangeTag::Equal => (' ', Style::new()),
-        ChangeTag::Insert => ('+', Style::new().fg_color(Some(AnsiColor::Green.into()))),
-        ChangeTag::Delete => ('-', Style::new().fg_color(Some(AnsiColor::Red.into()))),
+        ChangeTag::Equal => (" ", Style::new()),
+        ChangeTag::Insert => ("+", Style::new().fg_color(Some(AnsiColor::Green.into()))),
+        ChangeTag::Delete => ("-", Style::new().fg_color(Some(AnsiColor::Red.into()))),
     };
-    let end = if value.ends_with('\n') { "" } else { "\\ No newline at end of file\n" };
-    let line = format!("{sign}{}", harmless(value.trim_end_matches('\n')));
-    format!("{}\n{end}", paint.with(style, &line))
+    let mut line = paint.with(style, sign);
+    let mut end = "\\ No newline at end of file\n";
+    for (emphasised, piece) in pieces {
+        if piece.ends_with('\n') {
+            end = "";
+        }
+        let text = harmless(piece.trim_end_matches('\n'));
+        if !text.is_empty() {
+            line.push_str(&paint.with(if emphasised { style.invert() } else { style }, &text));
+        }
+    }
+    format!("{line}\n{end}")
 }
 
 /// `text` with control characters made visible, so that a file can not drive the terminal.
@@ -105,5 +136,19 @@ mod tests {
             text,
             "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n 1\n-2\n+\u{fffd}[31m2b\n 3\n\\ No newline at end of file\n"
         );
+    }
+
+    #[test]
+    fn in_colour_the_words_that_differ_stand_out() {
+        let text =
+            changes_as_text(&[change("let a = one(x);\n", "let a = two(x);\n")], Paint::Colour);
+        let inverted: Vec<&str> = text
+            .split("\u{1b}[7m")
+            .skip(1)
+            .filter_map(|rest| rest.split('\u{1b}').next())
+            .collect();
+        assert_eq!(inverted, ["one", "two"], "{text:?}");
+        let plain = changes_as_text(&[change("1\n2\n", "3\n4\n")], Paint::Plain);
+        assert!(plain.ends_with("-1\n-2\n+3\n+4\n"), "{plain}");
     }
 }

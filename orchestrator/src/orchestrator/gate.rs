@@ -1,6 +1,7 @@
 //! The gate to the main tree: every change and every command passes policy, is asked for where policy says so, is
 //! journaled, and only then happens. One change at a time.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use actors::event::Event;
@@ -8,9 +9,11 @@ use actors::publisher::{Answer, Proposal, Publisher};
 use actors::workspace::{CommitRefused, Denied, Staged};
 use ractor::{ActorRef, RpcReplyPort};
 use tokio::sync::watch;
+use tools::clock::{Clock, IdSource};
 use tools::policy::{Action, Rules, Verdict};
+use tools::redact::redact;
 use tools::shell::CommandLine;
-use tools::tree::Change;
+use tools::tree::{Change, Checkpoint, Note};
 
 use super::{Commit, Msg, News, State};
 use crate::main_tree::MainTree;
@@ -108,8 +111,11 @@ impl State {
         };
         let patience = Duration::from_secs(self.setup.config.limits.approval_timeout_seconds);
         Gate {
-            rules: std::sync::Arc::clone(&self.rules),
-            ids: std::sync::Arc::clone(&self.setup.ids),
+            rules: Arc::clone(&self.rules),
+            ids: Arc::clone(&self.setup.ids),
+            clock: Arc::clone(&self.setup.clock),
+            session: self.setup.session_id(),
+            request: self.active.as_ref().map(|active| first_line(&active.request.text)),
             publisher,
             stop,
             patience,
@@ -117,10 +123,28 @@ impl State {
     }
 }
 
+/// The beginning of a request, in one line without secrets.
+fn first_line(text: &str) -> String {
+    const LENGTH: usize = 60;
+    let text = redact(text);
+    text.lines().next().unwrap_or_default().chars().take(LENGTH).collect()
+}
+
+/// Does what blocks where blocking is allowed.
+async fn on_a_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    // It can only fail when the whole program is shutting down.
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|died| std::panic::resume_unwind(died.into_panic()))
+}
+
 /// What an effect has to pass.
 struct Gate {
-    rules: std::sync::Arc<Rules>,
-    ids: std::sync::Arc<dyn tools::clock::IdSource>,
+    rules: Arc<Rules>,
+    ids: Arc<dyn IdSource>,
+    clock: Arc<dyn Clock>,
+    session: String,
+    /// What the user asked for, in one line.
+    request: Option<String>,
     publisher: Publisher,
     stop: watch::Receiver<bool>,
     /// How long an answer is waited for.
@@ -136,6 +160,7 @@ impl Gate {
         staged: Staged,
     ) -> (MainTree, Result<(), CommitRefused>) {
         let Staged { title, changes, repairs, .. } = staged;
+        let note = self.note(patch, &title);
         let event = staged_event(patch, &title, &changes, repairs);
         if self.publisher.publish(event).await.is_err() {
             return (tree, Err(CommitRefused::Gone));
@@ -151,22 +176,59 @@ impl Gate {
         {
             return (tree, Err(denied.into()));
         }
+        let (tree, changes, checkpoint) = match self.keep(tree, changes, note).await {
+            (tree, changes, Ok(checkpoint)) => (tree, changes, checkpoint),
+            (tree, _, Err(refused)) => return (tree, Err(refused)),
+        };
         // Everything that is needed to make the change, or to unmake it, is on disk before the first byte is written.
         if self.publisher.record(Event::PatchCommitting { patch: patch.to_owned() }).await.is_err()
         {
             return (tree, Err(CommitRefused::Gone));
         }
-        let id = patch.to_owned();
-        let written = tokio::task::spawn_blocking(move || tree.commit(&changes, &id)).await;
-        // It can only fail when the whole program is shutting down.
-        let (tree, result) =
-            written.unwrap_or_else(|died| std::panic::resume_unwind(died.into_panic()));
+        let (tree, result) = on_a_thread(move || tree.commit(&changes, &checkpoint)).await;
         if result.is_ok()
             && self.publisher.record(Event::PatchApplied { patch: patch.to_owned() }).await.is_err()
         {
             return (tree, Err(CommitRefused::Gone));
         }
         (tree, result)
+    }
+
+    /// Makes the checkpoint to go back to.
+    async fn keep(
+        &self,
+        tree: MainTree,
+        changes: Vec<Change>,
+        note: Note,
+    ) -> (MainTree, Vec<Change>, Result<Checkpoint, CommitRefused>) {
+        let now = self.clock.now();
+        let kept = on_a_thread(move || {
+            let recorded = tree.checkpoint(&changes, note, now);
+            (tree, changes, recorded)
+        });
+        let (tree, changes, recorded) = kept.await;
+        let (checkpoint, snapshot) = match recorded {
+            Ok(recorded) => recorded,
+            Err(refused) => return (tree, changes, Err(refused)),
+        };
+        let created = Event::CheckpointCreated {
+            checkpoint: checkpoint.number,
+            patch: checkpoint.note.patch.clone(),
+            files: snapshot.entries.len(),
+            left_out: snapshot.left_out,
+        };
+        let published = self.publisher.publish(created).await;
+        (tree, changes, published.map(|()| checkpoint).map_err(|_| CommitRefused::Gone))
+    }
+
+    /// What the change is to those who look at its checkpoint later.
+    fn note(&self, patch: &str, title: &str) -> Note {
+        let title = match &self.request {
+            Some(request) => format!("{request} · {title}"),
+            None => title.to_owned(),
+        };
+        let run = Some(self.publisher.run().to_owned()).filter(|run| !run.is_empty());
+        Note { title, patch: patch.to_owned(), session: self.session.clone(), run }
     }
 
     /// Takes a command through.

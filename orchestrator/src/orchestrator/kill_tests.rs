@@ -93,6 +93,7 @@ async fn run(lost: Lost, role: AgentRole) -> (Outcome, Vec<Event>, TempDir) {
         session_dir: session,
         cache: state.path().join("cache"),
         commits: state.path().join("commits"),
+        checkpoints: state.path().join("checkpoints.git"),
         config: Arc::new(config::resolve(&inputs).unwrap().config),
         model: Arc::new(model),
         clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),

@@ -8,10 +8,10 @@ use super::refuse::Reason;
 /// How lines are paired. Equal lines can often be paired in several ways, and only some keep two changes apart.
 const ALGORITHMS: [Algorithm; 2] = [Algorithm::Histogram, Algorithm::Myers];
 
-/// Merges, or says why not. There are never conflict markers.
+/// Merges what `current` and `theirs` each made of `base`, or says why not. There are never conflict markers.
 ///
 /// [`ApplyStrategy::Auto`] also refuses changes that touch each other without a line between them.
-pub(super) fn merge(
+pub fn merge(
     base: &[u8],
     current: &[u8],
     theirs: &[u8],

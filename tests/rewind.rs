@@ -1,0 +1,259 @@
+//! The way back: to any checkpoint of a history, exactly what was ours, and nothing of what was the user's.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use tools::model::mock::Reply;
+
+use crate::support::{Project, Provider, World, architect, diff, editor, mended, plan, shell};
+
+const CHECK: (&str, &str) = ("check.sh", "exit 0\n");
+
+/// A file in which both of us work: the program on the first line, the user on the last.
+fn shared(ours: u32, theirs: u32) -> String {
+    format!("ours {ours}\n\nbetween\n\ntheirs {theirs}\n")
+}
+
+/// What a path holds, as far as each of us is concerned.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Shares {
+    /// How often we changed our line; none while the file is not there.
+    ours: BTreeMap<String, Option<u32>>,
+    /// How often the user changed theirs.
+    theirs: BTreeMap<String, u32>,
+}
+
+impl Shares {
+    /// The tree with our part from here and the user's from `theirs`.
+    fn tree(&self, theirs: &BTreeMap<String, u32>) -> BTreeMap<String, String> {
+        let written = self.ours.iter().filter_map(|(path, ours)| Some((path, (*ours)?)));
+        let written = written.map(|(path, ours)| (path.clone(), shared(ours, count(theirs, path))));
+        let own = theirs.iter().filter(|(path, _)| path.starts_with("mine/"));
+        let own = own.map(|(path, count)| (path.clone(), format!("{count}\n")));
+        written.chain(own).collect()
+    }
+}
+
+fn count(theirs: &BTreeMap<String, u32>, path: &str) -> u32 {
+    theirs.get(path).copied().unwrap_or_default()
+}
+
+/// The lines of a text as lines of a diff.
+fn signed(sign: char, text: &str) -> String {
+    text.split_inclusive('\n').flat_map(|line| [sign.to_string(), line.to_owned()]).collect()
+}
+
+/// The next change of ours in a history, as the model's answers, and done to `shares`.
+fn our_turn(random: &mut fastrand::Rng, shares: &mut Shares) -> [Reply; 2] {
+    let path = format!("src/f{}.txt", random.u32(0..6));
+    let theirs = count(&shares.theirs, &path);
+    let ours = shares.ours.entry(path.clone()).or_default();
+    let answer = match *ours {
+        None => {
+            // A file that we make is ours alone: the user has no part in it yet.
+            *ours = Some(0);
+            let lines = signed('+', &shared(0, theirs));
+            format!("--- /dev/null\n+++ b/{path}\n@@ -0,0 +1,5 @@\n{lines}")
+        }
+        Some(n) if theirs == 0 && random.u8(0..4) == 0 => {
+            *ours = None;
+            let lines = signed('-', &shared(n, 0));
+            format!("--- a/{path}\n+++ /dev/null\n@@ -1,5 +0,0 @@\n{lines}")
+        }
+        Some(n) => {
+            *ours = Some(n + 1);
+            diff(&path, &format!("ours {n}"), &format!("ours {}", n + 1))
+        }
+    };
+    [architect(plan(&[path.as_str()])), editor(answer)]
+}
+
+/// The user's next change, in the workspace and in `shares`. In files that were there from the beginning, or their own.
+fn their_turn(random: &mut fastrand::Rng, shares: &mut Shares, project: &Project) {
+    let path = match random.u8(0..3) {
+        0 => format!("mine/{}", random.u8(0..4)),
+        _ => "src/f0.txt".to_owned(),
+    };
+    let ours = shares.ours.get(&path).copied().flatten();
+    if path.starts_with("src/") && ours.is_none() {
+        return;
+    }
+    let theirs = shares.theirs.entry(path.clone()).or_default();
+    *theirs += 1;
+    project.write(&path, ours.map_or_else(|| format!("{theirs}\n"), |ours| shared(ours, *theirs)));
+}
+
+/// The tree that matters here.
+fn tree(project: &Project) -> BTreeMap<String, String> {
+    let root = project.root().to_string_lossy().into_owned();
+    let files = ["src", "mine"]
+        .map(|dir| if project.path(dir).exists() { project.hashes(dir) } else { BTreeMap::new() });
+    let paths = files.iter().flat_map(BTreeMap::keys);
+    let names = paths.map(|path| path.to_string_lossy()[root.len() + 1..].to_owned());
+    names.map(|name| (name.clone(), project.read(&name))).collect()
+}
+
+#[test]
+fn any_of_thirty_checkpoints_of_a_random_history_can_be_gone_back_to() {
+    const CHECKPOINTS: usize = 30;
+    let mut random = fastrand::Rng::with_seed(11);
+    let project =
+        Project::new(&[CHECK, ("src/f0.txt", &shared(0, 0)), ("src/f1.txt", &shared(0, 0))]);
+    let mut shares = Shares::default();
+    for path in ["src/f0.txt", "src/f1.txt"] {
+        shares.ours.insert(path.to_owned(), Some(0));
+    }
+    // The user's file is never deleted by us: from the first turn on it is theirs, too.
+    shares.theirs.insert("src/f0.txt".to_owned(), 1);
+    project.write("src/f0.txt", shared(0, 1));
+    let mut turns = Vec::new();
+    let (mut before, mut answers) = (Vec::new(), Vec::new());
+    let mut planned = shares.clone();
+    for _ in 0..CHECKPOINTS {
+        let users = random.u8(0..3);
+        turns.push((users, random.fork()));
+        let (_, mut fork) = turns.last().cloned().unwrap();
+        let scratch = Project::without_git(&[]);
+        (0..users).for_each(|_| their_turn(&mut fork, &mut planned, &scratch));
+        before.push(planned.clone());
+        answers.extend(our_turn(&mut fork, &mut planned));
+    }
+    let world =
+        World::of(project, Provider::new(answers)).configure("[agent_loop]\nbaseline = \"off\"\n");
+    let git = world.project.hashes(".git");
+    for (users, mut fork) in turns {
+        (0..users).for_each(|_| their_turn(&mut fork, &mut shares, &world.project));
+        our_turn(&mut fork, &mut shares);
+        let run = world.chat("Change something");
+        assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+        assert_eq!(tree(&world.project), shares.tree(&shares.theirs));
+    }
+
+    let end = tree(&world.project);
+    for (number, then) in (1..).zip(&before) {
+        let run = world.deepseek(["rewind", &number.to_string()]).run();
+        assert_eq!(run.code, Some(0), "{number}: {}", run.stderr);
+        assert_eq!(tree(&world.project), then.tree(&shares.theirs), "checkpoint {number}");
+        // Going back was a change, too.
+        world.deepseek(["rewind", "latest"]).run();
+        assert_eq!(tree(&world.project), end, "back from checkpoint {number}");
+    }
+    assert_eq!(world.project.hashes(".git"), git, "the user's repository is theirs");
+}
+
+/// A world in which the greeting was mended.
+fn greeted() -> World {
+    let world = World::greeting(mended());
+    assert_eq!(world.chat("Fix the greeting").ending(), "0 delivered/passed");
+    world
+}
+
+#[test]
+fn checkpoints_are_listed_and_shown() {
+    let world = World::greeting(mended());
+    let none = world.deepseek(["rewind"]).run();
+    assert_eq!((none.code, none.stdout.as_str()), (Some(0), ""));
+    assert!(none.stderr.contains("no checkpoint"), "{}", none.stderr);
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.one("CheckpointCreated@v1")["checkpoint"], 1);
+
+    let list = world.deepseek(["rewind"]).run();
+    assert!(list.stdout.starts_with("   1  "), "{}", list.stdout);
+    assert!(list.stdout.contains("1 file  Fix the greeting · iteration 1"), "{}", list.stdout);
+    let json = world.deepseek(["rewind", "--output", "json"]).run();
+    let json: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(json[0]["paths"], serde_json::json!(["greet.txt"]));
+
+    let shown = world.deepseek(["rewind", "1", "--show"]).run();
+    assert!(shown.stdout.ends_with("@@ -1 +1 @@\n-hello\n+hello world\n"), "{}", shown.stdout);
+    let dry = world.deepseek(["rewind", "1", "--dry-run"]).run();
+    assert!(dry.stdout.ends_with("@@ -1 +1 @@\n-hello world\n+hello\n"), "{}", dry.stdout);
+    assert_eq!(world.project.read("greet.txt"), "hello world\n");
+    for wrong in ["2", "x", "0"] {
+        assert_eq!(world.deepseek(["rewind", wrong]).run().code, Some(2), "{wrong}");
+    }
+    assert_eq!(world.deepseek(["rewind", "1", "../out"]).run().code, Some(2));
+}
+
+#[test]
+fn git_can_read_what_is_kept() {
+    let world = greeted();
+    let workspaces = std::fs::read_dir(world.state().join("workspaces")).unwrap();
+    let own = workspaces.map(|dir| dir.unwrap().path().join("checkpoints.git"));
+    let repository = own.last().unwrap();
+    let log = shell(
+        &repository,
+        "git log --format=%s refs/checkpoints/00000001 && git fsck --strict --no-dangling",
+    );
+    assert_eq!(log, "Fix the greeting · iteration 1\nbefore: Fix the greeting · iteration 1\n");
+    let show = |commit: &str| shell(&repository, &format!("git show {commit}:greet.txt"));
+    assert_eq!(show("refs/checkpoints/00000001"), "hello world\n");
+    assert_eq!(show("refs/checkpoints/00000001^"), "hello\n");
+}
+
+#[test]
+fn a_file_changed_on_the_same_lines_is_left_unless_it_is_to_be_exact() {
+    let world = greeted();
+    world.project.write("greet.txt", "hello world and everybody\n");
+    let left = world.deepseek(["rewind", "1"]).run();
+    assert_eq!(left.code, Some(1));
+    assert!(
+        left.stderr.contains("greet.txt is left as it is: the same lines were changed since"),
+        "{}",
+        left.stderr
+    );
+    assert!(left.stderr.contains("hint: `--exact`"), "{}", left.stderr);
+    assert_eq!(world.project.read("greet.txt"), "hello world and everybody\n");
+
+    let exact = world.deepseek(["rewind", "1", "--exact"]).run();
+    assert_eq!(exact.code, Some(0), "{}", exact.stderr);
+    assert_eq!(world.project.read("greet.txt"), "hello\n");
+    world.deepseek(["rewind", "latest"]).run();
+    assert_eq!(world.project.read("greet.txt"), "hello world and everybody\n", "nothing is lost");
+}
+
+#[test]
+fn only_some_paths_can_be_brought_back() {
+    let project = Project::without_git(&[CHECK, ("a/x", "1\n"), ("b", "1\n")]);
+    let patch = diff("a/x", "1", "2") + &diff("b", "1", "2");
+    let world =
+        World::of(project, Provider::new(vec![architect(plan(&["a/x", "b"])), editor(patch)]));
+    assert_eq!(world.chat("Change both files").ending(), "0 delivered/passed");
+    let run = world.deepseek(["rewind", "1", "a/"]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(
+        (world.project.read("a/x"), world.project.read("b")),
+        ("1\n".to_owned(), "2\n".to_owned())
+    );
+}
+
+#[test]
+fn diff_tells_what_a_run_changed_and_what_changed_since() {
+    let world = World::greeting(
+        [
+            mended(),
+            vec![
+                architect(plan(&["new.txt"])),
+                editor("--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+new\n".to_owned()),
+            ],
+        ]
+        .concat(),
+    );
+    let first = world.chat("Fix the greeting");
+    world.project.write("mine.txt", "mine\n");
+    assert_eq!(world.chat("Add a file").ending(), "0 delivered/passed");
+
+    let of_first =
+        world.deepseek(["diff", "--run", first.events[1]["run"].as_str().unwrap_or("?")]).run();
+    let of_latest = world.deepseek(["diff", "--run", "latest"]).run();
+    let since_first = world.deepseek(["diff", "--since", "1"]).run();
+    let since_second = world.deepseek(["diff", "--since", "2"]).run();
+    let names = |diff: &str| -> Vec<String> {
+        diff.lines().filter_map(|line| Some(line.strip_prefix("+++ b/")?.to_owned())).collect()
+    };
+    assert_eq!(names(&of_first.stdout), ["greet.txt"], "{}", of_first.stderr);
+    assert_eq!(names(&of_latest.stdout), ["new.txt"]);
+    assert_eq!(names(&since_first.stdout), ["greet.txt", "mine.txt", "new.txt"]);
+    assert_eq!(names(&since_second.stdout), ["new.txt"]);
+    assert_eq!(world.deepseek(["diff", "--run", "nobody"]).run().code, Some(2));
+}
