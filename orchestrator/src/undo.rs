@@ -79,7 +79,7 @@ mod tests {
     }
 
     fn file(text: &str) -> Option<FileState> {
-        Some(text).map(state)
+        Some(state(text))
     }
 
     fn made(before: Option<FileState>, after: Option<FileState>) -> Made {

@@ -145,7 +145,7 @@ mod tests {
         let inverted: Vec<&str> = text
             .split("\u{1b}[7m")
             .skip(1)
-            .filter_map(|rest| rest.split('\u{1b}').next())
+            .filter_map(|rest| rest.split(['m', '\u{1b}']).nth(2))
             .collect();
         assert_eq!(inverted, ["one", "two"], "{text:?}");
         let plain = changes_as_text(&[change("1\n2\n", "3\n4\n")], Paint::Plain);
