@@ -169,6 +169,41 @@ fn every_tolerance_can_be_switched_off() {
 }
 
 #[test]
+fn what_needs_no_search_can_be_switched_off_too() {
+    let hunk = "@@ -2,3 +2,3 @@\n two\n-three\n+3\n four\n";
+    let seen = BaseState::of(NUMBERS.replace("six", "6").into());
+    let stale = Scope { bases: [(path("f"), seen)].into(), declared: None };
+    for (tolerance, scope, answer) in [
+        (Tolerance::Duplicate, Scope::default(), format!("{NAMES}{hunk}{hunk}")),
+        (Tolerance::Merged, stale, format!("{NAMES}{hunk}")),
+        (
+            Tolerance::AlreadyApplied,
+            Scope::default(),
+            "--- /dev/null\n+++ b/one\n@@ -0,0 +1 @@\n+1\n".to_owned(),
+        ),
+    ] {
+        let files = Files::default().file("f", NUMBERS).file("one", "1\n");
+        let (auto, limits) = (ApplyStrategy::Auto, Limits::default());
+        let plan = |allowed| {
+            let read = |path: &_| files.read(path);
+            prepare_with(answer.as_bytes(), &scope, auto, &limits, &read, allowed)
+        };
+        assert_eq!(plan(Tolerances::ALL).unwrap().repairs[0].tolerance, tolerance);
+        assert!(plan(Tolerances::ALL.without(tolerance)).is_err(), "{tolerance:?}");
+    }
+}
+
+#[test]
+fn a_blank_line_that_is_counted_is_context() {
+    let before = "one\n\ntwo\n";
+    let diff = format!("{NAMES}@@ -2 +2,2 @@\n+1.5\n\n");
+    assert_eq!(apply(before, &diff), ("one\n1.5\n\ntwo\n".to_owned(), vec![]));
+    let uncounted = diff.replace("-2 +2,2", "-2,4 +2,5");
+    let refusal = plan(&Files::default().file("f", before), &uncounted).unwrap_err();
+    assert_eq!(refusal.mismatches[0].reason, Reason::NoAnchor);
+}
+
+#[test]
 fn blank_context_cut_off_at_the_end_must_be_in_the_file() {
     let cut = format!("{NAMES}@@ -1,3 +1,3 @@\n-a;\n+b;");
     assert_eq!(apply("a;\n\n\n", &cut), ("b;\n\n\n".to_owned(), vec![Tolerance::CutBlank]));

@@ -181,12 +181,16 @@ fn check_punctuation<'x>(
     Ok(())
 }
 
-/// Edits in order, without duplicates, and how many those were; or two hunks, from 0, that are in conflict.
-pub(super) fn combine(mut edits: Vec<Edit<'_>>) -> Result<(Vec<Edit<'_>>, usize), [usize; 2]> {
+/// Edits in order, those given twice made one if `fold` says so, and how many those were; or two hunks, from 0, that
+/// are in conflict.
+pub(super) fn combine(
+    mut edits: Vec<Edit<'_>>,
+    fold: bool,
+) -> Result<(Vec<Edit<'_>>, usize), [usize; 2]> {
     edits.sort_by_key(|edit| (edit.start, edit.end, edit.hunk));
     let all = edits.len();
     edits.dedup_by(|b, a| {
-        (a.start, a.end, &a.insert) == (b.start, b.end, &b.insert) && a.hunk != b.hunk
+        fold && (a.start, a.end, &a.insert) == (b.start, b.end, &b.insert) && a.hunk != b.hunk
     });
     for (a, b) in edits.iter().zip(edits.iter().skip(1)) {
         if a.hunk != b.hunk && a.end >= b.start {

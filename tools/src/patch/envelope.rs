@@ -6,7 +6,7 @@ use super::tolerance::{Repair, Tolerance, Tolerances};
 /// An answer freed of its envelope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Answer {
-    /// Its lines, `\n` between them.
+    /// Its lines, `\n` between them; those of reasoning are blank, so that lines keep their numbers.
     pub(super) text: Vec<u8>,
     /// Whether the last line ended in a newline.
     pub(super) complete: bool,
@@ -25,29 +25,31 @@ pub(super) fn open(answer: &[u8], allowed: Tolerances) -> Result<Answer, Refusal
         repairs.push(Repair::answer(tolerance));
     };
     let mut rest = answer;
+    let mut lines: Vec<&[u8]> = Vec::new();
     if allowed.allow(Tolerance::Preamble) {
         let opened = without_preamble(answer)?;
         if opened.len() < answer.len() {
             repaired(Tolerance::Preamble);
+            let skipped = answer.strip_suffix(opened).unwrap_or_default();
+            lines.extend(skipped.split(|byte| *byte == b'\n').skip(1).map(|_| &b""[..]));
         }
         rest = opened;
     }
     let complete = rest.ends_with(b"\n") || rest.is_empty();
-    let mut lines: Vec<&[u8]> =
-        rest.strip_suffix(b"\n").unwrap_or(rest).split(|byte| *byte == b'\n').collect();
-    let crlf = allowed.allow(Tolerance::CrlfAnswer) && is_crlf(&lines);
-    if crlf {
-        repaired(Tolerance::CrlfAnswer);
-        for line in &mut lines {
-            *line = line.strip_suffix(b"\r").unwrap_or(line);
-        }
-    }
+    lines.extend(rest.strip_suffix(b"\n").unwrap_or(rest).split(|byte| *byte == b'\n'));
     if allowed.allow(Tolerance::Indented)
         && let Some(indentation) = common_indentation(&lines)
     {
         repaired(Tolerance::Indented);
         for line in &mut lines {
             *line = line.strip_prefix(indentation.as_slice()).unwrap_or(line);
+        }
+    }
+    let crlf = allowed.allow(Tolerance::CrlfAnswer) && is_crlf(&lines);
+    if crlf {
+        repaired(Tolerance::CrlfAnswer);
+        for line in &mut lines {
+            *line = line.strip_suffix(b"\r").unwrap_or(line);
         }
     }
     Ok(Answer { text: lines.join(&b'\n'), complete, crlf, repairs })
@@ -104,11 +106,12 @@ mod tests {
     #[test]
     fn envelopes_come_off() {
         assert_eq!(text("\u{feff}--- a/x\n"), "--- a/x");
-        assert_eq!(text("<think>\n--- a/y\n</think>\n--- a/x\n"), "\n--- a/x");
+        assert_eq!(text("<think>\n--- a/y\n</think>\n--- a/x\n"), "\n\n\n--- a/x");
         assert_eq!(
             text("  --- a/x\n  +++ b/x\n  @@ -1 +1 @@\n  -a\n  +b\n"),
             "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b"
         );
+        assert_eq!(text("  --- a/x\r\n  @@ @@\r\n  -a\r\n"), "--- a/x\n@@ @@\n-a");
         assert_eq!(
             text("--- a/x\r\n+++ b/x\r\n@@ @@\r\n-a\r\n+b\r\n"),
             "--- a/x\n+++ b/x\n@@ @@\n-a\n+b"

@@ -152,6 +152,7 @@ impl Refusal {
                 part.truncate(end);
                 part.push_str("…\n");
             }
+            writeln!(part, "  {}", mismatch.reason.advice()).unwrap_or_default();
             if text.len() + part.len() > REFUSAL_BYTES {
                 let left = self.mismatches.len() - index;
                 writeln!(text, "\n{left} more problems like these.").unwrap_or_default();
@@ -166,7 +167,8 @@ impl Refusal {
 
 impl PatchMismatch {
     fn tell(&self, out: &mut String) -> fmt::Result {
-        writeln!(out, "{self}")?;
+        let file = self.file.as_deref().map(clip);
+        writeln!(out, "{}", PatchMismatch { file, ..self.clone() })?;
         if let Some(hunk) = &self.hunk {
             writeln!(out, "  {}", clip(&hunk.header))?;
         }
@@ -179,7 +181,7 @@ impl PatchMismatch {
                 None => writeln!(out, "  fits at line {line}")?,
             }
         }
-        writeln!(out, "  {}", self.reason.advice())
+        Ok(())
     }
 }
 

@@ -52,7 +52,7 @@ impl Reader {
     ) -> Result<Rewritten, Vec<PatchMismatch>> {
         let image = Image::of(base);
         let Placed { edits, mut forgiven, refused } = self.place(&image, hunks, name);
-        let (edits, folded) = edit::combine(edits).map_err(|[a, b]| {
+        let (edits, folded) = self.combine(edits).map_err(|[a, b]| {
             let mismatch = PatchMismatch::file(Reason::ConflictingHunks, name);
             let hunk = hunks.get(b).map(|hunk| hunk.reference(b, hunks.len()));
             vec![
@@ -60,9 +60,7 @@ impl Reader {
                     .note(format!("It is in conflict with hunk {}.", a + 1)),
             ]
         })?;
-        if folded > 0 {
-            forgiven.push(Forgiven { tolerance: Tolerance::Duplicate, hunk: None, line: None });
-        }
+        forgiven.extend(folded);
         let bytes = edit::apply(&image.lines, &edits);
         let left_behind = left_behind(&bytes, hunks, &forgiven, name);
         if !left_behind.is_empty() {
@@ -76,6 +74,16 @@ impl Reader {
             Some((bytes, more)) => Ok(Rewritten { bytes, forgiven: [forgiven, more].concat() }),
             None => Err(refused.into_iter().map(|(_, mismatch)| mismatch).collect()),
         }
+    }
+
+    /// Edits in order, and whether some of them were given twice; or two hunks that are in conflict.
+    fn combine(
+        self,
+        edits: Vec<Edit<'_>>,
+    ) -> Result<(Vec<Edit<'_>>, Option<Forgiven>), [usize; 2]> {
+        let (edits, folded) = edit::combine(edits, self.allowed.allow(Tolerance::Duplicate))?;
+        let forgiven = Forgiven { tolerance: Tolerance::Duplicate, hunk: None, line: None };
+        Ok((edits, (folded > 0).then_some(forgiven)))
     }
 
     /// Places every hunk on the file as it is.
@@ -146,7 +154,8 @@ impl Reader {
                 line,
             });
         }
-        let (edits, _) = edit::combine(edits).ok()?;
+        let (edits, folded) = self.combine(edits).ok()?;
+        forgiven.extend(folded);
         Some((edit::apply(&image.lines, &edits), forgiven))
     }
 

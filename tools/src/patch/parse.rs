@@ -1,6 +1,6 @@
 //! An answer as file sections and hunks. It knows the grammar of diffs, and neither files nor policy.
 
-use super::body::{self, Body};
+use super::body::{self, Body, HunkLine};
 use super::envelope::Answer;
 use super::header::{self, Name, Numbers};
 use super::lines::show;
@@ -254,7 +254,13 @@ impl<'l, 'a> Parser<'l, 'a> {
             return Err(Stop::CountsFail);
         }
         Ok(match counted.supplied {
-            0 => with_shorter(counted.body),
+            // Where there are no other old lines, the counts say that blank ones are context.
+            0 => with_shorter(counted.body)
+                .into_iter()
+                .filter(|reading| {
+                    reading.forgives.is_none() || reading.body.iter().any(HunkLine::is_old)
+                })
+                .collect(),
             // What was supplied must be there: else the answer was cut in the middle.
             _ => vec![Reading { body: counted.body, forgives: Some(Tolerance::CutBlank) }],
         })

@@ -141,7 +141,7 @@ impl<'s> Planner<'s> {
         let made = self.reader.create(hunks, path.as_str())?;
         let bytes = self.checked(path, made)?;
         match self.read(path)? {
-            Some(there) if there.bytes == bytes => {
+            Some(there) if there.bytes == bytes && self.allows(Tolerance::AlreadyApplied) => {
                 self.forgive(
                     path,
                     Forgiven { tolerance: Tolerance::AlreadyApplied, hunk: None, line: None },
@@ -271,11 +271,18 @@ impl<'s> Planner<'s> {
         let base = self.base(path, now)?;
         let mut made = self.reader.rewrite(&base, hunks, path.as_str())?;
         if base != now.bytes && made.bytes != now.bytes {
+            if !self.allows(Tolerance::Merged) {
+                return refused(path, Reason::StaleBase);
+            }
             let merged = merge(&base, &now.bytes, &made.bytes, self.strategy);
             made.bytes = merged.or_else(|reason| refused(path, reason))?;
             made.forgiven.push(Forgiven { tolerance: Tolerance::Merged, hunk: None, line: None });
         }
         self.checked(path, made)
+    }
+
+    fn allows(&self, tolerance: Tolerance) -> bool {
+        self.reader.allowed.allow(tolerance)
     }
 
     /// Notes what was forgiven, and refuses what grew too large.

@@ -251,6 +251,17 @@ fn feedback_names_the_place_and_the_first_difference() {
 fn feedback_is_bounded() {
     let hunk = "@@ -1 +1 @@\n-absent\n+x\n".repeat(400);
     assert!(tree().refuse(&diff("a", &hunk)).for_model().len() < 6_200);
+    let long = "long".repeat(3_000);
+    let case =
+        Case { files: Files::default().file("wide", &format!("{long}\n").repeat(20)), ..tree() };
+    for (answer, reason) in [
+        (create(&format!("../{long}")), Reason::PathEscape),
+        (diff("wide", &format!("@@ -9,2 +9,2 @@\n {long}\n-{long}!\n+x")), Reason::HunkNotFound),
+    ] {
+        let told = case.refuse(&answer).for_model();
+        assert!(told.len() < 6_200 && told.contains(reason.code()), "{told}");
+        assert!(told.contains(reason.advice()), "{told}");
+    }
 }
 
 /// The lines between `<!-- name -->` and the next comment of the documentation.

@@ -171,18 +171,23 @@ fn is_absolute(text: &str) -> bool {
 
 /// Whether some file system opens `.git` when told to open `part`.
 ///
-/// NTFS ignores trailing dots and spaces, cuts at a colon and has a short name; HFS+ ignores invisible characters.
+/// NTFS ignores trailing dots and spaces, cuts at a colon and has a short name; HFS+, and ext4 where it folds case,
+/// ignore invisible characters.
 fn is_git_dir(part: &str) -> bool {
     let visible: String = part.chars().filter(|c| !is_ignorable(*c)).collect();
     let name = visible.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
     name.eq_ignore_ascii_case(".git") || name.eq_ignore_ascii_case("git~1")
 }
 
-/// Characters that do not show and that some file systems ignore in names.
+/// Characters that do not show and that some file systems ignore in names: Unicode's `Default_Ignorable_Code_Point`,
+/// and the interlinear marks.
 fn is_ignorable(c: char) -> bool {
     matches!(c,
-        '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
 }
 
 fn is_portable_name(part: &str) -> bool {
@@ -271,6 +276,8 @@ mod tests {
             (".g\u{200c}it/x", GitDir),
             ("\u{feff}.git/x", GitDir),
             (".gi\u{206f}t", GitDir),
+            (".g\u{fe0f}it/config", GitDir),
+            (".git\u{e0100}", GitDir),
             ("a\nb", ControlCharacter),
             ("a\0b", ControlCharacter),
             ("a\u{7f}", ControlCharacter),
