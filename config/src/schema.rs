@@ -279,6 +279,8 @@ pub struct Limits {
     pub approval_timeout_seconds: u64,
     /// Seconds a second process waits for the workspace.
     pub workspace_lock_timeout_seconds: u64,
+    /// Seconds to wait for room when the disk of the journal is full.
+    pub disk_full_timeout_seconds: u64,
     /// Files looked at when the workspace is mapped and searched.
     pub max_workspace_files: usize,
 }

@@ -12,6 +12,7 @@ mod kill_tests;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use actors::Unanswered;
 use actors::call::CallError;
@@ -41,7 +42,7 @@ use tools::tree::{Change, CommitError, ReadTree, Settled, TreeError};
 
 use crate::chat::{self, Intent};
 use crate::checkpoints;
-use crate::journal::log::{Journal, LogError};
+use crate::journal::log::{Bounds, Journal, LogError};
 use crate::main_tree::MainTree;
 
 /// What an orchestrator is made with.
@@ -183,7 +184,11 @@ impl Orchestrator {
     /// Opens a session and starts the actors. What happens comes out of the receiver, which must be drained.
     pub async fn start(setup: Setup) -> Result<(Self, mpsc::Receiver<Signal>), StartError> {
         let (screen, signals) = mpsc::channel(setup.config.limits.screen_queue);
-        let queue = setup.config.limits.journal_queue;
+        let limits = &setup.config.limits;
+        let bounds = Bounds {
+            queue: limits.journal_queue,
+            patience: Duration::from_secs(limits.disk_full_timeout_seconds),
+        };
         let kept = checkpoints::snapshots(&setup.checkpoints, &setup.workspace, &setup.config);
         let main_tree = MainTree::open(&setup.workspace, setup.commits.clone(), kept)?;
         let settled = main_tree.recover()?;
@@ -191,7 +196,7 @@ impl Orchestrator {
             Arc::new(Rules::new(&setup.config.policy, setup.config.agent_loop.safety_gate)?);
         let prices = Arc::new(Prices::new(&setup.config.llm.prices, &setup.config.llm.peak)?);
         let (journal, publisher) =
-            Journal::create(&setup.session_dir, Arc::clone(&setup.clock), queue, screen)?;
+            Journal::create(&setup.session_dir, Arc::clone(&setup.clock), bounds, screen)?;
         let journal = Arc::new(journal);
         let root = Root {
             setup,

@@ -79,7 +79,7 @@ mod tests {
     }
 
     fn file(text: &str) -> Option<FileState> {
-        Some(state(text))
+        state(text).into()
     }
 
     fn made(before: Option<FileState>, after: Option<FileState>) -> Made {

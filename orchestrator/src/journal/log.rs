@@ -1,13 +1,16 @@
 //! The writing end of the journal: one thread that owns the file, behind a bounded channel.
 //!
-//! What has come in together is written together: one write, one sync when anybody waits for it. When the file can not be
-//! written the thread ends, and with it every wait: the journal fails closed.
+//! What has come in together is written together: one write, one sync when anybody waits for it. When there is no room it
+//! waits for some, and with it everybody who waits for the journal. When the file can not be written the thread ends, and
+//! with it every wait: the journal fails closed.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use actors::event::{Blob, Envelope, Event};
 use actors::publisher::{Publisher, Signal, Submission};
@@ -16,8 +19,10 @@ use serde_json::value::RawValue;
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tools::clock::Clock;
+use tools::model::AgentRole;
 
-use super::{EVENTS, blob_path, checksum};
+use super::blobs::{self, Base};
+use super::{EVENTS, checksum, repair};
 use crate::session::SessionState;
 
 /// Why there is no journal.
@@ -32,6 +37,9 @@ pub enum LogError {
         #[source]
         source: io::Error,
     },
+    /// Another process has it.
+    #[error("another process works in the session {0}")]
+    InUse(PathBuf),
     /// The thread can not be started.
     #[error("can not start the journal's thread")]
     Thread(#[source] io::Error),
@@ -43,15 +51,27 @@ pub struct Journal {
     failure: Arc<OnceLock<String>>,
 }
 
+/// What a journal may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// Events that wait to be written.
+    pub queue: usize,
+    /// How long it waits for room on a full disk.
+    pub patience: Duration,
+}
+
 /// Events written in one go at most.
 const BATCH: usize = 256;
 
+/// How long to wait before looking again whether there is room.
+const PAUSE: Duration = Duration::from_millis(200);
+
 impl Journal {
-    /// Makes a new journal in the directory `dir`, which must not have one.
+    /// Makes a new journal in the directory `dir`, which must not have one. This process owns it for as long as it writes.
     pub fn create(
         dir: &Path,
         clock: Arc<dyn Clock>,
-        queue: usize,
+        bounds: Bounds,
         screen: mpsc::Sender<Signal>,
     ) -> Result<(Self, Publisher), LogError> {
         let path = dir.join(EVENTS);
@@ -63,12 +83,18 @@ impl Journal {
             .create(dir.join("blobs"))
             .map_err(open)?;
         let file = OpenOptions::new().create_new(true).append(true).open(&path).map_err(open)?;
+        if !repair::is_free(&file).map_err(open)? {
+            return Err(LogError::InUse(dir.to_owned()));
+        }
         sync_dir(dir).map_err(open)?;
         let failure = Arc::new(OnceLock::new());
-        let (sender, entries) = crossbeam_channel::bounded(queue);
+        let (sender, entries) = crossbeam_channel::bounded(bounds.queue);
         let writer = Writer {
             dir: dir.to_owned(),
             file,
+            len: 0,
+            patience: bounds.patience,
+            prompts: BTreeMap::new(),
             clock,
             screen: screen.clone(),
             seq: 0,
@@ -102,6 +128,11 @@ impl Journal {
 struct Writer {
     dir: PathBuf,
     file: File,
+    /// Bytes that are whole lines.
+    len: u64,
+    patience: Duration,
+    /// The last prompt of each role in each run: the next repeats most of it.
+    prompts: BTreeMap<(Option<String>, AgentRole), Option<Base>>,
     clock: Arc<dyn Clock>,
     screen: mpsc::Sender<Signal>,
     seq: u64,
@@ -149,7 +180,7 @@ impl Writer {
         let mut waiting = Vec::new();
         for entry in batch {
             for blob in entry.event.blobs() {
-                new_blobs |= self.keep(blob)?;
+                new_blobs |= self.with_room(|writer| writer.keep(&entry, blob))?;
             }
             let changed = self.state.after(&entry.event);
             let (run, lane) = (entry.run.clone(), entry.lane.clone());
@@ -168,9 +199,14 @@ impl Writer {
         if new_blobs {
             sync_dir(&self.dir.join("blobs"))?;
         }
-        self.file.write_all(&text)?;
+        tools::fault::point()?;
+        self.with_room(|writer| writer.append(&text))?;
+        tools::fault::point()?;
         if durable {
             self.file.sync_data()?;
+        }
+        if written.iter().any(|line| matches!(line.event, Event::RunFinished { .. })) {
+            self.prompts.clear();
         }
         for envelope in written {
             // A screen that is gone needs no events.
@@ -212,22 +248,125 @@ impl Writer {
     }
 
     /// Keeps content beside the log; true when it was not there yet.
-    fn keep(&self, blob: &Blob) -> io::Result<bool> {
-        const FAST: i32 = 1;
-        let path = blob_path(&self.dir, &blob.blob);
-        if path.exists() {
-            return Ok(false);
+    fn keep(&mut self, entry: &Submission, blob: &Blob) -> io::Result<bool> {
+        if let Event::ModelRequest { role, .. } = &entry.event {
+            let last = self.prompts.entry((entry.run.clone(), *role)).or_default();
+            return blobs::keep_like(&self.dir, blob, last);
         }
-        let temporary = path.with_extension("tmp");
-        let mut file = File::create(&temporary)?;
-        file.write_all(&zstd::bulk::compress(&blob.content, FAST)?)?;
-        file.sync_data()?;
-        fs::rename(temporary, path)?;
-        Ok(true)
+        blobs::keep(&self.dir, blob)
     }
+
+    /// Appends whole lines, or nothing.
+    fn append(&mut self, text: &[u8]) -> io::Result<()> {
+        match self.file.write_all(text) {
+            Ok(()) => {
+                self.len += text.len() as u64;
+                Ok(())
+            }
+            Err(error) => {
+                self.file.set_len(self.len)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Does what needs room, again and again until there is some, or patience is at its end. Nothing that waits for the
+    /// journal happens meanwhile.
+    fn with_room<T>(&mut self, act: impl Fn(&mut Self) -> io::Result<T>) -> io::Result<T> {
+        let started = Instant::now();
+        loop {
+            match act(self) {
+                Err(error) if is_full(&error) && started.elapsed() < self.patience => {
+                    let dir = self.dir.display();
+                    let why = format!("{error} in {dir}: nothing happens until there is room");
+                    // A screen that is slow or gone is told the next time.
+                    self.screen.try_send(Signal::Waiting(why.into())).ok();
+                    crossbeam_channel::after(PAUSE).recv().ok();
+                }
+                done => return done,
+            }
+        }
+    }
+}
+
+/// Whether somebody can mend it by making room.
+fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem)
 }
 
 /// Makes the names in a directory durable.
 fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use tools::clock::{FixedClock, Timestamp};
+
+    use super::*;
+    use crate::journal::read::read;
+
+    const BOUNDS: Bounds = Bounds { queue: 8, patience: Duration::from_mins(1) };
+
+    fn journal(dir: &Path, bounds: Bounds) -> (Journal, Publisher, mpsc::Receiver<Signal>) {
+        let (screen, seen) = mpsc::channel(100);
+        let clock = Arc::new(FixedClock(Timestamp::UNIX_EPOCH));
+        let (journal, publisher) = Journal::create(dir, clock, bounds, screen).unwrap();
+        (journal, publisher, seen)
+    }
+
+    /// An event whose content can not be written, since the disk is full where it would go.
+    fn without_room(dir: &Path) -> (Event, PathBuf) {
+        let text = Blob::new("evidence ".repeat(1000));
+        let place = dir.join("blobs").join(format!("{}.tmp", text.blob));
+        let event = Event::EvidenceGathered { items: vec![], omitted: vec![], tokens: 1, text };
+        (event, place)
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_holds_everything_until_there_is_room() {
+        let dir = tempfile::tempdir().unwrap();
+        let (_journal, publisher, mut seen) = journal(dir.path(), BOUNDS);
+        let (event, place) = without_room(dir.path());
+        symlink("/dev/full", &place).unwrap();
+        let recorded = tokio::spawn(async move { publisher.record(event).await });
+        let told = seen.recv().await.unwrap();
+        assert!(
+            matches!(&told, Signal::Waiting(why) if why.contains("until there is room")),
+            "{told:?}"
+        );
+        assert!(!recorded.is_finished());
+        assert_eq!(read(dir.path()).unwrap().records.len(), 0);
+        fs::remove_file(place).unwrap();
+        assert_eq!(recorded.await.unwrap(), Ok(1));
+        assert_eq!(read(dir.path()).unwrap().records.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn patience_has_an_end_and_then_the_journal_fails_closed() {
+        let dir = tempfile::tempdir().unwrap();
+        let bounds = Bounds { patience: Duration::ZERO, ..BOUNDS };
+        let (journal, publisher, _seen) = journal(dir.path(), bounds);
+        let (event, place) = without_room(dir.path());
+        symlink("/dev/full", place).unwrap();
+        assert!(publisher.record(event.clone()).await.is_err());
+        assert!(publisher.record(event).await.is_err());
+        assert!(journal.failure().unwrap().contains("No space left"), "{:?}", journal.failure());
+    }
+
+    #[tokio::test]
+    async fn a_session_that_is_worked_in_is_in_use() {
+        let dir = tempfile::tempdir().unwrap();
+        let (_journal, publisher, _seen) = journal(dir.path(), BOUNDS);
+        assert!(repair::is_in_use(dir.path()));
+        assert!(matches!(repair::repair(dir.path()), Err(repair::RepairError::InUse)));
+        drop(publisher);
+        while repair::is_in_use(dir.path()) {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(repair::repair(dir.path()).unwrap(), None);
+    }
 }

@@ -1,11 +1,13 @@
 //! The truth of a session: an append-only log of events with the content they name.
 //!
-//! [`log`] writes it, from one thread; [`read`] reads it back, checked. Nothing is ever changed in place.
+//! [`log`] writes it, from one thread; [`read`] reads it back, checked; [`repair`] cuts off what is damaged. Nothing else is
+//! ever changed in place.
 
+mod blobs;
+mod delta;
 pub mod log;
 pub mod read;
-
-use std::path::{Path, PathBuf};
+pub mod repair;
 
 use tools::tree::FileHash;
 
@@ -18,9 +20,4 @@ const SUM_DIGITS: usize = 16;
 /// Checksum of a line up to its own `sum`.
 fn checksum(line: &[u8]) -> String {
     FileHash::of(line).to_string().chars().take(SUM_DIGITS).collect()
-}
-
-/// Where the content with this hash is kept.
-fn blob_path(session: &Path, hash: &FileHash) -> PathBuf {
-    session.join("blobs").join(format!("{hash}.zst"))
 }

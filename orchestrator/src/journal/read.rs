@@ -7,13 +7,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use actors::event::{Blob, Event};
+use actors::event::Event;
 use serde::Deserialize;
 use serde_json::Value;
 use thiserror::Error;
 use tools::tree::FileHash;
 
-use super::{EVENTS, SUM_DIGITS, blob_path, checksum};
+pub use super::blobs::content;
+use super::{EVENTS, SUM_DIGITS, checksum};
 
 /// One line of the journal.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -84,26 +85,60 @@ pub struct Reading {
 
 /// Reads the journal in the session directory `dir`.
 pub fn read(dir: &Path) -> Result<Reading, ReadError> {
+    match read_valid(dir)? {
+        (_, Some(damage)) => Err(damage),
+        (reading, None) => Ok(reading),
+    }
+}
+
+/// Reads the valid beginning of the journal, and tells what ends it if that is damage.
+pub fn read_valid(dir: &Path) -> Result<(Reading, Option<ReadError>), ReadError> {
     let path = dir.join(EVENTS);
     let text = fs::read(&path).map_err(|source| ReadError::Io { path: path.clone(), source })?;
-    let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    let (lines, torn) = text.split_at_checked(whole).unwrap_or((&text, &[]));
-    let mut records: Vec<Record> = Vec::new();
+    let Valid { records, bytes, damage } = scan(&text);
+    let torn_bytes = if damage.is_some() { 0 } else { text.len() - bytes };
+    let line = records.len() + 1;
+    let damage = damage.map(|what| ReadError::Damaged { path, line, what });
+    Ok((Reading { records, torn_bytes }, damage))
+}
+
+/// The valid beginning of a log.
+pub(super) struct Valid {
+    pub(super) records: Vec<Record>,
+    /// Its length.
+    pub(super) bytes: usize,
+    /// What is wrong with the line after it; none if that is torn, or there is none.
+    damage: Option<&'static str>,
+}
+
+/// Takes in lines for as long as each is whole and follows the one before it.
+pub(super) fn scan(text: &[u8]) -> Valid {
+    let mut valid = Valid { records: Vec::new(), bytes: 0, damage: None };
     let mut prev = "0".repeat(SUM_DIGITS);
-    for (at, line) in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).enumerate()
-    {
-        let damaged = |what| ReadError::Damaged { path: path.clone(), line: at + 1, what };
-        let (record, sum) = record(line).map_err(damaged)?;
-        if record.prev != prev {
-            return Err(damaged("it does not follow the line before it"));
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        let Some(whole) = line.strip_suffix(b"\n") else { break };
+        let next = record(whole).and_then(|(record, sum)| {
+            if record.prev != prev {
+                Err("it does not follow the line before it")
+            } else if record.seq != valid.records.len() as u64 + 1 {
+                Err("its number is not the next")
+            } else {
+                Ok((record, sum))
+            }
+        });
+        match next {
+            Ok((record, sum)) => {
+                prev = sum;
+                valid.bytes += line.len();
+                valid.records.push(record);
+            }
+            Err(what) => {
+                valid.damage = Some(what);
+                break;
+            }
         }
-        if record.seq != at as u64 + 1 {
-            return Err(damaged("its number is not the next"));
-        }
-        prev = sum;
-        records.push(record);
     }
-    Ok(Reading { records, torn_bytes: torn.len() })
+    valid
 }
 
 /// Reads one line and checks its sum.
@@ -122,24 +157,20 @@ fn record(line: &[u8]) -> Result<(Record, String), &'static str> {
     Ok((record, sum))
 }
 
-/// Reads content that an event names.
-pub fn content(dir: &Path, blob: &Blob) -> Result<Vec<u8>, ReadError> {
-    let damaged = || ReadError::Content { hash: blob.blob };
-    let packed = fs::read(blob_path(dir, &blob.blob)).map_err(|_| damaged())?;
-    let size = usize::try_from(blob.bytes).map_err(|_| damaged())?;
-    let bytes = zstd::bulk::decompress(&packed, size).map_err(|_| damaged())?;
-    if FileHash::of(&bytes) == blob.blob { Ok(bytes) } else { Err(damaged()) }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::time::Duration;
 
+    use actors::event::Blob;
     use tokio::sync::mpsc;
     use tools::clock::{FixedClock, Timestamp};
 
     use super::*;
-    use crate::journal::log::Journal;
+    use crate::journal::log::{Bounds, Journal};
+    use crate::journal::repair::{is_in_use, repair};
+
+    const BOUNDS: Bounds = Bounds { queue: 8, patience: Duration::ZERO };
 
     fn turn(text: &str) -> Event {
         Event::TurnAdded { speaker: "user".to_owned(), text: text.to_owned() }
@@ -150,8 +181,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (screen, _seen) = mpsc::channel(100);
         let clock = Arc::new(FixedClock(Timestamp::UNIX_EPOCH));
-        let (_journal, publisher) = Journal::create(dir.path(), clock, 8, screen).unwrap();
-        let publisher = publisher.for_run("r1");
+        let (_journal, of_session) = Journal::create(dir.path(), clock, BOUNDS, screen).unwrap();
+        let publisher = of_session.for_run("r1");
         publisher.publish(turn("one")).await.unwrap();
         publisher.publish(turn("two ü\n")).await.unwrap();
         let text = Blob::new("x".repeat(1000));
@@ -162,6 +193,10 @@ mod tests {
             text: text.clone(),
         };
         assert_eq!(publisher.record(evidence).await.unwrap(), 3);
+        drop((publisher, of_session));
+        while is_in_use(dir.path()) {
+            tokio::task::yield_now().await;
+        }
         (dir, text)
     }
 
@@ -209,10 +244,29 @@ mod tests {
     #[tokio::test]
     async fn missing_content_is_named() {
         let (dir, text) = written().await;
-        fs::remove_file(blob_path(dir.path(), &text.blob)).unwrap();
+        fs::remove_dir_all(dir.path().join("blobs")).unwrap();
         assert!(
             content(dir.path(), &text).unwrap_err().to_string().contains(&text.blob.to_string())
         );
+    }
+
+    #[tokio::test]
+    async fn repair_keeps_the_valid_beginning_and_puts_the_rest_aside() {
+        let (dir, _) = written().await;
+        let path = dir.path().join(EVENTS);
+        let good = fs::read(&path).unwrap();
+        for at in 0..good.len() {
+            let mut bad = good.clone();
+            bad[at] ^= 1;
+            fs::write(&path, &bad).unwrap();
+            let before = good[..at].split(|byte| *byte == b'\n').count() - 1;
+            let repaired = repair(dir.path()).unwrap().unwrap();
+            assert_eq!(repaired.kept, before, "byte {at}");
+            assert_eq!(read(dir.path()).unwrap().records.len(), before);
+            let aside = fs::read(repaired.aside).unwrap();
+            assert_eq!([fs::read(&path).unwrap(), aside].concat(), bad, "nothing is lost");
+            assert_eq!(repair(dir.path()).unwrap(), None);
+        }
     }
 
     #[test]

@@ -1,0 +1,94 @@
+//! Mends a journal: the valid beginning stays, the rest is put aside. Nothing is thrown away.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use thiserror::Error;
+
+use super::EVENTS;
+use super::read::scan;
+
+/// What was done to a journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repaired {
+    /// Events that stay.
+    pub kept: usize,
+    /// Bytes that were put aside.
+    pub cut_bytes: usize,
+    /// Where they are now.
+    pub aside: PathBuf,
+}
+
+/// Why a journal was not mended.
+#[derive(Debug, Error)]
+pub enum RepairError {
+    /// Its session is being worked in.
+    #[error("a process works in this session")]
+    InUse,
+    /// The system refused. The journal is as it was.
+    #[error("can not mend {path}")]
+    Io {
+        /// What.
+        path: PathBuf,
+        /// What it said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Mends the journal in the session directory `dir`; none if there is nothing to mend.
+pub fn repair(dir: &Path) -> Result<Option<Repaired>, RepairError> {
+    let path = dir.join(EVENTS);
+    let failed = |source| RepairError::Io { path: path.clone(), source };
+    let mut file = OpenOptions::new().read(true).write(true).open(&path).map_err(failed)?;
+    if !is_free(&file).map_err(failed)? {
+        return Err(RepairError::InUse);
+    }
+    let mut text = Vec::new();
+    file.read_to_end(&mut text).map_err(failed)?;
+    let valid = scan(&text);
+    let Some(rest) = text.get(valid.bytes..).filter(|rest| !rest.is_empty()) else {
+        return Ok(None);
+    };
+    let aside = set_aside(dir, rest).map_err(failed)?;
+    let len = u64::try_from(valid.bytes).unwrap_or(u64::MAX);
+    file.set_len(len)
+        .and_then(|()| file.seek(SeekFrom::End(0)))
+        .and_then(|_| file.sync_all())
+        .map_err(failed)?;
+    Ok(Some(Repaired { kept: valid.records.len(), cut_bytes: rest.len(), aside }))
+}
+
+/// Whether no process writes this journal. The answer holds for as long as the file is open.
+pub(super) fn is_free(file: &File) -> io::Result<bool> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Whether a process works in the session `dir`.
+pub fn is_in_use(dir: &Path) -> bool {
+    File::open(dir.join(EVENTS)).and_then(|file| is_free(&file)).is_ok_and(|free| !free)
+}
+
+/// Writes what is cut off to a new file beside the log.
+fn set_aside(dir: &Path, rest: &[u8]) -> io::Result<PathBuf> {
+    for number in 1.. {
+        let path = dir.join(format!("{EVENTS}.damaged-{number}"));
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(mut file) => {
+                file.write_all(rest)?;
+                file.sync_all()?;
+                File::open(dir)?.sync_all()?;
+                return Ok(path);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
