@@ -257,3 +257,135 @@ fn diff_tells_what_a_run_changed_and_what_changed_since() {
     assert_eq!(names(&since_second.stdout), ["new.txt"]);
     assert_eq!(world.deepseek(["diff", "--run", "nobody"]).run().code, Some(2));
 }
+
+#[test]
+fn an_id_that_is_not_the_only_one_or_empty_is_refused() {
+    let world = greeted();
+    for (id, says) in [("", "no run or session"), ("0", "begin with 0"), ("x", "no run or session")]
+    {
+        let run = world.deepseek(["diff", "--run", id]).run();
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{id}");
+        assert!(run.stderr.contains(says), "{id}: {}", run.stderr);
+    }
+    assert_eq!(world.deepseek(["diff", ""]).run().code, Some(2));
+}
+
+#[test]
+fn what_the_user_did_between_two_changes_is_not_the_runs() {
+    // The check does what a user might: it changes the last line between two changes of one run.
+    const MEDDLES: &str = "grep -q 'ours 2' f && exit 0\nsed -i 's/theirs 0/theirs 1/' f\nexit 1\n";
+    let project = Project::new(&[("check.sh", MEDDLES), ("f", &shared(0, 0))]);
+    let step = |n: u32| editor(diff("f", &format!("ours {n}"), &format!("ours {}", n + 1)));
+    let world = World::of(project, Provider::new(vec![architect(plan(&["f"])), step(0), step(1)]))
+        .configure("[agent_loop]\nbaseline = \"off\"\n");
+    assert_eq!(world.chat("Change the first line").ending(), "0 delivered/passed");
+    assert_eq!(world.project.read("f"), shared(2, 1));
+    let of_session = world.deepseek(["diff", "--run", "latest"]).run();
+    let changed: Vec<&str> = of_session
+        .stdout
+        .lines()
+        .filter(|line| {
+            line.starts_with(['+', '-']) && !line.starts_with("+++") && !line.starts_with("---")
+        })
+        .collect();
+    assert_eq!(changed, ["-ours 0", "+ours 2"]);
+}
+
+#[test]
+fn programs_are_told_what_was_brought_back_and_what_was_not() {
+    let world = greeted();
+    let json = |args: &[&str]| -> Value {
+        let run = world.deepseek(args.iter().copied().chain(["--output", "json"])).run();
+        serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{args:?}: {error}"))
+    };
+    let dry = json(&["rewind", "1", "--dry-run"]);
+    assert_eq!(
+        (&dry["files"][0]["path"], &dry["left"]),
+        (&"greet.txt".into(), &Value::Array(vec![]))
+    );
+    let back = json(&["rewind", "1"]);
+    assert_eq!((&back["files"][0]["path"], &back["checkpoint"]), (&"greet.txt".into(), &1.into()));
+    json(&["rewind", "latest"]);
+    world.project.write("greet.txt", "mine\n");
+    let left = json(&["rewind", "1"]);
+    assert_eq!(left["left"][0]["path"], "greet.txt");
+    assert_eq!(world.deepseek(["rewind", "1", "no-such-path"]).run().code, Some(2));
+}
+
+#[test]
+fn a_file_in_the_place_of_a_directory_leaves_both_alone() {
+    let project = Project::without_git(&[CHECK, ("a", "1\n")]);
+    let gone = "--- a/a\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n";
+    let made = "--- /dev/null\n+++ b/a/b\n@@ -0,0 +1 @@\n+2\n";
+    let answers = vec![
+        architect(plan(&["a"])),
+        editor(gone.to_owned()),
+        architect(plan(&["a/b"])),
+        editor(made.to_owned()),
+    ];
+    let world = World::of(project, Provider::new(answers));
+    for request in ["Remove the file", "Add a file"] {
+        assert_eq!(world.chat(request).ending(), "0 delivered/passed");
+    }
+    for args in [vec!["rewind", "1"], vec!["rewind", "1", "--exact"]] {
+        let run = world.deepseek(args.clone()).run();
+        assert_eq!(run.code, Some(1), "{args:?}: {}", run.stderr);
+        assert_eq!(world.project.read("a/b"), "2\n", "{args:?}");
+    }
+    assert_eq!(world.deepseek(["rewind", "2"]).run().code, Some(0));
+    assert_eq!(world.deepseek(["rewind", "1"]).run().code, Some(0));
+    assert_eq!(world.project.read("a"), "1\n");
+}
+
+#[test]
+fn a_symlink_of_the_users_is_never_the_reason_to_delete_a_file() {
+    let project = Project::without_git(&[CHECK, ("elsewhere", "x\n"), ("b", "1\n")]);
+    std::os::unix::fs::symlink("elsewhere", project.path("a")).unwrap();
+    let answers = vec![
+        architect(plan(&["b"])),
+        editor(diff("b", "1", "2")),
+        architect(plan(&["a"])),
+        editor(diff("a", "theirs", "ours")),
+    ];
+    let world = World::of(project, Provider::new(answers));
+    assert_eq!(world.chat("Change one").ending(), "0 delivered/passed");
+    std::fs::remove_file(world.project.path("a")).unwrap();
+    world.project.write("a", "theirs\n");
+    assert_eq!(world.chat("Change the other").ending(), "0 delivered/passed");
+    let run = world.deepseek(["rewind", "1", "--exact"]).run();
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert_eq!(world.project.read("a"), "ours\n");
+    assert_eq!(world.project.read("b"), "1\n");
+}
+
+#[test]
+fn going_back_killed_at_any_step_can_be_done_again() {
+    let world = greeted();
+    let mut ends = [0, 0];
+    for step in (0..).step_by(if std::env::var_os("DEEPSEEK_LONG_TESTS").is_some() { 1 } else { 3 })
+    {
+        let killed =
+            world.deepseek(["rewind", "1"]).env("DEEPSEEK_KILL_AT", step.to_string()).run();
+        if killed.code == Some(0) {
+            break;
+        }
+        assert_eq!(killed.code, None, "step {step}: {}", killed.stderr);
+        let list = world.deepseek(["rewind"]).run();
+        assert_eq!(list.code, Some(0), "step {step}: {}", list.stderr);
+        let now = world.project.read("greet.txt");
+        assert!(["hello\n", "hello world\n"].contains(&now.as_str()), "step {step}: {now}");
+        ends[usize::from(now == "hello\n")] += 1;
+        let again = world.deepseek(["rewind", "1"]).run();
+        assert_eq!(again.code, Some(0), "step {step}: {}", again.stderr);
+        assert_eq!(world.project.read("greet.txt"), "hello\n", "step {step}");
+        let undone = world.deepseek(["rewind", "latest"]).run();
+        assert_eq!(undone.code, Some(0), "step {step}: {}", undone.stderr);
+        assert_eq!(
+            world.project.read("greet.txt"),
+            "hello world\n",
+            "step {step}: {}",
+            undone.stderr
+        );
+    }
+    assert!(ends[0] > 0 && ends[1] > 0, "{ends:?}");
+}

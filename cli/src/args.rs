@@ -33,7 +33,7 @@ pub(crate) enum Command {
         /// The task.
         task: String,
     },
-    /// Show a patch set that is staged but not applied.
+    /// Show what is staged but not applied, what a run changed, or what changed since a checkpoint.
     Diff(diff::DiffArgs),
     /// Apply a patch set that is staged but not applied.
     Apply(apply::ApplyArgs),

@@ -14,6 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tools::clock::{IdSource as _, RandomIds, SystemClock};
 use tools::model::{ChatModel, ChatRequest, DeepSeekClient, Delta, ModelError, ModelReply};
+use tools::tree::CommitError;
 
 use crate::error::{CliError, Kind};
 use crate::render::View;
@@ -111,13 +112,12 @@ impl Session {
         };
         let ids = RandomIds;
         let id = ids.fresh();
-        let checkpoints = around.checkpoints(&workspace)?;
+        let places = around.places(&workspace)?;
         let setup = Setup {
             workspace,
             session_dir: state.join("sessions").join(&id),
             cache: own.join("verify"),
-            commits: around.commits()?,
-            checkpoints,
+            places,
             config: Arc::new(config.clone()),
             model,
             clock: Arc::new(SystemClock),
@@ -279,11 +279,11 @@ fn locked(error: &LockError) -> CliError {
 
 fn not_started(error: &StartError) -> CliError {
     match error {
-        StartError::Policy(_) | StartError::Prices(_) | StartError::Workspace(_) => {
-            CliError::caused(Kind::Usage, error)
-        }
-        StartError::Unsettled(_) => CliError::caused(Kind::NotDelivered, error)
-            .hint("an earlier run was cut short while it wrote; make the workspace writable and start again"),
+        StartError::Policy(_)
+        | StartError::Prices(_)
+        | StartError::Workspace(CommitError::Tree(_)) => CliError::caused(Kind::Usage, error),
+        StartError::Workspace(_) => CliError::caused(Kind::NotDelivered, error)
+            .hint("is the workspace writable, and DEEPSEEK_HOME? Is somebody else writing there?"),
         StartError::Journal(_) => CliError::caused(Kind::Internal, error)
             .hint("sessions are kept under DEEPSEEK_HOME; is it writable and is there room?"),
         StartError::Actors(_) => CliError::caused(Kind::Internal, error),

@@ -50,7 +50,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Some(Command::Apply(args)) => blocking(commands::apply::run(&around, global, args)),
         Some(Command::Rewind(args)) => blocking(commands::rewind::run(&around, global, args)),
         Some(Command::Patch(args)) => {
-            return Ok(commands::patch::run(&around, args, global.output));
+            return Ok(commands::patch::run(&around, global, args));
         }
         Some(Command::Sessions(args)) => commands::sessions::run(&around, global, args),
         Some(Command::Config(args)) => commands::config::run(&around, global, args),

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use config::access::{Access, access};
 use config::{FileText, Inputs, Settings};
+use orchestrator::checkpoints::Places;
 use tools::tree::FileHash;
 
 use crate::error::{CliError, Kind};
@@ -107,14 +108,15 @@ impl Surroundings {
         Ok(self.state_dir()?.join("commits"))
     }
 
-    /// Where a workspace is kept before each change.
-    pub(crate) fn checkpoints(&self, workspace: &Path) -> Result<PathBuf, CliError> {
-        Ok(self.workspace_state(workspace)?.join("checkpoints.git"))
+    /// Where the way back of a workspace is kept.
+    pub(crate) fn places(&self, workspace: &Path) -> Result<Places, CliError> {
+        let checkpoints = self.workspace_state(workspace)?.join("checkpoints.git");
+        Ok(Places { state: self.state_dir()?, commits: self.commits()?, checkpoints })
     }
 
     /// What is kept for one workspace.
     pub(crate) fn workspace_state(&self, workspace: &Path) -> Result<PathBuf, CliError> {
-        let name: String = FileHash::of(workspace.to_string_lossy().as_bytes())
+        let name: String = FileHash::of(workspace.as_os_str().as_encoded_bytes())
             .to_string()
             .chars()
             .take(16)

@@ -1,15 +1,18 @@
-//! What the checkpoints of a workspace tell: the way back to one, what a run changed, what changed since. It reads, and
-//! writes nothing.
+//! What the checkpoints of a workspace tell: the way back to one, what a run changed, what changed since. It writes nothing
+//! to the workspace.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use config::Config;
 use tools::clock::Timestamp;
 use tools::tree::{
-    Change, Checkpoint, Entry, FileState, Kept, Own, ReadTree, RepoPath, SnapshotError,
-    SnapshotLimits, Snapshots, TreeError,
+    Change, Checkpoint, CommitError, Entry, FileState, Kept, Own, ReadTree, RepoPath, Settled,
+    SnapshotError, SnapshotLimits, SnapshotReader, Snapshots, TreeError,
 };
+
+use crate::main_tree::MainTree;
 
 pub use crate::undo::Conflict;
 use crate::undo::{Made, undo};
@@ -17,6 +20,7 @@ use crate::undo::{Made, undo};
 /// The checkpoints of a workspace.
 pub struct History {
     snapshots: Snapshots,
+    kept: SnapshotReader,
     tree: ReadTree,
     /// Oldest first.
     checkpoints: Vec<Checkpoint>,
@@ -40,19 +44,61 @@ pub struct WayBack {
     pub left: Vec<(RepoPath, Conflict)>,
 }
 
-/// The checkpoints of a workspace, in the repository `dir`.
-pub(crate) fn snapshots(dir: &Path, workspace: &Path, config: &Config) -> Snapshots {
+/// Where what is needed for the way back is kept.
+#[derive(Debug, Clone)]
+pub struct Places {
+    /// Where the program keeps everything; never part of a workspace.
+    pub state: PathBuf,
+    /// Where commits of all workspaces are noted while they are under way.
+    pub commits: PathBuf,
+    /// The private repository of this workspace.
+    pub checkpoints: PathBuf,
+}
+
+pub(crate) fn snapshots(places: &Places, workspace: &Path, config: &Config) -> Snapshots {
     let config::Checkpoints { max_count, max_bytes, max_file_bytes } = config.checkpoints;
-    let limits = SnapshotLimits { max_checkpoints: max_count, max_bytes, max_file_bytes };
-    Snapshots::new(dir.to_owned(), workspace.to_owned(), limits)
+    let limits = SnapshotLimits {
+        max_checkpoints: max_count,
+        max_bytes,
+        max_file_bytes,
+        max_files: config.limits.max_workspace_files,
+        patience: Duration::from_secs(config.limits.workspace_lock_timeout_seconds),
+    };
+    let state = places.state.canonicalize().unwrap_or_else(|_| places.state.clone());
+    Snapshots::new(places.checkpoints.clone(), workspace.to_owned(), state, limits)
+}
+
+/// Settles what a crash cut short in `workspace`, so that nobody takes a tree between two states for one of them.
+pub fn settle(
+    places: &Places,
+    workspace: &Path,
+    config: &Config,
+) -> Result<Vec<Settled>, CommitError> {
+    MainTree::open(workspace, places, config)?.recover()
 }
 
 impl History {
-    /// Reads the checkpoints of `workspace` from the repository `dir`.
-    pub fn read(dir: &Path, workspace: &Path, config: &Config) -> Result<Self, SnapshotError> {
-        let snapshots = snapshots(dir, workspace, config);
+    /// Reads the checkpoints of `workspace`, in which nothing is cut short.
+    pub fn read(places: &Places, workspace: &Path, config: &Config) -> Result<Self, SnapshotError> {
+        let snapshots = snapshots(places, workspace, config);
         let checkpoints = snapshots.checkpoints()?;
-        Ok(Self { tree: ReadTree::open(workspace)?, snapshots, checkpoints })
+        let (kept, tree) = (snapshots.reader()?, ReadTree::open(workspace)?);
+        let mut history = Self { snapshots, kept, tree, checkpoints };
+        // A crash between a checkpoint and its change leaves one of a change that was never made.
+        if let Some(newest) = history.checkpoints.last()
+            && newest.own.iter().all(|own| history.is_as_before(own))
+        {
+            history.checkpoints.pop();
+        }
+        Ok(history)
+    }
+
+    /// Whether nothing of a change of ours is in the workspace.
+    fn is_as_before(&self, own: &Own) -> bool {
+        match (self.current(&own.path), self.state(&own.path, own.before.as_ref())) {
+            (Ok(Ok(current)), Ok(before)) => current == before,
+            (Ok(_) | Err(_), _) => false,
+        }
     }
 
     /// All of them, oldest first.
@@ -65,15 +111,24 @@ impl History {
         self.net(std::iter::once(checkpoint))
     }
 
-    /// What the run, or the session, whose id begins with `id` changed, from its first checkpoint to its last. None if
-    /// nobody of that name did.
-    pub fn changes_of_run(&self, id: &str) -> Result<Option<Vec<Change>>, SnapshotError> {
+    /// The ids of sessions and of their runs that begin with `id` and changed this workspace, or the one that is `id`.
+    pub fn named(&self, id: &str) -> BTreeSet<&str> {
+        let notes = self.checkpoints.iter().map(|checkpoint| &checkpoint.note);
+        let ids: BTreeSet<&str> = notes
+            .flat_map(|note| note.run.as_deref().into_iter().chain([note.session.as_str()]))
+            .collect();
+        match ids.get(id) {
+            Some(exact) => BTreeSet::from([*exact]),
+            None => ids.into_iter().filter(|known| known.starts_with(id)).collect(),
+        }
+    }
+
+    /// What a run or a session changed, without what anybody else did meanwhile, as far as the two can be told apart.
+    pub fn changes_of_run(&self, id: &str) -> Result<Vec<Change>, SnapshotError> {
         let is_meant = |checkpoint: &&Checkpoint| {
-            let note = &checkpoint.note;
-            note.session.starts_with(id) || note.run.as_ref().is_some_and(|run| run.starts_with(id))
+            checkpoint.note.session == id || checkpoint.note.run.as_deref() == Some(id)
         };
-        let mut of_run = self.checkpoints.iter().filter(is_meant).peekable();
-        of_run.peek().is_some().then(|| self.net(of_run)).transpose()
+        self.net(self.checkpoints.iter().filter(is_meant))
     }
 
     /// What anybody changed since a checkpoint, of what is not ignored.
@@ -115,28 +170,50 @@ impl History {
             Manner::KeepTheirs => BTreeMap::new(),
             Manner::Exactly => self.snapshots.before(target)?,
         };
+        let mut wanted = BTreeMap::new();
+        for (path, own) in &ours {
+            let undone = match (self.current(path)?, manner) {
+                (Err(conflict), _) => Err(conflict),
+                (Ok(current), Manner::KeepTheirs) => self.undone(current, own)?,
+                (Ok(_), Manner::Exactly) => self.exactly(path, own, &then)?,
+            };
+            wanted.insert(*path, undone);
+        }
+        leave_what_is_in_the_way(&mut wanted);
         let mut back = WayBack { changes: Vec::new(), left: Vec::new() };
-        for (path, own) in ours {
-            let current = match self.tree.entry(path, u64::MAX) {
-                Ok(Entry::Missing) => None,
-                Ok(Entry::File(state)) => Some(state),
-                Ok(Entry::Directory | Entry::Symlink | Entry::Other | Entry::TooLarge { .. })
-                | Err(TreeError::ThroughSymlink { .. } | TreeError::ParentNotDirectory { .. }) => {
-                    back.left.push((path.clone(), Conflict::NotAFile));
-                    continue;
+        for (path, undone) in wanted {
+            match (self.current(path)?, undone) {
+                (Ok(current), Ok(then)) => {
+                    back.changes.extend(Change::of(path.clone(), current, then));
                 }
-                Err(error) => return Err(error.into()),
-            };
-            let wanted = match manner {
-                Manner::KeepTheirs => undo(current.clone(), self.made(&own)?),
-                Manner::Exactly => Ok(self.exactly(path, &own, &then)?),
-            };
-            match wanted {
-                Ok(wanted) => back.changes.extend(Change::of(path.clone(), current, wanted)),
-                Err(conflict) => back.left.push((path.clone(), conflict)),
+                (_, Err(conflict)) | (Err(conflict), _) => {
+                    back.left.push((path.clone(), conflict));
+                }
             }
         }
         Ok(back)
+    }
+
+    /// The file at a path now, or that something else is there.
+    fn current(&self, path: &RepoPath) -> Result<Result<Option<FileState>, Conflict>, TreeError> {
+        match self.tree.entry(path, u64::MAX) {
+            Ok(Entry::Missing) => Ok(Ok(None)),
+            Ok(Entry::File(state)) => Ok(Ok(Some(state))),
+            Ok(Entry::Directory | Entry::Symlink | Entry::Other | Entry::TooLarge { .. })
+            | Err(TreeError::ThroughSymlink { .. } | TreeError::ParentNotDirectory { .. }) => {
+                Ok(Err(Conflict::NotAFile))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The file without our changes.
+    fn undone(
+        &self,
+        current: Option<FileState>,
+        own: &[&Own],
+    ) -> Result<Result<Option<FileState>, Conflict>, SnapshotError> {
+        Ok(undo(current, self.made(own)?))
     }
 
     /// A path as it was at a checkpoint. One that is not in it was ignored then: it was as before our first change.
@@ -145,9 +222,15 @@ impl History {
         path: &RepoPath,
         own: &[&Own],
         then: &BTreeMap<RepoPath, Kept>,
-    ) -> Result<Option<FileState>, SnapshotError> {
+    ) -> Result<Result<Option<FileState>, Conflict>, SnapshotError> {
         let first = own.first().and_then(|own| own.before.as_ref());
-        self.state(path, then.get(path).or(first))
+        match then.get(path).or(first) {
+            Some(kept) if kept.is_symlink() => Ok(Err(Conflict::NotAFile)),
+            kept => match self.state(path, kept) {
+                Err(SnapshotError::Lost { .. }) => Ok(Err(Conflict::Lost)),
+                state => state.map(Ok),
+            },
+        }
     }
 
     /// Our changes of one path, newest first.
@@ -165,14 +248,18 @@ impl History {
         &self,
         checkpoints: impl Iterator<Item = &'c Checkpoint>,
     ) -> Result<Vec<Change>, SnapshotError> {
-        let mut ends: BTreeMap<&RepoPath, (Option<&Kept>, Option<&Kept>)> = BTreeMap::new();
+        let mut ours: BTreeMap<&RepoPath, Vec<&Own>> = BTreeMap::new();
         for own in checkpoints.flat_map(|checkpoint| &checkpoint.own) {
-            let ends = ends.entry(&own.path).or_insert((own.before.as_ref(), None));
-            ends.1 = own.after.as_ref();
+            ours.entry(&own.path).or_default().push(own);
         }
         let mut changes = Vec::new();
-        for (path, (before, after)) in ends {
-            let (before, after) = (self.state(path, before)?, self.state(path, after)?);
+        for (path, own) in ours {
+            let after = self.state(path, own.last().and_then(|own| own.after.as_ref()))?;
+            // Where ours and theirs can not be told apart, all that happened in between is shown.
+            let before = match undo(after.clone(), self.made(&own)?) {
+                Ok(before) => before,
+                Err(_) => self.state(path, own.first().and_then(|own| own.before.as_ref()))?,
+            };
             changes.extend(Change::of(path.clone(), before, after));
         }
         Ok(changes)
@@ -183,6 +270,25 @@ impl History {
         path: &RepoPath,
         kept: Option<&Kept>,
     ) -> Result<Option<FileState>, SnapshotError> {
-        kept.map_or(Ok(None), |kept| self.snapshots.read(path, *kept))
+        kept.map_or(Ok(None), |kept| self.kept.file(path, *kept))
+    }
+}
+
+/// Where a file stays, nothing is made of what is above and below it: the one would be in the way of the other.
+fn leave_what_is_in_the_way(wanted: &mut BTreeMap<&RepoPath, Result<Option<FileState>, Conflict>>) {
+    let stays = |undone: &Result<_, Conflict>| *undone == Err(Conflict::NotAFile);
+    let staying: Vec<RepoPath> = wanted
+        .iter()
+        .filter(|(_, undone)| stays(undone))
+        .map(|(path, _)| (*path).clone())
+        .collect();
+    let above = |path: &RepoPath| std::iter::successors(path.parent(), RepoPath::parent);
+    for (path, undone) in wanted {
+        let related = |other: &RepoPath| {
+            above(path).any(|dir| dir == *other) || above(other).any(|dir| dir == **path)
+        };
+        if staying.iter().any(related) {
+            *undone = Err(Conflict::NotAFile);
+        }
     }
 }

@@ -3,14 +3,18 @@
 //! There is one of it, it can not be cloned, and whoever commits takes it along: two commits at once can not be written down.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::time::Duration;
 
 use actors::workspace::CommitRefused;
+use config::Config;
 use tools::clock::Timestamp;
 use tools::tree::{
     Change, Checkpoint, CommitError, CommitLog, Note, ReadTree, Settled, Settlement, Snapshot,
-    Snapshots, TreeError, WriteTree,
+    SnapshotError, Snapshots, WriteTree,
 };
+
+use crate::checkpoints::{Places, snapshots};
 
 /// The user's workspace, writable.
 pub(crate) struct MainTree {
@@ -19,13 +23,13 @@ pub(crate) struct MainTree {
 }
 
 impl MainTree {
-    /// Opens the workspace, whose commits are noted in the directory `log`. Called once, by the orchestrator.
-    pub(crate) fn open(
-        root: &Path,
-        log: PathBuf,
-        checkpoints: Snapshots,
-    ) -> Result<Self, TreeError> {
-        Ok(Self { tree: WriteTree::open(root, CommitLog::at(log))?, checkpoints })
+    /// Opens the workspace. Called once in a session, by the orchestrator.
+    pub(crate) fn open(root: &Path, places: &Places, config: &Config) -> Result<Self, CommitError> {
+        let patience = Duration::from_secs(config.limits.workspace_lock_timeout_seconds);
+        let log = CommitLog::at(places.commits.clone(), patience);
+        let log = log.map_err(|source| CommitError::Log { source })?;
+        let checkpoints = snapshots(places, root, config);
+        Ok(Self { tree: WriteTree::open(root, log)?, checkpoints })
     }
 
     /// Settles what a crash cut short, of whatever process it was.
@@ -44,9 +48,24 @@ impl MainTree {
         changes: &[Change],
         note: Note,
         now: Timestamp,
+        stopped: &dyn Fn() -> bool,
     ) -> Result<(Checkpoint, Snapshot), CommitRefused> {
-        let recorded = self.checkpoints.record(&self.tree.reader(), changes, note, now);
-        recorded.map_err(|error| CommitRefused::NotWritten { message: chain(&error) })
+        let record = || self.checkpoints.record(&self.tree.reader(), changes, note, now, stopped);
+        match catch_unwind(AssertUnwindSafe(record)) {
+            Ok(Ok(recorded)) => Ok(recorded),
+            Ok(Err(SnapshotError::Stopped)) => Err(CommitRefused::Gone),
+            Ok(Err(error)) => Err(CommitRefused::NotWritten { message: chain(&error) }),
+            Err(_) => {
+                Err(CommitRefused::NotWritten { message: "the checkpoint failed".to_owned() })
+            }
+        }
+    }
+
+    /// Forgets a checkpoint whose change is not made. Blocks.
+    pub(crate) fn forget(&self, checkpoint: &Checkpoint) {
+        if let Err(error) = self.checkpoints.forget(checkpoint) {
+            tracing::debug!(%error, "the checkpoint of a change that was not made stays");
+        }
     }
 
     /// Makes all changes of the patch set or none, and gives the tree back for the next. Blocks.
@@ -58,31 +77,38 @@ impl MainTree {
         let patch = &checkpoint.note.patch;
         let result = match catch_unwind(AssertUnwindSafe(|| self.tree.commit(changes, patch))) {
             Ok(Ok(_)) => Ok(()),
-            Ok(Err(CommitError::Stale { path, .. })) => {
-                Err(CommitRefused::Stale { path: path.to_string() })
+            // What is half made needs its checkpoint more than anything.
+            Ok(Err(error @ CommitError::NotRestored { .. })) => Err(not_written(&error)),
+            Ok(Err(error)) => {
+                self.forget(checkpoint);
+                Err(match &error {
+                    CommitError::Stale { path } => CommitRefused::Stale { path: path.to_string() },
+                    _ => not_written(&error),
+                })
             }
-            Ok(Err(error)) => Err(CommitRefused::NotWritten { message: chain(&error) }),
-            Err(_) => self.settle_own(patch),
+            Err(_) => self.settle_own(checkpoint),
         };
-        if result.is_err()
-            && let Err(error) = self.checkpoints.forget(checkpoint)
-        {
-            tracing::debug!(%error, "the checkpoint of a change that was not made stays");
-        }
         (self, result)
     }
 
     /// A panic in the writer is a bug, but no reason to lose the tree: it is settled as after a crash.
-    fn settle_own(&self, patch: &str) -> Result<(), CommitRefused> {
+    fn settle_own(&self, checkpoint: &Checkpoint) -> Result<(), CommitRefused> {
         let settled = self.recover();
-        let own = settled.iter().flatten().find(|settled| settled.label == patch);
+        let own = settled.iter().flatten().find(|own| own.label == checkpoint.note.patch);
+        let died = || CommitRefused::NotWritten { message: "the writer died".to_owned() };
         match own.map(|own| own.outcome) {
             Some(Settlement::Completed) => Ok(()),
-            Some(Settlement::TakenBack | Settlement::Stuck) | None => {
-                Err(CommitRefused::NotWritten { message: "the writer died".to_owned() })
+            Some(Settlement::TakenBack) => {
+                self.forget(checkpoint);
+                Err(died())
             }
+            Some(Settlement::Stuck) | None => Err(died()),
         }
     }
+}
+
+fn not_written(error: &CommitError) -> CommitRefused {
+    CommitRefused::NotWritten { message: chain(error) }
 }
 
 /// An error with its causes, in one line.

@@ -38,10 +38,10 @@ use tools::model::price::{PriceError, Prices};
 use tools::policy::{PolicyError, Rules};
 use tools::search::Evidence;
 use tools::shell::CommandLine;
-use tools::tree::{Change, CommitError, ReadTree, Settled, TreeError};
+use tools::tree::{Change, CommitError, ReadTree, Settled};
 
 use crate::chat::{self, Intent};
-use crate::checkpoints;
+use crate::checkpoints::Places;
 use crate::journal::log::{Bounds, Journal, LogError};
 use crate::main_tree::MainTree;
 
@@ -53,10 +53,8 @@ pub struct Setup {
     pub session_dir: PathBuf,
     /// Where results of verification are kept between sessions.
     pub cache: PathBuf,
-    /// Where commits are noted while they are under way.
-    pub commits: PathBuf,
-    /// Where the workspace is kept before each of them.
-    pub checkpoints: PathBuf,
+    /// Where the way back is kept.
+    pub places: Places,
     /// The configuration.
     pub config: Arc<Config>,
     /// The provider.
@@ -81,12 +79,9 @@ impl Setup {
 /// Why there is no orchestrator.
 #[derive(Debug, Error)]
 pub enum StartError {
-    /// The workspace can not be opened.
+    /// The workspace can not be opened, or what a crash left in it not be settled.
     #[error("can not open the workspace")]
-    Workspace(#[from] TreeError),
-    /// What a crash cut short can not be settled.
-    #[error("can not settle what a crash left in the workspace")]
-    Unsettled(#[from] CommitError),
+    Workspace(#[from] CommitError),
     /// The journal can not be opened.
     #[error("can not start a session")]
     Journal(#[from] LogError),
@@ -189,8 +184,7 @@ impl Orchestrator {
             queue: limits.journal_queue,
             patience: Duration::from_secs(limits.disk_full_timeout_seconds),
         };
-        let kept = checkpoints::snapshots(&setup.checkpoints, &setup.workspace, &setup.config);
-        let main_tree = MainTree::open(&setup.workspace, setup.commits.clone(), kept)?;
+        let main_tree = MainTree::open(&setup.workspace, &setup.places, &setup.config)?;
         let settled = main_tree.recover()?;
         let rules =
             Arc::new(Rules::new(&setup.config.policy, setup.config.agent_loop.safety_gate)?);

@@ -25,9 +25,15 @@ pub enum Conflict {
     /// We deleted the file, and there is another now.
     #[error("it was made anew since")]
     Recreated,
-    /// Something that is no file is there now.
-    #[error("it is not a file any more")]
+    /// We made the file, and it was changed since.
+    #[error("it was changed since, and would be gone")]
+    Grown,
+    /// Something that is no file is there, or in the way.
+    #[error("something else is in its place")]
     NotAFile,
+    /// What it was is not kept any more.
+    #[error("what it was is not kept any more")]
+    Lost,
 }
 
 /// The file without our changes, given newest first, and with everybody else's.
@@ -49,7 +55,7 @@ fn undo_one(current: Option<FileState>, made: Made) -> Result<Option<FileState>,
     match (current, made.before, made.after) {
         (None, ..) => Err(Conflict::Deleted),
         (Some(_), _, None) => Err(Conflict::Recreated),
-        (Some(_), None, Some(_)) => Err(Conflict::Changed),
+        (Some(_), None, Some(_)) => Err(Conflict::Grown),
         (Some(current), Some(before), Some(after)) => {
             merged(&current, &before, &after).map(Some).ok_or(Conflict::Changed)
         }
@@ -108,7 +114,7 @@ mod tests {
     fn what_can_not_be_told_apart_is_a_conflict() {
         let cases = [
             (file("1 2\n"), made(file("0\n"), file("1\n")), Conflict::Changed),
-            (file("mine too\n"), made(None, file("x\n")), Conflict::Changed),
+            (file("mine too\n"), made(None, file("x\n")), Conflict::Grown),
             (None, made(file("1\n"), file("2\n")), Conflict::Deleted),
             (file("other\n"), made(file("1\n"), None), Conflict::Recreated),
             (

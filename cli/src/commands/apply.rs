@@ -2,11 +2,14 @@
 
 use actors::workspace::{CommitRefused, Staged};
 use clap::Args;
+use serde_json::json;
+use tools::tree::Change;
 
 use super::diff::{Found, find};
+use super::rewind;
 use crate::drive::Session;
 use crate::error::{CliError, Kind};
-use crate::flags::Global;
+use crate::flags::{Global, Output};
 use crate::render;
 use crate::surroundings::Surroundings;
 
@@ -26,6 +29,8 @@ pub(crate) async fn run(
     global: &Global,
     args: &ApplyArgs,
 ) -> Result<(), CliError> {
+    // What a crash cut short may be this very patch.
+    rewind::history(around, global)?;
     let Found { patch, changes, .. } = find(around, global, args.patch.as_deref())?;
     if patch.applied {
         return Err(CliError::new(Kind::Usage, format!("patch {} was applied before", patch.id)));
@@ -39,6 +44,7 @@ pub(crate) async fn run(
     let settings = around.settings(&global, &workspace)?;
     let mut view = render::view(around, &global);
     let mut session = Session::open_offline(around, &settings, workspace).await?;
+    let files: Vec<_> = changes.iter().map(Change::summary).collect();
     let staged = Staged {
         id: Some(patch.id.clone()),
         title: patch.title.clone(),
@@ -47,6 +53,11 @@ pub(crate) async fn run(
     };
     outcome(session.apply(staged, view.as_mut()).await?)?;
     view.note(&format!("applied {}", patch.id));
+    if global.output != Output::Text {
+        render::json_line(&json!({
+            "patch": patch.id, "title": patch.title, "applied": true, "files": files,
+        }));
+    }
     Ok(())
 }
 

@@ -17,7 +17,7 @@ use crate::flags::{Global, Output};
 use crate::render::{self, Paint, changes_as_text};
 use crate::surroundings::Surroundings;
 
-/// Show a patch set that is staged but not applied, or what was changed.
+/// Show what is staged but not applied, what a run changed, or what changed since a checkpoint.
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
     /// Id of a staged patch set, or the beginning of it [default: the newest of this workspace].
@@ -54,18 +54,24 @@ fn staged(around: &Surroundings, global: &Global, id: Option<&str>) -> Result<()
     Ok(())
 }
 
-fn of_run(around: &Surroundings, global: &Global, id: &str) -> Result<(), CliError> {
+fn of_run(around: &Surroundings, global: &Global, wanted: &str) -> Result<(), CliError> {
     let history = rewind::history(around, global)?;
-    let latest = history.checkpoints().last().map(|checkpoint| checkpoint.note.clone());
-    let id = match (id, latest) {
-        ("latest", Some(note)) => note.run.unwrap_or(note.session),
-        _ => id.to_owned(),
+    let latest = history.checkpoints().last().map(|checkpoint| &checkpoint.note);
+    let latest = latest.map(|note| note.run.as_ref().unwrap_or(&note.session).as_str());
+    let named: Vec<&str> = match wanted {
+        "latest" => latest.into_iter().collect(),
+        "" => Vec::new(),
+        id => history.named(id).into_iter().collect(),
     };
-    let changes = history.changes_of_run(&id).map_err(|error| rewind::unreadable(&error))?;
-    let changes = changes.ok_or_else(|| {
-        CliError::new(Kind::Usage, format!("no run or session {id} changed this workspace"))
-            .hint("`deepseek rewind --output json` tells which did; `deepseek sessions` lists all")
-    })?;
+    let [id] = named.as_slice() else {
+        let error = match named.len() {
+            0 => format!("no run or session `{wanted}` changed this workspace"),
+            several => format!("{several} runs and sessions begin with {wanted}"),
+        };
+        return Err(CliError::new(Kind::Usage, error)
+            .hint("`deepseek rewind --output json` tells which changed it"));
+    };
+    let changes = history.changes_of_run(id).map_err(|error| rewind::unreadable(&error))?;
     show(around, global, &format!("run {id}"), json!({ "run": id }), &changes);
     Ok(())
 }
@@ -89,13 +95,17 @@ pub(super) fn show(
     changes: &[Change],
 ) {
     if global.output == Output::Text {
-        let paint = if around.colour_out(global.color) { Paint::Colour } else { Paint::Plain };
+        let paint = match (around.colour_out(global.color), around.stdout_is_terminal) {
+            (true, _) => Paint::Colour,
+            (false, true) => Paint::Plain,
+            (false, false) => Paint::Raw,
+        };
         render::warn(&render::harmless(title));
         render::text(&changes_as_text(changes, paint));
     } else if let Some(fields) = about.as_object_mut() {
         let files: Vec<_> = changes.iter().map(Change::summary).collect();
         fields.insert("files".to_owned(), json!(files));
-        fields.insert("diff".to_owned(), json!(changes_as_text(changes, Paint::Plain)));
+        fields.insert("diff".to_owned(), json!(changes_as_text(changes, Paint::Raw)));
         render::json_line(&about);
     }
 }
@@ -124,7 +134,7 @@ pub(crate) fn find(
         .map(|(_, patch)| patch.id.clone())
         .collect();
     let matching = staged.into_iter().find(|(_, patch)| match id {
-        Some(id) => patch.id.starts_with(id),
+        Some(id) => !id.is_empty() && patch.id.starts_with(id),
         // A way back is only meant by its id.
         None => !applied.contains(&patch.id) && !patch.title.starts_with("back to "),
     });

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use config::ApplyStrategy;
@@ -15,8 +16,8 @@ use tools::tree::{
     TreeError, WriteTree,
 };
 
-use crate::flags::Output;
-use crate::render;
+use crate::flags::{Global, Output};
+use crate::render::{self, harmless};
 use crate::surroundings::Surroundings;
 
 /// Check or apply a diff as a model wrote it.
@@ -36,9 +37,9 @@ enum Action {
 
 #[derive(Debug, Args)]
 struct Options {
-    /// Directory to change.
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    root: PathBuf,
+    /// Directory to change [default: the workspace].
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
     /// File with the diff, prose and fences included; `-` is standard input.
     #[arg(long, value_name = "FILE", default_value = "-")]
     patch: PathBuf,
@@ -70,6 +71,7 @@ enum Strategy {
     /// Merge, but not where changes touch each other.
     Auto,
     /// Merge wherever there is no conflict.
+    #[value(alias = "three_way")]
     ThreeWay,
 }
 
@@ -102,37 +104,59 @@ enum UsageError {
 }
 
 /// Runs the command: 0 applied, 1 refused with nothing written, 2 wrong usage.
-pub(crate) fn run(around: &Surroundings, args: &PatchArgs, output: Output) -> ExitCode {
+pub(crate) fn run(around: &Surroundings, global: &Global, args: &PatchArgs) -> ExitCode {
     let (options, writes) = match &args.action {
         Action::Check(options) => (options, false),
         Action::Apply(options) => (options, true),
     };
-    let answer = match attempt(around, options, writes) {
+    let answer = match attempt(around, global, options, writes) {
         Ok(answer) => answer,
         Err(error) => {
             writeln!(io::stderr(), "error: {error}").unwrap_or_default();
             return ExitCode::from(2);
         }
     };
-    let told = match output {
+    let told = match global.output {
         Output::Json | Output::StreamJson => tell_json(&answer),
         Output::Text => tell_text(&answer),
     };
-    told.unwrap_or_default();
+    if let Err(error) = told {
+        render::warn(&format!("error: the answer can not be written: {error}"));
+    }
     ExitCode::from(u8::from(answer.refusal.is_some()))
 }
 
-fn attempt(around: &Surroundings, options: &Options, writes: bool) -> Result<Answer, UsageError> {
-    let diff = read(&options.patch)?;
-    // Without a place for its own the program works all the same; only a crash in mid-write can not be settled then.
-    let log = around.commits().map_or_else(|_| CommitLog::none(), CommitLog::at);
-    let writer = WriteTree::open(&options.root, log)?;
+fn attempt(
+    around: &Surroundings,
+    global: &Global,
+    options: &Options,
+    writes: bool,
+) -> Result<Answer, UsageError> {
+    let config = config::resolve(&config::Inputs::default())?.config;
+    let patience = Duration::from_secs(config.limits.workspace_lock_timeout_seconds);
+    let log = around
+        .commits()
+        .map_err(|error| error.message().to_owned())
+        .and_then(|dir| {
+            CommitLog::at(dir.clone(), patience)
+                .map_err(|error| format!("{} can not be used: {error}", dir.display()))
+        })
+        .unwrap_or_else(|why| {
+            render::warn(&format!(
+                "note: {why}; if this is killed in mid-write nothing can mend it"
+            ));
+            CommitLog::none(patience)
+        });
+    let root = options.root.as_ref().or(global.workspace.as_ref());
+    let root = root.map_or_else(|| around.cwd.clone(), |root| around.cwd.join(root));
+    let writer = WriteTree::open(&root, log)?;
     for Settled { label, outcome, left } in writer.recover().map_err(UsageError::Unsettled)? {
         render::warn(&render::settled(&label, outcome, &left));
     }
     let reader = writer.reader();
     let scope = scope(options, &reader)?;
-    let limits = limits(options)?;
+    let limits = limits(options, &config.agent_loop);
+    let diff = read(&options.patch, limits.max_diff_bytes)?;
     let max_bytes = limits.max_file_bytes.unwrap_or(u64::MAX);
     let strategy = match options.strategy {
         Strategy::Auto => ApplyStrategy::Auto,
@@ -160,26 +184,28 @@ fn accepted(plan: &ApplyPlan, applied: bool) -> Answer {
     Answer { applied, files: summary.files, repairs: summary.repairs, refusal: None }
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, UsageError> {
+/// Reads a file, or standard input; of something larger than allowed just enough to tell.
+fn read(path: &Path, max_bytes: Option<usize>) -> Result<Vec<u8>, UsageError> {
     let failed = |source| UsageError::Read { path: path.display().to_string(), source };
-    if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        io::stdin().lock().read_to_end(&mut bytes).map_err(failed)?;
-        return Ok(bytes);
-    }
-    fs::read(path).map_err(failed)
+    let most = max_bytes.map_or(u64::MAX, |max| max as u64 + 1);
+    let mut bytes = Vec::new();
+    let done = if path == Path::new("-") {
+        io::stdin().lock().take(most).read_to_end(&mut bytes)
+    } else {
+        fs::File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes))
+    };
+    done.map(|_| bytes).map_err(failed)
 }
 
-fn limits(options: &Options) -> Result<Limits, UsageError> {
+fn limits(options: &Options, bounds: &config::AgentLoop) -> Limits {
     if options.no_limits {
-        return Ok(Limits::default());
+        return Limits::default();
     }
-    let bounds = config::resolve(&config::Inputs::default())?.config.agent_loop;
-    Ok(Limits {
+    Limits {
         max_diff_bytes: Some(bounds.max_diff_bytes),
         max_file_bytes: Some(bounds.max_file_bytes),
         max_files: Some(bounds.max_files_per_iteration),
-    })
+    }
 }
 
 fn scope(options: &Options, reader: &ReadTree) -> Result<Scope, UsageError> {
@@ -192,7 +218,8 @@ fn scope(options: &Options, reader: &ReadTree) -> Result<Scope, UsageError> {
     if let Some(file) = &options.base_from {
         let failed = |source| UsageError::Json { path: file.display().to_string(), source };
         bases.extend(
-            serde_json::from_slice::<BTreeMap<String, FileHash>>(&read(file)?).map_err(failed)?,
+            serde_json::from_slice::<BTreeMap<String, FileHash>>(&read(file, None)?)
+                .map_err(failed)?,
         );
     }
     let shown = options.base_dir.as_deref().map(ReadTree::open).transpose()?;
@@ -222,7 +249,7 @@ fn declared(options: &Options) -> Result<Option<BTreeSet<RepoPath>>, UsageError>
         options.declare.iter().map(parse).collect::<Result<_, _>>()?;
     let mut any = !declared.is_empty();
     if let Some(file) = &options.declare_from {
-        let text = read(file)?;
+        let text = read(file, None)?;
         let lines = String::from_utf8_lossy(&text);
         any |= !lines.trim().is_empty();
         // A line that is no path declares nothing that could be touched.
@@ -239,7 +266,9 @@ fn tell_json(answer: &Answer) -> io::Result<()> {
 
 fn tell_text(answer: &Answer) -> io::Result<()> {
     if let Some(refusal) = &answer.refusal {
-        return write!(io::stderr(), "{}", refusal.for_model());
+        // Lines of the diff and of the file are in it: neither may drive the terminal.
+        let lines = refusal.for_model();
+        return lines.lines().try_for_each(|line| writeln!(io::stderr(), "{}", harmless(line)));
     }
     let mut out = io::stdout().lock();
     for file in &answer.files {
@@ -253,8 +282,10 @@ fn tell_text(answer: &Answer) -> io::Result<()> {
             }
         }
     }
-    if answer.files.is_empty() {
-        writeln!(out, "nothing to change")?;
+    match (answer.files.is_empty(), answer.applied) {
+        (true, _) => writeln!(out, "nothing to change")?,
+        (false, true) => writeln!(out, "applied")?,
+        (false, false) => writeln!(out, "nothing was written; `patch apply` would")?,
     }
     let mut notes = io::stderr().lock();
     answer.repairs.iter().try_for_each(|repair| writeln!(notes, "repaired {repair}"))

@@ -1,10 +1,12 @@
 //! `deepseek rewind`: lists the checkpoints of the workspace, shows one, and goes back to one.
 
+use std::path::Path;
+
 use actors::workspace::Staged;
 use clap::Args;
-use orchestrator::checkpoints::{History, Manner, WayBack};
-use serde_json::json;
-use tools::tree::{Change, Checkpoint, RepoPath};
+use orchestrator::checkpoints::{History, Manner, WayBack, settle};
+use serde_json::{Value, json};
+use tools::tree::{Change, Checkpoint, RepoPath, Settled};
 
 use super::{apply, diff};
 use crate::drive::Session;
@@ -15,7 +17,8 @@ use crate::surroundings::Surroundings;
 
 /// List checkpoints, or go back to one.
 ///
-/// There is one before each change. What deepseek changed since is undone; what you changed stays.
+/// There is one before each change; its number stands for the workspace as it was then. What deepseek changed since is
+/// undone, and what you changed stays. It does not ask: `--dry-run` shows what would happen, and going back can be undone.
 #[derive(Debug, Args)]
 pub(crate) struct RewindArgs {
     /// Number of the checkpoint, or `latest`; without it they are listed.
@@ -23,13 +26,13 @@ pub(crate) struct RewindArgs {
     /// Go back only in these files and directories.
     paths: Vec<String>,
     /// Show the change that was made there, and go nowhere.
-    #[arg(long)]
+    #[arg(long, requires = "checkpoint")]
     show: bool,
     /// Show what going back would change, and go nowhere.
-    #[arg(long, conflicts_with = "show")]
+    #[arg(long, requires = "checkpoint", conflicts_with = "show")]
     dry_run: bool,
     /// Bring the files back exactly, even where you changed them since.
-    #[arg(long)]
+    #[arg(long, requires = "checkpoint")]
     exact: bool,
 }
 
@@ -47,27 +50,40 @@ pub(crate) async fn run(
     let checkpoint = find(&history, wanted)?;
     if args.show {
         let changes = history.own_changes(checkpoint).map_err(|error| unreadable(&error))?;
-        show(around, global, checkpoint, &changes);
+        let title = format!("checkpoint {} · {}", checkpoint.number, checkpoint.note.title);
+        diff::show(around, global, &title, as_json(checkpoint), &changes);
         return Ok(());
     }
-    let paths = paths(&args.paths)?;
+    let paths = paths(around, global, &args.paths)?;
     let manner = if args.exact { Manner::Exactly } else { Manner::KeepTheirs };
     let wanted = |path: &RepoPath| paths.is_empty() || paths.iter().any(|dir| is_in(path, dir));
     let back = history.way_back(checkpoint, manner, wanted).map_err(|error| unreadable(&error))?;
+    if back.changes.is_empty() && back.left.is_empty() && !paths.is_empty() {
+        return Err(CliError::new(Kind::Usage, "nothing in these paths was changed since")
+            .hint("`deepseek rewind N --dry-run` shows what was"));
+    }
     if args.dry_run {
-        show(around, global, checkpoint, &back.changes);
+        let title = format!("back to checkpoint {}", checkpoint.number);
+        diff::show(around, global, &title, told(checkpoint, &back), &back.changes);
     } else {
         go(around, global, checkpoint, &back).await?;
     }
-    told_left(&back)
+    result(&back)
 }
 
-/// The checkpoints of the workspace.
+/// The checkpoints of the workspace, in which nothing is between two states.
 pub(super) fn history(around: &Surroundings, global: &Global) -> Result<History, CliError> {
     let workspace = around.workspace(global)?;
     let settings = around.settings(global, &workspace)?;
-    let dir = around.checkpoints(&workspace)?;
-    History::read(&dir, &workspace, &settings.config).map_err(|error| unreadable(&error))
+    let places = around.places(&workspace)?;
+    let settled = settle(&places, &workspace, &settings.config).map_err(|error| {
+        CliError::caused(Kind::NotDelivered, &error)
+            .hint("is the workspace writable, and DEEPSEEK_HOME? Is somebody else writing there?")
+    })?;
+    for Settled { label, outcome, left } in settled {
+        render::warn(&render::settled(&label, outcome, &left));
+    }
+    History::read(&places, &workspace, &settings.config).map_err(|error| unreadable(&error))
 }
 
 /// The checkpoint that is meant.
@@ -98,6 +114,8 @@ fn list(global: &Global, checkpoints: &[Checkpoint]) {
         render::warn(
             "there is no checkpoint in this workspace yet; one is made before each change",
         );
+    } else {
+        render::warn("the workspace before each change; `deepseek rewind N` goes back to it");
     }
     for Checkpoint { number, at, note, own, .. } in checkpoints {
         let files =
@@ -107,18 +125,19 @@ fn list(global: &Global, checkpoints: &[Checkpoint]) {
     }
 }
 
-fn show(around: &Surroundings, global: &Global, checkpoint: &Checkpoint, changes: &[Change]) {
-    let title = format!("checkpoint {} · {}", checkpoint.number, checkpoint.note.title);
-    diff::show(around, global, &title, as_json(checkpoint), changes);
-}
-
-fn as_json(checkpoint: &Checkpoint) -> serde_json::Value {
+fn as_json(checkpoint: &Checkpoint) -> Value {
     let Checkpoint { number, at, note, own, .. } = checkpoint;
     let paths: Vec<_> = own.iter().map(|own| &own.path).collect();
     json!({
         "checkpoint": number, "at": at, "title": note.title, "patch": note.patch,
         "session": note.session, "run": note.run, "paths": paths,
     })
+}
+
+/// A way back for programs.
+fn told(checkpoint: &Checkpoint, back: &WayBack) -> Value {
+    let left = back.left.iter().map(|(path, why)| json!({"path": path, "why": why.to_string()}));
+    json!({ "checkpoint": checkpoint.number, "left": left.collect::<Vec<_>>() })
 }
 
 /// Goes back, through the same gate as every other change. Naming the checkpoint is the approval.
@@ -128,46 +147,63 @@ async fn go(
     checkpoint: &Checkpoint,
     back: &WayBack,
 ) -> Result<(), CliError> {
+    let number = checkpoint.number;
     if back.changes.is_empty() {
         render::warn("nothing of what was changed since is left to undo");
-        return Ok(());
+    } else {
+        let mut global = global.clone();
+        global.yolo = true;
+        let workspace = around.workspace(&global)?;
+        let settings = around.settings(&global, &workspace)?;
+        let mut view = render::view(around, &global);
+        let mut session = Session::open_offline(around, &settings, workspace).await?;
+        let staged = Staged {
+            id: None,
+            title: format!("back to checkpoint {number}"),
+            changes: back.changes.clone(),
+            repairs: Vec::new(),
+        };
+        apply::outcome(session.apply(staged, view.as_mut()).await?)?;
+        view.note(&format!(
+            "what was changed since checkpoint {number} is undone; `deepseek rewind latest` brings it back"
+        ));
     }
-    let mut global = global.clone();
-    global.yolo = true;
-    let workspace = around.workspace(&global)?;
-    let settings = around.settings(&global, &workspace)?;
-    let mut view = render::view(around, &global);
-    let mut session = Session::open_offline(around, &settings, workspace).await?;
-    let staged = Staged {
-        id: None,
-        title: format!("rewind to {}", checkpoint.number),
-        changes: back.changes.clone(),
-        repairs: Vec::new(),
-    };
-    let result = session.apply(staged, view.as_mut()).await?;
-    apply::outcome(result)?;
-    let own = checkpoint.number;
-    view.note(&format!("as it was at checkpoint {own}; going back was a change, too: `deepseek rewind latest` undoes it"));
+    if global.output != Output::Text {
+        let mut done = told(checkpoint, back);
+        let files: Vec<_> = back.changes.iter().map(Change::summary).collect();
+        if let Some(fields) = done.as_object_mut() {
+            fields.insert("files".to_owned(), json!(files));
+        }
+        render::json_line(&done);
+    }
     Ok(())
 }
 
 /// What could not be brought back is said last, and is why the command fails.
-fn told_left(back: &WayBack) -> Result<(), CliError> {
-    let [(path, conflict), others @ ..] = back.left.as_slice() else { return Ok(()) };
-    for (path, conflict) in &back.left {
-        render::warn(&format!("  left {path} as it is: {conflict}"));
-    }
-    let what = match others.len() {
-        0 => format!("{path} is left as it is: {conflict}"),
-        more => format!("{} files are left as they are", more + 1),
+fn result(back: &WayBack) -> Result<(), CliError> {
+    let what = match back.left.as_slice() {
+        [] => return Ok(()),
+        [(path, conflict)] => format!("{path} is left as it is: {conflict}"),
+        several => {
+            for (path, conflict) in several {
+                render::warn(&format!("  {path} is left as it is: {conflict}"));
+            }
+            format!("{} files are left as they are", several.len())
+        }
     };
     Err(CliError::new(Kind::NotDelivered, what)
         .hint("`--exact` brings them back as they were; what is in them now stays in a checkpoint"))
 }
 
-fn paths(texts: &[String]) -> Result<Vec<RepoPath>, CliError> {
+fn paths(
+    around: &Surroundings,
+    global: &Global,
+    texts: &[String],
+) -> Result<Vec<RepoPath>, CliError> {
+    let workspace = around.workspace(global)?;
     let parse = |text: &String| {
-        RepoPath::parse(text.trim_end_matches('/')).map_err(|error| {
+        let below = Path::new(text).strip_prefix(&workspace).ok().and_then(Path::to_str);
+        RepoPath::parse(below.unwrap_or(text).trim_end_matches('/')).map_err(|error| {
             CliError::new(Kind::Usage, format!("`{text}` is {error}"))
                 .hint("name files and directories as they are called in the workspace")
         })

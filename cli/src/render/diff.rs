@@ -10,10 +10,12 @@ use tools::tree::{Change, FileState, Op};
 /// Whether to colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Paint {
-    /// With ANSI colours.
+    /// With ANSI colours, for a terminal.
     Colour,
-    /// Without.
+    /// Without, for a terminal.
     Plain,
+    /// As it is, for programs.
+    Raw,
 }
 
 impl Paint {
@@ -21,7 +23,15 @@ impl Paint {
     pub(crate) fn with(self, style: Style, text: &str) -> String {
         match self {
             Self::Colour => format!("{style}{text}{style:#}"),
-            Self::Plain => text.to_owned(),
+            Self::Plain | Self::Raw => text.to_owned(),
+        }
+    }
+
+    /// `text` of a file, so that it can not drive the terminal, if it goes to one.
+    fn content(self, text: &str) -> String {
+        match self {
+            Self::Colour | Self::Plain => harmless(text),
+            Self::Raw => text.to_owned(),
         }
     }
 }
@@ -32,21 +42,19 @@ pub(crate) fn changes_as_text(changes: &[Change], paint: Paint) -> String {
 }
 
 fn change_as_text(change: &Change, paint: Paint) -> String {
-    let old_name = match &change.op {
-        Op::Create => "/dev/null".to_owned(),
-        Op::Rename { from } => format!("a/{from}"),
-        Op::Modify | Op::Delete => format!("a/{}", change.path),
-    };
-    let new_name =
-        if change.op == Op::Delete { "/dev/null".to_owned() } else { format!("b/{}", change.path) };
-    let bold = Style::new().bold();
-    let mut text = String::new();
-    writeln!(text, "{}", paint.with(bold, &format!("--- {old_name}"))).ok();
-    writeln!(text, "{}", paint.with(bold, &format!("+++ {new_name}"))).ok();
+    let mut text: String =
+        head(change).iter().map(|line| paint.with(Style::new().bold(), line) + "\n").collect();
     let (before, after) = (content(change.before.as_ref()), content(change.after.as_ref()));
-    if before.contains('\0') || after.contains('\0') {
-        writeln!(text, "(not text)").ok();
+    if before == after {
         return text;
+    }
+    let (old, new) = names(change);
+    if before.contains('\0') || after.contains('\0') {
+        writeln!(text, "Binary files {old} and {new} differ").ok();
+        return text;
+    }
+    for line in [format!("--- {old}"), format!("+++ {new}")] {
+        writeln!(text, "{}", paint.with(Style::new().bold(), &line)).ok();
     }
     let diff = TextDiff::from_lines(before.as_str(), after.as_str());
     for hunk in diff.unified_diff().context_radius(3).iter_hunks() {
@@ -66,6 +74,42 @@ fn change_as_text(change: &Change, paint: Paint) -> String {
         }
     }
     text
+}
+
+/// The two names of a change, as git writes them.
+fn names(change: &Change) -> (String, String) {
+    let old = match &change.op {
+        Op::Create => "/dev/null".to_owned(),
+        Op::Rename { from } => format!("a/{from}"),
+        Op::Modify | Op::Delete => format!("a/{}", change.path),
+    };
+    let gone = change.op == Op::Delete;
+    (old, if gone { "/dev/null".to_owned() } else { format!("b/{}", change.path) })
+}
+
+/// What git writes before the names: the operation and the modes.
+fn head(change: &Change) -> Vec<String> {
+    let mode = |state: Option<&FileState>| {
+        if state.is_some_and(|state| state.executable) { "100755" } else { "100644" }
+    };
+    let (before, after) = (mode(change.before.as_ref()), mode(change.after.as_ref()));
+    let (path, from) = match &change.op {
+        Op::Rename { from } => (&change.path, from),
+        Op::Create | Op::Modify | Op::Delete => (&change.path, &change.path),
+    };
+    let mut head = vec![format!("diff --git a/{from} b/{path}")];
+    match &change.op {
+        Op::Create => head.push(format!("new file mode {after}")),
+        Op::Delete => head.push(format!("deleted file mode {before}")),
+        Op::Modify | Op::Rename { .. } if before != after => {
+            head.extend([format!("old mode {before}"), format!("new mode {after}")]);
+        }
+        Op::Modify | Op::Rename { .. } => {}
+    }
+    if let Op::Rename { from } = &change.op {
+        head.extend([format!("rename from {from}"), format!("rename to {path}")]);
+    }
+    head
 }
 
 /// Whether lines were replaced by others, and by so few that the words in them can be compared at once.
@@ -92,7 +136,7 @@ fn shown_line<'l>(
         if piece.ends_with('\n') {
             end = "";
         }
-        let text = harmless(piece.trim_end_matches('\n'));
+        let text = paint.content(piece.trim_end_matches('\n'));
         if !text.is_empty() {
             line.push_str(&paint.with(if emphasised { style.invert() } else { style }, &text));
         }
@@ -100,11 +144,18 @@ fn shown_line<'l>(
     format!("{line}\n{end}")
 }
 
-/// `text` with control characters made visible, so that a file can not drive the terminal.
+/// `text` with control characters, and those that turn the direction of text, made visible, so that a file can not drive the
+/// terminal or show something else than it holds.
 pub(crate) fn harmless(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() && c != '\t' { char::REPLACEMENT_CHARACTER } else { c })
-        .collect()
+    let turns = |c| matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let shown = |c: char| match c {
+        '\t' => c,
+        // The end of a line in a file that was made elsewhere.
+        '\r' => '\u{240d}',
+        c if c.is_control() || turns(c) => char::REPLACEMENT_CHARACTER,
+        c => c,
+    };
+    text.chars().map(shown).collect()
 }
 
 fn content(state: Option<&FileState>) -> String {
@@ -134,7 +185,7 @@ mod tests {
         let text = changes_as_text(&[change("1\n2\n3", "1\n\u{1b}[31m2b\n3")], Paint::Plain);
         assert_eq!(
             text,
-            "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n 1\n-2\n+\u{fffd}[31m2b\n 3\n\\ No newline at end of file\n"
+            "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n 1\n-2\n+\u{fffd}[31m2b\n 3\n\\ No newline at end of file\n"
         );
     }
 
@@ -150,5 +201,37 @@ mod tests {
         assert_eq!(inverted, ["one", "two"], "{text:?}");
         let plain = changes_as_text(&[change("1\n2\n", "3\n4\n")], Paint::Plain);
         assert!(plain.ends_with("-1\n-2\n+3\n+4\n"), "{plain}");
+    }
+
+    #[test]
+    fn what_is_no_line_is_told_as_git_would() {
+        let file =
+            |bytes: &'static [u8], executable| Some(FileState { bytes: bytes.into(), executable });
+        let told = |path: &str, op: Op, before, after| {
+            let path = RepoPath::parse(path).unwrap();
+            changes_as_text(&[Change { path, op, before, after }], Paint::Raw)
+        };
+        let from = RepoPath::parse("a").unwrap();
+        assert_eq!(
+            told("b", Op::Rename { from }, file(b"x\n", false), file(b"x\n", false)),
+            "diff --git a/a b/b\nrename from a\nrename to b\n"
+        );
+        assert_eq!(
+            told("x", Op::Modify, file(b"1", false), file(b"1", true)),
+            "diff --git a/x b/x\nold mode 100644\nnew mode 100755\n"
+        );
+        assert_eq!(
+            told("p", Op::Create, None, file(b"\0", false)),
+            "diff --git a/p b/p\nnew file mode 100644\nBinary files /dev/null and b/p differ\n"
+        );
+        assert!(
+            told("c", Op::Modify, file(b"1\r\n", false), file(b"2\r\n", false))
+                .ends_with("-1\r\n+2\r\n")
+        );
+    }
+
+    #[test]
+    fn nothing_in_a_file_drives_the_terminal() {
+        assert_eq!(harmless("a\u{1b}[31m\u{202e}b\r\tc"), "a\u{fffd}[31m\u{fffd}b\u{240d}\tc");
     }
 }

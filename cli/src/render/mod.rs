@@ -45,9 +45,14 @@ pub(crate) fn settled(patch: &str, outcome: Settlement, left: &[RepoPath]) -> St
         Settlement::TakenBack => "was taken back",
         Settlement::Stuck => "can be neither completed nor taken back; look at its files yourself",
     };
-    let mut text = format!("a commit that a crash cut short ({patch}) {became}");
+    let mut text = format!("a change that was cut short ({patch}) {became}");
     for path in left {
-        text.push_str(&format!("\n  {path} was changed meanwhile and is left as it is"));
+        text.push_str(&match outcome {
+            Settlement::Completed | Settlement::TakenBack => {
+                format!("\n  {path} was changed meanwhile and is left as it is")
+            }
+            Settlement::Stuck => format!("\n  {path}"),
+        });
     }
     text
 }

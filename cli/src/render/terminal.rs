@@ -441,15 +441,7 @@ impl View for Terminal {
 
 /// As [`harmless`], for text of several lines.
 pub(crate) fn harmless_text(text: &str) -> String {
-    text.chars()
-        .map(|c| {
-            if c.is_control() && !matches!(c, '\t' | '\n') {
-                char::REPLACEMENT_CHARACTER
-            } else {
-                c
-            }
-        })
-        .collect()
+    text.split('\n').map(harmless).collect::<Vec<_>>().join("\n")
 }
 
 fn plan_text(plan: &Plan) -> String {

@@ -92,7 +92,7 @@ impl World {
             window: 1 << 20,
             clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
         };
-        let tree = WriteTree::open(dir.path(), CommitLog::none()).unwrap();
+        let tree = WriteTree::open(dir.path(), CommitLog::none(std::time::Duration::ZERO)).unwrap();
         let setup = CrewSetup {
             request: "Fix the greeting".to_owned(),
             evidence: String::new(),

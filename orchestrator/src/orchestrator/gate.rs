@@ -180,6 +180,13 @@ impl Gate {
             (tree, changes, Ok(checkpoint)) => (tree, changes, checkpoint),
             (tree, _, Err(refused)) => return (tree, Err(refused)),
         };
+        if *self.stop.borrow() {
+            let tree = on_a_thread(move || {
+                tree.forget(&checkpoint);
+                tree
+            });
+            return (tree.await, Err(CommitRefused::Gone));
+        }
         // Everything that is needed to make the change, or to unmake it, is on disk before the first byte is written.
         if self.publisher.record(Event::PatchCommitting { patch: patch.to_owned() }).await.is_err()
         {
@@ -202,8 +209,9 @@ impl Gate {
         note: Note,
     ) -> (MainTree, Vec<Change>, Result<Checkpoint, CommitRefused>) {
         let now = self.clock.now();
+        let stop = self.stop.clone();
         let kept = on_a_thread(move || {
-            let recorded = tree.checkpoint(&changes, note, now);
+            let recorded = tree.checkpoint(&changes, note, now, &|| *stop.borrow());
             (tree, changes, recorded)
         });
         let (tree, changes, recorded) = kept.await;

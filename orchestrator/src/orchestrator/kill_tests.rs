@@ -19,6 +19,7 @@ use tools::model::{
 
 use super::{Orchestrator, Outcome, Request, Setup};
 use crate::chat::Intent;
+use crate::checkpoints::Places;
 
 const PLAN: &str = "ARCHITECT_PLAN_V1\nPLAN|greet the world\nFILE|greet.txt|say world\nVERIFY|grep -q world greet.txt\nARCHITECT_PLAN_END\n";
 const DIFF: &str = "--- a/greet.txt\n+++ b/greet.txt\n@@ -1 +1 @@\n-hello\n+hello world\n";
@@ -92,8 +93,11 @@ async fn run(lost: Lost, role: AgentRole) -> (Outcome, Vec<Event>, TempDir) {
         workspace: dir.path().canonicalize().unwrap(),
         session_dir: session,
         cache: state.path().join("cache"),
-        commits: state.path().join("commits"),
-        checkpoints: state.path().join("checkpoints.git"),
+        places: Places {
+            state: state.path().to_owned(),
+            commits: state.path().join("commits"),
+            checkpoints: state.path().join("checkpoints.git"),
+        },
         config: Arc::new(config::resolve(&inputs).unwrap().config),
         model: Arc::new(model),
         clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),

@@ -70,7 +70,7 @@ pub(super) fn intent(
     };
     Ok(Intent {
         id,
-        root: root.canonical()?,
+        root: root.identity()?,
         label: label.to_owned(),
         targets: targets.iter().map(intended).collect(),
         made,
@@ -170,6 +170,7 @@ impl<'a> Attempt<'a> {
                 keep(&step.dir, path.name(), &step.names.old, before).map_err(failed)?;
             }
             if let Some(after) = target.after {
+                let permissions = permissions.map(|mode| executable(mode, target));
                 write_file(step.dir.as_fd(), &step.names.new, after, permissions)
                     .map_err(failed)?;
             } else if targets.keys().any(|other| {
@@ -240,7 +241,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Puts everything back as it was; fails if the system does not let it.
+    /// Puts everything back as it was, durably; fails if the system does not let it.
     pub(super) fn undo(self) -> Result<(), CommitError> {
         let (aside, others): (Vec<&Step>, Vec<&Step>) =
             self.steps.iter().rev().partition(|step| step.aside);
@@ -248,7 +249,21 @@ impl<'a> Attempt<'a> {
         for (above, path) in self.made.iter().rev() {
             rustix::fs::unlinkat(above, path.name(), AtFlags::REMOVEDIR).unwrap_or_default();
         }
-        aside.into_iter().map(Step::undo).fold(others, Result::and)
+        aside.into_iter().map(Step::undo).fold(others, Result::and)?;
+        // If it is not durable, the intent may be found again, and what is there is then as before all the same.
+        self.sync().or(Ok(()))
+    }
+}
+
+/// The old permission bits, but for whether the file may be executed, if that changes.
+fn executable(mode: Mode, target: &Target<'_>) -> Mode {
+    let is = |state: Option<&FileState>| state.is_some_and(|state| state.executable);
+    let (before, after) = (is(target.before), is(target.after));
+    let readers = Mode::from_raw_mode((mode.bits() & 0o444) >> 2);
+    match (target.before.is_some(), before, after) {
+        (true, false, true) => mode | readers,
+        (true, true, false) => mode - Mode::from_raw_mode(0o111),
+        (..) => mode,
     }
 }
 

@@ -6,7 +6,8 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +17,7 @@ use super::{FileHash, RepoPath};
 #[derive(Debug, Clone)]
 pub struct CommitLog {
     dir: Option<PathBuf>,
+    patience: Duration,
 }
 
 /// What a commit is about to do to a tree.
@@ -23,8 +25,8 @@ pub struct CommitLog {
 pub(super) struct Intent {
     /// Its own, part of the names of its temporary files.
     pub(super) id: String,
-    /// The tree, absolute.
-    pub(super) root: PathBuf,
+    /// Hash of the tree's path.
+    pub(super) root: FileHash,
     /// What it is to whoever asked for it.
     pub(super) label: String,
     /// What becomes of each path.
@@ -41,29 +43,46 @@ pub(super) struct Intended {
     pub(super) after: Option<FileHash>,
 }
 
+/// How far the commit of an intent is known to have come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Some of its changes may be made.
+    Begun,
+    /// All of them are made and durable; what is left are temporary files.
+    Done,
+}
+
 /// An intent that is written down.
 #[derive(Debug)]
 pub(super) struct Written {
     file: Option<PathBuf>,
 }
 
+/// What the name of an intent ends with when its commit is done.
+const DONE: &str = "done";
+
 impl CommitLog {
-    /// Intents are kept in `dir`, which is made when the first is written.
-    pub fn at(dir: PathBuf) -> Self {
-        Self { dir: Some(dir) }
+    /// Intents are kept in `dir`, which is made. Whoever else writes to the same tree is waited for at most `patience`.
+    pub fn at(dir: PathBuf, patience: Duration) -> io::Result<Self> {
+        fs::create_dir_all(&dir)?;
+        Ok(Self { dir: Some(dir), patience })
     }
 
     /// Nothing is kept: a commit that is killed can not be settled.
-    pub const fn none() -> Self {
-        Self { dir: None }
+    pub const fn none(patience: Duration) -> Self {
+        Self { dir: None, patience }
+    }
+
+    /// How long whoever else writes to the same tree is waited for.
+    pub(super) const fn patience(&self) -> Duration {
+        self.patience
     }
 
     /// Writes an intent down. It is durable on return.
     pub(super) fn write(&self, intent: &Intent) -> io::Result<Written> {
         let Some(dir) = &self.dir else { return Ok(Written { file: None }) };
         let bytes = serde_json::to_vec(intent)?;
-        fs::create_dir_all(dir)?;
-        let path = dir.join(format!("{}-{}.json", key(&intent.root), intent.id));
+        let path = dir.join(format!("{}-{}", key(intent.root), intent.id));
         let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
         let written = Written { file: Some(path) };
         let durable = file
@@ -80,8 +99,8 @@ impl CommitLog {
         }
     }
 
-    /// The intents that are open for the tree at `root`.
-    pub(super) fn open_intents(&self, root: &Path) -> io::Result<Vec<(Intent, Written)>> {
+    /// The intents that are open for the tree whose path has the hash `root`.
+    pub(super) fn open_intents(&self, root: FileHash) -> io::Result<Vec<(Intent, Stage, Written)>> {
         let entries = match self.dir.as_ref().map(fs::read_dir) {
             None => return Ok(Vec::new()),
             Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -96,8 +115,10 @@ impl CommitLog {
                 continue;
             }
             let written = Written { file: Some(entry.path()) };
+            let is_done = entry.path().extension().is_some_and(|end| end == DONE);
+            let stage = if is_done { Stage::Done } else { Stage::Begun };
             match serde_json::from_slice::<Intent>(&fs::read(entry.path())?) {
-                Ok(intent) if intent.root == root => found.push((intent, written)),
+                Ok(intent) if intent.root == root => found.push((intent, stage, written)),
                 Ok(_) => {}
                 // It is torn, so it was never durable, and nothing was done for it.
                 Err(_) => written.forget(),
@@ -108,14 +129,25 @@ impl CommitLog {
 }
 
 /// What the names of a tree's intents begin with.
-fn key(root: &Path) -> String {
-    FileHash::of(root.as_os_str().as_encoded_bytes()).to_string().chars().take(16).collect()
+fn key(root: FileHash) -> String {
+    root.to_string().chars().take(16).collect()
 }
 
 impl Written {
+    /// The changes are made: from now on only temporary files are removed on its account. Durable on return.
+    pub(super) fn done(&mut self) -> io::Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let done = file.with_extension(DONE);
+        crate::fault::point()?;
+        fs::rename(file, &done)?;
+        self.file = Some(done.clone());
+        done.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all())
+    }
+
     /// The commit is over, one way or the other.
     pub(super) fn forget(self) {
         if let Some(file) = self.file {
+            crate::fault::point().unwrap_or_default();
             fs::remove_file(file).unwrap_or_default();
         }
     }

@@ -1,12 +1,13 @@
 //! The root directory, held open, and the only ways down from it. No symlink is followed on the way.
 
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::{RepoPath, TreeError};
+use super::{FileHash, RepoPath, TreeError};
 
 const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -32,18 +33,21 @@ impl Root {
         &self.path
     }
 
-    /// The path without symlinks, by which every process knows the directory.
-    pub(super) fn canonical(&self) -> Result<PathBuf, TreeError> {
+    /// Hash of the path without symlinks, by which every process knows the directory.
+    pub(super) fn identity(&self) -> Result<FileHash, TreeError> {
         let failed = |source| TreeError::Root { root: self.path.display().to_string(), source };
-        self.path.canonicalize().map_err(failed)
+        let path = self.path.canonicalize().map_err(failed)?;
+        Ok(FileHash::of(path.as_os_str().as_encoded_bytes()))
     }
 
-    /// Keeps other processes from writing here while it lives. It waits for who does, which takes as long as a commit; where
+    /// Keeps other processes from committing here while it lives. Whoever does is waited for, at most for `patience`; where
     /// the file system has no locks there is none.
-    pub(super) fn lock(&self) -> Option<OwnedFd> {
-        let lock = open_below(self.dir(), ".").ok()?;
-        rustix::fs::flock(&lock, FlockOperation::LockExclusive).ok()?;
-        Some(lock)
+    pub(super) fn lock(&self, patience: Duration) -> Result<OwnedFd, Errno> {
+        let lock = open_below(self.dir(), ".")?;
+        match lock_within(&lock, patience) {
+            Err(Errno::WOULDBLOCK) => Err(Errno::WOULDBLOCK),
+            Ok(()) | Err(_) => Ok(lock),
+        }
     }
 
     pub(super) fn dir(&self) -> BorrowedFd<'_> {
@@ -91,6 +95,21 @@ impl Root {
             dir = open_below(dir.as_fd(), name)?;
         }
         Ok(dir)
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "commits are made on threads that may block")]
+/// Locks a file, waiting for whoever has it at most for `patience`; then it fails with `WOULDBLOCK`.
+pub(super) fn lock_within(file: impl AsFd, patience: Duration) -> Result<(), Errno> {
+    const PAUSE: Duration = Duration::from_millis(5);
+    let started = Instant::now();
+    loop {
+        match rustix::fs::flock(file.as_fd(), FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) if started.elapsed() < patience => {
+                std::thread::sleep(PAUSE);
+            }
+            done => return done,
+        }
     }
 }
 

@@ -60,17 +60,24 @@ fn walker(root: &Path) -> WalkBuilder {
     walk
 }
 
-/// What git would add below `root`, in no order: files and symlinks that are tracked or not ignored by a `.gitignore`, with
-/// `tracked` for those that are. Names that are no [`RepoPath`] are passed over.
+/// What git would add below `root`: files and symlinks that are not ignored, the user's own excludes included, and those that
+/// are `tracked`. What lies below `outside`, and names that are no [`RepoPath`], are passed over.
 pub(super) fn git_sees(
     root: &Path,
+    outside: &Path,
     tracked: impl IntoIterator<Item = RepoPath>,
 ) -> BTreeSet<RepoPath> {
-    let walk = walker(root).ignore(false).filter_entry(|entry| entry.file_name() != ".git").build();
+    let outside_it = outside.to_owned();
+    let walk = walker(root)
+        .ignore(false)
+        .git_global(true)
+        .filter_entry(move |entry| entry.file_name() != ".git" && entry.path() != outside_it)
+        .build();
     let is_leaf = |kind: FileType| kind.is_file() || kind.is_symlink();
     let leaves = walk.flatten().filter(|entry| entry.file_type().is_some_and(is_leaf));
     let paths = leaves
         .filter_map(|entry| RepoPath::parse(entry.path().strip_prefix(root).ok()?.to_str()?).ok());
+    let tracked = tracked.into_iter().filter(|path| !root.join(path.as_str()).starts_with(outside));
     paths.chain(tracked).filter(|path| !is_temporary(path)).collect()
 }
 

@@ -23,7 +23,7 @@ pub use path::{PathError, RepoPath};
 pub use read::ReadTree;
 pub use settle::{Settled, Settlement};
 pub use snapshot::{
-    Checkpoint, Kept, Note, Own, Snapshot, SnapshotError, SnapshotLimits, Snapshots,
+    Checkpoint, Kept, Note, Own, Snapshot, SnapshotError, SnapshotLimits, SnapshotReader, Snapshots,
 };
 pub use write::{CommitError, Committed, WriteTree};
 

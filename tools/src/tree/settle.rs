@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attempt::remove_emptied;
 use super::beside::{Names, drop_name, place, remove, replace, sync};
-use super::commit_log::{Intended, Intent};
+use super::commit_log::{Intended, Intent, Stage};
 use super::confine::Root;
 use super::write::CommitError;
 use super::{Entry, FileHash, ReadTree, RepoPath, TreeError};
@@ -24,7 +24,8 @@ pub struct Settled {
     pub label: String,
     /// What was done about it.
     pub outcome: Settlement,
-    /// Paths somebody else changed meanwhile; they are as they were found.
+    /// Paths that are as they were found, since somebody else changed them meanwhile; of a commit that is stuck, those that are
+    /// not as before.
     pub left: Vec<RepoPath>,
 }
 
@@ -62,12 +63,19 @@ struct Found<'a> {
 }
 
 /// Completes what `intent` began or takes it back. Running it again, or being killed in it, does no harm.
-pub(super) fn settle(root: &Arc<Root>, intent: &Intent) -> Result<Settled, CommitError> {
+pub(super) fn settle(
+    root: &Arc<Root>,
+    intent: &Intent,
+    stage: Stage,
+) -> Result<Settled, CommitError> {
     let tree = ReadTree::of(root);
     let found = intent.targets.iter().enumerate();
     let found = found.map(|(index, intended)| look(root, &tree, intent, index, intended));
     let found: Vec<Found<'_>> = found.collect::<Result<_, _>>()?;
-    let outcome = if found.iter().all(Found::can_go_on) {
+    let outcome = if stage == Stage::Done {
+        tidy(root, &found);
+        Settlement::Completed
+    } else if found.iter().all(Found::can_go_on) {
         complete(root, &found)?;
         Settlement::Completed
     } else if found.iter().all(Found::can_go_back) {
@@ -76,8 +84,12 @@ pub(super) fn settle(root: &Arc<Root>, intent: &Intent) -> Result<Settled, Commi
     } else {
         Settlement::Stuck
     };
-    let left = found.iter().filter(|found| found.seen == Seen::Neither);
-    let left = left.map(|found| found.intended.path.clone()).collect();
+    let is_left = |found: &&Found<'_>| match outcome {
+        Settlement::Completed if stage == Stage::Done => false,
+        Settlement::Completed | Settlement::TakenBack => found.seen == Seen::Neither,
+        Settlement::Stuck => found.seen != Seen::Before,
+    };
+    let left = found.iter().filter(is_left).map(|found| found.intended.path.clone()).collect();
     Ok(Settled { label: intent.label.clone(), outcome, left })
 }
 
@@ -145,7 +157,9 @@ impl Found<'_> {
     fn can_go_on(&self) -> bool {
         match self.seen {
             Seen::After | Seen::Neither => true,
-            Seen::Before => self.intended.after.is_none() || self.new_waits,
+            // Only what is sure to be a file of before is removed: its second name goes last.
+            Seen::Before if self.intended.after.is_none() => self.old_waits,
+            Seen::Before => self.new_waits,
         }
     }
 
@@ -182,11 +196,16 @@ impl Found<'_> {
 fn complete(root: &Root, found: &[Found<'_>]) -> Result<(), CommitError> {
     each(found, Found::go_on)?;
     each(found, |found| found.dir.as_ref().map_or(Ok(()), sync))?;
+    tidy(root, found);
+    Ok(())
+}
+
+/// What is left to do when all changes are made.
+fn tidy(root: &Root, found: &[Found<'_>]) {
     drop_temporary(found);
     for gone in found.iter().filter(|found| found.intended.after.is_none()) {
         remove_emptied(root, &gone.intended.path);
     }
-    Ok(())
 }
 
 /// What is new goes first, then the directories made for it, so that a file can return where one of them is.

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -56,6 +57,9 @@ pub enum CommitError {
         #[source]
         source: io::Error,
     },
+    /// Another process commits to this tree, for longer than it is waited for.
+    #[error("another process is writing in this directory")]
+    Busy,
     /// What is to be done can not be noted, or what was cut short not be read; everything is as it was.
     #[error("can not note what is about to be written")]
     Log {
@@ -106,20 +110,25 @@ impl WriteTree {
         label: &str,
     ) -> Result<Committed, CommitError> {
         let targets = targets(changes.as_ref())?;
-        let _lock = self.root.lock();
+        let _lock = self.lock()?;
         for settled in self.settle_open()? {
             tracing::warn!(?settled, "an earlier commit was cut short");
         }
         self.check(&targets, &[])?;
         let intent = intent(format!("{:016x}", fastrand::u64(..)), label, &self.root, &targets)?;
-        let written = self.log.write(&intent).map_err(|source| CommitError::Log { source })?;
+        let mut written = self.log.write(&intent).map_err(|source| CommitError::Log { source })?;
         let mut attempt = Attempt::new(&self.root, &intent.id);
         let done = attempt
             .stage(&targets)
             .and_then(|()| self.check(&targets, &attempt.steps))
             .and_then(|()| attempt.swap());
         match done {
-            Ok(()) => attempt.finish(),
+            Ok(()) => {
+                if let Err(error) = written.done() {
+                    tracing::debug!(%error, "a commit that is made can not be marked so");
+                }
+                attempt.finish();
+            }
             Err(error) => {
                 // What can not be put back now is settled by a later start.
                 attempt.undo()?;
@@ -138,15 +147,19 @@ impl WriteTree {
     /// Settles the commits that a crash cut short: each is completed or taken back. To be called before the tree is
     /// looked at.
     pub fn recover(&self) -> Result<Vec<Settled>, CommitError> {
-        let _lock = self.root.lock();
+        let _lock = self.lock()?;
         self.settle_open()
     }
 
+    fn lock(&self) -> Result<OwnedFd, CommitError> {
+        self.root.lock(self.log.patience()).map_err(|_| CommitError::Busy)
+    }
+
     fn settle_open(&self) -> Result<Vec<Settled>, CommitError> {
-        let root = self.root.canonical()?;
-        let open = self.log.open_intents(&root).map_err(|source| CommitError::Log { source })?;
-        let settle_one = |(intent, written): (_, Written)| {
-            let settled = settle(&self.root, &intent)?;
+        let root = self.root.identity()?;
+        let open = self.log.open_intents(root).map_err(|source| CommitError::Log { source })?;
+        let settle_one = |(intent, stage, written): (_, _, Written)| {
+            let settled = settle(&self.root, &intent, stage)?;
             written.forget();
             Ok(settled)
         };

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::time::Duration;
 
 use rustix::fs::AtFlags;
 
@@ -13,7 +14,7 @@ pub(super) fn path(text: &str) -> RepoPath {
 }
 
 fn open(root: &Path) -> WriteTree {
-    WriteTree::open(root, CommitLog::none()).unwrap()
+    WriteTree::open(root, CommitLog::none(Duration::ZERO)).unwrap()
 }
 
 fn state(text: &str) -> FileState {

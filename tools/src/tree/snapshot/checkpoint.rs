@@ -18,7 +18,7 @@ use super::{Kept, KeptKind, Snapshot, SnapshotError, Snapshots};
 use crate::clock::Timestamp;
 use crate::tree::{Change, FileState, ReadTree, RepoPath};
 
-const REFS: &str = "refs/checkpoints/";
+pub(super) const REFS: &str = "refs/checkpoints/";
 
 /// What a change is to those who made it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,19 +68,21 @@ struct Message {
 }
 
 impl Snapshots {
-    /// Records the workspace as it is before `changes`, and what it will be. Nothing is changed in the workspace.
+    /// Records the workspace as it is before `changes`, and what it will be, unless it is `stopped`. Nothing is changed in the
+    /// workspace. What the way back needs is durable on return.
     pub fn record(
         &self,
         tree: &ReadTree,
         changes: &[Change],
         note: Note,
         now: Timestamp,
+        stopped: &dyn Fn() -> bool,
     ) -> Result<(Checkpoint, Snapshot), SnapshotError> {
         let _lock = self.lock()?;
         let objects = self.open_or_make()?;
         let own = own(&objects, changes)?;
         let also: Vec<&RepoPath> = own.iter().map(|own| &own.path).collect();
-        let snapshot = self.take_locked(&objects, tree, &also, now)?;
+        let snapshot = self.take_locked(&objects, tree, &also, now, stopped)?;
         let before = objects.write_tree(&snapshot.entries)?;
         let mut entries = snapshot.entries.clone();
         for Own { path, after, .. } in &own {
@@ -102,7 +104,9 @@ impl Snapshots {
         )?;
         let number = objects.numbers()?.last().map_or(1, |(number, _)| number + 1);
         objects.name(number, commit)?;
-        self.collect_garbage(&objects, number)?;
+        if let Err(error) = self.collect_garbage(&objects, number) {
+            tracing::warn!(%error, "old checkpoints can not be dropped");
+        }
         let Message { at, note, own } = message;
         Ok((Checkpoint { number, at, note, own, before }, snapshot))
     }
@@ -113,12 +117,17 @@ impl Snapshots {
         self.open_or_make()?.unname(checkpoint.number)
     }
 
-    /// All checkpoints, oldest first.
+    /// All checkpoints, oldest first. One that can not be read is passed over: the others are as good as before.
     pub fn checkpoints(&self) -> Result<Vec<Checkpoint>, SnapshotError> {
         let Some(objects) = self.open()? else { return Ok(Vec::new()) };
-        let numbers = objects.numbers()?.into_iter();
-        let read = numbers.map(|(number, commit)| objects.checkpoint(number, commit));
-        Ok(read.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+        let read = |(number, commit)| match objects.checkpoint(number, commit) {
+            Ok(checkpoint) => checkpoint,
+            Err(error) => {
+                tracing::warn!(number, %error, "a checkpoint can not be read");
+                None
+            }
+        };
+        Ok(objects.numbers()?.into_iter().filter_map(read).collect())
     }
 
     /// The workspace as it was before the change of a checkpoint.
@@ -190,8 +199,10 @@ impl Objects {
 
     fn name(&self, number: u64, commit: ObjectId) -> Result<(), SnapshotError> {
         let name = format!("{REFS}{number:08}");
-        let named = self.repo.reference(name, commit, PreviousValue::MustNotExist, "");
-        named.map(drop).map_err(|source| self.unusable(source))
+        crate::fault::point().map_err(|source| self.failed(source))?;
+        let named = self.repo.reference(name.as_str(), commit, PreviousValue::MustNotExist, "");
+        named.map_err(|source| self.unusable(source))?;
+        self.sync(&name).and_then(|()| self.sync(REFS)).map_err(|source| self.failed(source))
     }
 
     pub(super) fn unname(&self, number: u64) -> Result<(), SnapshotError> {

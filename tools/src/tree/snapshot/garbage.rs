@@ -46,6 +46,7 @@ impl Objects {
     /// Removes its own objects that no checkpoint needs. The bytes of those that stay.
     fn sweep(&self) -> Result<u64, SnapshotError> {
         let needed = self.needed()?;
+        self.drop_half_written();
         let mut bytes = 0;
         for id in self.own.iter() {
             let Ok(id) = id else { continue };
@@ -59,6 +60,15 @@ impl Objects {
             }
         }
         Ok(bytes)
+    }
+
+    /// Removes what a crash left of objects that were being written.
+    fn drop_half_written(&self) {
+        let entries = fs::read_dir(self.own.path()).into_iter().flatten().flatten();
+        for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(".tmp"))
+        {
+            fs::remove_file(entry.path()).unwrap_or_default();
+        }
     }
 
     /// Every object a checkpoint can be reached with. An object that can not be read stops it: nothing is dropped then.

@@ -15,15 +15,17 @@ use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use std::{fmt, io};
 
 use gix::ObjectId;
 use gix::bstr::ByteSlice as _;
-use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use self::objects::Objects;
 use self::stamps::{Stamp, Stamps};
+use super::confine::lock_within;
 use super::files::git_sees;
 use super::{FileState, ReadTree, RepoPath, TreeError};
 use crate::clock::Timestamp;
@@ -33,6 +35,8 @@ use crate::clock::Timestamp;
 pub struct Snapshots {
     dir: PathBuf,
     workspace: PathBuf,
+    /// What is never part of it, wherever it lies: where the program keeps its state.
+    outside: PathBuf,
     limits: SnapshotLimits,
 }
 
@@ -45,6 +49,10 @@ pub struct SnapshotLimits {
     pub max_bytes: u64,
     /// Bytes of one file; larger ones are left out.
     pub max_file_bytes: u64,
+    /// Files of one snapshot; others are left out.
+    pub max_files: usize,
+    /// How long another process that uses the repository is waited for.
+    pub patience: Duration,
 }
 
 /// A tree of files.
@@ -52,7 +60,7 @@ pub struct SnapshotLimits {
 pub struct Snapshot {
     /// What is at each path.
     pub entries: BTreeMap<RepoPath, Kept>,
-    /// Files that were left out: too large, not readable, or not there any more when they were read.
+    /// Files that were left out: too large or too many, not readable, or not there any more when they were read.
     pub left_out: Vec<RepoPath>,
 }
 
@@ -92,6 +100,15 @@ pub enum SnapshotError {
         #[source]
         source: io::Error,
     },
+    /// Another process uses the repository, for longer than it is waited for.
+    #[error("another process uses {dir}")]
+    Busy {
+        /// The repository.
+        dir: PathBuf,
+    },
+    /// Nobody wants it any more.
+    #[error("stopped")]
+    Stopped,
     /// An object that should be there is not: the user's repository it was borrowed from has dropped it.
     #[error("{path} is not kept any more: the repository that had it dropped it")]
     Lost {
@@ -135,10 +152,36 @@ impl TryFrom<String> for Kept {
     }
 }
 
+impl Kept {
+    /// Whether it is a symlink, of which nothing is read.
+    pub fn is_symlink(self) -> bool {
+        self.kind == KeptKind::Symlink
+    }
+}
+
+/// The files of snapshots.
+pub struct SnapshotReader {
+    objects: Option<Objects>,
+}
+
+impl SnapshotReader {
+    /// The file that was kept at `path`; none if it is a symlink.
+    pub fn file(&self, path: &RepoPath, kept: Kept) -> Result<Option<FileState>, SnapshotError> {
+        let objects = self.objects.as_ref();
+        objects.ok_or_else(|| SnapshotError::Lost { path: path.clone() })?.file(path, kept)
+    }
+}
+
 impl Snapshots {
     /// Snapshots of `workspace` in the repository `dir`, which is made when it is first written to.
-    pub const fn new(dir: PathBuf, workspace: PathBuf, limits: SnapshotLimits) -> Self {
-        Self { dir, workspace, limits }
+    /// What lies in `outside` is never part of one.
+    pub const fn new(
+        dir: PathBuf,
+        workspace: PathBuf,
+        outside: PathBuf,
+        limits: SnapshotLimits,
+    ) -> Self {
+        Self { dir, workspace, outside, limits }
     }
 
     /// Where the repository is.
@@ -155,7 +198,7 @@ impl Snapshots {
         now: Timestamp,
     ) -> Result<Snapshot, SnapshotError> {
         let _lock = self.lock()?;
-        self.take_locked(&self.open_or_make()?, tree, also, now)
+        self.take_locked(&self.open_or_make()?, tree, also, now, &|| false)
     }
 
     fn take_locked(
@@ -164,17 +207,29 @@ impl Snapshots {
         tree: &ReadTree,
         also: &[&RepoPath],
         now: Timestamp,
+        stopped: &dyn Fn() -> bool,
     ) -> Result<Snapshot, SnapshotError> {
         let known = Stamps::read(&self.dir);
         let mut seen = Stamps::default();
         let mut snapshot = Snapshot { entries: BTreeMap::new(), left_out: Vec::new() };
-        let mut paths = git_sees(&self.workspace, self.tracked());
-        paths.extend(also.iter().copied().cloned());
-        for path in paths {
+        let paths = git_sees(&self.workspace, &self.outside, self.tracked());
+        // What is asked for by name comes first, so that it is not among what is too much.
+        let others = paths.iter().filter(|path| !also.contains(path));
+        // No single snapshot may fill the repository.
+        let mut room = self.limits.max_bytes / 2;
+        for path in also.iter().copied().chain(others).cloned() {
+            if stopped() {
+                return Err(SnapshotError::Stopped);
+            }
             let Some(stamp) = Stamp::of(&self.workspace.join(path.as_str())) else { continue };
             let kept = match known.get(&path, &stamp).filter(|kept| objects.has(kept.id)) {
+                _ if snapshot.entries.len() >= self.limits.max_files => None,
                 Some(kept) => Some(kept),
-                None => self.keep(objects, tree, &path, &stamp)?,
+                None if stamp.bytes() > room => None,
+                None => {
+                    room -= stamp.bytes();
+                    self.keep(objects, tree, &path, &stamp)?
+                }
             };
             match kept {
                 Some(kept) => {
@@ -217,14 +272,18 @@ impl Snapshots {
         Ok(Some(Kept { kind, id }))
     }
 
-    /// The file that was kept, if it is one.
-    pub fn read(&self, path: &RepoPath, kept: Kept) -> Result<Option<FileState>, SnapshotError> {
-        self.open()?.map_or(Ok(None), |objects| objects.file(path, kept))
+    /// What is kept, for reading. Open for as long as it lives.
+    pub fn reader(&self) -> Result<SnapshotReader, SnapshotError> {
+        Ok(SnapshotReader { objects: self.open()? })
     }
 
     /// The paths the user's repository tracks; an ignored file may be among them.
     fn tracked(&self) -> Vec<RepoPath> {
         let Some(theirs) = self.theirs() else { return Vec::new() };
+        // A pipe in its place would be waited for.
+        if !fs::metadata(theirs.index_path()).is_ok_and(|index| index.is_file()) {
+            return Vec::new();
+        }
         let Ok(index) = theirs.index_or_empty() else { return Vec::new() };
         let Some(top) = theirs.workdir().and_then(|top| top.canonicalize().ok()) else {
             return Vec::new();
@@ -253,8 +312,21 @@ impl Snapshots {
         }
         let mut options = OpenOptions::new();
         let file = options.create(true).truncate(false).write(true).open(&path).map_err(failed)?;
-        flock(&file, FlockOperation::LockExclusive).map_err(|errno| failed(errno.into()))?;
+        if lock_within(&file, self.limits.patience) == Err(Errno::WOULDBLOCK) {
+            return Err(SnapshotError::Busy { dir: self.dir.clone() });
+        }
+        self.drop_stale_locks();
         Ok(file)
+    }
+
+    /// Removes locks of references, which only a crash can have left while ours is held.
+    fn drop_stale_locks(&self) {
+        let references = self.dir.join(checkpoint::REFS);
+        let entries = fs::read_dir(references).into_iter().flatten().flatten();
+        let locks = entries.map(|entry| entry.path()).chain([self.dir.join("packed-refs.lock")]);
+        for path in locks.filter(|path| path.extension().is_some_and(|end| end == "lock")) {
+            fs::remove_file(path).unwrap_or_default();
+        }
     }
 
     /// The repository, if it was ever made.

@@ -52,7 +52,29 @@ impl Objects {
 
     pub(super) fn own_object(&self, kind: Kind, bytes: &[u8]) -> Result<ObjectId, SnapshotError> {
         let id = self.id(kind, bytes)?;
-        if self.own.contains(&id) { Ok(id) } else { self.write(kind, bytes, id) }
+        if !self.is_whole(id, bytes) {
+            self.write(kind, bytes, id)?;
+            let path = self.own.object_path(&id);
+            let written = std::fs::File::open(&path).and_then(|file| file.sync_all());
+            written.map_err(|source| SnapshotError::Io { path, source })?;
+        }
+        Ok(id)
+    }
+
+    /// Whether it is there as its own, and can be read: a power cut may have left less of it.
+    fn is_whole(&self, id: ObjectId, bytes: &[u8]) -> bool {
+        let mut buffer = Vec::new();
+        let whole = self.own.contains(&id)
+            && matches!(self.own.try_find(&id, &mut buffer), Ok(Some(found)) if found.data == bytes);
+        if !whole {
+            std::fs::remove_file(self.own.object_path(&id)).unwrap_or_default();
+        }
+        whole
+    }
+
+    /// Makes a file or directory of the repository durable.
+    pub(super) fn sync(&self, name: &str) -> io::Result<()> {
+        std::fs::File::open(self.dir.join(name))?.sync_all()
     }
 
     fn id(&self, kind: Kind, bytes: &[u8]) -> Result<ObjectId, SnapshotError> {
@@ -61,6 +83,7 @@ impl Objects {
     }
 
     fn write(&self, kind: Kind, bytes: &[u8], id: ObjectId) -> Result<ObjectId, SnapshotError> {
+        crate::fault::point().map_err(|source| self.failed(source))?;
         self.own.write_buf_with_known_id(kind, bytes, id).map_err(|source| self.unusable(source))
     }
 

@@ -1,14 +1,20 @@
 //! Snapshots and checkpoints of real directories, with and without a repository of the user's.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::time::Duration;
 
 use tempfile::TempDir;
 
 use super::*;
 use crate::tree::{Change, CommitLog, WriteTree};
 
-const LIMITS: SnapshotLimits =
-    SnapshotLimits { max_checkpoints: 100, max_bytes: 1 << 20, max_file_bytes: 1000 };
+const LIMITS: SnapshotLimits = SnapshotLimits {
+    max_checkpoints: 100,
+    max_bytes: 1 << 20,
+    max_file_bytes: 1000,
+    max_files: 1000,
+    patience: Duration::ZERO,
+};
 
 /// Long after anything here was written, so that times are trusted.
 const LATER: Timestamp = Timestamp::MAX;
@@ -65,7 +71,8 @@ impl World {
 
     fn limited(&self, limits: SnapshotLimits) -> Snapshots {
         let workspace = self.home.path().canonicalize().unwrap();
-        Snapshots::new(self.state.path().join("private.git"), workspace, limits)
+        let state = self.state.path().to_owned();
+        Snapshots::new(state.join("private.git"), workspace, state, limits)
     }
 
     fn reader(&self) -> ReadTree {
@@ -76,21 +83,25 @@ impl World {
         self.snapshots().take(&self.reader(), &[], LATER).unwrap()
     }
 
+    fn read(&self, path: &RepoPath, kept: Kept) -> Result<Option<FileState>, SnapshotError> {
+        self.snapshots().reader()?.file(path, kept)
+    }
+
     /// The content of a path in a snapshot.
     fn content(&self, entries: &BTreeMap<RepoPath, Kept>, at: &str) -> String {
         let path = path(at);
-        let state = self.snapshots().read(&path, entries[&path]).unwrap().unwrap();
+        let state = self.read(&path, entries[&path]).unwrap().unwrap();
         String::from_utf8(state.bytes.to_vec()).unwrap()
     }
 
     /// Makes a change as the main tree does: a checkpoint, then the commit.
     fn change(&self, at: &str, after: Option<&str>) -> Checkpoint {
-        let tree = WriteTree::open(self.home.path(), CommitLog::none()).unwrap();
+        let tree = WriteTree::open(self.home.path(), CommitLog::none(Duration::ZERO)).unwrap();
         let before = fs::read_to_string(self.home.path().join(at)).ok();
         let changes =
             [Change::of(path(at), before.as_deref().map(state), after.map(state)).unwrap()];
         let (checkpoint, _) =
-            self.snapshots().record(&tree.reader(), &changes, note(at), LATER).unwrap();
+            self.snapshots().record(&tree.reader(), &changes, note(at), LATER, &|| false).unwrap();
         tree.commit(&changes, at).unwrap();
         checkpoint
     }
@@ -157,13 +168,7 @@ fn a_snapshot_holds_what_git_would_add() {
     assert_eq!(snapshot.entries[&path("b/link")].kind, KeptKind::Symlink);
     assert_eq!(snapshot.entries[&path("b/run.sh")].kind, KeptKind::Executable);
     assert_eq!(world.content(&snapshot.entries, "out/tracked.txt"), "kept");
-    assert!(
-        world
-            .snapshots()
-            .read(&path("b/link"), snapshot.entries[&path("b/link")])
-            .unwrap()
-            .is_none()
-    );
+    assert!(world.read(&path("b/link"), snapshot.entries[&path("b/link")]).unwrap().is_none());
 }
 
 #[test]
@@ -205,7 +210,7 @@ fn what_the_users_repository_has_is_borrowed_and_what_we_change_is_not() {
     let before = world.snapshots().before(&checkpoint).unwrap();
     assert_eq!(world.content(&before, "a"), "committed");
     assert!(matches!(
-        world.snapshots().read(&path("b"), before[&path("b")]),
+        world.read(&path("b"), before[&path("b")]),
         Err(SnapshotError::Lost { path }) if path.as_str() == "b"
     ));
     // And the next snapshot keeps what is not there any more.
@@ -249,11 +254,14 @@ fn the_oldest_go_when_there_are_too_many_or_they_are_too_large() {
     let large = SnapshotLimits { max_bytes: 3000, ..LIMITS };
     for (limits, most) in [(many, 5), (large, 12)] {
         let world = World::new(&[("a", "0")]);
-        let tree = WriteTree::open(world.home.path(), CommitLog::none()).unwrap();
+        let tree = WriteTree::open(world.home.path(), CommitLog::none(Duration::ZERO)).unwrap();
         for n in 0..32 {
             let text = |n: u32| state(&n.to_string());
             let changes = [Change::of(path("a"), Some(text(n)), Some(text(n + 1))).unwrap()];
-            world.limited(limits).record(&tree.reader(), &changes, note("n"), LATER).unwrap();
+            world
+                .limited(limits)
+                .record(&tree.reader(), &changes, note("n"), LATER, &|| false)
+                .unwrap();
             tree.commit(&changes, "n").unwrap();
         }
         let checkpoints = world.snapshots().checkpoints().unwrap();
@@ -274,4 +282,51 @@ fn a_damaged_repository_is_an_error_that_names_it() {
     fs::write(world.state.path().join("private.git/config"), "[core\n").unwrap();
     let error = world.snapshots().checkpoints().unwrap_err();
     assert!(error.to_string().contains("private.git"), "{error}");
+}
+
+#[test]
+fn what_a_crash_left_in_the_repository_does_no_harm() {
+    let world = World::new(&[("a", "0")]);
+    let repository = world.state.path().join("private.git");
+    world.change("a", Some("1"));
+    fs::write(repository.join("refs/checkpoints/00000002.lock"), "").unwrap();
+    world.change("a", Some("2"));
+    // A power cut emptied everything of the last checkpoint that was not there before.
+    let checkpoints = world.snapshots().checkpoints().unwrap();
+    let emptied = repository.join("objects/d8/263ee9860594d2806b0dfd1bfd17528b0ba2a4");
+    fs::set_permissions(&emptied, fs::Permissions::from_mode(0o644)).unwrap();
+    fs::write(&emptied, "").unwrap();
+    fs::write(repository.join("refs/checkpoints/00000002"), "").unwrap();
+    assert_eq!(world.snapshots().checkpoints().unwrap(), checkpoints[..1]);
+    fs::remove_file(repository.join("refs/checkpoints/00000002")).unwrap();
+    world.change("a", Some("3"));
+    world.change("a", Some("2"));
+    let last = world.snapshots().checkpoints().unwrap().pop().unwrap();
+    let after = last.own[0].after.unwrap();
+    assert_eq!(world.read(&path("a"), after).unwrap(), Some(state("2")), "written anew");
+}
+
+#[test]
+fn the_state_of_the_program_is_no_part_of_the_workspace() {
+    let world = World::new(&[("a", "0"), ("state/sessions/x", "x")]);
+    let state = world.home.path().canonicalize().unwrap().join("state");
+    let workspace = world.home.path().canonicalize().unwrap();
+    let inside = Snapshots::new(state.join("private.git"), workspace, state, LIMITS);
+    for _ in 0..2 {
+        assert_eq!(names(&inside.take(&world.reader(), &[], LATER).unwrap()), ["a"]);
+    }
+}
+
+#[test]
+fn a_snapshot_has_bounds_and_can_be_stopped() {
+    let world = World::new(&[("a", "0"), ("b", "1"), ("c", "2")]);
+    let few = world.limited(SnapshotLimits { max_files: 2, ..LIMITS });
+    let snapshot = few.take(&world.reader(), &[&path("c")], LATER).unwrap();
+    assert_eq!((names(&snapshot), snapshot.left_out.clone()), (vec!["a", "c"], vec![path("b")]));
+    let small = world.limited(SnapshotLimits { max_bytes: 4, ..LIMITS });
+    fs::remove_dir_all(world.state.path().join("private.git")).unwrap();
+    assert_eq!(small.take(&world.reader(), &[], LATER).unwrap().left_out, [path("c")]);
+    let tree = WriteTree::open(world.home.path(), CommitLog::none(Duration::ZERO)).unwrap();
+    let stopped = small.record(&tree.reader(), &[], note("n"), LATER, &|| true);
+    assert!(matches!(stopped, Err(SnapshotError::Stopped)));
 }
