@@ -33,7 +33,7 @@ pub(crate) enum Command {
         /// The task.
         task: String,
     },
-    /// Show what is staged but not applied, what a run changed, or what changed since a checkpoint.
+    /// Show what is staged, or what was changed.
     Diff(diff::DiffArgs),
     /// Apply a patch set that is staged but not applied.
     Apply(apply::ApplyArgs),

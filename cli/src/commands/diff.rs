@@ -17,7 +17,7 @@ use crate::flags::{Global, Output};
 use crate::render::{self, Paint, changes_as_text};
 use crate::surroundings::Surroundings;
 
-/// Show what is staged but not applied, what a run changed, or what changed since a checkpoint.
+/// Show what is staged, or what was changed.
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
     /// Id of a staged patch set, or the beginning of it [default: the newest of this workspace].
