@@ -162,6 +162,32 @@ fn what_was_said_before_is_found_in_the_providers_cache() {
 }
 
 #[test]
+fn a_journal_keeps_what_a_prompt_repeats_once() {
+    let (project, replies) = twenty_calls();
+    let world =
+        World::of(project, Provider::new(replies)).configure("[agent_loop]\nmax_iterations = 12\n");
+    assert_eq!(world.chat("Improve words.txt").ending(), "0 delivered/passed");
+    let requests = world.provider.requests();
+    assert_eq!(requests.len(), 20);
+    let (mut last, mut all, mut unique) = (BTreeMap::new(), 0, 0);
+    for request in &requests {
+        let body = &request.request.body;
+        let role = request.request.header("x-agent-role").unwrap().to_owned();
+        let before: &[u8] = last.insert(role, body).map_or(&[], |body| body);
+        let repeated = body.iter().zip(before).take_while(|(new, old)| new == old).count();
+        all += body.len();
+        unique += body.len() - repeated;
+    }
+    let session =
+        fs::read_dir(world.state().join("sessions")).unwrap().next().unwrap().unwrap().path();
+    let blobs = fs::read_dir(session.join("blobs")).unwrap().map(|blob| blob.unwrap().path());
+    let files = blobs.chain([session.join("events.jsonl")]);
+    let kept: u64 = files.map(|file| fs::metadata(file).unwrap().len()).sum();
+    println!("{all} bytes of prompts, {unique} of them unique, {kept} bytes of journal");
+    assert!(kept * 2 <= unique as u64 * 3, "{kept} bytes for {unique} unique ones of {all}");
+}
+
+#[test]
 fn there_is_one_end_and_no_hidden_escalation() {
     let ask = || vec![Reply::text("An answer.").to("analysis")];
     let runs = [

@@ -81,10 +81,11 @@ impl MainTree {
             Ok(Err(error @ CommitError::NotRestored { .. })) => Err(not_written(&error)),
             Ok(Err(error)) => {
                 self.forget(checkpoint);
-                Err(match &error {
-                    CommitError::Stale { path } => CommitRefused::Stale { path: path.to_string() },
-                    _ => not_written(&error),
-                })
+                if let CommitError::Stale { path } = &error {
+                    Err(CommitRefused::Stale { path: path.to_string() })
+                } else {
+                    Err(not_written(&error))
+                }
             }
             Err(_) => self.settle_own(checkpoint),
         };

@@ -6,11 +6,14 @@ use std::path::Path;
 use clap::Args;
 use config::Settings;
 use config::access::Access;
+use orchestrator::journal::read::read_valid;
+use orchestrator::journal::repair::{Repaired, is_in_use, repair};
 use serde_json::json;
 use tokio::time::{Duration, timeout};
 use tools::model::DeepSeekClient;
 use tools::shell::{CommandLine, RunOptions};
 
+use super::sessions::{name, session_dirs};
 use crate::error::{CliError, Kind};
 use crate::flags::{Global, Output};
 use crate::render;
@@ -18,7 +21,11 @@ use crate::surroundings::Surroundings;
 
 /// Check whether everything is in place.
 #[derive(Debug, Args)]
-pub(crate) struct DoctorArgs {}
+pub(crate) struct DoctorArgs {
+    /// Mend damaged sessions: what is valid stays, the rest is put aside.
+    #[arg(long)]
+    repair: bool,
+}
 
 /// How long a check may take.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -34,7 +41,7 @@ struct Finding {
 pub(crate) async fn run(
     around: &Surroundings,
     global: &Global,
-    _: &DoctorArgs,
+    args: &DoctorArgs,
 ) -> Result<(), CliError> {
     let mut findings = Vec::new();
     let mut found = |what, result: Result<String, String>| {
@@ -71,6 +78,7 @@ pub(crate) async fn run(
             Err(format!("{} (mend it with `deepseek config edit`)", error.message())),
         ),
     }
+    findings.extend(sessions(around, args.repair)?);
     findings.push(git(&workspace).await);
     tell(&findings, global);
     let missing = findings.iter().filter(|finding| !finding.good).count();
@@ -79,6 +87,43 @@ pub(crate) async fn run(
     }
     Err(CliError::new(Kind::NotDelivered, format!("{missing} of {} checks failed", findings.len()))
         .hint("`deepseek demo` works without key and network"))
+}
+
+/// Whether the journals of all sessions can be read, and what became of those that could not.
+fn sessions(around: &Surroundings, mend: bool) -> Result<Vec<Finding>, CliError> {
+    let finding = |good, says| Finding { what: "sessions", good, says };
+    let (mut whole, mut findings) = (0, Vec::new());
+    for dir in session_dirs(around)? {
+        let damage = match read_valid(&dir) {
+            Ok((reading, None)) if reading.torn_bytes == 0 => {
+                whole += 1;
+                continue;
+            }
+            // Somebody writes, and was seen in the middle of it.
+            Ok((_, None)) if is_in_use(&dir) => {
+                whole += 1;
+                continue;
+            }
+            Ok((reading, None)) => {
+                format!("{}: the last line is torn ({} bytes)", name(&dir), reading.torn_bytes)
+            }
+            Ok((_, Some(damage))) | Err(damage) => damage.to_string(),
+        };
+        findings.push(match mend.then(|| repair(&dir)) {
+            None => finding(false, format!("{damage} (`deepseek doctor --repair` mends it)")),
+            Some(Ok(Some(Repaired { kept, cut_bytes, aside }))) => {
+                let aside = aside.display();
+                finding(
+                    true,
+                    format!("{damage}; {kept} events are kept, {cut_bytes} bytes are in {aside}"),
+                )
+            }
+            Some(Ok(None)) => finding(true, format!("{damage}; there is nothing to mend any more")),
+            Some(Err(error)) => finding(false, format!("{damage}; {error}")),
+        });
+    }
+    findings.insert(0, finding(true, format!("{whole} whole")));
+    Ok(findings)
 }
 
 /// Git is not needed for anything; it only lets the user compare.

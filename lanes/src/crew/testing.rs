@@ -92,7 +92,8 @@ impl World {
             window: 1 << 20,
             clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
         };
-        let tree = WriteTree::open(dir.path(), CommitLog::none(std::time::Duration::ZERO)).unwrap();
+        let tree = WriteTree::open(dir.path(), CommitLog::none(std::time::Duration::from_secs(10)))
+            .unwrap();
         let setup = CrewSetup {
             request: "Fix the greeting".to_owned(),
             evidence: String::new(),

@@ -14,7 +14,7 @@ pub(super) fn path(text: &str) -> RepoPath {
 }
 
 fn open(root: &Path) -> WriteTree {
-    WriteTree::open(root, CommitLog::none(Duration::ZERO)).unwrap()
+    WriteTree::open(root, CommitLog::none(Duration::from_secs(10))).unwrap()
 }
 
 fn state(text: &str) -> FileState {

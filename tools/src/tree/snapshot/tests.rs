@@ -13,7 +13,7 @@ const LIMITS: SnapshotLimits = SnapshotLimits {
     max_bytes: 1 << 20,
     max_file_bytes: 1000,
     max_files: 1000,
-    patience: Duration::ZERO,
+    patience: Duration::from_secs(10),
 };
 
 /// Long after anything here was written, so that times are trusted.
@@ -96,7 +96,8 @@ impl World {
 
     /// Makes a change as the main tree does: a checkpoint, then the commit.
     fn change(&self, at: &str, after: Option<&str>) -> Checkpoint {
-        let tree = WriteTree::open(self.home.path(), CommitLog::none(Duration::ZERO)).unwrap();
+        let tree =
+            WriteTree::open(self.home.path(), CommitLog::none(Duration::from_secs(10))).unwrap();
         let before = fs::read_to_string(self.home.path().join(at)).ok();
         let changes =
             [Change::of(path(at), before.as_deref().map(state), after.map(state)).unwrap()];
@@ -254,7 +255,8 @@ fn the_oldest_go_when_there_are_too_many_or_they_are_too_large() {
     let large = SnapshotLimits { max_bytes: 3000, ..LIMITS };
     for (limits, most) in [(many, 5), (large, 12)] {
         let world = World::new(&[("a", "0")]);
-        let tree = WriteTree::open(world.home.path(), CommitLog::none(Duration::ZERO)).unwrap();
+        let tree =
+            WriteTree::open(world.home.path(), CommitLog::none(Duration::from_secs(10))).unwrap();
         for n in 0..32 {
             let text = |n: u32| state(&n.to_string());
             let changes = [Change::of(path("a"), Some(text(n)), Some(text(n + 1))).unwrap()];
@@ -326,7 +328,8 @@ fn a_snapshot_has_bounds_and_can_be_stopped() {
     let small = world.limited(SnapshotLimits { max_bytes: 4, ..LIMITS });
     fs::remove_dir_all(world.state.path().join("private.git")).unwrap();
     assert_eq!(small.take(&world.reader(), &[], LATER).unwrap().left_out, [path("c")]);
-    let tree = WriteTree::open(world.home.path(), CommitLog::none(Duration::ZERO)).unwrap();
+    let tree =
+        WriteTree::open(world.home.path(), CommitLog::none(Duration::from_secs(10))).unwrap();
     let stopped = small.record(&tree.reader(), &[], note("n"), LATER, &|| true);
     assert!(matches!(stopped, Err(SnapshotError::Stopped)));
 }
