@@ -201,31 +201,42 @@ pub(super) fn combine(
     Ok((edits, folded))
 }
 
-/// The file with `edits`, which are combined, made.
-pub(super) fn apply(file: &[Line<'_>], edits: &[Edit<'_>]) -> Vec<u8> {
-    let mut runs: Vec<&[Line<'_>]> = Vec::with_capacity(2 * edits.len() + 1);
-    let mut next = 0;
-    for edit in edits {
-        runs.push(file.get(next..edit.start).unwrap_or_default());
-        runs.push(&edit.insert);
-        next = edit.end;
-    }
-    runs.push(file.get(next..).unwrap_or_default());
+/// The file, which is `bytes` and their lines, with `edits`, which are combined, made.
+pub(super) fn apply(bytes: &[u8], file: &[Line<'_>], edits: &[Edit<'_>]) -> Vec<u8> {
     let reaches_end = edits.last().filter(|edit| edit.end == file.len() && !file.is_empty());
     let keeps_end = reaches_end.is_some_and(|edit| edit.final_newline == FinalNewline::Keep);
     let usual = neighbour(file, file.len(), Eol::Lf);
-    let ends_open = file.last().is_some_and(|line| line.eol == Eol::None);
+    let end_of =
+        |line: &Line<'_>| if keeps_end && line.eol == Eol::None { usual } else { line.eol };
 
-    let mut bytes = Vec::with_capacity(runs.iter().copied().flatten().map(|line| line.len()).sum());
-    let mut lines = runs.into_iter().flatten().peekable();
-    while let Some(line) = lines.next() {
-        bytes.extend_from_slice(line.text);
-        let eol = match line.eol {
-            _ if keeps_end && ends_open && lines.peek().is_none() => Eol::None,
-            Eol::None if keeps_end => usual,
-            Eol::Lf | Eol::CrLf | Eol::None => line.eol,
-        };
-        bytes.extend_from_slice(eol.as_bytes());
+    let mut made =
+        Vec::with_capacity(bytes.len() + edits.iter().map(|e| size(&e.insert)).sum::<usize>());
+    let (mut rest, mut next, mut last) = (bytes, 0, Eol::None);
+    for edit in edits {
+        let kept = file.get(next..edit.start).unwrap_or_default();
+        let removed = file.get(edit.start..edit.end).unwrap_or_default();
+        let (same, after) = rest.split_at_checked(size(kept)).unwrap_or((rest, &[]));
+        made.extend_from_slice(same);
+        if let Some(line) = kept.last() {
+            last = end_of(line);
+            made.extend_from_slice(if line.eol == Eol::None { last.as_bytes() } else { b"" });
+        }
+        for line in &edit.insert {
+            last = end_of(line);
+            made.extend_from_slice(line.text);
+            made.extend_from_slice(last.as_bytes());
+        }
+        rest = after.get(size(removed)..).unwrap_or_default();
+        next = edit.end;
     }
-    bytes
+    made.extend_from_slice(rest);
+    if keeps_end && file.last().is_some_and(|line| line.eol == Eol::None) {
+        made.truncate(made.len() - last.as_bytes().len());
+    }
+    made
+}
+
+/// Bytes of some lines.
+fn size(lines: &[Line<'_>]) -> usize {
+    lines.iter().map(|line| line.len()).sum()
 }

@@ -4,7 +4,7 @@ use super::body::{HunkLine, Kind};
 use super::edit::{self, Edit};
 use super::elision::is_placeholder;
 use super::feedback;
-use super::lines::{Eol, Line};
+use super::lines::Eol;
 use super::locate::{Image, Search, is_left_behind, locate, locate_once};
 use super::parse::Hunk;
 use super::refuse::{PatchMismatch, Reason};
@@ -61,7 +61,7 @@ impl Reader {
             ]
         })?;
         forgiven.extend(folded);
-        let bytes = edit::apply(&image.lines, &edits);
+        let bytes = edit::apply(image.bytes, &image.lines, &edits);
         let left_behind = left_behind(&bytes, hunks, &forgiven, name);
         if !left_behind.is_empty() {
             return Err(left_behind);
@@ -156,7 +156,7 @@ impl Reader {
         }
         let (edits, folded) = self.combine(edits).ok()?;
         forgiven.extend(folded);
-        Some((edit::apply(&image.lines, &edits), forgiven))
+        Some((edit::apply(image.bytes, &image.lines, &edits), forgiven))
     }
 
     /// The file that `hunks` create.
@@ -201,8 +201,11 @@ impl Reader {
         if reading.body.iter().rev().skip(1).any(|line| line.eol == Eol::None) {
             return Err(refuse(Reason::EofMarkerNotAtEof));
         }
-        let lines = reading.body.iter().map(|line| Line { text: line.text, eol: line.eol });
-        let bytes = lines.flat_map(|line| [line.text, line.eol.as_bytes()].concat()).collect();
+        let mut bytes = Vec::new();
+        for line in &reading.body {
+            bytes.extend_from_slice(line.text);
+            bytes.extend_from_slice(line.eol.as_bytes());
+        }
         let forgiven =
             reading.forgives.map(|tolerance| Forgiven { tolerance, hunk: Some(1), line: None });
         Ok(Rewritten { bytes, forgiven: forgiven.into_iter().collect() })

@@ -1,5 +1,8 @@
 //! Bytes as lines that remember how they end. Nothing here knows of diffs.
 
+/// Bytes in a line of code, about; only room is made by it.
+const USUAL_LENGTH: usize = 32;
+
 /// How a line ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Eol {
@@ -43,13 +46,17 @@ impl<'a> Line<'a> {
 
 /// The lines of a file; the last may have no end. No bytes, no lines.
 pub(super) fn split(bytes: &[u8]) -> Vec<Line<'_>> {
-    bytes
-        .split_inclusive(|byte| *byte == b'\n')
-        .map(|line| match line.strip_suffix(b"\n") {
-            Some(raw) => Line::before_newline(raw),
-            None => Line { text: line, eol: Eol::None },
-        })
-        .collect()
+    let mut lines = Vec::with_capacity(bytes.len() / USUAL_LENGTH);
+    let mut next = 0;
+    for end in memchr::memchr_iter(b'\n', bytes) {
+        lines.push(Line::before_newline(bytes.get(next..end).unwrap_or_default()));
+        next = end + 1;
+    }
+    let open = bytes.get(next..).unwrap_or_default();
+    if !open.is_empty() {
+        lines.push(Line { text: open, eol: Eol::None });
+    }
+    lines
 }
 
 /// Text for people, whatever the encoding.

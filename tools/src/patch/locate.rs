@@ -17,6 +17,7 @@ const MAX_CANDIDATES: usize = 5;
 
 /// A file's lines, found by their content.
 pub(super) struct Image<'a> {
+    pub(super) bytes: &'a [u8],
     pub(super) lines: Vec<Line<'a>>,
     index: OnceCell<Index>,
     work: Cell<usize>,
@@ -52,7 +53,8 @@ pub(super) enum Search<'h, 'a> {
 
 impl<'a> Image<'a> {
     pub(super) fn of(bytes: &'a [u8]) -> Image<'a> {
-        Image { lines: lines::split(bytes), index: OnceCell::new(), work: Cell::new(WORK) }
+        let lines = lines::split(bytes);
+        Image { bytes, lines, index: OnceCell::new(), work: Cell::new(WORK) }
     }
 
     fn index(&self) -> &Index {

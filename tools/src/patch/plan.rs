@@ -1,5 +1,6 @@
 //! From a model's answer to a complete set of changes, or a refusal. The only reading is done by the caller's closure.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
@@ -128,6 +129,8 @@ pub fn prepare_with(
     }
     let answer = envelope::open(answer, allowed)?;
     let patch = parse::parse(&answer, allowed)?;
+    let seen = RefCell::new(BTreeMap::new());
+    let current: &Current<'_> = &|path| once(&seen, path, current);
     let exists = |path: &RepoPath| !matches!(current(path), Ok(Entry::Missing));
     let known = Known { declared: scope.declared.as_ref(), exists: &exists, allowed };
     let targets = all(patch.sections.iter().map(|section| resolve(section, &known)))?;
@@ -141,6 +144,20 @@ pub fn prepare_with(
     }
     let reader = Reader { allowed, blind_eol: answer.crlf };
     Planner::new(scope, strategy, limits, current, reader, repairs).plan(&jobs)
+}
+
+/// Looks at a path the first time only: a plan is about one picture of the tree.
+fn once(
+    seen: &RefCell<BTreeMap<RepoPath, Entry>>,
+    path: &RepoPath,
+    current: &Current<'_>,
+) -> Result<Entry, TreeError> {
+    if let Some(entry) = seen.borrow().get(path) {
+        return Ok(entry.clone());
+    }
+    let entry = current(path)?;
+    seen.borrow_mut().insert(path.clone(), entry.clone());
+    Ok(entry)
 }
 
 /// All values, or all errors.

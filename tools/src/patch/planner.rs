@@ -222,7 +222,7 @@ impl<'s> Planner<'s> {
     fn read(&self, path: &RepoPath) -> Outcome<Option<FileState>> {
         match (self.current)(path) {
             Ok(Entry::Missing) => Ok(None),
-            Ok(Entry::File(state)) if state.bytes.contains(&0) => {
+            Ok(Entry::File(state)) if memchr::memchr(0, &state.bytes).is_some() => {
                 refused(path, Reason::BinaryTarget)
             }
             Ok(Entry::File(state)) if self.is_too_large(&state.bytes) => {
@@ -255,8 +255,9 @@ impl<'s> Planner<'s> {
     fn base(&self, path: &RepoPath, now: &FileState) -> Outcome<Bytes> {
         match self.scope.bases.get(path) {
             None => Ok(now.bytes.clone()),
-            Some(BaseState::File { hash, .. }) if *hash == now.hash() => Ok(now.bytes.clone()),
+            // What it has here is as good as its hash, and sooner compared.
             Some(BaseState::File { bytes: Some(bytes), .. }) => Ok(bytes.clone()),
+            Some(BaseState::File { hash, .. }) if *hash == now.hash() => Ok(now.bytes.clone()),
             Some(BaseState::File { bytes: None, .. } | BaseState::Missing) => {
                 refused(path, Reason::StaleBase)
             }

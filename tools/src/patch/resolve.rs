@@ -275,14 +275,16 @@ fn git_agrees(section: &Section<'_>, from: &RepoPath, to: &RepoPath) -> bool {
 
 /// The declared path among `paths`, else the one that exists, else the first; none if there are two such.
 fn choose(paths: Vec<RepoPath>, known: &Known<'_>) -> Option<RepoPath> {
-    let declared =
+    let is_declared =
         |path: &&RepoPath| known.declared.is_some_and(|declared| declared.contains(*path));
     let exists = |path: &&RepoPath| (known.exists)(path);
-    let [declared, existing]: [Vec<&RepoPath>; 2] =
-        [paths.iter().filter(declared).collect(), paths.iter().filter(exists).collect()];
-    match (declared.as_slice(), existing.as_slice()) {
-        ([only], _) | ([], [only]) => Some((*only).clone()),
-        ([], []) => paths.into_iter().next(),
+    let mut chosen: Vec<&RepoPath> = paths.iter().filter(is_declared).collect();
+    if chosen.is_empty() {
+        chosen = paths.iter().filter(exists).collect();
+    }
+    match chosen.as_slice() {
+        [only] => Some((*only).clone()),
+        [] => paths.into_iter().next(),
         _ => None,
     }
 }

@@ -174,7 +174,11 @@ fn is_absolute(text: &str) -> bool {
 /// NTFS ignores trailing dots and spaces, cuts at a colon and has a short name; HFS+, and ext4 where it folds case,
 /// ignore invisible characters.
 fn is_git_dir(part: &str) -> bool {
-    let visible: String = part.chars().filter(|c| !is_ignorable(*c)).collect();
+    let visible = || part.chars().filter(|c| !is_ignorable(*c));
+    if !matches!(visible().next(), Some('.' | 'g' | 'G')) {
+        return false;
+    }
+    let visible: String = visible().collect();
     let name = visible.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
     name.eq_ignore_ascii_case(".git") || name.eq_ignore_ascii_case("git~1")
 }
