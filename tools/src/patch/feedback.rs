@@ -160,7 +160,10 @@ impl Refusal {
             }
             text.push_str(&part);
         }
-        text.push_str("\nSend the whole diff again, with the parts that were right.\n");
+        let is_right = |mismatch: &PatchMismatch| mismatch.reason == Reason::WriteFailed;
+        if !self.mismatches.iter().all(is_right) {
+            text.push_str("\nSend the whole diff again, with the parts that were right.\n");
+        }
         text
     }
 }

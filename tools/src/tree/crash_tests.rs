@@ -164,7 +164,8 @@ fn what_is_made_again_after_a_deletion_stays() {
         }
         let was_gone = !case.root().join("r").exists();
         fs::write(case.root().join("r"), "moved").unwrap();
-        let all_gone = was_gone && !listing(case.root()).keys().any(|name| name.ends_with(".old"));
+        let all_gone =
+            was_gone && !listing(case.root()).keys().any(|name| name.contains(".deepseek-commit"));
         case.tree().recover().unwrap();
         if all_gone {
             assert!(case.root().join("r").exists(), "step {step}");

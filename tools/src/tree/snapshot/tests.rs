@@ -1,7 +1,6 @@
 //! Snapshots and checkpoints of real directories, with and without a repository of the user's.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::time::Duration;
 
 use tempfile::TempDir;
 
