@@ -2,7 +2,7 @@
 
 use clap::Args;
 use orchestrator::journal::causes::{causes, chain};
-use orchestrator::journal::projection::answers::{Entry, Moment};
+use orchestrator::journal::projection::answers::{Call, Entry, Moment};
 use orchestrator::journal::read::content;
 use orchestrator::staged::changes;
 use serde_json::{Value, json};
@@ -32,6 +32,8 @@ struct Explained<'s> {
     /// Nearest first.
     because: Vec<&'s Entry>,
     led_to: Vec<&'s Entry>,
+    /// Of a command of a verification: what the whole came to.
+    verdict: Vec<&'s Entry>,
 }
 
 /// Runs the command.
@@ -50,8 +52,7 @@ pub(crate) fn run(
             story.len()
         )));
     };
-    let contents =
-        if args.full { contents(&past, &session, &explained.entry.what) } else { Vec::new() };
+    let contents = if args.full { contents(&past, &session, &explained) } else { Vec::new() };
     if global.output == Output::Text {
         render::text(&render::harmless(&as_text(&session, &explained, &contents)));
     } else {
@@ -60,6 +61,7 @@ pub(crate) fn run(
     Ok(())
 }
 
+/// Finds what belongs to an event.
 fn explain(story: &[Entry], seq: u64) -> Option<Explained<'_>> {
     let of = |seq: u64| story.get(usize::try_from(seq.checked_sub(1)?).ok()?);
     let entry = of(seq)?;
@@ -76,7 +78,8 @@ fn explain(story: &[Entry], seq: u64) -> Option<Explained<'_>> {
             }
         }
     }
-    Some(Explained { entry, because, led_to })
+    let verdict = verdict(story, entry);
+    Some(Explained { entry, because, led_to, verdict })
 }
 
 /// Whether an event is about whether and how a change may be made.
@@ -87,10 +90,10 @@ fn is_of_the_gate(entry: &Entry) -> bool {
 }
 
 fn as_text(session: &str, explained: &Explained<'_>, contents: &[(&str, String)]) -> String {
-    let Explained { entry, because, led_to } = explained;
+    let Explained { entry, because, led_to, .. } = explained;
     let run = entry.run.as_ref().map(|run| format!(" · run {run}")).unwrap_or_default();
     let mut text = format!("{}\n  {} · session {session}{run}\n", told::event(entry), entry.at);
-    for line in details(entry, because) {
+    for line in details(explained) {
         text.push_str(&format!("  {line}\n"));
     }
     for (title, entries) in [("because", because), ("led to", led_to)] {
@@ -108,16 +111,14 @@ fn as_text(session: &str, explained: &Explained<'_>, contents: &[(&str, String)]
 }
 
 /// What there is to know of an event beyond its line.
-fn details(entry: &Entry, because: &[&Entry]) -> Vec<String> {
-    let mut lines = Vec::new();
-    if let Moment::Call(call) = &entry.what {
-        lines.extend(told::call(call));
-    }
-    let iteration = because.iter().find_map(|entry| {
+fn details(Explained { entry, because, verdict, .. }: &Explained<'_>) -> Vec<String> {
+    let mut lines = call_of(entry, because).map(told::call).unwrap_or_default();
+    let chain = || std::iter::once(entry).chain(because);
+    let iteration = chain().find_map(|entry| {
         let Moment::Stage { iteration } = entry.what else { return None };
         Some(iteration)
     });
-    let plan = because.iter().find_map(|entry| {
+    let plan = chain().find_map(|entry| {
         let Moment::Plan { version, plan } = &entry.what else { return None };
         Some((version, plan))
     });
@@ -127,40 +128,66 @@ fn details(entry: &Entry, because: &[&Entry]) -> Vec<String> {
     if let Some((version, plan)) = plan {
         lines.push(format!("by plan {version}: {}", plan.steps.join("; ")));
     }
+    lines.extend(verdict.iter().map(|entry| format!("then {}", told::event(entry))));
     lines
 }
 
+/// The call that an event begins or ends.
+fn call_of<'s>(entry: &'s Entry, because: &[&'s Entry]) -> Option<&'s Call> {
+    let answered = matches!(entry.what, Moment::Reply { .. });
+    let asked = if answered { because.first()? } else { entry };
+    let Moment::Call(call) = &asked.what else { return None };
+    Some(call)
+}
+
+/// What a verification of which this command is a part came to, and how its failure was classified.
+fn verdict<'s>(story: &'s [Entry], entry: &Entry) -> Vec<&'s Entry> {
+    let Moment::Command { baseline: false, .. } = entry.what else { return Vec::new() };
+    let later = story.iter().filter(|later| later.seq > entry.seq && later.run == entry.run);
+    later
+        .skip_while(|later| !matches!(later.what, Moment::Verification { .. }))
+        .take_while(|later| {
+            matches!(
+                later.what,
+                Moment::Verification { .. } | Moment::Failure { .. } | Moment::State { .. }
+            )
+        })
+        .filter(|later| !matches!(later.what, Moment::State { .. }))
+        .collect()
+}
+
 fn as_json(session: &str, explained: &Explained<'_>, contents: &[(&str, String)]) -> Value {
-    let Explained { entry, because, led_to } = explained;
+    let Explained { entry, because, led_to, verdict } = explained;
     let contents: serde_json::Map<String, Value> =
         contents.iter().map(|(title, content)| ((*title).to_owned(), json!(content))).collect();
     json!({
-        "session": session, "event": entry, "because": because, "led_to": led_to, "contents": contents,
+        "session": session, "event": entry, "because": because, "led_to": led_to, "verdict": verdict, "contents": contents,
     })
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "most events name no content")]
 /// The content that an event names, with what it is. What is missing says so.
-fn contents(past: &Past<'_>, session: &str, what: &Moment) -> Vec<(&'static str, String)> {
+fn contents(
+    past: &Past<'_>,
+    session: &str,
+    Explained { entry, because, .. }: &Explained<'_>,
+) -> Vec<(&'static str, String)> {
     let dir = past.dir(session);
     let read = |blob| match content(&dir, blob) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) => format!("({error})"),
     };
-    match what {
-        Moment::Call(call) => {
-            let answer = call.reply.as_ref().and_then(|reply| reply.answer.as_ref());
-            let request = [("request", read(&call.body))];
-            request.into_iter().chain(answer.map(|answer| ("answer", read(answer)))).collect()
-        }
-        Moment::Command { output, .. } => vec![("output", read(output))],
-        Moment::Patch(patch) => {
-            let diff = changes(&dir, patch).map_or_else(
-                |error| format!("({error})"),
-                |changes| changes_as_text(&changes, Paint::Plain),
-            );
-            vec![("diff", diff)]
-        }
-        _ => Vec::new(),
+    if let Some(call) = call_of(entry, because) {
+        let answer = call.reply.as_ref().and_then(|reply| reply.answer.as_ref());
+        let request = [("request", read(&call.body))];
+        return request.into_iter().chain(answer.map(|answer| ("answer", read(answer)))).collect();
     }
+    if let Moment::Command { output, .. } = &entry.what {
+        return vec![("output", read(output))];
+    }
+    let Moment::Patch(patch) = &entry.what else { return Vec::new() };
+    let diff = changes(&dir, patch).map_or_else(
+        |error| format!("({error})"),
+        |changes| changes_as_text(&changes, Paint::Plain),
+    );
+    vec![("diff", diff)]
 }

@@ -14,6 +14,7 @@ fn moment(moment: &Moment) -> String {
     match moment {
         Moment::Turn { speaker, text } => format!("{speaker}: {}", beginning(text)),
         Moment::Decision { intent, reason } => format!("{intent}, by {}", why(reason)),
+        Moment::State { state } => state.clone(),
         Moment::Stage { iteration } => format!("iteration {iteration}"),
         Moment::Plan { version, plan } => {
             format!("plan {version}: {}", beginning(&plan.steps.join("; ")))
@@ -32,6 +33,7 @@ fn moment(moment: &Moment) -> String {
         }
         Moment::Command { command, baseline, outcome, exit, elapsed_ms, .. } => {
             let tree = if *baseline { " on the untouched tree" } else { "" };
+            let outcome = outcome.replace('_', " ");
             format!("`{command}`{tree}: {outcome} ({exit}, {elapsed_ms} ms)")
         }
         Moment::Verification { outcome, .. } => outcome.replace('_', " "),

@@ -120,7 +120,7 @@ impl Projection {
         question: impl Fn(&Tables) -> Result<T, ProjectionError>,
     ) -> Result<Answer<T>, ProjectionError> {
         let mut open = match place {
-            Place::Kept => self.kept(FlockOperation::NonBlockingLockShared)?,
+            Place::Kept => self.kept()?,
             Place::Fresh => self.fresh()?,
             Place::Memory => {
                 Open { tables: Tables(prepared(Connection::open_in_memory()?)?), _lock: None }
@@ -133,10 +133,11 @@ impl Projection {
     }
 
     /// The tables in the file, which is made when there is none.
-    fn kept(&self, hold: FlockOperation) -> Result<Open, ProjectionError> {
+    fn kept(&self) -> Result<Open, ProjectionError> {
         let failed = |source| ProjectionError::File { path: self.database.clone(), source };
         let lock = self.dir().map_err(failed)?;
-        flock(&lock, hold).map_err(|errno| failed(errno.into()))?;
+        flock(&lock, FlockOperation::NonBlockingLockShared)
+            .map_err(|errno| failed(errno.into()))?;
         let mut options = OpenOptions::new();
         // What was asked and answered is nobody else's business.
         let created = options.create(true).truncate(false).write(true).mode(0o600);
@@ -162,7 +163,7 @@ impl Projection {
             }
         }
         drop(lock);
-        self.kept(FlockOperation::NonBlockingLockShared)
+        self.kept()
     }
 
     /// The directory of the file, whose lock says that the file is used.
@@ -224,3 +225,6 @@ fn is_damage(error: &ProjectionError) -> bool {
         ),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -118,6 +118,11 @@ pub enum Moment {
         /// Why.
         reason: String,
     },
+    /// The session is in another state.
+    State {
+        /// Which.
+        state: String,
+    },
     /// A role was asked, or what it made is applied or verified.
     Stage {
         /// One-based.

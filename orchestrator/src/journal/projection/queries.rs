@@ -63,9 +63,10 @@ impl Tables {
             let (at, kind, run) = (row.get("at")?, row.get("kind")?, row.get("run")?);
             Ok(Entry { seq: natural(row, "seq")?, at, kind, run, what: Moment::Other })
         })?;
-        let sources: [(&str, Reading); 14] = [
+        let sources: [(&str, Reading); 15] = [
             ("turns", turn),
             ("decisions", decision),
+            ("states", state),
             ("stages", stage),
             ("plans", plan),
             ("refusals", refusal),
@@ -119,6 +120,10 @@ fn turn(row: &Row<'_>) -> Result<Moment> {
 
 fn decision(row: &Row<'_>) -> Result<Moment> {
     Ok(Moment::Decision { intent: row.get("intent")?, reason: row.get("reason")? })
+}
+
+fn state(row: &Row<'_>) -> Result<Moment> {
+    Ok(Moment::State { state: row.get("state")? })
 }
 
 fn stage(row: &Row<'_>) -> Result<Moment> {
