@@ -66,8 +66,7 @@ fn dump(connection: &Connection) -> rusqlite::Result<Vec<String>> {
         let columns = statement.column_count();
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            let cells =
-                (0..columns).map(|at| format!("{:?}", Value::from(row.get_ref(at).unwrap())));
+            let cells = (0..columns).map(|at| format!("{:?}", row.get::<_, Value>(at).unwrap()));
             all.push(format!("{table} {}", cells.collect::<Vec<_>>().join(" ")));
         }
     }
