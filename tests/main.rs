@@ -39,6 +39,9 @@ mod crashes;
 // The way back.
 mod rewind;
 
+// What was done before.
+mod projections;
+
 // The command line around the requests.
 mod commands;
 

@@ -7,7 +7,7 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const FLOORS: [&str; 6] = ["config", "tools", "actors", "lanes", "orchestrator", "cli"];
 
 /// Files and folders that decide and have no effects. A file whose first paragraph says `Pure` is one, too.
-const PURE: [&str; 33] = [
+const PURE: [&str; 36] = [
     "config/src/access.rs",
     "config/src/layers.rs",
     "config/src/schema.rs",
@@ -39,6 +39,9 @@ const PURE: [&str; 33] = [
     "lanes/src/feedback.rs",
     "lanes/src/trail.rs",
     "orchestrator/src/chat.rs",
+    "orchestrator/src/journal/causes.rs",
+    "orchestrator/src/journal/projection/rows.rs",
+    "orchestrator/src/journal/projection/usage.rs",
     "orchestrator/src/session.rs",
     "orchestrator/src/undo.rs",
 ];

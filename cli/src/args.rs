@@ -3,7 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    apply, completions, config, demo, diff, doctor, mock, patch, rewind, sessions,
+    apply, completions, config, demo, diff, doctor, explain, export, mock, patch, rewind, sessions,
+    usage,
 };
 use crate::flags::Global;
 
@@ -43,6 +44,12 @@ pub(crate) enum Command {
     Patch(patch::PatchArgs),
     /// List sessions, or show one.
     Sessions(sessions::SessionsArgs),
+    /// Tell what an event was, and why it happened.
+    Explain(explain::ExplainArgs),
+    /// Print a session as a document.
+    Export(export::ExportArgs),
+    /// Add up calls, tokens and cost.
+    Usage(usage::UsageArgs),
     /// Show and change the configuration.
     Config(config::ConfigArgs),
     /// See the whole pipeline at work, offline, on a sample repository.

@@ -5,6 +5,7 @@ mod commands;
 mod drive;
 mod error;
 mod flags;
+mod past;
 mod render;
 mod surroundings;
 mod telemetry;
@@ -53,6 +54,9 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
             return Ok(commands::patch::run(&around, global, args));
         }
         Some(Command::Sessions(args)) => commands::sessions::run(&around, global, args),
+        Some(Command::Explain(args)) => commands::explain::run(&around, global, args),
+        Some(Command::Export(args)) => commands::export::run(&around, global, args),
+        Some(Command::Usage(args)) => commands::usage::run(&around, global, args),
         Some(Command::Config(args)) => commands::config::run(&around, global, args),
         Some(Command::Demo(args)) => blocking(commands::demo::run(&around, global, args)),
         Some(Command::Doctor(args)) => blocking(commands::doctor::run(&around, global, args)),
@@ -77,6 +81,9 @@ fn takes(command: Option<&Command>) -> Takes {
             Command::Diff(_)
             | Command::Patch(_)
             | Command::Sessions(_)
+            | Command::Explain(_)
+            | Command::Export(_)
+            | Command::Usage(_)
             | Command::Demo(_)
             | Command::Mock(_)
             | Command::Completions(_),

@@ -3,14 +3,19 @@
 use std::path::Path;
 
 use actors::event::{Blob, Event, StagedContent, StagedFile};
-use tools::tree::{Change, FileState, Op, Settlement};
+use serde::Serialize;
+use tools::tree::{Change, FileState, Op};
 
-use crate::journal::read::{ReadError, Record, content};
+use crate::journal::read::{ReadError, content};
 
 /// A patch set of a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StagedPatch {
+    /// The session it was staged in.
+    #[serde(skip)]
+    pub session: String,
     /// Its id.
+    #[serde(rename = "patch")]
     pub id: String,
     /// What it is, for people.
     pub title: String,
@@ -18,6 +23,13 @@ pub struct StagedPatch {
     pub files: Vec<StagedFile>,
     /// Whether it is in the workspace.
     pub applied: bool,
+}
+
+impl StagedPatch {
+    /// Whether it was staged for going back, after something failed.
+    pub fn is_way_back(&self) -> bool {
+        self.title.starts_with("back to ")
+    }
 }
 
 /// The event of a change that may be applied.
@@ -52,27 +64,6 @@ pub(crate) fn staged_event(
         files: changes.iter().map(file).collect(),
         repairs,
     }
-}
-
-#[expect(clippy::wildcard_enum_match_arm, reason = "few kinds of events are about patch sets")]
-/// The patch sets of a session, in the order they were staged.
-pub fn patches(records: &[Record]) -> Vec<StagedPatch> {
-    let mut patches: Vec<StagedPatch> = Vec::new();
-    for event in records.iter().filter_map(Record::event) {
-        match event {
-            Event::PatchStaged { patch, title, files, .. } => {
-                patches.push(StagedPatch { id: patch, title, files, applied: false });
-            }
-            Event::PatchApplied { patch }
-            | Event::CommitSettled { patch, outcome: Settlement::Completed, .. } => {
-                for staged in patches.iter_mut().filter(|staged| staged.id == patch) {
-                    staged.applied = true;
-                }
-            }
-            _ => {}
-        }
-    }
-    patches
 }
 
 /// The changes of a patch set, with their content read from the session directory `dir`.

@@ -10,7 +10,7 @@ mod world;
 pub(crate) use answers::{
     architect, diff, editor, mended, mended_and_checked_by, plan, plan_verified_by,
 };
-pub(crate) use program::{Program, left_in, shell, wait_until};
+pub(crate) use program::{Program, Running, left_in, shell, wait_until};
 pub(crate) use project::Project;
 pub(crate) use provider::Provider;
 pub(crate) use run::Run;

@@ -31,7 +31,7 @@ pub(crate) async fn run(
 ) -> Result<(), CliError> {
     // What a crash cut short may be this very patch.
     rewind::history(around, global)?;
-    let Found { patch, changes, .. } = find(around, global, args.patch.as_deref())?;
+    let Found { patch, changes } = find(around, global, args.patch.as_deref())?;
     if patch.applied {
         return Err(CliError::new(Kind::Usage, format!("patch {} was applied before", patch.id)));
     }

@@ -1,19 +1,16 @@
 //! `deepseek diff`: patch sets that are staged but not applied, what a run changed, what changed since a checkpoint.
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
-
 use clap::Args;
-use orchestrator::journal::read::read;
-use orchestrator::staged::{StagedPatch, changes, patches};
+use orchestrator::journal::projection::queries::Tables;
+use orchestrator::staged::{StagedPatch, changes};
 use serde_json::{Value, json};
 use tools::clock::{Clock as _, SystemClock};
 use tools::tree::Change;
 
 use super::rewind;
-use super::sessions::{name, session_dirs};
 use crate::error::{CliError, Kind};
 use crate::flags::{Global, Output};
+use crate::past::Past;
 use crate::render::{self, Paint, changes_as_text};
 use crate::surroundings::Surroundings;
 
@@ -30,9 +27,8 @@ pub(crate) struct DiffArgs {
     since: Option<String>,
 }
 
-/// A staged patch set with where it is kept.
+/// A staged patch set with what it changes.
 pub(crate) struct Found {
-    pub(crate) session: PathBuf,
     pub(crate) patch: StagedPatch,
     pub(crate) changes: Vec<Change>,
 }
@@ -47,8 +43,8 @@ pub(crate) fn run(around: &Surroundings, global: &Global, args: &DiffArgs) -> Re
 }
 
 fn staged(around: &Surroundings, global: &Global, id: Option<&str>) -> Result<(), CliError> {
-    let Found { session, patch, changes } = find(around, global, id)?;
-    let title = format!("patch {} · {} · session {}", patch.id, patch.title, name(&session));
+    let Found { patch, changes } = find(around, global, id)?;
+    let title = format!("patch {} · {} · session {}", patch.id, patch.title, patch.session);
     let about = json!({ "patch": patch.id, "title": patch.title, "applied": patch.applied });
     show(around, global, &title, about, &changes);
     Ok(())
@@ -116,33 +112,16 @@ pub(crate) fn find(
     global: &Global,
     id: Option<&str>,
 ) -> Result<Found, CliError> {
-    let here = around.workspace(global)?.display().to_string();
-    let mut staged = Vec::new();
-    for session in session_dirs(around)? {
-        let Ok(reading) = read(&session) else { continue };
-        let at_home =
-            reading.records.first().and_then(|record| record.data.get("workspace")?.as_str());
-        if at_home == Some(here.as_str()) {
-            let newest_first = patches(&reading.records).into_iter().rev();
-            staged.extend(newest_first.map(|patch| (session.clone(), patch)));
-        }
-    }
-    // A patch set may be staged in one session and applied in another.
-    let applied: BTreeSet<String> = staged
-        .iter()
-        .filter(|(_, patch)| patch.applied)
-        .map(|(_, patch)| patch.id.clone())
-        .collect();
-    let matching = staged.into_iter().find(|(_, patch)| match id {
+    let past = Past::find(around, global)?;
+    let matching = past.ask(Tables::patches)?.into_iter().find(|patch| match id {
         Some(id) => !id.is_empty() && patch.id.starts_with(id),
         // A way back is only meant by its id.
-        None => !applied.contains(&patch.id) && !patch.title.starts_with("back to "),
+        None => !patch.applied && !patch.is_way_back(),
     });
-    if let Some((session, mut patch)) = matching {
-        patch.applied |= applied.contains(&patch.id);
-        let changes =
-            changes(&session, &patch).map_err(|error| CliError::caused(Kind::Internal, &error))?;
-        return Ok(Found { session, patch, changes });
+    if let Some(patch) = matching {
+        let changes = changes(&past.dir(&patch.session), &patch)
+            .map_err(|error| CliError::caused(Kind::Internal, &error))?;
+        return Ok(Found { patch, changes });
     }
     let what = id.map_or_else(
         || "nothing is staged in this workspace".to_owned(),

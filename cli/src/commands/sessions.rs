@@ -1,15 +1,15 @@
-//! `deepseek sessions`: what was done, from the journals.
+//! `deepseek sessions`: what was done. The list is asked of the projections, the events of one are read from its journal.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
-use actors::event::{Delivery, Event};
 use clap::{Args, Subcommand};
-use orchestrator::journal::read::{Reading, Record, read};
+use orchestrator::journal::projection::answers::{Call, Summary};
+use orchestrator::journal::projection::queries::Tables;
+use orchestrator::journal::projection::usage::{By, Tally, told_apart};
+use orchestrator::journal::read::read;
 use serde_json::{Value, json};
 
 use crate::error::{CliError, Kind};
 use crate::flags::{Global, Output};
+use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
 
@@ -39,16 +39,6 @@ enum Action {
     },
 }
 
-/// A session as the list shows it.
-struct Summary {
-    id: String,
-    started: String,
-    workspace: String,
-    requests: Vec<String>,
-    ended: String,
-    events: usize,
-}
-
 /// Runs the command.
 pub(crate) fn run(
     around: &Surroundings,
@@ -63,49 +53,67 @@ pub(crate) fn run(
 }
 
 fn list(around: &Surroundings, global: &Global, all: bool) -> Result<(), CliError> {
-    let workspace = around.workspace(global)?;
-    let here = workspace.display().to_string();
-    let mut summaries = Vec::new();
-    for dir in session_dirs(around)? {
-        match read(&dir) {
-            Ok(reading) => {
-                let summary = summary(&dir, &reading.records);
-                if all || summary.workspace == here {
-                    summaries.push(summary);
-                }
-            }
-            Err(error) => render::warn(&format!("warning: {error}")),
-        }
-    }
-    if summaries.is_empty() {
+    let past = Past::find(around, global)?;
+    let listed = |tables: &Tables| Ok(with_cost(tables.sessions()?, &tables.calls()?));
+    let mut sessions = if all { past.ask_all(listed)? } else { past.ask(listed)? };
+    // Ids sort by time.
+    sessions.sort_by(|(a, _), (b, _)| b.id.cmp(&a.id));
+    if sessions.is_empty() {
         render::warn("there is no session in this workspace yet (--all lists those of others)");
     }
     if global.output == Output::Text {
-        for summary in &summaries {
-            let request = summary.requests.first().map_or("", String::as_str);
-            let request: String =
-                request.chars().map(|c| if c.is_control() { ' ' } else { c }).take(60).collect();
-            render::line(&format!(
-                "{}  {}  {:<14}  {request}",
-                summary.id, summary.started, summary.ended
-            ));
+        for (session, tally) in &sessions {
+            render::line(&as_line(session, tally));
         }
     } else {
-        let list: Vec<Value> = summaries.iter().map(as_json).collect();
+        let list: Vec<Value> =
+            sessions.iter().map(|(session, tally)| as_json(session, tally)).collect();
         render::json_line(&Value::Array(list));
     }
     Ok(())
 }
 
-fn as_json(summary: &Summary) -> Value {
-    json!({
-        "id": summary.id, "started": summary.started, "workspace": summary.workspace,
-        "requests": summary.requests, "ended": summary.ended, "events": summary.events,
-    })
+/// Sessions with what each used.
+fn with_cost(sessions: Vec<Summary>, calls: &[Call]) -> Vec<(Summary, Tally)> {
+    let mut tallies = told_apart(By::Session, calls);
+    let with = |session: Summary| {
+        let tally = tallies.remove(&session.id).unwrap_or_default();
+        (session, tally)
+    };
+    sessions.into_iter().map(with).collect()
+}
+
+fn as_line(session: &Summary, tally: &Tally) -> String {
+    const SHOWN: usize = 60;
+    let ended = match (&session.ended, &session.applied) {
+        (Some(ended), _) => ended.replace('_', " "),
+        (None, Some(_)) if session.requests.is_empty() => "applied".to_owned(),
+        (None, _) => "unfinished".to_owned(),
+    };
+    let request = match (session.requests.first(), &session.applied) {
+        (Some(request), _) => request.clone(),
+        (None, Some(patch)) => format!("(patch {patch})"),
+        (None, None) => String::new(),
+    };
+    let request: String =
+        request.chars().map(|c| if c.is_control() { ' ' } else { c }).take(SHOWN).collect();
+    let Summary { id, started, .. } = session;
+    let line = format!("{id}  {started}  {ended:<16}  {:>10}  {request}", tally.cost());
+    line.trim_end().to_owned()
+}
+
+fn as_json(session: &Summary, tally: &Tally) -> Value {
+    let mut document = json!(session);
+    if let Some(fields) = document.as_object_mut() {
+        fields.insert("usage".to_owned(), json!(tally));
+    }
+    document
 }
 
 fn show(around: &Surroundings, global: &Global, id: &str) -> Result<(), CliError> {
-    let (_, reading) = find(around, id)?;
+    let past = Past::find(around, global)?;
+    let dir = past.dir(&past.session(id)?);
+    let reading = read(&dir).map_err(|error| CliError::caused(Kind::Internal, &error))?;
     if reading.torn_bytes > 0 {
         render::warn(&format!(
             "warning: the last line is torn ({} bytes); it was never acted on",
@@ -124,84 +132,4 @@ fn show(around: &Surroundings, global: &Global, id: &str) -> Result<(), CliError
         }
     }
     Ok(())
-}
-
-/// The directories of all sessions, newest first: ids sort by time.
-pub(crate) fn session_dirs(around: &Surroundings) -> Result<Vec<PathBuf>, CliError> {
-    let dir = around.state_dir()?.join("sessions");
-    let Ok(entries) = fs::read_dir(&dir) else { return Ok(Vec::new()) };
-    let mut dirs: Vec<PathBuf> =
-        entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
-    dirs.sort();
-    dirs.reverse();
-    Ok(dirs)
-}
-
-/// The session with this id, the only one that begins so, or the latest.
-pub(crate) fn find(around: &Surroundings, id: &str) -> Result<(PathBuf, Reading), CliError> {
-    let dirs = session_dirs(around)?;
-    let matching: Vec<&PathBuf> = match id {
-        "latest" => dirs.iter().take(1).collect(),
-        id => dirs.iter().filter(|dir| name(dir).starts_with(id)).collect(),
-    };
-    let dir = match matching.as_slice() {
-        [dir] => (*dir).clone(),
-        [] if id == "latest" => return Err(CliError::new(Kind::Usage, "there is no session yet")),
-        [] => {
-            return Err(CliError::new(Kind::Usage, format!("there is no session {id}"))
-                .hint("`deepseek sessions list --all` lists them"));
-        }
-        several => {
-            return Err(CliError::new(
-                Kind::Usage,
-                format!("{} sessions begin with {id}", several.len()),
-            )
-            .hint("give more of the id"));
-        }
-    };
-    let reading = read(&dir).map_err(|error| CliError::caused(Kind::Internal, &error))?;
-    Ok((dir, reading))
-}
-
-pub(crate) fn name(dir: &Path) -> String {
-    dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
-}
-
-#[expect(clippy::wildcard_enum_match_arm, reason = "a summary is made of few events")]
-fn summary(dir: &Path, records: &[Record]) -> Summary {
-    let mut summary = Summary {
-        id: name(dir),
-        started: records.first().map(|record| record.at.clone()).unwrap_or_default(),
-        workspace: String::new(),
-        requests: Vec::new(),
-        ended: "unfinished".to_owned(),
-        events: records.len(),
-    };
-    for event in records.iter().filter_map(Record::event) {
-        match event {
-            Event::SessionStarted { workspace, .. } => summary.workspace = workspace,
-            Event::TurnAdded { speaker, text } if speaker == "user" => summary.requests.push(text),
-            Event::PatchApplied { patch } if summary.requests.is_empty() => {
-                summary.requests.push(format!("(patch {patch})"));
-                "applied".clone_into(&mut summary.ended);
-            }
-            Event::RunStarted { .. } => "unfinished".clone_into(&mut summary.ended),
-            Event::RunFinished { delivery, .. } => word(&delivery).clone_into(&mut summary.ended),
-            _ => {}
-        }
-    }
-    summary
-}
-
-/// A delivery in a word.
-fn word(delivery: &Delivery) -> &'static str {
-    match delivery {
-        Delivery::Delivered { .. } => "delivered",
-        Delivery::NoEditNeeded { .. } => "no edit needed",
-        Delivery::NeedsWork { .. } => "needs work",
-        Delivery::Denied { .. } => "denied",
-        Delivery::Cancelled => "cancelled",
-        Delivery::BudgetExhausted { .. } => "budget",
-        Delivery::Failed { .. } => "failed",
-    }
 }

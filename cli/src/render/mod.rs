@@ -4,6 +4,7 @@ mod ask;
 mod diff;
 mod json;
 mod terminal;
+pub(crate) mod told;
 
 use std::io::{self, Write as _};
 

@@ -1,11 +1,13 @@
 //! The truth of a session: an append-only log of events with the content they name.
 //!
 //! [`log`] writes it, from one thread; [`read`] reads it back, checked; [`repair`] cuts off what is damaged. Nothing else is
-//! ever changed in place.
+//! ever changed in place. What is asked of many journals at once is answered from a [`projection`] of them.
 
 mod blobs;
+pub mod causes;
 mod delta;
 pub mod log;
+pub mod projection;
 pub mod read;
 pub mod repair;
 

@@ -95,32 +95,57 @@ pub fn read(dir: &Path) -> Result<Reading, ReadError> {
 pub fn read_valid(dir: &Path) -> Result<(Reading, Option<ReadError>), ReadError> {
     let path = dir.join(EVENTS);
     let text = fs::read(&path).map_err(|source| ReadError::Io { path: path.clone(), source })?;
-    let Valid { records, bytes, damage } = scan(&text);
-    let torn_bytes = if damage.is_some() { 0 } else { text.len() - bytes };
-    let line = records.len() + 1;
-    let damage = damage.map(|what| ReadError::Damaged { path, line, what });
-    Ok((Reading { records, torn_bytes }, damage))
+    let valid = scan(&text, Place::start());
+    let damage = valid.damage(&path);
+    let torn_bytes = if damage.is_some() { 0 } else { text.len() - valid.end.bytes };
+    Ok((Reading { records: valid.records, torn_bytes }, damage))
 }
 
-/// The valid beginning of a log.
+/// A place between two lines of a log: what comes next has to follow it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Number of the line before it.
+    pub(super) seq: u64,
+    /// Bytes before it.
+    pub(super) bytes: usize,
+    /// Checksum of the line before it.
+    pub(super) sum: String,
+}
+
+impl Place {
+    /// Before the first line.
+    pub(super) fn start() -> Self {
+        Self { seq: 0, bytes: 0, sum: "0".repeat(SUM_DIGITS) }
+    }
+}
+
+/// What is valid of a log, from some place on.
 pub(super) struct Valid {
     pub(super) records: Vec<Record>,
-    /// Its length.
-    pub(super) bytes: usize,
+    /// Behind the last of them.
+    pub(super) end: Place,
     /// What is wrong with the line after it; none if that is torn, or there is none.
     damage: Option<&'static str>,
 }
 
-/// Takes in lines for as long as each is whole and follows the one before it.
-pub(super) fn scan(text: &[u8]) -> Valid {
-    let mut valid = Valid { records: Vec::new(), bytes: 0, damage: None };
-    let mut prev = "0".repeat(SUM_DIGITS);
-    for line in text.split_inclusive(|byte| *byte == b'\n') {
+impl Valid {
+    /// The damage at its end, named by the log it is in.
+    pub(super) fn damage(&self, path: &Path) -> Option<ReadError> {
+        let line = usize::try_from(self.end.seq + 1).unwrap_or(usize::MAX);
+        self.damage.map(|what| ReadError::Damaged { path: path.to_owned(), line, what })
+    }
+}
+
+/// Takes in the lines of `text` that come after a place, for as long as each is whole and follows the one before it.
+pub(super) fn scan(text: &[u8], from: Place) -> Valid {
+    let rest = text.get(from.bytes..).unwrap_or_default();
+    let mut valid = Valid { records: Vec::new(), end: from, damage: None };
+    for line in rest.split_inclusive(|byte| *byte == b'\n') {
         let Some(whole) = line.strip_suffix(b"\n") else { break };
         let next = record(whole).and_then(|(record, sum)| {
-            if record.prev != prev {
+            if record.prev != valid.end.sum {
                 Err("it does not follow the line before it")
-            } else if record.seq != valid.records.len() as u64 + 1 {
+            } else if record.seq != valid.end.seq + 1 {
                 Err("its number is not the next")
             } else {
                 Ok((record, sum))
@@ -128,8 +153,8 @@ pub(super) fn scan(text: &[u8]) -> Valid {
         });
         match next {
             Ok((record, sum)) => {
-                prev = sum;
-                valid.bytes += line.len();
+                let bytes = valid.end.bytes + line.len();
+                valid.end = Place { seq: record.seq, bytes, sum };
                 valid.records.push(record);
             }
             Err(what) => {

@@ -8,7 +8,7 @@ use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
 
 use super::EVENTS;
-use super::read::scan;
+use super::read::{Place, scan};
 
 /// What was done to a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,12 +48,12 @@ pub fn repair(dir: &Path) -> Result<Option<Repaired>, RepairError> {
     }
     let mut text = Vec::new();
     file.read_to_end(&mut text).map_err(failed)?;
-    let valid = scan(&text);
-    let Some(rest) = text.get(valid.bytes..).filter(|rest| !rest.is_empty()) else {
+    let valid = scan(&text, Place::start());
+    let Some(rest) = text.get(valid.end.bytes..).filter(|rest| !rest.is_empty()) else {
         return Ok(None);
     };
     let aside = set_aside(dir, rest).map_err(failed)?;
-    let len = u64::try_from(valid.bytes).unwrap_or(u64::MAX);
+    let len = u64::try_from(valid.end.bytes).unwrap_or(u64::MAX);
     file.set_len(len)
         .and_then(|()| file.seek(SeekFrom::End(0)))
         .and_then(|_| file.sync_all())

@@ -1,0 +1,118 @@
+//! `deepseek usage`: what the models were asked, and what it cost.
+
+use clap::{Args, ValueEnum};
+use jiff::civil::Date;
+use orchestrator::journal::projection::queries::Tables;
+use orchestrator::journal::projection::usage::{self, Tally, day, told_apart};
+use serde_json::{Value, json};
+
+use crate::error::CliError;
+use crate::flags::{Global, Output};
+use crate::past::Past;
+use crate::render;
+use crate::surroundings::Surroundings;
+
+/// Add up calls, tokens and cost.
+///
+/// Cost is an estimate, by the price table of the time of the call; what nobody knows stays unknown.
+#[derive(Debug, Args)]
+pub(crate) struct UsageArgs {
+    /// What to tell apart.
+    #[arg(long, value_name = "WHAT", default_value = "day")]
+    by: By,
+    /// Only from this day on, in UTC.
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    since: Option<Date>,
+    /// Add up the sessions of every workspace.
+    #[arg(long)]
+    all: bool,
+}
+
+/// What calls are told apart by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum By {
+    /// Days, in UTC.
+    Day,
+    /// Sessions.
+    Session,
+    /// Models.
+    Model,
+    /// Who asked: architect, editor, analysis, intent.
+    Role,
+}
+
+impl By {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Day => "day",
+            Self::Session => "session",
+            Self::Model => "model",
+            Self::Role => "role",
+        }
+    }
+
+    const fn tally(self) -> usage::By {
+        match self {
+            Self::Day => usage::By::Day,
+            Self::Session => usage::By::Session,
+            Self::Model => usage::By::Model,
+            Self::Role => usage::By::Role,
+        }
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    around: &Surroundings,
+    global: &Global,
+    args: &UsageArgs,
+) -> Result<(), CliError> {
+    let past = Past::find(around, global)?;
+    let mut calls = if args.all { past.ask_all(Tables::calls)? } else { past.ask(Tables::calls)? };
+    if let Some(since) = args.since {
+        let since = since.to_string();
+        calls.retain(|call| day(&call.at) >= since.as_str());
+    }
+    let tallies = told_apart(args.by.tally(), &calls);
+    let total = Tally::of(&calls);
+    if global.output == Output::Text {
+        if calls.is_empty() {
+            render::warn("no model was asked in this workspace yet (--all adds up every one)");
+            return Ok(());
+        }
+        let name = args.by.name();
+        render::line(&as_line(name, ["calls", "hit", "miss", "output", "cost"].map(str::to_owned)));
+        for (key, tally) in &tallies {
+            render::line(&as_line(&render::harmless(key), columns(tally)));
+        }
+        render::line(&as_line("all", columns(&total)));
+        if total.calls_of_unknown_usage > 0 {
+            render::warn(&format!(
+                "{} calls did not tell their tokens",
+                total.calls_of_unknown_usage
+            ));
+        }
+        render::warn("cost is an estimate, by the price table");
+    } else {
+        let rows: Vec<Value> = tallies
+            .iter()
+            .map(|(key, tally)| json!({ args.by.name(): key, "usage": tally }))
+            .collect();
+        let since = args.since.map(|since| since.to_string());
+        render::json_line(&json!({
+            "by": args.by.name(), "since": since, "rows": rows, "total": total,
+        }));
+    }
+    Ok(())
+}
+
+fn columns(tally: &Tally) -> [String; 5] {
+    let miss = tally.prompt.saturating_sub(tally.hit);
+    let [calls, hit, miss, output] =
+        [tally.calls, tally.hit, miss, tally.output].map(|number| number.to_string());
+    [calls, hit, miss, output, tally.cost()]
+}
+
+fn as_line(key: &str, [calls, hit, miss, output, cost]: [String; 5]) -> String {
+    format!("{key:<20} {calls:>8} {hit:>12} {miss:>12} {output:>12}   {cost}")
+}

@@ -1,0 +1,129 @@
+//! What was done before: sessions by their ids, and what the projections of the journals answer about them.
+
+use std::path::{Path, PathBuf};
+
+use orchestrator::journal::projection::answers::{Entry, Summary};
+use orchestrator::journal::projection::homes::Homes;
+use orchestrator::journal::projection::queries::Tables;
+use orchestrator::journal::projection::{Projection, ProjectionError};
+use orchestrator::journal::read::read;
+
+use crate::error::{CliError, Kind};
+use crate::flags::Global;
+use crate::render;
+use crate::surroundings::Surroundings;
+
+/// All sessions, seen from a workspace.
+pub(crate) struct Past<'a> {
+    around: &'a Surroundings,
+    homes: Homes,
+    here: String,
+}
+
+impl<'a> Past<'a> {
+    /// Finds the sessions. Journals that do not tell where they belong are warned of.
+    pub(crate) fn find(around: &'a Surroundings, global: &Global) -> Result<Self, CliError> {
+        let here = around.workspace(global)?.display().to_string();
+        let homes = Homes::find(&around.state_dir()?.join("sessions"));
+        Ok(Self { around, homes, here })
+    }
+
+    /// The session with this id, the only one that begins so, or the latest of this workspace.
+    pub(crate) fn session(&self, id: &str) -> Result<String, CliError> {
+        if id == "latest" {
+            return self.homes.sessions_in(&self.here).next_back().map(str::to_owned).ok_or_else(
+                || {
+                    CliError::new(Kind::Usage, "there is no session in this workspace yet")
+                        .hint("`deepseek sessions list --all` lists those of others")
+                },
+            );
+        }
+        let matching: Vec<&str> = self.homes.beginning(id).collect();
+        match matching.as_slice() {
+            [session] => Ok((*session).to_owned()),
+            [] => Err(CliError::new(Kind::Usage, format!("there is no session {id}"))
+                .hint("`deepseek sessions list --all` lists them")),
+            several => {
+                let many = format!("{} sessions begin with {id}", several.len());
+                Err(CliError::new(Kind::Usage, many).hint("give more of the id"))
+            }
+        }
+    }
+
+    /// The directory of a session.
+    pub(crate) fn dir(&self, session: &str) -> PathBuf {
+        self.homes.dir(session)
+    }
+
+    /// Asks about the sessions of this workspace.
+    pub(crate) fn ask<T>(
+        &self,
+        question: impl Fn(&Tables) -> Result<T, ProjectionError>,
+    ) -> Result<T, CliError> {
+        self.warn_of_strangers();
+        self.ask_in(&self.here, question)
+    }
+
+    /// Asks about the sessions of every workspace, one after the other.
+    pub(crate) fn ask_all<T>(
+        &self,
+        question: impl Fn(&Tables) -> Result<Vec<T>, ProjectionError>,
+    ) -> Result<Vec<T>, CliError> {
+        self.warn_of_strangers();
+        let mut all = Vec::new();
+        for workspace in self.homes.workspaces() {
+            all.extend(self.ask_in(workspace, &question)?);
+        }
+        Ok(all)
+    }
+
+    /// Everything about one session, wherever it is at home.
+    pub(crate) fn story(&self, session: &str) -> Result<(Summary, Vec<Entry>), CliError> {
+        let Some(workspace) = self.homes.of(session) else {
+            // Why it does not tell is what its reader has to know.
+            let read = read(&self.dir(session));
+            return Err(read.map_or_else(
+                |error| CliError::caused(Kind::Internal, &error),
+                |_| CliError::new(Kind::Usage, format!("session {session} has not begun")),
+            ));
+        };
+        let story = self.ask_in(workspace, |tables| {
+            let summary = tables.sessions()?.into_iter().find(|summary| summary.id == session);
+            Ok((summary, tables.story(session)?))
+        })?;
+        let (Some(summary), entries) = story else {
+            return Err(CliError::new(Kind::Internal, format!("session {session} is gone")));
+        };
+        Ok((summary, entries))
+    }
+
+    fn ask_in<T>(
+        &self,
+        workspace: &str,
+        question: impl Fn(&Tables) -> Result<T, ProjectionError>,
+    ) -> Result<T, CliError> {
+        let own = self.around.workspace_state(Path::new(workspace))?;
+        let projection = Projection {
+            database: own.join("projections.sqlite"),
+            workspace: workspace.to_owned(),
+        };
+        let answer = projection
+            .ask(&self.homes, question)
+            .map_err(|error| CliError::caused(Kind::Internal, &error))?;
+        for trouble in &answer.troubles {
+            warn_of(trouble);
+        }
+        Ok(answer.value)
+    }
+
+    fn warn_of_strangers(&self) {
+        for trouble in &self.homes.troubles {
+            warn_of(trouble);
+        }
+    }
+}
+
+fn warn_of(trouble: &dyn std::error::Error) {
+    let error = CliError::caused(Kind::Internal, trouble);
+    render::warn(&format!("warning: {}", render::harmless(error.message())));
+}

@@ -1,0 +1,230 @@
+//! The journals of a workspace as tables of an `SQLite` database, to answer what would take reading them all. It holds
+//! nothing of its own: it may be deleted at any time, and is made again as it was.
+//!
+//! [`rows`] says what an event is worth, [`sync`] brings the tables up to date, [`queries`] asks them. Here it is decided
+//! where the tables are: in the file of the workspace; in a new one, when that can not be used; or in memory, when there
+//! can be none, so that nothing about this database keeps a command from its answer.
+
+pub mod answers;
+pub mod homes;
+pub mod queries;
+mod rows;
+mod sync;
+pub mod usage;
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use rustix::fs::{FlockOperation, flock};
+use thiserror::Error;
+use tools::tree::FileHash;
+
+use self::homes::Homes;
+use self::queries::Tables;
+use super::read::ReadError;
+
+const SCHEMA: &str = include_str!("projection/schema.sql");
+
+/// How long another process may take to project a session. Whoever waits longer has his answer from memory.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Statements that are kept prepared: there are fewer.
+const STATEMENTS: usize = 64;
+
+/// The projection of one workspace.
+#[derive(Debug)]
+pub struct Projection {
+    /// The database's file.
+    pub database: PathBuf,
+    /// The workspace, as the first event of its sessions names it.
+    pub workspace: String,
+}
+
+/// What was asked for.
+#[derive(Debug)]
+pub struct Answer<T> {
+    /// It.
+    pub value: T,
+    /// Journals of the workspace that are damaged. What comes before the damage is in the answer.
+    pub troubles: Vec<ReadError>,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Error)]
+pub enum ProjectionError {
+    /// Not even in memory.
+    #[error("can not project the journals")]
+    Tables(#[from] rusqlite::Error),
+    /// The file can not be made, or not be taken away.
+    #[error("can not use {path}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The tables in the file are those of another version of the program.
+    #[error("the projection is that of another version")]
+    Version,
+}
+
+/// Where tables can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In the file as it is.
+    Kept,
+    /// In a new file.
+    Fresh,
+    /// In memory, for one answer.
+    Memory,
+}
+
+/// Tables that were opened.
+struct Open {
+    tables: Tables,
+    /// Held as long as the file is used, so that nobody takes it away.
+    _lock: Option<File>,
+}
+
+impl Projection {
+    /// Brings the tables up to date, and asks them.
+    pub fn ask<T>(
+        &self,
+        homes: &Homes,
+        question: impl Fn(&Tables) -> Result<T, ProjectionError>,
+    ) -> Result<Answer<T>, ProjectionError> {
+        let mut place = Place::Kept;
+        loop {
+            let error = match self.ask_at(place, homes, &question) {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            tracing::debug!(?place, %error, "a projection can not be used");
+            place = match place {
+                Place::Kept if is_damage(&error) => Place::Fresh,
+                Place::Kept | Place::Fresh => Place::Memory,
+                Place::Memory => return Err(error),
+            };
+        }
+    }
+
+    fn ask_at<T>(
+        &self,
+        place: Place,
+        homes: &Homes,
+        question: impl Fn(&Tables) -> Result<T, ProjectionError>,
+    ) -> Result<Answer<T>, ProjectionError> {
+        let mut open = match place {
+            Place::Kept => self.kept()?,
+            Place::Fresh => self.fresh()?,
+            Place::Memory => {
+                Open { tables: Tables(prepared(Connection::open_in_memory()?)?), _lock: None }
+            }
+        };
+        let troubles = sync::sync(&mut open.tables.0, homes, &self.workspace)?;
+        // All that is asked is answered as of one moment.
+        open.tables.0.execute_batch("BEGIN")?;
+        Ok(Answer { value: question(&open.tables)?, troubles })
+    }
+
+    /// The tables in the file, which is made when there is none.
+    fn kept(&self) -> Result<Open, ProjectionError> {
+        let failed = |source| ProjectionError::File { path: self.database.clone(), source };
+        let lock = self.dir().map_err(failed)?;
+        flock(&lock, FlockOperation::NonBlockingLockShared)
+            .map_err(|errno| failed(errno.into()))?;
+        let mut options = OpenOptions::new();
+        // What was asked and answered is nobody else's business.
+        let created = options.create(true).truncate(false).write(true).mode(0o600);
+        created.open(&self.database).map_err(failed)?;
+        let tables = Tables(prepared(Connection::open(&self.database)?)?);
+        Ok(Open { tables, _lock: Some(lock) })
+    }
+
+    /// New tables in the place of those in the file.
+    ///
+    /// Nobody else may have it open: the log of a database is found by its name, and would be taken for that of the new one.
+    fn fresh(&self) -> Result<Open, ProjectionError> {
+        let failed = |source| ProjectionError::File { path: self.database.clone(), source };
+        let lock = self.dir().map_err(failed)?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|errno| failed(errno.into()))?;
+        for suffix in ["-wal", "-shm", ""] {
+            let mut name = self.database.clone().into_os_string();
+            name.push(suffix);
+            match fs::remove_file(name) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        drop(lock);
+        self.kept()
+    }
+
+    /// The directory of the file, whose lock says that the file is used.
+    fn dir(&self) -> io::Result<File> {
+        let dir = self.database.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(dir)?;
+        File::open(dir)
+    }
+}
+
+/// Has tables of this version in a database.
+fn prepared(mut connection: Connection) -> Result<Connection, ProjectionError> {
+    connection.busy_timeout(PATIENCE)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    // What a power cut takes of the last answers is made again; that it leaves whole is all that is needed.
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    let version = version();
+    let found: i32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if found == version {
+        return Ok(connection);
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Somebody else may just have made them.
+    let found: i32 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if found == 0 {
+        transaction.execute_batch(SCHEMA)?;
+        transaction.pragma_update(None, "user_version", version)?;
+    } else if found != version {
+        return Err(ProjectionError::Version);
+    }
+    transaction.commit()?;
+    Ok(connection)
+}
+
+/// The version of the schema: another text is another version.
+fn version() -> i32 {
+    let [a, b, c, d, ..] = *FileHash::of(SCHEMA.as_bytes()).as_bytes();
+    // Zero is a database without tables.
+    i32::from_be_bytes([a & 0x7f, b, c, d]).max(1)
+}
+
+/// Whether the file is the trouble, and not the machine or another process.
+fn is_damage(error: &ProjectionError) -> bool {
+    match error {
+        ProjectionError::Version => true,
+        ProjectionError::File { .. } => false,
+        ProjectionError::Tables(error) => !matches!(
+            error.sqlite_error_code(),
+            Some(
+                ErrorCode::DatabaseBusy
+                    | ErrorCode::DatabaseLocked
+                    | ErrorCode::ReadOnly
+                    | ErrorCode::DiskFull
+                    | ErrorCode::CannotOpen
+                    | ErrorCode::PermissionDenied
+                    | ErrorCode::OutOfMemory
+            )
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests;

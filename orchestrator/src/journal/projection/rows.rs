@@ -1,0 +1,270 @@
+//! The rows that an event is worth. Pure: the tables are described in `schema.sql`, and filled elsewhere.
+//!
+//! Each event stands for itself: its rows depend on nothing before it, so that a journal that goes on only adds rows.
+
+use actors::event::{Blob, Delivery, Event};
+use serde::Serialize;
+
+use crate::journal::read::Record;
+
+/// What stands in a column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Cell {
+    /// Nothing, or nobody knows.
+    Null,
+    /// A number.
+    Number(i64),
+    /// Text.
+    Text(String),
+}
+
+/// A table of the schema that events are projected to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Table {
+    Events,
+    Starts,
+    States,
+    Turns,
+    Decisions,
+    Runs,
+    Deliveries,
+    Stages,
+    Plans,
+    Steps,
+    Refusals,
+    Patches,
+    Commits,
+    Checkpoints,
+    Proposals,
+    Answers,
+    Commands,
+    Verifications,
+    Failures,
+    Requests,
+    Replies,
+}
+
+impl Table {
+    /// All of them.
+    pub(super) const ALL: [Self; 21] = [
+        Self::Events,
+        Self::Starts,
+        Self::States,
+        Self::Turns,
+        Self::Decisions,
+        Self::Runs,
+        Self::Deliveries,
+        Self::Stages,
+        Self::Plans,
+        Self::Steps,
+        Self::Refusals,
+        Self::Patches,
+        Self::Commits,
+        Self::Checkpoints,
+        Self::Proposals,
+        Self::Answers,
+        Self::Commands,
+        Self::Verifications,
+        Self::Failures,
+        Self::Requests,
+        Self::Replies,
+    ];
+
+    /// Its name in the schema.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Events => "events",
+            Self::Starts => "starts",
+            Self::States => "states",
+            Self::Turns => "turns",
+            Self::Decisions => "decisions",
+            Self::Runs => "runs",
+            Self::Deliveries => "deliveries",
+            Self::Stages => "stages",
+            Self::Plans => "plans",
+            Self::Steps => "steps",
+            Self::Refusals => "refusals",
+            Self::Patches => "patches",
+            Self::Commits => "commits",
+            Self::Checkpoints => "checkpoints",
+            Self::Proposals => "proposals",
+            Self::Answers => "answers",
+            Self::Commands => "commands",
+            Self::Verifications => "verifications",
+            Self::Failures => "failures",
+            Self::Requests => "requests",
+            Self::Replies => "replies",
+        }
+    }
+}
+
+/// A row of a table: all columns but the session, which comes first in each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Row {
+    /// Where it goes.
+    pub(super) table: Table,
+    /// In the order of the schema; the first is the event's number.
+    pub(super) cells: Vec<Cell>,
+}
+
+/// The rows of one line of a journal. A kind that this version does not know is worth a row in `events` all the same.
+pub(super) fn rows(record: &Record) -> Vec<Row> {
+    let at_all: [Cell; 4] = [
+        text(&record.at),
+        text(&record.kind),
+        record.run.as_ref().map_or(Cell::Null, text),
+        record.lane.as_ref().map_or(Cell::Null, text),
+    ];
+    let run = record.run.as_deref().unwrap_or_default();
+    let own = record.event().map(|event| own_rows(event, run)).unwrap_or_default();
+    let rows = std::iter::once((Table::Events, at_all.to_vec())).chain(own);
+    let seq = number(record.seq);
+    rows.map(|(table, mut cells)| {
+        cells.insert(0, seq.clone());
+        Row { table, cells }
+    })
+    .collect()
+}
+
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "many kinds are worth no more than to be listed"
+)]
+/// What an event says, but for its number.
+fn own_rows(event: Event, run: &str) -> Vec<(Table, Vec<Cell>)> {
+    let row = match event {
+        Event::SessionStarted { workspace, version } => {
+            (Table::Starts, vec![text(workspace), text(version)])
+        }
+        Event::SessionStateChanged { to, .. } => (Table::States, vec![text(to)]),
+        Event::TurnAdded { speaker, text: said } => (Table::Turns, vec![text(speaker), text(said)]),
+        Event::RouterDecision { intent, reason } => {
+            (Table::Decisions, vec![text(intent), text(reason)])
+        }
+        Event::RunStarted { intent, request } => (Table::Runs, vec![text(intent), text(request)]),
+        Event::PlanCreated { version, plan, .. } | Event::PlanRevised { version, plan, .. } => {
+            let steps = plan.steps.iter().zip(1_u64..);
+            let steps = steps.map(|(step, n)| (Table::Steps, vec![number(n), text(step)]));
+            let plan = (Table::Plans, vec![number(version), json(&plan)]);
+            return std::iter::once(plan).chain(steps).collect();
+        }
+        Event::ArchitectStarted { iteration }
+        | Event::EditorStarted { iteration }
+        | Event::ApplyStarted { iteration }
+        | Event::VerifyStarted { iteration, .. } => (Table::Stages, vec![number(iteration)]),
+        Event::PlanRefused { error } => (Table::Refusals, vec![text("plan"), text(error)]),
+        Event::DraftRefused { error } => (Table::Refusals, vec![text("draft"), text(error)]),
+        Event::PatchRefused { reasons, .. } => {
+            (Table::Refusals, vec![text("patch"), text(reasons.join("\n"))])
+        }
+        Event::PatchStaged { patch, title, files, .. } => {
+            (Table::Patches, vec![text(patch), text(title), json(&files)])
+        }
+        Event::PatchApplied { patch } => (Table::Commits, vec![text(patch), text("applied")]),
+        Event::CommitSettled { patch, outcome, .. } => {
+            (Table::Commits, vec![text(patch), word(&outcome)])
+        }
+        Event::CheckpointCreated { checkpoint, patch, .. } => {
+            (Table::Checkpoints, vec![number(checkpoint), text(patch)])
+        }
+        Event::ToolProposed { ask, what, why } => {
+            (Table::Proposals, vec![text(ask), text(what), text(why)])
+        }
+        Event::ToolApproved { ask } => {
+            (Table::Answers, vec![text(ask), text("approved"), Cell::Null, Cell::Null])
+        }
+        Event::ToolDenied { ask, what, why } => {
+            (Table::Answers, vec![text(ask), text("denied"), text(what), text(why)])
+        }
+        Event::VerifyCompleted { iteration, outcome } => {
+            (Table::Verifications, vec![number(iteration), word(&outcome)])
+        }
+        Event::FailureClassified { class, errors } => {
+            (Table::Failures, vec![word(&class), number(errors as u64)])
+        }
+        Event::RunFinished { delivery, spent, .. } => {
+            let spent = [spent.nano_usd.nanos(), spent.tokens, spent.calls].map(number);
+            let ended = [text(ending(&delivery)), json(&delivery)];
+            (Table::Deliveries, ended.into_iter().chain(spent).collect())
+        }
+        event => return work(event, run).into_iter().collect(),
+    };
+    vec![row]
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "all others are rows above, or none")]
+/// What models and commands did.
+fn work(event: Event, run: &str) -> Option<(Table, Vec<Cell>)> {
+    let row = match event {
+        Event::VerificationRun { command, baseline, outcome, exit, elapsed_ms, output } => {
+            let [output, bytes] = blob(Some(&output));
+            let how = [text(command), number(u8::from(baseline)), word(&outcome), text(exit)];
+            let cells = how.into_iter().chain([number(elapsed_ms), output, bytes]);
+            (Table::Commands, cells.collect())
+        }
+        Event::ModelRequest { call, role, model, retry, body, .. } => {
+            let [body, bytes] = blob(Some(&body));
+            let who = [text(run), number(call), text(role.as_str()), text(model), number(retry)];
+            (Table::Requests, who.into_iter().chain([body, bytes]).collect())
+        }
+        Event::ModelReply {
+            call,
+            outcome,
+            message,
+            usage,
+            cost_nano_usd,
+            avoidable_misses,
+            answer,
+            ..
+        } => {
+            let tokens = usage.map_or([const { Cell::Null }; 4], |usage| {
+                [usage.prompt, usage.hit, usage.output, usage.reasoning].map(number)
+            });
+            let cost = cost_nano_usd.map_or(Cell::Null, |cost| number(cost.nanos()));
+            let how = [text(run), number(call), text(outcome), text(message)];
+            let spent = tokens.into_iter().chain([cost, number(avoidable_misses)]);
+            (Table::Replies, how.into_iter().chain(spent).chain(blob(answer.as_ref())).collect())
+        }
+        _ => return None,
+    };
+    Some(row)
+}
+
+/// The state of a delivery, as it is written in the journal.
+fn ending(delivery: &Delivery) -> &'static str {
+    match delivery {
+        Delivery::Delivered { .. } => "delivered",
+        Delivery::NoEditNeeded { .. } => "no_edit_needed",
+        Delivery::NeedsWork { .. } => "needs_work",
+        Delivery::Denied { .. } => "denied",
+        Delivery::Cancelled => "cancelled",
+        Delivery::BudgetExhausted { .. } => "budget_exhausted",
+        Delivery::Failed { .. } => "failed",
+    }
+}
+
+fn text(text: impl Into<String>) -> Cell {
+    Cell::Text(text.into())
+}
+
+/// A number; one that is larger than any real one is the largest there is.
+fn number(number: impl Into<u64>) -> Cell {
+    Cell::Number(i64::try_from(number.into()).unwrap_or(i64::MAX))
+}
+
+/// An enum that serialises as a word.
+fn word(value: &impl Serialize) -> Cell {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => Cell::Text(word),
+        Ok(_) | Err(_) => Cell::Null,
+    }
+}
+
+fn json(value: &impl Serialize) -> Cell {
+    serde_json::to_string(value).map_or(Cell::Null, Cell::Text)
+}
+
+/// Hash and length of content.
+fn blob(blob: Option<&Blob>) -> [Cell; 2] {
+    blob.map_or([const { Cell::Null }; 2], |blob| [text(blob.blob.to_string()), number(blob.bytes)])
+}

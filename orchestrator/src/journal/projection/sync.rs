@@ -1,0 +1,171 @@
+//! Brings the tables up to date with the journals: what was added is added, what is no longer what it was is read anew.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+use rusqlite::{Connection, OptionalExtension as _, ToSql, Transaction, TransactionBehavior};
+use tools::tree::FileHash;
+
+use super::homes::Homes;
+use super::rows::{Cell, Row, Table, rows};
+use crate::journal::EVENTS;
+use crate::journal::read::{Place, ReadError, scan};
+
+/// How far a journal was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Mark {
+    /// What the file looked like from outside; none when it has to be looked at again in any case.
+    stamp: Option<String>,
+    /// Behind the last line that was read.
+    place: Place,
+    /// Hash of everything before it.
+    hash: String,
+}
+
+/// Projects all sessions of a workspace. Returns what is wrong with journals; their valid beginnings are projected.
+pub(super) fn sync(
+    connection: &mut Connection,
+    homes: &Homes,
+    workspace: &str,
+) -> rusqlite::Result<Vec<ReadError>> {
+    let known = stamps(connection)?;
+    for gone in known.keys().filter(|session| homes.of(session) != Some(workspace)) {
+        let transaction = begin(connection)?;
+        forget(&transaction, gone)?;
+        transaction.commit()?;
+    }
+    let mut troubles = Vec::new();
+    for session in homes.sessions_in(workspace) {
+        let path = homes.dir(session).join(EVENTS);
+        let projected = known.get(session).cloned().flatten();
+        if projected.is_some() && projected == stamp(&path).ok() {
+            continue;
+        }
+        let transaction = begin(connection)?;
+        troubles.extend(project(&transaction, session, &path)?);
+        transaction.commit()?;
+    }
+    Ok(troubles)
+}
+
+/// From here on nobody else writes, so that what is read of the tables is what is written after.
+fn begin(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
+    connection.transaction_with_behavior(TransactionBehavior::Immediate)
+}
+
+/// Projects what a journal has beyond its mark; all of it, when what is before the mark is not what it was.
+fn project(
+    tables: &Transaction<'_>,
+    session: &str,
+    path: &Path,
+) -> rusqlite::Result<Option<ReadError>> {
+    // Looked at before it is read, so that what is added meanwhile is seen the next time.
+    let read = stamp(path).and_then(|stamp| Ok((stamp, fs::read(path)?)));
+    let (stamp, text) = match read {
+        Ok(read) => read,
+        Err(source) => {
+            forget(tables, session)?;
+            return Ok(Some(ReadError::Io { path: path.to_owned(), source }));
+        }
+    };
+    let old = mark(tables, session)?;
+    let is_prefix = |mark: &&Mark| hash(&text, mark.place.bytes).as_ref() == Some(&mark.hash);
+    let from = old.as_ref().filter(is_prefix).map(|mark| mark.place.clone());
+    if from.is_none() {
+        forget(tables, session)?;
+    }
+    let from = from.unwrap_or_else(Place::start);
+    let valid = scan(&text, from);
+    let damage = valid.damage(path);
+    for row in valid.records.iter().flat_map(rows) {
+        insert(tables, session, &row)?;
+    }
+    let hash = hash(&text, valid.end.bytes).unwrap_or_default();
+    let stamp = Some(stamp).filter(|_| damage.is_none());
+    let new = Mark { stamp, place: valid.end, hash };
+    if old.as_ref() != Some(&new) {
+        set_mark(tables, session, &new)?;
+    }
+    Ok(damage)
+}
+
+/// What tells from outside that a file may have changed.
+fn stamp(path: &Path) -> io::Result<String> {
+    let meta = fs::metadata(path)?;
+    Ok(format!(
+        "{} {} {}.{:09} {}.{:09}",
+        meta.ino(),
+        meta.size(),
+        meta.mtime(),
+        meta.mtime_nsec(),
+        meta.ctime(),
+        meta.ctime_nsec()
+    ))
+}
+
+/// Hash of the first `bytes` of a text; none when it is shorter.
+fn hash(text: &[u8], bytes: usize) -> Option<String> {
+    text.get(..bytes).map(|prefix| FileHash::of(prefix).to_string())
+}
+
+fn stamps(connection: &Connection) -> rusqlite::Result<BTreeMap<String, Option<String>>> {
+    let mut statement = connection.prepare("SELECT session, stamp FROM journals")?;
+    let stamps = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    stamps.collect()
+}
+
+fn mark(tables: &Connection, session: &str) -> rusqlite::Result<Option<Mark>> {
+    let mut statement = tables
+        .prepare_cached("SELECT stamp, seq, bytes, sum, hash FROM journals WHERE session = ?1")?;
+    let mark = statement.query_row([session], |row| {
+        let (seq, bytes): (i64, i64) = (row.get(1)?, row.get(2)?);
+        let place = Place {
+            seq: u64::try_from(seq).unwrap_or_default(),
+            bytes: usize::try_from(bytes).unwrap_or_default(),
+            sum: row.get(3)?,
+        };
+        Ok(Mark { stamp: row.get(0)?, place, hash: row.get(4)? })
+    });
+    mark.optional()
+}
+
+fn set_mark(tables: &Connection, session: &str, mark: &Mark) -> rusqlite::Result<()> {
+    let seq = i64::try_from(mark.place.seq).unwrap_or(i64::MAX);
+    let bytes = i64::try_from(mark.place.bytes).unwrap_or(i64::MAX);
+    tables
+        .prepare_cached("INSERT OR REPLACE INTO journals VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
+        .execute((session, &mark.stamp, seq, bytes, &mark.place.sum, &mark.hash))?;
+    Ok(())
+}
+
+/// Takes a session out of all tables.
+fn forget(tables: &Connection, session: &str) -> rusqlite::Result<()> {
+    for table in Table::ALL.map(Table::name).into_iter().chain(["journals"]) {
+        let delete = format!("DELETE FROM {table} WHERE session = ?1");
+        tables.prepare_cached(&delete)?.execute([session])?;
+    }
+    Ok(())
+}
+
+fn insert(tables: &Connection, session: &str, row: &Row) -> rusqlite::Result<()> {
+    let places = ", ?".repeat(row.cells.len());
+    let insert = format!("INSERT INTO {} VALUES (?{places})", row.table.name());
+    let session = Cell::Text(session.to_owned());
+    let cells = std::iter::once(&session).chain(&row.cells);
+    tables.prepare_cached(&insert)?.execute(rusqlite::params_from_iter(cells))?;
+    Ok(())
+}
+
+impl ToSql for Cell {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(match self {
+            Self::Null => ToSqlOutput::Owned(Value::Null),
+            Self::Number(number) => ToSqlOutput::Owned(Value::Integer(*number)),
+            Self::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+        })
+    }
+}

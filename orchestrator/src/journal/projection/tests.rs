@@ -1,0 +1,331 @@
+//! Projections of journals that go on, are cut short, damaged and exchanged, in databases that are, too.
+
+use std::sync::Arc;
+
+use actors::event::{Blob, Delivery, Event, StagedContent, StagedFile};
+use actors::ledger::Amount;
+use actors::plan::Plan;
+use proptest::prelude::*;
+use rusqlite::types::Value;
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+use tools::clock::{FixedClock, Timestamp};
+use tools::model::price::Usd;
+use tools::model::{AgentRole, Usage};
+use tools::tree::RepoPath;
+
+use super::rows::Table;
+use super::*;
+use crate::journal::EVENTS;
+use crate::journal::log::Journal;
+
+const WORKSPACE: &str = "/w";
+
+/// A state directory.
+struct State(TempDir);
+
+impl State {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn projection(&self, name: &str) -> Projection {
+        Projection { database: self.0.path().join(name), workspace: WORKSPACE.to_owned() }
+    }
+
+    /// Puts a journal in the place of one, as another file.
+    fn write(&self, session: &str, journal: &[u8]) {
+        let dir = self.homes().dir(session);
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("new"), journal).unwrap();
+        fs::rename(dir.join("new"), dir.join(EVENTS)).unwrap();
+    }
+
+    fn homes(&self) -> Homes {
+        Homes::find(&self.0.path().join("sessions"))
+    }
+
+    /// All rows of a database that had to be usable, and the line numbers of damage.
+    fn rows(&self, name: &str) -> (Vec<String>, Vec<String>) {
+        let at = self.projection(name).ask_at(Place::Kept, &self.homes(), |t| Ok(dump(&t.0)?));
+        let Answer { value, troubles } = at.unwrap();
+        (value, troubles.iter().map(ToString::to_string).collect())
+    }
+
+    /// All rows, wherever they had to be put.
+    fn asked(&self, name: &str) -> Vec<String> {
+        self.projection(name).ask(&self.homes(), |tables| Ok(dump(&tables.0)?)).unwrap().value
+    }
+}
+
+/// Every row of every table.
+fn dump(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut all = Vec::new();
+    for table in Table::ALL.map(Table::name).into_iter().chain(["journals"]) {
+        let mut statement = connection.prepare(&format!("SELECT * FROM {table}"))?;
+        let columns = statement.column_count();
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let cells = (0..columns).map(|at| format!("{:?}", row.get::<_, Value>(at).unwrap()));
+            all.push(format!("{table} {}", cells.collect::<Vec<_>>().join(" ")));
+        }
+    }
+    Ok(all)
+}
+
+/// A journal of these events, begun in the workspace.
+fn journal(events: Vec<Event>) -> Vec<u8> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    runtime.block_on(async {
+        let (screen, mut seen) = mpsc::channel(8);
+        let clock = Arc::new(FixedClock(Timestamp::UNIX_EPOCH));
+        let (journal, publisher) = Journal::create(dir.path(), clock, 8, screen).unwrap();
+        let watching = tokio::spawn(async move { while seen.recv().await.is_some() {} });
+        let (workspace, version) = (WORKSPACE.to_owned(), "1".to_owned());
+        publisher.publish(Event::SessionStarted { workspace, version }).await.unwrap();
+        let publisher = publisher.for_run("r");
+        for event in events {
+            publisher.publish(event).await.unwrap();
+        }
+        publisher.record(Event::RoleCrashed { role: "nobody".to_owned() }).await.unwrap();
+        drop(publisher);
+        drop(journal);
+        watching.abort();
+    });
+    fs::read(dir.path().join(EVENTS)).unwrap()
+}
+
+fn turn(text: &str) -> Event {
+    Event::TurnAdded { speaker: "user".to_owned(), text: text.to_owned() }
+}
+
+fn three_turns() -> Vec<u8> {
+    journal(vec![turn("one"), turn("two"), turn("three")])
+}
+
+/// Events of most of the kinds that are worth rows, in no order that makes sense.
+fn any_event() -> impl Strategy<Value = Event> {
+    let text = || prop_oneof!["[a-c]", "\\PC{0,8}", Just("a\0b".to_owned())];
+    let usage = proptest::option::of((any::<u64>(), any::<u64>()));
+    prop_oneof![
+        (text(), text()).prop_map(|(speaker, text)| Event::TurnAdded { speaker, text }),
+        (text(), text()).prop_map(|(intent, reason)| Event::RouterDecision { intent, reason }),
+        (text(), text()).prop_map(|(intent, request)| Event::RunStarted { intent, request }),
+        any::<u32>().prop_map(|iteration| Event::EditorStarted { iteration }),
+        (any::<u32>(), proptest::collection::vec(text(), 0..3)).prop_map(|(version, steps)| {
+            let plan = Plan { steps, files: vec![], verify: vec![], accept: vec![], no_edit: None };
+            Event::PlanCreated { version, plan, tolerances: vec![] }
+        }),
+        (text(), text()).prop_map(|(patch, title)| Event::PatchStaged {
+            patch,
+            title,
+            files: vec![StagedFile {
+                path: RepoPath::parse("a").unwrap(),
+                renamed_from: None,
+                before: None,
+                after: Some(StagedContent { blob: Blob::new("x"), executable: false }),
+                added: 1,
+                removed: 0,
+            }],
+            repairs: vec![],
+        }),
+        text().prop_map(|patch| Event::PatchApplied { patch }),
+        (text(), text(), text()).prop_map(|(ask, what, why)| Event::ToolProposed {
+            ask,
+            what,
+            why
+        }),
+        text().prop_map(|ask| Event::ToolApproved { ask }),
+        (text(), text(), text()).prop_map(|(ask, what, why)| Event::ToolDenied { ask, what, why }),
+        (text(), any::<bool>(), any::<u64>()).prop_map(|(command, baseline, elapsed_ms)| {
+            let outcome = actors::checks::CheckOutcome::TimedOut;
+            let (exit, output) = (String::new(), Blob::new("out"));
+            Event::VerificationRun { command, baseline, outcome, exit, elapsed_ms, output }
+        }),
+        (0_u64..4, 0_u32..2).prop_map(|(call, retry)| Event::ModelRequest {
+            call,
+            role: AgentRole::Editor,
+            model: "m".to_owned(),
+            max_tokens: 1,
+            retry,
+            reserved: Amount::default(),
+            body: Blob::new("body"),
+        }),
+        (0_u64..4, text(), usage, proptest::option::of(any::<u64>())).prop_map(
+            |(call, outcome, usage, cost)| Event::ModelReply {
+                call,
+                role: AgentRole::Editor,
+                outcome,
+                message: String::new(),
+                usage: usage.map(|(prompt, hit)| Usage { prompt, hit, ..Usage::default() }),
+                cost_nano_usd: cost.map(Usd::from_nanos),
+                charged: Amount::default(),
+                avoidable_misses: 0,
+                answer: None,
+            }
+        ),
+        text().prop_map(|limit| Event::RunFinished {
+            delivery: Delivery::BudgetExhausted { limit },
+            spent: Amount { nano_usd: Usd::from_nanos(u64::MAX), tokens: u64::MAX, calls: 1 },
+            rollbacks: vec![],
+        }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// However a journal came to be what it is, its rows are those of one that is read for the first time.
+    #[test]
+    fn what_is_added_bit_by_bit_is_what_is_made_at_once(
+        events in proptest::collection::vec(any_event(), 0..24),
+        cuts in proptest::collection::vec(0.0..1.0, 0..5),
+    ) {
+        let state = State::new();
+        let journal = journal(events);
+        for cut in cuts {
+            // Anywhere: most leave a torn line behind, and some take back what was there.
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a place in a small file")]
+            let at = (journal.len() as f64 * cut) as usize;
+            state.write("s", &journal[..at]);
+            let (_, troubles) = state.rows("grown");
+            prop_assert!(troubles.is_empty(), "{troubles:?}");
+        }
+        state.write("s", &journal);
+        let (grown, _) = state.rows("grown");
+        prop_assert_eq!(&grown, &state.rows("fresh").0);
+        let lines = journal.split(|byte| *byte == b'\n').count() - 1;
+        prop_assert_eq!(grown.iter().filter(|row| row.starts_with("events ")).count(), lines);
+        let tables = state.projection("grown").ask(&state.homes(), |tables| {
+            Ok((tables.sessions()?, tables.calls()?, tables.patches()?, tables.story("s")?))
+        });
+        let (sessions, calls, _, story) = tables.unwrap().value;
+        prop_assert_eq!((sessions.len(), story.len()), (1, lines));
+        usage::Tally::of(&calls).cost();
+        for (seq, cause) in (1..).zip(crate::journal::causes::causes(&story)) {
+            prop_assert!(cause.is_none_or(|cause| cause < seq), "{seq} because of {cause:?}");
+        }
+    }
+}
+
+#[test]
+fn a_journal_that_is_no_longer_what_it_was_is_projected_anew() {
+    let (old, new) =
+        (three_turns(), journal(vec![turn("other"), turn("words"), turn("here"), turn("now")]));
+    let second_line = old.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    let mut flipped = old.clone();
+    flipped[second_line + 60] ^= 1;
+    for other in [&new[..], &old[..second_line], &flipped[..]] {
+        let state = State::new();
+        state.write("s", &old);
+        let (before, _) = state.rows("grown");
+        state.write("s", other);
+        let (rows, troubles) = state.rows("grown");
+        assert_ne!(rows, before);
+        assert_eq!((rows, troubles.clone()), state.rows("fresh"));
+        // What is damaged is named every time, and not only when it is found.
+        assert_eq!(troubles, state.rows("grown").1);
+        state.write("s", &old);
+        assert_eq!(state.rows("grown"), state.rows("again"));
+    }
+}
+
+#[test]
+fn damage_is_named_by_its_line_and_what_comes_before_it_is_projected() {
+    let state = State::new();
+    let mut journal = three_turns();
+    let end = journal.len();
+    journal[end - 40] ^= 1;
+    state.write("s", &journal);
+    let (rows, troubles) = state.rows("p");
+    assert_eq!(rows.iter().filter(|row| row.starts_with("turns ")).count(), 3);
+    assert!(troubles.len() == 1 && troubles[0].contains("events.jsonl:5: "), "{troubles:?}");
+}
+
+#[test]
+fn sessions_that_are_gone_or_elsewhere_have_no_rows() {
+    let state = State::new();
+    state.write("a", &three_turns());
+    state.write("b", &three_turns());
+    let (both, _) = state.rows("p");
+    fs::remove_dir_all(state.homes().dir("a")).unwrap();
+    assert!(both.len() > state.rows("p").0.len());
+    assert_eq!(state.rows("p"), state.rows("fresh"));
+    let elsewhere = Projection { workspace: "/elsewhere".to_owned(), ..state.projection("p") };
+    let answer = elsewhere.ask(&state.homes(), |tables| Ok(dump(&tables.0)?)).unwrap();
+    assert_eq!(answer.value, Vec::<String>::new());
+}
+
+#[test]
+fn a_database_that_is_damaged_or_of_another_version_is_made_again() {
+    let state = State::new();
+    for session in ["a", "b", "c"] {
+        state.write(session, &three_turns());
+    }
+    let (whole, _) = state.rows("p");
+    let path = state.projection("p").database;
+    let good = fs::read(&path).unwrap();
+    let mut holed = good.clone();
+    holed[4096..].fill(0xff);
+    let garbage = vec![b'x'; 10_000];
+    let renamed = {
+        let connection = Connection::open(&path).unwrap();
+        connection
+            .execute_batch("PRAGMA journal_mode = DELETE; ALTER TABLE turns RENAME TO talks")
+            .unwrap();
+        drop(connection);
+        fs::read(&path).unwrap()
+    };
+    let other = {
+        let connection = Connection::open(&path).unwrap();
+        connection.execute_batch("PRAGMA user_version = 7").unwrap();
+        drop(connection);
+        fs::read(&path).unwrap()
+    };
+    for bad in [&holed[..], &garbage, &good[..good.len() / 2], &good[..10], &renamed, &other, &[]] {
+        fs::write(&path, bad).unwrap();
+        assert_eq!(state.asked("p"), whole);
+        assert_eq!(state.rows("p").0, whole, "the next one needs no other place");
+    }
+}
+
+#[test]
+fn one_that_somebody_uses_is_not_taken_away() {
+    let state = State::new();
+    state.write("a", &three_turns());
+    let (whole, _) = state.rows("p");
+    let held = state.projection("p").kept().unwrap();
+    held.tables.0.execute_batch("PRAGMA user_version = 7").unwrap();
+    assert_eq!(state.asked("p"), whole, "from memory");
+    assert!(matches!(state.projection("p").kept(), Err(ProjectionError::Version)));
+    drop(held);
+    assert_eq!(state.asked("p"), whole);
+    assert!(state.projection("p").kept().is_ok());
+}
+
+#[test]
+fn where_no_file_can_be_there_is_an_answer_all_the_same() {
+    let state = State::new();
+    state.write("a", &three_turns());
+    fs::write(state.0.path().join("file"), "").unwrap();
+    assert_eq!(state.asked("file/p"), state.rows("fresh").0);
+    fs::create_dir(state.0.path().join("taken")).unwrap();
+    assert_eq!(state.asked("taken"), state.rows("fresh").0);
+}
+
+#[test]
+fn several_at_once_all_have_the_answer() {
+    let state = State::new();
+    for session in 0..20 {
+        state.write(&format!("s{session}"), &three_turns());
+    }
+    let (whole, _) = state.rows("alone");
+    std::thread::scope(|scope| {
+        let asking: Vec<_> = (0..4).map(|_| scope.spawn(|| state.asked("p"))).collect();
+        for asked in asking {
+            assert_eq!(asked.join().unwrap(), whole);
+        }
+    });
+    assert_eq!(state.rows("p").0, whole);
+}
