@@ -201,9 +201,15 @@ fn each_line(hunks: &mut [Hunk], change: impl FnMut(&mut Line)) {
     hunks.iter_mut().flat_map(|hunk| &mut hunk.lines).for_each(change);
 }
 
+/// One count, the other, or both, by up to 2 either way.
 fn miscount(hunk: &mut Hunk, number: u8) {
-    let count = if number.is_multiple_of(2) { &mut hunk.old.1 } else { &mut hunk.new.1 };
-    *count = (*count + usize::from(number / 2)).saturating_sub(2);
+    let off = |count: usize| (count + usize::from(number / 2)).saturating_sub(2);
+    let (old, new) = (off(hunk.old.1), off(hunk.new.1));
+    match number % 3 {
+        0 => hunk.old.1 = old,
+        1 => hunk.new.1 = new,
+        _ => (hunk.old.1, hunk.new.1) = (old, new),
+    }
 }
 
 fn misplace(hunk: &mut Hunk, number: u8) {
