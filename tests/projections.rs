@@ -143,7 +143,7 @@ fn a_session_is_exported_for_people_and_for_programs() {
         "### Plan 1",
         "VERIFY|sh check.sh",
         "### The patch was not taken",
-        "iteration 2 · applied\n\n````diff\n--- a/greet.txt\n+++ b/greet.txt\n@@ -1 +1 @@\n-hello\n+hello ```wurld```",
+        "iteration 2 · applied\n\n````diff\ndiff --git a/greet.txt b/greet.txt\n--- a/greet.txt\n+++ b/greet.txt\n@@ -1 +1 @@\n-hello\n+hello ```wurld```",
         "- check `sh check.sh`: code failure (exit 1",
         "- failure: mechanical verify failure",
         "iteration 3 · applied",
@@ -308,4 +308,47 @@ fn another_workspace_sees_its_own_sessions_unless_it_asks_for_all() {
     assert_eq!(there(&["usage", "--all"]).stdout, said(&world, &["usage"]).stdout);
     assert_eq!(there(&["export"]).code, Some(2));
     assert_eq!(there(&["export", &ids[0]]).stdout, said(&world, &["export", &ids[0]]).stdout);
+}
+
+#[test]
+fn doctor_mends_what_is_damaged_and_loses_nothing() {
+    let world = eventful();
+    let first = ids(&world).remove(0);
+    let path = journal(&world, &first);
+    let whole = fs::read(&path).unwrap();
+    let mut damaged = whole.clone();
+    damaged[whole.len() / 2] ^= 1;
+    fs::write(&path, &damaged).unwrap();
+
+    let found = world.deepseek(["doctor"]).run();
+    assert_eq!(found.code, Some(1));
+    let line = whole[..whole.len() / 2].split(|byte| *byte == b'\n').count();
+    assert!(
+        found.stdout.contains(&format!("events.jsonl:{line}: the journal is damaged")),
+        "{}",
+        found.stdout
+    );
+    assert_eq!(fs::read(&path).unwrap(), damaged, "nothing is mended unasked");
+
+    let mended = world.deepseek(["doctor", "--repair"]).run();
+    assert!(mended.stdout.contains(&format!("{} events are kept", line - 1)), "{}", mended.stdout);
+    let aside = fs::read(path.with_file_name("events.jsonl.damaged-1")).unwrap();
+    assert_eq!([fs::read(&path).unwrap(), aside].concat(), damaged);
+    said(&world, &["sessions", "show", &first]);
+    let again = world.deepseek(["doctor", "--repair"]).run();
+    assert!(again.stdout.contains("3 whole"), "{}", again.stdout);
+}
+
+#[test]
+fn old_sessions_are_removed_when_it_is_asked_for_and_not_before() {
+    let world = eventful();
+    let all = ids(&world);
+    assert_eq!(world.deepseek(["sessions", "prune"]).run().code, Some(2), "which?");
+    let dry = said(&world, &["sessions", "prune", "--keep", "1", "--dry-run"]);
+    assert!(dry.stderr.contains("2 of 3 sessions would be removed"), "{}", dry.stderr);
+    assert_eq!(ids(&world), all);
+    said(&world, &["sessions", "prune", "--keep", "1"]);
+    assert_eq!(ids(&world), all[2..]);
+    let list = said(&world, &["sessions"]);
+    assert_eq!(list.stdout.lines().count(), 1, "{}", list.stdout);
 }

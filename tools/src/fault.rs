@@ -1,7 +1,7 @@
 //! Places between two steps that must survive a crash, where a test can make this program fail or die. Not in what is shipped.
 //!
 //! The feature `fault-points` is on in tests only. There, the variable `DEEPSEEK_KILL_AT` is the number of the point at
-//! which the process kills itself, and [`armed::at`] does the same for one thread.
+//! which the process kills itself, and `armed::at` does the same for one thread.
 
 use std::io;
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use clap::Args;
 use config::Settings;
 use config::access::Access;
+use orchestrator::journal::projection::homes::Homes;
 use orchestrator::journal::read::read_valid;
 use orchestrator::journal::repair::{Repaired, is_in_use, repair};
 use serde_json::json;
@@ -13,7 +14,6 @@ use tokio::time::{Duration, timeout};
 use tools::model::DeepSeekClient;
 use tools::shell::{CommandLine, RunOptions};
 
-use super::sessions::{name, session_dirs};
 use crate::error::{CliError, Kind};
 use crate::flags::{Global, Output};
 use crate::render;
@@ -93,7 +93,9 @@ pub(crate) async fn run(
 fn sessions(around: &Surroundings, mend: bool) -> Result<Vec<Finding>, CliError> {
     let finding = |good, says| Finding { what: "sessions", good, says };
     let (mut whole, mut findings) = (0, Vec::new());
-    for dir in session_dirs(around)? {
+    let homes = Homes::find(&around.state_dir()?.join("sessions"));
+    for session in homes.beginning("") {
+        let dir = homes.dir(session);
         let damage = match read_valid(&dir) {
             Ok((reading, None)) if reading.torn_bytes == 0 => {
                 whole += 1;
@@ -105,7 +107,7 @@ fn sessions(around: &Surroundings, mend: bool) -> Result<Vec<Finding>, CliError>
                 continue;
             }
             Ok((reading, None)) => {
-                format!("{}: the last line is torn ({} bytes)", name(&dir), reading.torn_bytes)
+                format!("{session}: the last line is torn ({} bytes)", reading.torn_bytes)
             }
             Ok((_, Some(damage))) | Err(damage) => damage.to_string(),
         };

@@ -1,11 +1,15 @@
 //! `deepseek sessions`: what was done. The list is asked of the projections, the events of one are read from its journal.
 
+use std::fs;
+
 use clap::{Args, Subcommand};
 use orchestrator::journal::projection::answers::{Call, Summary};
 use orchestrator::journal::projection::queries::Tables;
 use orchestrator::journal::projection::usage::{By, Tally, told_apart};
 use orchestrator::journal::read::read;
+use orchestrator::journal::repair::is_in_use;
 use serde_json::{Value, json};
+use tools::clock::{Clock as _, SystemClock, Timestamp};
 
 use crate::error::{CliError, Kind};
 use crate::flags::{Global, Output};
@@ -31,12 +35,28 @@ enum Action {
         #[arg(long)]
         all: bool,
     },
+    /// Remove old sessions of this workspace, with all that is kept in them.
+    Prune(PruneArgs),
     /// Show the events of a session.
     Show {
         /// Its id, the beginning of it, or `latest`.
         #[arg(default_value = "latest")]
         id: String,
     },
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+struct PruneArgs {
+    /// Keep the newest N.
+    #[arg(long, value_name = "N")]
+    keep: Option<usize>,
+    /// Keep what began in the last DAYS days.
+    #[arg(long, value_name = "DAYS")]
+    older_than: Option<u32>,
+    /// Only say which would be removed.
+    #[arg(long, group = "how")]
+    dry_run: bool,
 }
 
 /// Runs the command.
@@ -48,6 +68,7 @@ pub(crate) fn run(
     match &args.action {
         None => list(around, global, args.all),
         Some(Action::List { all }) => list(around, global, *all),
+        Some(Action::Prune(args)) => prune(around, global, args),
         Some(Action::Show { id }) => show(around, global, id),
     }
 }
@@ -71,6 +92,54 @@ fn list(around: &Surroundings, global: &Global, all: bool) -> Result<(), CliErro
         render::json_line(&Value::Array(list));
     }
     Ok(())
+}
+
+/// Removes what is neither new enough nor worked in.
+fn prune(around: &Surroundings, global: &Global, args: &PruneArgs) -> Result<(), CliError> {
+    let past = Past::find(around, global)?;
+    let mut sessions = past.ask(Tables::sessions)?;
+    sessions.sort_by(|a, b| b.id.cmp(&a.id));
+    let mut removed = Vec::new();
+    for session in doomed(&sessions, args, SystemClock.now()) {
+        let dir = past.dir(&session.id);
+        // Somebody works there.
+        if is_in_use(&dir) {
+            continue;
+        }
+        if !args.dry_run {
+            fs::remove_dir_all(&dir).map_err(|error| {
+                let what = format!("can not remove {}: {error}", dir.display());
+                CliError::new(Kind::NotDelivered, what)
+            })?;
+        }
+        removed.push(session);
+    }
+    if global.output == Output::Text {
+        for session in &removed {
+            render::line(&format!("{}  {}", session.id, session.started));
+        }
+        let done = if args.dry_run { "would be removed" } else { "removed" };
+        render::warn(&format!("{} of {} sessions {done}", removed.len(), sessions.len()));
+    } else {
+        let ids: Vec<&str> = removed.iter().map(|session| session.id.as_str()).collect();
+        render::json_line(&json!({ "removed": ids, "dry_run": args.dry_run }));
+    }
+    Ok(())
+}
+
+/// The sessions, given newest first, that are not among the newest to keep and did not begin lately.
+fn doomed<'s>(
+    sessions: &'s [Summary],
+    args: &PruneArgs,
+    now: Timestamp,
+) -> impl Iterator<Item = &'s Summary> {
+    const SECONDS_A_DAY: i64 = 24 * 60 * 60;
+    let newest = args.keep.unwrap_or_default();
+    let days = args.older_than.unwrap_or_default();
+    let limit = now.as_second().saturating_sub(i64::from(days) * SECONDS_A_DAY);
+    sessions.iter().skip(newest).filter(move |session| {
+        session.started.parse::<Timestamp>().is_ok_and(|began| began.as_second() <= limit)
+    })
 }
 
 /// Sessions with what each used.
@@ -132,4 +201,38 @@ fn show(around: &Surroundings, global: &Global, id: &str) -> Result<(), CliError
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_old_and_not_among_the_newest_goes() {
+        let session = |id: &str, started: &str| Summary {
+            id: id.to_owned(),
+            started: started.to_owned(),
+            workspace: String::new(),
+            version: String::new(),
+            state: String::new(),
+            requests: Vec::new(),
+            ended: None,
+            applied: None,
+            events: 0,
+        };
+        let sessions = [
+            session("4", "2026-01-10T00:00:00.000Z"),
+            session("3", "2026-01-09T00:00:00.000Z"),
+            session("2", "2026-01-01T00:00:00.000Z"),
+            session("1", "no time at all"),
+        ];
+        let now: Timestamp = "2026-01-10T12:00:00Z".parse().unwrap();
+        let ids = |keep, older_than| -> Vec<&str> {
+            let args = PruneArgs { keep, older_than, dry_run: false };
+            doomed(&sessions, &args, now).map(|session| session.id.as_str()).collect()
+        };
+        assert_eq!(ids(Some(1), None), ["3", "2"]);
+        assert_eq!(ids(None, Some(2)), ["2"]);
+        assert_eq!(ids(Some(3), Some(0)), [""; 0]);
+    }
 }

@@ -1,7 +1,7 @@
 //! The journals of a workspace as tables of an `SQLite` database, to answer what would take reading them all. It holds
 //! nothing of its own: it may be deleted at any time, and is made again as it was.
 //!
-//! [`rows`] says what an event is worth, [`sync`] brings the tables up to date, [`queries`] asks them. Here it is decided
+//! `rows` says what an event is worth, `sync` brings the tables up to date, `queries` asks them. Here it is decided
 //! where the tables are: in the file of the workspace; in a new one, when that can not be used; or in memory, when there
 //! can be none, so that nothing about this database keeps a command from its answer.
 

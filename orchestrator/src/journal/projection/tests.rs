@@ -17,7 +17,7 @@ use tools::tree::RepoPath;
 use super::rows::Table;
 use super::*;
 use crate::journal::EVENTS;
-use crate::journal::log::Journal;
+use crate::journal::log::{Bounds, Journal};
 
 const WORKSPACE: &str = "/w";
 
@@ -80,7 +80,8 @@ fn journal(events: Vec<Event>) -> Vec<u8> {
     runtime.block_on(async {
         let (screen, mut seen) = mpsc::channel(8);
         let clock = Arc::new(FixedClock(Timestamp::UNIX_EPOCH));
-        let (journal, publisher) = Journal::create(dir.path(), clock, 8, screen).unwrap();
+        let bounds = Bounds { queue: 8, patience: Duration::ZERO };
+        let (journal, publisher) = Journal::create(dir.path(), clock, bounds, screen).unwrap();
         let watching = tokio::spawn(async move { while seen.recv().await.is_some() {} });
         let (workspace, version) = (WORKSPACE.to_owned(), "1".to_owned());
         publisher.publish(Event::SessionStarted { workspace, version }).await.unwrap();
