@@ -28,8 +28,9 @@ impl Homes {
         let mut homes =
             Self { sessions: sessions.to_owned(), at: BTreeMap::new(), troubles: Vec::new() };
         let Ok(entries) = fs::read_dir(sessions) else { return homes };
+        let dirs = entries.flatten().filter(|entry| entry.path().is_dir());
         let mut names: Vec<String> =
-            entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+            dirs.filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.sort();
         for name in names {
             let home = home(&sessions.join(&name)).unwrap_or_else(|error| {
@@ -52,7 +53,7 @@ impl Homes {
     }
 
     /// The sessions whose ids begin so, oldest first: ids sort by time.
-    pub fn beginning<'a>(&'a self, id: &'a str) -> impl Iterator<Item = &'a str> {
+    pub fn beginning<'a>(&'a self, id: &'a str) -> impl DoubleEndedIterator<Item = &'a str> {
         let names = self.at.keys().map(String::as_str);
         names.filter(move |name| name.starts_with(id))
     }
