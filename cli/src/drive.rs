@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use actors::event::{Delivery, NeedsWork};
 use actors::publisher::Signal;
+use actors::workspace::CommitRefused;
 use config::Settings;
 use futures_util::future::BoxFuture;
 use orchestrator::lock::{LockError, WorkspaceLock};
@@ -177,7 +178,7 @@ impl Session {
         &mut self,
         staged: actors::workspace::Staged,
         view: &mut dyn View,
-    ) -> Result<Option<Result<(), actors::workspace::CommitRefused>>, CliError> {
+    ) -> Result<Option<Result<(), CommitRefused>>, CliError> {
         let orchestrator = self.orchestrator.clone();
         let work = orchestrator.apply(staged);
         tokio::pin!(work);
@@ -216,6 +217,26 @@ fn interrupts() -> Result<mpsc::Receiver<()>, CliError> {
         }
     });
     Ok(told)
+}
+
+/// What came of a change the user asked for directly; none when it was stopped at the question.
+pub(crate) fn exit_of_change(result: Option<Result<(), CommitRefused>>) -> Result<(), CliError> {
+    match result {
+        Some(Ok(())) => Ok(()),
+        None => Err(CliError::new(Kind::Interrupted, "stopped; nothing was written")),
+        Some(Err(CommitRefused::Denied(denied))) => {
+            Err(CliError::new(Kind::Denied, denied.to_string())
+                .hint("`deepseek apply --yes` does not ask"))
+        }
+        Some(Err(error @ CommitRefused::Stale { .. })) => {
+            Err(CliError::caused(Kind::NotDelivered, &error).hint(
+                "nothing was written; the workspace is not as it was when the patch was made",
+            ))
+        }
+        Some(Err(error @ (CommitRefused::NotWritten { .. } | CommitRefused::Gone))) => {
+            Err(CliError::caused(Kind::NotDelivered, &error).hint("nothing was written"))
+        }
+    }
 }
 
 /// The exit of a request that ended.

@@ -1,6 +1,7 @@
 //! The `deepseek` command: reads what is around, does what is asked, and says how it ended.
 
 mod args;
+mod checkpoints;
 mod commands;
 mod drive;
 mod error;

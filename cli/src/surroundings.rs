@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use config::access::{Access, access};
 use config::{FileText, Inputs, Settings};
-use orchestrator::checkpoints::Places;
+use orchestrator::places::Places;
 use tools::tree::FileHash;
 
 use crate::error::{CliError, Kind};

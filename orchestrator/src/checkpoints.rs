@@ -2,18 +2,16 @@
 //! to the workspace.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
 use config::Config;
 use tools::clock::Timestamp;
 use tools::tree::{
-    Change, Checkpoint, CommitError, Entry, FileState, Kept, Own, ReadTree, RepoPath, Settled,
-    SnapshotError, SnapshotLimits, SnapshotReader, Snapshots, TreeError,
+    Change, Checkpoint, Entry, FileState, Kept, Own, ReadTree, RepoPath, SnapshotError,
+    SnapshotReader, Snapshots, TreeError,
 };
 
-use crate::main_tree::MainTree;
-
+use crate::places::{Places, snapshots};
 pub use crate::undo::Conflict;
 use crate::undo::{Made, undo};
 
@@ -42,39 +40,6 @@ pub struct WayBack {
     pub changes: Vec<Change>,
     /// Files of ours that stay as they are, and why.
     pub left: Vec<(RepoPath, Conflict)>,
-}
-
-/// Where what is needed for the way back is kept.
-#[derive(Debug, Clone)]
-pub struct Places {
-    /// Where the program keeps everything; never part of a workspace.
-    pub state: PathBuf,
-    /// Where commits of all workspaces are noted while they are under way.
-    pub commits: PathBuf,
-    /// The private repository of this workspace.
-    pub checkpoints: PathBuf,
-}
-
-pub(crate) fn snapshots(places: &Places, workspace: &Path, config: &Config) -> Snapshots {
-    let config::Checkpoints { max_count, max_bytes, max_file_bytes } = config.checkpoints;
-    let limits = SnapshotLimits {
-        max_checkpoints: max_count,
-        max_bytes,
-        max_file_bytes,
-        max_files: config.limits.max_workspace_files,
-        patience: Duration::from_secs(config.limits.workspace_lock_timeout_seconds),
-    };
-    let state = places.state.canonicalize().unwrap_or_else(|_| places.state.clone());
-    Snapshots::new(places.checkpoints.clone(), workspace.to_owned(), state, limits)
-}
-
-/// Settles what a crash cut short in `workspace`, so that nobody takes a tree between two states for one of them.
-pub fn settle(
-    places: &Places,
-    workspace: &Path,
-    config: &Config,
-) -> Result<Vec<Settled>, CommitError> {
-    MainTree::open(workspace, places, config)?.recover()
 }
 
 impl History {

@@ -14,7 +14,7 @@ use tools::tree::{
     SnapshotError, Snapshots, WriteTree,
 };
 
-use crate::checkpoints::{Places, snapshots};
+use crate::places::{Places, snapshots};
 
 /// The user's workspace, writable.
 pub(crate) struct MainTree {
@@ -106,6 +106,15 @@ impl MainTree {
             Some(Settlement::Stuck) | None => Err(died()),
         }
     }
+}
+
+/// Settles what a crash cut short in `workspace`, so that nobody takes a tree between two states for one of them.
+pub fn settle(
+    places: &Places,
+    workspace: &Path,
+    config: &Config,
+) -> Result<Vec<Settled>, CommitError> {
+    MainTree::open(workspace, places, config)?.recover()
 }
 
 fn not_written(error: &CommitError) -> CommitRefused {

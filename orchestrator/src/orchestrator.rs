@@ -41,9 +41,9 @@ use tools::shell::CommandLine;
 use tools::tree::{Change, CommitError, ReadTree, Settled};
 
 use crate::chat::{self, Intent};
-use crate::checkpoints::Places;
 use crate::journal::log::{Bounds, Journal, LogError};
 use crate::main_tree::MainTree;
+use crate::places::Places;
 
 /// What an orchestrator is made with.
 pub struct Setup {

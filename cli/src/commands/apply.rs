@@ -1,13 +1,13 @@
 //! `deepseek apply`: puts a staged patch set into the workspace, through the same gate as every other.
 
-use actors::workspace::{CommitRefused, Staged};
+use actors::workspace::Staged;
 use clap::Args;
 use serde_json::json;
 use tools::tree::Change;
 
 use super::diff::{Found, find};
-use super::rewind;
-use crate::drive::Session;
+use crate::checkpoints;
+use crate::drive::{Session, exit_of_change};
 use crate::error::{CliError, Kind};
 use crate::flags::{Global, Output};
 use crate::render;
@@ -30,7 +30,7 @@ pub(crate) async fn run(
     args: &ApplyArgs,
 ) -> Result<(), CliError> {
     // What a crash cut short may be this very patch.
-    rewind::history(around, global)?;
+    checkpoints::history(around, global)?;
     let Found { patch, changes } = find(around, global, args.patch.as_deref())?;
     if patch.applied {
         return Err(CliError::new(Kind::Usage, format!("patch {} was applied before", patch.id)));
@@ -51,7 +51,7 @@ pub(crate) async fn run(
         changes,
         repairs: Vec::new(),
     };
-    outcome(session.apply(staged, view.as_mut()).await?)?;
+    exit_of_change(session.apply(staged, view.as_mut()).await?)?;
     view.note(&format!("applied {}", patch.id));
     if global.output != Output::Text {
         render::json_line(&json!({
@@ -59,24 +59,4 @@ pub(crate) async fn run(
         }));
     }
     Ok(())
-}
-
-/// What came of a change the user asked for directly; none when it was stopped at the question.
-pub(super) fn outcome(result: Option<Result<(), CommitRefused>>) -> Result<(), CliError> {
-    match result {
-        Some(Ok(())) => Ok(()),
-        None => Err(CliError::new(Kind::Interrupted, "stopped; nothing was written")),
-        Some(Err(CommitRefused::Denied(denied))) => {
-            Err(CliError::new(Kind::Denied, denied.to_string())
-                .hint("`deepseek apply --yes` does not ask"))
-        }
-        Some(Err(error @ CommitRefused::Stale { .. })) => {
-            Err(CliError::caused(Kind::NotDelivered, &error).hint(
-                "nothing was written; the workspace is not as it was when the patch was made",
-            ))
-        }
-        Some(Err(error @ (CommitRefused::NotWritten { .. } | CommitRefused::Gone))) => {
-            Err(CliError::caused(Kind::NotDelivered, &error).hint("nothing was written"))
-        }
-    }
 }

@@ -3,15 +3,15 @@
 use clap::Args;
 use orchestrator::journal::projection::queries::Tables;
 use orchestrator::staged::{StagedPatch, changes};
-use serde_json::{Value, json};
+use serde_json::json;
 use tools::clock::{Clock as _, SystemClock};
 use tools::tree::Change;
 
-use super::rewind;
+use crate::checkpoints;
 use crate::error::{CliError, Kind};
-use crate::flags::{Global, Output};
+use crate::flags::Global;
 use crate::past::Past;
-use crate::render::{self, Paint, changes_as_text};
+use crate::render;
 use crate::surroundings::Surroundings;
 
 /// Show what is staged, or what was changed.
@@ -46,12 +46,12 @@ fn staged(around: &Surroundings, global: &Global, id: Option<&str>) -> Result<()
     let Found { patch, changes } = find(around, global, id)?;
     let title = format!("patch {} · {} · session {}", patch.id, patch.title, patch.session);
     let about = json!({ "patch": patch.id, "title": patch.title, "applied": patch.applied });
-    show(around, global, &title, about, &changes);
+    render::changes(around, global, &title, about, &changes);
     Ok(())
 }
 
 fn of_run(around: &Surroundings, global: &Global, wanted: &str) -> Result<(), CliError> {
-    let history = rewind::history(around, global)?;
+    let history = checkpoints::history(around, global)?;
     let latest = history.checkpoints().last().map(|checkpoint| &checkpoint.note);
     let latest = latest.map(|note| note.run.as_ref().unwrap_or(&note.session).as_str());
     let named: Vec<&str> = match wanted {
@@ -67,43 +67,19 @@ fn of_run(around: &Surroundings, global: &Global, wanted: &str) -> Result<(), Cl
         return Err(CliError::new(Kind::Usage, error)
             .hint("`deepseek rewind --output json` tells which changed it"));
     };
-    let changes = history.changes_of_run(id).map_err(|error| rewind::unreadable(&error))?;
-    show(around, global, &format!("run {id}"), json!({ "run": id }), &changes);
+    let changes = history.changes_of_run(id).map_err(|error| checkpoints::unreadable(&error))?;
+    render::changes(around, global, &format!("run {id}"), json!({ "run": id }), &changes);
     Ok(())
 }
 
 fn since(around: &Surroundings, global: &Global, wanted: &str) -> Result<(), CliError> {
-    let history = rewind::history(around, global)?;
-    let checkpoint = rewind::find(&history, wanted)?;
+    let history = checkpoints::history(around, global)?;
+    let checkpoint = checkpoints::checkpoint(&history, wanted)?;
     let changes = history.changes_since(checkpoint, SystemClock.now());
-    let changes = changes.map_err(|error| rewind::unreadable(&error))?;
+    let changes = changes.map_err(|error| checkpoints::unreadable(&error))?;
     let title = format!("since checkpoint {} · {}", checkpoint.number, checkpoint.note.title);
-    show(around, global, &title, json!({ "since": checkpoint.number }), &changes);
+    render::changes(around, global, &title, json!({ "since": checkpoint.number }), &changes);
     Ok(())
-}
-
-/// Shows changes: as a diff for people, with what they are `about` for programs.
-pub(super) fn show(
-    around: &Surroundings,
-    global: &Global,
-    title: &str,
-    mut about: Value,
-    changes: &[Change],
-) {
-    if global.output == Output::Text {
-        let paint = match (around.colour_out(global.color), around.stdout_is_terminal) {
-            (true, _) => Paint::Colour,
-            (false, true) => Paint::Plain,
-            (false, false) => Paint::Raw,
-        };
-        render::warn(&render::harmless(title));
-        render::text(&changes_as_text(changes, paint));
-    } else if let Some(fields) = about.as_object_mut() {
-        let files: Vec<_> = changes.iter().map(Change::summary).collect();
-        fields.insert("files".to_owned(), json!(files));
-        fields.insert("diff".to_owned(), json!(changes_as_text(changes, Paint::Raw)));
-        render::json_line(&about);
-    }
 }
 
 /// The patch set that is meant, from the newest session that has it.

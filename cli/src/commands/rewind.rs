@@ -4,12 +4,12 @@ use std::path::Path;
 
 use actors::workspace::Staged;
 use clap::Args;
-use orchestrator::checkpoints::{History, Manner, WayBack, settle};
+use orchestrator::checkpoints::{Manner, WayBack};
 use serde_json::{Value, json};
-use tools::tree::{Change, Checkpoint, RepoPath, Settled};
+use tools::tree::{Change, Checkpoint, RepoPath};
 
-use super::{apply, diff};
-use crate::drive::Session;
+use crate::checkpoints;
+use crate::drive::{Session, exit_of_change};
 use crate::error::{CliError, Kind};
 use crate::flags::{Global, Output};
 use crate::render;
@@ -42,66 +42,36 @@ pub(crate) async fn run(
     global: &Global,
     args: &RewindArgs,
 ) -> Result<(), CliError> {
-    let history = history(around, global)?;
+    let history = checkpoints::history(around, global)?;
     let Some(wanted) = &args.checkpoint else {
         list(global, history.checkpoints());
         return Ok(());
     };
-    let checkpoint = find(&history, wanted)?;
+    let checkpoint = checkpoints::checkpoint(&history, wanted)?;
     if args.show {
-        let changes = history.own_changes(checkpoint).map_err(|error| unreadable(&error))?;
+        let changes =
+            history.own_changes(checkpoint).map_err(|error| checkpoints::unreadable(&error))?;
         let title = format!("checkpoint {} · {}", checkpoint.number, checkpoint.note.title);
-        diff::show(around, global, &title, as_json(checkpoint), &changes);
+        render::changes(around, global, &title, as_json(checkpoint), &changes);
         return Ok(());
     }
     let paths = paths(around, global, &args.paths)?;
     let manner = if args.exact { Manner::Exactly } else { Manner::KeepTheirs };
     let wanted = |path: &RepoPath| paths.is_empty() || paths.iter().any(|dir| is_in(path, dir));
-    let back = history.way_back(checkpoint, manner, wanted).map_err(|error| unreadable(&error))?;
+    let back = history
+        .way_back(checkpoint, manner, wanted)
+        .map_err(|error| checkpoints::unreadable(&error))?;
     if back.changes.is_empty() && back.left.is_empty() && !paths.is_empty() {
         return Err(CliError::new(Kind::Usage, "nothing in these paths was changed since")
             .hint("`deepseek rewind N --dry-run` shows what was"));
     }
     if args.dry_run {
         let title = format!("back to checkpoint {}", checkpoint.number);
-        diff::show(around, global, &title, told(checkpoint, &back), &back.changes);
+        render::changes(around, global, &title, told(checkpoint, &back), &back.changes);
     } else {
         go(around, global, checkpoint, &back).await?;
     }
     result(&back)
-}
-
-/// The checkpoints of the workspace, in which nothing is between two states.
-pub(super) fn history(around: &Surroundings, global: &Global) -> Result<History, CliError> {
-    let workspace = around.workspace(global)?;
-    let settings = around.settings(global, &workspace)?;
-    let places = around.places(&workspace)?;
-    let settled = settle(&places, &workspace, &settings.config).map_err(|error| {
-        CliError::caused(Kind::NotDelivered, &error)
-            .hint("is the workspace writable, and DEEPSEEK_HOME? Is somebody else writing there?")
-    })?;
-    for Settled { label, outcome, left } in settled {
-        render::warn(&render::settled(&label, outcome, &left));
-    }
-    History::read(&places, &workspace, &settings.config).map_err(|error| unreadable(&error))
-}
-
-/// The checkpoint that is meant.
-pub(super) fn find<'h>(history: &'h History, wanted: &str) -> Result<&'h Checkpoint, CliError> {
-    let number = wanted.trim_start_matches('#').parse::<u64>().ok();
-    let found = match wanted {
-        "latest" => history.checkpoints().last(),
-        _ => history.checkpoints().iter().find(|checkpoint| Some(checkpoint.number) == number),
-    };
-    found.ok_or_else(|| {
-        CliError::new(Kind::Usage, format!("there is no checkpoint {wanted} in this workspace"))
-            .hint("`deepseek rewind` lists them; one is made before each change")
-    })
-}
-
-pub(super) fn unreadable(error: &tools::tree::SnapshotError) -> CliError {
-    CliError::caused(Kind::Internal, error)
-        .hint("the session's own patch sets are kept apart from it: `deepseek sessions`")
 }
 
 fn list(global: &Global, checkpoints: &[Checkpoint]) {
@@ -163,7 +133,7 @@ async fn go(
             changes: back.changes.clone(),
             repairs: Vec::new(),
         };
-        apply::outcome(session.apply(staged, view.as_mut()).await?)?;
+        exit_of_change(session.apply(staged, view.as_mut()).await?)?;
         view.note(&format!(
             "what was changed since checkpoint {number} is undone; `deepseek rewind latest` brings it back"
         ));

@@ -11,7 +11,8 @@ use std::io::{self, Write as _};
 use actors::publisher::Signal;
 use futures_util::future::BoxFuture;
 use orchestrator::orchestrator::Outcome;
-use tools::tree::{RepoPath, Settlement};
+use serde_json::{Value, json};
+use tools::tree::{Change, RepoPath, Settlement};
 
 pub(crate) use diff::{Paint, changes_as_text};
 pub(crate) use json::{FinalJson, StreamJson, print as json_line};
@@ -56,6 +57,30 @@ pub(crate) fn settled(patch: &str, outcome: Settlement, left: &[RepoPath]) -> St
         });
     }
     text
+}
+
+/// Shows changes: as a diff for people, with what they are `about` for programs.
+pub(crate) fn changes(
+    around: &Surroundings,
+    global: &Global,
+    title: &str,
+    mut about: Value,
+    changes: &[Change],
+) {
+    if global.output == Output::Text {
+        let paint = match (around.colour_out(global.color), around.stdout_is_terminal) {
+            (true, _) => Paint::Colour,
+            (false, true) => Paint::Plain,
+            (false, false) => Paint::Raw,
+        };
+        warn(&harmless(title));
+        text(&changes_as_text(changes, paint));
+    } else if let Some(fields) = about.as_object_mut() {
+        let files: Vec<_> = changes.iter().map(Change::summary).collect();
+        fields.insert("files".to_owned(), json!(files));
+        fields.insert("diff".to_owned(), json!(changes_as_text(changes, Paint::Raw)));
+        json_line(&about);
+    }
 }
 
 /// Shows what happens.

@@ -19,7 +19,7 @@ use tools::model::{
 
 use super::{Orchestrator, Outcome, Request, Setup};
 use crate::chat::Intent;
-use crate::checkpoints::Places;
+use crate::places::Places;
 
 const PLAN: &str = "ARCHITECT_PLAN_V1\nPLAN|greet the world\nFILE|greet.txt|say world\nVERIFY|grep -q world greet.txt\nARCHITECT_PLAN_END\n";
 const DIFF: &str = "--- a/greet.txt\n+++ b/greet.txt\n@@ -1 +1 @@\n-hello\n+hello world\n";
