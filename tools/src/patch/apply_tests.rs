@@ -1,12 +1,14 @@
 //! What diffs make of files: operations, repairs, merges, and the property that applying a diff undoes taking it.
 
+use std::cell::RefCell;
+
 use config::ApplyStrategy;
 use proptest::prelude::*;
 use similar::TextDiff;
 
 use super::testing::{Files, path};
 use super::*;
-use crate::tree::{Entry, FileState, Op};
+use crate::tree::{Entry, FileState, Op, RepoPath};
 
 fn plan(files: &Files, answer: &str) -> Result<ApplyPlan, Refusal> {
     prepare(
@@ -47,6 +49,20 @@ fn a_right_diff_needs_no_repair() {
     check("@@ -2,3 +2,3 @@\n two\n-three\n+3\n four\n", WITH_3, &[]);
     check("@@ -3 +3 @@\n-three\n+3\n", WITH_3, &[]);
     check("@@ -2,0 +3 @@\n+2.5\n", "one\ntwo\n2.5\nthree\nfour\nfive\nsix\n", &[]);
+}
+
+#[test]
+fn a_path_is_looked_at_once() {
+    let files = Files::default().file("f", NUMBERS);
+    let looked = RefCell::new(Vec::new());
+    let read = |path: &RepoPath| {
+        looked.borrow_mut().push(path.to_string());
+        files.read(path)
+    };
+    let diff = format!("{NAMES}@@ -3 +3 @@\n-three\n+3\n");
+    let (auto, limits) = (ApplyStrategy::Auto, Limits::default());
+    prepare(diff.as_bytes(), &Scope::default(), auto, &limits, &read).unwrap();
+    assert_eq!(*looked.borrow(), ["f"]);
 }
 
 #[test]
