@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crossbeam_channel::{Sender, TrySendError};
 use thiserror::Error;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tools::model::AgentRole;
 
 use crate::event::{Envelope, Event};
@@ -81,6 +81,8 @@ pub struct JournalClosed;
 pub struct Publisher {
     journal: Sender<Submission>,
     screen: mpsc::Sender<Signal>,
+    /// Ends when whoever reads the channel does.
+    journal_lives: watch::Receiver<()>,
     run: Option<String>,
 }
 
@@ -91,9 +93,14 @@ impl fmt::Debug for Publisher {
 }
 
 impl Publisher {
-    /// A publisher into the given channels, for no run in particular.
-    pub const fn new(journal: Sender<Submission>, screen: mpsc::Sender<Signal>) -> Self {
-        Self { journal, screen, run: None }
+    /// A publisher into the given channels, for no run in particular. Whoever reads the first holds the other end of
+    /// `journal_lives` for as long as it does.
+    pub const fn new(
+        journal: Sender<Submission>,
+        screen: mpsc::Sender<Signal>,
+        journal_lives: watch::Receiver<()>,
+    ) -> Self {
+        Self { journal, screen, journal_lives, run: None }
     }
 
     /// The same, speaking for `run`.
@@ -111,7 +118,13 @@ impl Publisher {
     pub async fn record(&self, event: Event) -> Result<u64, JournalClosed> {
         let (durable, written) = oneshot::channel();
         self.send(event, Some(durable)).await?;
-        written.await.map_err(|_| JournalClosed)
+        let mut journal_lives = self.journal_lives.clone();
+        tokio::select! {
+            biased;
+            written = written => written.map_err(|_| JournalClosed),
+            // What comes in while the journal ends lies in a queue that nobody reads.
+            _ = journal_lives.changed() => Err(JournalClosed),
+        }
     }
 
     /// Writes a fact in its turn, without waiting for the disk.

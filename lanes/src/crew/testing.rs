@@ -138,7 +138,9 @@ fn config() -> Config {
 fn journal(events: Arc<Mutex<Vec<Event>>>) -> Publisher {
     let (sender, entries) = crossbeam_channel::bounded(64);
     let (screen, _) = tokio::sync::mpsc::channel(1);
+    let (alive, lives) = tokio::sync::watch::channel(());
     thread::spawn(move || {
+        let _alive = alive;
         for (seq, entry) in (1..).zip(entries) {
             let actors::publisher::Submission { event, durable, .. } = entry;
             events.lock().unwrap().push(event);
@@ -147,7 +149,7 @@ fn journal(events: Arc<Mutex<Vec<Event>>>) -> Publisher {
             }
         }
     });
-    Publisher::new(sender, screen).for_run("run")
+    Publisher::new(sender, screen, lives).for_run("run")
 }
 
 /// Answers as its role should, unless something happens.

@@ -17,7 +17,7 @@ use actors::publisher::{Publisher, Signal, Submission};
 use crossbeam_channel::Receiver;
 use serde_json::value::RawValue;
 use thiserror::Error;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tools::clock::Clock;
 use tools::model::AgentRole;
 
@@ -102,6 +102,7 @@ impl Journal {
             state: SessionState::Idle,
         };
         let why = Arc::clone(&failure);
+        let (alive, lives) = watch::channel(());
         std::thread::Builder::new()
             .name("journal".to_owned())
             .spawn(move || {
@@ -109,9 +110,10 @@ impl Journal {
                     tracing::error!(%error, "the journal can not be written");
                     why.set(error.to_string()).ok();
                 }
+                drop((entries, alive));
             })
             .map_err(LogError::Thread)?;
-        Ok((Self { dir: dir.to_owned(), failure }, Publisher::new(sender, screen)))
+        Ok((Self { dir: dir.to_owned(), failure }, Publisher::new(sender, screen, lives)))
     }
 
     /// The session's directory.
