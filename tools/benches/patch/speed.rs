@@ -99,7 +99,8 @@ impl<'c> Laid<'c> {
         let sandbox = Sandbox::lay_out(place, corpus, case);
         let post = case.post.as_deref().unwrap_or_default();
         let wanted = sandbox.wanted(&sandbox.look(), corpus, post);
-        Laid { sandbox, wanted, patch: case.patch.as_bytes(), scope: engine::scope(corpus, case) }
+        // As `git apply`, which does not ask what the author saw.
+        Laid { sandbox, wanted, patch: case.patch.as_bytes(), scope: Scope::default() }
     }
 
     fn plan(&self) -> bool {
