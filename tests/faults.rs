@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use tools::model::mock::{Behaviour, Reply, Source};
+use tools::model::mock::{Behaviour, Replies, Reply};
 
 use crate::support::{Project, Provider, World, diff, left_in, plan};
 
@@ -95,7 +95,7 @@ enum Often {
 
 fn world(role: &'static str, behaviour: Behaviour, often: Often) -> World {
     let first = AtomicBool::new(true);
-    let source = Source::driven(move |request| {
+    let source = Replies::driven(move |request| {
         let asked = request.header("x-agent-role").unwrap_or_default();
         let faulty =
             asked == role && (first.swap(false, Ordering::SeqCst) || often == Often::Always);

@@ -3,17 +3,17 @@
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tools::model::mock::{Reply, Source};
+use tools::model::mock::{Replies, Reply};
 
 use crate::support::{
     Project, Provider, World, architect, diff, editor, mended, mended_and_checked_by, plan,
 };
 
 /// A provider whose Editor takes so long that the user saves a file meanwhile.
-fn while_the_editor_works(project: &Project, path: &str, text: &'static str) -> Source {
+fn while_the_editor_works(project: &Project, path: &str, text: &'static str) -> Replies {
     let file = project.path(path);
     let first = AtomicBool::new(true);
-    Source::driven(move |request| match request.header("x-agent-role") {
+    Replies::driven(move |request| match request.header("x-agent-role") {
         Some("architect") => Reply::text(plan(&["words.txt"])),
         _ if first.swap(false, Ordering::SeqCst) => {
             fs::write(&file, text).unwrap();

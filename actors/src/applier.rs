@@ -6,7 +6,7 @@ use std::time::Duration;
 use config::ApplyStrategy;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
 use thiserror::Error;
-use tools::patch::{self, Limits, Refusal, Repair, Scope};
+use tools::patch::{self, PatchLimits, Refusal, Repair, Scope};
 use tools::tree::{Change, RepoPath};
 
 use crate::workspace::{CommitRefused, Denied, Staged, Workspace};
@@ -68,7 +68,7 @@ pub struct ApplierSetup {
     /// The owner of the tree.
     pub workspace: Arc<dyn Workspace>,
     /// What is too large.
-    pub limits: Limits,
+    pub limits: PatchLimits,
     /// What happens to a stale base.
     pub strategy: ApplyStrategy,
     /// How long it may take, approvals included.

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use jiff::{Timestamp, Unit};
 use serde_json::Value;
-use tools::model::mock::{Options, Reply, Request, Server, Source};
+use tools::model::mock::{Options, ReceivedRequest, Replies, Reply, Server};
 
 const ROUNDS: usize = 15;
 
@@ -181,7 +181,7 @@ fn reset(workspace: &Path) {
 
 /// A model that plans once and counts the value up by one with every diff.
 async fn start(edits: usize) -> Server {
-    let answer = move |request: &Request| match request.header("x-agent-role") {
+    let answer = move |request: &ReceivedRequest| match request.header("x-agent-role") {
         Some("architect") => Reply::text(
             "ARCHITECT_PLAN_V1\nPLAN|count up\nFILE|src/value.txt|count up\nVERIFY|sh check.sh\nARCHITECT_PLAN_END\n",
         ),
@@ -195,5 +195,5 @@ async fn start(edits: usize) -> Server {
         _ => Reply::text("It holds a number."),
     };
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    Server::start(address, Source::driven(answer), Options::default(), None).await.unwrap()
+    Server::start(address, Replies::driven(answer), Options::default(), None).await.unwrap()
 }

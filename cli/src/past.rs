@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use orchestrator::journal::projection::answers::{Entry, Summary};
+use orchestrator::journal::projection::answers::{StoryEvent, Summary};
 use orchestrator::journal::projection::homes::Homes;
 use orchestrator::journal::projection::queries::Tables;
 use orchestrator::journal::projection::{Projection, ProjectionError};
@@ -78,7 +78,7 @@ impl<'a> Past<'a> {
     }
 
     /// Everything about one session, wherever it is at home.
-    pub(crate) fn story(&self, session: &str) -> Result<(Summary, Vec<Entry>), CliError> {
+    pub(crate) fn story(&self, session: &str) -> Result<(Summary, Vec<StoryEvent>), CliError> {
         let Some(workspace) = self.homes.of(session) else {
             // Why it does not tell is what its reader has to know.
             let read = read(&self.dir(session));

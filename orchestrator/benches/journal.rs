@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use actors::event::Event;
 use actors::publisher::{Publisher, Signal};
-use deepseek_orchestrator::journal::log::{Bounds, Journal};
+use deepseek_orchestrator::journal::log::{Capacity, Journal};
 use deepseek_orchestrator::journal::read::read;
 use tokio::sync::mpsc;
 use tools::clock::SystemClock;
@@ -80,8 +80,8 @@ fn main() {
 /// A journal whose screen is read by somebody who does not look.
 fn open(dir: &Path, runtime: &tokio::runtime::Runtime) -> (Journal, Publisher) {
     let (screen, mut signals) = mpsc::channel::<Signal>(4096);
-    let bounds = Bounds { queue: 1024, patience: Duration::ZERO };
-    let journal = Journal::create(dir, Arc::new(SystemClock), bounds, screen).unwrap();
+    let capacity = Capacity { queue: 1024, patience: Duration::ZERO };
+    let journal = Journal::create(dir, Arc::new(SystemClock), capacity, screen).unwrap();
     runtime.spawn(async move { while signals.recv().await.is_some() {} });
     journal
 }

@@ -41,7 +41,7 @@ use tools::shell::CommandLine;
 use tools::tree::{Change, CommitError, ReadTree, Settled};
 
 use crate::chat::{self, Intent};
-use crate::journal::log::{Bounds, Journal, LogError};
+use crate::journal::log::{Capacity, Journal, LogError};
 use crate::main_tree::MainTree;
 use crate::places::Places;
 
@@ -180,7 +180,7 @@ impl Orchestrator {
     pub async fn start(setup: Setup) -> Result<(Self, mpsc::Receiver<Signal>), StartError> {
         let (screen, signals) = mpsc::channel(setup.config.limits.screen_queue);
         let limits = &setup.config.limits;
-        let bounds = Bounds {
+        let capacity = Capacity {
             queue: limits.journal_queue,
             patience: Duration::from_secs(limits.disk_full_timeout_seconds),
         };
@@ -190,7 +190,7 @@ impl Orchestrator {
             Arc::new(Rules::new(&setup.config.policy, setup.config.agent_loop.safety_gate)?);
         let prices = Arc::new(Prices::new(&setup.config.llm.prices, &setup.config.llm.peak)?);
         let (journal, publisher) =
-            Journal::create(&setup.session_dir, Arc::clone(&setup.clock), bounds, screen)?;
+            Journal::create(&setup.session_dir, Arc::clone(&setup.clock), capacity, screen)?;
         let journal = Arc::new(journal);
         let root = Root {
             setup,

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use serde_json::Value;
 use tokio::runtime::Runtime;
-use tools::model::mock::{Exchange, Options, Server, Source};
+use tools::model::mock::{Exchange, Options, Replies, Server};
 
 /// A provider that answers what it was told to.
 pub(crate) struct Provider {
@@ -14,12 +14,12 @@ pub(crate) struct Provider {
 
 impl Provider {
     /// Answers from a script or a function.
-    pub(crate) fn new(source: impl Into<Source>) -> Self {
+    pub(crate) fn new(source: impl Into<Replies>) -> Self {
         Self::with(source, Options::default())
     }
 
     /// The same, set up otherwise.
-    pub(crate) fn with(source: impl Into<Source>, options: Options) -> Self {
+    pub(crate) fn with(source: impl Into<Replies>, options: Options) -> Self {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.worker_threads(1).enable_all().build().unwrap();
         let addr = SocketAddr::from(([127, 0, 0, 1], 0));

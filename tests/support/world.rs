@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use tools::model::mock::Source;
+use tools::model::mock::Replies;
 
 use super::{Program, Project, Provider, Run};
 
@@ -39,7 +39,7 @@ pub(crate) struct World {
 
 impl World {
     /// The greeting project and a provider of these answers.
-    pub(crate) fn greeting(answers: impl Into<Source>) -> Self {
+    pub(crate) fn greeting(answers: impl Into<Replies>) -> Self {
         Self::of(Project::greeting(), Provider::new(answers))
     }
 

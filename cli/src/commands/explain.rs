@@ -2,7 +2,7 @@
 
 use clap::Args;
 use orchestrator::journal::causes::{causes, chain};
-use orchestrator::journal::projection::answers::{Call, Entry, Moment};
+use orchestrator::journal::projection::answers::{Call, Moment, StoryEvent};
 use orchestrator::journal::read::content;
 use orchestrator::staged::changes;
 use serde_json::{Value, json};
@@ -28,12 +28,12 @@ pub(crate) struct ExplainArgs {
 
 /// An event with what led to it and what it led to.
 struct Explained<'s> {
-    entry: &'s Entry,
+    entry: &'s StoryEvent,
     /// Nearest first.
-    because: Vec<&'s Entry>,
-    led_to: Vec<&'s Entry>,
+    because: Vec<&'s StoryEvent>,
+    led_to: Vec<&'s StoryEvent>,
     /// Of a command of a verification: what the whole came to.
-    verdict: Vec<&'s Entry>,
+    verdict: Vec<&'s StoryEvent>,
 }
 
 /// Runs the command.
@@ -62,7 +62,7 @@ pub(crate) fn run(
 }
 
 /// Finds what belongs to an event.
-fn explain(story: &[Entry], seq: u64) -> Option<Explained<'_>> {
+fn explain(story: &[StoryEvent], seq: u64) -> Option<Explained<'_>> {
     let of = |seq: u64| story.get(usize::try_from(seq.checked_sub(1)?).ok()?);
     let entry = of(seq)?;
     let causes = causes(story);
@@ -83,7 +83,7 @@ fn explain(story: &[Entry], seq: u64) -> Option<Explained<'_>> {
 }
 
 /// Whether an event is about whether and how a change may be made.
-fn is_of_the_gate(entry: &Entry) -> bool {
+fn is_of_the_gate(entry: &StoryEvent) -> bool {
     const GATE: [&str; 4] =
         ["ToolProposed", "ToolApproved", "CheckpointCreated", "PatchCommitting"];
     GATE.contains(&entry.name())
@@ -133,7 +133,7 @@ fn details(Explained { entry, because, verdict, .. }: &Explained<'_>) -> Vec<Str
 }
 
 /// The call that an event begins or ends.
-fn call_of<'s>(entry: &'s Entry, because: &[&'s Entry]) -> Option<&'s Call> {
+fn call_of<'s>(entry: &'s StoryEvent, because: &[&'s StoryEvent]) -> Option<&'s Call> {
     let answered = matches!(entry.what, Moment::Reply { .. });
     let asked = if answered { because.first()? } else { entry };
     let Moment::Call(call) = &asked.what else { return None };
@@ -141,7 +141,7 @@ fn call_of<'s>(entry: &'s Entry, because: &[&'s Entry]) -> Option<&'s Call> {
 }
 
 /// What a verification of which this command is a part came to, and how its failure was classified.
-fn verdict<'s>(story: &'s [Entry], entry: &Entry) -> Vec<&'s Entry> {
+fn verdict<'s>(story: &'s [StoryEvent], entry: &StoryEvent) -> Vec<&'s StoryEvent> {
     let Moment::Command { baseline: false, .. } = entry.what else { return Vec::new() };
     let later = story.iter().filter(|later| later.seq > entry.seq && later.run == entry.run);
     later

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::{Args, ValueEnum};
-use orchestrator::journal::projection::answers::{Call, Entry, Moment, Summary};
+use orchestrator::journal::projection::answers::{Call, Moment, StoryEvent, Summary};
 use orchestrator::journal::projection::usage::Tally;
 use orchestrator::staged::{StagedPatch, changes};
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ enum Format {
 struct Story {
     summary: Summary,
     /// Each with the diff of a patch set.
-    entries: Vec<(Entry, Option<String>)>,
+    entries: Vec<(StoryEvent, Option<String>)>,
     total: Tally,
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn run(
     let session = past.session(&args.id)?;
     let (summary, entries) = past.story(&session)?;
     let total = Tally::of(calls(&entries));
-    let with_diff = |entry: Entry| {
+    let with_diff = |entry: StoryEvent| {
         let Moment::Patch(patch) = &entry.what else { return (entry, None) };
         let diff = diff(&past, patch);
         (entry, Some(diff))
@@ -67,7 +67,7 @@ pub(crate) fn run(
     Ok(())
 }
 
-fn calls(entries: &[Entry]) -> impl Iterator<Item = &Call> {
+fn calls(entries: &[StoryEvent]) -> impl Iterator<Item = &Call> {
     entries.iter().filter_map(|entry| {
         let Moment::Call(call) = &entry.what else { return None };
         Some(call.as_ref())
@@ -86,7 +86,7 @@ fn diff(past: &Past<'_>, patch: &StagedPatch) -> String {
 }
 
 fn as_json(story: &Story) -> Value {
-    let entry = |(entry, diff): &(Entry, Option<String>)| {
+    let entry = |(entry, diff): &(StoryEvent, Option<String>)| {
         let mut document = json!(entry);
         if let (Some(fields), Some(diff)) = (document.as_object_mut(), diff) {
             fields.insert("diff".to_owned(), json!(diff));
@@ -112,7 +112,7 @@ fn as_markdown(story: &Story) -> String {
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "all others are for `explain`")]
 /// What a document says of an event; nothing of most.
-fn part(entry: &Entry, diff: Option<&str>) -> Option<String> {
+fn part(entry: &StoryEvent, diff: Option<&str>) -> Option<String> {
     Some(match &entry.what {
         Moment::Turn { speaker, text } if speaker == "user" => {
             format!("## Request\n\n*{}*\n\n{}", entry.at, quoted(text))

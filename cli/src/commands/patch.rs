@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use config::ApplyStrategy;
 use serde::Serialize;
-use tools::patch::{ApplyPlan, BaseState, Limits, Refusal, Repair, Scope, prepare};
+use tools::patch::{ApplyPlan, BaseState, PatchLimits, Refusal, Repair, Scope, prepare};
 use tools::tree::{
     ChangeSummary, CommitError, CommitLog, FileHash, Op, PathError, ReadTree, RepoPath, Settled,
     TreeError, WriteTree,
@@ -77,7 +77,7 @@ enum Strategy {
 
 /// What the command answers.
 #[derive(Debug, Serialize)]
-struct Answer {
+struct PatchReport {
     applied: bool,
     files: Vec<ChangeSummary>,
     repairs: Vec<Repair>,
@@ -131,7 +131,7 @@ fn attempt(
     global: &Global,
     options: &Options,
     writes: bool,
-) -> Result<Answer, UsageError> {
+) -> Result<PatchReport, UsageError> {
     let config = config::resolve(&config::Inputs::default())?.config;
     let patience = Duration::from_secs(config.limits.workspace_lock_timeout_seconds);
     let log = around
@@ -170,7 +170,7 @@ fn attempt(
     });
     Ok(match done {
         Ok((plan, applied)) => accepted(&plan, applied),
-        Err(refusal) => Answer {
+        Err(refusal) => PatchReport {
             applied: false,
             files: Vec::new(),
             repairs: Vec::new(),
@@ -179,9 +179,9 @@ fn attempt(
     })
 }
 
-fn accepted(plan: &ApplyPlan, applied: bool) -> Answer {
+fn accepted(plan: &ApplyPlan, applied: bool) -> PatchReport {
     let summary = plan.summary();
-    Answer { applied, files: summary.files, repairs: summary.repairs, refusal: None }
+    PatchReport { applied, files: summary.files, repairs: summary.repairs, refusal: None }
 }
 
 /// Reads a file, or standard input; of something larger than allowed just enough to tell.
@@ -197,11 +197,11 @@ fn read(path: &Path, max_bytes: Option<usize>) -> Result<Vec<u8>, UsageError> {
     done.map(|_| bytes).map_err(failed)
 }
 
-fn limits(options: &Options, bounds: &config::AgentLoop) -> Limits {
+fn limits(options: &Options, bounds: &config::AgentLoop) -> PatchLimits {
     if options.no_limits {
-        return Limits::default();
+        return PatchLimits::default();
     }
-    Limits {
+    PatchLimits {
         max_diff_bytes: Some(bounds.max_diff_bytes),
         max_file_bytes: Some(bounds.max_file_bytes),
         max_files: Some(bounds.max_files_per_iteration),
@@ -258,13 +258,13 @@ fn declared(options: &Options) -> Result<Option<BTreeSet<RepoPath>>, UsageError>
     Ok(any.then_some(declared))
 }
 
-fn tell_json(answer: &Answer) -> io::Result<()> {
+fn tell_json(answer: &PatchReport) -> io::Result<()> {
     let mut out = io::stdout().lock();
     serde_json::to_writer(&mut out, answer)?;
     writeln!(out)
 }
 
-fn tell_text(answer: &Answer) -> io::Result<()> {
+fn tell_text(answer: &PatchReport) -> io::Result<()> {
     if let Some(refusal) = &answer.refusal {
         // Lines of the diff and of the file are in it: neither may drive the terminal.
         let lines = refusal.for_model();

@@ -1,10 +1,10 @@
 //! Events of the past in words. What the user and models said is quoted, so lines have to be made harmless before they are shown.
 
 use actors::event::{Delivery, Verified};
-use orchestrator::journal::projection::answers::{Call, Entry, Moment, Reply};
+use orchestrator::journal::projection::answers::{Call, CallReply, Moment, StoryEvent};
 
 /// An event in a line: number, kind, what it says.
-pub(crate) fn event(entry: &Entry) -> String {
+pub(crate) fn event(entry: &StoryEvent) -> String {
     let said = moment(&entry.what).replace('\n', " ");
     let line = format!("#{:<4} {:<20} {}", entry.seq, entry.name(), said);
     line.trim_end().to_owned()
@@ -56,7 +56,7 @@ fn asked(Call { role, model, retry, .. }: &Call) -> String {
 
 /// What is known of a call, a line for each thing.
 pub(crate) fn call(call: &Call) -> Vec<String> {
-    let Some(Reply { seq, outcome, message, usage, cost_nano_usd, avoidable_misses, .. }) =
+    let Some(CallReply { seq, outcome, message, usage, cost_nano_usd, avoidable_misses, .. }) =
         &call.reply
     else {
         return vec!["no answer was recorded: tokens and cost are unknown".to_owned()];

@@ -10,7 +10,7 @@ use actors::editor::{Editor, EditorSetup};
 use actors::verifier::{Verifier, VerifierSetup};
 use ractor::ActorCell;
 use tools::model::AgentRole;
-use tools::patch::Limits;
+use tools::patch::PatchLimits;
 
 use super::CrewSetup;
 
@@ -52,7 +52,7 @@ impl Roles {
         };
         let applier = ApplierSetup {
             workspace: Arc::clone(&setup.workspace),
-            limits: Limits {
+            limits: PatchLimits {
                 max_diff_bytes: Some(bounds.max_diff_bytes),
                 max_file_bytes: Some(bounds.max_file_bytes),
                 max_files: Some(bounds.max_files_per_iteration),

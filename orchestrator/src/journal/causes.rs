@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::projection::answers::{Call, Entry, Moment};
+use super::projection::answers::{Call, Moment, StoryEvent};
 
 /// Events that end the work of a role or a check, on the way to the next.
 const FAILURES: &[&str] = &["FailureClassified", "PatchRefused", "RoleCrashed"];
@@ -32,7 +32,7 @@ struct Seen<'s> {
 }
 
 /// The number of the cause of each event of `story`, which begins with the first of its session.
-pub fn causes(story: &[Entry]) -> Vec<Option<u64>> {
+pub fn causes(story: &[StoryEvent]) -> Vec<Option<u64>> {
     let mut seen = Seen::default();
     let causes = story.iter().map(|entry| {
         let cause = seen.cause(entry);
@@ -56,7 +56,7 @@ pub fn chain(causes: &[Option<u64>], seq: u64) -> Vec<u64> {
 }
 
 impl<'s> Seen<'s> {
-    fn cause(&self, entry: &'s Entry) -> Option<u64> {
+    fn cause(&self, entry: &'s StoryEvent) -> Option<u64> {
         if let Moment::Reply { request } = &entry.what {
             return Some(*request);
         }
@@ -73,14 +73,14 @@ impl<'s> Seen<'s> {
     }
 
     /// The nearest earlier event of the same run that is of one of these kinds.
-    fn nearest(&self, entry: &'s Entry, kinds: &[&'static str]) -> Option<u64> {
+    fn nearest(&self, entry: &'s StoryEvent, kinds: &[&'static str]) -> Option<u64> {
         let run = entry.run.as_deref();
         kinds.iter().filter_map(|kind| self.latest.get(&(run, *kind)).copied()).max()
     }
 }
 
 /// The kinds of events that can be what caused one.
-fn kinds_before(entry: &Entry) -> &'static [&'static str] {
+fn kinds_before(entry: &StoryEvent) -> &'static [&'static str] {
     match (entry.name(), &entry.what) {
         // What the user says has no cause in here.
         ("TurnAdded", Moment::Turn { speaker, .. }) if speaker == "user" => &[],

@@ -53,7 +53,7 @@ pub struct Journal {
 
 /// What a journal may take.
 #[derive(Debug, Clone, Copy)]
-pub struct Bounds {
+pub struct Capacity {
     /// Events that wait to be written.
     pub queue: usize,
     /// How long it waits for room on a full disk.
@@ -71,7 +71,7 @@ impl Journal {
     pub fn create(
         dir: &Path,
         clock: Arc<dyn Clock>,
-        bounds: Bounds,
+        capacity: Capacity,
         screen: mpsc::Sender<Signal>,
     ) -> Result<(Self, Publisher), LogError> {
         let path = dir.join(EVENTS);
@@ -88,12 +88,12 @@ impl Journal {
         }
         sync_dir(dir).map_err(open)?;
         let failure = Arc::new(OnceLock::new());
-        let (sender, entries) = crossbeam_channel::bounded(bounds.queue);
+        let (sender, entries) = crossbeam_channel::bounded(capacity.queue);
         let writer = Writer {
             dir: dir.to_owned(),
             file,
             len: 0,
-            patience: bounds.patience,
+            patience: capacity.patience,
             prompts: BTreeMap::new(),
             clock,
             screen: screen.clone(),
@@ -311,12 +311,12 @@ mod tests {
     use super::*;
     use crate::journal::read::read;
 
-    const BOUNDS: Bounds = Bounds { queue: 8, patience: Duration::from_mins(1) };
+    const CAPACITY: Capacity = Capacity { queue: 8, patience: Duration::from_mins(1) };
 
-    fn journal(dir: &Path, bounds: Bounds) -> (Journal, Publisher, mpsc::Receiver<Signal>) {
+    fn journal(dir: &Path, capacity: Capacity) -> (Journal, Publisher, mpsc::Receiver<Signal>) {
         let (screen, seen) = mpsc::channel(100);
         let clock = Arc::new(FixedClock(Timestamp::UNIX_EPOCH));
-        let (journal, publisher) = Journal::create(dir, clock, bounds, screen).unwrap();
+        let (journal, publisher) = Journal::create(dir, clock, capacity, screen).unwrap();
         (journal, publisher, seen)
     }
 
@@ -331,7 +331,7 @@ mod tests {
     #[tokio::test]
     async fn a_full_disk_holds_everything_until_there_is_room() {
         let dir = tempfile::tempdir().unwrap();
-        let (_journal, publisher, mut seen) = journal(dir.path(), BOUNDS);
+        let (_journal, publisher, mut seen) = journal(dir.path(), CAPACITY);
         let (event, place) = without_room(dir.path());
         symlink("/dev/full", &place).unwrap();
         let recorded = tokio::spawn(async move { publisher.record(event).await });
@@ -350,8 +350,8 @@ mod tests {
     #[tokio::test]
     async fn patience_has_an_end_and_then_the_journal_fails_closed() {
         let dir = tempfile::tempdir().unwrap();
-        let bounds = Bounds { patience: Duration::ZERO, ..BOUNDS };
-        let (journal, publisher, _seen) = journal(dir.path(), bounds);
+        let capacity = Capacity { patience: Duration::ZERO, ..CAPACITY };
+        let (journal, publisher, _seen) = journal(dir.path(), capacity);
         let (event, place) = without_room(dir.path());
         symlink("/dev/full", place).unwrap();
         assert!(publisher.record(event.clone()).await.is_err());
@@ -362,7 +362,7 @@ mod tests {
     #[tokio::test]
     async fn a_session_that_is_worked_in_is_in_use() {
         let dir = tempfile::tempdir().unwrap();
-        let (_journal, publisher, _seen) = journal(dir.path(), BOUNDS);
+        let (_journal, publisher, _seen) = journal(dir.path(), CAPACITY);
         assert!(repair::is_in_use(dir.path()));
         assert!(matches!(repair::repair(dir.path()), Err(repair::RepairError::InUse)));
         drop(publisher);

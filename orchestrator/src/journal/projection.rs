@@ -46,7 +46,7 @@ pub struct Projection {
 
 /// What was asked for.
 #[derive(Debug)]
-pub struct Answer<T> {
+pub struct Projected<T> {
     /// It.
     pub value: T,
     /// Journals of the workspace that are damaged. What comes before the damage is in the answer.
@@ -97,7 +97,7 @@ impl Projection {
         &self,
         homes: &Homes,
         question: impl Fn(&Tables) -> Result<T, ProjectionError>,
-    ) -> Result<Answer<T>, ProjectionError> {
+    ) -> Result<Projected<T>, ProjectionError> {
         let mut place = Place::Kept;
         loop {
             let error = match self.ask_at(place, homes, &question) {
@@ -118,7 +118,7 @@ impl Projection {
         place: Place,
         homes: &Homes,
         question: impl Fn(&Tables) -> Result<T, ProjectionError>,
-    ) -> Result<Answer<T>, ProjectionError> {
+    ) -> Result<Projected<T>, ProjectionError> {
         let mut open = match place {
             Place::Kept => self.kept()?,
             Place::Fresh => self.fresh()?,
@@ -129,7 +129,7 @@ impl Projection {
         let troubles = sync::sync(&mut open.tables.0, homes, &self.workspace)?;
         // All that is asked is answered as of one moment.
         open.tables.0.execute_batch("BEGIN")?;
-        Ok(Answer { value: question(&open.tables)?, troubles })
+        Ok(Projected { value: question(&open.tables)?, troubles })
     }
 
     /// The tables in the file, which is made when there is none.

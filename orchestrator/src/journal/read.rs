@@ -192,10 +192,10 @@ mod tests {
     use tools::clock::{FixedClock, Timestamp};
 
     use super::*;
-    use crate::journal::log::{Bounds, Journal};
+    use crate::journal::log::{Capacity, Journal};
     use crate::journal::repair::{RepairError, Repaired, is_in_use, repair};
 
-    const BOUNDS: Bounds = Bounds { queue: 8, patience: Duration::ZERO };
+    const CAPACITY: Capacity = Capacity { queue: 8, patience: Duration::ZERO };
 
     fn turn(text: &str) -> Event {
         Event::TurnAdded { speaker: "user".to_owned(), text: text.to_owned() }
@@ -206,7 +206,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (screen, _seen) = mpsc::channel(100);
         let clock = Arc::new(FixedClock(Timestamp::UNIX_EPOCH));
-        let (_journal, of_session) = Journal::create(dir.path(), clock, BOUNDS, screen).unwrap();
+        let (_journal, of_session) = Journal::create(dir.path(), clock, CAPACITY, screen).unwrap();
         let publisher = of_session.for_run("r1");
         publisher.publish(turn("one")).await.unwrap();
         publisher.publish(turn("two ü\n")).await.unwrap();

@@ -29,13 +29,13 @@ pub(crate) struct Case {
     pub(crate) patch: String,
     /// The declared paths; none stands for all.
     pub(crate) allow: Vec<String>,
-    pub(crate) pre: Vec<Entry>,
-    pub(crate) post: Option<Vec<Entry>>,
+    pub(crate) pre: Vec<TreeFile>,
+    pub(crate) post: Option<Vec<TreeFile>>,
     /// What the author of the patch saw, if it is not `pre`.
-    pub(crate) base: Option<Vec<Entry>>,
+    pub(crate) base: Option<Vec<TreeFile>>,
     /// What lies outside of the root.
     #[serde(default)]
-    pub(crate) outside: Vec<Entry>,
+    pub(crate) outside: Vec<TreeFile>,
 }
 
 /// What has to come of a case.
@@ -50,7 +50,7 @@ pub(crate) enum Expect {
 
 /// Path, kind, content.
 #[derive(Deserialize)]
-pub(crate) struct Entry(pub(crate) String, pub(crate) Kind, #[serde(default)] Option<Content>);
+pub(crate) struct TreeFile(pub(crate) String, pub(crate) Kind, #[serde(default)] Option<Content>);
 
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -75,7 +75,7 @@ enum Content {
     Text { t: String },
 }
 
-impl Entry {
+impl TreeFile {
     pub(crate) fn is_file(&self) -> bool {
         matches!(self.1, Kind::Plain | Kind::Executable | Kind::ReadOnly)
     }
@@ -149,7 +149,13 @@ impl Corpus {
     }
 
     /// Keeps one side of a changed file: nothing where there is no file, `None` where it is not text.
-    fn fetch(&self, repository: &Path, path: &str, mode: &str, blob: &str) -> Option<Vec<Entry>> {
+    fn fetch(
+        &self,
+        repository: &Path,
+        path: &str,
+        mode: &str,
+        blob: &str,
+    ) -> Option<Vec<TreeFile>> {
         let kind = match mode {
             "000000" => return Some(Vec::new()),
             "100644" => Kind::Plain,
@@ -161,10 +167,10 @@ impl Corpus {
             return None;
         }
         fs::write(self.blobs.path().join(blob), bytes).unwrap();
-        Some(vec![Entry(path.to_owned(), kind, Some(Content::Blob(blob.to_owned())))])
+        Some(vec![TreeFile(path.to_owned(), kind, Some(Content::Blob(blob.to_owned())))])
     }
 
-    pub(crate) fn bytes(&self, entry: &Entry) -> Vec<u8> {
+    pub(crate) fn bytes(&self, entry: &TreeFile) -> Vec<u8> {
         match &entry.2 {
             None => Vec::new(),
             Some(Content::Text { t }) => t.clone().into_bytes(),

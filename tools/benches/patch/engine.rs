@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use config::ApplyStrategy;
-use deepseek_tools::patch::{ApplyPlan, BaseState, Limits, Refusal, Scope, prepare};
+use deepseek_tools::patch::{ApplyPlan, BaseState, PatchLimits, Refusal, Scope, prepare};
 use deepseek_tools::tree::{CommitLog, ReadTree, RepoPath, WriteTree};
 
 use crate::corpus::{Case, Corpus};
@@ -25,7 +25,7 @@ pub(crate) fn scope(corpus: &Corpus, case: &Case) -> Scope {
 
 /// The resulting bytes of every path. Reads the tree, writes nothing.
 pub(crate) fn plan(tree: &ReadTree, patch: &[u8], scope: &Scope) -> Result<ApplyPlan, Refusal> {
-    prepare(patch, scope, ApplyStrategy::Auto, &Limits::default(), &|path| {
+    prepare(patch, scope, ApplyStrategy::Auto, &PatchLimits::default(), &|path| {
         tree.entry(path, u64::MAX)
     })
 }

@@ -8,7 +8,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use tempfile::TempDir;
 
-use crate::corpus::{Case, Corpus, Entry, Kind};
+use crate::corpus::{Case, Corpus, Kind, TreeFile};
 
 /// Where the root lies: so deep that a few `..` do not leave the sandbox.
 const ROOT: &str = "1/2/3/root";
@@ -117,7 +117,12 @@ impl Sandbox {
     }
 
     /// What `before` becomes if the root holds exactly the files of `after`. Directories are not told.
-    pub(crate) fn wanted(&self, before: &Snapshot, corpus: &Corpus, after: &[Entry]) -> Snapshot {
+    pub(crate) fn wanted(
+        &self,
+        before: &Snapshot,
+        corpus: &Corpus,
+        after: &[TreeFile],
+    ) -> Snapshot {
         let mut wanted = files(before);
         wanted.retain(|path, _| !path.starts_with(ROOT));
         for entry in after.iter().filter(|entry| entry.1 != Kind::Directory) {

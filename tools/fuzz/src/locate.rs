@@ -21,7 +21,9 @@
 //! and all of this must hold for the shorter one.
 
 use config::ApplyStrategy;
-use deepseek_tools::patch::{ApplyPlan, Limits, Refusal, Repair, Scope, Tolerances, prepare_with};
+use deepseek_tools::patch::{
+    ApplyPlan, PatchLimits, Refusal, Repair, Scope, Tolerances, prepare_with,
+};
 use similar::{ChangeTag, TextDiff};
 
 use super::damage::{self, Damage, Hunk, Line};
@@ -99,7 +101,7 @@ impl Case {
             answer.as_bytes(),
             &scope,
             ApplyStrategy::Auto,
-            &Limits::default(),
+            &PatchLimits::default(),
             &read,
             allowed,
         )?;

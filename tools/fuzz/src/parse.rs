@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use config::ApplyStrategy;
 use deepseek_tools::patch::{
-    ApplyPlan, BaseState, Limits, Refusal, Scope, Tolerance, Tolerances, prepare_with,
+    ApplyPlan, BaseState, PatchLimits, Refusal, Scope, Tolerance, Tolerances, prepare_with,
 };
 use deepseek_tools::tree::{Change, Entry, FileHash, Op, RepoPath};
 
@@ -40,7 +40,7 @@ const MODEL_BYTES: usize = 6_200;
 /// Reads `answer` as a diff of the sample, as strictly and as kindly as can be.
 pub fn check(answer: &[u8]) {
     for scope in SCOPES.iter() {
-        let outcome = |allowed| prepare(answer, scope, &Limits::default(), allowed);
+        let outcome = |allowed| prepare(answer, scope, &PatchLimits::default(), allowed);
         let (kind, strict) = (outcome(Tolerances::ALL), outcome(Tolerances::NONE));
         assert_eq!(kind, outcome(Tolerances::ALL), "the same input, twice");
         check_outcome(&kind, scope, answer);
@@ -72,7 +72,7 @@ pub fn check(answer: &[u8]) {
 
 type Outcome = Result<ApplyPlan, Refusal>;
 
-fn prepare(answer: &[u8], scope: &Scope, limits: &Limits, allowed: Tolerances) -> Outcome {
+fn prepare(answer: &[u8], scope: &Scope, limits: &PatchLimits, allowed: Tolerances) -> Outcome {
     prepare_with(answer, scope, ApplyStrategy::Auto, limits, &|path| SAMPLE.read(path), allowed)
 }
 
@@ -138,7 +138,7 @@ fn check_refusal(refusal: &Refusal, answer: &[u8]) {
 /// A limit makes a plan a refusal, and nothing else.
 fn check_limits(answer: &[u8], scope: &Scope, unlimited: &Outcome) {
     let limits =
-        Limits { max_diff_bytes: Some(1_000), max_file_bytes: Some(600), max_files: Some(2) };
+        PatchLimits { max_diff_bytes: Some(1_000), max_file_bytes: Some(600), max_files: Some(2) };
     let Ok(plan) = prepare(answer, scope, &limits, Tolerances::ALL) else { return };
     assert_eq!(Ok(&plan), unlimited.as_ref());
     assert!(answer.len() <= 1_000 && plan.changes.iter().flat_map(Change::paths).count() <= 2);

@@ -15,7 +15,7 @@ fn plan(files: &Files, answer: &str) -> Result<ApplyPlan, Refusal> {
         answer.as_bytes(),
         &Scope::default(),
         ApplyStrategy::Auto,
-        &Limits::default(),
+        &PatchLimits::default(),
         &|path| files.read(path),
     )
 }
@@ -60,7 +60,7 @@ fn a_path_is_looked_at_once() {
         files.read(path)
     };
     let diff = format!("{NAMES}@@ -3 +3 @@\n-three\n+3\n");
-    let (auto, limits) = (ApplyStrategy::Auto, Limits::default());
+    let (auto, limits) = (ApplyStrategy::Auto, PatchLimits::default());
     prepare(diff.as_bytes(), &Scope::default(), auto, &limits, &read).unwrap();
     assert_eq!(*looked.borrow(), ["f"]);
 }
@@ -171,7 +171,7 @@ fn every_tolerance_can_be_switched_off() {
         (Tolerances::ALL.without(Tolerance::Position), false),
         (Tolerances::NONE.with(Tolerance::Counts).with(Tolerance::Position), true),
     ] {
-        let (scope, limits) = (Scope::default(), Limits::default());
+        let (scope, limits) = (Scope::default(), PatchLimits::default());
         let plan = prepare_with(
             answer.as_bytes(),
             &scope,
@@ -199,7 +199,7 @@ fn what_needs_no_search_can_be_switched_off_too() {
         ),
     ] {
         let files = Files::default().file("f", NUMBERS).file("one", "1\n");
-        let (auto, limits) = (ApplyStrategy::Auto, Limits::default());
+        let (auto, limits) = (ApplyStrategy::Auto, PatchLimits::default());
         let plan = |allowed| {
             let read = |path: &_| files.read(path);
             prepare_with(answer.as_bytes(), &scope, auto, &limits, &read, allowed)
@@ -319,7 +319,7 @@ fn changes_made_meanwhile_are_merged_or_refused() {
         let files = Files::default().file("f", now);
         let scope =
             Scope { bases: [(path("f"), BaseState::of(base.into()))].into(), declared: None };
-        let plan = prepare(diff.as_bytes(), &scope, strategy, &Limits::default(), &|path| {
+        let plan = prepare(diff.as_bytes(), &scope, strategy, &PatchLimits::default(), &|path| {
             files.read(path)
         });
         plan.map(|plan| plan.changes[0].after.clone().unwrap().bytes)

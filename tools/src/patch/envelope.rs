@@ -5,7 +5,7 @@ use super::tolerance::{Repair, Tolerance, Tolerances};
 
 /// An answer freed of its envelope.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(super) struct Opened {
     /// Its lines, `\n` between them; those of reasoning are blank, so that lines keep their numbers.
     pub(super) text: Vec<u8>,
     /// Whether the last line ended in a newline.
@@ -16,7 +16,7 @@ pub(super) struct Answer {
 }
 
 /// Takes the envelope off `answer`.
-pub(super) fn open(answer: &[u8], allowed: Tolerances) -> Result<Answer, Refusal> {
+pub(super) fn open(answer: &[u8], allowed: Tolerances) -> Result<Opened, Refusal> {
     if answer.contains(&0) {
         return Err(PatchMismatch::answer(Reason::BinaryContent).into());
     }
@@ -52,7 +52,7 @@ pub(super) fn open(answer: &[u8], allowed: Tolerances) -> Result<Answer, Refusal
             *line = line.strip_suffix(b"\r").unwrap_or(line);
         }
     }
-    Ok(Answer { text: lines.join(&b'\n'), complete, crlf, repairs })
+    Ok(Opened { text: lines.join(&b'\n'), complete, crlf, repairs })
 }
 
 /// Skips a byte order mark and a leading block of reasoning.

@@ -24,7 +24,9 @@ mod resolve;
 mod tolerance;
 
 pub use merge::merge;
-pub use plan::{ApplyPlan, BaseState, Current, Limits, PlanSummary, Scope, prepare, prepare_with};
+pub use plan::{
+    ApplyPlan, BaseState, Current, PatchLimits, PlanSummary, Scope, prepare, prepare_with,
+};
 pub use refuse::{Candidate, HunkRef, Nearest, PatchMismatch, Reason, Refusal};
 pub use tolerance::{Repair, Tolerance, Tolerances};
 

@@ -1,7 +1,7 @@
 //! An answer as file sections and hunks. It knows the grammar of diffs, and neither files nor policy.
 
 use super::body::{self, Body, HunkLine};
-use super::envelope::Answer;
+use super::envelope::Opened;
 use super::header::{self, Name, Numbers};
 use super::lines::show;
 use super::refuse::{HunkRef, PatchMismatch, Reason, Refusal};
@@ -59,7 +59,7 @@ impl Hunk<'_> {
 }
 
 /// Parses an answer. Counts are believed if they hold for every hunk; else no count is.
-pub(super) fn parse(answer: &Answer, allowed: Tolerances) -> Result<PatchSet<'_>, Refusal> {
+pub(super) fn parse(answer: &Opened, allowed: Tolerances) -> Result<PatchSet<'_>, Refusal> {
     let lines: Vec<&[u8]> = answer.text.split(|byte| *byte == b'\n').collect();
     let mut parser = Parser::new(&lines, answer.complete, Counts::Trusted);
     let sections = match parser.run() {

@@ -48,7 +48,7 @@ impl BaseState {
 
 /// Bounds on a diff; none stands for no bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Limits {
+pub struct PatchLimits {
     /// Size of the answer.
     pub max_diff_bytes: Option<usize>,
     /// Size of each file touched, before and after.
@@ -109,7 +109,7 @@ pub fn prepare(
     answer: &[u8],
     scope: &Scope,
     strategy: ApplyStrategy,
-    limits: &Limits,
+    limits: &PatchLimits,
     current: &Current<'_>,
 ) -> Result<ApplyPlan, Refusal> {
     prepare_with(answer, scope, strategy, limits, current, Tolerances::ALL)
@@ -120,7 +120,7 @@ pub fn prepare_with(
     answer: &[u8],
     scope: &Scope,
     strategy: ApplyStrategy,
-    limits: &Limits,
+    limits: &PatchLimits,
     current: &Current<'_>,
     allowed: Tolerances,
 ) -> Result<ApplyPlan, Refusal> {

@@ -8,7 +8,7 @@ use config::ApplyStrategy;
 use super::file::{Forgiven, Reader, Rewritten};
 use super::merge::merge;
 use super::parse::Hunk;
-use super::plan::{ApplyPlan, BaseState, Current, Limits, Scope};
+use super::plan::{ApplyPlan, BaseState, Current, PatchLimits, Scope};
 use super::refuse::{PatchMismatch, Reason, Refusal};
 use super::resolve::{Intent, Target};
 use super::tolerance::{Repair, Tolerance};
@@ -76,7 +76,7 @@ struct Slot {
 pub(super) struct Planner<'s> {
     scope: &'s Scope,
     strategy: ApplyStrategy,
-    limits: &'s Limits,
+    limits: &'s PatchLimits,
     current: &'s Current<'s>,
     reader: Reader,
     /// Paths that files are renamed from, and that are free for others.
@@ -93,7 +93,7 @@ impl<'s> Planner<'s> {
     pub(super) fn new(
         scope: &'s Scope,
         strategy: ApplyStrategy,
-        limits: &'s Limits,
+        limits: &'s PatchLimits,
         current: &'s Current<'s>,
         reader: Reader,
         repairs: Vec<Repair>,

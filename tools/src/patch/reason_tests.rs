@@ -12,7 +12,7 @@ use config::ApplyStrategy;
 struct Case {
     files: Files,
     scope: Scope,
-    limits: Limits,
+    limits: PatchLimits,
     strategy: ApplyStrategy,
 }
 
@@ -30,7 +30,7 @@ fn tree() -> Case {
     Case {
         files,
         scope: Scope::default(),
-        limits: Limits::default(),
+        limits: PatchLimits::default(),
         strategy: ApplyStrategy::Auto,
     }
 }
@@ -99,11 +99,13 @@ fn every_reason() -> Vec<(Reason, Refusal)> {
         ),
         (
             Reason::DiffTooLarge,
-            limited(Limits { max_diff_bytes: Some(9), ..Limits::default() }).refuse(&modify("a")),
+            limited(PatchLimits { max_diff_bytes: Some(9), ..PatchLimits::default() })
+                .refuse(&modify("a")),
         ),
         (
             Reason::TooManyFiles,
-            limited(Limits { max_files: Some(0), ..Limits::default() }).refuse(&modify("a")),
+            limited(PatchLimits { max_files: Some(0), ..PatchLimits::default() })
+                .refuse(&modify("a")),
         ),
         (Reason::BinaryContent, tree().refuse("--- a/a\0\n")),
         (Reason::TooComplex, heavy.refuse(&diff("much", &too_much))),
@@ -176,7 +178,7 @@ fn every_reason() -> Vec<(Reason, Refusal)> {
         (Reason::StaleBase, tree().base("a", None, "other").refuse(&modify("a"))),
         (Reason::MergeConflict, {
             let mut case = three_way().base("a", Some("one\ntwo\nTHREE\nfour\nfive\n"), "");
-            case.limits = Limits::default();
+            case.limits = PatchLimits::default();
             case.refuse(&diff("a", "@@ -2,2 +2,2 @@\n two\n-THREE\n+3"))
         }),
         (Reason::WriteFailed, Refusal::from(&commit)),

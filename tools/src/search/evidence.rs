@@ -20,7 +20,7 @@ pub struct EvidenceOptions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Evidence {
     /// Texts, in the order in which they are worth reading.
-    pub items: Vec<Item>,
+    pub items: Vec<EvidenceItem>,
     /// Files, most relevant first.
     pub map: Vec<MapLine>,
     /// What became of earlier runs, one line each.
@@ -37,7 +37,7 @@ pub struct Evidence {
 
 /// Lines of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Item {
+pub struct EvidenceItem {
     /// Why it is here.
     pub kind: ItemKind,
     /// The file.

@@ -15,9 +15,9 @@ mod survey;
 mod terms;
 mod text;
 
-pub use evidence::{Evidence, EvidenceOptions, Item, ItemKind, MapLine, gather};
+pub use evidence::{Evidence, EvidenceItem, EvidenceOptions, ItemKind, MapLine, gather};
 pub use fingerprint::tree_hash;
 pub use map::{Definition, definitions};
 pub use render::{estimate_tokens, render};
 pub use terms::{Term, TermKind, extract};
-pub use text::{Hit, Limits, PatternError, PatternKind, search};
+pub use text::{Hit, PatternError, PatternKind, SearchLimits, search};

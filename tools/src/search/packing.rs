@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::choice::{Pick, Place, by_relevance, choose, introductions, is_vague};
-use super::evidence::{Evidence, Item, ItemKind, MapLine};
+use super::evidence::{Evidence, EvidenceItem, ItemKind, MapLine};
 use super::excerpt::{Lines, Span, merge};
 use super::map::{Language, definitions};
 use super::named::NamedFile;
@@ -285,7 +285,7 @@ impl<'a> Packing<'a> {
     }
 
     /// Adds the item if it fits into the section and the budget.
-    fn push(&mut self, item: Item, section: &mut usize) -> bool {
+    fn push(&mut self, item: EvidenceItem, section: &mut usize) -> bool {
         let cost = render::item(&item).len();
         if cost > *section || cost > self.left {
             return false;
@@ -349,8 +349,14 @@ fn overhead(path: &RepoPath, text: &str) -> usize {
     path.as_str().len() + 2 * render::fence(text).len() + HEAD_BYTES
 }
 
-fn item(kind: ItemKind, path: &RepoPath, text: &Text, lines: &Lines<'_>, span: Span) -> Item {
-    Item {
+fn item(
+    kind: ItemKind,
+    path: &RepoPath,
+    text: &Text,
+    lines: &Lines<'_>,
+    span: Span,
+) -> EvidenceItem {
+    EvidenceItem {
         kind,
         path: path.clone(),
         first_line: span.first,

@@ -1,6 +1,6 @@
 //! Evidence as the text of a prompt. Pure; contents stay as they are and can not break out of their fences.
 
-use super::evidence::{Evidence, Item, ItemKind, MapLine};
+use super::evidence::{Evidence, EvidenceItem, ItemKind, MapLine};
 
 /// Digits of a hash that are shown.
 const HASH_DIGITS: usize = 8;
@@ -38,7 +38,7 @@ fn map_title(evidence: &Evidence) -> String {
 }
 
 /// One item: a line that says what it is, and its text in a fence.
-pub(super) fn item(item: &Item) -> String {
+pub(super) fn item(item: &EvidenceItem) -> String {
     let hash: String = item.hash.to_string().chars().take(HASH_DIGITS).collect();
     let lines = if item.last_line < item.first_line {
         " (empty)".to_owned()
@@ -87,8 +87,8 @@ mod tests {
     use super::*;
     use crate::tree::{FileHash, RepoPath};
 
-    fn shown(kind: ItemKind, text: &str, first_line: usize, lines: usize) -> Item {
-        Item {
+    fn shown(kind: ItemKind, text: &str, first_line: usize, lines: usize) -> EvidenceItem {
+        EvidenceItem {
             kind,
             path: RepoPath::parse("src/a.md").unwrap(),
             first_line,

@@ -26,7 +26,7 @@ pub enum PatternKind {
 
 /// Bounds of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct SearchLimits {
     /// Larger files are passed over.
     pub file_bytes: u64,
     /// Hits in one file.
@@ -44,7 +44,7 @@ pub struct Hit {
     pub path: RepoPath,
     /// The line, from 1.
     pub line: usize,
-    /// The line without its end, at most [`Limits::line_bytes`] of it; what is not UTF-8 is replaced.
+    /// The line without its end, at most [`SearchLimits::line_bytes`] of it; what is not UTF-8 is replaced.
     pub text: String,
 }
 
@@ -65,7 +65,7 @@ pub fn search(
     files: &[Listed],
     pattern: &str,
     kind: PatternKind,
-    limits: &Limits,
+    limits: &SearchLimits,
 ) -> Result<Vec<Hit>, PatternError> {
     let matcher = RegexMatcherBuilder::new()
         .fixed_strings(kind == PatternKind::Literal)
@@ -91,7 +91,7 @@ fn hits_in(
     matcher: &RegexMatcher,
     tree: &ReadTree,
     file: &Listed,
-    limits: &Limits,
+    limits: &SearchLimits,
 ) -> Vec<Hit> {
     let mut hits = Vec::new();
     if limits.hits_per_file == 0 {
@@ -179,7 +179,8 @@ mod tests {
     use crate::tree::list;
     use std::fs;
 
-    const LIMITS: Limits = Limits { file_bytes: 1000, hits_per_file: 2, hits: 5, line_bytes: 12 };
+    const LIMITS: SearchLimits =
+        SearchLimits { file_bytes: 1000, hits_per_file: 2, hits: 5, line_bytes: 12 };
 
     fn found(
         root: &std::path::Path,

@@ -55,12 +55,12 @@ pub struct Call {
     /// The exact request.
     pub body: Blob,
     /// What came back; none when nobody knows.
-    pub reply: Option<Reply>,
+    pub reply: Option<CallReply>,
 }
 
 /// What came of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Reply {
+pub struct CallReply {
     /// Number of its event.
     pub seq: u64,
     /// `ok`, or the class of the error.
@@ -79,7 +79,7 @@ pub struct Reply {
 
 /// An event of a session, as far as the tables know it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Entry {
+pub struct StoryEvent {
     /// Its number.
     pub seq: u64,
     /// When it was written.
@@ -93,7 +93,7 @@ pub struct Entry {
     pub what: Moment,
 }
 
-impl Entry {
+impl StoryEvent {
     /// The kind without its version.
     pub fn name(&self) -> &str {
         self.kind.split('@').next().unwrap_or_default()

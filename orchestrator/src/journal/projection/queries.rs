@@ -12,7 +12,7 @@ use tools::model::Usage;
 use tools::model::price::Usd;
 
 use super::ProjectionError;
-use super::answers::{Call, Entry, Moment, Reply, Summary};
+use super::answers::{Call, CallReply, Moment, StoryEvent, Summary};
 use crate::staged::StagedPatch;
 
 /// How a row of a table is read.
@@ -57,11 +57,11 @@ impl Tables {
     }
 
     /// All events of a session, in order.
-    pub fn story(&self, session: &str) -> Result<Vec<Entry>, ProjectionError> {
+    pub fn story(&self, session: &str) -> Result<Vec<StoryEvent>, ProjectionError> {
         let events = "SELECT seq, at, kind, run FROM events WHERE session = ?1 ORDER BY seq";
         let mut story = self.rows(events, [session], |row| {
             let (at, kind, run) = (row.get("at")?, row.get("kind")?, row.get("run")?);
-            Ok(Entry { seq: natural(row, "seq")?, at, kind, run, what: Moment::Other })
+            Ok(StoryEvent { seq: natural(row, "seq")?, at, kind, run, what: Moment::Other })
         })?;
         let sources: [(&str, Reading); 15] = [
             ("turns", turn),
@@ -107,7 +107,7 @@ impl Tables {
 }
 
 /// Says what the event with this number is; the numbers of a journal are contiguous from one.
-fn put(story: &mut [Entry], seq: u64, what: Moment) {
+fn put(story: &mut [StoryEvent], seq: u64, what: Moment) {
     let at = usize::try_from(seq).ok().and_then(|seq| seq.checked_sub(1));
     if let Some(entry) = at.and_then(|at| story.get_mut(at)) {
         entry.what = what;
@@ -210,7 +210,7 @@ fn call(row: &Row<'_>) -> Result<Call> {
     })
 }
 
-fn reply(row: &Row<'_>, seq: u64) -> Result<Reply> {
+fn reply(row: &Row<'_>, seq: u64) -> Result<CallReply> {
     let tokens = |column| Ok::<_, Error>(maybe(row, column)?.unwrap_or_default());
     let usage = match maybe(row, "prompt")? {
         Some(prompt) => Some(Usage {
@@ -221,7 +221,7 @@ fn reply(row: &Row<'_>, seq: u64) -> Result<Reply> {
         }),
         None => None,
     };
-    Ok(Reply {
+    Ok(CallReply {
         seq,
         outcome: row.get("outcome")?,
         message: row.get("message")?,

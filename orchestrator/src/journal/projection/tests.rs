@@ -17,7 +17,7 @@ use tools::tree::RepoPath;
 use super::rows::Table;
 use super::*;
 use crate::journal::EVENTS;
-use crate::journal::log::{Bounds, Journal};
+use crate::journal::log::{Capacity, Journal};
 
 const WORKSPACE: &str = "/w";
 
@@ -48,7 +48,7 @@ impl State {
     /// All rows of a database that had to be usable, and the line numbers of damage.
     fn rows(&self, name: &str) -> (Vec<String>, Vec<String>) {
         let at = self.projection(name).ask_at(Place::Kept, &self.homes(), |t| Ok(dump(&t.0)?));
-        let Answer { value, troubles } = at.unwrap();
+        let Projected { value, troubles } = at.unwrap();
         (value, troubles.iter().map(ToString::to_string).collect())
     }
 
@@ -80,8 +80,8 @@ fn journal(events: Vec<Event>) -> Vec<u8> {
     runtime.block_on(async {
         let (screen, mut seen) = mpsc::channel(8);
         let clock = Arc::new(FixedClock(Timestamp::UNIX_EPOCH));
-        let bounds = Bounds { queue: 8, patience: Duration::ZERO };
-        let (journal, publisher) = Journal::create(dir.path(), clock, bounds, screen).unwrap();
+        let capacity = Capacity { queue: 8, patience: Duration::ZERO };
+        let (journal, publisher) = Journal::create(dir.path(), clock, capacity, screen).unwrap();
         let watching = tokio::spawn(async move { while seen.recv().await.is_some() {} });
         let (workspace, version) = (WORKSPACE.to_owned(), "1".to_owned());
         publisher.publish(Event::SessionStarted { workspace, version }).await.unwrap();

@@ -8,7 +8,7 @@ use super::refusal::Refusal;
 
 /// What is sent, and how it ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(super) struct Response {
     pub(super) status: u16,
     pub(super) headers: Vec<(&'static str, String)>,
     pub(super) framing: Framing,
@@ -61,7 +61,7 @@ pub(super) enum End {
     Comments { every: Duration },
 }
 
-impl Answer {
+impl Response {
     /// A body of known length.
     pub(super) fn plain(status: u16, content_type: &str, body: impl Into<Bytes>) -> Self {
         Self {

@@ -22,8 +22,8 @@ mod validate;
 
 pub use behaviour::Behaviour;
 pub use options::{CacheMode, Options, ReasoningCheck};
-pub use request::{Exchange, Request};
-pub use script::{Reply, Script, ScriptError, Source, ToolCall, UsageOverride};
+pub use request::{Exchange, ReceivedRequest};
+pub use script::{Replies, Reply, Script, ScriptError, ToolCall, UsageOverride};
 pub use server::{Server, ServerError};
 
 #[cfg(test)]

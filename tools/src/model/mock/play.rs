@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::time::{Instant, sleep};
 
-use super::answer::{Answer, End, Framing, Step, Writes};
+use super::answer::{End, Framing, Response, Step, Writes};
 
 const COMMENT: &[u8] = b": keep-alive\n\n";
 
@@ -24,7 +24,7 @@ pub(super) enum After {
 /// Some answers never end; the caller stops when the client goes.
 pub(super) async fn play(
     writer: &mut (impl AsyncWrite + Unpin),
-    answer: &Answer,
+    answer: &Response,
     ending: impl FnOnce(),
 ) -> io::Result<After> {
     if answer.end == End::ResetUnanswered {
@@ -125,7 +125,7 @@ mod tests {
     async fn an_answer_is_framed_and_ended() {
         let mut written = Vec::new();
         let steps = vec![Step::Send("data: a\n\n".into()), Step::Send("data: b\n\n".into())];
-        assert_eq!(play(&mut written, &Answer::stream(steps), || ()).await.unwrap(), After::Keep);
+        assert_eq!(play(&mut written, &Response::stream(steps), || ()).await.unwrap(), After::Keep);
         assert_eq!(
             String::from_utf8(written).unwrap(),
             "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\n\
@@ -138,7 +138,7 @@ mod tests {
         let mut written = Vec::new();
         let comments =
             Step::Comments { every: Duration::from_secs(15), total: Duration::from_mins(1) };
-        play(&mut written, &Answer::stream(vec![comments]), || ()).await.unwrap();
+        play(&mut written, &Response::stream(vec![comments]), || ()).await.unwrap();
         assert_eq!(String::from_utf8(written).unwrap().matches(": keep-alive").count(), 4);
     }
 }

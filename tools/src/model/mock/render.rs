@@ -13,7 +13,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
-use super::answer::{Answer, End, Step, Writes};
+use super::answer::{End, Response, Step, Writes};
 use super::content::{Content, call_id};
 use super::refusal::Refusal;
 use super::{Behaviour, Reply};
@@ -43,13 +43,13 @@ pub(super) struct Turn<'a> {
 }
 
 /// The answer of a behaviour that never looks at the conversation; `None` for the others.
-pub(super) fn failure(behaviour: Behaviour, reply: &Reply) -> Option<Answer> {
+pub(super) fn failure(behaviour: Behaviour, reply: &Reply) -> Option<Response> {
     let (status, message) = match behaviour {
-        Behaviour::ResetBeforeHeaders => return Some(Answer::reset()),
+        Behaviour::ResetBeforeHeaders => return Some(Response::reset()),
         Behaviour::Http502Html => {
             let page = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1>\
                         </center>\r\n<hr><center>openresty</center>\r\n</body>\r\n</html>\r\n";
-            return Some(Answer::plain(502, "text/html", page));
+            return Some(Response::plain(502, "text/html", page));
         }
         Behaviour::Http400 => (400, "Invalid request"),
         Behaviour::Http401 => (401, "Authentication Fails, Your api key: ****fcc2 is invalid"),
@@ -62,7 +62,7 @@ pub(super) fn failure(behaviour: Behaviour, reply: &Reply) -> Option<Answer> {
         _ => return None,
     };
     let message = reply.text.as_deref().unwrap_or(message);
-    let mut answer = Answer::refused(&Refusal::new(status, message));
+    let mut answer = Response::refused(&Refusal::new(status, message));
     if let Some(wait) = &reply.retry_after {
         answer.headers.push(("retry-after", wait.clone()));
     }
@@ -71,16 +71,16 @@ pub(super) fn failure(behaviour: Behaviour, reply: &Reply) -> Option<Answer> {
 
 impl Turn<'_> {
     /// The whole answer.
-    pub(super) fn answer(&self) -> Answer {
+    pub(super) fn answer(&self) -> Response {
         if self.behaviour == Behaviour::NonstreamEmptyLines {
             return self.after_empty_lines();
         }
         if !self.streams {
-            return Answer::json(200, self.completion().to_string());
+            return Response::json(200, self.completion().to_string());
         }
         let events = self.events();
         let half = events.len() / 2;
-        let mut answer = Answer::stream(self.paced(&events));
+        let mut answer = Response::stream(self.paced(&events));
         match self.behaviour {
             Behaviour::StallAfterHeaders => answer.cut(0, End::Hang),
             Behaviour::KeepaliveForever => {
@@ -276,18 +276,18 @@ impl Turn<'_> {
         })
     }
 
-    fn after_empty_lines(&self) -> Answer {
+    fn after_empty_lines(&self) -> Response {
         let line = [Step::Send(Bytes::from_static(b"\n")), Step::Pause(self.keepalive())];
         let mut steps = [line.clone(), line.clone(), line].concat();
         steps.push(Step::Send(Bytes::from(self.completion().to_string())));
-        Answer {
+        Response {
             headers: vec![("content-type", "application/json".to_owned())],
-            ..Answer::stream(steps)
+            ..Response::stream(steps)
         }
     }
 }
 
-impl Answer {
+impl Response {
     /// Keeps this many events, and then ends as it should not.
     fn cut(&mut self, events: usize, end: End) {
         let mut left = events;

@@ -11,7 +11,7 @@ use crate::model::Usage;
 
 /// A request as it arrived.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Request {
+pub struct ReceivedRequest {
     /// Counted from one, in order of arrival.
     pub number: u64,
     /// `POST`.
@@ -26,7 +26,7 @@ pub struct Request {
     pub json: Value,
 }
 
-impl Request {
+impl ReceivedRequest {
     /// The first header of this name, given in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
@@ -58,7 +58,7 @@ impl Request {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exchange {
     /// What was asked.
-    pub request: Arc<Request>,
+    pub request: Arc<ReceivedRequest>,
     /// Time from the start of the server to the arrival.
     pub at: Duration,
     /// The connection it came on, counted from one.

@@ -1,7 +1,7 @@
 //! Where a request goes, and whether its key may go there. Pure.
 
 use super::refusal::Refusal;
-use super::{Options, Request};
+use super::{Options, ReceivedRequest};
 
 /// What a path leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(super) enum Route {
 }
 
 /// Finds the route; paths are the same bare, under `/v1` and under `/beta`.
-pub(super) fn route(request: &Request) -> Result<Route, Refusal> {
+pub(super) fn route(request: &ReceivedRequest) -> Result<Route, Refusal> {
     let path = request.path.as_str();
     let beta = path.strip_prefix("/beta");
     let rest = beta.or_else(|| path.strip_prefix("/v1")).unwrap_or(path);
@@ -32,7 +32,7 @@ pub(super) fn route(request: &Request) -> Result<Route, Refusal> {
 }
 
 /// Checks the key.
-pub(super) fn key(request: &Request, options: &Options) -> Result<(), Refusal> {
+pub(super) fn key(request: &ReceivedRequest, options: &Options) -> Result<(), Refusal> {
     let header = request.header("authorization");
     let key = header.and_then(|header| header.strip_prefix("Bearer ")).map(str::trim);
     match (key.filter(|key| !key.is_empty()), &options.expected_key) {
@@ -58,8 +58,11 @@ mod tests {
     #[test]
     fn paths_lead_somewhere_or_nowhere() {
         let to = |method: &str, path: &str| {
-            let request =
-                Request { method: method.into(), path: path.into(), ..Request::for_role("") };
+            let request = ReceivedRequest {
+                method: method.into(),
+                path: path.into(),
+                ..ReceivedRequest::for_role("")
+            };
             route(&request).map_err(|refusal| refusal.status)
         };
         assert_eq!(to("POST", "/chat/completions"), Ok(Route::Chat { beta: false }));
@@ -74,8 +77,10 @@ mod tests {
     fn keys_are_checked_as_told() {
         let check = |header: Option<&str>, options: &Options| {
             let headers = header.map(|value| ("authorization".to_owned(), value.to_owned()));
-            let request =
-                Request { headers: headers.into_iter().collect(), ..Request::for_role("") };
+            let request = ReceivedRequest {
+                headers: headers.into_iter().collect(),
+                ..ReceivedRequest::for_role("")
+            };
             key(&request, options).map_err(|refusal| refusal.message)
         };
         let any = Options::default();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{Behaviour, Options, Request};
+use super::{Behaviour, Options, ReceivedRequest};
 use crate::model::Usage;
 
 /// One answer. In a script it has a role and an order; a function just returns it.
@@ -107,21 +107,21 @@ impl UsageOverride {
 
 /// Where replies come from.
 #[derive(Clone)]
-pub enum Source {
+pub enum Replies {
     /// The first reply that is for the role of the request, used up unless it repeats.
     Script(Vec<Reply>),
     /// A function of the request.
-    Driven(Arc<dyn Fn(&Request) -> Reply + Send + Sync>),
+    Driven(Arc<dyn Fn(&ReceivedRequest) -> Reply + Send + Sync>),
 }
 
-impl Source {
+impl Replies {
     /// Replies made by a function.
-    pub fn driven(reply: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
+    pub fn driven(reply: impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static) -> Self {
         Self::Driven(Arc::new(reply))
     }
 
     /// The reply to `request`; `None` when the script is exhausted.
-    pub(super) fn next(&mut self, request: &Request) -> Option<Reply> {
+    pub(super) fn next(&mut self, request: &ReceivedRequest) -> Option<Reply> {
         match self {
             Self::Script(replies) => {
                 let role = request.header("x-agent-role");
@@ -136,7 +136,7 @@ impl Source {
     }
 }
 
-impl fmt::Debug for Source {
+impl fmt::Debug for Replies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Script(replies) => f.debug_tuple("Script").field(&replies.len()).finish(),
@@ -145,7 +145,7 @@ impl fmt::Debug for Source {
     }
 }
 
-impl From<Vec<Reply>> for Source {
+impl From<Vec<Reply>> for Replies {
     fn from(replies: Vec<Reply>) -> Self {
         Self::Script(replies)
     }
@@ -251,16 +251,16 @@ fn read(path: &Path) -> Result<String, ScriptError> {
 mod tests {
     use super::*;
 
-    fn texts(source: &mut Source, roles: &[&str]) -> Vec<Option<String>> {
+    fn texts(source: &mut Replies, roles: &[&str]) -> Vec<Option<String>> {
         roles
             .iter()
-            .map(|role| source.next(&Request::for_role(role)).and_then(|reply| reply.text))
+            .map(|role| source.next(&ReceivedRequest::for_role(role)).and_then(|reply| reply.text))
             .collect()
     }
 
     #[test]
     fn replies_are_used_up_in_order_and_by_role() {
-        let mut source = Source::from(vec![
+        let mut source = Replies::from(vec![
             Reply::text("plan").to("architect"),
             Reply::text("diff 1").to("editor"),
             Reply::text("any"),

@@ -18,7 +18,7 @@ use tokio::time::sleep;
 use super::http;
 use super::play::{After, play};
 use super::state::State;
-use super::{Exchange, Options, Source};
+use super::{Exchange, Options, Replies};
 
 /// Accepting fails when the process has too many files open: others must get the time to close theirs.
 const AFTER_ACCEPT_ERROR: Duration = Duration::from_millis(10);
@@ -58,7 +58,7 @@ impl Server {
     /// Listens on `addr`, whose port may be 0 for any free one. Each request is also written to `log`, as a line of JSON.
     pub async fn start(
         addr: SocketAddr,
-        source: impl Into<Source>,
+        source: impl Into<Replies>,
         options: Options,
         log: Option<&Path>,
     ) -> Result<Self, ServerError> {

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::answer::Answer;
+use super::answer::Response;
 use super::cache::{Cache, Canonical};
 use super::content::Content;
 use super::http::Incoming;
@@ -15,7 +15,7 @@ use super::render::{self, Turn};
 use super::route::{self, Route};
 use super::schema::Message;
 use super::validate::{self, Accepted};
-use super::{Behaviour, Exchange, Options, Reply, Request, Source};
+use super::{Behaviour, Exchange, Options, ReceivedRequest, Replies, Reply};
 use crate::model::Usage;
 
 /// What `random` draws from when the script does not say: mostly answers, and what passes.
@@ -36,7 +36,7 @@ const RANDOM_MIX: [Behaviour; 10] = [
 #[derive(Debug)]
 pub(super) struct State {
     options: Options,
-    source: Source,
+    source: Replies,
     cache: Cache,
     random: fastrand::Rng,
     arrived: u64,
@@ -47,7 +47,7 @@ pub(super) struct State {
 /// What becomes of a request.
 pub(super) struct Decision {
     pub(super) delay: Duration,
-    pub(super) answer: Answer,
+    pub(super) answer: Response,
     /// What the cache keeps when the answer begins.
     pub(super) stored: Option<(Canonical, Message)>,
     behaviour: Option<Behaviour>,
@@ -56,19 +56,19 @@ pub(super) struct Decision {
 }
 
 impl Decision {
-    fn of(answer: Answer) -> Self {
+    fn of(answer: Response) -> Self {
         let delay = Duration::ZERO;
         Self { delay, answer, stored: None, behaviour: None, refusal: None, usage: None }
     }
 
     fn refused(refusal: Refusal) -> Self {
-        let answer = Answer::refused(&refusal);
+        let answer = Response::refused(&refusal);
         Self { refusal: Some(refusal.message), ..Self::of(answer) }
     }
 }
 
 impl State {
-    pub(super) fn new(source: Source, options: Options, log: Option<File>) -> Self {
+    pub(super) fn new(source: Replies, options: Options, log: Option<File>) -> Self {
         Self {
             source,
             cache: Cache::new(options.cache),
@@ -101,7 +101,7 @@ impl State {
         self.arrived += 1;
         let Incoming { method, path, headers, body } = incoming;
         let json = serde_json::from_slice(&body).unwrap_or_default();
-        let request = Request { number: self.arrived, method, path, headers, body, json };
+        let request = ReceivedRequest { number: self.arrived, method, path, headers, body, json };
         let decision = match self.routed(&request, in_flight) {
             Ok(decision) => decision,
             Err(refusal) => Decision::refused(refusal),
@@ -119,13 +119,13 @@ impl State {
         decision
     }
 
-    fn routed(&mut self, request: &Request, in_flight: usize) -> Result<Decision, Refusal> {
+    fn routed(&mut self, request: &ReceivedRequest, in_flight: usize) -> Result<Decision, Refusal> {
         let options = &self.options;
         let route = route::route(request)?;
         route::key(request, options)?;
         match route {
-            Route::Models => Ok(Decision::of(Answer::json(200, models(options)))),
-            Route::Balance => Ok(Decision::of(Answer::json(200, BALANCE))),
+            Route::Models => Ok(Decision::of(Response::json(200, models(options)))),
+            Route::Balance => Ok(Decision::of(Response::json(200, BALANCE))),
             Route::Chat { beta } => {
                 let accepted = validate::chat(request, options, beta, in_flight)?;
                 let reply = self.source.next(request);

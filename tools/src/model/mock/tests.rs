@@ -293,7 +293,7 @@ async fn counts_can_be_set() {
 
 #[tokio::test]
 async fn a_function_can_answer() {
-    let echo = Source::driven(|request| {
+    let echo = Replies::driven(|request| {
         let said: String = request.messages().map(|(_, text)| text).collect();
         Reply::text(format!("{said}!"))
     });

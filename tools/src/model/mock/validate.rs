@@ -4,7 +4,7 @@ use super::cache::Canonical;
 use super::options::{Options, ReasoningCheck};
 use super::refusal::Refusal;
 use super::schema::{Body, Message, Stop, UserContent};
-use super::{Request, strict};
+use super::{ReceivedRequest, strict};
 
 /// The largest `max_tokens`.
 const MAX_OUTPUT_TOKENS: i64 = 393_216;
@@ -18,7 +18,7 @@ pub(super) struct Accepted {
 
 /// Checks everything in the body, in order; `in_flight` counts this request.
 pub(super) fn chat(
-    request: &Request,
+    request: &ReceivedRequest,
     options: &Options,
     beta: bool,
     in_flight: usize,
@@ -238,11 +238,11 @@ mod tests {
 
     use super::*;
 
-    fn request(body: &Value) -> Request {
-        Request {
+    fn request(body: &Value) -> ReceivedRequest {
+        ReceivedRequest {
             body: Bytes::from(body.to_string()),
             json: body.clone(),
-            ..Request::for_role("editor")
+            ..ReceivedRequest::for_role("editor")
         }
     }
 
