@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actors::event::{Delivery, NeedsWork};
+use actors::delivery::{Delivery, NeedsWork};
 use actors::publisher::Signal;
 use actors::workspace::CommitRefused;
 use config::Settings;

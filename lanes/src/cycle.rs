@@ -3,7 +3,7 @@
 //! It decides who is asked next and when a run is over, and nothing else; the crew carries the effects out.
 
 use actors::checks::CheckOutcome;
-use actors::event::{Delivery, NeedsWork, Verified};
+use actors::delivery::{Delivery, NeedsWork, Verified};
 use actors::failure::{ErrorSet, FailureClass, FailureHistory};
 use config::FailureClassifier;
 

@@ -16,8 +16,9 @@ use std::time::Duration;
 
 use actors::Unanswered;
 use actors::call::CallError;
+use actors::delivery::{Delivery, Rollback};
 use actors::dialogue::Dialogue;
-use actors::event::{Delivery, Event, Rollback};
+use actors::event::Event;
 use actors::ledger::Amount;
 use actors::plan::Plan;
 use actors::publisher::{Publisher, Signal};

@@ -4,7 +4,8 @@
 
 use std::fmt;
 
-use actors::event::{Delivery, Event};
+use actors::delivery::Delivery;
+use actors::event::Event;
 
 /// What a session is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,8 +29,8 @@ pub enum SessionState {
 }
 
 impl SessionState {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "most events leave a session in its state")]
     /// The state that `event` leads to, when it is another.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most events leave a session in its state")]
     pub(crate) fn after(self, event: &Event) -> Option<Self> {
         let to = match event {
             Event::RunStarted { .. } | Event::ArchitectStarted { .. } => Self::Planning,

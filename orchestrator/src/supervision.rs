@@ -119,8 +119,8 @@ pub(crate) async fn dismiss(actor: ActorCell) {
     }
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "only two kinds of events are about spending")]
 /// What the run had spent, from the journal. A call without a reply counts with all that was set aside for it.
+#[expect(clippy::wildcard_enum_match_arm, reason = "only two kinds of events are about spending")]
 pub(crate) async fn recover_ledger(session: PathBuf, run: String) -> LostLedger {
     let reading = tokio::task::spawn_blocking(move || read::read(&session)).await;
     let Ok(Ok(reading)) = reading else {

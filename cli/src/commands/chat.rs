@@ -2,7 +2,7 @@
 
 use std::io::{self, Read as _};
 
-use actors::event::Delivery;
+use actors::delivery::Delivery;
 use orchestrator::chat::Intent;
 use orchestrator::orchestrator::Request;
 use rustyline::error::ReadlineError;

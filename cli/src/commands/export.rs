@@ -110,8 +110,8 @@ fn as_markdown(story: &Story) -> String {
     text
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "all others are for `explain`")]
 /// What a document says of an event; nothing of most.
+#[expect(clippy::wildcard_enum_match_arm, reason = "all others are for `explain`")]
 fn part(entry: &StoryEvent, diff: Option<&str>) -> Option<String> {
     Some(match &entry.what {
         Moment::Turn { speaker, text } if speaker == "user" => {

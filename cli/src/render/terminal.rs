@@ -5,7 +5,8 @@ use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
 
 use actors::checks::CheckOutcome;
-use actors::event::{Delivery, Envelope, Event, StagedFile, Verified};
+use actors::delivery::{Delivery, Verified};
+use actors::event::{Envelope, Event, StagedFile};
 use actors::plan::Plan;
 use actors::publisher::{Proposal, Question, Signal};
 use anstyle::{AnsiColor, Style};

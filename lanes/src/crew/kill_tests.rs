@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use actors::event::{Delivery, Event, Verified};
+use actors::delivery::{Delivery, Verified};
+use actors::event::Event;
 use ractor::ActorCell;
 
 use super::testing::{Happens, Stage, World};
@@ -118,7 +119,7 @@ async fn a_role_that_always_dies_ends_the_run() {
     assert!(
         matches!(
             report.delivery,
-            Delivery::NeedsWork { why: actors::event::NeedsWork::Crashed, .. }
+            Delivery::NeedsWork { why: actors::delivery::NeedsWork::Crashed, .. }
         ),
         "{:?}",
         report.delivery

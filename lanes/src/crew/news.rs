@@ -3,8 +3,9 @@
 use actors::applier::ApplyError;
 use actors::architect::{ArchitectError, Planned};
 use actors::checks::{CheckOutcome, Report};
+use actors::delivery::{Delivery, NeedsWork};
 use actors::editor::EditorError;
-use actors::event::{Delivery, Event, NeedsWork};
+use actors::event::Event;
 use actors::publisher::JournalClosed;
 use actors::verifier::Checked;
 use tools::tree::Change;

@@ -236,8 +236,8 @@ mod tests {
         assert_eq!(content(dir.path(), &text).unwrap(), text.content);
     }
 
-    #[tokio::test]
-    async fn any_flipped_byte_is_found_and_its_line_named() {
+    /// Flips each byte of a journal in turn, and has a look at it: the directory, the place, its line, and the damaged bytes.
+    async fn with_each_byte_flipped(look: impl Fn(&Path, usize, usize, &[u8])) {
         let (dir, _) = written().await;
         let path = dir.path().join(EVENTS);
         let good = fs::read(&path).unwrap();
@@ -246,13 +246,19 @@ mod tests {
             bad[at] ^= 1;
             fs::write(&path, &bad).unwrap();
             let line = good[..at].split(|byte| *byte == b'\n').count();
-            match read(dir.path()) {
-                Err(ReadError::Damaged { line: named, .. }) => assert_eq!(named, line, "byte {at}"),
-                // The last newline was hit: the line before it is torn.
-                Ok(reading) => assert_eq!((reading.records.len(), at), (2, good.len() - 1)),
-                Err(error) => panic!("{error}"),
-            }
+            look(dir.path(), at, line, &bad);
         }
+    }
+
+    #[tokio::test]
+    async fn any_flipped_byte_is_found_and_its_line_named() {
+        with_each_byte_flipped(|dir, at, line, bad| match read(dir) {
+            Err(ReadError::Damaged { line: named, .. }) => assert_eq!(named, line, "byte {at}"),
+            // The last newline was hit: the line before it is torn.
+            Ok(reading) => assert_eq!((reading.records.len(), at), (2, bad.len() - 1)),
+            Err(error) => panic!("{error}"),
+        })
+        .await;
     }
 
     #[tokio::test]
@@ -287,21 +293,16 @@ mod tests {
 
     #[tokio::test]
     async fn repair_keeps_the_valid_beginning_and_puts_the_rest_aside() {
-        let (dir, _) = written().await;
-        let path = dir.path().join(EVENTS);
-        let good = fs::read(&path).unwrap();
-        for at in 0..good.len() {
-            let mut bad = good.clone();
-            bad[at] ^= 1;
-            fs::write(&path, &bad).unwrap();
-            let before = good[..at].split(|byte| *byte == b'\n').count() - 1;
-            let repaired = mended(dir.path()).unwrap();
-            assert_eq!(repaired.kept, before, "byte {at}");
-            assert_eq!(read(dir.path()).unwrap().records.len(), before);
+        with_each_byte_flipped(|dir, at, line, bad| {
+            let repaired = mended(dir).unwrap();
+            assert_eq!(repaired.kept, line - 1, "byte {at}");
+            assert_eq!(read(dir).unwrap().records.len(), line - 1);
+            let kept = fs::read(dir.join(EVENTS)).unwrap();
             let aside = fs::read(repaired.aside).unwrap();
-            assert_eq!([fs::read(&path).unwrap(), aside].concat(), bad, "nothing is lost");
-            assert_eq!(mended(dir.path()), None);
-        }
+            assert_eq!([kept, aside].concat(), bad, "nothing is lost");
+            assert_eq!(mended(dir), None);
+        })
+        .await;
     }
 
     #[test]

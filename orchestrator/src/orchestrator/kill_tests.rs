@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use actors::event::{Delivery, Event, Verified};
+use actors::delivery::{Delivery, Verified};
+use actors::event::Event;
 use actors::publisher::Signal;
 use config::Inputs;
 use futures_util::future::BoxFuture;

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use actors::Unanswered;
 use actors::call::Caller;
-use actors::event::{Blob, Delivery, Event, Rollback, Verified};
+use actors::delivery::{Delivery, Rollback, Verified};
+use actors::event::{Blob, Event};
 use config::Mode;
 use lanes::crew::{Crew, CrewReport, call_failed};
 use lanes::cycle::Goal;

@@ -98,8 +98,8 @@ impl Root {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "commits are made on threads that may block")]
 /// Locks a file, waiting for whoever has it at most for `patience`; then it fails with `WOULDBLOCK`.
+#[expect(clippy::disallowed_methods, reason = "commits are made on threads that may block")]
 pub(super) fn lock_within(file: impl AsFd, patience: Duration) -> Result<(), Errno> {
     const PAUSE: Duration = Duration::from_millis(5);
     let started = Instant::now();

@@ -1,6 +1,7 @@
 //! What the tables answer: sessions, calls, and the events of a session. Values only.
 
-use actors::event::{Blob, Delivery};
+use actors::delivery::Delivery;
+use actors::event::Blob;
 use actors::ledger::Amount;
 use actors::plan::Plan;
 use serde::Serialize;

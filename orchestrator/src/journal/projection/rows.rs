@@ -2,7 +2,8 @@
 //!
 //! Each event stands for itself: its rows depend on nothing before it, so that a journal that goes on only adds rows.
 
-use actors::event::{Blob, Delivery, Event};
+use actors::delivery::Delivery;
+use actors::event::{Blob, Event};
 use serde::Serialize;
 
 use crate::journal::read::Record;
@@ -126,11 +127,11 @@ pub(super) fn rows(record: &Record) -> Vec<Row> {
     .collect()
 }
 
+/// What an event says, but for its number.
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "many kinds are worth no more than to be listed"
 )]
-/// What an event says, but for its number.
 fn own_rows(event: Event, run: &str) -> Vec<(Table, Vec<Cell>)> {
     let row = match event {
         Event::SessionStarted { workspace, version } => {
@@ -192,8 +193,8 @@ fn own_rows(event: Event, run: &str) -> Vec<(Table, Vec<Cell>)> {
     vec![row]
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "all others are rows above, or none")]
 /// What models and commands did.
+#[expect(clippy::wildcard_enum_match_arm, reason = "all others are rows above, or none")]
 fn work(event: Event, run: &str) -> Option<(Table, Vec<Cell>)> {
     let row = match event {
         Event::VerificationRun { command, baseline, outcome, exit, elapsed_ms, output } => {

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use actors::event::{Blob, Delivery, Event, StagedContent, StagedFile};
+use actors::delivery::Delivery;
+use actors::event::{Blob, Event, StagedContent, StagedFile};
 use actors::ledger::Amount;
 use actors::plan::Plan;
 use proptest::prelude::*;
