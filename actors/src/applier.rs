@@ -9,7 +9,8 @@ use thiserror::Error;
 use tools::patch::{self, PatchLimits, Refusal, Repair, Scope};
 use tools::tree::{Change, RepoPath};
 
-use crate::workspace::{CommitRefused, Denied, Staged, Workspace};
+use crate::sight::Sight;
+use crate::workspace::{CommitRefused, Denied, NotApplied, Staged, Workspace};
 use crate::{Unanswered, answer, answered};
 
 /// A diff to be applied.
@@ -28,21 +29,12 @@ pub enum ApplyError {
     /// It does not apply; the model can do something about it.
     #[error("the diff does not apply")]
     Mismatch(Box<Refusal>),
-    /// A file changed under it; the model can do something about it.
-    #[error("{path} changed meanwhile")]
-    Stale {
-        /// The file.
-        path: String,
-    },
     /// Policy or the user said no.
     #[error(transparent)]
     Denied(Denied),
-    /// The system refused.
-    #[error("{message}")]
-    NotWritten {
-        /// What it said.
-        message: String,
-    },
+    /// A file changed under it, or the system refused.
+    #[error(transparent)]
+    NotApplied(NotApplied),
     /// The actor gave no answer.
     #[error(transparent)]
     Unanswered(#[from] Unanswered),
@@ -67,6 +59,8 @@ pub struct Applier {
 pub struct ApplierSetup {
     /// The owner of the tree.
     pub workspace: Arc<dyn Workspace>,
+    /// How it sees the files.
+    pub sight: Sight,
     /// What is too large.
     pub limits: PatchLimits,
     /// What happens to a stale base.
@@ -128,18 +122,18 @@ impl Actor for ApplierActor {
 
 impl ApplierSetup {
     async fn apply(&self, ask: ApplyAsk) -> ApplyReply {
-        let tree = self.workspace.reader().clone();
+        let look = self.sight.look();
         let (limits, strategy) = (self.limits, self.strategy);
         let most = limits.max_file_bytes.unwrap_or(u64::MAX);
         let prepared = tokio::task::spawn_blocking(move || {
-            let current = |path: &RepoPath| tree.entry(path, most);
-            patch::prepare(ask.diff.as_bytes(), &ask.scope, strategy, &limits, &current)
+            let current = |path: &RepoPath| look.entry(path, most);
+            let diff = ask.diff.as_bytes();
+            let prepared = patch::prepare(diff, &ask.scope, strategy, &limits, &current);
+            (look, prepared)
         });
-        let plan = match prepared.await {
-            Ok(Ok(plan)) => plan,
-            Ok(Err(refusal)) => return Err(ApplyError::Mismatch(Box::new(refusal))),
-            Err(panic) => return Err(ApplyError::NotWritten { message: panic.to_string() }),
-        };
+        let (look, prepared) = prepared.await.map_err(|panic| not_written(panic.to_string()))?;
+        look.done().await.map_err(|_| Unanswered::Stopped)?;
+        let plan = prepared.map_err(|refusal| ApplyError::Mismatch(Box::new(refusal)))?;
         if plan.changes.is_empty() {
             return Ok(Vec::new());
         }
@@ -150,13 +144,19 @@ impl ApplierSetup {
             repairs: plan.repairs.iter().map(described).collect(),
         };
         match self.workspace.commit(staged).await {
-            Ok(()) => Ok(plan.changes),
+            Ok(()) => {
+                self.sight.know(&plan.changes);
+                Ok(plan.changes)
+            }
             Err(CommitRefused::Denied(denied)) => Err(ApplyError::Denied(denied)),
-            Err(CommitRefused::Stale { path }) => Err(ApplyError::Stale { path }),
-            Err(CommitRefused::NotWritten { message }) => Err(ApplyError::NotWritten { message }),
+            Err(CommitRefused::NotApplied(why)) => Err(ApplyError::NotApplied(why)),
             Err(CommitRefused::Gone) => Err(ApplyError::Unanswered(Unanswered::Stopped)),
         }
     }
+}
+
+fn not_written(message: String) -> ApplyError {
+    ApplyError::NotApplied(NotApplied::NotWritten { message })
 }
 
 /// A repair in words.

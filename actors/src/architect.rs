@@ -9,13 +9,15 @@ use thiserror::Error;
 use tools::model::ModelError;
 use tools::policy::{Action, Rules, Verdict};
 use tools::redact::redact;
-use tools::tree::{Entry, ReadTree};
+use tools::tree::Entry;
 
 use crate::call::{CallError, Caller};
 use crate::dialogue::Dialogue;
 use crate::event::Event;
 use crate::failure::FailureClass;
-use crate::plan::{Leniency, Plan, PlanError, PlanLimits};
+use crate::plan::{FileIntent, Leniency, Plan, PlanError, PlanLimits};
+use crate::publisher::JournalClosed;
+use crate::sight::Sight;
 use crate::{Unanswered, answer, answered, fill};
 
 /// What the Architect is asked.
@@ -82,7 +84,7 @@ pub struct ArchitectSetup {
     /// Its bounds.
     pub bounds: AgentLoop,
     /// Where it looks whether a declared file can be edited.
-    pub tree: ReadTree,
+    pub sight: Sight,
     /// What may be read.
     pub rules: Arc<Rules>,
     /// How long it may take.
@@ -159,7 +161,7 @@ impl ArchitectSetup {
         let mut repairs = 0;
         loop {
             let error = match self.caller.ask(dialogue).await {
-                Ok(reply) => match self.read(&reply.content).await {
+                Ok(reply) => match self.read(&reply.content).await.map_err(CallError::from)? {
                     Ok(planned) => return Ok(planned),
                     Err(error) => error,
                 },
@@ -180,48 +182,54 @@ impl ArchitectSetup {
     }
 
     /// Reads an answer and checks that what it declares can be edited at all.
-    async fn read(&self, answer: &str) -> Result<Planned, PlanError> {
+    async fn read(&self, answer: &str) -> Result<Result<Planned, PlanError>, JournalClosed> {
         let limits = PlanLimits { max_files: self.bounds.max_files_per_iteration };
-        let (plan, tolerances) = Plan::parse(answer, limits)?;
-        let (tree, most, files) =
-            (self.tree.clone(), self.bounds.max_file_bytes, plan.files.clone());
-        let looked = tokio::task::spawn_blocking(move || {
-            let entries = files.iter().map(|file| tree.entry(&file.path, most).ok());
-            entries.collect::<Vec<_>>()
-        });
-        let entries = looked.await.unwrap_or_default();
-        for (file, entry) in plan.files.iter().zip(entries) {
-            let path = file.path.as_str();
-            if let Some(why) = self.uneditable(path, entry) {
-                let line = answer.lines().position(|line| line.contains(path)).unwrap_or(0) + 1;
-                let text = format!("FILE|{path}|{}", file.intent);
-                return Err(PlanError {
-                    line,
-                    text,
-                    rule: format!("this file can not be edited: {why}"),
-                });
-            }
+        let (plan, tolerances) = match Plan::parse(answer, limits) {
+            Ok(read) => read,
+            Err(error) => return Ok(Err(error)),
+        };
+        // What may not be read is not looked at.
+        let forbidden = plan.files.iter().find_map(|file| Some((file, self.forbidden(file)?)));
+        if let Some((file, why)) = forbidden {
+            return Ok(Err(uneditable(answer, file, &why)));
         }
-        Ok(Planned { plan, tolerances })
+        let paths = plan.files.iter().map(|file| file.path.clone()).collect();
+        let entries = self.sight.entries(paths, self.bounds.max_file_bytes).await?;
+        let mut files = plan.files.iter().zip(entries);
+        if let Some((file, why)) = files.find_map(|(file, entry)| Some((file, unfit(entry)?))) {
+            return Ok(Err(uneditable(answer, file, &why)));
+        }
+        Ok(Ok(Planned { plan, tolerances }))
     }
 
-    fn uneditable(&self, path: &str, entry: Option<Entry>) -> Option<String> {
-        if let Verdict::Deny { why } | Verdict::Ask { why } =
-            self.rules.decide(Action::Read { path })
-        {
-            return Some(why);
+    fn forbidden(&self, file: &FileIntent) -> Option<String> {
+        match self.rules.decide(Action::Read { path: file.path.as_str() }) {
+            Verdict::Deny { why } | Verdict::Ask { why } => Some(why),
+            Verdict::Allow => None,
         }
-        match entry {
-            Some(Entry::File(file)) if !is_text(&file.bytes) => Some("it is not text".to_owned()),
-            Some(Entry::Missing | Entry::File(_)) => None,
-            Some(Entry::TooLarge { bytes }) => {
-                Some(format!("it has {bytes} bytes, more than agent_loop.max_file_bytes"))
-            }
-            Some(Entry::Directory) => Some("it is a directory".to_owned()),
-            Some(Entry::Symlink) => Some("it is a symlink".to_owned()),
-            Some(Entry::Other) => Some("it is no regular file".to_owned()),
-            None => Some("it can not be read".to_owned()),
+    }
+}
+
+/// What is wrong with a plan that declares a file which can not be edited.
+fn uneditable(answer: &str, file: &FileIntent, why: &str) -> PlanError {
+    let path = file.path.as_str();
+    let line = answer.lines().position(|line| line.contains(path)).unwrap_or(0) + 1;
+    let text = format!("FILE|{path}|{}", file.intent);
+    PlanError { line, text, rule: format!("this file can not be edited: {why}") }
+}
+
+/// Why what is at a path can not be edited.
+fn unfit(entry: Option<Entry>) -> Option<String> {
+    match entry {
+        Some(Entry::File(file)) if !is_text(&file.bytes) => Some("it is not text".to_owned()),
+        Some(Entry::Missing | Entry::File(_)) => None,
+        Some(Entry::TooLarge { bytes }) => {
+            Some(format!("it has {bytes} bytes, more than agent_loop.max_file_bytes"))
         }
+        Some(Entry::Directory) => Some("it is a directory".to_owned()),
+        Some(Entry::Symlink) => Some("it is a symlink".to_owned()),
+        Some(Entry::Other) => Some("it is no regular file".to_owned()),
+        None => Some("it can not be read".to_owned()),
     }
 }
 

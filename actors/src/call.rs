@@ -10,12 +10,14 @@ use thiserror::Error;
 use tools::clock::{self, Clock};
 use tools::model::price::Prices;
 use tools::model::retry::{self, Retry, RetryPolicy};
-use tools::model::{AgentRole, ChatModel, ChatRequest, Delta, ModelError, ModelReply, Usage};
+use tools::model::{
+    AgentRole, Awaited, ChatModel, ChatRequest, Delta, ModelError, ModelReply, Usage,
+};
 
 use crate::dialogue::Dialogue;
 use crate::event::{Blob, Event};
 use crate::ledger::{Amount, Ask, Unaffordable};
-use crate::publisher::{JournalClosed, Publisher, Signal};
+use crate::publisher::{JournalClosed, Kept, Publisher, Signal};
 use crate::router::{Admission, AdmissionError, Router};
 
 /// Why there is no answer.
@@ -77,14 +79,18 @@ impl Caller {
                     dialogue.hear(&reply);
                     return Ok(reply);
                 }
+                // It was not the model's fault, and nobody has to be waited for.
+                Err(ModelError::Lost) => {}
                 Err(error) => {
                     let wait = match retry::next(&self.retry, &error, retries, clock::chance()) {
                         Retry::After(wait) => wait,
                         Retry::GiveUp => return Err(error.into()),
                     };
                     retries += 1;
-                    self.show_wait(&error, wait, retries);
-                    tokio::time::sleep(wait).await;
+                    if !self.publisher.follows() {
+                        self.show_wait(&error, wait, retries);
+                        tokio::time::sleep(wait).await;
+                    }
                 }
             }
         }
@@ -105,19 +111,29 @@ impl Caller {
         let mut admission = self.router.admit(&request.model, ask).await?;
         let reservation = admission.reservation();
         request.max_tokens = reservation.output_tokens;
-        self.publisher
-            .record(Event::ModelRequest {
-                call: reservation.id,
-                role: self.role,
-                model: request.model.clone(),
-                max_tokens: request.max_tokens,
-                retry,
-                reserved: reservation.amount,
-                body: Blob::new(request.body()),
-            })
-            .await?;
-        admission.sent();
-        let outcome = self.model.attempt(&request, &mut |delta| self.hear(&admission, delta)).await;
+        let asked = Event::ModelRequest {
+            call: reservation.id,
+            role: self.role,
+            model: request.model.clone(),
+            max_tokens: request.max_tokens,
+            retry,
+            reserved: reservation.amount,
+            body: Blob::new(request.body()),
+        };
+        let outcome = match self.publisher.record(asked).await? {
+            Kept::Now(_) => {
+                admission.sent();
+                self.model.attempt(&request, &mut |delta| self.hear(&admission, delta)).await
+            }
+            Kept::Before(_) => match self.publisher.recall(replied(reservation.id)).await {
+                Some((outcome, charged, reply)) => {
+                    admission.settle(charged);
+                    self.publisher.publish(reply).await?;
+                    return Ok(outcome);
+                }
+                None => Err(ModelError::Lost),
+            },
+        };
         self.settle(admission, &request.model, dialogue, &outcome).await?;
         Ok(outcome)
     }
@@ -168,6 +184,7 @@ impl Caller {
             (Some(usage), _) => {
                 Amount { nano_usd: cost.unwrap_or_default(), tokens: usage.total(), calls: 1 }
             }
+            (None, Err(ModelError::Lost)) => admission.reservation().amount,
             // Refused before an answer began: the provider counts nothing. Where it only kept silent, it may.
             (None, Err(error)) if !error.answer_started() && !kept_silent(error) => {
                 Amount { calls: 1, ..Amount::default() }
@@ -186,6 +203,7 @@ impl Caller {
             role: self.role,
             outcome: name,
             message,
+            error: outcome.as_ref().err().cloned(),
             usage,
             cost_nano_usd: cost,
             charged,
@@ -207,9 +225,28 @@ impl Caller {
     }
 }
 
+/// Finds what is recorded of a call: what came of it, and what was charged for it.
+fn replied(id: u64) -> impl Fn(&Event) -> Option<(Result<ModelReply, ModelError>, Amount, Event)> {
+    move |event| {
+        if let Event::ModelReply { call, answer, error, charged, .. } = event
+            && *call == id
+        {
+            let answer = answer.as_ref().and_then(|it| serde_json::from_slice(&it.content).ok());
+            let outcome = match (answer, error) {
+                (Some(reply), _) => Ok(reply),
+                (None, Some(error)) => Err(error.clone()),
+                (None, None) => return None,
+            };
+            Some((outcome, *charged, event.clone()))
+        } else {
+            None
+        }
+    }
+}
+
 /// Whether the request was taken and nothing was heard of it in time.
 fn kept_silent(error: &ModelError) -> bool {
-    matches!(error, ModelError::TimedOut { what, .. } if *what != "no connection")
+    matches!(error, ModelError::TimedOut { what, .. } if *what != Awaited::Connection)
 }
 
 /// Prompt tokens that this role had sent before and the cache did not have.

@@ -31,8 +31,22 @@ pub enum CheckOutcome {
     CodeFailure,
 }
 
+/// What was read out of a command's output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Findings {
+    /// The output, shortened; absent when it is short enough as it is.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub excerpt: Option<String>,
+    /// What is wrong, with numbers folded.
+    #[serde(skip_serializing_if = "ErrorSet::is_empty", default)]
+    pub errors: ErrorSet,
+    /// What is wrong, to the letter.
+    #[serde(skip_serializing_if = "ErrorSet::is_empty", default)]
+    pub exact: ErrorSet,
+}
+
 /// One command with what came of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
     /// As written.
     pub command: String,

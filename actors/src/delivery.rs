@@ -46,6 +46,29 @@ pub enum Delivery {
     },
 }
 
+impl Delivery {
+    /// The end of a run that used up its time.
+    pub fn out_of_time(seconds: u64) -> Self {
+        Self::BudgetExhausted { limit: format!("the budget of {seconds} s of {TIME} is spent") }
+    }
+
+    /// Whether somebody else decided it than the run itself.
+    pub fn is_from_outside(&self) -> bool {
+        match self {
+            Self::Cancelled => true,
+            Self::BudgetExhausted { limit } => limit.contains(TIME),
+            Self::Delivered { .. }
+            | Self::NoEditNeeded { .. }
+            | Self::NeedsWork { .. }
+            | Self::Denied { .. }
+            | Self::Failed { .. } => false,
+        }
+    }
+}
+
+/// What a clock limits, and no ledger.
+const TIME: &str = "wall time";
+
 /// How a delivery was verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

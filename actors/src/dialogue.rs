@@ -17,6 +17,11 @@ impl Dialogue {
         Self { messages: vec![Message::System { content: system }], sent_tokens: 0 }
     }
 
+    /// Goes on with what was said before.
+    pub const fn going_on(messages: Vec<Message>, sent_tokens: u64) -> Self {
+        Self { messages, sent_tokens }
+    }
+
     /// Everything said so far.
     pub fn messages(&self) -> &[Message] {
         &self.messages

@@ -14,7 +14,7 @@ use tools::tree::{Entry, ReadTree};
 use crate::call::{CallError, Caller};
 use crate::dialogue::{Dialogue, shown_file};
 use crate::draft::{self, ContextRequest, DraftError, EditorAnswer};
-use crate::event::Event;
+use crate::event::{Blob, Event};
 use crate::plan::Plan;
 use crate::{Unanswered, answer, answered, fill};
 
@@ -193,6 +193,13 @@ impl EditorSetup {
         round: u32,
     ) -> Result<(), EditorError> {
         let mut refused = Vec::new();
+        let recorded = self.caller.publisher.pass_recorded(|event| {
+            if let Event::ContextRequested { told, .. } = event { told.clone() } else { None }
+        });
+        if let Some(told) = recorded {
+            dialogue.say(&String::from_utf8_lossy(&told.content));
+            return Ok(());
+        }
         let mut shown = String::from("Read-only context:\n\n");
         let most = usize::try_from(self.bounds.max_file_bytes).unwrap_or(usize::MAX);
         for request in &requests {
@@ -217,7 +224,8 @@ impl EditorSetup {
         shown.push_str(&format!(
             "\nYou may ask {left} more times. Only the declared files may be changed."
         ));
-        let asked = Event::ContextRequested { requests, refused };
+        let told = Some(Blob::new(redact(&shown).into_owned()));
+        let asked = Event::ContextRequested { requests, refused, told };
         self.caller.publisher.publish(asked).await.map_err(CallError::from)?;
         dialogue.say(&shown);
         Ok(())

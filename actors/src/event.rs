@@ -2,16 +2,18 @@
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tools::model::price::Usd;
-use tools::model::{AgentRole, Usage};
-use tools::tree::{FileHash, RepoPath, Settlement};
+use tools::model::{AgentRole, ModelError, Usage};
+use tools::tree::{Entry, FileHash, FileState, RepoPath, Settlement};
 
-use crate::checks::CheckOutcome;
+use crate::checks::{CheckOutcome, Findings};
 use crate::delivery::{Delivery, Rollback};
 use crate::draft::ContextRequest;
 use crate::failure::FailureClass;
 use crate::ledger::Amount;
 use crate::plan::{Leniency, Plan};
+use crate::workspace::NotApplied;
 
 /// Content that is kept beside the log and named in it by its hash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,6 +63,96 @@ pub struct StagedContent {
     pub executable: bool,
 }
 
+impl From<FileState> for StagedContent {
+    fn from(state: FileState) -> Self {
+        Self { blob: Blob::new(state.bytes), executable: state.executable }
+    }
+}
+
+/// A path that a decision depended on, as it was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenFile {
+    /// The path.
+    pub path: RepoPath,
+    /// What was there.
+    #[serde(flatten)]
+    pub found: Found,
+}
+
+/// What was found at a path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "found", rename_all = "snake_case")]
+pub enum Found {
+    /// Nothing.
+    Missing,
+    /// A regular file, with its content.
+    File(StagedContent),
+    /// A directory.
+    Directory,
+    /// A symlink, whatever it points to.
+    Symlink,
+    /// A FIFO, a socket, a device.
+    Other,
+    /// A file larger than may be read.
+    TooLarge {
+        /// Its size.
+        size: u64,
+    },
+}
+
+impl Found {
+    /// The content, of a file.
+    const fn content(&self) -> Option<&Blob> {
+        match self {
+            Self::File(content) => Some(&content.blob),
+            Self::Missing
+            | Self::Directory
+            | Self::Symlink
+            | Self::Other
+            | Self::TooLarge { .. } => None,
+        }
+    }
+
+    const fn content_mut(&mut self) -> Option<&mut Blob> {
+        match self {
+            Self::File(content) => Some(&mut content.blob),
+            Self::Missing
+            | Self::Directory
+            | Self::Symlink
+            | Self::Other
+            | Self::TooLarge { .. } => None,
+        }
+    }
+}
+
+impl From<Entry> for Found {
+    fn from(entry: Entry) -> Self {
+        match entry {
+            Entry::Missing => Self::Missing,
+            Entry::File(file) => Self::File(file.into()),
+            Entry::Directory => Self::Directory,
+            Entry::Symlink => Self::Symlink,
+            Entry::Other => Self::Other,
+            Entry::TooLarge { bytes } => Self::TooLarge { size: bytes },
+        }
+    }
+}
+
+impl From<Found> for Entry {
+    fn from(found: Found) -> Self {
+        match found {
+            Found::Missing => Self::Missing,
+            Found::File(StagedContent { blob, executable }) => {
+                Self::File(FileState { bytes: blob.content, executable })
+            }
+            Found::Directory => Self::Directory,
+            Found::Symlink => Self::Symlink,
+            Found::Other => Self::Other,
+            Found::TooLarge { size } => Self::TooLarge { bytes: size },
+        }
+    }
+}
+
 /// A fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "data")]
@@ -72,6 +164,20 @@ pub enum Event {
         workspace: String,
         /// Version of the program.
         version: String,
+        /// The configuration as TOML: its runs keep to it.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        config: Option<Blob>,
+    },
+    /// A session goes on in another process.
+    #[serde(rename = "SessionContinued@v1")]
+    SessionContinued {
+        /// Version of the program.
+        version: String,
+        /// The configuration as TOML: runs that begin from now on keep to it.
+        config: Blob,
+        /// The run that was cut short and is taken up, if there is one.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        takes_up: Option<String>,
     },
     /// The session went from one state to another.
     #[serde(rename = "SessionStateChanged@v1")]
@@ -116,6 +222,13 @@ pub enum Event {
         tokens: usize,
         /// The text that goes into prompts.
         text: Blob,
+    },
+    /// Files that a decision depends on were read. Only what the journal does not tell already: what was seen before, or
+    /// written by this run, and is still so, is left out.
+    #[serde(rename = "FilesRead@v1")]
+    FilesRead {
+        /// What was found.
+        files: Vec<SeenFile>,
     },
     /// The Architect was asked.
     #[serde(rename = "ArchitectStarted@v1")]
@@ -184,6 +297,9 @@ pub enum Event {
         requests: Vec<ContextRequest>,
         /// What was not shown, and why.
         refused: Vec<String>,
+        /// What it was told.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        told: Option<Blob>,
     },
     /// A diff is being applied.
     #[serde(rename = "ApplyStarted@v1")]
@@ -243,6 +359,14 @@ pub enum Event {
     PatchApplied {
         /// Its id.
         patch: String,
+    },
+    /// A patch set could not be written; nothing of it is in the workspace.
+    #[serde(rename = "PatchNotApplied@v1")]
+    PatchNotApplied {
+        /// Its id.
+        patch: String,
+        /// Why.
+        why: NotApplied,
     },
     /// A commit that a crash cut short was completed, or taken back; it may be that of another session.
     #[serde(rename = "CommitSettled@v1")]
@@ -313,6 +437,9 @@ pub enum Event {
         elapsed_ms: u64,
         /// What it printed.
         output: Blob,
+        /// What was read out of it.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        findings: Option<Findings>,
     },
     /// A failure was classified.
     #[serde(rename = "FailureClassified@v1")]
@@ -352,6 +479,9 @@ pub enum Event {
         /// The error in words; empty when there is none.
         #[serde(skip_serializing_if = "String::is_empty", default)]
         message: String,
+        /// The error with all that is known of it.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        error: Option<ModelError>,
         /// What it used, if the server said.
         usage: Option<Usage>,
         /// What it cost in billionths of a dollar, if that is known.
@@ -385,19 +515,30 @@ pub enum Event {
 impl Event {
     /// The kind as it stands in the line, e.g. `PlanCreated@v1`.
     pub fn kind(&self) -> String {
-        match serde_json::to_value(self) {
-            Ok(serde_json::Value::Object(map)) => {
-                map.get("kind").and_then(|kind| kind.as_str()).unwrap_or_default().to_owned()
-            }
-            _ => String::new(),
-        }
+        self.field("kind").as_str().unwrap_or_default().to_owned()
+    }
+
+    /// The data as they stand in the line.
+    pub fn data(&self) -> Value {
+        self.field("data")
+    }
+
+    fn field(&self, name: &str) -> Value {
+        let mut tagged = serde_json::to_value(self).unwrap_or_default();
+        tagged.get_mut(name).map(Value::take).unwrap_or_default()
     }
 
     /// The content that has to be on disk before the line is.
     #[expect(clippy::wildcard_enum_match_arm, reason = "most events name no content")]
     pub fn blobs(&self) -> Vec<&Blob> {
         match self {
+            Self::SessionStarted { config, .. } => config.iter().collect(),
+            Self::SessionContinued { config, .. } => vec![config],
             Self::EvidenceGathered { text, .. } => vec![text],
+            Self::FilesRead { files } => {
+                files.iter().filter_map(|file| file.found.content()).collect()
+            }
+            Self::ContextRequested { told, .. } => told.iter().collect(),
             Self::PatchStaged { files, .. } => files
                 .iter()
                 .flat_map(|file| [&file.before, &file.after])
@@ -406,6 +547,21 @@ impl Event {
                 .collect(),
             Self::VerificationRun { output, .. } => vec![output],
             Self::ModelRequest { body, .. } => vec![body],
+            Self::ModelReply { answer: Some(answer), .. } => vec![answer],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The content that effects are answered from when a run is driven again.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most events are no effects")]
+    pub fn effects_mut(&mut self) -> Vec<&mut Blob> {
+        match self {
+            Self::EvidenceGathered { text, .. } => vec![text],
+            Self::FilesRead { files } => {
+                files.iter_mut().filter_map(|file| file.found.content_mut()).collect()
+            }
+            Self::ContextRequested { told, .. } => told.iter_mut().collect(),
+            Self::VerificationRun { output, .. } => vec![output],
             Self::ModelReply { answer: Some(answer), .. } => vec![answer],
             _ => Vec::new(),
         }

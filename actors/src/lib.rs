@@ -16,7 +16,9 @@ pub mod failure;
 pub mod ledger;
 pub mod plan;
 pub mod publisher;
+pub mod recording;
 pub mod router;
+pub mod sight;
 pub mod verifier;
 pub mod workspace;
 

@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tools::model::AgentRole;
 
 use crate::event::{Envelope, Event};
+use crate::recording::{Followed, Recording};
 
 /// What the screen is told.
 #[derive(Debug)]
@@ -84,6 +85,17 @@ pub struct Publisher {
     /// Ends when whoever reads the channel does.
     journal_lives: watch::Receiver<()>,
     run: Option<String>,
+    /// What is recorded of the run, when it is driven again.
+    recording: Option<Arc<Recording>>,
+}
+
+/// How a fact came to be on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// It was written now, with this number.
+    Now(u64),
+    /// It had been written when the run was driven before.
+    Before(u64),
 }
 
 impl fmt::Debug for Publisher {
@@ -100,7 +112,7 @@ impl Publisher {
         screen: mpsc::Sender<Signal>,
         journal_lives: watch::Receiver<()>,
     ) -> Self {
-        Self { journal, screen, journal_lives, run: None }
+        Self { journal, screen, journal_lives, run: None, recording: None }
     }
 
     /// The same, speaking for `run`.
@@ -109,19 +121,28 @@ impl Publisher {
         Self { run: Some(run.to_owned()), ..self.clone() }
     }
 
+    /// The same, for a run that is driven again: what is recorded of it is not written twice.
+    #[must_use]
+    pub fn following(&self, recording: Arc<Recording>) -> Self {
+        Self { recording: Some(recording), ..self.clone() }
+    }
+
     /// The run it speaks for.
     pub fn run(&self) -> &str {
         self.run.as_deref().unwrap_or_default()
     }
 
     /// Writes a fact and waits until it is on disk. Nothing that depends on it may happen before.
-    pub async fn record(&self, event: Event) -> Result<u64, JournalClosed> {
+    pub async fn record(&self, event: Event) -> Result<Kept, JournalClosed> {
+        if let Some(seq) = self.follow(&event)? {
+            return Ok(Kept::Before(seq));
+        }
         let (durable, written) = oneshot::channel();
         self.send(event, Some(durable)).await?;
         let mut journal_lives = self.journal_lives.clone();
         tokio::select! {
             biased;
-            written = written => written.map_err(|_| JournalClosed),
+            written = written => written.map(Kept::Now).map_err(|_| JournalClosed),
             // What comes in while the journal ends lies in a queue that nobody reads.
             _ = journal_lives.changed() => Err(JournalClosed),
         }
@@ -129,7 +150,68 @@ impl Publisher {
 
     /// Writes a fact in its turn, without waiting for the disk.
     pub async fn publish(&self, event: Event) -> Result<(), JournalClosed> {
-        self.send(event, None).await
+        match self.follow(&event)? {
+            Some(_) => Ok(()),
+            None => self.send(event, None).await,
+        }
+    }
+
+    /// The number that is recorded of `event`, when the run is driven again; none when it is to be written.
+    fn follow(&self, event: &Event) -> Result<Option<u64>, JournalClosed> {
+        match self.recording.as_ref().map(|recording| recording.follow(event)) {
+            Some(Followed::Same(seq)) => Ok(Some(seq)),
+            None | Some(Followed::Beyond) => Ok(None),
+            Some(Followed::Different) => Err(JournalClosed),
+        }
+    }
+
+    /// Whether the run is driven again, and has not come to the end of what is recorded.
+    pub fn follows(&self) -> bool {
+        self.recording.as_ref().is_some_and(|recording| !recording.is_over())
+    }
+
+    /// What `take` finds in the event that is recorded next.
+    pub fn recorded_next<T>(&self, take: impl Fn(&Event) -> Option<T>) -> Option<T> {
+        self.recording.as_ref()?.next(take)
+    }
+
+    /// The same, and passes over that event.
+    pub fn pass_recorded<T>(&self, take: impl Fn(&Event) -> Option<T>) -> Option<T> {
+        self.recording.as_ref()?.pass(take)
+    }
+
+    /// What came of an effect by the event that is recorded next. `None` says that it is to be done: at once, or as soon as
+    /// the record is over.
+    pub async fn recall<T>(&self, take: impl Fn(&Event) -> Option<T>) -> Option<T> {
+        let recording = self.recording.as_ref()?;
+        if let Some(taken) = recording.next(take) {
+            return Some(taken);
+        }
+        recording.live(|_| false).await;
+        None
+    }
+
+    /// The same for a check of the untouched tree, which is told of later than it is made.
+    pub async fn recall_baseline<T>(&self, take: impl Fn(&Event) -> Option<T>) -> Option<T> {
+        let ends = |event: &Event| {
+            matches!(
+                event,
+                Event::RoleCrashed { .. } | Event::PlanCreated { .. } | Event::PlanRevised { .. }
+            )
+        };
+        let recording = self.recording.as_ref()?;
+        if let Some(taken) = recording.ahead(take, ends) {
+            return Some(taken);
+        }
+        recording
+            .live(|event| matches!(event, Event::VerificationRun { baseline: true, .. }))
+            .await;
+        None
+    }
+
+    /// What is recorded of the run, when it is driven again.
+    pub const fn recording(&self) -> Option<&Arc<Recording>> {
+        self.recording.as_ref()
     }
 
     async fn send(

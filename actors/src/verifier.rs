@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use config::{AgentLoop, Commands};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
-use serde::{Deserialize, Serialize};
 use tools::redact::redact;
 use tools::shell::{CommandLine, CommandOutcome, Exit, RunOptions, run};
 use tools::tree::FileHash;
 
-use crate::checks::{self, Check, CheckOutcome, Report};
+use crate::checks::{self, Check, CheckOutcome, Findings, Report};
 use crate::event::{Blob, Event};
 use crate::failure::ErrorSet;
 use crate::publisher::{JournalClosed, Publisher, Signal};
@@ -168,6 +167,9 @@ impl VerifierSetup {
             denied.get_or_insert(denial);
             return Ok(check);
         }
+        if let Some(check) = self.recall(text, subject).await {
+            return Ok(check);
+        }
         let mut outcome = self.run_to_limit(&line).await;
         let mut check = self.read(text, &outcome);
         if subject == Subject::Changed && checks::could_be_flaky(&check) {
@@ -184,6 +186,21 @@ impl VerifierSetup {
             (Subject::Changed, _) => self.publish(&check, &outcome).await?,
         }
         Ok(check)
+    }
+
+    /// What came of a command when the run was driven before; `None` when it is to be run.
+    async fn recall(&self, text: &str, subject: Subject) -> Option<Check> {
+        let publisher = &self.publisher;
+        if subject == Subject::Untouched {
+            return publisher.recall_baseline(|event| recorded(event, text, true)).await;
+        }
+        let first = publisher.recall(|event| recorded(event, text, false)).await?;
+        publisher.pass_recorded(|_| Some(()));
+        // What failed and then passed is told of twice.
+        let flaky = publisher.pass_recorded(|event| {
+            recorded(event, text, false).filter(|check| check.outcome == CheckOutcome::Flaky)
+        });
+        Some(flaky.unwrap_or(first))
     }
 
     fn read(&self, text: &str, outcome: &CommandOutcome) -> Check {
@@ -240,9 +257,8 @@ impl VerifierSetup {
 
     fn remembered(&self, key: &FileHash, text: &str) -> Option<Check> {
         let kept = std::fs::read(self.cache.join(format!("base-{key}"))).ok()?;
-        let Remembered { outcome, exit, excerpt, errors, exact } =
-            serde_json::from_slice(&kept).ok()?;
-        Some(Check { command: text.to_owned(), outcome, exit, excerpt, errors, exact })
+        let check: Check = serde_json::from_slice(&kept).ok()?;
+        (check.command == text).then_some(check)
     }
 
     /// Only what the tree decides is worth remembering: a full disk today is none tomorrow.
@@ -250,9 +266,7 @@ impl VerifierSetup {
         if !matches!(check.outcome, CheckOutcome::Passed | CheckOutcome::CodeFailure) {
             return;
         }
-        let Check { outcome, exit, excerpt, errors, exact, command: _ } = check.clone();
-        if let Ok(text) = serde_json::to_vec(&Remembered { outcome, exit, excerpt, errors, exact })
-        {
+        if let Ok(text) = serde_json::to_vec(check) {
             self.keep(&self.cache.join(format!("base-{key}")), &text);
         }
     }
@@ -270,16 +284,6 @@ impl VerifierSetup {
     }
 }
 
-/// What is kept of a check of the untouched tree.
-#[derive(Serialize, Deserialize)]
-struct Remembered {
-    outcome: CheckOutcome,
-    exit: String,
-    excerpt: String,
-    errors: ErrorSet,
-    exact: ErrorSet,
-}
-
 /// The event of a check; those of the untouched tree are published when they are used, so that their order is fixed.
 pub fn run_event(check: &Check, baseline: bool, elapsed_ms: u64, output: String) -> Event {
     Event::VerificationRun {
@@ -288,7 +292,28 @@ pub fn run_event(check: &Check, baseline: bool, elapsed_ms: u64, output: String)
         outcome: check.outcome,
         exit: check.exit.clone(),
         elapsed_ms,
+        findings: Some(Findings {
+            excerpt: (check.excerpt != output).then(|| check.excerpt.clone()),
+            errors: check.errors.clone(),
+            exact: check.exact.clone(),
+        }),
         output: Blob::new(output),
+    }
+}
+
+/// The check that an event tells of, if it is one of `text`.
+fn recorded(event: &Event, text: &str, of_baseline: bool) -> Option<Check> {
+    if let Event::VerificationRun { command, baseline, outcome, exit, output, findings, .. } = event
+        && command == text
+        && *baseline == of_baseline
+    {
+        let Findings { excerpt, errors, exact } = findings.clone()?;
+        let whole = || String::from_utf8_lossy(&output.content).into_owned();
+        let excerpt = excerpt.unwrap_or_else(whole);
+        let (command, exit) = (command.clone(), exit.clone());
+        Some(Check { command, outcome: *outcome, exit, excerpt, errors, exact })
+    } else {
+        None
     }
 }
 

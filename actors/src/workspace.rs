@@ -3,6 +3,7 @@
 //! Implemented by the orchestrator for the user's workspace. Actors read for themselves and never write.
 
 use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tools::shell::CommandLine;
 use tools::tree::{Change, ReadTree};
@@ -50,6 +51,18 @@ pub enum CommitRefused {
     /// Policy or the user said no.
     #[error(transparent)]
     Denied(#[from] Denied),
+    /// It could not be written.
+    #[error(transparent)]
+    NotApplied(#[from] NotApplied),
+    /// The owner of the tree is gone.
+    #[error("the owner of the workspace is gone")]
+    Gone,
+}
+
+/// Why a change that was allowed is not in the tree.
+#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotApplied {
     /// A file is not what the change was made for any more.
     #[error("{path} was changed by somebody else meanwhile")]
     Stale {
@@ -62,7 +75,4 @@ pub enum CommitRefused {
         /// What it said.
         message: String,
     },
-    /// The owner of the tree is gone.
-    #[error("the owner of the workspace is gone")]
-    Gone,
 }

@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    apply, completions, config, demo, diff, doctor, explain, export, mock, patch, rewind, sessions,
-    usage,
+    apply, completions, config, demo, diff, doctor, explain, export, mock, patch, rewind, run,
+    sessions, usage,
 };
 use crate::flags::Global;
 
@@ -34,6 +34,8 @@ pub(crate) enum Command {
         /// The task.
         task: String,
     },
+    /// Go on with a request that was cut short.
+    Run(run::RunArgs),
     /// Show what is staged, or what was changed.
     Diff(diff::DiffArgs),
     /// Apply a patch set that is staged but not applied.

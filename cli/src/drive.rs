@@ -4,11 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use actors::Unanswered;
 use actors::delivery::{Delivery, NeedsWork};
 use actors::publisher::Signal;
-use actors::workspace::CommitRefused;
+use actors::workspace::{CommitRefused, NotApplied};
 use config::Settings;
 use futures_util::future::BoxFuture;
+use orchestrator::earlier::CutShort;
+use orchestrator::journal::log::LogError;
 use orchestrator::lock::{LockError, WorkspaceLock};
 use orchestrator::orchestrator::{Orchestrator, Outcome, Request, Setup, StartError};
 use tokio::signal::unix::{SignalKind, signal};
@@ -30,6 +33,15 @@ pub(crate) enum Use {
     Write,
 }
 
+/// Which session a command works in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// One that begins.
+    New,
+    /// That of the past with this id.
+    Earlier(String),
+}
+
 /// The model of a session that asks none.
 struct NoModel;
 
@@ -48,6 +60,8 @@ impl ChatModel for NoModel {
 pub(crate) struct Session {
     /// Its id.
     pub(crate) id: String,
+    /// The run that was cut short in it.
+    cut_short: Option<CutShort>,
     orchestrator: Orchestrator,
     signals: mpsc::Receiver<Signal>,
     _lock: Option<WorkspaceLock>,
@@ -59,6 +73,7 @@ impl Session {
         around: &Surroundings,
         settings: &Settings,
         workspace: PathBuf,
+        which: Which,
         purpose: Use,
         view: &mut dyn View,
     ) -> Result<Self, CliError> {
@@ -78,7 +93,7 @@ impl Session {
                 CliError::caused(Kind::Usage, &error)
                     .hint("look at llm.base_url with `deepseek config show`")
             })?;
-        Self::start(around, settings, workspace, purpose, Arc::new(model)).await
+        Self::start(around, settings, workspace, which, purpose, Arc::new(model)).await
     }
 
     /// Opens a session that asks no model.
@@ -87,13 +102,14 @@ impl Session {
         settings: &Settings,
         workspace: PathBuf,
     ) -> Result<Self, CliError> {
-        Self::start(around, settings, workspace, Use::Write, Arc::new(NoModel)).await
+        Self::start(around, settings, workspace, Which::New, Use::Write, Arc::new(NoModel)).await
     }
 
     async fn start(
         around: &Surroundings,
         settings: &Settings,
         workspace: PathBuf,
+        which: Which,
         purpose: Use,
         model: Arc<dyn ChatModel>,
     ) -> Result<Self, CliError> {
@@ -111,8 +127,10 @@ impl Session {
                 )
             }
         };
-        let ids = RandomIds;
-        let id = ids.fresh();
+        let id = match &which {
+            Which::New => RandomIds.fresh(),
+            Which::Earlier(id) => id.clone(),
+        };
         let places = around.places(&workspace)?;
         let setup = Setup {
             workspace,
@@ -122,14 +140,17 @@ impl Session {
             config: Arc::new(config.clone()),
             model,
             clock: Arc::new(SystemClock),
-            ids: Arc::new(ids),
+            ids: Arc::new(RandomIds),
             hidden_env: vec![config.llm.api_key_env.clone()],
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
-        let (orchestrator, signals) =
-            Orchestrator::start(setup).await.map_err(|error| not_started(&error))?;
+        let opened = match which {
+            Which::New => Orchestrator::start(setup).await.map(|(it, signals)| (it, signals, None)),
+            Which::Earlier(_) => Orchestrator::go_on(setup).await,
+        };
+        let (orchestrator, signals, cut_short) = opened.map_err(|error| not_started(&error))?;
         tracing::info!(session = id, "session opened");
-        Ok(Self { id, orchestrator, signals, _lock: lock })
+        Ok(Self { id, cut_short, orchestrator, signals, _lock: lock })
     }
 
     /// Takes a request to its delivery. The first Ctrl-C cancels it.
@@ -139,7 +160,25 @@ impl Session {
         view: &mut dyn View,
     ) -> Result<Outcome, CliError> {
         let orchestrator = self.orchestrator.clone();
-        let work = orchestrator.run(request);
+        self.watch(orchestrator.run(request), view).await
+    }
+
+    /// Takes up the run that was cut short in this session, if there is one. Its delivery is told, too.
+    pub(crate) async fn take_up(
+        &mut self,
+        view: &mut dyn View,
+    ) -> Result<Option<Outcome>, CliError> {
+        let Some(cut_short) = self.cut_short.take() else { return Ok(None) };
+        view.note(&format!("going on with: {}", cut_short.request()));
+        let orchestrator = self.orchestrator.clone();
+        self.watch(orchestrator.take_up(cut_short), view).await.map(Some)
+    }
+
+    async fn watch(
+        &mut self,
+        work: impl Future<Output = Result<Outcome, Unanswered>>,
+        view: &mut dyn View,
+    ) -> Result<Outcome, CliError> {
         tokio::pin!(work);
         let mut tick = tokio::time::interval(Duration::from_millis(100));
         let mut interrupts = interrupts()?;
@@ -228,12 +267,12 @@ pub(crate) fn exit_of_change(result: Option<Result<(), CommitRefused>>) -> Resul
             Err(CliError::new(Kind::Denied, denied.to_string())
                 .hint("`deepseek apply --yes` does not ask"))
         }
-        Some(Err(error @ CommitRefused::Stale { .. })) => {
+        Some(Err(error @ CommitRefused::NotApplied(NotApplied::Stale { .. }))) => {
             Err(CliError::caused(Kind::NotDelivered, &error).hint(
                 "nothing was written; the workspace is not as it was when the patch was made",
             ))
         }
-        Some(Err(error @ (CommitRefused::NotWritten { .. } | CommitRefused::Gone))) => {
+        Some(Err(error @ (CommitRefused::NotApplied(_) | CommitRefused::Gone))) => {
             Err(CliError::caused(Kind::NotDelivered, &error).hint("nothing was written"))
         }
     }
@@ -282,6 +321,8 @@ fn failure(class: &str, message: &str) -> CliError {
             .hint("nothing is acted on that can not be journaled; is the disk full?"),
         "internal" | "router" => CliError::new(Kind::Internal, message)
             .hint("this is a bug; what was done is in the journal: `deepseek sessions show`"),
+        "resume" => CliError::new(Kind::NotDelivered, message)
+            .hint("what was done is in the workspace and in `deepseek sessions show`; ask again in this session with `deepseek -c -p`"),
         "auth" => CliError::new(Kind::Provider, message).hint("check the key: `deepseek doctor`"),
         "transport" => CliError::new(Kind::Provider, message)
             .hint("check the network and llm.base_url: `deepseek doctor`"),
@@ -305,6 +346,13 @@ fn not_started(error: &StartError) -> CliError {
         | StartError::Workspace(CommitError::Tree(_)) => CliError::caused(Kind::Usage, error),
         StartError::Workspace(_) => CliError::caused(Kind::NotDelivered, error)
             .hint("is the workspace writable, and DEEPSEEK_HOME? Is somebody else writing there?"),
+        StartError::Journal(LogError::InUse(_)) => {
+            CliError::caused(Kind::NotDelivered, error).hint("wait for it, or stop it")
+        }
+        StartError::Journal(LogError::Damaged(_)) => CliError::caused(Kind::Internal, error)
+            .hint("`deepseek doctor --repair` keeps what is valid of it"),
+        StartError::Earlier(_) => CliError::caused(Kind::Internal, error)
+            .hint("what was done is in the workspace; begin a new session with the same request"),
         StartError::Journal(_) => CliError::caused(Kind::Internal, error)
             .hint("sessions are kept under DEEPSEEK_HOME; is it writable and is there room?"),
         StartError::Actors(_) => CliError::caused(Kind::Internal, error),

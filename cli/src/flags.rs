@@ -12,6 +12,14 @@ pub(crate) struct Global {
     #[arg(short = 'p', long, global = true, value_name = "TEXT")]
     pub(crate) prompt: Option<String>,
 
+    /// Go on with the last session of this workspace.
+    #[arg(short = 'c', long = "continue", global = true, conflicts_with = "resume")]
+    pub(crate) continue_last: bool,
+
+    /// Go on with this session: its id, the beginning of it, or `latest`.
+    #[arg(short = 'r', long, global = true, value_name = "ID")]
+    pub(crate) resume: Option<String>,
+
     /// Work in this directory [default: the current one].
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
@@ -93,8 +101,12 @@ fn some_dollars(text: &str) -> Result<f64, String> {
 /// What a command does with the flags that every command takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Takes {
-    /// A request: all of them.
+    /// Requests: all of them.
     Requests,
+    /// One request, which it is given: all but those that give one or say what it is.
+    Request,
+    /// The way to the provider: those that choose a configuration.
+    Access,
     /// The configuration: those that set it.
     Settings,
     /// Neither.
@@ -110,10 +122,12 @@ impl Global {
             (self.force_execute, "--force-execute"),
             (self.plan_only, "--plan-only"),
         ];
+        let about_sessions =
+            [(self.continue_last, "--continue"), (self.resume.is_some(), "--resume")];
+        let about_access =
+            [(self.profile.is_some(), "--profile"), (self.config.is_some(), "--config")];
         let about_settings = [
             (self.model.is_some(), "--model"),
-            (self.profile.is_some(), "--profile"),
-            (self.config.is_some(), "--config"),
             (self.approval.is_some(), "--approval"),
             (self.yolo, "--yolo"),
             (self.budget_usd.is_some(), "--budget-usd"),
@@ -122,11 +136,14 @@ impl Global {
         let given = |flags: &[(bool, &'static str)]| {
             flags.iter().find_map(|(given, name)| given.then_some(*name))
         };
-        match takes {
-            Takes::Requests => None,
-            Takes::Settings => given(&about_requests),
-            Takes::Nothing => given(&about_requests).or_else(|| given(&about_settings)),
-        }
+        let meaningless: &[&[_]] = match takes {
+            Takes::Requests => &[],
+            Takes::Request => &[&about_requests],
+            Takes::Settings => &[&about_requests, &about_sessions],
+            Takes::Access => &[&about_requests, &about_sessions, &about_settings],
+            Takes::Nothing => &[&about_requests, &about_sessions, &about_access, &about_settings],
+        };
+        meaningless.iter().find_map(|flags| given(flags))
     }
 }
 
@@ -145,14 +162,6 @@ pub(crate) struct Later {
     #[arg(long, global = true, hide = true, value_name = "N")]
     max_subagents: Option<u32>,
 
-    /// Go on with the last session.
-    #[arg(short = 'c', long = "continue", global = true, hide = true)]
-    continue_last: bool,
-
-    /// Go on with a session.
-    #[arg(short = 'r', long = "resume", global = true, hide = true, value_name = "ID")]
-    resume: Option<String>,
-
     /// Capture the mouse.
     #[arg(long, global = true, hide = true)]
     mouse_capture: bool,
@@ -166,8 +175,6 @@ impl Later {
             (self.hetun, "--hetun"),
             (teams, "--teammate-mode"),
             (self.max_subagents.is_some(), "--max-subagents"),
-            (self.continue_last, "--continue"),
-            (self.resume.is_some(), "--resume"),
             (self.mouse_capture, "--mouse-capture"),
         ]
         .into_iter()

@@ -48,6 +48,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         None | Some(Command::Chat) => chat(&around, global),
         Some(Command::Ask { question }) => one_shot(&around, global, question, Intent::Answer),
         Some(Command::Plan { task }) => one_shot(&around, global, task, Intent::Plan),
+        Some(Command::Run(args)) => blocking(commands::run::run(&around, global, args)),
         Some(Command::Diff(args)) => commands::diff::run(&around, global, args),
         Some(Command::Apply(args)) => blocking(commands::apply::run(&around, global, args)),
         Some(Command::Rewind(args)) => blocking(commands::rewind::run(&around, global, args)),
@@ -70,14 +71,11 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
 fn takes(command: Option<&Command>) -> Takes {
     match command {
         None | Some(Command::Chat) => Takes::Requests,
-        Some(
-            Command::Ask { .. }
-            | Command::Plan { .. }
-            | Command::Apply(_)
-            | Command::Rewind(_)
-            | Command::Config(_)
-            | Command::Doctor(_),
-        ) => Takes::Settings,
+        Some(Command::Ask { .. } | Command::Plan { .. }) => Takes::Request,
+        Some(Command::Run(_)) => Takes::Access,
+        Some(Command::Apply(_) | Command::Rewind(_) | Command::Config(_) | Command::Doctor(_)) => {
+            Takes::Settings
+        }
         Some(
             Command::Diff(_)
             | Command::Patch(_)

@@ -50,6 +50,40 @@ impl<'a> Past<'a> {
         }
     }
 
+    /// The latest session of this workspace that something was asked in.
+    pub(crate) fn talk(&self) -> Result<String, CliError> {
+        let asked = |summary: &Summary| !summary.requests.is_empty();
+        self.latest(&asked)?.ok_or_else(|| {
+            CliError::new(Kind::Usage, "nothing was asked in this workspace yet")
+                .hint("without -c a session begins")
+        })
+    }
+
+    /// The latest session of this workspace whose last request was cut short.
+    pub(crate) fn cut_short(&self) -> Result<String, CliError> {
+        self.latest(&Summary::is_cut_short)?.ok_or_else(|| {
+            CliError::new(Kind::Usage, "no request was cut short in this workspace")
+                .hint("`deepseek -c` goes on with the last session")
+        })
+    }
+
+    fn latest(&self, is_it: &dyn Fn(&Summary) -> bool) -> Result<Option<String>, CliError> {
+        self.ask(|tables| Ok(tables.sessions()?.into_iter().find(is_it).map(|summary| summary.id)))
+    }
+
+    /// The session, if it is one of this workspace.
+    pub(crate) fn here(&self, id: &str) -> Result<String, CliError> {
+        let session = self.session(id)?;
+        match self.homes.of(&session) {
+            Some(workspace) if workspace != self.here => {
+                let elsewhere = format!("session {session} is one of {workspace}");
+                Err(CliError::new(Kind::Usage, elsewhere)
+                    .hint(format!("deepseek --workspace {workspace}")))
+            }
+            Some(_) | None => Ok(session),
+        }
+    }
+
     /// The directory of a session.
     pub(crate) fn dir(&self, session: &str) -> PathBuf {
         self.homes.dir(session)

@@ -218,6 +218,35 @@ pub fn resolve(inputs: &Inputs) -> Result<Settings, ConfigError> {
 }
 
 /// The embedded defaults as a table.
+/// The configuration as a text that [`recorded`] reads again, without the address of the provider: that is no business of
+/// those who read records.
+pub fn to_record(config: &Config) -> String {
+    let mut table = Table::try_from(config).unwrap_or_default();
+    if let Some(llm) = table.get_mut("llm").and_then(Value::as_table_mut) {
+        llm.remove("base_url");
+    }
+    table.to_string()
+}
+
+/// Reads a configuration of [`to_record`]. Keys that came with a later version have their defaults; `None` when it is not one
+/// for this version.
+pub fn recorded(text: &str) -> Option<Config> {
+    let mut merged = defaults();
+    overlay(&mut merged, text.parse().ok()?);
+    Config::deserialize(Value::Table(merged)).ok()
+}
+
+fn overlay(below: &mut Table, above: Table) {
+    for (key, value) in above {
+        match (below.get_mut(&key), value) {
+            (Some(Value::Table(below)), Value::Table(above)) => overlay(below, above),
+            (_, value) => {
+                below.insert(key, value);
+            }
+        }
+    }
+}
+
 fn defaults() -> Table {
     DEFAULTS.parse().unwrap_or_default()
 }

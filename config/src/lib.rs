@@ -9,6 +9,7 @@ mod layers;
 mod schema;
 
 pub use layers::{
-    ConfigError, DEFAULTS, FileText, Inputs, Settings, Source, WorkspaceTrust, parse_value, resolve,
+    ConfigError, DEFAULTS, FileText, Inputs, Settings, Source, WorkspaceTrust, parse_value,
+    recorded, resolve, to_record,
 };
 pub use schema::*;

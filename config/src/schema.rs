@@ -281,6 +281,8 @@ pub struct Limits {
     pub workspace_lock_timeout_seconds: u64,
     /// Seconds to wait for room when the disk of the journal is full.
     pub disk_full_timeout_seconds: u64,
+    /// Seconds after which a run that waits where something else is recorded has gone astray.
+    pub replay_timeout_seconds: u64,
     /// Files looked at when the workspace is mapped and searched.
     pub max_workspace_files: usize,
 }

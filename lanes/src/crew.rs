@@ -28,6 +28,7 @@ use actors::editor::{Editor, EditorError};
 use actors::event::Event;
 use actors::plan::Plan;
 use actors::publisher::{JournalClosed, Publisher};
+use actors::sight::Sight;
 use actors::verifier::Checked;
 use actors::workspace::Workspace;
 use config::Config;
@@ -76,8 +77,17 @@ pub struct CrewReport {
 }
 
 enum Msg {
-    Work { reply: RpcReplyPort<CrewReport> },
-    Told { epoch: u64, news: Box<News> },
+    Work {
+        reply: RpcReplyPort<CrewReport>,
+    },
+    Told {
+        epoch: u64,
+        news: Box<News>,
+    },
+    /// A role died here when the run was driven before, and dies again.
+    Die {
+        role: String,
+    },
 }
 
 /// Files as they are, or were.
@@ -137,6 +147,7 @@ enum Untouched {
 
 struct State {
     setup: CrewSetup,
+    sight: Sight,
     roles: Roles,
     epoch: u64,
     cycle: Cycle,
@@ -172,10 +183,12 @@ impl Actor for CrewActor {
         setup: CrewSetup,
     ) -> Result<State, ActorProcessingErr> {
         let bounds = &setup.config.agent_loop;
+        let sight = Sight::new(setup.workspace.reader().clone(), setup.caller.publisher.clone());
         let cycle_bounds =
             Bounds { max_iterations: bounds.max_iterations, classifier: bounds.failure_classifier };
         Ok(State {
-            roles: Roles::spawn(&setup, &myself.get_cell()).await?,
+            roles: Roles::spawn(&setup, &sight, &myself.get_cell()).await?,
+            sight,
             epoch: 0,
             cycle: Cycle::new(setup.goal, cycle_bounds),
             architect_said: Architect::dialogue(bounds),
@@ -207,11 +220,13 @@ impl Actor for CrewActor {
         match msg {
             Msg::Work { reply } => {
                 state.reply = Some(reply);
+                state.die_as_recorded(&myself);
                 let first = state.cycle.doing().clone();
                 state.start(&myself, first).await?;
             }
             Msg::Told { epoch, .. } if epoch != state.epoch => {}
             Msg::Told { news, .. } => state.told(&myself, *news).await?,
+            Msg::Die { role } => state.roles.kill_one(&role),
         }
         Ok(())
     }
@@ -306,11 +321,29 @@ impl State {
         self.start(myself, next).await
     }
 
+    /// Lets roles die where they died when the run was driven before.
+    fn die_as_recorded(&self, myself: &ActorRef<Msg>) {
+        let Some(recording) = self.publisher().recording().cloned() else { return };
+        let me = myself.clone();
+        tokio::spawn(async move {
+            loop {
+                let role = tokio::select! {
+                    role = recording.crash() => role,
+                    () = recording.over() => return,
+                };
+                if me.cast(Msg::Die { role }).is_err() {
+                    return;
+                }
+                recording.past_crash().await;
+            }
+        });
+    }
+
     /// Kills what is left of the roles and hires new ones. Dialogues are the crew's, so nothing that was said is lost.
     async fn rebuild(&mut self, myself: &ActorRef<Msg>) -> Result<(), ActorProcessingErr> {
         self.epoch += 1;
         self.roles.kill();
-        self.roles = Roles::spawn(&self.setup, &myself.get_cell()).await?;
+        self.roles = Roles::spawn(&self.setup, &self.sight, &myself.get_cell()).await?;
         if matches!(self.baseline, Untouched::Running { .. }) {
             self.baseline = Untouched::NotChecked;
         }

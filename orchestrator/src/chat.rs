@@ -19,6 +19,11 @@ pub enum Intent {
 }
 
 impl Intent {
+    /// The intent of that name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        [Self::Edit, Self::Plan, Self::Answer].into_iter().find(|intent| intent.name() == name)
+    }
+
     /// The name in events.
     pub const fn name(self) -> &'static str {
         match self {

@@ -2,6 +2,7 @@
 
 pub mod chat;
 pub mod checkpoints;
+pub mod earlier;
 pub mod journal;
 pub mod lock;
 pub mod main_tree;

@@ -6,12 +6,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Duration;
 
-use actors::workspace::CommitRefused;
+use actors::workspace::{CommitRefused, NotApplied};
 use config::Config;
 use tools::clock::Timestamp;
 use tools::tree::{
-    Change, Checkpoint, CommitError, CommitLog, Note, ReadTree, Settled, Settlement, Snapshot,
-    SnapshotError, Snapshots, WriteTree,
+    Change, Checkpoint, CommitError, CommitLog, Entry, FileState, Note, Op, ReadTree, RepoPath,
+    Settled, Settlement, Snapshot, SnapshotError, Snapshots, WriteTree,
 };
 
 use crate::places::{Places, snapshots};
@@ -54,11 +54,33 @@ impl MainTree {
         match catch_unwind(AssertUnwindSafe(record)) {
             Ok(Ok(recorded)) => Ok(recorded),
             Ok(Err(SnapshotError::Stopped)) => Err(CommitRefused::Gone),
-            Ok(Err(error)) => Err(CommitRefused::NotWritten { message: chain(&error) }),
-            Err(_) => {
-                Err(CommitRefused::NotWritten { message: "the checkpoint failed".to_owned() })
-            }
+            Ok(Err(error)) => Err(not_written(&error)),
+            Err(_) => Err(died("the checkpoint failed")),
         }
+    }
+
+    /// The checkpoint that was made for a patch set before this process lived. Blocks.
+    pub(crate) fn checkpoint_for(&self, patch: &str) -> Option<Checkpoint> {
+        let checkpoints = self.checkpoints.checkpoints().ok()?;
+        checkpoints.into_iter().rev().find(|checkpoint| checkpoint.note.patch == patch)
+    }
+
+    /// Whether every path is as `changes` leave it. Blocks.
+    pub(crate) fn holds(&self, changes: &[Change]) -> bool {
+        let tree = self.tree.reader();
+        let is = |path: &RepoPath, state: Option<&FileState>| match tree.entry(path, u64::MAX) {
+            Ok(Entry::File(found)) => Some(&found) == state,
+            Ok(Entry::Missing) => state.is_none(),
+            Ok(_) | Err(_) => false,
+        };
+        let goes = |from: &RepoPath| is(from, None);
+        changes.iter().all(|change| {
+            let moved = match &change.op {
+                Op::Rename { from } => goes(from),
+                Op::Create | Op::Modify | Op::Delete => true,
+            };
+            moved && is(&change.path, change.after.as_ref())
+        })
     }
 
     /// Forgets a checkpoint whose change is not made. Blocks.
@@ -82,7 +104,7 @@ impl MainTree {
             Ok(Err(error)) => {
                 self.forget(checkpoint);
                 if let CommitError::Stale { path } = &error {
-                    Err(CommitRefused::Stale { path: path.to_string() })
+                    Err(NotApplied::Stale { path: path.to_string() }.into())
                 } else {
                     Err(not_written(&error))
                 }
@@ -96,14 +118,13 @@ impl MainTree {
     fn settle_own(&self, checkpoint: &Checkpoint) -> Result<(), CommitRefused> {
         let settled = self.recover();
         let own = settled.iter().flatten().find(|own| own.label == checkpoint.note.patch);
-        let died = || CommitRefused::NotWritten { message: "the writer died".to_owned() };
         match own.map(|own| own.outcome) {
             Some(Settlement::Completed) => Ok(()),
             Some(Settlement::TakenBack) => {
                 self.forget(checkpoint);
-                Err(died())
+                Err(died("the writer died"))
             }
-            Some(Settlement::Stuck) | None => Err(died()),
+            Some(Settlement::Stuck) | None => Err(died("the writer died")),
         }
     }
 }
@@ -117,8 +138,12 @@ pub fn settle(
     MainTree::open(workspace, places, config)?.recover()
 }
 
-fn not_written(error: &CommitError) -> CommitRefused {
-    CommitRefused::NotWritten { message: chain(error) }
+fn not_written(error: &dyn std::error::Error) -> CommitRefused {
+    NotApplied::NotWritten { message: chain(error) }.into()
+}
+
+fn died(message: &str) -> CommitRefused {
+    NotApplied::NotWritten { message: message.to_owned() }.into()
 }
 
 /// An error with its causes, in one line.

@@ -6,6 +6,8 @@
 mod gate;
 mod run;
 
+pub(crate) use self::run::outcome_line;
+
 #[cfg(test)]
 mod kill_tests;
 
@@ -18,7 +20,7 @@ use actors::Unanswered;
 use actors::call::CallError;
 use actors::delivery::{Delivery, Rollback};
 use actors::dialogue::Dialogue;
-use actors::event::Event;
+use actors::event::{Blob, Event};
 use actors::ledger::Amount;
 use actors::plan::Plan;
 use actors::publisher::{Publisher, Signal};
@@ -37,11 +39,11 @@ use tools::clock::{Clock, IdSource};
 use tools::model::ChatModel;
 use tools::model::price::{PriceError, Prices};
 use tools::policy::{PolicyError, Rules};
-use tools::search::Evidence;
 use tools::shell::CommandLine;
 use tools::tree::{Change, CommitError, ReadTree, Settled};
 
-use crate::chat::{self, Intent};
+use crate::chat::Intent;
+use crate::earlier::{Again, CutShort, Earlier, EarlierError};
 use crate::journal::log::{Capacity, Journal, LogError};
 use crate::main_tree::MainTree;
 use crate::places::Places;
@@ -89,12 +91,34 @@ pub enum StartError {
     /// A rule of the policy can not be used.
     #[error("the policy can not be used")]
     Policy(#[from] PolicyError),
+    /// What the session's journal tells can not be read.
+    #[error("can not go on with the session")]
+    Earlier(#[from] EarlierError),
     /// The price table can not be used.
     #[error("the price table can not be used")]
     Prices(#[from] PriceError),
     /// The actors can not be started.
     #[error("can not start the actors")]
     Actors(#[from] ractor::SpawnErr),
+}
+
+/// What a run keeps to from its beginning to its end.
+#[derive(Clone)]
+pub(crate) struct Terms {
+    /// The configuration.
+    pub(crate) config: Arc<Config>,
+    /// What may be done.
+    pub(crate) rules: Arc<Rules>,
+    /// What calls cost.
+    pub(crate) prices: Arc<Prices>,
+}
+
+impl Terms {
+    pub(crate) fn new(config: Arc<Config>) -> Result<Self, StartError> {
+        let rules = Arc::new(Rules::new(&config.policy, config.agent_loop.safety_gate)?);
+        let prices = Arc::new(Prices::new(&config.llm.prices, &config.llm.peak)?);
+        Ok(Self { config, rules, prices })
+    }
 }
 
 /// A request of the user.
@@ -127,8 +151,10 @@ pub struct Outcome {
 
 /// What the orchestrator is asked and told.
 pub(crate) enum Msg {
+    /// `again` is what is recorded of it, when it is driven again.
     Run {
         request: Request,
+        again: Option<Again>,
         reply: RpcReplyPort<Outcome>,
     },
     /// `run` is the run it belongs to; without one the user asked for it directly.
@@ -154,7 +180,7 @@ pub(crate) enum Msg {
 /// What came of something the orchestrator started.
 pub(crate) enum News {
     Intent(Intent, &'static str),
-    Evidence(Intent, Box<Evidence>),
+    Evidence(Intent, Box<Event>),
     CrewDone(Result<CrewReport, Unanswered>),
     Answered(Dialogue, Result<String, CallError>),
     Committed(Box<Commit>),
@@ -179,36 +205,67 @@ pub struct Orchestrator {
 impl Orchestrator {
     /// Opens a session and starts the actors. What happens comes out of the receiver, which must be drained.
     pub async fn start(setup: Setup) -> Result<(Self, mpsc::Receiver<Signal>), StartError> {
-        let (screen, signals) = mpsc::channel(setup.config.limits.screen_queue);
-        let limits = &setup.config.limits;
-        let capacity = Capacity {
-            queue: limits.journal_queue,
-            patience: Duration::from_secs(limits.disk_full_timeout_seconds),
-        };
-        let main_tree = MainTree::open(&setup.workspace, &setup.places, &setup.config)?;
-        let settled = main_tree.recover()?;
-        let rules =
-            Arc::new(Rules::new(&setup.config.policy, setup.config.agent_loop.safety_gate)?);
-        let prices = Arc::new(Prices::new(&setup.config.llm.prices, &setup.config.llm.peak)?);
+        let (capacity, screen, signals) = ends(&setup.config);
         let (journal, publisher) =
             Journal::create(&setup.session_dir, Arc::clone(&setup.clock), capacity, screen)?;
-        let journal = Arc::new(journal);
-        let root = Root {
-            setup,
-            main_tree,
-            settled,
-            rules,
-            prices,
-            publisher,
-            journal: Arc::clone(&journal),
+        let begun = Event::SessionStarted {
+            workspace: setup.workspace.display().to_string(),
+            version: setup.version.clone(),
+            config: Some(Blob::new(config::to_record(&setup.config))),
         };
+        let orchestrator =
+            Self::launch(setup, (journal, publisher), begun, Earlier::nothing()).await?;
+        Ok((orchestrator, signals))
+    }
+
+    /// Goes on with a session of the past, with the run that was cut short there, if there is one: it waits to be taken up.
+    pub async fn go_on(
+        setup: Setup,
+    ) -> Result<(Self, mpsc::Receiver<Signal>, Option<CutShort>), StartError> {
+        let (capacity, screen, signals) = ends(&setup.config);
+        let clock = Arc::clone(&setup.clock);
+        let (journal, publisher, records) =
+            Journal::reopen(&setup.session_dir, clock, capacity, screen)?;
+        let mut earlier = Earlier::read(&setup.session_dir, &records)?;
+        let cut_short = earlier.cut_short.take();
+        let begun = Event::SessionContinued {
+            version: setup.version.clone(),
+            config: Blob::new(config::to_record(&setup.config)),
+            takes_up: cut_short.as_ref().map(|cut| cut.run().to_owned()),
+        };
+        let orchestrator = Self::launch(setup, (journal, publisher), begun, earlier).await?;
+        Ok((orchestrator, signals, cut_short))
+    }
+
+    async fn launch(
+        setup: Setup,
+        (journal, publisher): (Journal, Publisher),
+        begun: Event,
+        earlier: Earlier,
+    ) -> Result<Self, StartError> {
+        let main_tree = MainTree::open(&setup.workspace, &setup.places, &setup.config)?;
+        let settled = main_tree.recover()?;
+        let terms = Terms::new(Arc::clone(&setup.config))?;
+        let journal = Arc::new(journal);
+        let of_actor = Arc::clone(&journal);
+        let root =
+            Root { setup, main_tree, settled, terms, publisher, journal: of_actor, begun, earlier };
         let (actor, _) = Actor::spawn(None, OrchestratorActor, root).await?;
-        Ok((Self { actor, journal }, signals))
+        Ok(Self { actor, journal })
     }
 
     /// Takes a request to its delivery.
     pub async fn run(&self, request: Request) -> Result<Outcome, Unanswered> {
-        match self.actor.call(|reply| Msg::Run { request, reply }, None).await {
+        self.drive(request, None).await
+    }
+
+    /// Takes a run up where it was cut short. What was done is not done again.
+    pub async fn take_up(&self, cut_short: CutShort) -> Result<Outcome, Unanswered> {
+        self.drive(cut_short.request, Some(cut_short.again)).await
+    }
+
+    async fn drive(&self, request: Request, again: Option<Again>) -> Result<Outcome, Unanswered> {
+        match self.actor.call(|reply| Msg::Run { request, again, reply }, None).await {
             Ok(CallResult::Success(outcome)) => Ok(outcome),
             Ok(CallResult::Timeout) => Err(Unanswered::TimedOut),
             Ok(CallResult::SenderError) | Err(_) => Err(Unanswered::Stopped),
@@ -230,6 +287,17 @@ impl Orchestrator {
     pub fn journal_failure(&self) -> Option<&str> {
         self.journal.failure()
     }
+}
+
+/// What a journal may take, and the two ends of the way to the screen.
+fn ends(config: &Config) -> (Capacity, mpsc::Sender<Signal>, mpsc::Receiver<Signal>) {
+    let limits = &config.limits;
+    let (screen, signals) = mpsc::channel(limits.screen_queue);
+    let capacity = Capacity {
+        queue: limits.journal_queue,
+        patience: Duration::from_secs(limits.disk_full_timeout_seconds),
+    };
+    (capacity, screen, signals)
 }
 
 async fn commit(
@@ -283,10 +351,12 @@ struct Root {
     main_tree: MainTree,
     /// What was found cut short, and settled.
     settled: Vec<Settled>,
-    rules: Arc<Rules>,
-    prices: Arc<Prices>,
+    terms: Terms,
     publisher: Publisher,
     journal: Arc<Journal>,
+    /// Tells of the beginning.
+    begun: Event,
+    earlier: Earlier,
 }
 
 /// The request in hand.
@@ -294,6 +364,8 @@ struct Active {
     id: String,
     request: Request,
     reply: RpcReplyPort<Outcome>,
+    terms: Terms,
+    ids: Arc<dyn IdSource>,
     publisher: Publisher,
     router: Router,
     seat: Seat,
@@ -341,8 +413,8 @@ type CommitReply = RpcReplyPort<Result<(), CommitRefused>>;
 
 struct State {
     setup: Setup,
-    rules: Arc<Rules>,
-    prices: Arc<Prices>,
+    /// Those of runs that begin now.
+    terms: Terms,
     publisher: Publisher,
     journal: Arc<Journal>,
     reader: ReadTree,
@@ -364,12 +436,8 @@ impl Actor for OrchestratorActor {
     type Arguments = Root;
 
     async fn pre_start(&self, _: ActorRef<Msg>, root: Root) -> Result<State, ActorProcessingErr> {
-        let Root { setup, main_tree, settled, rules, prices, publisher, journal } = root;
-        let started = Event::SessionStarted {
-            workspace: setup.workspace.display().to_string(),
-            version: setup.version.clone(),
-        };
-        publisher.publish(started).await?;
+        let Root { setup, main_tree, settled, terms, publisher, journal, begun, earlier } = root;
+        publisher.publish(begun).await?;
         for Settled { label: patch, outcome, left } in settled {
             publisher.publish(Event::CommitSettled { patch, outcome, left }).await?;
         }
@@ -377,15 +445,14 @@ impl Actor for OrchestratorActor {
             reader: main_tree.reader(),
             main_tree: Some(main_tree),
             setup,
-            rules,
-            prices,
+            terms,
             publisher,
             journal,
             commits: VecDeque::new(),
             active: None,
             idle: watch::channel(false).0,
-            analysis: chat::analysis(),
-            outcomes: Vec::new(),
+            analysis: earlier.analysis,
+            outcomes: earlier.outcomes,
         })
     }
 
@@ -396,7 +463,9 @@ impl Actor for OrchestratorActor {
         state: &mut State,
     ) -> Result<(), ActorProcessingErr> {
         match msg {
-            Msg::Run { request, reply } => state.begin(&myself, request, reply).await?,
+            Msg::Run { request, again, reply } => {
+                state.begin(&myself, request, again, reply).await?;
+            }
             Msg::Commit { run, staged, reply } => {
                 state.commits.push_back((run, staged, reply));
                 state.commit_next(&myself);

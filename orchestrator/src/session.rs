@@ -6,9 +6,10 @@ use std::fmt;
 
 use actors::delivery::Delivery;
 use actors::event::Event;
+use serde::Deserialize;
 
 /// What a session is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 pub enum SessionState {
     /// Nothing was asked yet.
     Idle,
@@ -29,6 +30,11 @@ pub enum SessionState {
 }
 
 impl SessionState {
+    /// The state of that name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        serde_json::from_value(name.into()).ok()
+    }
+
     /// The state that `event` leads to, when it is another.
     #[expect(clippy::wildcard_enum_match_arm, reason = "most events leave a session in its state")]
     pub(crate) fn after(self, event: &Event) -> Option<Self> {

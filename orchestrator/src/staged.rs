@@ -2,11 +2,14 @@
 
 use std::path::Path;
 
-use actors::event::{Blob, Event, StagedContent, StagedFile};
+use actors::event::{Event, StagedContent, StagedFile};
 use serde::Serialize;
 use tools::tree::{Change, FileState, Op};
 
 use crate::journal::read::{ReadError, content};
+
+/// How the title of a way back begins.
+pub(crate) const WAY_BACK: &str = "back to ";
 
 /// A patch set of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -28,7 +31,7 @@ pub struct StagedPatch {
 impl StagedPatch {
     /// Whether it was staged for going back, after something failed.
     pub fn is_way_back(&self) -> bool {
-        self.title.starts_with("back to ")
+        self.title.starts_with(WAY_BACK)
     }
 }
 
@@ -39,10 +42,7 @@ pub(crate) fn staged_event(
     changes: &[Change],
     repairs: Vec<String>,
 ) -> Event {
-    let content = |state: &FileState| StagedContent {
-        blob: Blob::new(state.bytes.clone()),
-        executable: state.executable,
-    };
+    let content = |state: &FileState| StagedContent::from(state.clone());
     let file = |change: &Change| {
         let (added, removed) = change.line_counts();
         let renamed_from = match &change.op {

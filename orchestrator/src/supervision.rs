@@ -15,16 +15,13 @@ use actors::event::Event;
 use actors::ledger::{Allowance, Amount};
 use actors::publisher::Publisher;
 use actors::router::{Router, RouterSetup, Seat};
-use config::Config;
 use lanes::crew::{Crew, CrewSetup};
 use lanes::cycle::Goal;
 use ractor::{ActorCell, ActorRef, SpawnErr};
-use tools::model::price::Prices;
-use tools::policy::Rules;
 use tools::tree::ReadTree;
 
 use crate::journal::read;
-use crate::orchestrator::{MainWorkspace, Msg, Setup};
+use crate::orchestrator::{MainWorkspace, Msg, Setup, Terms};
 
 /// What a Router that died had counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -41,12 +38,8 @@ pub(crate) struct Work {
     pub(crate) goal: Goal,
 }
 
-fn router_setup(
-    config: &Config,
-    prices: &Arc<Prices>,
-    publisher: &Publisher,
-    lost: LostLedger,
-) -> RouterSetup {
+fn router_setup(terms: &Terms, publisher: &Publisher, lost: LostLedger) -> RouterSetup {
+    let Terms { config, prices, .. } = terms;
     RouterSetup {
         limits: Allowance::from(&config.budget),
         spent: lost.spent,
@@ -60,25 +53,23 @@ fn router_setup(
 
 /// Hires the Router of a run.
 pub(crate) async fn hire_router(
-    config: &Config,
-    prices: &Arc<Prices>,
+    terms: &Terms,
     publisher: &Publisher,
     lost: LostLedger,
     orchestrator: &ActorRef<Msg>,
 ) -> Result<(Router, Seat), SpawnErr> {
-    Router::spawn(router_setup(config, prices, publisher, lost), orchestrator.get_cell()).await
+    Router::spawn(router_setup(terms, publisher, lost), orchestrator.get_cell()).await
 }
 
 /// Puts a new Router in the seat of one that died.
 pub(crate) async fn refill_router(
     seat: &Seat,
-    config: &Config,
-    prices: &Arc<Prices>,
+    terms: &Terms,
     publisher: &Publisher,
     lost: LostLedger,
     orchestrator: &ActorRef<Msg>,
 ) -> Result<(), SpawnErr> {
-    seat.refill(router_setup(config, prices, publisher, lost), orchestrator.get_cell()).await
+    seat.refill(router_setup(terms, publisher, lost), orchestrator.get_cell()).await
 }
 
 /// Hires a crew for the main tree.
@@ -87,7 +78,7 @@ pub(crate) async fn hire_crew(
     work: Work,
     reader: ReadTree,
     caller: Caller,
-    rules: &Arc<Rules>,
+    terms: &Terms,
     orchestrator: &ActorRef<Msg>,
 ) -> Result<Crew, SpawnErr> {
     let Work { run, request, evidence, goal } = work;
@@ -97,8 +88,8 @@ pub(crate) async fn hire_crew(
         goal,
         workspace: Arc::new(MainWorkspace { run, reader, actor: orchestrator.clone() }),
         caller,
-        config: Arc::clone(&setup.config),
-        rules: Arc::clone(rules),
+        config: Arc::clone(&terms.config),
+        rules: Arc::clone(&terms.rules),
         cache: setup.cache.clone(),
         hidden_env: setup.hidden_env.clone(),
     };

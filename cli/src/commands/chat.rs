@@ -8,9 +8,10 @@ use orchestrator::orchestrator::Request;
 use rustyline::error::ReadlineError;
 use rustyline::{Config as LineConfig, DefaultEditor};
 
-use crate::drive::{Session, Use, exit_of};
+use crate::drive::{Session, Use, Which, exit_of};
 use crate::error::{CliError, Kind};
 use crate::flags::Global;
+use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
 
@@ -51,6 +52,33 @@ pub(crate) fn intent(global: &Global) -> Option<Intent> {
     }
 }
 
+/// The session that the flags ask for.
+fn which(around: &Surroundings, global: &Global) -> Result<Which, CliError> {
+    let past = || Past::find(around, global);
+    match &global.resume {
+        Some(id) if id == "latest" => past()?.talk().map(Which::Earlier),
+        Some(id) => past()?.here(id).map(Which::Earlier),
+        None if global.continue_last => past()?.talk().map(Which::Earlier),
+        None => Ok(Which::New),
+    }
+}
+
+/// Takes a request that was cut short in the session to its delivery, before anything new is asked.
+async fn finish_earlier(
+    session: &mut Session,
+    view: &mut dyn render::View,
+) -> Result<(), CliError> {
+    match session.take_up(view).await? {
+        // The user stopped it, and with it what was to come.
+        Some(outcome) if outcome.delivery == Delivery::Cancelled => exit_of(&outcome.delivery),
+        Some(outcome) => {
+            tell(&outcome.delivery, view);
+            Ok(())
+        }
+        None => Ok(()),
+    }
+}
+
 /// Takes one request to its delivery.
 pub(crate) async fn once(
     around: &Surroundings,
@@ -61,12 +89,17 @@ pub(crate) async fn once(
     let text = filled(&text)?;
     let workspace = around.workspace(global)?;
     let settings = around.settings(global, &workspace)?;
-    let purpose = match intent {
-        Some(Intent::Answer | Intent::Plan) => Use::Read,
-        Some(Intent::Edit) | None => Use::Write,
+    let which = which(around, global)?;
+    let purpose = match (intent, &which) {
+        (Some(Intent::Answer | Intent::Plan), Which::New) => Use::Read,
+        // What was cut short may write.
+        (Some(Intent::Answer | Intent::Plan), Which::Earlier(_))
+        | (Some(Intent::Edit) | None, _) => Use::Write,
     };
     let mut view = render::view(around, global);
-    let mut session = Session::open(around, &settings, workspace, purpose, view.as_mut()).await?;
+    let mut session =
+        Session::open(around, &settings, workspace, which, purpose, view.as_mut()).await?;
+    finish_earlier(&mut session, view.as_mut()).await?;
     let outcome = session.run(Request { text, intent }, view.as_mut()).await?;
     exit_of(&outcome.delivery)
 }
@@ -76,9 +109,12 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
     let workspace = around.workspace(global)?;
     let settings = around.settings(global, &workspace)?;
     let mut view = render::view(around, global);
+    let which = which(around, global)?;
+    let here = workspace.display().to_string();
     let mut session =
-        Session::open(around, &settings, workspace.clone(), Use::Write, view.as_mut()).await?;
-    view.note(&format!("deepseek {} in {}", env!("CARGO_PKG_VERSION"), workspace.display()));
+        Session::open(around, &settings, workspace, which, Use::Write, view.as_mut()).await?;
+    view.note(&format!("deepseek {} in {here}", env!("CARGO_PKG_VERSION")));
+    finish_earlier(&mut session, view.as_mut()).await?;
     view.note("Say what you want to know or have done. /help lists commands; Ctrl-D leaves.");
     let history = around.state_dir()?.join("history");
     let line_config = LineConfig::builder().auto_add_history(true).build();

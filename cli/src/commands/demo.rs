@@ -13,7 +13,7 @@ use orchestrator::orchestrator::Request;
 use tools::model::mock::{Script, Server};
 use tools::shell::{CommandLine, Exit, RunOptions};
 
-use crate::drive::{Session, Use, exit_of};
+use crate::drive::{Session, Use, Which, exit_of};
 use crate::error::{CliError, Kind};
 use crate::flags::{ApprovalFlag, Global, Output};
 use crate::render::{self, Paint, changes_as_text};
@@ -101,7 +101,8 @@ pub(crate) async fn run(
     let (around, global) = stage(around, global, &server, &dir, &workspace);
     let settings = around.settings(&global, &workspace)?;
     let mut session =
-        Session::open(&around, &settings, workspace.clone(), Use::Write, view.as_mut()).await?;
+        Session::open(&around, &settings, workspace.clone(), Which::New, Use::Write, view.as_mut())
+            .await?;
     let request = Request { text: REQUEST.to_owned(), intent: Some(Intent::Edit) };
     let outcome = session.run(request, view.as_mut()).await?;
     if global.output == Output::Text {

@@ -12,5 +12,6 @@ pub(crate) mod export;
 pub(crate) mod mock;
 pub(crate) mod patch;
 pub(crate) mod rewind;
+pub(crate) mod run;
 pub(crate) mod sessions;
 pub(crate) mod usage;

@@ -154,7 +154,7 @@ impl Terminal {
                 ));
             }
             Event::EditorStarted { iteration } => self.enter(&format!("edit {iteration}"), ""),
-            Event::ContextRequested { requests, refused } => {
+            Event::ContextRequested { requests, refused, .. } => {
                 let asked: Vec<String> = requests.iter().map(ToString::to_string).collect();
                 self.say(&format!("  the Editor looks at {}", asked.join(", ")));
                 for line in refused {

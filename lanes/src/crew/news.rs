@@ -8,9 +8,10 @@ use actors::editor::EditorError;
 use actors::event::Event;
 use actors::publisher::JournalClosed;
 use actors::verifier::Checked;
+use actors::workspace::NotApplied;
 use tools::tree::Change;
 
-use super::{State, Untouched, call_failed};
+use super::{State, Untouched, call_failed, failed};
 use crate::cycle::{Input, Judgement};
 use crate::feedback;
 
@@ -85,7 +86,7 @@ impl State {
                 self.publisher().publish(refused).await?;
                 Ok(Input::Refused)
             }
-            Err(ApplyError::Stale { path }) => {
+            Err(ApplyError::NotApplied(NotApplied::Stale { path })) => {
                 self.details = format!(
                     "{path} was changed by somebody else; its current content is shown below."
                 );
@@ -98,8 +99,8 @@ impl State {
                 let what = format!("{}: {}", denied.what, denied.why);
                 Ok(Input::Stopped(Delivery::Denied { what, hint: denied.hint }))
             }
-            Err(ApplyError::NotWritten { message }) => {
-                Ok(Input::Stopped(Delivery::Failed { class: "write".to_owned(), message }))
+            Err(ApplyError::NotApplied(error @ NotApplied::NotWritten { .. })) => {
+                Ok(Input::Stopped(failed("write", &error)))
             }
             Err(ApplyError::Unanswered(_)) => Ok(Input::Crashed),
         }

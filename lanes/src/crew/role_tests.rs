@@ -10,6 +10,7 @@ use actors::call::Caller;
 use actors::checks::CheckOutcome;
 use actors::editor::{DraftAsk, Editor};
 use actors::ledger::Ask;
+use actors::sight::Sight;
 use actors::verifier::Subject;
 use futures_util::future::BoxFuture;
 use tokio::sync::Notify;
@@ -60,7 +61,9 @@ fn refused() -> ModelError {
 }
 
 async fn roles(world: &World) -> Roles {
-    Roles::spawn(&world.setup, &world.supervisor).await.unwrap()
+    let (setup, supervisor) = (&world.setup, &world.supervisor);
+    let sight = Sight::new(setup.workspace.reader().clone(), setup.caller.publisher.clone());
+    Roles::spawn(setup, &sight, supervisor).await.unwrap()
 }
 
 fn first_plan() -> PlanAsk {

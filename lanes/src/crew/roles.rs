@@ -7,6 +7,7 @@ use actors::applier::{Applier, ApplierSetup};
 use actors::architect::{Architect, ArchitectSetup};
 use actors::call::Caller;
 use actors::editor::{Editor, EditorSetup};
+use actors::sight::Sight;
 use actors::verifier::{Verifier, VerifierSetup};
 use ractor::ActorCell;
 use tools::model::AgentRole;
@@ -25,6 +26,7 @@ pub(super) struct Roles {
 impl Roles {
     pub(super) async fn spawn(
         setup: &CrewSetup,
+        sight: &Sight,
         crew: &ActorCell,
     ) -> Result<Self, ractor::SpawnErr> {
         let config = &setup.config;
@@ -39,7 +41,7 @@ impl Roles {
         let architect = ArchitectSetup {
             caller: caller(AgentRole::Architect, &config.llm.max_think_model),
             bounds: bounds.clone(),
-            tree: tree.clone(),
+            sight: sight.clone(),
             rules: Arc::clone(&setup.rules),
             timeout,
         };
@@ -52,6 +54,7 @@ impl Roles {
         };
         let applier = ApplierSetup {
             workspace: Arc::clone(&setup.workspace),
+            sight: sight.clone(),
             limits: PatchLimits {
                 max_diff_bytes: Some(bounds.max_diff_bytes),
                 max_file_bytes: Some(bounds.max_file_bytes),
@@ -90,6 +93,13 @@ impl Roles {
 
     pub(super) fn name_of(&self, who: &ActorCell) -> Option<&'static str> {
         self.cells().iter().find(|(_, cell)| cell.get_id() == who.get_id()).map(|(name, _)| *name)
+    }
+
+    /// Kills the role of that name.
+    pub(super) fn kill_one(&self, role: &str) {
+        for (_, cell) in self.cells().into_iter().filter(|(name, _)| *name == role) {
+            cell.kill();
+        }
     }
 
     pub(super) fn kill(&self) {

@@ -7,12 +7,14 @@ use actors::architect::PlanAsk;
 use actors::checks::{self, Report};
 use actors::editor::DraftAsk;
 use actors::event::Event;
+use actors::publisher::JournalClosed;
+use actors::sight::Sight;
 use actors::verifier::{self, Checked, Subject};
 use config::Baseline;
 use ractor::{ActorProcessingErr, ActorRef};
 use tools::patch::{BaseState, Scope};
 use tools::shell::CommandLine;
-use tools::tree::{Entry, ReadTree, RepoPath};
+use tools::tree::{Entry, RepoPath};
 
 use super::{Bases, Msg, News, State, Untouched};
 use crate::cycle::DraftReason;
@@ -37,7 +39,7 @@ impl State {
         };
         let (architect, dialogue) = (self.roles.architect.clone(), self.architect_said.clone());
         let (publisher, iteration) = (self.publisher().clone(), self.cycle.iteration());
-        let tree = self.setup.workspace.reader().clone();
+        let sight = self.sight.clone();
         self.tell(myself, async move {
             publisher.publish(Event::ArchitectStarted { iteration }).await?;
             let Ok((dialogue, planned)) = architect.plan(dialogue, ask).await else {
@@ -45,8 +47,10 @@ impl State {
             };
             let completed = Event::ArchitectCompleted { iteration, planned: planned.is_ok() };
             publisher.publish(completed).await?;
-            let derived =
-                tokio::task::spawn_blocking(move || derive(&tree)).await.unwrap_or_default();
+            let derived = match &planned {
+                Ok(planned) if planned.plan.verify.is_empty() => derive(&sight).await?,
+                Ok(_) | Err(_) => Vec::new(),
+            };
             Ok(News::Planned(dialogue, planned, derived))
         });
     }
@@ -75,7 +79,7 @@ impl State {
                     );
                 }
             }
-            let bases = look.await;
+            let bases = look.await?;
             let ask = DraftAsk { plan, files: unseen(&bases, &shown), feedback };
             publisher.publish(Event::EditorStarted { iteration }).await?;
             let Ok((dialogue, drafted)) = editor.draft(dialogue, ask).await else {
@@ -96,19 +100,19 @@ impl State {
     }
 
     /// Re-reads and re-hashes the declared files, off the runtime.
-    fn look(&self) -> impl Future<Output = Bases> + Send + use<> {
+    fn look(&self) -> impl Future<Output = Result<Bases, JournalClosed>> + Send + use<> {
         let most = self.setup.config.agent_loop.max_file_bytes;
-        let tree = self.setup.workspace.reader().clone();
+        let sight = self.sight.clone();
         let declared = self.plan.iter().flat_map(|plan| &plan.files);
         let paths: Vec<RepoPath> = declared.map(|file| file.path.clone()).collect();
-        let reading = tokio::task::spawn_blocking(move || {
-            let base = |path: &RepoPath| match tree.entry(path, most) {
-                Ok(Entry::File(state)) => BaseState::of(state.bytes),
-                Ok(_) | Err(_) => BaseState::Missing,
-            };
-            paths.into_iter().map(|path| (path.clone(), base(&path))).collect()
-        });
-        async move { reading.await.unwrap_or_default() }
+        let base = |entry| match entry {
+            Some(Entry::File(state)) => BaseState::of(state.bytes),
+            Some(_) | None => BaseState::Missing,
+        };
+        async move {
+            let entries = sight.entries(paths.clone(), most).await?;
+            Ok(paths.into_iter().zip(entries.into_iter().map(base)).collect())
+        }
     }
 
     /// Begins to check the untouched tree while the Editor works.
@@ -164,7 +168,7 @@ impl State {
                     .await?;
             }
             let bases = match reread {
-                Some(look) => look.await,
+                Some(look) => look.await?,
                 None => bases,
             };
             let scope = Scope { declared, bases };
@@ -217,14 +221,23 @@ fn unseen(bases: &Bases, shown: &Bases) -> Vec<(String, Option<String>)> {
     changed.map(|(path, base)| (path.to_string(), text(base))).collect()
 }
 
-/// The commands that check the kinds of project in `tree`.
-fn derive(tree: &ReadTree) -> Vec<String> {
+/// The commands that check the kinds of project that are seen.
+async fn derive(sight: &Sight) -> Result<Vec<String>, JournalClosed> {
     const MOST: u64 = 1 << 20;
-    let entry =
-        |name: &str| RepoPath::parse(name).ok().and_then(|path| tree.entry(&path, MOST).ok());
-    let read = |name: &str| match entry(name) {
-        Some(Entry::File(file)) => String::from_utf8(file.bytes.to_vec()).ok(),
-        Some(_) | None => None,
-    };
-    checks::derive(&read, &|name| !matches!(entry(name), Some(Entry::Missing) | None))
+    let look = sight.look();
+    let derived = tokio::task::spawn_blocking(move || {
+        let entry =
+            |name: &str| RepoPath::parse(name).ok().and_then(|path| look.entry(&path, MOST).ok());
+        let read = |name: &str| match entry(name) {
+            Some(Entry::File(file)) => String::from_utf8(file.bytes.to_vec()).ok(),
+            Some(_) | None => None,
+        };
+        let commands =
+            checks::derive(&read, &|name| !matches!(entry(name), Some(Entry::Missing) | None));
+        (look, commands)
+    });
+    // It can only fail when the whole program is shutting down.
+    let (look, commands) = derived.await.map_err(|_| JournalClosed)?;
+    look.done().await?;
+    Ok(commands)
 }

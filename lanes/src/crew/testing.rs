@@ -12,7 +12,7 @@ use actors::event::Event;
 use actors::ledger::{Allowance, Amount};
 use actors::publisher::Publisher;
 use actors::router::{Router, RouterSetup, Seat};
-use actors::workspace::{CommitRefused, Denied, Staged, Workspace};
+use actors::workspace::{CommitRefused, Denied, NotApplied, Staged, Workspace};
 use config::{Config, Inputs};
 use futures_util::future::BoxFuture;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
@@ -192,7 +192,9 @@ impl Workspace for Directory {
     }
 
     fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<(), CommitRefused>> {
-        let refused = |error: ModelError| CommitRefused::NotWritten { message: error.to_string() };
+        let refused = |error: ModelError| {
+            CommitRefused::from(NotApplied::NotWritten { message: error.to_string() })
+        };
         Box::pin(async move {
             (self.happens)(Stage::Commit).await.map_err(refused)?;
             self.tree.commit(&staged.changes, "test").unwrap();

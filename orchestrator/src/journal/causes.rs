@@ -100,6 +100,13 @@ fn kinds_before(entry: &StoryEvent) -> &'static [&'static str] {
         ("EditorStarted", _) => {
             &["FailureClassified", "PatchRefused", "RoleCrashed", "PlanCreated", "PlanRevised"]
         }
+        ("FilesRead", _) => &[
+            "ModelReply",
+            "ArchitectCompleted",
+            "FailureClassified",
+            "PatchRefused",
+            "ApplyStarted",
+        ],
         ("EditorCompleted", _) => &["ModelReply", "DraftRefused"],
         ("ApplyStarted", _) => &["EditorCompleted"],
         // A way back is staged because of what failed.
@@ -111,6 +118,7 @@ fn kinds_before(entry: &StoryEvent) -> &'static [&'static str] {
         ("CheckpointCreated", _) => &["PatchStaged", "ToolApproved"],
         ("PatchCommitting", _) => &["CheckpointCreated"],
         ("PatchApplied", _) => &["PatchCommitting"],
+        ("PatchNotApplied", _) => &["PatchCommitting", "CheckpointCreated", "PatchStaged"],
         ("ApplyCompleted", _) => &["ApplyStarted", "PatchApplied", "PatchRefused", "ToolDenied"],
         ("VerifyStarted", _) => &["ApplyCompleted"],
         ("VerificationRun", Moment::Command { baseline: true, .. }) => PLANS,

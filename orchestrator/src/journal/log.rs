@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -22,6 +22,7 @@ use tools::clock::Clock;
 use tools::model::AgentRole;
 
 use super::blobs::{self, Base};
+use super::read::{Place, ReadError, Record, scan};
 use super::{EVENTS, checksum, repair};
 use crate::session::SessionState;
 
@@ -40,6 +41,9 @@ pub enum LogError {
     /// Another process has it.
     #[error("another process works in the session {0}")]
     InUse(PathBuf),
+    /// It is damaged before its end.
+    #[error(transparent)]
+    Damaged(ReadError),
     /// The thread can not be started.
     #[error("can not start the journal's thread")]
     Thread(#[source] io::Error),
@@ -87,19 +91,60 @@ impl Journal {
             return Err(LogError::InUse(dir.to_owned()));
         }
         sync_dir(dir).map_err(open)?;
+        let end = End { place: Place::start(), state: SessionState::Idle };
+        Self::write_on(dir, file, end, clock, capacity, screen)
+    }
+
+    /// Goes on with the journal in the directory `dir`, and tells what stands in it. A torn last line, as a crash leaves it,
+    /// is put aside first; any other damage is an error.
+    pub fn reopen(
+        dir: &Path,
+        clock: Arc<dyn Clock>,
+        capacity: Capacity,
+        screen: mpsc::Sender<Signal>,
+    ) -> Result<(Self, Publisher, Vec<Record>), LogError> {
+        let path = dir.join(EVENTS);
+        let open = |source| LogError::Open { path: path.clone(), source };
+        let mut file = OpenOptions::new().read(true).append(true).open(&path).map_err(open)?;
+        if !repair::is_free(&file).map_err(open)? {
+            return Err(LogError::InUse(dir.to_owned()));
+        }
+        let mut text = Vec::new();
+        file.read_to_end(&mut text).map_err(open)?;
+        let valid = scan(&text, Place::start());
+        if let Some(damage) = valid.damage(&path) {
+            return Err(LogError::Damaged(damage));
+        }
+        if repair::cut(dir, &file, &text, &valid.end).map_err(open)?.is_some() {
+            tracing::warn!(path = %path.display(), "a torn last line was put aside");
+        }
+        let state = state_after(&valid.records);
+        let end = End { place: valid.end, state };
+        let (journal, publisher) = Self::write_on(dir, file, end, clock, capacity, screen)?;
+        Ok((journal, publisher, valid.records))
+    }
+
+    fn write_on(
+        dir: &Path,
+        file: File,
+        end: End,
+        clock: Arc<dyn Clock>,
+        capacity: Capacity,
+        screen: mpsc::Sender<Signal>,
+    ) -> Result<(Self, Publisher), LogError> {
         let failure = Arc::new(OnceLock::new());
         let (sender, entries) = crossbeam_channel::bounded(capacity.queue);
         let writer = Writer {
             dir: dir.to_owned(),
             file,
-            len: 0,
+            len: end.place.bytes as u64,
             patience: capacity.patience,
             prompts: BTreeMap::new(),
             clock,
             screen: screen.clone(),
-            seq: 0,
-            prev: "0".repeat(super::SUM_DIGITS),
-            state: SessionState::Idle,
+            seq: end.place.seq,
+            prev: end.place.sum,
+            state: end.state,
         };
         let why = Arc::clone(&failure);
         let (alive, lives) = watch::channel(());
@@ -125,6 +170,22 @@ impl Journal {
     pub fn failure(&self) -> Option<&str> {
         self.failure.get().map(String::as_str)
     }
+}
+
+/// Where a journal ends, and the state that its session is in there.
+struct End {
+    place: Place,
+    state: SessionState,
+}
+
+/// The state that a session was left in.
+fn state_after(records: &[Record]) -> SessionState {
+    let state = |record: &Record| match record.event() {
+        Some(Event::SessionStateChanged { to, .. }) => SessionState::named(&to),
+        _ => None,
+    };
+    let mut changes = records.iter().rev().filter(|it| it.kind == "SessionStateChanged@v1");
+    changes.find_map(state).unwrap_or(SessionState::Idle)
 }
 
 struct Writer {
@@ -306,6 +367,7 @@ fn sync_dir(dir: &Path) -> io::Result<()> {
 mod tests {
     use std::os::unix::fs::symlink;
 
+    use actors::publisher::Kept;
     use tools::clock::{FixedClock, Timestamp};
 
     use super::*;
@@ -343,7 +405,7 @@ mod tests {
         assert!(!recorded.is_finished());
         assert_eq!(read(dir.path()).unwrap().records.len(), 0);
         fs::remove_file(place).unwrap();
-        assert_eq!(recorded.await.unwrap(), Ok(1));
+        assert_eq!(recorded.await.unwrap(), Ok(Kept::Now(1)));
         assert_eq!(read(dir.path()).unwrap().records.len(), 1);
     }
 

@@ -1,7 +1,7 @@
 //! Mends a journal: the valid beginning stays, the rest is put aside. Nothing is thrown away.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -49,16 +49,25 @@ pub fn repair(dir: &Path) -> Result<Option<Repaired>, RepairError> {
     let mut text = Vec::new();
     file.read_to_end(&mut text).map_err(failed)?;
     let valid = scan(&text, Place::start());
-    let Some(rest) = text.get(valid.end.bytes..).filter(|rest| !rest.is_empty()) else {
+    let cut = cut(dir, &file, &text, &valid.end).map_err(failed)?;
+    let kept = valid.records.len();
+    Ok(cut.map(|(cut_bytes, aside)| Repaired { kept, cut_bytes, aside }))
+}
+
+/// Cuts off what comes behind `end`, and puts it aside: how much it is, and where; none if there is nothing.
+pub(super) fn cut(
+    dir: &Path,
+    file: &File,
+    text: &[u8],
+    end: &Place,
+) -> io::Result<Option<(usize, PathBuf)>> {
+    let Some(rest) = text.get(end.bytes..).filter(|rest| !rest.is_empty()) else {
         return Ok(None);
     };
-    let aside = set_aside(dir, rest).map_err(failed)?;
-    let len = u64::try_from(valid.end.bytes).unwrap_or(u64::MAX);
-    file.set_len(len)
-        .and_then(|()| file.seek(SeekFrom::End(0)))
-        .and_then(|_| file.sync_all())
-        .map_err(failed)?;
-    Ok(Some(Repaired { kept: valid.records.len(), cut_bytes: rest.len(), aside }))
+    let aside = set_aside(dir, rest)?;
+    file.set_len(u64::try_from(end.bytes).unwrap_or(u64::MAX))?;
+    file.sync_all()?;
+    Ok(Some((rest.len(), aside)))
 }
 
 /// Whether no process writes this journal. The answer holds for as long as the file is open.

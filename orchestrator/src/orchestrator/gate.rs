@@ -15,7 +15,7 @@ use tools::redact::redact;
 use tools::shell::CommandLine;
 use tools::tree::{Change, Checkpoint, Note};
 
-use super::{Commit, Msg, News, State};
+use super::{Commit, Msg, News, State, Terms};
 use crate::main_tree::MainTree;
 use crate::staged::staged_event;
 
@@ -36,7 +36,7 @@ impl State {
             return;
         };
         let gate = self.gate();
-        let patch = staged.id.clone().unwrap_or_else(|| self.setup.ids.fresh());
+        let patch = staged.id.clone().unwrap_or_else(|| self.ids().fresh());
         // Never dropped: whoever has the tree brings it back.
         self.tell(myself, async move {
             let changes = staged.changes.clone();
@@ -109,16 +109,16 @@ impl State {
             Some(active) => (active.publisher.clone(), active.stop.subscribe()),
             None => (self.publisher.clone(), self.idle.subscribe()),
         };
-        let patience = Duration::from_secs(self.setup.config.limits.approval_timeout_seconds);
+        let Terms { config, rules, .. } = self.terms();
         Gate {
-            rules: Arc::clone(&self.rules),
-            ids: Arc::clone(&self.setup.ids),
+            rules: Arc::clone(rules),
+            ids: self.ids(),
             clock: Arc::clone(&self.setup.clock),
             session: self.setup.session_id(),
             request: self.active.as_ref().map(|active| first_line(&active.request.text)),
             publisher,
             stop,
-            patience,
+            patience: Duration::from_secs(config.limits.approval_timeout_seconds),
         }
     }
 }
@@ -135,6 +135,65 @@ async fn on_a_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stati
     // It can only fail when the whole program is shutting down.
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|died| std::panic::resume_unwind(died.into_panic()))
+}
+
+/// Why something is denied that the user was asked for.
+const SAID_NO: &str = "the user said no";
+
+/// The answer to a question: what was answered when the run was driven before, or what the user says now.
+async fn answered(
+    publisher: &Publisher,
+    question: &str,
+    effect: Proposal,
+    why: String,
+) -> Option<Answer> {
+    match publisher.recall(|event| recorded_answer(event, question)).await {
+        Some(Reaction(answer)) => answer,
+        None => publisher.ask(effect, why).await,
+    }
+}
+
+/// What came of a question: the answer, or that nobody was there to give one.
+struct Reaction(Option<Answer>);
+
+/// What an event says came of a question, if it does.
+#[expect(clippy::wildcard_enum_match_arm, reason = "other events are no answers")]
+fn recorded_answer(event: &Event, question: &str) -> Option<Reaction> {
+    match event {
+        Event::ToolApproved { ask } if ask == question => Some(Reaction(Some(Answer::Yes))),
+        Event::ToolDenied { ask, why, .. } if ask == question => {
+            Some(Reaction((why == SAID_NO).then_some(Answer::No)))
+        }
+        _ => None,
+    }
+}
+
+/// How far a commit had come when the run was driven before.
+#[derive(Debug, Clone, Copy, Default)]
+struct HalfCommit {
+    checkpoint_made: bool,
+    begun: bool,
+}
+
+/// A step of a commit, as it is recorded.
+enum Step {
+    CheckpointMade,
+    Begun,
+    Ended(Result<(), CommitRefused>),
+}
+
+/// The step of the commit of `patch` that an event tells of, if it does.
+#[expect(clippy::wildcard_enum_match_arm, reason = "other events are no steps of a commit")]
+fn recorded_step(event: &Event, patch: &str) -> Option<Step> {
+    match event {
+        Event::CheckpointCreated { patch: of, .. } if of == patch => Some(Step::CheckpointMade),
+        Event::PatchCommitting { patch: of } if of == patch => Some(Step::Begun),
+        Event::PatchApplied { patch: of } if of == patch => Some(Step::Ended(Ok(()))),
+        Event::PatchNotApplied { patch: of, why } if of == patch => {
+            Some(Step::Ended(Err(why.clone().into())))
+        }
+        _ => None,
+    }
 }
 
 /// What an effect has to pass.
@@ -176,7 +235,67 @@ impl Gate {
         {
             return (tree, Err(denied.into()));
         }
-        let (tree, changes, checkpoint) = match self.keep(tree, changes, note).await {
+        let recorded = match self.recorded_commit(patch).await {
+            Ok(recorded) => recorded,
+            Err(result) => {
+                return (tree, result);
+            }
+        };
+        let (tree, result) = self.write(tree, changes, note, recorded).await;
+        if let Err(CommitRefused::NotApplied(why)) = &result {
+            let failed = Event::PatchNotApplied { patch: patch.to_owned(), why: why.clone() };
+            if self.publisher.publish(failed).await.is_err() {
+                return (tree, Err(CommitRefused::Gone));
+            }
+        }
+        (tree, result)
+    }
+
+    /// What is recorded of a commit, when the run is driven again; its outcome, if that is.
+    async fn recorded_commit(
+        &mut self,
+        patch: &str,
+    ) -> Result<HalfCommit, Result<(), CommitRefused>> {
+        let mut half = HalfCommit::default();
+        loop {
+            match self.publisher.pass_recorded(|event| recorded_step(event, patch)) {
+                Some(Step::CheckpointMade) => half.checkpoint_made = true,
+                Some(Step::Begun) => half.begun = true,
+                Some(Step::Ended(result)) => return Err(result),
+                None => break,
+            }
+        }
+        // What is recorded behind it without its outcome is the end of the run.
+        tokio::select! {
+            biased;
+            _ = self.publisher.recall(|_| None::<()>) => Ok(half),
+            _ = self.stop.wait_for(|stopped| *stopped) => Err(Err(CommitRefused::Gone)),
+        }
+    }
+
+    /// Makes the checkpoint and then the change, as far as that was not done before.
+    async fn write(
+        &self,
+        tree: MainTree,
+        changes: Vec<Change>,
+        note: Note,
+        recorded: HalfCommit,
+    ) -> (MainTree, Result<(), CommitRefused>) {
+        let patch = note.patch.clone();
+        let (tree, changes, holds) = if recorded.begun {
+            let look = on_a_thread(move || {
+                let holds = tree.holds(&changes);
+                (tree, changes, holds)
+            });
+            look.await
+        } else {
+            (tree, changes, false)
+        };
+        if holds {
+            return (tree, self.applied(&patch).await);
+        }
+        let kept = self.keep(tree, changes, note, recorded.checkpoint_made).await;
+        let (tree, changes, checkpoint) = match kept {
             (tree, changes, Ok(checkpoint)) => (tree, changes, checkpoint),
             (tree, _, Err(refused)) => return (tree, Err(refused)),
         };
@@ -188,35 +307,49 @@ impl Gate {
             return (tree.await, Err(CommitRefused::Gone));
         }
         // Everything that is needed to make the change, or to unmake it, is on disk before the first byte is written.
-        if self.publisher.record(Event::PatchCommitting { patch: patch.to_owned() }).await.is_err()
+        if !recorded.begun
+            && self.publisher.record(Event::PatchCommitting { patch: patch.clone() }).await.is_err()
         {
             return (tree, Err(CommitRefused::Gone));
         }
         let (tree, result) = on_a_thread(move || tree.commit(&changes, &checkpoint)).await;
-        if result.is_ok()
-            && self.publisher.record(Event::PatchApplied { patch: patch.to_owned() }).await.is_err()
-        {
-            return (tree, Err(CommitRefused::Gone));
+        match result {
+            Ok(()) => (tree, self.applied(&patch).await),
+            refused @ Err(_) => (tree, refused),
         }
-        (tree, result)
     }
 
-    /// Makes the checkpoint to go back to.
+    /// Writes down that a change is in the workspace.
+    async fn applied(&self, patch: &str) -> Result<(), CommitRefused> {
+        let applied = Event::PatchApplied { patch: patch.to_owned() };
+        self.publisher.record(applied).await.map(|_| ()).map_err(|_| CommitRefused::Gone)
+    }
+
+    /// Makes the checkpoint to go back to, unless it was made before.
     async fn keep(
         &self,
         tree: MainTree,
         changes: Vec<Change>,
         note: Note,
+        made_before: bool,
     ) -> (MainTree, Vec<Change>, Result<Checkpoint, CommitRefused>) {
         let now = self.clock.now();
         let stop = self.stop.clone();
         let kept = on_a_thread(move || {
-            let recorded = tree.checkpoint(&changes, note, now, &|| *stop.borrow());
-            (tree, changes, recorded)
+            let before = made_before.then(|| tree.checkpoint_for(&note.patch)).flatten();
+            let kept = before.map_or_else(
+                || {
+                    let made = tree.checkpoint(&changes, note, now, &|| *stop.borrow());
+                    made.map(|(checkpoint, snapshot)| (checkpoint, Some(snapshot)))
+                },
+                |checkpoint| Ok((checkpoint, None)),
+            );
+            (tree, changes, kept)
         });
-        let (tree, changes, recorded) = kept.await;
-        let (checkpoint, snapshot) = match recorded {
-            Ok(recorded) => recorded,
+        let (tree, changes, kept) = kept.await;
+        let (checkpoint, snapshot) = match kept {
+            Ok((checkpoint, Some(snapshot))) => (checkpoint, snapshot),
+            Ok((checkpoint, None)) => return (tree, changes, Ok(checkpoint)),
             Err(refused) => return (tree, changes, Err(refused)),
         };
         let created = Event::CheckpointCreated {
@@ -277,9 +410,13 @@ impl Gate {
         if self.publisher.record(proposed).await.is_err() {
             return Err(Denied { what, why: "the journal takes no more events".to_owned(), hint });
         }
+        let answered = answered(&self.publisher, &ask, effect, why.clone());
         let answer = tokio::select! {
-            answer = self.publisher.ask(effect, why.clone()) => answer,
-            _ = self.stop.wait_for(|stopped| *stopped) => Some(Answer::No),
+            answer = answered => answer,
+            _ = self.stop.wait_for(|stopped| *stopped) => {
+                // Nobody said anything, and nobody waits any more: that the run is over is told by its end.
+                return Err(Denied { what, why: "the request was stopped".to_owned(), hint });
+            }
             () = tokio::time::sleep(self.patience) => None,
         };
         match answer {
@@ -292,9 +429,7 @@ impl Gate {
                 })?;
                 Ok(())
             }
-            Some(Answer::No) => {
-                Err(self.deny(ask, what, "the user said no".to_owned(), hint).await)
-            }
+            Some(Answer::No) => Err(self.deny(ask, what, SAID_NO.to_owned(), hint).await),
             None => {
                 let why = format!("{why}, and nobody is there to say yes");
                 Err(self.deny(ask, what, why, hint).await)

@@ -8,6 +8,8 @@ use actors::Unanswered;
 use actors::call::Caller;
 use actors::delivery::{Delivery, Rollback, Verified};
 use actors::event::{Blob, Event};
+use actors::publisher::Publisher;
+use actors::recording::{Beyond, RecordedIds};
 use config::Mode;
 use lanes::crew::{Crew, CrewReport, call_failed};
 use lanes::cycle::Goal;
@@ -15,16 +17,49 @@ use lanes::trail::Trail;
 use ractor::{ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tools::clock::IdSource;
 use tools::model::AgentRole;
 use tools::model::retry::RetryPolicy;
 use tools::policy::{Action, Verdict};
 use tools::redact::redact;
 use tools::search::{self, Evidence, EvidenceOptions};
 
-use super::{Active, Ending, Msg, News, Outcome, Request, State};
+use super::{Active, Ending, Msg, News, Outcome, Request, State, Terms};
 use crate::chat::{self, Intent};
-use crate::staged::staged_event;
+use crate::earlier::Again;
+use crate::staged::{WAY_BACK, staged_event};
 use crate::supervision;
+
+/// What a run begins with.
+struct Beginning {
+    run: String,
+    terms: Terms,
+    ids: Arc<dyn IdSource>,
+    publisher: Publisher,
+    /// How long it had worked before.
+    elapsed: Duration,
+}
+
+impl Beginning {
+    fn new(state: &State) -> Self {
+        let run = state.setup.ids.fresh();
+        Self {
+            publisher: state.publisher.for_run(&run),
+            run,
+            terms: state.terms.clone(),
+            ids: Arc::clone(&state.setup.ids),
+            elapsed: Duration::ZERO,
+        }
+    }
+
+    fn again(state: &State, again: Again) -> Self {
+        let Again { run, terms, recording, elapsed } = again;
+        let publisher = state.publisher.for_run(&run).following(Arc::clone(&recording));
+        let beyond = Arc::clone(&state.setup.ids);
+        let ids = Arc::new(RecordedIds { recording, beyond });
+        Self { run, terms, ids, publisher, elapsed }
+    }
+}
 
 /// How long something that was told to stop may take to do so.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -35,19 +70,22 @@ impl State {
         &mut self,
         myself: &ActorRef<Msg>,
         request: Request,
+        again: Option<Again>,
         reply: RpcReplyPort<Outcome>,
     ) -> Result<(), ActorProcessingErr> {
-        let id = self.setup.ids.fresh();
-        let publisher = self.publisher.for_run(&id);
+        let Beginning { run: id, terms, ids, publisher, elapsed } = match again {
+            None => Beginning::new(self),
+            Some(again) => Beginning::again(self, again),
+        };
         let fresh = supervision::LostLedger::default();
-        let (router, seat) =
-            supervision::hire_router(&self.setup.config, &self.prices, &publisher, fresh, myself)
-                .await?;
+        let (router, seat) = supervision::hire_router(&terms, &publisher, fresh, myself).await?;
         let (stop, _) = watch::channel(false);
         self.active = Some(Active {
             id: id.clone(),
             request: request.clone(),
             reply,
+            terms,
+            ids,
             publisher: publisher.clone(),
             router,
             seat,
@@ -58,7 +96,8 @@ impl State {
             stop,
             ending: None,
         });
-        self.limit_wall_time(myself);
+        self.limit_wall_time(myself, elapsed);
+        self.end_as_recorded(myself);
         let text = redact(&request.text).into_owned();
         let turn = Event::TurnAdded { speaker: "user".to_owned(), text };
         if publisher.publish(turn).await.is_err() {
@@ -71,7 +110,7 @@ impl State {
 
     /// An explicit flag, then clear words, then one short question to a model.
     fn decide_intent(&mut self, myself: &ActorRef<Msg>, request: &Request) {
-        let caller = self.caller(AgentRole::Intent, &self.setup.config.llm.flash_model);
+        let caller = self.caller(AgentRole::Intent, &self.terms().config.llm.flash_model);
         let request = request.clone();
         self.tell_in_run(myself, async move {
             if let Some(intent) = request.intent {
@@ -100,7 +139,7 @@ impl State {
         match news {
             News::Intent(intent, reason) => self.intent_decided(myself, intent, reason).await,
             News::Evidence(intent, evidence) => {
-                self.evidence_gathered(myself, intent, &evidence).await;
+                self.evidence_gathered(myself, intent, *evidence).await;
             }
             News::CrewDone(Ok(report)) => self.end(report.into()).await,
             News::CrewDone(Err(_)) => self.end(failed("internal", "the crew died")).await,
@@ -123,7 +162,7 @@ impl State {
 
     async fn intent_decided(&mut self, myself: &ActorRef<Msg>, intent: Intent, reason: &str) {
         // In plan mode there is no way to an edit, whatever was asked for.
-        let reads_only = self.setup.config.policy.mode == Mode::Plan;
+        let reads_only = self.terms().config.policy.mode == Mode::Plan;
         let intent = if intent == Intent::Edit && reads_only { Intent::Plan } else { intent };
         let Some(active) = &self.active else { return };
         let text = redact(&active.request.text).into_owned();
@@ -136,15 +175,21 @@ impl State {
             self.end(journal_closed()).await;
             return;
         }
-        let (tree, rules, outcomes) =
-            (self.reader.clone(), Arc::clone(&self.rules), self.outcomes.clone());
-        let config = &self.setup.config;
+        let publisher = active.publisher.clone();
+        let (tree, outcomes) = (self.reader.clone(), self.outcomes.clone());
+        let Terms { config, rules, .. } = self.terms().clone();
         let options = EvidenceOptions {
             tokens: config.agent_loop.evidence_tokens,
             max_files: config.limits.max_workspace_files,
             max_file_bytes: config.agent_loop.max_file_bytes,
         };
         self.tell_in_run(myself, async move {
+            let recorded = publisher.recall(|event| {
+                if let Event::EvidenceGathered { .. } = event { Some(event.clone()) } else { None }
+            });
+            if let Some(gathered) = recorded.await {
+                return News::Evidence(intent, Box::new(gathered));
+            }
             let gathered = tokio::task::spawn_blocking(move || {
                 let may_read = |path: &tools::tree::RepoPath| {
                     rules.decide(Action::Read { path: path.as_str() }) == Verdict::Allow
@@ -152,32 +197,19 @@ impl State {
                 search::gather(&text, &tree, &options, &may_read, &outcomes)
             });
             match gathered.await {
-                Ok(evidence) => News::Evidence(intent, Box::new(evidence)),
+                Ok(evidence) => News::Evidence(intent, Box::new(gathered_event(&evidence))),
                 Err(_) => News::CrewDone(Err(Unanswered::Stopped)),
             }
         });
     }
 
-    async fn evidence_gathered(
-        &mut self,
-        myself: &ActorRef<Msg>,
-        intent: Intent,
-        evidence: &Evidence,
-    ) {
-        let text = redact(&search::render(evidence)).into_owned();
-        let items = evidence.items.iter();
-        let event = Event::EvidenceGathered {
-            items: items
-                .map(|item| {
-                    format!("{}:{}-{} {}", item.path, item.first_line, item.last_line, item.hash)
-                })
-                .collect(),
-            omitted: evidence.omitted.clone(),
-            tokens: evidence.tokens,
-            text: Blob::new(text.clone()),
-        };
+    async fn evidence_gathered(&mut self, myself: &ActorRef<Msg>, intent: Intent, gathered: Event) {
+        let text = gathered
+            .blobs()
+            .first()
+            .map_or_else(String::new, |text| String::from_utf8_lossy(&text.content).into_owned());
         let Some(active) = &self.active else { return };
-        if active.publisher.publish(event).await.is_err() {
+        if active.publisher.publish(gathered).await.is_err() {
             self.end(journal_closed()).await;
             return;
         }
@@ -189,7 +221,7 @@ impl State {
     }
 
     fn start_answer(&mut self, myself: &ActorRef<Msg>, evidence: &str) {
-        let caller = self.caller(AgentRole::Analysis, &self.setup.config.llm.base_model);
+        let caller = self.caller(AgentRole::Analysis, &self.terms().config.llm.base_model);
         let (Some(caller), Some(active)) = (caller, &self.active) else { return };
         let mut dialogue = self.analysis.clone();
         dialogue
@@ -202,7 +234,7 @@ impl State {
 
     async fn start_crew(&mut self, myself: &ActorRef<Msg>, goal: Goal, evidence: String) {
         let Some(caller) =
-            self.caller(AgentRole::Architect, &self.setup.config.llm.max_think_model)
+            self.caller(AgentRole::Architect, &self.terms().config.llm.max_think_model)
         else {
             return;
         };
@@ -215,7 +247,7 @@ impl State {
         };
         let reader = self.reader.clone();
         let hired =
-            supervision::hire_crew(&self.setup, work, reader, caller, &self.rules, myself).await;
+            supervision::hire_crew(&self.setup, work, reader, caller, &active.terms, myself).await;
         let crew: Crew = match hired {
             Ok(crew) => crew,
             Err(error) => {
@@ -230,15 +262,16 @@ impl State {
     /// A line to the models for the run in hand.
     fn caller(&self, role: AgentRole, hire: &config::ModelRole) -> Option<Caller> {
         let active = self.active.as_ref()?;
+        let Terms { config, prices, .. } = &active.terms;
         Some(Caller {
             role,
             hire: hire.clone(),
             model: Arc::clone(&self.setup.model),
             router: active.router.clone(),
             publisher: active.publisher.clone(),
-            retry: RetryPolicy::from(&self.setup.config.llm),
-            prices: Arc::clone(&self.prices),
-            window: self.setup.config.llm.context_window_tokens,
+            retry: RetryPolicy::from(&config.llm),
+            prices: Arc::clone(prices),
+            window: config.llm.context_window_tokens,
             clock: Arc::clone(&self.setup.clock),
         })
     }
@@ -269,16 +302,44 @@ impl State {
         }
     }
 
-    /// Stops the run when its time is over.
-    fn limit_wall_time(&self, myself: &ActorRef<Msg>) {
-        let seconds = self.setup.config.budget.wall_seconds;
+    /// What the run in hand keeps to, or what the next will.
+    pub(super) fn terms(&self) -> &Terms {
+        self.active.as_ref().map_or(&self.terms, |active| &active.terms)
+    }
+
+    /// Where the run in hand has its ids from, or the next will.
+    pub(super) fn ids(&self) -> Arc<dyn IdSource> {
+        Arc::clone(self.active.as_ref().map_or(&self.setup.ids, |active| &active.ids))
+    }
+
+    /// Ends a run that is driven again where it was ended from outside.
+    fn end_as_recorded(&self, myself: &ActorRef<Msg>) {
+        let Some(active) = &self.active else { return };
+        let Some(recording) = active.publisher.recording().cloned() else { return };
+        let (me, run) = (myself.clone(), active.id.clone());
+        let patience = Duration::from_secs(active.terms.config.limits.replay_timeout_seconds);
+        tokio::spawn(async move {
+            let why = tokio::select! {
+                biased;
+                () = recording.over() => return,
+                why = recording.stopped() => why,
+                () = recording.stands_still(patience) => journal_closed().delivery,
+            };
+            // An orchestrator that is gone has nothing left to stop.
+            me.cast(Msg::Cancel { run: Some(run), why }).ok();
+        });
+    }
+
+    /// Stops the run when its time is over, of which some may have passed.
+    fn limit_wall_time(&self, myself: &ActorRef<Msg>, elapsed: Duration) {
+        let seconds = self.terms().config.budget.wall_seconds;
         let Some(active) = self.active.as_ref().filter(|_| seconds > 0) else { return };
         let (me, run) = (myself.clone(), active.id.clone());
         let mut stopped = active.stop.subscribe();
         tokio::spawn(async move {
             tokio::select! {
-                () = tokio::time::sleep(Duration::from_secs(seconds)) => {
-                    let why = Delivery::BudgetExhausted { limit: format!("the budget of {seconds} s of wall time is spent") };
+                () = tokio::time::sleep(Duration::from_secs(seconds).saturating_sub(elapsed)) => {
+                    let why = Delivery::out_of_time(seconds);
                     me.cast(Msg::Cancel { run: Some(run), why }).ok();
                 }
                 _ = stopped.changed() => {}
@@ -324,9 +385,24 @@ impl State {
         supervision::dismiss(active.seat.cell()).await;
         let mut rollbacks = Vec::new();
         let mut delivery = delivery;
+        let mut is_over = true;
+        match progress(&active.publisher) {
+            Progress::AsRecorded | Progress::Live => {}
+            // Stopped before it came to anything new: it stays as it was cut short.
+            Progress::OnTheWay => is_over = false,
+            Progress::Astray(why) => {
+                // It can not go on, and that is written down for good. What it would go back to is not known.
+                active.publisher = self.publisher.for_run(&active.id);
+                delivery = failed("resume", &why).delivery;
+                ways_back.clear();
+            }
+        }
+        if !is_over {
+            ways_back.clear();
+        }
         for (to, changes) in ways_back {
-            let patch = self.setup.ids.fresh();
-            let staged = staged_event(&patch, &format!("back to {to}"), &changes, Vec::new());
+            let patch = active.ids.fresh();
+            let staged = staged_event(&patch, &format!("{WAY_BACK}{to}"), &changes, Vec::new());
             if active.publisher.publish(staged).await.is_ok() {
                 rollbacks.push(Rollback { patch, to: to.to_owned() });
             }
@@ -337,11 +413,11 @@ impl State {
         }
         let finished =
             Event::RunFinished { delivery: delivery.clone(), spent, rollbacks: rollbacks.clone() };
-        if active.publisher.record(finished).await.is_err() {
+        if is_over && active.publisher.record(finished).await.is_err() {
             let why = self.journal.failure().unwrap_or("it takes no more events");
             delivery = failed("journal", why).delivery;
         }
-        self.outcomes.insert(0, format!("{}: {}", active.request.text, outcome_line(&delivery)));
+        self.outcomes.insert(0, outcome_line(&active.request.text, &delivery));
         let Active { id: run, reply, .. } = active;
         let outcome = Outcome { run, delivery, plan, answer, changes, rollbacks, spent };
         if reply.send(outcome).is_err() {
@@ -367,15 +443,8 @@ impl State {
             }
             let ledger =
                 supervision::recover_ledger(self.journal.dir().to_owned(), active.id.clone()).await;
-            supervision::refill_router(
-                &active.seat,
-                &self.setup.config,
-                &self.prices,
-                &active.publisher,
-                ledger,
-                myself,
-            )
-            .await?;
+            let Active { seat, terms, publisher, .. } = active;
+            supervision::refill_router(seat, terms, publisher, ledger, myself).await?;
         } else if active.crew.as_ref().is_some_and(|crew| crew.cell().get_id() == who.get_id()) {
             self.end(failed("internal", "the crew died")).await;
         }
@@ -398,9 +467,48 @@ fn journal_closed() -> Ending {
     failed("journal", "the journal takes no more events")
 }
 
-/// How a run ended, in a word or two, for the evidence of the next.
-fn outcome_line(delivery: &Delivery) -> String {
-    match delivery {
+/// Where a run is that is driven.
+enum Progress {
+    /// Nothing is recorded of it.
+    Live,
+    /// It is only compared with its record.
+    AsRecorded,
+    /// It is taken up, and what is recorded is not followed to its end yet.
+    OnTheWay,
+    /// It is taken up, and did something else than is recorded.
+    Astray(String),
+}
+
+fn progress(publisher: &Publisher) -> Progress {
+    let Some(recording) = publisher.recording() else { return Progress::Live };
+    match (recording.beyond(), recording.difference()) {
+        (Beyond::Stop, _) => Progress::AsRecorded,
+        (Beyond::GoOn, None) if recording.is_over() => Progress::Live,
+        (Beyond::GoOn, None) => Progress::OnTheWay,
+        (Beyond::GoOn, Some(difference)) => {
+            Progress::Astray(format!("the run can not be taken up: {difference}"))
+        }
+    }
+}
+
+/// The event of evidence that was gathered.
+fn gathered_event(evidence: &Evidence) -> Event {
+    let items = evidence.items.iter();
+    Event::EvidenceGathered {
+        items: items
+            .map(|item| {
+                format!("{}:{}-{} {}", item.path, item.first_line, item.last_line, item.hash)
+            })
+            .collect(),
+        omitted: evidence.omitted.clone(),
+        tokens: evidence.tokens,
+        text: Blob::new(redact(&search::render(evidence)).into_owned()),
+    }
+}
+
+/// How a request ended, in a line, for the evidence of the next.
+pub(crate) fn outcome_line(request: &str, delivery: &Delivery) -> String {
+    let ended = match delivery {
         Delivery::Delivered { .. } => "delivered".to_owned(),
         Delivery::NoEditNeeded { .. } => "no edit was needed".to_owned(),
         Delivery::NeedsWork { detail, .. } => format!("not delivered: {detail}"),
@@ -408,5 +516,6 @@ fn outcome_line(delivery: &Delivery) -> String {
         Delivery::Cancelled => "cancelled".to_owned(),
         Delivery::BudgetExhausted { .. } => "the budget was exhausted".to_owned(),
         Delivery::Failed { class, .. } => format!("failed: {class}"),
-    }
+    };
+    format!("{request}: {ended}")
 }

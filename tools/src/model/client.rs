@@ -18,7 +18,9 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::classify::{self, Refusal};
 use super::deadlines::{Deadlines, Watch};
 use super::reply::{Assembly, Stream};
-use super::{ChatModel, ChatRequest, Delta, ModelError, ModelReply, Partial, SseEvent, SseParser};
+use super::{
+    Awaited, ChatModel, ChatRequest, Delta, ModelError, ModelReply, Partial, SseEvent, SseParser,
+};
 
 /// Bytes of one event. Answers come a token at a time; this is for servers that send a whole one at once.
 const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
@@ -164,7 +166,7 @@ impl DeepSeekClient {
             if error.is_connect() && error.is_timeout() {
                 let seconds = self.deadlines.connect.as_secs();
                 let partial = Partial::default();
-                ModelError::TimedOut { what: "no connection", seconds, partial }
+                ModelError::TimedOut { what: Awaited::Connection, seconds, partial }
             } else {
                 self.broken(error, Partial::default())
             }

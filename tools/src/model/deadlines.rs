@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{ModelError, Partial};
+use super::{Awaited, ModelError, Partial};
 
 /// How long an attempt may take, in parts and in all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl From<&config::Llm> for Deadlines {
 /// Which wait came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Passed {
-    pub(super) what: &'static str,
+    pub(super) what: Awaited,
     pub(super) after: Duration,
 }
 
@@ -68,10 +68,10 @@ impl Watch {
     /// The nearest end of a wait, and which one it is.
     pub(super) fn next(&self) -> (Instant, Passed) {
         let Deadlines { connect: _, first_token, idle, whole } = self.deadlines;
-        let silence = (self.last_byte + idle, Passed { what: "silence", after: idle });
-        let end = (self.start + whole, Passed { what: "no end", after: whole });
+        let silence = (self.last_byte + idle, Passed { what: Awaited::Byte, after: idle });
+        let end = (self.start + whole, Passed { what: Awaited::End, after: whole });
         let token =
-            (self.start + first_token, Passed { what: "no first token", after: first_token });
+            (self.start + first_token, Passed { what: Awaited::FirstToken, after: first_token });
         let nearest = if end.0 < silence.0 { end } else { silence };
         if self.waiting_for_token && token.0 < nearest.0 { token } else { nearest }
     }
@@ -94,14 +94,14 @@ mod tests {
         let after = |seconds| start + Duration::from_secs(seconds);
         let mut watch = Watch::new(DEADLINES, start);
         let next = |watch: &Watch| (watch.next().0 - start, watch.next().1.what);
-        assert_eq!(next(&watch), (Duration::from_secs(10), "silence"));
+        assert_eq!(next(&watch), (Duration::from_secs(10), Awaited::Byte));
         watch.byte(after(9));
-        assert_eq!(next(&watch), (Duration::from_secs(19), "silence"));
+        assert_eq!(next(&watch), (Duration::from_secs(19), Awaited::Byte));
         watch.byte(after(15));
-        assert_eq!(next(&watch), (Duration::from_secs(20), "no first token"));
+        assert_eq!(next(&watch), (Duration::from_secs(20), Awaited::FirstToken));
         watch.token();
-        assert_eq!(next(&watch), (Duration::from_secs(25), "silence"));
+        assert_eq!(next(&watch), (Duration::from_secs(25), Awaited::Byte));
         watch.byte(after(95));
-        assert_eq!(next(&watch), (Duration::from_secs(100), "no end"));
+        assert_eq!(next(&watch), (Duration::from_secs(100), Awaited::End));
     }
 }

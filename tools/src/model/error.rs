@@ -1,5 +1,6 @@
 //! Why an attempt failed, and what a caller may conclude from it. How a failure is recognised is decided in `classify` and `reply`.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -18,8 +19,34 @@ pub struct Partial {
     pub usage: Option<Usage>,
 }
 
+/// Something that is waited for, and was not there in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Awaited {
+    /// The connection.
+    Connection,
+    /// The first token of the answer.
+    FirstToken,
+    /// Any byte at all.
+    Byte,
+    /// The end of the answer.
+    End,
+}
+
+impl fmt::Display for Awaited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Connection => "no connection",
+            Self::FirstToken => "no first token",
+            Self::Byte => "silence",
+            Self::End => "no end",
+        })
+    }
+}
+
 /// Why an attempt gave no usable answer.
-#[derive(Debug, Clone, Error, PartialEq, Eq)]
+#[derive(Debug, Clone, Error, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "class", rename_all = "snake_case")]
 pub enum ModelError {
     /// 401 or 403.
     #[error("the provider refused the key: {message}")]
@@ -78,8 +105,8 @@ pub enum ModelError {
     /// A deadline passed.
     #[error("the provider took too long: {what} after {seconds} s")]
     TimedOut {
-        /// Which deadline: `no connection`, `no first token`, `silence`, `no end`.
-        what: &'static str,
+        /// What was not there in time.
+        what: Awaited,
         /// Its length.
         seconds: u64,
         /// What of an answer had arrived.
@@ -133,6 +160,9 @@ pub enum ModelError {
         /// What it used.
         usage: Option<Usage>,
     },
+    /// This program was killed before it could write the answer down. It may have to be paid all the same.
+    #[error("the program was killed before the answer was kept")]
+    Lost,
 }
 
 impl ModelError {
@@ -154,6 +184,7 @@ impl ModelError {
             Self::Length { .. } => "length",
             Self::ContentFilter { .. } => "content_filter",
             Self::OutOfCapacity { .. } => "out_of_capacity",
+            Self::Lost => "lost",
         }
     }
 
@@ -171,7 +202,8 @@ impl ModelError {
             | Self::Interrupted { .. }
             | Self::Malformed { .. }
             | Self::Empty { .. }
-            | Self::OutOfCapacity { .. } => true,
+            | Self::OutOfCapacity { .. }
+            | Self::Lost => true,
             Self::Auth { .. }
             | Self::Quota { .. }
             | Self::ContextTooLong { .. }

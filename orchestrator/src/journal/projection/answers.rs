@@ -33,6 +33,13 @@ pub struct Summary {
     pub events: u64,
 }
 
+impl Summary {
+    /// Whether something was asked in it that has no end.
+    pub fn is_cut_short(&self) -> bool {
+        !self.requests.is_empty() && self.ended.is_none()
+    }
+}
+
 /// A call of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Call {

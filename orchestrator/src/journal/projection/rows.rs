@@ -134,7 +134,7 @@ pub(super) fn rows(record: &Record) -> Vec<Row> {
 )]
 fn own_rows(event: Event, run: &str) -> Vec<(Table, Vec<Cell>)> {
     let row = match event {
-        Event::SessionStarted { workspace, version } => {
+        Event::SessionStarted { workspace, version, .. } => {
             (Table::Starts, vec![text(workspace), text(version)])
         }
         Event::SessionStateChanged { to, .. } => (Table::States, vec![text(to)]),
@@ -197,7 +197,7 @@ fn own_rows(event: Event, run: &str) -> Vec<(Table, Vec<Cell>)> {
 #[expect(clippy::wildcard_enum_match_arm, reason = "all others are rows above, or none")]
 fn work(event: Event, run: &str) -> Option<(Table, Vec<Cell>)> {
     let row = match event {
-        Event::VerificationRun { command, baseline, outcome, exit, elapsed_ms, output } => {
+        Event::VerificationRun { command, baseline, outcome, exit, elapsed_ms, output, .. } => {
             let [output, bytes] = blob(Some(&output));
             let how = [text(command), number(u8::from(baseline)), word(&outcome), text(exit)];
             let cells = how.into_iter().chain([number(elapsed_ms), output, bytes]);

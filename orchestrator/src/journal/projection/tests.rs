@@ -85,7 +85,8 @@ fn journal(events: Vec<Event>) -> Vec<u8> {
         let (journal, publisher) = Journal::create(dir.path(), clock, capacity, screen).unwrap();
         let watching = tokio::spawn(async move { while seen.recv().await.is_some() {} });
         let (workspace, version) = (WORKSPACE.to_owned(), "1".to_owned());
-        publisher.publish(Event::SessionStarted { workspace, version }).await.unwrap();
+        let started = Event::SessionStarted { workspace, version, config: None };
+        publisher.publish(started).await.unwrap();
         let publisher = publisher.for_run("r");
         for event in events {
             publisher.publish(event).await.unwrap();
@@ -142,8 +143,15 @@ fn any_event() -> impl Strategy<Value = Event> {
         (text(), text(), text()).prop_map(|(ask, what, why)| Event::ToolDenied { ask, what, why }),
         (text(), any::<bool>(), any::<u64>()).prop_map(|(command, baseline, elapsed_ms)| {
             let outcome = actors::checks::CheckOutcome::TimedOut;
-            let (exit, output) = (String::new(), Blob::new("out"));
-            Event::VerificationRun { command, baseline, outcome, exit, elapsed_ms, output }
+            Event::VerificationRun {
+                command,
+                baseline,
+                outcome,
+                exit: String::new(),
+                elapsed_ms,
+                output: Blob::new("out"),
+                findings: None,
+            }
         }),
         (0_u64..4, 0_u32..2).prop_map(|(call, retry)| Event::ModelRequest {
             call,
@@ -160,6 +168,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 role: AgentRole::Editor,
                 outcome,
                 message: String::new(),
+                error: None,
                 usage: usage.map(|(prompt, hit)| Usage { prompt, hit, ..Usage::default() }),
                 cost_nano_usd: cost.map(Usd::from_nanos),
                 charged: Amount::default(),

@@ -8,8 +8,8 @@ use config::access::Secret;
 
 use super::*;
 use crate::model::{
-    AgentRole, ChatModel as _, ChatRequest, Deadlines, DeepSeekClient, Delta, Message, ModelError,
-    ModelReply, Usage,
+    AgentRole, Awaited, ChatModel as _, ChatRequest, Deadlines, DeepSeekClient, Delta, Message,
+    ModelError, ModelReply, Usage,
 };
 
 const ANYWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
@@ -141,9 +141,9 @@ async fn every_behaviour_ends_in_its_class() {
 #[tokio::test]
 async fn a_timeout_says_which_wait_ended() {
     for (behaviour, deadlines, expected, started) in [
-        (Behaviour::KeepaliveForever, UNHEARD, "no first token", false),
-        (Behaviour::StallAfterHeaders, IMPATIENT, "silence", false),
-        (Behaviour::StallMid, IMPATIENT, "silence", true),
+        (Behaviour::KeepaliveForever, UNHEARD, Awaited::FirstToken, false),
+        (Behaviour::StallAfterHeaders, IMPATIENT, Awaited::Byte, false),
+        (Behaviour::StallMid, IMPATIENT, Awaited::Byte, true),
     ] {
         let error = outcome(Reply::of(behaviour), deadlines).await.0.unwrap_err();
         assert!(
@@ -154,7 +154,7 @@ async fn a_timeout_says_which_wait_ended() {
     }
     let whole = Deadlines { whole: Duration::from_millis(50), ..PATIENT };
     let error = outcome(Reply::of(Behaviour::KeepaliveForever), whole).await.0.unwrap_err();
-    assert!(matches!(error, ModelError::TimedOut { what: "no end", .. }), "{error:?}");
+    assert!(matches!(error, ModelError::TimedOut { what: Awaited::End, .. }), "{error:?}");
 }
 
 #[tokio::test]

@@ -1,0 +1,362 @@
+//! What is recorded of a run that is driven again: it is followed event by event, and asked what came of each effect.
+//!
+//! A run is determined by what came of its effects. So a run is taken up after a crash, or replayed, by driving it again
+//! through the same actors: every effect is looked up here first, and only what is not recorded is done.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::watch;
+use tools::clock::IdSource;
+
+use crate::delivery::Delivery;
+use crate::event::Event;
+
+/// An event as the journal has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recorded {
+    /// Its place in the journal.
+    pub seq: u64,
+    /// The event, with the content that effects are answered from.
+    pub event: Event,
+    /// Its data, as they were written.
+    pub data: Value,
+}
+
+/// What happens when a run comes to the end of what is recorded of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beyond {
+    /// It goes on, for real.
+    GoOn,
+    /// It stops.
+    Stop,
+}
+
+/// The first place where a run did not do what is recorded.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Difference {
+    /// What is recorded; nothing if the run goes on where the record ends.
+    pub recorded: Option<Recorded>,
+    /// What it did; nothing if it did nothing any more.
+    pub done: Option<Event>,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.recorded, &self.done) {
+            (Some(Recorded { seq, event, .. }), Some(done)) if event.kind() == done.kind() => {
+                write!(f, "event {seq} is {}, and now it would say something else", event.kind())
+            }
+            (Some(Recorded { seq, event, .. }), Some(done)) => {
+                write!(f, "event {seq} is {}, and now it would be {}", event.kind(), done.kind())
+            }
+            (Some(Recorded { seq, event, .. }), None) => {
+                write!(f, "event {seq} is {}, and now it does not come", event.kind())
+            }
+            (None, Some(done)) => write!(f, "the record ends, and now {} follows", done.kind()),
+            (None, None) => f.write_str("there is none"),
+        }
+    }
+}
+
+/// What is recorded of one run.
+#[derive(Debug)]
+pub struct Recording {
+    events: Vec<Recorded>,
+    beyond: Beyond,
+    /// How many of them were followed.
+    at: watch::Sender<usize>,
+    ids: Mutex<VecDeque<String>>,
+    difference: OnceLock<Difference>,
+}
+
+/// How an event compares to the record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Followed {
+    /// It is recorded, with this number.
+    Same(u64),
+    /// The record is over, and the run goes on.
+    Beyond,
+    /// Something else is recorded, or nothing and that is the end.
+    Different,
+}
+
+impl Recording {
+    /// What is recorded of a run, in the order of the journal.
+    ///
+    /// The states of the session are left out, since the journal makes them, and Routers that died: nothing of a run depends
+    /// on them.
+    pub fn new(events: Vec<Recorded>, beyond: Beyond) -> Self {
+        let mut events = events;
+        events.retain(|Recorded { event, .. }| {
+            !matches!(event, Event::SessionStateChanged { .. })
+                && !matches!(event, Event::RoleCrashed { role } if role == "router")
+        });
+        let ids = events.iter().filter_map(|recorded| made_id(&recorded.event)).collect();
+        Self {
+            events,
+            beyond,
+            at: watch::channel(0).0,
+            ids: Mutex::new(ids),
+            difference: OnceLock::new(),
+        }
+    }
+
+    /// The first difference, if there was one.
+    pub fn difference(&self) -> Option<&Difference> {
+        self.difference.get()
+    }
+
+    /// What happens at the end of the record.
+    pub const fn beyond(&self) -> Beyond {
+        self.beyond
+    }
+
+    /// Whether everything recorded was followed.
+    pub fn is_over(&self) -> bool {
+        *self.at.borrow() >= self.events.len()
+    }
+
+    /// Comes back when everything recorded was followed.
+    pub async fn over(&self) {
+        self.reached(<[Recorded]>::is_empty).await;
+    }
+
+    /// Comes back when nothing was followed for as long as `patience`: the run waits for what is not recorded.
+    pub async fn stands_still(&self, patience: Duration) {
+        let mut at = self.at.subscribe();
+        while tokio::time::timeout(patience, at.changed()).await.is_ok() {}
+        let recorded = self.events.get(*self.at.borrow()).cloned();
+        self.difference.set(Difference { recorded, done: None }).ok();
+    }
+
+    /// The role that dies next, once everything before its death was followed.
+    pub async fn crash(&self) -> String {
+        self.next_when(|event| {
+            if let Event::RoleCrashed { role } = event { Some(role.clone()) } else { None }
+        })
+        .await
+    }
+
+    /// Comes back when the death that was waited for was followed.
+    pub async fn past_crash(&self) {
+        let crashes = |rest: &[Recorded]| {
+            rest.first().is_some_and(|next| matches!(next.event, Event::RoleCrashed { .. }))
+        };
+        self.reached(|rest| !crashes(rest)).await;
+    }
+
+    /// The end that came from outside, once everything before it was followed: a cancel, or the end of the time.
+    pub async fn stopped(&self) -> Delivery {
+        self.next_when(|event| {
+            if let Event::RunFinished { delivery, .. } = event
+                && delivery.is_from_outside()
+            {
+                Some(delivery.clone())
+            } else {
+                None
+            }
+        })
+        .await
+    }
+
+    /// Compares what happens now with what is recorded next.
+    pub(crate) fn follow(&self, event: &Event) -> Followed {
+        let mut followed = Followed::Different;
+        self.at.send_if_modified(|at| {
+            let next = self.events.get(*at);
+            match next {
+                Some(recorded) if says_the_same(recorded, event) => {
+                    followed = Followed::Same(recorded.seq);
+                    *at += 1;
+                }
+                None if self.beyond == Beyond::GoOn => followed = Followed::Beyond,
+                Some(_) | None => {
+                    let different =
+                        Difference { recorded: next.cloned(), done: Some(event.clone()) };
+                    self.difference.set(different).ok();
+                }
+            }
+            matches!(followed, Followed::Same(_))
+        });
+        followed
+    }
+
+    /// What `take` finds in the event that is recorded next.
+    pub(crate) fn next<T>(&self, take: impl Fn(&Event) -> Option<T>) -> Option<T> {
+        self.rest().first().and_then(|recorded| take(&recorded.event))
+    }
+
+    /// The same, and passes over that event.
+    pub(crate) fn pass<T>(&self, take: impl Fn(&Event) -> Option<T>) -> Option<T> {
+        let taken = self.next(take)?;
+        self.at.send_modify(|at| *at += 1);
+        Some(taken)
+    }
+
+    /// What `take` finds first in the events to come, before one that `ends` the search.
+    pub(crate) fn ahead<T>(
+        &self,
+        take: impl Fn(&Event) -> Option<T>,
+        ends: impl Fn(&Event) -> bool,
+    ) -> Option<T> {
+        let events = self.rest().iter().map(|recorded| &recorded.event);
+        events.take_while(|event| !ends(event)).find_map(take)
+    }
+
+    /// Comes back when nothing but events of a kind is left, and the run goes on beyond them.
+    pub(crate) async fn live(&self, is_of_kind: impl Fn(&Event) -> bool) {
+        self.reached(|rest| rest.iter().all(|recorded| is_of_kind(&recorded.event))).await;
+        if self.beyond == Beyond::Stop {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    fn rest(&self) -> &[Recorded] {
+        self.events.get(*self.at.borrow()..).unwrap_or_default()
+    }
+
+    async fn next_when<T>(&self, take: impl Fn(&Event) -> Option<T>) -> T {
+        let mut at = self.at.subscribe();
+        loop {
+            if let Some(taken) = self.next(&take) {
+                return taken;
+            }
+            // The sender is this recording itself.
+            at.changed().await.ok();
+        }
+    }
+
+    async fn reached(&self, is_there: impl Fn(&[Recorded]) -> bool) {
+        let mut at = self.at.subscribe();
+        let there = |at: &usize| is_there(self.events.get(*at..).unwrap_or_default());
+        at.wait_for(there).await.ok();
+    }
+}
+
+/// Ids as they are recorded, and fresh ones beyond.
+#[derive(Debug)]
+pub struct RecordedIds {
+    /// The record.
+    pub recording: Arc<Recording>,
+    /// Where ids come from when it has none left.
+    pub beyond: Arc<dyn IdSource>,
+}
+
+impl IdSource for RecordedIds {
+    fn fresh(&self) -> String {
+        let mut ids = self.recording.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        ids.pop_front().unwrap_or_else(|| self.beyond.fresh())
+    }
+}
+
+/// The id that was made for an event.
+fn made_id(event: &Event) -> Option<String> {
+    if let Event::PatchStaged { patch: id, .. } | Event::ToolProposed { ask: id, .. } = event {
+        Some(id.clone())
+    } else {
+        None
+    }
+}
+
+fn says_the_same(recorded: &Recorded, event: &Event) -> bool {
+    recorded.event.kind() == event.kind() && contains(&event.data(), &recorded.data)
+}
+
+/// Whether all that is told in `old` is told in `new`. A later version may tell more of the same event.
+fn contains(new: &Value, old: &Value) -> bool {
+    match (new, old) {
+        (Value::Object(new), Value::Object(old)) => old
+            .iter()
+            .all(|(name, old)| new.get(name).map_or(old.is_null(), |new| contains(new, old))),
+        (Value::Array(new), Value::Array(old)) => {
+            new.len() == old.len() && new.iter().zip(old).all(|(new, old)| contains(new, old))
+        }
+        _ => new == old,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tools::clock::CountingIds;
+
+    use super::*;
+
+    fn turn(text: &str) -> Event {
+        Event::TurnAdded { speaker: "user".to_owned(), text: text.to_owned() }
+    }
+
+    fn recording(events: Vec<Event>, beyond: Beyond) -> Recording {
+        let recorded = |(event, seq): (Event, u64)| Recorded { seq, data: event.data(), event };
+        Recording::new(events.into_iter().zip(7..).map(recorded).collect(), beyond)
+    }
+
+    #[test]
+    fn what_is_recorded_is_followed_and_then_the_run_goes_on_or_stops() {
+        for (beyond, then) in
+            [(Beyond::GoOn, Followed::Beyond), (Beyond::Stop, Followed::Different)]
+        {
+            let recording = recording(vec![turn("one"), turn("two")], beyond);
+            assert_eq!(recording.follow(&turn("one")), Followed::Same(7));
+            assert!(!recording.is_over());
+            assert_eq!(recording.follow(&turn("two")), Followed::Same(8));
+            assert!(recording.is_over());
+            assert_eq!(recording.follow(&turn("three")), then);
+            let different = Difference { recorded: None, done: Some(turn("three")) };
+            let stopped = (beyond == Beyond::Stop).then_some(&different);
+            assert_eq!(recording.difference(), stopped);
+        }
+    }
+
+    #[test]
+    fn only_the_first_difference_counts() {
+        let recording = recording(vec![turn("one"), turn("two")], Beyond::GoOn);
+        assert_eq!(recording.follow(&turn("other")), Followed::Different);
+        assert_eq!(recording.follow(&turn("another")), Followed::Different);
+        let difference = recording.difference().unwrap();
+        assert_eq!(difference.recorded.as_ref().unwrap().seq, 7);
+        assert_eq!(difference.done, Some(turn("other")));
+    }
+
+    #[test]
+    fn an_event_may_tell_more_than_is_recorded_but_nothing_else() {
+        let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+        for (new, old, same) in [
+            (r#"{"a":1,"b":[{"c":2,"d":3}]}"#, r#"{"a":1,"b":[{"c":2}]}"#, true),
+            (r#"{"a":1}"#, r#"{"a":1,"b":null}"#, true),
+            (r#"{"a":1}"#, r#"{"a":1,"b":2}"#, false),
+            (r#"{"a":[1,2]}"#, r#"{"a":[1]}"#, false),
+            (r#"{"a":"1"}"#, r#"{"a":1}"#, false),
+        ] {
+            assert_eq!(contains(&value(new), &value(old)), same, "{new} {old}");
+        }
+    }
+
+    #[test]
+    fn ids_are_those_of_the_record_and_then_fresh_ones() {
+        let ask = |ask: &str| Event::ToolProposed {
+            ask: ask.to_owned(),
+            what: String::new(),
+            why: String::new(),
+        };
+        let recording = Arc::new(recording(vec![ask("q1"), turn("x"), ask("q2")], Beyond::GoOn));
+        let ids = RecordedIds { recording, beyond: Arc::new(CountingIds::default()) };
+        assert_eq!(
+            ["q1", "q2", "0000000000000001"].map(str::to_owned),
+            [(); 3].map(|()| ids.fresh())
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_run_that_waits_where_something_is_recorded_stands_still() {
+        let recording = recording(vec![turn("one"), turn("two")], Beyond::Stop);
+        recording.follow(&turn("one"));
+        recording.stands_still(Duration::from_secs(5)).await;
+        let difference = recording.difference().unwrap();
+        assert_eq!(difference.recorded.as_ref().unwrap().seq, 8);
+        assert_eq!(difference.done, None);
+    }
+}

@@ -1,0 +1,116 @@
+//! What the roles of a run see of its files. What they see is written down before anything is decided by it, so that the
+//! run can be driven again when the files are others.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tools::tree::{Change, Entry, Op, ReadTree, RepoPath, TreeError};
+
+use crate::event::{Event, Found, SeenFile};
+use crate::publisher::{JournalClosed, Publisher};
+
+type Entries = BTreeMap<RepoPath, Entry>;
+
+/// The sight of a run; shared by its roles, cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Sight {
+    tree: ReadTree,
+    publisher: Publisher,
+    /// What the journal tells of each path: as it was seen last, or written.
+    known: Arc<Mutex<Entries>>,
+}
+
+impl Sight {
+    /// Sees the files of `tree`.
+    pub fn new(tree: ReadTree, publisher: Publisher) -> Self {
+        Self { tree, publisher, known: Arc::default() }
+    }
+
+    /// Begins to look. One at a time: roles take turns.
+    pub fn look(&self) -> Look {
+        let recorded = self.publisher.recorded_next(|event| {
+            if let Event::FilesRead { files } = event { Some(files.clone()) } else { None }
+        });
+        let follows = self.publisher.follows();
+        let seen = recorded.into_iter().flatten();
+        let seen = seen.map(|file| (file.path, file.found.into())).collect();
+        Look { sight: self.clone(), follows, seen: Mutex::new(seen) }
+    }
+
+    /// What is at each of `paths`; nothing where it can not be read. Written down, and off the runtime.
+    pub async fn entries(
+        &self,
+        paths: Vec<RepoPath>,
+        max_bytes: u64,
+    ) -> Result<Vec<Option<Entry>>, JournalClosed> {
+        let look = self.look();
+        let looked = tokio::task::spawn_blocking(move || {
+            let entries = paths.iter().map(|path| look.entry(path, max_bytes).ok()).collect();
+            (look, entries)
+        });
+        // It can only fail when the whole program is shutting down.
+        let (look, entries): (Look, _) = looked.await.map_err(|_| JournalClosed)?;
+        look.done().await?;
+        Ok(entries)
+    }
+
+    /// Knows changes that this run committed without looking.
+    pub fn know(&self, changes: &[Change]) {
+        let mut known = lock(&self.known);
+        for change in changes {
+            if let Op::Rename { from } = &change.op {
+                known.insert(from.clone(), Entry::Missing);
+            }
+            let entry = change.after.clone().map_or(Entry::Missing, Entry::File);
+            known.insert(change.path.clone(), entry);
+        }
+    }
+}
+
+/// A look at some files.
+#[derive(Debug)]
+pub struct Look {
+    sight: Sight,
+    /// Whether the run is driven again, so that it sees what it saw then.
+    follows: bool,
+    /// What was seen and is not known; what was seen then, if the run is driven again.
+    seen: Mutex<Entries>,
+}
+
+impl Look {
+    /// What is at `path`. A file of more than `max_bytes` is not read. Blocks.
+    pub fn entry(&self, path: &RepoPath, max_bytes: u64) -> Result<Entry, TreeError> {
+        let known = lock(&self.sight.known).get(path).cloned();
+        if self.follows {
+            let seen = lock(&self.seen).get(path).cloned();
+            if let Some(entry) = seen.or(known) {
+                return Ok(entry);
+            }
+            return self.sight.tree.entry(path, max_bytes);
+        }
+        let entry = self.sight.tree.entry(path, max_bytes)?;
+        if known.as_ref() != Some(&entry) {
+            lock(&self.seen).insert(path.clone(), entry.clone());
+        }
+        Ok(entry)
+    }
+
+    /// Writes down what was seen. Nothing is decided by it before.
+    pub async fn done(self) -> Result<(), JournalClosed> {
+        let seen = self.seen.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if seen.is_empty() {
+            return Ok(());
+        }
+        let file = |(path, entry): (&RepoPath, &Entry)| SeenFile {
+            path: path.clone(),
+            found: Found::from(entry.clone()),
+        };
+        let read = Event::FilesRead { files: seen.iter().map(file).collect() };
+        lock(&self.sight.known).extend(seen);
+        self.sight.publisher.publish(read).await
+    }
+}
+
+fn lock(entries: &Mutex<Entries>) -> MutexGuard<'_, Entries> {
+    entries.lock().unwrap_or_else(PoisonError::into_inner)
+}

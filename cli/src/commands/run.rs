@@ -1,0 +1,47 @@
+//! `deepseek run`: goes on with a request that was cut short.
+
+use clap::Args;
+
+use crate::drive::{Session, Use, Which, exit_of};
+use crate::error::{CliError, Kind};
+use crate::flags::Global;
+use crate::past::Past;
+use crate::render;
+use crate::surroundings::Surroundings;
+
+/// Arguments of `deepseek run`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Nothing that was done is done again: answers that came are kept, changes that were made stay, and\n\
+the request keeps to the settings it began with. What was on its way is asked for, or run, again."
+)]
+pub(crate) struct RunArgs {
+    /// The session, or the beginning of its id [default: the latest with a request that was cut short].
+    session: Option<String>,
+}
+
+/// Runs the command.
+pub(crate) async fn run(
+    around: &Surroundings,
+    global: &Global,
+    args: &RunArgs,
+) -> Result<(), CliError> {
+    let past = Past::find(around, global)?;
+    let id = match &args.session {
+        Some(id) => past.here(id)?,
+        None => past.cut_short()?,
+    };
+    let workspace = around.workspace(global)?;
+    let settings = around.settings(global, &workspace)?;
+    let mut view = render::view(around, global);
+    let which = Which::Earlier(id.clone());
+    let mut session =
+        Session::open(around, &settings, workspace, which, Use::Write, view.as_mut()).await?;
+    match session.take_up(view.as_mut()).await? {
+        Some(outcome) => exit_of(&outcome.delivery),
+        None => {
+            Err(CliError::new(Kind::Usage, format!("no request was cut short in session {id}"))
+                .hint(format!("`deepseek -r {id}` goes on with it")))
+        }
+    }
+}
