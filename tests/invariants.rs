@@ -120,7 +120,7 @@ fn each_roles_messages_only_grow() {
 }
 
 /// Nine attempts of which all but the last fail, each otherwise; twenty calls in all.
-fn twenty_calls() -> (Project, Vec<Reply>) {
+pub(crate) fn twenty_calls() -> (Project, Vec<Reply>) {
     let prose = "A line of a file worth reading.\n".repeat(300);
     let check = "read -r word < words.txt\n[ $word = good ] || { echo \"FAILED words.txt::$word - is bad\"; exit 1; }\n";
     let project = Project::new(&[("words.txt", &format!("good\n{prose}")), ("check.sh", check)]);

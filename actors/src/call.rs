@@ -125,14 +125,18 @@ impl Caller {
                 admission.sent();
                 self.model.attempt(&request, &mut |delta| self.hear(&admission, delta)).await
             }
-            Kept::Before(_) => match self.publisher.recall(replied(reservation.id)).await {
-                Some((outcome, charged, reply)) => {
+            Kept::Before(_) => {
+                let replied = self.publisher.recorded_next(replied(reservation.id));
+                if let Some((outcome, charged, reply)) = replied {
                     admission.settle(charged);
                     self.publisher.publish(reply).await?;
                     return Ok(outcome);
                 }
-                None => Err(ModelError::Lost),
-            },
+                admission.sent();
+                admission.presume(self.publisher.recorded_charge());
+                self.publisher.live().await;
+                Err(ModelError::Lost)
+            }
         };
         self.settle(admission, &request.model, dialogue, &outcome).await?;
         Ok(outcome)

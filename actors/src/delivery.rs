@@ -99,6 +99,9 @@ pub enum NeedsWork {
     Crashed,
 }
 
+/// How the title of a patch set begins that is a way back.
+pub const WAY_BACK: &str = "back to ";
+
 /// A way back that the user is offered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rollback {

@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tools::model::AgentRole;
 
 use crate::event::{Envelope, Event};
+use crate::ledger::Amount;
 use crate::recording::{Followed, Recording};
 
 /// What the screen is told.
@@ -184,11 +185,23 @@ impl Publisher {
     /// the record is over.
     pub async fn recall<T>(&self, take: impl Fn(&Event) -> Option<T>) -> Option<T> {
         let recording = self.recording.as_ref()?;
-        if let Some(taken) = recording.next(take) {
-            return Some(taken);
+        let taken = recording.next(take);
+        if taken.is_none() {
+            self.live().await;
         }
-        recording.live(|_| false).await;
-        None
+        taken
+    }
+
+    /// Waits until nothing more is recorded, and everything happens for real. For ever, if that is not to be.
+    pub async fn live(&self) {
+        if let Some(recording) = &self.recording {
+            recording.live(|_| false).await;
+        }
+    }
+
+    /// What is recorded to have been charged for a call that had no reply; told once.
+    pub fn recorded_charge(&self) -> Option<Amount> {
+        self.recording.as_ref()?.unanswered()
     }
 
     /// The same for a check of the untouched tree, which is told of later than it is made.

@@ -12,8 +12,9 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tools::clock::IdSource;
 
-use crate::delivery::Delivery;
+use crate::delivery::{Delivery, WAY_BACK};
 use crate::event::Event;
+use crate::ledger::Amount;
 
 /// An event as the journal has it.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,6 +71,8 @@ pub struct Recording {
     /// How many of them were followed.
     at: watch::Sender<usize>,
     ids: Mutex<VecDeque<String>>,
+    /// What was charged for calls that have no reply.
+    unanswered: Mutex<Option<Amount>>,
     difference: OnceLock<Difference>,
 }
 
@@ -96,11 +99,13 @@ impl Recording {
                 && !matches!(event, Event::RoleCrashed { role } if role == "router")
         });
         let ids = events.iter().filter_map(|recorded| made_id(&recorded.event)).collect();
+        let unanswered = Mutex::new(unanswered(&events));
         Self {
             events,
             beyond,
             at: watch::channel(0).0,
             ids: Mutex::new(ids),
+            unanswered,
             difference: OnceLock::new(),
         }
     }
@@ -120,6 +125,18 @@ impl Recording {
         *self.at.borrow() >= self.events.len()
     }
 
+    /// How many events were followed.
+    pub fn followed(&self) -> usize {
+        *self.at.borrow()
+    }
+
+    /// The run has ended: what is recorded behind that is a difference.
+    pub fn ended(&self) {
+        if let Some(recorded) = self.rest().first().cloned() {
+            self.difference.set(Difference { recorded: Some(recorded), done: None }).ok();
+        }
+    }
+
     /// Comes back when everything recorded was followed.
     pub async fn over(&self) {
         self.reached(<[Recorded]>::is_empty).await;
@@ -129,30 +146,27 @@ impl Recording {
     pub async fn stands_still(&self, patience: Duration) {
         let mut at = self.at.subscribe();
         while tokio::time::timeout(patience, at.changed()).await.is_ok() {}
-        let recorded = self.events.get(*self.at.borrow()).cloned();
-        self.difference.set(Difference { recorded, done: None }).ok();
+        self.ended();
     }
 
-    /// The role that dies next, once everything before its death was followed.
-    pub async fn crash(&self) -> String {
-        self.next_when(|event| {
-            if let Event::RoleCrashed { role } = event { Some(role.clone()) } else { None }
+    /// The role that dies next, once everything before its death was followed, and that is at least `from` events; with where
+    /// to look for the death behind it.
+    pub async fn crash(&self, from: usize) -> (usize, String) {
+        self.found(|at, rest| {
+            let Event::RoleCrashed { role } = &rest.first()?.event else { return None };
+            (at >= from).then(|| (at + 1, role.clone()))
         })
         .await
     }
 
-    /// Comes back when the death that was waited for was followed.
-    pub async fn past_crash(&self) {
-        let crashes = |rest: &[Recorded]| {
-            rest.first().is_some_and(|next| matches!(next.event, Event::RoleCrashed { .. }))
-        };
-        self.reached(|rest| !crashes(rest)).await;
-    }
-
     /// The end that came from outside, once everything before it was followed: a cancel, or the end of the time.
     pub async fn stopped(&self) -> Delivery {
-        self.next_when(|event| {
-            if let Event::RunFinished { delivery, .. } = event
+        self.found(|_, rest| {
+            // Ways back are staged as part of the end.
+            let mut events = rest.iter().map(|recorded| &recorded.event).skip_while(|event| {
+                matches!(event, Event::PatchStaged { title, .. } if title.starts_with(WAY_BACK))
+            });
+            if let Event::RunFinished { delivery, .. } = events.next()?
                 && delivery.is_from_outside()
             {
                 Some(delivery.clone())
@@ -215,15 +229,21 @@ impl Recording {
         }
     }
 
+    /// What was charged for calls that have no reply, told once.
+    pub(crate) fn unanswered(&self) -> Option<Amount> {
+        self.unanswered.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     fn rest(&self) -> &[Recorded] {
         self.events.get(*self.at.borrow()..).unwrap_or_default()
     }
 
-    async fn next_when<T>(&self, take: impl Fn(&Event) -> Option<T>) -> T {
+    /// What is found at the place that was come to, and in what is recorded behind it.
+    async fn found<T>(&self, find: impl Fn(usize, &[Recorded]) -> Option<T>) -> T {
         let mut at = self.at.subscribe();
         loop {
-            if let Some(taken) = self.next(&take) {
-                return taken;
+            if let Some(found) = find(self.followed(), self.rest()) {
+                return found;
             }
             // The sender is this recording itself.
             at.changed().await.ok();
@@ -251,6 +271,15 @@ impl IdSource for RecordedIds {
         let mut ids = self.recording.ids.lock().unwrap_or_else(PoisonError::into_inner);
         ids.pop_front().unwrap_or_else(|| self.beyond.fresh())
     }
+}
+
+/// What was charged for calls that have no reply: all that was spent in the end, but for what replies were charged with.
+fn unanswered(events: &[Recorded]) -> Option<Amount> {
+    let Event::RunFinished { spent, .. } = &events.last()?.event else { return None };
+    let charged = events.iter().filter_map(|recorded| {
+        if let Event::ModelReply { charged, .. } = &recorded.event { Some(*charged) } else { None }
+    });
+    Some(charged.fold(*spent, Amount::minus))
 }
 
 /// The id that was made for an event.

@@ -153,6 +153,11 @@ impl Admission {
         self.sent = true;
     }
 
+    /// Presumes that it used this, unless it is settled otherwise.
+    pub const fn presume(&mut self, used: Option<Amount>) {
+        self.used = used;
+    }
+
     /// Counts bytes of the answer, so that a call that dies in the middle can be charged.
     pub fn count(&self, bytes: usize) {
         self.answer_bytes.fetch_add(bytes as u64, Ordering::Relaxed);

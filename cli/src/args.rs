@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    apply, completions, config, demo, diff, doctor, explain, export, mock, patch, rewind, run,
-    sessions, usage,
+    apply, completions, config, demo, diff, doctor, explain, export, mock, patch, replay, rewind,
+    run, sessions, usage,
 };
 use crate::flags::Global;
 
@@ -48,6 +48,8 @@ pub(crate) enum Command {
     Sessions(sessions::SessionsArgs),
     /// Tell what an event was, and why it happened.
     Explain(explain::ExplainArgs),
+    /// Drive a session again, and tell whether it comes out the same.
+    Replay(replay::ReplayArgs),
     /// Print a session as a document.
     Export(export::ExportArgs),
     /// Add up calls, tokens and cost.

@@ -57,6 +57,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         }
         Some(Command::Sessions(args)) => commands::sessions::run(&around, global, args),
         Some(Command::Explain(args)) => commands::explain::run(&around, global, args),
+        Some(Command::Replay(args)) => blocking(commands::replay::run(&around, global, args)),
         Some(Command::Export(args)) => commands::export::run(&around, global, args),
         Some(Command::Usage(args)) => commands::usage::run(&around, global, args),
         Some(Command::Config(args)) => commands::config::run(&around, global, args),
@@ -81,6 +82,7 @@ fn takes(command: Option<&Command>) -> Takes {
             | Command::Patch(_)
             | Command::Sessions(_)
             | Command::Explain(_)
+            | Command::Replay(_)
             | Command::Export(_)
             | Command::Usage(_)
             | Command::Demo(_)

@@ -326,15 +326,16 @@ impl State {
         let Some(recording) = self.publisher().recording().cloned() else { return };
         let me = myself.clone();
         tokio::spawn(async move {
+            let mut from = 0;
             loop {
-                let role = tokio::select! {
-                    role = recording.crash() => role,
+                let role;
+                (from, role) = tokio::select! {
+                    crash = recording.crash(from) => crash,
                     () = recording.over() => return,
                 };
                 if me.cast(Msg::Die { role }).is_err() {
                     return;
                 }
-                recording.past_crash().await;
             }
         });
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use actors::delivery::WAY_BACK;
 use actors::dialogue::Dialogue;
 use actors::event::{Blob, Event};
 use actors::recording::{Beyond, Recorded, Recording};
@@ -17,7 +18,6 @@ use tools::model::{AgentRole, Message, ModelReply};
 use crate::chat::{self, Intent};
 use crate::journal::read::{ReadError, Record, content};
 use crate::orchestrator::{Request, Terms, outcome_line};
-use crate::staged::WAY_BACK;
 
 /// Why a session can not be gone on with.
 #[derive(Debug, Error)]
@@ -156,8 +156,7 @@ impl<'r> RunRecords<'r> {
 
     /// What it takes to drive it again. `session` is where content is kept.
     pub(crate) fn again(&self, session: &Path, beyond: Beyond) -> Result<Again, EarlierError> {
-        let terms = self.config(session).and_then(|config| Terms::new(Arc::new(config)).ok());
-        let terms = terms.ok_or_else(|| EarlierError::Config { run: self.id.to_owned() })?;
+        let terms = self.terms(session)?;
         let mut events = Vec::new();
         for record in &self.records {
             let unknown = || EarlierError::Unknown { seq: record.seq, kind: record.kind.clone() };
@@ -169,6 +168,12 @@ impl<'r> RunRecords<'r> {
         }
         let recording = Arc::new(Recording::new(events, beyond));
         Ok(Again { run: self.id.to_owned(), terms, recording, elapsed: self.elapsed() })
+    }
+
+    /// What it keeps to.
+    pub(crate) fn terms(&self, session: &Path) -> Result<Terms, EarlierError> {
+        let terms = self.config(session).and_then(|config| Terms::new(Arc::new(config)).ok());
+        terms.ok_or_else(|| EarlierError::Config { run: self.id.to_owned() })
     }
 
     fn config(&self, session: &Path) -> Option<Config> {

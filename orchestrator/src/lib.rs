@@ -8,6 +8,7 @@ pub mod lock;
 pub mod main_tree;
 pub mod orchestrator;
 pub mod places;
+pub mod replay;
 pub mod session;
 pub mod staged;
 mod supervision;

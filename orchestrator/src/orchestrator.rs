@@ -283,6 +283,11 @@ impl Orchestrator {
         self.actor.cast(Msg::Cancel { run: None, why: Delivery::Cancelled }).ok();
     }
 
+    /// Ends the session: what is in hand is dropped.
+    pub fn stop(&self) {
+        self.actor.stop(None);
+    }
+
     /// Why the journal ended, if it did.
     pub fn journal_failure(&self) -> Option<&str> {
         self.journal.failure()

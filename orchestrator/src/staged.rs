@@ -2,14 +2,12 @@
 
 use std::path::Path;
 
+use actors::delivery::WAY_BACK;
 use actors::event::{Event, StagedContent, StagedFile};
 use serde::Serialize;
 use tools::tree::{Change, FileState, Op};
 
 use crate::journal::read::{ReadError, content};
-
-/// How the title of a way back begins.
-pub(crate) const WAY_BACK: &str = "back to ";
 
 /// A patch set of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

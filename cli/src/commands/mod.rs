@@ -11,6 +11,7 @@ pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod mock;
 pub(crate) mod patch;
+pub(crate) mod replay;
 pub(crate) mod rewind;
 pub(crate) mod run;
 pub(crate) mod sessions;

@@ -1,6 +1,7 @@
 //! What the user sees of a run: one view for people, one for programs that want the end, one for those that want it all.
 
 mod ask;
+mod columns;
 mod diff;
 mod json;
 mod terminal;
@@ -14,6 +15,7 @@ use orchestrator::orchestrator::Outcome;
 use serde_json::{Value, json};
 use tools::tree::{Change, RepoPath, Settlement};
 
+pub(crate) use columns::side_by_side;
 pub(crate) use diff::{Paint, changes_as_text};
 pub(crate) use json::{FinalJson, StreamJson, print as json_line};
 pub(crate) use terminal::{Terminal, harmless_text as harmless};

@@ -268,7 +268,7 @@ impl Gate {
         // What is recorded behind it without its outcome is the end of the run.
         tokio::select! {
             biased;
-            _ = self.publisher.recall(|_| None::<()>) => Ok(half),
+            () = self.publisher.live() => Ok(half),
             _ = self.stop.wait_for(|stopped| *stopped) => Err(Err(CommitRefused::Gone)),
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use actors::Unanswered;
 use actors::call::Caller;
-use actors::delivery::{Delivery, Rollback, Verified};
+use actors::delivery::{Delivery, Rollback, Verified, WAY_BACK};
 use actors::event::{Blob, Event};
 use actors::publisher::Publisher;
 use actors::recording::{Beyond, RecordedIds};
@@ -27,7 +27,7 @@ use tools::search::{self, Evidence, EvidenceOptions};
 use super::{Active, Ending, Msg, News, Outcome, Request, State, Terms};
 use crate::chat::{self, Intent};
 use crate::earlier::Again;
-use crate::staged::{WAY_BACK, staged_event};
+use crate::staged::staged_event;
 use crate::supervision;
 
 /// What a run begins with.

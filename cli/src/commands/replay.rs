@@ -1,0 +1,125 @@
+//! `deepseek replay`: drives a session again with what is recorded of it, and tells whether it comes out the same.
+
+use actors::event::{Blob, Event};
+use actors::recording::Difference;
+use clap::Args;
+use orchestrator::journal::read::content;
+use orchestrator::replay::{ReplayError, Replayed, replay};
+use serde_json::{Value, json};
+
+use crate::error::{CliError, Kind};
+use crate::flags::{Global, Output};
+use crate::past::Past;
+use crate::render;
+use crate::surroundings::Surroundings;
+
+/// Arguments of `deepseek replay`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The same actors work through the same requests. What models answered, what commands printed, what was\n\
+found in files and what you said comes from the journal; plans, patches, decisions and the bytes of\n\
+requests are made again and compared. No model is asked, no command is run, no file of yours is touched.\n\
+Exits with 1 at the first difference."
+)]
+pub(crate) struct ReplayArgs {
+    /// The session: its id, the beginning of it, or `latest`.
+    #[arg(default_value = "latest")]
+    session: String,
+    /// Show the first difference, side by side.
+    #[arg(long)]
+    diff: bool,
+}
+
+/// Runs the command.
+pub(crate) async fn run(
+    around: &Surroundings,
+    global: &Global,
+    args: &ReplayArgs,
+) -> Result<(), CliError> {
+    let past = Past::find(around, global)?;
+    let session = past.session(&args.session)?;
+    let dir = past.dir(&session);
+    let scratch = tempfile::tempdir().map_err(|error| not_replayed(&error.into()))?;
+    let replayed = replay(&dir, scratch.path()).await.map_err(|error| not_replayed(&error))?;
+    let difference = replayed.iter().find_map(|run| run.difference.as_ref());
+    if global.output == Output::Text {
+        for run in &replayed {
+            render::line(&render::harmless(&as_line(run)));
+        }
+    } else {
+        let events: usize = replayed.iter().map(|run| run.events).sum();
+        render::json_line(&json!({
+            "session": session, "runs": replayed.len(), "events": events,
+            "identical": difference.is_none(), "difference": difference.map(as_json),
+        }));
+    }
+    let Some(difference) = difference else { return Ok(()) };
+    if args.diff && global.output == Output::Text {
+        let (recorded, replayed) = both(difference, &|blob| content(&dir, blob).ok());
+        render::text(&render::side_by_side(&recorded, &replayed));
+    }
+    let error = CliError::new(Kind::NotDelivered, format!("the replay differs: {difference}"));
+    Err(if args.diff { error } else { error.hint("`deepseek replay --diff` shows both") })
+}
+
+fn as_line(run: &Replayed) -> String {
+    let Replayed { run: id, request, events, finished, difference } = run;
+    let came = match (difference, finished) {
+        (Some(_), _) => format!("differs after {events} events"),
+        (None, true) => format!("identical, {events} events"),
+        (None, false) => format!("identical, {events} events, and cut short there"),
+    };
+    format!("{id}  {came}  {}", request.lines().next().unwrap_or_default())
+}
+
+fn as_json(difference: &Difference) -> Value {
+    let Difference { recorded, done } = difference;
+    json!({
+        "seq": recorded.as_ref().map(|it| it.seq),
+        "recorded": recorded.as_ref().map(|it| json!({ "kind": it.event.kind(), "data": it.data })),
+        "replayed": done.as_ref().map(|event| json!({ "kind": event.kind(), "data": event.data() })),
+    })
+}
+
+/// Both sides of a difference as texts: the events, and behind them the contents that only one of them names.
+fn both(difference: &Difference, kept: &dyn Fn(&Blob) -> Option<Vec<u8>>) -> (String, String) {
+    let Difference { recorded, done } = difference;
+    let (old, new) = (recorded.as_ref().map(|it| &it.event), done.as_ref());
+    let side = |data: Option<(String, &Value)>, own: Vec<&Blob>, other: &[&Blob]| {
+        let mut text = data
+            .map_or_else(|| "(nothing)\n".to_owned(), |(kind, data)| format!("{kind}\n{data:#}\n"));
+        for blob in own.iter().filter(|blob| !other.iter().any(|it| it.blob == blob.blob)) {
+            let bytes =
+                if blob.content.is_empty() { kept(blob) } else { Some(blob.content.to_vec()) };
+            text.push_str(&readable(&bytes.unwrap_or_default()));
+        }
+        text
+    };
+    let replayed_data = new.map(Event::data);
+    let left =
+        side(recorded.as_ref().map(|it| (it.event.kind(), &it.data)), named(old), &named(new));
+    let right = side(new.map(Event::kind).zip(replayed_data.as_ref()), named(new), &named(old));
+    (left, right)
+}
+
+fn named(event: Option<&Event>) -> Vec<&Blob> {
+    event.map(Event::blobs).unwrap_or_default()
+}
+
+/// Content for people: JSON over several lines, with its texts as texts.
+fn readable(content: &[u8]) -> String {
+    match serde_json::from_slice::<Value>(content) {
+        Ok(value) => format!("{value:#}\n").replace("\\n", "\n"),
+        Err(_) => format!("{}\n", String::from_utf8_lossy(content)),
+    }
+}
+
+fn not_replayed(error: &ReplayError) -> CliError {
+    match error {
+        ReplayError::Read(_) => CliError::caused(Kind::Internal, error)
+            .hint("`deepseek doctor --repair` keeps what is valid of a damaged journal"),
+        ReplayError::Earlier(_) => CliError::caused(Kind::Usage, error)
+            .hint("sessions of versions before `replay` was there do not have all that it takes"),
+        ReplayError::Start(_) | ReplayError::Scratch(_) => CliError::caused(Kind::Internal, error),
+    }
+}

@@ -1,0 +1,78 @@
+//! Two texts side by side, line by line, so that what differs stands opposite. Pure.
+
+use similar::{ChangeTag, TextDiff};
+
+use super::harmless;
+
+/// Width of a column.
+const WIDTH: usize = 58;
+
+/// Equal lines that are shown around a difference.
+const AROUND: usize = 3;
+
+/// The differing parts of two texts, side by side. A line that only one of them has is marked between the columns.
+pub(crate) fn side_by_side(left: &str, right: &str) -> String {
+    let diff = TextDiff::from_lines(left, right);
+    let mut text = String::new();
+    for group in diff.grouped_ops(AROUND) {
+        text.push_str(&row("…", ' ', "…"));
+        let mut gone = Vec::new();
+        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
+            let line = change.value().trim_end_matches('\n');
+            match change.tag() {
+                ChangeTag::Delete => gone.push(line),
+                ChangeTag::Insert if gone.is_empty() => text.push_str(&row("", '>', line)),
+                ChangeTag::Insert => text.push_str(&row(gone.remove(0), '|', line)),
+                ChangeTag::Equal => {
+                    text.extend(gone.drain(..).map(|line| row(line, '<', "")));
+                    text.push_str(&row(line, ' ', line));
+                }
+            }
+        }
+        text.extend(gone.drain(..).map(|line| row(line, '<', "")));
+    }
+    text
+}
+
+/// A line of each, over as many rows as the longer needs.
+fn row(left: &str, mark: char, right: &str) -> String {
+    let (left, right) = (pieces(left), pieces(right));
+    let empty = String::new();
+    let rows = (0..left.len().max(right.len())).map(|n| {
+        let (left, right) = (left.get(n).unwrap_or(&empty), right.get(n).unwrap_or(&empty));
+        let line = format!("{left:<WIDTH$} {mark} {right}");
+        format!("{}\n", line.trim_end())
+    });
+    rows.collect()
+}
+
+/// A line cut to the width of a column.
+fn pieces(line: &str) -> Vec<String> {
+    let chars: Vec<char> = harmless(line).chars().collect();
+    if chars.is_empty() {
+        return vec![String::new()];
+    }
+    chars.chunks(WIDTH).map(|piece| piece.iter().collect()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_stands_opposite() {
+        let shown = side_by_side("same\nold\ngone\nend\n", "same\nnew\nend\nmore\n");
+        let rows: Vec<String> = shown
+            .lines()
+            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+            .collect();
+        assert_eq!(rows, ["… …", "same same", "old | new", "gone <", "end end", "> more"]);
+    }
+
+    #[test]
+    fn long_lines_go_on_in_the_next_row() {
+        let long = "x".repeat(WIDTH + 3);
+        let shown = side_by_side(&long, "y");
+        assert_eq!(shown.lines().nth(2), Some("xxx"), "{shown}");
+    }
+}

@@ -1,0 +1,235 @@
+//! Sessions driven again with what is recorded of them: they come out the same, to the byte of every request.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tools::model::mock::{Behaviour, Reply};
+use tools::tree::FileHash;
+
+use crate::invariants::twenty_calls;
+use crate::resume::eventful;
+use crate::support::{
+    Project, Provider, World, architect, diff, editor, mended, mended_and_checked_by, plan,
+};
+
+/// Where the golden sessions are kept.
+const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/golden");
+
+const REQUEST: [&str; 4] = ["-p", "Fix the greeting", "--approval", "auto"];
+
+/// A way to make a session.
+type Made = fn() -> World;
+
+/// The golden sessions, and how each was made. One that is not there is made by `RECORD_GOLDEN=1`; one that is there stays
+/// as it is, since journals of earlier versions have to replay.
+const SESSIONS: [(&str, Made); 11] = [
+    ("delivered", || ends(World::greeting(mended()), &REQUEST, 0)),
+    ("repaired", || ends(World::greeting(eventful()), &REQUEST, 0)),
+    ("needs-work", || {
+        let world = World::greeting(vec![
+            architect(plan(&["greet.txt"])),
+            editor(diff("greet.txt", "hello", "hello moon")),
+            editor(diff("greet.txt", "hello moon", "hello sun")),
+            architect(plan(&["greet.txt"])),
+            editor(diff("greet.txt", "hello sun", "hello stars")),
+        ]);
+        ends(world.configure("[agent_loop]\nmax_iterations = 3\n"), &REQUEST, 1)
+    }),
+    ("denied-patch", || {
+        let args = ["-p", "Fix the greeting", "--approval", "suggest"];
+        ends(World::greeting(mended()), &args, 3)
+    }),
+    ("denied-command", || {
+        ends(World::greeting(mended_and_checked_by(&["make install"])), &REQUEST, 3)
+    }),
+    ("cancelled-call", || {
+        let silence = Reply::of(Behaviour::StallAfterHeaders);
+        let world = World::greeting(vec![architect(plan(&["greet.txt"])), silence]);
+        cancelled(world, |world| world.provider.of("editor").len() == 1)
+    }),
+    ("cancelled-check", || {
+        let check = "grep -q world greet.txt || exit 1\ntouch begun\nsleep 1000\n";
+        let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", check)]);
+        let world = World::of(project, Provider::new(mended()));
+        cancelled(world, |world| world.project.path("begun").exists())
+    }),
+    ("budget", || {
+        let args = [REQUEST.as_slice(), &["--budget-tokens", "9000"]].concat();
+        let asks = editor("NEED_CONTEXT|check.sh").forever();
+        let world = World::greeting(vec![architect(plan(&["greet.txt"])), asks]);
+        let more = "[agent_loop]\nmax_context_requests_per_iteration = 100\n";
+        ends(world.configure(more), &args, 4)
+    }),
+    ("provider-fails", || {
+        let mut answers = vec![Reply::of(Behaviour::Http503), Reply::of(Behaviour::EofNoDone)];
+        answers.extend(mended());
+        answers.push(Reply::of(Behaviour::Http401).forever());
+        let world = ends(World::greeting(answers), &REQUEST, 0);
+        ends(world, &["-c", "-p", "Fix it again", "--approval", "auto"], 5)
+    }),
+    ("talk", || {
+        let world = World::greeting(vec![
+            Reply::text("A greeting.").to("analysis"),
+            Reply::text("EDIT").to("intent"),
+            architect(plan(&["greet.txt"])),
+            editor(diff("greet.txt", "hello", "hello world")),
+            Reply::text("It says hello world.").to("analysis"),
+        ]);
+        let world = ends(world, &["ask", "What is this?"], 0);
+        let edit = ["-c", "-p", "the greeting is too short", "--approval", "auto"];
+        ends(ends(world, &edit, 0), &["-c", "ask", "What does it say now?"], 0)
+    }),
+    ("killed", || {
+        let world = World::greeting(eventful());
+        let killed = world.deepseek(REQUEST).env("DEEPSEEK_KILL_AT", "40").run();
+        assert_eq!(killed.code, None, "{}", killed.stderr);
+        ends(world, &["run"], 0)
+    }),
+];
+
+/// A world in which the program was run with these arguments, and ended so.
+fn ends(world: World, args: &[&str], code: i32) -> World {
+    let run = world.deepseek(args.iter().copied()).run();
+    assert_eq!(run.code, Some(code), "{args:?}: {}", run.stderr);
+    world
+}
+
+/// A world in which the request was stopped by Ctrl-C, once it had come to something.
+fn cancelled(world: World, come_to: impl Fn(&World) -> bool) -> World {
+    let mut running = world.deepseek(REQUEST).start();
+    running.until(|| come_to(&world));
+    let (run, _) = running.interrupt();
+    assert_eq!(run.code, Some(130), "{}", run.stderr);
+    world
+}
+
+/// The directory of the one session that something was asked in.
+fn session(world: &World) -> PathBuf {
+    let sessions = fs::read_dir(world.state().join("sessions")).unwrap();
+    let dirs: Vec<PathBuf> = sessions.map(|entry| entry.unwrap().path()).collect();
+    let [dir] = dirs.as_slice() else { panic!("{dirs:?}") };
+    dir.clone()
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap().path();
+        let target = to.join(entry.file_name().unwrap());
+        if entry.is_dir() {
+            copy(&entry, &target);
+        } else {
+            fs::copy(&entry, &target).unwrap();
+        }
+    }
+}
+
+/// What `replay` says of a session: its exit code and the document.
+fn replayed(world: &World, session: &str) -> (Option<i32>, Value) {
+    let run = world.deepseek(["replay", session, "--output", "json"]).run();
+    let document = run.events.first().cloned();
+    (run.code, document.unwrap_or_else(|| panic!("{session}: {}", run.stderr)))
+}
+
+#[test]
+fn a_session_replays_to_the_same_events() {
+    for (name, make) in SESSIONS {
+        let world = make();
+        let events = fs::read_to_string(session(&world).join("events.jsonl")).unwrap();
+        let asked = world.provider.requests().len();
+        let before = world.project.hashes(".");
+        let (code, document) = replayed(&world, "latest");
+        assert_eq!((code, &document["identical"]), (Some(0), &json!(true)), "{name}: {document:#}");
+        let runs = events.lines().filter(|line| line.contains("RunStarted@v1")).count();
+        assert_eq!(document["runs"], runs, "{name}");
+        let compared = document["events"].as_u64().unwrap();
+        let recorded = events.lines().filter(|line| line.contains("\"run\":")).count() as u64;
+        assert!(compared * 10 > recorded * 7, "{name}: {compared} of {recorded} events");
+        assert_eq!(world.provider.requests().len(), asked, "{name}: a model was asked");
+        assert_eq!(world.project.hashes("."), before, "{name}: something was written");
+    }
+}
+
+#[test]
+fn every_golden_session_replays() {
+    let world = World::greeting(Vec::new());
+    for (name, make) in SESSIONS {
+        let golden = Path::new(GOLDEN).join(name);
+        if !golden.exists() && std::env::var_os("RECORD_GOLDEN").is_some() {
+            copy(&session(&make()), &golden);
+        }
+    }
+    let mut replays = 0;
+    for golden in fs::read_dir(GOLDEN).unwrap() {
+        let golden = golden.unwrap().path();
+        let name = golden.file_name().unwrap().to_str().unwrap().to_owned();
+        copy(&golden, &world.state().join("sessions").join(&name));
+        let (code, document) = replayed(&world, &name);
+        assert_eq!((code, &document["identical"]), (Some(0), &json!(true)), "{name}: {document:#}");
+        replays += 1;
+    }
+    assert!(replays >= SESSIONS.len(), "{replays} golden sessions");
+}
+
+#[test]
+fn twenty_calls_replay_to_the_same_bytes() {
+    let (project, replies) = twenty_calls();
+    let world =
+        World::of(project, Provider::new(replies)).configure("[agent_loop]\nmax_iterations = 12\n");
+    let world = ends(world, &["-p", "Improve words.txt", "--approval", "auto"], 0);
+    assert_eq!(world.provider.requests().len(), 20);
+    let (code, document) = replayed(&world, "latest");
+    assert_eq!((code, &document["identical"]), (Some(0), &json!(true)), "{document:#}");
+}
+
+/// Has another text in the answer of a call, in a journal that is whole all the same.
+fn forge(session: &Path, call: u64, old: &str, new: &str) -> u64 {
+    let path = session.join("events.jsonl");
+    let mut prev = "0".repeat(16);
+    let (mut text, mut forged) = (String::new(), 0);
+    for line in fs::read_to_string(&path).unwrap().lines() {
+        let mut event: Value = serde_json::from_str(line).unwrap();
+        if event["kind"] == "ModelReply@v1" && event["data"]["call"] == call {
+            let answer = &mut event["data"]["answer"];
+            let blob = |hash: &Value| {
+                session.join("blobs").join(format!("{}.zst", hash.as_str().unwrap()))
+            };
+            let kept = zstd::decode_all(fs::read(blob(&answer["blob"])).unwrap().as_slice());
+            let said = String::from_utf8(kept.unwrap()).unwrap();
+            let other = said.replace(old, new);
+            assert_ne!(other, said);
+            let hash = FileHash::of(other.as_bytes()).to_string();
+            *answer = json!({ "blob": hash, "bytes": other.len() });
+            let packed = zstd::encode_all(other.as_bytes(), 1).unwrap();
+            fs::write(blob(&answer["blob"]), packed).unwrap();
+            forged = event["seq"].as_u64().unwrap();
+        }
+        event["prev"] = json!(prev);
+        event.as_object_mut().unwrap().shift_remove("sum");
+        let mut line = event.to_string();
+        line.pop();
+        FileHash::of(line.as_bytes()).to_string()[..16].clone_into(&mut prev);
+        text.push_str(&format!("{line},\"sum\":\"{prev}\"}}\n"));
+    }
+    fs::write(path, text).unwrap();
+    forged
+}
+
+#[test]
+fn another_answer_is_one_difference_and_the_first() {
+    let world = ends(World::greeting(mended()), &REQUEST, 0);
+    let forged = forge(&session(&world), 2, "hello world", "hello moon");
+    let (code, document) = replayed(&world, "latest");
+    assert_eq!((code, &document["identical"]), (Some(1), &json!(false)), "{document:#}");
+    let difference = &document["difference"];
+    assert!(difference["seq"].as_u64().unwrap() > forged, "{document:#}");
+    assert_eq!(difference["recorded"]["kind"], "PatchStaged@v1", "{document:#}");
+    assert_eq!(difference["replayed"]["kind"], "PatchStaged@v1", "{document:#}");
+
+    let run = world.deepseek(["replay", "--diff"]).run();
+    assert_eq!(run.code, Some(1));
+    assert_eq!(run.stderr.matches("the replay differs").count(), 1, "{}", run.stderr);
+    let opposite = |line: &str| line.contains("hello world") && line.contains("hello moon");
+    assert!(run.stdout.lines().any(opposite), "{}", run.stdout);
+}
