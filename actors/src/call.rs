@@ -126,15 +126,16 @@ impl Caller {
                 self.model.attempt(&request, &mut |delta| self.hear(&admission, delta)).await
             }
             Kept::Before(_) => {
-                let replied = self.publisher.recorded_next(replied(reservation.id));
-                if let Some((outcome, charged, reply)) = replied {
+                let replied = replied(reservation.id);
+                admission.sent();
+                if self.publisher.recorded_next(&replied).is_none() {
+                    admission.presume(self.publisher.recorded_charge());
+                }
+                if let Some((outcome, charged, reply)) = self.publisher.recall(replied).await {
                     admission.settle(charged);
                     self.publisher.publish(reply).await?;
                     return Ok(outcome);
                 }
-                admission.sent();
-                admission.presume(self.publisher.recorded_charge());
-                self.publisher.live().await;
                 Err(ModelError::Lost)
             }
         };

@@ -184,12 +184,7 @@ impl Publisher {
     /// What came of an effect by the event that is recorded next. `None` says that it is to be done: at once, or as soon as
     /// the record is over.
     pub async fn recall<T>(&self, take: impl Fn(&Event) -> Option<T>) -> Option<T> {
-        let recording = self.recording.as_ref()?;
-        let taken = recording.next(take);
-        if taken.is_none() {
-            self.live().await;
-        }
-        taken
+        self.recording.as_ref()?.recall(take).await
     }
 
     /// Waits until nothing more is recorded, and everything happens for real. For ever, if that is not to be.

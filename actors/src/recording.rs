@@ -90,13 +90,23 @@ pub(crate) enum Followed {
 impl Recording {
     /// What is recorded of a run, in the order of the journal.
     ///
-    /// The states of the session are left out, since the journal makes them, and Routers that died: nothing of a run depends
-    /// on them.
+    /// The states of the session are left out, since the journal makes them, and so are Routers that died: nothing depends
+    /// on them but what their successors counted, which is not compared then.
     pub fn new(events: Vec<Recorded>, beyond: Beyond) -> Self {
         let mut events = events;
+        let is_router =
+            |event: &Event| matches!(event, Event::RoleCrashed { role } if role == "router");
+        if events.iter().any(|recorded| is_router(&recorded.event)) {
+            for recorded in &mut events {
+                if matches!(recorded.event, Event::RunFinished { .. })
+                    && let Some(data) = recorded.data.as_object_mut()
+                {
+                    data.remove("spent");
+                }
+            }
+        }
         events.retain(|Recorded { event, .. }| {
-            !matches!(event, Event::SessionStateChanged { .. })
-                && !matches!(event, Event::RoleCrashed { role } if role == "router")
+            !matches!(event, Event::SessionStateChanged { .. }) && !is_router(event)
         });
         let ids = events.iter().filter_map(|recorded| made_id(&recorded.event)).collect();
         let unanswered = Mutex::new(unanswered(&events));
@@ -219,6 +229,20 @@ impl Recording {
     ) -> Option<T> {
         let events = self.rest().iter().map(|recorded| &recorded.event);
         events.take_while(|event| !ends(event)).find_map(take)
+    }
+
+    /// What `take` finds in the event that is recorded next, as soon as it does; `None` when the record is over, and the run
+    /// goes on beyond it.
+    pub(crate) async fn recall<T>(&self, take: impl Fn(&Event) -> Option<T>) -> Option<T> {
+        let recalled = self.found(|_, rest| match rest.first() {
+            Some(next) => take(&next.event).map(Some),
+            None => Some(None),
+        });
+        let recalled = recalled.await;
+        if recalled.is_none() && self.beyond == Beyond::Stop {
+            std::future::pending::<()>().await;
+        }
+        recalled
     }
 
     /// Comes back when nothing but events of a kind is left, and the run goes on beyond them.

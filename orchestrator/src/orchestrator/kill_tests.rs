@@ -21,6 +21,7 @@ use tools::model::{
 use super::{Orchestrator, Outcome, Request, Setup};
 use crate::chat::Intent;
 use crate::places::Places;
+use crate::replay::replay;
 
 const PLAN: &str = "ARCHITECT_PLAN_V1\nPLAN|greet the world\nFILE|greet.txt|say world\nVERIFY|grep -q world greet.txt\nARCHITECT_PLAN_END\n";
 const DIFF: &str = "--- a/greet.txt\n+++ b/greet.txt\n@@ -1 +1 @@\n-hello\n+hello world\n";
@@ -30,6 +31,8 @@ const DIFF: &str = "--- a/greet.txt\n+++ b/greet.txt\n@@ -1 +1 @@\n-hello\n+hell
 enum Lost {
     Router,
     Crew,
+    /// The role whose call it is.
+    Role,
     Journal,
 }
 
@@ -50,6 +53,11 @@ impl Losing {
         match self.lost {
             Lost::Router => hired[0].kill(),
             Lost::Crew => hired[1].kill(),
+            Lost::Role => {
+                let mut roles = hired[1].get_children();
+                roles.sort_by_key(|cell| cell.get_id().pid());
+                roles[usize::from(self.role == AgentRole::Editor)].kill();
+            }
             Lost::Journal => fs::remove_dir_all(self.session.join("blobs")).unwrap(),
         }
     }
@@ -63,6 +71,10 @@ impl ChatModel for Losing {
     ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         if request.role == self.role && !self.done.swap(true, Ordering::SeqCst) {
             self.lose();
+            if self.lost == Lost::Role {
+                // It dies while it waits for the answer.
+                return Box::pin(std::future::pending());
+            }
         }
         let content = if request.role == AgentRole::Architect { PLAN } else { DIFF }.to_owned();
         let (model, id) = (request.model.clone(), String::new());
@@ -74,7 +86,12 @@ impl ChatModel for Losing {
 
 /// A run in which something is lost: its outcome, its events, and the workspace.
 async fn run(lost: Lost, role: AgentRole) -> (Outcome, Vec<Event>, TempDir) {
-    let (dir, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let state = tempfile::tempdir().unwrap();
+    run_in(&state, lost, role).await
+}
+
+async fn run_in(state: &TempDir, lost: Lost, role: AgentRole) -> (Outcome, Vec<Event>, TempDir) {
+    let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("greet.txt"), "hello\n").unwrap();
     let session = state.path().join("session");
     let inputs = Inputs {
@@ -165,5 +182,22 @@ async fn without_a_journal_nothing_is_written() {
             outcome.delivery
         );
         assert_eq!(greeting(&dir), "hello\n");
+    }
+}
+
+#[tokio::test]
+async fn a_run_in_which_somebody_died_replays_with_the_same_deaths() {
+    for (lost, deaths) in [(Lost::Role, 1), (Lost::Router, 1)] {
+        for role in [AgentRole::Architect, AgentRole::Editor] {
+            let (state, scratch) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+            let (outcome, events, _) = run_in(&state, lost, role).await;
+            let delivered = Delivery::Delivered { verified: Verified::Passed };
+            assert_eq!(outcome.delivery, delivered, "{lost:?} {role:?}");
+            assert_eq!(count(&events, "RoleCrashed@v1"), deaths, "{lost:?} {role:?}");
+            let replayed = replay(&state.path().join("session"), scratch.path()).await.unwrap();
+            let [run] = replayed.as_slice() else { panic!("{replayed:?}") };
+            assert_eq!(run.difference, None, "{lost:?} {role:?}");
+            assert!(run.finished && run.events > 15, "{run:?}");
+        }
     }
 }
