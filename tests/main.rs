@@ -35,6 +35,7 @@ mod interruptions;
 
 // What kill -9 leaves behind.
 mod crashes;
+mod fork;
 mod replay;
 mod resume;
 

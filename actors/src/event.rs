@@ -69,6 +69,15 @@ impl From<FileState> for StagedContent {
     }
 }
 
+/// A place in the journal of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// Id of the session.
+    pub session: String,
+    /// Number of the event.
+    pub seq: u64,
+}
+
 /// A path that a decision depended on, as it was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenFile {
@@ -167,6 +176,9 @@ pub enum Event {
         /// The configuration as TOML: its runs keep to it.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         config: Option<Blob>,
+        /// The session and the event that it was forked from; what follows up to that event is a copy.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        forked_from: Option<Origin>,
     },
     /// A session goes on in another process.
     #[serde(rename = "SessionContinued@v1")]

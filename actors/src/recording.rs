@@ -198,6 +198,8 @@ impl Recording {
                     *at += 1;
                 }
                 None if self.beyond == Beyond::GoOn => followed = Followed::Beyond,
+                // It was cut short there; what would have come next nobody knows.
+                None if !self.has_end() => {}
                 Some(_) | None => {
                     let different =
                         Difference { recorded: next.cloned(), done: Some(event.clone()) };
@@ -256,6 +258,11 @@ impl Recording {
     /// What was charged for calls that have no reply, told once.
     pub(crate) fn unanswered(&self) -> Option<Amount> {
         self.unanswered.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn has_end(&self) -> bool {
+        let last = self.events.last();
+        last.is_some_and(|recorded| matches!(recorded.event, Event::RunFinished { .. }))
     }
 
     fn rest(&self) -> &[Recorded] {
@@ -347,20 +354,26 @@ mod tests {
         Recording::new(events.into_iter().zip(7..).map(recorded).collect(), beyond)
     }
 
+    fn end() -> Event {
+        let (spent, rollbacks) = (Amount::default(), Vec::new());
+        Event::RunFinished { delivery: Delivery::Cancelled, spent, rollbacks }
+    }
+
     #[test]
     fn what_is_recorded_is_followed_and_then_the_run_goes_on_or_stops() {
-        for (beyond, then) in
-            [(Beyond::GoOn, Followed::Beyond), (Beyond::Stop, Followed::Different)]
-        {
-            let recording = recording(vec![turn("one"), turn("two")], beyond);
+        for (beyond, last, then, differs) in [
+            (Beyond::GoOn, turn("two"), Followed::Beyond, false),
+            (Beyond::Stop, turn("two"), Followed::Different, false),
+            (Beyond::Stop, end(), Followed::Different, true),
+        ] {
+            let recording = recording(vec![turn("one"), last.clone()], beyond);
             assert_eq!(recording.follow(&turn("one")), Followed::Same(7));
             assert!(!recording.is_over());
-            assert_eq!(recording.follow(&turn("two")), Followed::Same(8));
+            assert_eq!(recording.follow(&last), Followed::Same(8));
             assert!(recording.is_over());
             assert_eq!(recording.follow(&turn("three")), then);
             let different = Difference { recorded: None, done: Some(turn("three")) };
-            let stopped = (beyond == Beyond::Stop).then_some(&different);
-            assert_eq!(recording.difference(), stopped);
+            assert_eq!(recording.difference(), differs.then_some(&different));
         }
     }
 

@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    apply, completions, config, demo, diff, doctor, explain, export, mock, patch, replay, rewind,
-    run, sessions, usage,
+    apply, completions, config, demo, diff, doctor, explain, export, fork, mock, patch, replay,
+    rewind, run, sessions, usage,
 };
 use crate::flags::Global;
 
@@ -50,6 +50,8 @@ pub(crate) enum Command {
     Explain(explain::ExplainArgs),
     /// Drive a session again, and tell whether it comes out the same.
     Replay(replay::ReplayArgs),
+    /// Begin a session at an earlier point of another.
+    Fork(fork::ForkArgs),
     /// Print a session as a document.
     Export(export::ExportArgs),
     /// Add up calls, tokens and cost.

@@ -57,6 +57,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         }
         Some(Command::Sessions(args)) => commands::sessions::run(&around, global, args),
         Some(Command::Explain(args)) => commands::explain::run(&around, global, args),
+        Some(Command::Fork(args)) => blocking(commands::fork::run(&around, global, args)),
         Some(Command::Replay(args)) => blocking(commands::replay::run(&around, global, args)),
         Some(Command::Export(args)) => commands::export::run(&around, global, args),
         Some(Command::Usage(args)) => commands::usage::run(&around, global, args),
@@ -74,9 +75,13 @@ fn takes(command: Option<&Command>) -> Takes {
         None | Some(Command::Chat) => Takes::Requests,
         Some(Command::Ask { .. } | Command::Plan { .. }) => Takes::Request,
         Some(Command::Run(_)) => Takes::Access,
-        Some(Command::Apply(_) | Command::Rewind(_) | Command::Config(_) | Command::Doctor(_)) => {
-            Takes::Settings
-        }
+        Some(
+            Command::Apply(_)
+            | Command::Rewind(_)
+            | Command::Fork(_)
+            | Command::Config(_)
+            | Command::Doctor(_),
+        ) => Takes::Settings,
         Some(
             Command::Diff(_)
             | Command::Patch(_)

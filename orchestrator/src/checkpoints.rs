@@ -33,6 +33,17 @@ pub enum Manner {
     Exactly,
 }
 
+/// A time whose workspace is known.
+#[derive(Debug, Clone, Copy)]
+pub enum Then<'c> {
+    /// Before our change at a checkpoint.
+    Before(&'c Checkpoint),
+    /// Right after it.
+    After(&'c Checkpoint),
+    /// As it is.
+    Now,
+}
+
 /// The way back to a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WayBack {
@@ -74,6 +85,36 @@ impl History {
     /// What our change at a checkpoint was.
     pub fn own_changes(&self, checkpoint: &Checkpoint) -> Result<Vec<Change>, SnapshotError> {
         self.net(std::iter::once(checkpoint))
+    }
+
+    /// The checkpoint that was made for a patch set.
+    pub fn of_patch(&self, patch: &str) -> Option<&Checkpoint> {
+        self.checkpoints.iter().rev().find(|checkpoint| checkpoint.note.patch == patch)
+    }
+
+    /// Writes the workspace as it was at some time to a directory, which must not be there yet.
+    pub fn check_out(
+        &self,
+        then: Then<'_>,
+        now: Timestamp,
+        dir: &Path,
+    ) -> Result<(), SnapshotError> {
+        let entries = match then {
+            Then::Before(checkpoint) => self.snapshots.before(checkpoint)?,
+            Then::After(checkpoint) => {
+                let mut entries = self.snapshots.before(checkpoint)?;
+                for own in &checkpoint.own {
+                    match own.after {
+                        Some(kept) => drop(entries.insert(own.path.clone(), kept)),
+                        None => drop(entries.remove(&own.path)),
+                    }
+                }
+                entries
+            }
+            Then::Now => self.snapshots.take(&self.tree, &[], now)?.entries,
+        };
+        // What was just taken may have made the repository.
+        self.snapshots.reader()?.check_out(&entries, dir)
     }
 
     /// The ids of sessions and of their runs that begin with `id` and changed this workspace, or the one that is `id`.

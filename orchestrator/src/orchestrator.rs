@@ -212,6 +212,7 @@ impl Orchestrator {
             workspace: setup.workspace.display().to_string(),
             version: setup.version.clone(),
             config: Some(Blob::new(config::to_record(&setup.config))),
+            forked_from: None,
         };
         let orchestrator =
             Self::launch(setup, (journal, publisher), begun, Earlier::nothing()).await?;

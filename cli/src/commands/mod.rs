@@ -9,6 +9,7 @@ pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod export;
+pub(crate) mod fork;
 pub(crate) mod mock;
 pub(crate) mod patch;
 pub(crate) mod replay;

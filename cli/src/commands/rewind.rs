@@ -36,6 +36,14 @@ pub(crate) struct RewindArgs {
     exact: bool,
 }
 
+impl RewindArgs {
+    /// Goes back to a checkpoint, keeping what the user changed since.
+    pub(crate) fn to(checkpoint: u64) -> Self {
+        let checkpoint = Some(checkpoint.to_string());
+        Self { checkpoint, paths: Vec::new(), show: false, dry_run: false, exact: false }
+    }
+}
+
 /// Runs the command.
 pub(crate) async fn run(
     around: &Surroundings,

@@ -23,7 +23,7 @@ use tools::model::AgentRole;
 
 use super::blobs::{self, Base};
 use super::read::{Place, ReadError, Record, scan};
-use super::{EVENTS, checksum, repair};
+use super::{EVENTS, Line, repair};
 use crate::session::SessionState;
 
 /// Why there is no journal.
@@ -203,20 +203,6 @@ struct Writer {
     state: SessionState,
 }
 
-/// The line of an event, but for its checksum.
-#[derive(serde::Serialize)]
-struct Line<'a> {
-    seq: u64,
-    at: &'a str,
-    kind: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    run: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lane: Option<&'a str>,
-    data: &'a RawValue,
-    prev: &'a str,
-}
-
 /// An event as it serialises: its kind beside its data.
 #[derive(serde::Deserialize)]
 struct Tagged {
@@ -301,12 +287,7 @@ impl Writer {
             data: &data,
             prev: &self.prev,
         };
-        let mut bytes = serde_json::to_vec(&line)?;
-        bytes.pop();
-        let sum = checksum(&bytes);
-        text.extend_from_slice(&bytes);
-        text.extend_from_slice(format!(",\"sum\":\"{sum}\"}}\n").as_bytes());
-        self.prev = sum;
+        self.prev = line.append_to(text)?;
         Ok(Envelope { seq: self.seq, at, run, lane, event })
     }
 

@@ -1,17 +1,45 @@
 //! The truth of a session: an append-only log of events with the content they name.
 //!
 //! [`log`] writes it, from one thread; [`read`] reads it back, checked; [`repair`] cuts off what is damaged. Nothing else is
-//! ever changed in place. What is asked of many journals at once is answered from a [`projection`] of them.
+//! ever changed in place: what goes on from an earlier point is a [`fork`]. What is asked of many journals at once is answered from a [`projection`] of them.
 
 mod blobs;
 pub mod causes;
 mod delta;
+pub mod fork;
 pub mod log;
 pub mod projection;
 pub mod read;
 pub mod repair;
 
+use serde::Serialize;
 use tools::tree::FileHash;
+
+/// The line of an event, but for its checksum.
+#[derive(Serialize)]
+struct Line<'a, D> {
+    seq: u64,
+    at: &'a str,
+    kind: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lane: Option<&'a str>,
+    data: &'a D,
+    prev: &'a str,
+}
+
+impl<D: Serialize> Line<'_, D> {
+    /// Appends the line to `text`, and tells its checksum.
+    fn append_to(&self, text: &mut Vec<u8>) -> serde_json::Result<String> {
+        let mut bytes = serde_json::to_vec(self)?;
+        bytes.pop();
+        let sum = checksum(&bytes);
+        text.extend_from_slice(&bytes);
+        text.extend_from_slice(format!(",\"sum\":\"{sum}\"}}\n").as_bytes());
+        Ok(sum)
+    }
+}
 
 /// Name of the log in a session's directory.
 const EVENTS: &str = "events.jsonl";

@@ -85,7 +85,7 @@ fn journal(events: Vec<Event>) -> Vec<u8> {
         let (journal, publisher) = Journal::create(dir.path(), clock, capacity, screen).unwrap();
         let watching = tokio::spawn(async move { while seen.recv().await.is_some() {} });
         let (workspace, version) = (WORKSPACE.to_owned(), "1".to_owned());
-        let started = Event::SessionStarted { workspace, version, config: None };
+        let started = Event::SessionStarted { workspace, version, config: None, forked_from: None };
         publisher.publish(started).await.unwrap();
         let publisher = publisher.for_run("r");
         for event in events {

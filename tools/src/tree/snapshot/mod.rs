@@ -4,6 +4,7 @@
 //! The repository is an ordinary bare one that git can read. It borrows the objects of the user's through
 //! `objects/info/alternates`; trees, and files that are changed by us, are always its own.
 
+mod checkout;
 mod checkpoint;
 mod garbage;
 mod objects;
@@ -167,8 +168,16 @@ pub struct SnapshotReader {
 impl SnapshotReader {
     /// The file that was kept at `path`; none if it is a symlink.
     pub fn file(&self, path: &RepoPath, kept: Kept) -> Result<Option<FileState>, SnapshotError> {
-        let objects = self.objects.as_ref();
-        objects.ok_or_else(|| SnapshotError::Lost { path: path.clone() })?.file(path, kept)
+        self.objects(path)?.file(path, kept)
+    }
+
+    /// The bytes that were kept: a file's, or where a symlink leads.
+    fn content(&self, path: &RepoPath, kept: Kept) -> Result<Vec<u8>, SnapshotError> {
+        self.objects(path)?.content(path, kept)
+    }
+
+    fn objects(&self, path: &RepoPath) -> Result<&Objects, SnapshotError> {
+        self.objects.as_ref().ok_or_else(|| SnapshotError::Lost { path: path.clone() })
     }
 }
 

@@ -156,9 +156,14 @@ impl Objects {
             KeptKind::File => false,
             KeptKind::Executable => true,
         };
+        Ok(Some(FileState { bytes: self.content(path, kept)?.into(), executable }))
+    }
+
+    /// The bytes that were kept: a file's, or where a symlink leads.
+    pub(super) fn content(&self, path: &RepoPath, kept: Kept) -> Result<Vec<u8>, SnapshotError> {
         let found = self.repo.try_find_object(kept.id).map_err(|source| self.unusable(source))?;
         let object = found.ok_or_else(|| SnapshotError::Lost { path: path.clone() })?;
-        Ok(Some(FileState { bytes: object.detach().data.into(), executable }))
+        Ok(object.detach().data)
     }
 
     pub(super) fn failed(&self, source: io::Error) -> SnapshotError {

@@ -332,3 +332,28 @@ fn a_snapshot_has_bounds_and_can_be_stopped() {
     let stopped = small.record(&tree.reader(), &[], note("n"), LATER, &|| true);
     assert!(matches!(stopped, Err(SnapshotError::Stopped)));
 }
+
+#[test]
+fn what_was_kept_is_checked_out_as_it_was() {
+    let world = World::new(&[("a", "1"), ("d/run.sh", "#!/bin/sh"), ("d/deep/empty", "")]);
+    let mode = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(world.home.path().join("d/run.sh"), mode).unwrap();
+    symlink("../a", world.home.path().join("d/link")).unwrap();
+    let snapshots = world.snapshots();
+    let snapshot = snapshots.take(&world.reader(), &[], LATER).unwrap();
+    let dir = world.state.path().join("forks/one");
+    snapshots.reader().unwrap().check_out(&snapshot.entries, &dir).unwrap();
+    assert_eq!(fs::read_to_string(dir.join("a")).unwrap(), "1");
+    assert_eq!(fs::read_to_string(dir.join("d/link")).unwrap(), "1");
+    assert_eq!(fs::read_link(dir.join("d/link")).unwrap().to_str(), Some("../a"));
+    assert_eq!(fs::metadata(dir.join("d/run.sh")).unwrap().permissions().mode() & 0o777, 0o755);
+    assert_eq!(fs::read(dir.join("d/deep/empty")).unwrap(), b"");
+    // What is there is never written over.
+    assert!(snapshots.reader().unwrap().check_out(&snapshot.entries, &dir).is_err());
+    // What can not be had as a whole is not there at all.
+    fs::remove_dir_all(snapshots.dir().join("objects")).unwrap();
+    fs::create_dir_all(snapshots.dir().join("objects")).unwrap();
+    let other = world.state.path().join("forks/two");
+    assert!(snapshots.reader().unwrap().check_out(&snapshot.entries, &other).is_err());
+    assert!(!other.exists());
+}

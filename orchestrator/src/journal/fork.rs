@@ -1,0 +1,74 @@
+//! Copies the beginning of a session's journal, for another session to go on from there.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
+
+use actors::event::{Event, Origin};
+use serde_json::Value;
+
+use super::read::Record;
+use super::{EVENTS, Line, SUM_DIGITS};
+
+/// Makes the session `to` of the events of `from` up to number `at`, in a workspace of its own. It is whole, or not there.
+pub fn fork(
+    from: &Path,
+    records: &[Record],
+    at: u64,
+    to: &Path,
+    workspace: &Path,
+) -> io::Result<()> {
+    let name = from.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let origin = Origin { session: name, seq: at };
+    let mut text = Vec::new();
+    let mut prev = "0".repeat(SUM_DIGITS);
+    for record in records.iter().take_while(|record| record.seq <= at) {
+        let data = match record.event() {
+            Some(begun @ Event::SessionStarted { .. }) => begins_as(begun, workspace, &origin),
+            Some(_) | None => record.data.clone(),
+        };
+        let line = Line {
+            seq: record.seq,
+            at: &record.at,
+            kind: &record.kind,
+            run: record.run.as_deref(),
+            lane: record.lane.as_deref(),
+            data: &data,
+            prev: &prev,
+        };
+        prev = line.append_to(&mut text)?;
+    }
+    let blobs = to.join("blobs");
+    DirBuilder::new().recursive(true).mode(0o700).create(&blobs)?;
+    let copied = copy_blobs(&from.join("blobs"), &blobs).and_then(|()| {
+        let half = to.join("events.tmp");
+        fs::write(&half, &text)?;
+        fs::File::open(&half)?.sync_all()?;
+        fs::rename(half, to.join(EVENTS))
+    });
+    if copied.is_err() {
+        fs::remove_dir_all(to)?;
+    }
+    copied
+}
+
+/// The first event, as that of the fork.
+fn begins_as(begun: Event, workspace: &Path, origin: &Origin) -> Value {
+    let Event::SessionStarted { version, config, .. } = begun else { return begun.data() };
+    let workspace = workspace.display().to_string();
+    let forked_from = Some(origin.clone());
+    Event::SessionStarted { workspace, version, config, forked_from }.data()
+}
+
+/// Content is named by its hash and never changed, so both sessions can have the same files.
+fn copy_blobs(from: &Path, to: &Path) -> io::Result<()> {
+    for blob in fs::read_dir(from)? {
+        let blob = blob?;
+        let target = to.join(blob.file_name());
+        if fs::hard_link(blob.path(), &target).is_err() {
+            fs::copy(blob.path(), &target)?;
+        }
+    }
+    Ok(())
+}
