@@ -128,9 +128,7 @@ impl Caller {
             Kept::Before(_) => {
                 let replied = replied(reservation.id);
                 admission.sent();
-                if self.publisher.recorded_next(&replied).is_none() {
-                    admission.presume(self.publisher.recorded_charge());
-                }
+                admission.presume(self.publisher.recorded_charge(reservation.id));
                 if let Some((outcome, charged, reply)) = self.publisher.recall(replied).await {
                     admission.settle(charged);
                     self.publisher.publish(reply).await?;

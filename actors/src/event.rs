@@ -506,6 +506,14 @@ pub enum Event {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         answer: Option<Blob>,
     },
+    /// A call was given up in the middle: whoever made it died, or was stopped. It has no reply.
+    #[serde(rename = "CallDropped@v1")]
+    CallDropped {
+        /// Number of the call.
+        call: u64,
+        /// What the ledger counts: the prompt, and what had come of the answer.
+        charged: Amount,
+    },
     /// A role died and the crew was rebuilt.
     #[serde(rename = "RoleCrashed@v1")]
     RoleCrashed {

@@ -185,16 +185,6 @@ fn affordable(wanted: u32, left: Usd, worst: impl Fn(u32) -> Option<Usd>) -> Opt
 }
 
 impl Amount {
-    /// What is left of it without the other.
-    #[must_use]
-    pub fn minus(self, other: Self) -> Self {
-        Self {
-            nano_usd: self.nano_usd.saturating_sub(other.nano_usd),
-            tokens: self.tokens.saturating_sub(other.tokens),
-            calls: self.calls.saturating_sub(other.calls),
-        }
-    }
-
     /// Both together.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {

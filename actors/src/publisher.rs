@@ -194,9 +194,9 @@ impl Publisher {
         }
     }
 
-    /// What is recorded to have been charged for a call that had no reply; told once.
-    pub fn recorded_charge(&self) -> Option<Amount> {
-        self.recording.as_ref()?.unanswered()
+    /// What is recorded to have been charged for a call that was given up.
+    pub fn recorded_charge(&self, call: u64) -> Option<Amount> {
+        self.recording.as_ref()?.charged_for(call)
     }
 
     /// The same for a check of the untouched tree, which is told of later than it is made.

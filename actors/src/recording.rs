@@ -3,7 +3,7 @@
 //! A run is determined by what came of its effects. So a run is taken up after a crash, or replayed, by driving it again
 //! through the same actors: every effect is looked up here first, and only what is not recorded is done.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -71,8 +71,8 @@ pub struct Recording {
     /// How many of them were followed.
     at: watch::Sender<usize>,
     ids: Mutex<VecDeque<String>>,
-    /// What was charged for calls that have no reply.
-    unanswered: Mutex<Option<Amount>>,
+    /// Calls that were given up: the number of the event, and what was charged.
+    dropped: BTreeMap<u64, (u64, Amount)>,
     difference: OnceLock<Difference>,
 }
 
@@ -90,8 +90,9 @@ pub(crate) enum Followed {
 impl Recording {
     /// What is recorded of a run, in the order of the journal.
     ///
-    /// The states of the session are left out, since the journal makes them, and so are Routers that died: nothing depends
-    /// on them but what their successors counted, which is not compared then.
+    /// The states of the session are left out, since the journal makes them. So are Routers that died: nothing depends on
+    /// them but what their successors counted, which is not compared then. And when a call is told to be given up depends on
+    /// who is faster.
     pub fn new(events: Vec<Recorded>, beyond: Beyond) -> Self {
         let mut events = events;
         let is_router =
@@ -105,17 +106,25 @@ impl Recording {
                 }
             }
         }
+        let dropped = events.iter().filter_map(|Recorded { seq, event, .. }| {
+            if let Event::CallDropped { call, charged } = event {
+                Some((*call, (*seq, *charged)))
+            } else {
+                None
+            }
+        });
+        let dropped = dropped.collect();
         events.retain(|Recorded { event, .. }| {
-            !matches!(event, Event::SessionStateChanged { .. }) && !is_router(event)
+            !matches!(event, Event::SessionStateChanged { .. } | Event::CallDropped { .. })
+                && !is_router(event)
         });
         let ids = events.iter().filter_map(|recorded| made_id(&recorded.event)).collect();
-        let unanswered = Mutex::new(unanswered(&events));
         Self {
             events,
             beyond,
             at: watch::channel(0).0,
             ids: Mutex::new(ids),
-            unanswered,
+            dropped,
             difference: OnceLock::new(),
         }
     }
@@ -189,6 +198,9 @@ impl Recording {
 
     /// Compares what happens now with what is recorded next.
     pub(crate) fn follow(&self, event: &Event) -> Followed {
+        if let Event::CallDropped { call, .. } = event {
+            return self.follow_dropped(*call);
+        }
         let mut followed = Followed::Different;
         self.at.send_if_modified(|at| {
             let next = self.events.get(*at);
@@ -255,9 +267,18 @@ impl Recording {
         }
     }
 
-    /// What was charged for calls that have no reply, told once.
-    pub(crate) fn unanswered(&self) -> Option<Amount> {
-        self.unanswered.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// What was charged for a call that was given up.
+    pub(crate) fn charged_for(&self, call: u64) -> Option<Amount> {
+        self.dropped.get(&call).map(|(_, charged)| *charged)
+    }
+
+    /// How the end of a call that is given up compares: it is told once.
+    fn follow_dropped(&self, call: u64) -> Followed {
+        match (self.dropped.get(&call), self.beyond) {
+            (Some((seq, _)), _) => Followed::Same(*seq),
+            (None, Beyond::GoOn) => Followed::Beyond,
+            (None, Beyond::Stop) => Followed::Same(0),
+        }
     }
 
     fn has_end(&self) -> bool {
@@ -302,15 +323,6 @@ impl IdSource for RecordedIds {
         let mut ids = self.recording.ids.lock().unwrap_or_else(PoisonError::into_inner);
         ids.pop_front().unwrap_or_else(|| self.beyond.fresh())
     }
-}
-
-/// What was charged for calls that have no reply: all that was spent in the end, but for what replies were charged with.
-fn unanswered(events: &[Recorded]) -> Option<Amount> {
-    let Event::RunFinished { spent, .. } = &events.last()?.event else { return None };
-    let charged = events.iter().filter_map(|recorded| {
-        if let Event::ModelReply { charged, .. } = &recorded.event { Some(*charged) } else { None }
-    });
-    Some(charged.fold(*spent, Amount::minus))
 }
 
 /// The id that was made for an event.

@@ -13,15 +13,30 @@ use thiserror::Error;
 use tokio::sync::watch;
 use tools::model::price::{Prices, Usd};
 
+use crate::event::Event;
 use crate::ledger::{Allowance, Amount, Ask, Ledger, Reservation, Unaffordable};
 use crate::publisher::{Publisher, Signal};
 use crate::{Unanswered, answer, answered};
 
 /// What the Router is asked.
 enum Msg {
-    Admit { model: String, ask: Ask, reply: RpcReplyPort<Result<Reservation, Unaffordable>> },
-    Settle { id: u64, used: Amount },
-    Spent { reply: RpcReplyPort<Amount> },
+    Admit {
+        model: String,
+        ask: Ask,
+        reply: RpcReplyPort<Result<Reservation, Unaffordable>>,
+    },
+    Settle {
+        id: u64,
+        used: Amount,
+    },
+    /// A call that was sent is given up.
+    Drop {
+        id: u64,
+        used: Amount,
+    },
+    Spent {
+        reply: RpcReplyPort<Amount>,
+    },
 }
 
 /// Why a call was not admitted.
@@ -134,13 +149,16 @@ pub struct Admission {
     prompt_tokens: u64,
     answer_bytes: AtomicU64,
     used: Option<Amount>,
+    /// What was charged when it was given up before.
+    presumed: Option<Amount>,
     sent: bool,
 }
 
 impl Admission {
     fn new(router: ActorRef<Msg>, reservation: Reservation, prompt_tokens: u64) -> Self {
         let answer_bytes = AtomicU64::new(0);
-        Self { router, reservation, prompt_tokens, answer_bytes, used: None, sent: false }
+        let (used, presumed, sent) = (None, None, false);
+        Self { router, reservation, prompt_tokens, answer_bytes, used, presumed, sent }
     }
 
     /// What was granted.
@@ -153,9 +171,9 @@ impl Admission {
         self.sent = true;
     }
 
-    /// Presumes that it used this, unless it is settled otherwise.
+    /// Presumes that it used this, if it is given up: that is what was charged then.
     pub const fn presume(&mut self, used: Option<Amount>) {
-        self.used = used;
+        self.presumed = used;
     }
 
     /// Counts bytes of the answer, so that a call that dies in the middle can be charged.
@@ -187,9 +205,15 @@ impl Admission {
 
 impl Drop for Admission {
     fn drop(&mut self) {
-        let used = self.used.unwrap_or_else(|| self.worst_so_far());
+        let id = self.reservation.id;
+        let message = match (self.used, self.presumed) {
+            (Some(used), _) => Msg::Settle { id, used },
+            (None, Some(used)) => Msg::Drop { id, used },
+            (None, None) if self.sent => Msg::Drop { id, used: self.worst_so_far() },
+            (None, None) => Msg::Settle { id, used: Amount::default() },
+        };
         // A Router that is gone keeps no ledger; its successor restores one from the journal.
-        self.router.cast(Msg::Settle { id: self.reservation.id, used }).ok();
+        self.router.cast(message).ok();
     }
 }
 
@@ -238,6 +262,13 @@ impl Actor for RouterActor {
         match msg {
             Msg::Admit { model, ask, reply } => state.enqueue(model, ask, reply),
             Msg::Settle { id, used } => state.settle(id, used),
+            Msg::Drop { id, used } => {
+                state.settle(id, used);
+                let dropped = Event::CallDropped { call: id, charged: used };
+                if state.publisher.publish(dropped).await.is_err() {
+                    tracing::debug!("a call that was given up is not in the journal");
+                }
+            }
             Msg::Spent { reply } => answer(reply, state.ledger.spent()),
         }
         Ok(())

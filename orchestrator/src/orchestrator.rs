@@ -10,6 +10,8 @@ pub(crate) use self::run::outcome_line;
 
 #[cfg(test)]
 mod kill_tests;
+#[cfg(test)]
+mod simulation_tests;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;

@@ -135,7 +135,7 @@ pub(crate) async fn recover_ledger(session: PathBuf, run: String) -> LostLedger 
                 open.insert(call, reserved);
                 lost.last_call = lost.last_call.max(call);
             }
-            Event::ModelReply { call, charged, .. } => {
+            Event::ModelReply { call, charged, .. } | Event::CallDropped { call, charged } => {
                 open.remove(&call);
                 lost.spent = lost.spent.plus(charged);
             }

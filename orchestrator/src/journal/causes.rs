@@ -124,6 +124,7 @@ fn kinds_before(entry: &StoryEvent) -> &'static [&'static str] {
         ("VerificationRun", Moment::Command { baseline: true, .. }) => PLANS,
         ("VerificationRun" | "VerifyCompleted", _) => &["VerifyStarted"],
         ("FailureClassified", _) => &["VerifyCompleted", "PatchRefused", "DraftRefused"],
+        ("CallDropped", _) => &["ModelRequest"],
         ("RoleCrashed", _) => {
             &["ArchitectStarted", "EditorStarted", "ApplyStarted", "VerifyStarted"]
         }
