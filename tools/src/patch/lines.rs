@@ -164,6 +164,16 @@ fn cut(bytes: &[u8]) -> Option<(Line<'_>, &[u8])> {
     }
 }
 
+/// What is between the newlines of `bytes`: always one piece more than newlines.
+pub(super) fn pieces(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut next = 0;
+    memchr::memchr_iter(b'\n', bytes).chain([bytes.len()]).map(move |end| {
+        let piece = bytes.get(next..end).unwrap_or_default();
+        next = end + 1;
+        piece
+    })
+}
+
 /// Text for people, whatever the encoding.
 pub(super) fn show(text: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
@@ -223,6 +233,12 @@ mod tests {
             }
             prop_assert_eq!(lines.len(), naive.len());
             prop_assert_eq!(lines.is_open(), naive.last().is_some_and(|line| line.eol == Eol::None));
+        }
+
+        #[test]
+        fn pieces_are_those_of_the_standard_library(bytes in "[a\n]{0,9}") {
+            let split: Vec<&[u8]> = bytes.as_bytes().split(|byte| *byte == b'\n').collect();
+            prop_assert_eq!(pieces(bytes.as_bytes()).collect::<Vec<_>>(), split);
         }
 
         #[test]
