@@ -94,7 +94,8 @@ pub(super) fn read_counted<'a>(
     cut: bool,
 ) -> Option<Counted<'a>> {
     let (mut old, mut new) = (numbers.old_count, numbers.new_count);
-    let mut body: Body<'a> = Vec::new();
+    let left = lines.len().saturating_sub(start);
+    let mut body: Body<'a> = Vec::with_capacity(old.saturating_add(new).min(left));
     let mut index = start;
     while old > 0 || new > 0 {
         let Some(raw) = lines.get(index) else { break };

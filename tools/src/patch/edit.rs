@@ -2,7 +2,7 @@
 
 use super::body::{HunkLine, Kind};
 use super::fold::{LOOK_ALIKES, Tier, ends_agree};
-use super::lines::{Eol, Line};
+use super::lines::{Eol, Line, Lines};
 use super::locate::Place;
 use super::refuse::Reason;
 
@@ -29,47 +29,36 @@ pub(super) enum FinalNewline {
 
 /// The edits of a placed hunk, or why it must not be applied after all.
 pub(super) fn edits<'a>(
-    file: &[Line<'_>],
+    file: &Lines<'_>,
     place: &Place<'_, 'a>,
     hunk: usize,
     blind_eol: bool,
 ) -> Result<Vec<Edit<'a>>, Reason> {
-    let matched = || {
-        let old = place.reading.iter().filter(|line| line.is_old());
-        old.zip(place.old.iter().filter_map(|at| Some((*at, *file.get(*at)?))))
-    };
-    let last = file.len().saturating_sub(1);
-    if matched().any(|(line, (at, _))| line.eol == Eol::None && at != last) {
+    let old = || place.reading.iter().filter(|line| line.is_old());
+    let matched = || old().zip(file.from(place.start));
+    if old().zip(place.start + 1..).any(|(line, end)| line.eol == Eol::None && end != file.len()) {
         return Err(Reason::EofMarkerNotAtEof);
     }
     if place.tier == Tier::Space {
-        check_indentation(place.reading, matched().map(|(line, (_, file))| (line, file)))?;
+        check_indentation(place.reading, matched())?;
     }
     if place.tier >= Tier::Punctuation {
-        check_punctuation(place.reading, matched().map(|(line, (_, file))| (line, file)))?;
+        check_punctuation(place.reading, matched())?;
     }
-    let literal = !blind_eol && matched().all(|(line, (_, file))| ends_agree(line.eol, file.eol));
+    let agrees = || matched().all(|(line, file)| ends_agree(line.eol, file.eol));
+    let literal = !blind_eol && (place.tier == Tier::Exact || agrees());
+    let final_newline = end_of_file(place, file);
     let mut edits: Vec<Edit<'a>> = Vec::new();
-    let mut old = place.old.iter().copied();
     let mut next = place.start;
     let mut open = false;
     for line in place.reading {
-        if line.is_old() {
-            next = old.next().unwrap_or(next);
-        }
         if line.kind == Kind::Context {
             open = false;
             next += 1;
             continue;
         }
         if !open {
-            edits.push(Edit {
-                start: next,
-                end: next,
-                insert: Vec::new(),
-                hunk,
-                final_newline: end_of_file(place, file),
-            });
+            edits.push(Edit { start: next, end: next, insert: Vec::new(), hunk, final_newline });
             open = true;
         }
         let Some(edit) = edits.last_mut() else { continue };
@@ -90,9 +79,9 @@ pub(super) fn edits<'a>(
 }
 
 /// How the lines around `at` end, those before it first.
-fn neighbour(file: &[Line<'_>], at: usize, otherwise: Eol) -> Eol {
-    let (before, after) = file.split_at_checked(at).unwrap_or((file, &[]));
-    let ends = before.iter().rev().chain(after).map(|line| line.eol);
+fn neighbour(file: &Lines<'_>, at: usize, otherwise: Eol) -> Eol {
+    let before = (0..at).rev().filter_map(|at| file.get(at));
+    let ends = before.chain(file.from(at)).map(|line| line.eol);
     ends.into_iter().find(|eol| *eol != Eol::None).unwrap_or(otherwise)
 }
 
@@ -106,15 +95,14 @@ fn check_markers(edits: &[Edit<'_>], len: usize) -> Result<(), Reason> {
 }
 
 /// A hunk speaks about the end of the file if it has a marker, unless it has one on both sides and the file has none.
-fn end_of_file(place: &Place<'_, '_>, file: &[Line<'_>]) -> FinalNewline {
+fn end_of_file(place: &Place<'_, '_>, file: &Lines<'_>) -> FinalNewline {
     let marked = |kinds: [Kind; 2]| {
         place.reading.iter().any(|line| kinds.contains(&line.kind) && line.eol == Eol::None)
     };
     let (old, new) = (marked([Kind::Removed, Kind::Context]), marked([Kind::Added, Kind::Context]));
-    let has_newline = file.last().is_none_or(|line| line.eol != Eol::None);
     match (old, new) {
         (false, false) => FinalNewline::Keep,
-        (true, true) if has_newline => FinalNewline::Keep,
+        (true, true) if !file.is_open() => FinalNewline::Keep,
         _ => FinalNewline::AsWritten,
     }
 }
@@ -201,42 +189,37 @@ pub(super) fn combine(
     Ok((edits, folded))
 }
 
-/// The file, which is `bytes` and their lines, with `edits`, which are combined, made.
-pub(super) fn apply(bytes: &[u8], file: &[Line<'_>], edits: &[Edit<'_>]) -> Vec<u8> {
+/// The file with `edits`, which are combined, made.
+pub(super) fn apply(file: &Lines<'_>, edits: &[Edit<'_>]) -> Vec<u8> {
     let reaches_end = edits.last().filter(|edit| edit.end == file.len() && !file.is_empty());
     let keeps_end = reaches_end.is_some_and(|edit| edit.final_newline == FinalNewline::Keep);
-    let usual = neighbour(file, file.len(), Eol::Lf);
-    let end_of =
-        |line: &Line<'_>| if keeps_end && line.eol == Eol::None { usual } else { line.eol };
+    let end_of = |eol| {
+        if keeps_end && eol == Eol::None { neighbour(file, file.len(), Eol::Lf) } else { eol }
+    };
 
+    let bytes = file.bytes();
+    let inserted = edits.iter().flat_map(|edit| &edit.insert);
     let mut made =
-        Vec::with_capacity(bytes.len() + edits.iter().map(|e| size(&e.insert)).sum::<usize>());
-    let (mut rest, mut next, mut last) = (bytes, 0, Eol::None);
+        Vec::with_capacity(bytes.len() + inserted.map(|line| line.size()).sum::<usize>());
+    let (mut next, mut last) = (0, Eol::None);
     for edit in edits {
-        let kept = file.get(next..edit.start).unwrap_or_default();
-        let removed = file.get(edit.start..edit.end).unwrap_or_default();
-        let (same, after) = rest.split_at_checked(size(kept)).unwrap_or((rest, &[]));
-        made.extend_from_slice(same);
-        if let Some(line) = kept.last() {
-            last = end_of(line);
-            made.extend_from_slice(if line.eol == Eol::None { last.as_bytes() } else { b"" });
+        let kept = bytes.get(next..file.start_of(edit.start)).unwrap_or_default();
+        made.extend_from_slice(kept);
+        if !kept.is_empty() {
+            let eol = Eol::of(kept);
+            last = end_of(eol);
+            made.extend_from_slice(if eol == Eol::None { last.as_bytes() } else { b"" });
         }
         for line in &edit.insert {
-            last = end_of(line);
+            last = end_of(line.eol);
             made.extend_from_slice(line.text);
             made.extend_from_slice(last.as_bytes());
         }
-        rest = after.get(size(removed)..).unwrap_or_default();
-        next = edit.end;
+        next = file.start_of(edit.end);
     }
-    made.extend_from_slice(rest);
-    if keeps_end && file.last().is_some_and(|line| line.eol == Eol::None) {
+    made.extend_from_slice(bytes.get(next..).unwrap_or_default());
+    if keeps_end && file.is_open() {
         made.truncate(made.len() - last.as_bytes().len());
     }
     made
-}
-
-/// Bytes of some lines.
-fn size(lines: &[Line<'_>]) -> usize {
-    lines.iter().map(|line| line.len()).sum()
 }

@@ -13,6 +13,11 @@ pub(super) fn is_placeholder(line: &[u8]) -> bool {
         "previous code",
         "other code",
     ];
+    // Most lines are told by their first character.
+    let first = line.trim_ascii_start().first();
+    if first.is_some_and(|first| first.is_ascii_graphic() && !b"/#*<-;%".contains(first)) {
+        return false;
+    }
     let Ok(line) = std::str::from_utf8(line) else { return false };
     let Some(comment) = comment(line.trim()) else { return false };
     let comment = comment.trim_start();

@@ -1,13 +1,14 @@
 //! What surrounds a diff in an answer: byte order mark, reasoning, indentation, CRLF. It does not read the diff.
 
+use super::lines::pieces;
 use super::refuse::{PatchMismatch, Reason, Refusal};
 use super::tolerance::{Repair, Tolerance, Tolerances};
 
 /// An answer freed of its envelope.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Opened {
-    /// Its lines, `\n` between them; those of reasoning are blank, so that lines keep their numbers.
-    pub(super) text: Vec<u8>,
+pub(super) struct Opened<'a> {
+    /// Its lines, without what ends them; those of reasoning are blank, so that lines keep their numbers.
+    pub(super) lines: Vec<&'a [u8]>,
     /// Whether the last line ended in a newline.
     pub(super) complete: bool,
     /// Whether carriage returns were taken off, so that line ends say nothing about the file.
@@ -16,8 +17,8 @@ pub(super) struct Opened {
 }
 
 /// Takes the envelope off `answer`.
-pub(super) fn open(answer: &[u8], allowed: Tolerances) -> Result<Opened, Refusal> {
-    if answer.contains(&0) {
+pub(super) fn open(answer: &[u8], allowed: Tolerances) -> Result<Opened<'_>, Refusal> {
+    if memchr::memchr(0, answer).is_some() {
         return Err(PatchMismatch::answer(Reason::BinaryContent).into());
     }
     let mut repairs = Vec::new();
@@ -25,18 +26,19 @@ pub(super) fn open(answer: &[u8], allowed: Tolerances) -> Result<Opened, Refusal
         repairs.push(Repair::answer(tolerance));
     };
     let mut rest = answer;
-    let mut lines: Vec<&[u8]> = Vec::new();
+    let newlines = memchr::memchr_iter(b'\n', answer).count();
+    let mut lines: Vec<&[u8]> = Vec::with_capacity(newlines + 1);
     if allowed.allow(Tolerance::Preamble) {
         let opened = without_preamble(answer)?;
         if opened.len() < answer.len() {
             repaired(Tolerance::Preamble);
             let skipped = answer.strip_suffix(opened).unwrap_or_default();
-            lines.extend(skipped.split(|byte| *byte == b'\n').skip(1).map(|_| &b""[..]));
+            lines.extend(pieces(skipped).skip(1).map(|_| &b""[..]));
         }
         rest = opened;
     }
     let complete = rest.ends_with(b"\n") || rest.is_empty();
-    lines.extend(rest.strip_suffix(b"\n").unwrap_or(rest).split(|byte| *byte == b'\n'));
+    lines.extend(pieces(rest.strip_suffix(b"\n").unwrap_or(rest)));
     if allowed.allow(Tolerance::Indented)
         && let Some(indentation) = common_indentation(&lines)
     {
@@ -52,7 +54,7 @@ pub(super) fn open(answer: &[u8], allowed: Tolerances) -> Result<Opened, Refusal
             *line = line.strip_suffix(b"\r").unwrap_or(line);
         }
     }
-    Ok(Opened { text: lines.join(&b'\n'), complete, crlf, repairs })
+    Ok(Opened { lines, complete, crlf, repairs })
 }
 
 /// Skips a byte order mark and a leading block of reasoning.
@@ -100,7 +102,8 @@ mod tests {
     use super::*;
 
     fn text(answer: &str) -> String {
-        String::from_utf8(open(answer.as_bytes(), Tolerances::ALL).unwrap().text).unwrap()
+        let opened = open(answer.as_bytes(), Tolerances::ALL).unwrap();
+        String::from_utf8(opened.lines.join(&b'\n')).unwrap()
     }
 
     #[test]
@@ -141,7 +144,7 @@ mod tests {
     #[test]
     fn each_can_be_switched_off() {
         let kept = open(b"\xef\xbb\xbf  @@ @@\r\n", Tolerances::NONE).unwrap();
-        assert_eq!(kept.text, b"\xef\xbb\xbf  @@ @@\r");
+        assert_eq!(kept.lines, [b"\xef\xbb\xbf  @@ @@\r"]);
         assert!(kept.repairs.is_empty());
     }
 

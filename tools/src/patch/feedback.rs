@@ -72,7 +72,7 @@ fn nearest(
     let differs_at = (start + prefix).min(image.lines.len().saturating_sub(1));
     let answer_line = old.get(prefix).or(old.last()).map(|line| line.at)?;
     let from = differs_at.saturating_sub(AROUND);
-    let excerpt = image.lines.iter().enumerate().skip(from).take(2 * AROUND + 1);
+    let excerpt = (from..).zip(image.lines.from(from)).take(2 * AROUND + 1);
     Some(Nearest {
         line: start + 1,
         text: image.lines.get(differs_at).map(|line| clip(&show(line.text))).unwrap_or_default(),
@@ -127,7 +127,7 @@ fn vote(image: &Image<'_>, old: &[&HunkLine<'_>]) -> Option<usize> {
 
 /// A place, told by the nearest line before it that occurs only once.
 fn candidate(image: &Image<'_>, start: usize) -> Candidate {
-    let before = image.lines.get(..start).unwrap_or_default().iter().rev().take(COMMON);
+    let before = (0..start).rev().take(COMMON).filter_map(|at| image.lines.get(at));
     let distinctive = before
         .map(|line| line.text.trim_ascii_end())
         .find(|text| text.len() > 3 && image.count(text) == 1);

@@ -61,7 +61,7 @@ impl Reader {
             ]
         })?;
         forgiven.extend(folded);
-        let bytes = edit::apply(image.bytes, &image.lines, &edits);
+        let bytes = edit::apply(&image.lines, &edits);
         let left_behind = left_behind(&bytes, hunks, &forgiven, name);
         if !left_behind.is_empty() {
             return Err(left_behind);
@@ -156,7 +156,7 @@ impl Reader {
         }
         let (edits, folded) = self.combine(edits).ok()?;
         forgiven.extend(folded);
-        Some((edit::apply(image.bytes, &image.lines, &edits), forgiven))
+        Some((edit::apply(&image.lines, &edits), forgiven))
     }
 
     /// The file that `hunks` create.
@@ -247,6 +247,6 @@ fn growth(body: &[HunkLine<'_>]) -> isize {
 /// Whether an edit brings in a placeholder that the file does not have anyway.
 fn elides(edit: &Edit<'_>, image: &Image<'_>) -> bool {
     let is_new =
-        |text: &[u8]| !image.lines.iter().any(|line| line.text.trim_ascii() == text.trim_ascii());
+        |text: &[u8]| !image.lines.from(0).any(|line| line.text.trim_ascii() == text.trim_ascii());
     edit.insert.iter().any(|line| is_placeholder(line.text) && is_new(line.text))
 }

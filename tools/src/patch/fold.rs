@@ -154,11 +154,12 @@ pub(super) fn ends_agree(line: Eol, file: Eol) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::lines::Lines;
     use super::*;
 
     fn same(tier: Tier, raw: &str, file: &str) -> bool {
-        let file = super::super::lines::split(file.as_bytes());
-        tier.same(&HunkLine::read(raw.as_bytes(), 1), &file[0])
+        let file = Lines::of(file.as_bytes()).get(0).unwrap();
+        tier.same(&HunkLine::read(raw.as_bytes(), 1), &file)
     }
 
     #[test]

@@ -1,7 +1,9 @@
-//! Bytes as lines that remember how they end. Nothing here knows of diffs.
+//! Bytes as lines that remember how they end, cut where somebody looks. Nothing here knows of diffs.
 
-/// Bytes in a line of code, about; only room is made by it.
-const USUAL_LENGTH: usize = 32;
+use std::cell::OnceCell;
+
+/// Bytes from one milepost to the next: a few lines, which are soon passed.
+const MILE: usize = 256;
 
 /// How a line ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +15,16 @@ pub(super) enum Eol {
 }
 
 impl Eol {
+    /// How the last of `lines` ends.
+    pub(super) fn of(lines: &[u8]) -> Eol {
+        match lines {
+            [.., b'\r', b'\n'] => Eol::CrLf,
+            [.., b'\n'] => Eol::Lf,
+            _ => Eol::None,
+        }
+    }
+
+    /// The bytes it is.
     pub(super) fn as_bytes(self) -> &'static [u8] {
         match self {
             Eol::Lf => b"\n",
@@ -39,24 +51,127 @@ impl<'a> Line<'a> {
     }
 
     /// Length with its end, in bytes.
-    pub(super) fn len(self) -> usize {
+    pub(super) fn size(self) -> usize {
         self.text.len() + self.eol.as_bytes().len()
     }
 }
 
 /// The lines of a file; the last may have no end. No bytes, no lines.
-pub(super) fn split(bytes: &[u8]) -> Vec<Line<'_>> {
-    let mut lines = Vec::with_capacity(bytes.len() / USUAL_LENGTH);
+///
+/// A line is found from the milepost before it, so that a file is not cut into all of its lines to change a few.
+#[derive(Debug)]
+pub(super) struct Lines<'a> {
+    bytes: &'a [u8],
+    /// How many newlines are before each [`MILE`].
+    mileposts: Vec<usize>,
+    len: usize,
+    /// Where each line begins, once somebody wanted them all.
+    starts: OnceCell<Vec<usize>>,
+}
+
+impl<'a> Lines<'a> {
+    /// Counts the lines of `bytes`, and cuts none of them.
+    pub(super) fn of(bytes: &'a [u8]) -> Lines<'a> {
+        let mut newlines = 0;
+        let pass = |mile: &[u8]| {
+            let before = newlines;
+            newlines += memchr::memchr_iter(b'\n', mile).count();
+            before
+        };
+        let mileposts = bytes.chunks(MILE).map(pass).collect();
+        let open = !bytes.is_empty() && Eol::of(bytes) == Eol::None;
+        let len = newlines + usize::from(open);
+        Lines { bytes, mileposts, len, starts: OnceCell::new() }
+    }
+
+    /// The file.
+    pub(super) fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether the last line has no end.
+    pub(super) fn is_open(&self) -> bool {
+        !self.is_empty() && Eol::of(self.bytes) == Eol::None
+    }
+
+    /// Where line `at`, from 0, begins; behind the last line, where the file ends.
+    pub(super) fn start_of(&self, at: usize) -> usize {
+        match self.starts.get() {
+            Some(starts) => starts.get(at).copied(),
+            None => self.find(at),
+        }
+        .unwrap_or(self.bytes.len())
+    }
+
+    /// Where line `at` begins, found from the last milepost with fewer newlines before it.
+    fn find(&self, at: usize) -> Option<usize> {
+        let Some(nth) = at.checked_sub(1) else { return Some(0) };
+        let post = self.mileposts.partition_point(|newlines| *newlines < at).checked_sub(1)?;
+        let mut newlines = memchr::memchr_iter(b'\n', self.bytes.get(post * MILE..)?);
+        let newline = newlines.nth(nth - self.mileposts.get(post)?)?;
+        Some(post * MILE + newline + 1)
+    }
+
+    /// Line `at`, from 0.
+    pub(super) fn get(&self, at: usize) -> Option<Line<'a>> {
+        self.from(at).next()
+    }
+
+    /// The lines from `at` on.
+    pub(super) fn from(&self, at: usize) -> impl Iterator<Item = Line<'a>> + use<'a> {
+        let mut rest = self.bytes.get(self.start_of(at)..).unwrap_or_default();
+        std::iter::from_fn(move || {
+            let (line, after) = cut(rest)?;
+            rest = after;
+            Some(line)
+        })
+    }
+
+    /// All of them, each of which is found at once from now on.
+    pub(super) fn all(&self) -> Vec<Line<'a>> {
+        let lines: Vec<Line<'a>> = self.from(0).collect();
+        self.starts.get_or_init(|| {
+            let begins = |next: &mut usize, line: &Line<'_>| {
+                let start = *next;
+                *next += line.size();
+                Some(start)
+            };
+            lines.iter().scan(0, begins).collect()
+        });
+        lines
+    }
+}
+
+/// The first line of `bytes`, and what follows it.
+fn cut(bytes: &[u8]) -> Option<(Line<'_>, &[u8])> {
+    match memchr::memchr(b'\n', bytes) {
+        Some(end) => {
+            let (raw, rest) = bytes.split_at_checked(end)?;
+            Some((Line::before_newline(raw), rest.get(1..)?))
+        }
+        None if bytes.is_empty() => None,
+        None => Some((Line { text: bytes, eol: Eol::None }, &[])),
+    }
+}
+
+/// What is between the newlines of `bytes`: always one piece more than newlines.
+pub(super) fn pieces(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut next = 0;
-    for end in memchr::memchr_iter(b'\n', bytes) {
-        lines.push(Line::before_newline(bytes.get(next..end).unwrap_or_default()));
+    memchr::memchr_iter(b'\n', bytes).chain([bytes.len()]).map(move |end| {
+        let piece = bytes.get(next..end).unwrap_or_default();
         next = end + 1;
-    }
-    let open = bytes.get(next..).unwrap_or_default();
-    if !open.is_empty() {
-        lines.push(Line { text: open, eol: Eol::None });
-    }
-    lines
+        piece
+    })
 }
 
 /// Text for people, whatever the encoding.
@@ -69,10 +184,66 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Cut one after the other, without mileposts.
+    fn naive(bytes: &[u8]) -> Vec<Line<'_>> {
+        let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+        lines
+            .map(|line| match line.strip_suffix(b"\n") {
+                Some(raw) => Line::before_newline(raw),
+                None => Line { text: line, eol: Eol::None },
+            })
+            .collect()
+    }
+
+    /// Few and many newlines, over several miles.
+    fn file() -> impl Strategy<Value = Vec<u8>> {
+        let line = (
+            prop_oneof![0..4_usize, 0..80_usize, 0..3 * MILE],
+            prop_oneof![Just("\n"), Just("\r\n")],
+        );
+        let lines = proptest::collection::vec(line, 0..80);
+        (lines, prop_oneof![Just(""), Just("end"), Just("\r")]).prop_map(|(lines, last)| {
+            let whole = lines.iter().map(|(length, end)| "x".repeat(*length) + end);
+            (whole.collect::<String>() + last).into_bytes()
+        })
+    }
+
+    #[test]
+    fn no_bytes_are_no_lines() {
+        let lines = Lines::of(b"");
+        assert!(lines.is_empty() && lines.get(0).is_none() && lines.all().is_empty());
+        assert_eq!((lines.start_of(0), lines.start_of(9), lines.is_open()), (0, 0, false));
+    }
+
     proptest! {
         #[test]
+        fn lines_are_the_same_however_they_are_found(bytes in file()) {
+            let (lines, naive) = (Lines::of(&bytes), naive(&bytes));
+            for all_are_cut in [false, true] {
+                if all_are_cut {
+                    prop_assert_eq!(&lines.all(), &naive);
+                }
+                for at in 0..naive.len() + 2 {
+                    prop_assert_eq!(lines.get(at), naive.get(at).copied());
+                    let before = naive.iter().take(at).map(|line| line.size());
+                    prop_assert_eq!(lines.start_of(at), before.sum::<usize>());
+                    let rest: Vec<Line<'_>> = lines.from(at).collect();
+                    prop_assert_eq!(rest.as_slice(), naive.get(at..).unwrap_or_default());
+                }
+            }
+            prop_assert_eq!(lines.len(), naive.len());
+            prop_assert_eq!(lines.is_open(), naive.last().is_some_and(|line| line.eol == Eol::None));
+        }
+
+        #[test]
+        fn pieces_are_those_of_the_standard_library(bytes in "[a\n]{0,9}") {
+            let split: Vec<&[u8]> = bytes.as_bytes().split(|byte| *byte == b'\n').collect();
+            prop_assert_eq!(pieces(bytes.as_bytes()).collect::<Vec<_>>(), split);
+        }
+
+        #[test]
         fn lines_put_together_are_the_file(bytes in proptest::collection::vec(prop_oneof![Just(b'\n'), Just(b'\r'), any::<u8>()], 0..60)) {
-            let joined: Vec<u8> = split(&bytes).iter().flat_map(|line| [line.text, line.eol.as_bytes()].concat()).collect();
+            let joined: Vec<u8> = Lines::of(&bytes).from(0).flat_map(|line| [line.text, line.eol.as_bytes()].concat()).collect();
             prop_assert_eq!(joined, bytes);
         }
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::body::{self, HunkLine, Kind};
 use super::fold::{Tier, fingerprint};
-use super::lines::{self, Line};
+use super::lines::Lines;
 use super::parse::{Hunk, Reading};
 use super::refuse::Reason;
 use super::tolerance::{Tolerance, Tolerances};
@@ -17,8 +17,7 @@ const MAX_CANDIDATES: usize = 5;
 
 /// A file's lines, found by their content.
 pub(super) struct Image<'a> {
-    pub(super) bytes: &'a [u8],
-    pub(super) lines: Vec<Line<'a>>,
+    pub(super) lines: Lines<'a>,
     index: OnceCell<Index>,
     work: Cell<usize>,
 }
@@ -33,9 +32,7 @@ struct Index {
 #[derive(Debug)]
 pub(super) struct Place<'h, 'a> {
     pub(super) reading: &'h [HunkLine<'a>],
-    /// For every old line of the reading, the line of the file, from 0. Of a hunk without old lines, nothing.
-    pub(super) old: Vec<usize>,
-    /// The line of the file before which it begins, from 0.
+    /// The line of the file, from 0, that its first old line is; of a hunk without old lines, the one it comes before.
     pub(super) start: usize,
     pub(super) tier: Tier,
     pub(super) forgives: Vec<Tolerance>,
@@ -53,15 +50,14 @@ pub(super) enum Search<'h, 'a> {
 
 impl<'a> Image<'a> {
     pub(super) fn of(bytes: &'a [u8]) -> Image<'a> {
-        let lines = lines::split(bytes);
-        Image { bytes, lines, index: OnceCell::new(), work: Cell::new(WORK) }
+        Image { lines: Lines::of(bytes), index: OnceCell::new(), work: Cell::new(WORK) }
     }
 
     fn index(&self) -> &Index {
         self.index.get_or_init(|| {
-            let mut index =
-                Index { first: HashMap::new(), next: vec![usize::MAX; self.lines.len()] };
-            for (at, (line, next)) in self.lines.iter().zip(&mut index.next).enumerate().rev() {
+            let lines = self.lines.all();
+            let mut index = Index { first: HashMap::new(), next: vec![usize::MAX; lines.len()] };
+            for (at, (line, next)) in lines.iter().zip(&mut index.next).enumerate().rev() {
                 let (first, count) =
                     index.first.entry(fingerprint(line.text)).or_insert((usize::MAX, 0));
                 (*next, *first) = (*first, at);
@@ -87,13 +83,11 @@ impl<'a> Image<'a> {
 
     /// Whether the lines from `start` on are those of `pattern`.
     pub(super) fn fits(&self, pattern: &[&HunkLine<'_>], start: usize, tier: Tier) -> bool {
-        let Some(lines) =
-            start.checked_add(pattern.len()).and_then(|end| self.lines.get(start..end))
-        else {
+        if start.checked_add(pattern.len()).is_none_or(|end| end > self.lines.len()) {
             return false;
-        };
-        let compared =
-            pattern.iter().zip(lines).take_while(|(line, file)| tier.same(line, file)).count();
+        }
+        let pairs = pattern.iter().zip(self.lines.from(start));
+        let compared = pairs.take_while(|(line, file)| tier.same(line, file)).count();
         self.work.set(self.work.get().saturating_sub(compared + 1));
         compared == pattern.len()
     }
@@ -203,21 +197,24 @@ struct Searcher<'s, 'i, 'h, 'a> {
 }
 
 impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
-    fn readings(&self) -> impl Iterator<Item = (&'h Reading<'a>, Vec<&'h HunkLine<'a>>)> {
-        let hunk: &'h Hunk<'a> = self.hunk;
-        let allowed = self.allowed;
+    fn readings(&self) -> impl Iterator<Item = &'h Reading<'a>> {
+        let (hunk, allowed): (&'h Hunk<'a>, _) = (self.hunk, self.allowed);
         let readings = hunk.readings.iter();
-        readings
-            .filter(move |reading| reading.forgives.is_none_or(|needed| allowed.allow(needed)))
+        readings.filter(move |reading| reading.forgives.is_none_or(|needed| allowed.allow(needed)))
+    }
+
+    /// The readings, each with its old lines.
+    fn patterns(&self) -> impl Iterator<Item = (&'h Reading<'a>, Vec<&'h HunkLine<'a>>)> {
+        self.readings()
             .map(|reading| (reading, reading.body.iter().filter(|line| line.is_old()).collect()))
     }
 
     /// At the line the header says.
     fn declared(&self, tier: Tier) -> Option<Place<'h, 'a>> {
         let start = self.hunk.numbers?.old.saturating_sub(1);
-        let (reading, pattern) =
-            self.readings().find(|(_, pattern)| self.image.fits(pattern, start, tier))?;
-        Some(place(reading, pattern.len(), start, tier))
+        let (reading, _) =
+            self.patterns().find(|(_, pattern)| self.image.fits(pattern, start, tier))?;
+        Some(place(reading, start, tier))
     }
 
     /// At the only place there is; other places go to `candidates`.
@@ -225,11 +222,11 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
         if !self.allowed.allow(Tolerance::Position) {
             return None;
         }
-        for (reading, pattern) in self.readings() {
+        for (reading, pattern) in self.patterns() {
             match self.image.places(&pattern, tier).as_slice() {
                 [] => {}
                 [start] if !self.image.is_exhausted() => {
-                    let mut place = place(reading, pattern.len(), *start, tier);
+                    let mut place = place(reading, *start, tier);
                     place.forgives.push(Tolerance::Position);
                     return Some(place);
                 }
@@ -244,7 +241,7 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
 
     /// A hunk of added lines only has nothing but its numbers: they must be those of a diff without context.
     fn without_old_lines(&self, shift: isize) -> Option<Search<'h, 'a>> {
-        let (reading, _) = self.readings().find(|(_, pattern)| pattern.is_empty())?;
+        let reading = self.readings().find(|reading| !reading.body.iter().any(HunkLine::is_old))?;
         let is_empty = self.image.lines.is_empty();
         let sound = self.hunk.numbers.filter(|numbers| {
             numbers.old_count == 0
@@ -254,8 +251,8 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
                     == Some(numbers.new)
         });
         Some(match sound {
-            _ if is_empty => Search::Found(place(reading, 0, 0, Tier::Exact)),
-            Some(numbers) => Search::Found(place(reading, 0, numbers.old, Tier::Exact)),
+            _ if is_empty => Search::Found(place(reading, 0, Tier::Exact)),
+            Some(numbers) => Search::Found(place(reading, numbers.old, Tier::Exact)),
             None => Search::Nowhere(Reason::NoAnchor, Vec::new()),
         })
     }
@@ -282,7 +279,7 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
     }
 }
 
-fn place<'h, 'a>(reading: &'h Reading<'a>, len: usize, start: usize, tier: Tier) -> Place<'h, 'a> {
+fn place<'h, 'a>(reading: &'h Reading<'a>, start: usize, tier: Tier) -> Place<'h, 'a> {
     let forgives = reading.forgives.into_iter().chain(tier.tolerance()).collect();
-    Place { reading: &reading.body, old: (start..start + len).collect(), start, tier, forgives }
+    Place { reading: &reading.body, start, tier, forgives }
 }

@@ -59,20 +59,19 @@ impl Hunk<'_> {
 }
 
 /// Parses an answer. Counts are believed if they hold for every hunk; else no count is.
-pub(super) fn parse(answer: &Opened, allowed: Tolerances) -> Result<PatchSet<'_>, Refusal> {
-    let lines: Vec<&[u8]> = answer.text.split(|byte| *byte == b'\n').collect();
-    let mut parser = Parser::new(&lines, answer.complete, Counts::Trusted);
+pub(super) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<PatchSet<'a>, Refusal> {
+    let lines = &answer.lines;
+    let mut parser = Parser::new(lines, answer.complete, Counts::Trusted);
     let sections = match parser.run() {
         Ok(sections) => sections,
         Err(Stop::CountsFail) if allowed.allow(Tolerance::Counts) => {
-            parser = Parser::new(&lines, answer.complete, Counts::Ignored);
+            parser = Parser::new(lines, answer.complete, Counts::Ignored);
             parser.run().map_err(Stop::refusal)?
         }
         Err(stop) => return Err(stop.refusal()),
     };
     if sections.is_empty() {
-        let reason =
-            if looks_escaped(&answer.text) { Reason::UnsupportedFormat } else { Reason::NoDiff };
+        let reason = if looks_escaped(lines) { Reason::UnsupportedFormat } else { Reason::NoDiff };
         return Err(PatchMismatch::answer(reason).into());
     }
     if !answer.complete && parser.ends_in_a_header(&sections) || parser.lacks_lines(&sections) {
@@ -82,8 +81,8 @@ pub(super) fn parse(answer: &Opened, allowed: Tolerances) -> Result<PatchSet<'_>
 }
 
 /// A diff inside a JSON string has no lines of its own.
-fn looks_escaped(text: &[u8]) -> bool {
-    text.windows(4).any(|window| window == b"\\n@@")
+fn looks_escaped(lines: &[&[u8]]) -> bool {
+    lines.iter().any(|line| line.windows(4).any(|window| window == b"\\n@@"))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -176,7 +176,7 @@ impl<'s> Planner<'s> {
 
     fn delete(&mut self, path: &RepoPath, hunks: &[&Hunk<'_>]) -> Outcome<()> {
         let Some(now) = self.read(path)? else { return refused(path, Reason::FileNotFound) };
-        if self.base(path, &now)? != now.bytes {
+        if self.other_base(path, &now)?.is_some() {
             return refused(path, Reason::StaleBase);
         }
         let left = if hunks.is_empty() {
@@ -251,13 +251,15 @@ impl<'s> Planner<'s> {
         self.limits.max_file_bytes.is_some_and(|max| bytes.len() as u64 > max)
     }
 
-    /// The bytes the author saw.
-    fn base(&self, path: &RepoPath, now: &FileState) -> Outcome<Bytes> {
+    /// The bytes the author saw, if they are not those of now.
+    fn other_base(&self, path: &RepoPath, now: &FileState) -> Outcome<Option<&'s Bytes>> {
         match self.scope.bases.get(path) {
-            None => Ok(now.bytes.clone()),
+            None => Ok(None),
             // What it has here is as good as its hash, and sooner compared.
-            Some(BaseState::File { bytes: Some(bytes), .. }) => Ok(bytes.clone()),
-            Some(BaseState::File { hash, .. }) if *hash == now.hash() => Ok(now.bytes.clone()),
+            Some(BaseState::File { bytes: Some(bytes), .. }) => {
+                Ok(Some(bytes).filter(|bytes| **bytes != now.bytes))
+            }
+            Some(BaseState::File { hash, .. }) if *hash == now.hash() => Ok(None),
             Some(BaseState::File { bytes: None, .. } | BaseState::Missing) => {
                 refused(path, Reason::StaleBase)
             }
@@ -269,13 +271,15 @@ impl<'s> Planner<'s> {
         if hunks.is_empty() {
             return Ok(now.bytes.clone());
         }
-        let base = self.base(path, now)?;
-        let mut made = self.reader.rewrite(&base, hunks, path.as_str())?;
-        if base != now.bytes && made.bytes != now.bytes {
+        let other = self.other_base(path, now)?;
+        let mut made = self.reader.rewrite(other.unwrap_or(&now.bytes), hunks, path.as_str())?;
+        if let Some(base) = other
+            && made.bytes != now.bytes
+        {
             if !self.allows(Tolerance::Merged) {
                 return refused(path, Reason::StaleBase);
             }
-            let merged = merge(&base, &now.bytes, &made.bytes, self.strategy);
+            let merged = merge(base, &now.bytes, &made.bytes, self.strategy);
             made.bytes = merged.or_else(|reason| refused(path, reason))?;
             made.forgiven.push(Forgiven { tolerance: Tolerance::Merged, hunk: None, line: None });
         }

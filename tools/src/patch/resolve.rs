@@ -40,14 +40,13 @@ pub(super) fn resolve<'p, 'a>(
     section: &'p Section<'a>,
     known: &Known<'_>,
 ) -> Result<Target<'p, 'a>, Refusal> {
-    let shown = shown_name(section);
-    let refuse = |reason| Refusal::from(PatchMismatch::file(reason, shown.clone()));
+    let refuse = |reason| Refusal::from(PatchMismatch::file(reason, shown_name(section)));
     check_policy(section).map_err(refuse)?;
-    check_names(section).map_err(refuse)?;
+    let names = Names::of(section).map_err(refuse)?;
     let (path, intent) = if section.rename_from.is_some() || section.rename_to.is_some() {
-        rename(section, known).map_err(refuse)?
+        names.rename(known).map_err(refuse)?
     } else {
-        single(section, known).map_err(refuse)?
+        names.single(section, known).map_err(refuse)?
     };
     let from = match &intent {
         Intent::Rename { from } => Some(from),
@@ -139,24 +138,131 @@ fn check_policy(section: &Section<'_>) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Every name, with and without its prefix, must be inside the workspace.
-fn check_names(section: &Section<'_>) -> Result<(), Reason> {
-    for name in
-        [&section.old, &section.new, &section.rename_from, &section.rename_to].into_iter().flatten()
-    {
-        candidates(name)?;
+/// The paths a name can mean: without its prefix, then as it is. `/dev/null` means none.
+type Paths = Vec<RepoPath>;
+
+/// The names of a section as the paths they can mean, all of which are inside the workspace.
+struct Names {
+    old: Option<Paths>,
+    new: Option<Paths>,
+    rename_from: Option<Paths>,
+    rename_to: Option<Paths>,
+    /// The ways to read the `diff --git` line, if there is one, as the old and the new name.
+    git: Option<Vec<[Paths; 2]>>,
+}
+
+impl Names {
+    /// Every name, with and without its prefix, must be inside the workspace.
+    fn of(section: &Section<'_>) -> Result<Names, Reason> {
+        let paths = |name: &Option<Name>| name.as_ref().map(candidates).transpose();
+        Ok(Names {
+            old: paths(&section.old)?,
+            new: paths(&section.new)?,
+            rename_from: paths(&section.rename_from)?,
+            rename_to: paths(&section.rename_to)?,
+            git: section.git.map(git_candidates).transpose()?,
+        })
     }
-    let Some(git) = section.git else { return Ok(()) };
-    let readings = header::git_names(git);
-    let sound = |(old, new): &(Name, Name)| candidates(old).and(candidates(new)).map(drop);
-    match readings.iter().find_map(|reading| sound(reading).ok()) {
-        Some(()) => Ok(()),
-        None => readings.first().map_or(Err(Reason::ContradictoryHeaders), sound),
+
+    /// A section about a file that moves.
+    fn rename(&self, known: &Known<'_>) -> Result<(RepoPath, Intent), Reason> {
+        let (Some(from), Some(to)) = (&self.rename_from, &self.rename_to) else {
+            return Err(Reason::ContradictoryHeaders);
+        };
+        // Git writes these two without a prefix.
+        let choose = |paths: &Paths| {
+            choose(&paths.iter().rev().collect::<Vec<_>>(), known)
+                .ok_or(Reason::ContradictoryHeaders)
+        };
+        let (from, to) = (choose(from)?, choose(to)?);
+        let agrees = |name: &Option<Paths>, path: &RepoPath| {
+            name.as_ref().is_none_or(|paths| paths.contains(path))
+        };
+        if from == to
+            || !agrees(&self.old, &from)
+            || !agrees(&self.new, &to)
+            || !self.git_agrees(&from, &to)
+        {
+            return Err(Reason::ContradictoryHeaders);
+        }
+        Ok((to, Intent::Rename { from }))
+    }
+
+    /// A section about one path.
+    fn single(
+        &self,
+        section: &Section<'_>,
+        known: &Known<'_>,
+    ) -> Result<(RepoPath, Intent), Reason> {
+        let creates = section.old == Some(Name::Null) || section.new_file_mode.is_some();
+        let deletes = section.new == Some(Name::Null) || section.deleted_file_mode.is_some();
+        if creates && deletes {
+            return Err(Reason::ContradictoryHeaders);
+        }
+        let given = [&self.old, &self.new].into_iter().flatten().filter(|paths| !paths.is_empty());
+        let names: Vec<&Paths> = given.collect();
+        let paths = match names.as_slice() {
+            [old, new] => shared(old, new).collect(),
+            [name] => name.iter().collect(),
+            _ => self.git_paths()?,
+        };
+        let path = match choose(&paths, known) {
+            Some(path) => path,
+            None if section.git.is_some() || !names.is_empty() => return Err(Reason::PathMismatch),
+            None => only_declared(known)?,
+        };
+        if !self.git_agrees(&path, &path) {
+            return Err(Reason::ContradictoryHeaders);
+        }
+        let intent = if creates {
+            Intent::Create {
+                executable: section
+                    .new_file_mode
+                    .is_some_and(|mode| mode.trim_ascii_end() == b"100755"),
+            }
+        } else if deletes {
+            Intent::Delete
+        } else {
+            Intent::Modify
+        };
+        Ok((path, intent))
+    }
+
+    /// Paths that both names of `diff --git` can mean.
+    fn git_paths(&self) -> Result<Vec<&RepoPath>, Reason> {
+        let readings = self.git.iter().flatten();
+        let paths: Vec<&RepoPath> = readings.flat_map(|[old, new]| shared(old, new)).collect();
+        if self.git.is_some() && paths.is_empty() { Err(Reason::PathMismatch) } else { Ok(paths) }
+    }
+
+    /// Whether the `diff --git` line, if there is one, can mean these names.
+    fn git_agrees(&self, from: &RepoPath, to: &RepoPath) -> bool {
+        let means = |paths: &Paths, path| paths.is_empty() || paths.contains(path);
+        let agrees = |[old, new]: &[Paths; 2]| means(old, from) && means(new, to);
+        self.git.as_ref().is_none_or(|readings| readings.iter().any(agrees))
     }
 }
 
-/// The paths a name can mean: without its prefix, then as it is.
-fn candidates(name: &Name) -> Result<Vec<RepoPath>, Reason> {
+/// Paths that both of two names can mean.
+fn shared<'p>(old: &'p Paths, new: &'p Paths) -> impl Iterator<Item = &'p RepoPath> {
+    old.iter().filter(|path| new.contains(path))
+}
+
+/// The ways to read a `diff --git` line in which both names are inside the workspace; there must be one.
+fn git_candidates(git: &[u8]) -> Result<Vec<[Paths; 2]>, Reason> {
+    let mut sound = Vec::new();
+    let mut wrong = None;
+    for (old, new) in header::git_names(git) {
+        match candidates(&old).and_then(|old| Ok([old, candidates(&new)?])) {
+            Ok(paths) => sound.push(paths),
+            Err(reason) => wrong = wrong.or(Some(reason)),
+        }
+    }
+    if sound.is_empty() { Err(wrong.unwrap_or(Reason::ContradictoryHeaders)) } else { Ok(sound) }
+}
+
+/// What a name can mean.
+fn candidates(name: &Name) -> Result<Paths, Reason> {
     let raw = match name {
         Name::Null => return Ok(Vec::new()),
         Name::Bad => return Err(Reason::BadQuotedPath),
@@ -186,105 +292,19 @@ fn reason_of(error: PathError) -> Reason {
     }
 }
 
-fn rename(section: &Section<'_>, known: &Known<'_>) -> Result<(RepoPath, Intent), Reason> {
-    let (Some(from), Some(to)) = (&section.rename_from, &section.rename_to) else {
-        return Err(Reason::ContradictoryHeaders);
-    };
-    // Git writes these two without a prefix.
-    let choose = |name: &Name| {
-        let mut paths = candidates(name)?;
-        paths.reverse();
-        choose(paths, known).ok_or(Reason::ContradictoryHeaders)
-    };
-    let (from, to) = (choose(from)?, choose(to)?);
-    let agrees = |name: &Option<Name>, path: &RepoPath| {
-        name.as_ref().is_none_or(|name| candidates(name).is_ok_and(|paths| paths.contains(path)))
-    };
-    if from == to
-        || !agrees(&section.old, &from)
-        || !agrees(&section.new, &to)
-        || !git_agrees(section, &from, &to)
-    {
-        return Err(Reason::ContradictoryHeaders);
-    }
-    Ok((to, Intent::Rename { from }))
-}
-
-/// A section about one path.
-fn single(section: &Section<'_>, known: &Known<'_>) -> Result<(RepoPath, Intent), Reason> {
-    let creates = section.old == Some(Name::Null) || section.new_file_mode.is_some();
-    let deletes = section.new == Some(Name::Null) || section.deleted_file_mode.is_some();
-    if creates && deletes {
-        return Err(Reason::ContradictoryHeaders);
-    }
-    let names: Vec<&Name> = [&section.old, &section.new]
-        .into_iter()
-        .flatten()
-        .filter(|name| **name != Name::Null)
-        .collect();
-    let paths = match names.as_slice() {
-        [old, new] => {
-            let new = candidates(new)?;
-            candidates(old)?.into_iter().filter(|path| new.contains(path)).collect()
-        }
-        [name] => candidates(name)?,
-        _ => git_paths(section)?,
-    };
-    let path = match choose(paths, known) {
-        Some(path) => path,
-        None if section.git.is_some() || !names.is_empty() => return Err(Reason::PathMismatch),
-        None => only_declared(known)?,
-    };
-    if !git_agrees(section, &path, &path) {
-        return Err(Reason::ContradictoryHeaders);
-    }
-    let intent = if creates {
-        Intent::Create {
-            executable: section
-                .new_file_mode
-                .is_some_and(|mode| mode.trim_ascii_end() == b"100755"),
-        }
-    } else if deletes {
-        Intent::Delete
-    } else {
-        Intent::Modify
-    };
-    Ok((path, intent))
-}
-
-/// Paths that both names of `diff --git` can mean.
-fn git_paths(section: &Section<'_>) -> Result<Vec<RepoPath>, Reason> {
-    let mut paths: Vec<RepoPath> = Vec::new();
-    for (old, new) in section.git.map(header::git_names).unwrap_or_default() {
-        let (Ok(old), Ok(new)) = (candidates(&old), candidates(&new)) else { continue };
-        let shared = old.into_iter().filter(|path| new.contains(path));
-        paths.extend(shared);
-    }
-    if section.git.is_some() && paths.is_empty() { Err(Reason::PathMismatch) } else { Ok(paths) }
-}
-
-/// Whether the `diff --git` line, if there is one, can mean these names.
-fn git_agrees(section: &Section<'_>, from: &RepoPath, to: &RepoPath) -> bool {
-    let means = |name: &Name, path| {
-        *name == Name::Null || candidates(name).is_ok_and(|paths| paths.contains(path))
-    };
-    section.git.is_none_or(|git| {
-        header::git_names(git).iter().any(|(old, new)| means(old, from) && means(new, to))
-    })
-}
-
 /// The declared path among `paths`, else the one that exists, else the first; none if there are two such.
-fn choose(paths: Vec<RepoPath>, known: &Known<'_>) -> Option<RepoPath> {
+fn choose(paths: &[&RepoPath], known: &Known<'_>) -> Option<RepoPath> {
     let is_declared =
         |path: &&RepoPath| known.declared.is_some_and(|declared| declared.contains(*path));
     let exists = |path: &&RepoPath| (known.exists)(path);
-    let mut chosen: Vec<&RepoPath> = paths.iter().filter(is_declared).collect();
+    let paths = paths.iter().copied();
+    let mut chosen: Vec<&RepoPath> = paths.clone().filter(is_declared).collect();
     if chosen.is_empty() {
-        chosen = paths.iter().filter(exists).collect();
+        chosen = paths.clone().filter(exists).collect();
     }
     match chosen.as_slice() {
         [only] => Some((*only).clone()),
-        [] => paths.into_iter().next(),
+        [] => paths.into_iter().next().cloned(),
         _ => None,
     }
 }

@@ -69,7 +69,6 @@ impl RepoPath {
                 PathError::Backslash
             });
         }
-        let mut parts = Vec::new();
         for part in text.split('/') {
             match part {
                 "." => {}
@@ -78,16 +77,16 @@ impl RepoPath {
                 ".." => return Err(PathError::Escape),
                 _ if is_git_dir(part) => return Err(PathError::GitDir),
                 _ if part.len() > MAX_COMPONENT_BYTES => return Err(PathError::TooLong),
-                _ => parts.push(part),
+                _ => {}
             }
         }
-        if parts.is_empty() {
+        let path = without_dots(text);
+        if path.is_empty() {
             return Err(PathError::Empty);
         }
         if text.len() > MAX_PATH_BYTES {
             return Err(PathError::TooLong);
         }
-        let path = parts.join("/");
         // Dropping `./` must not uncover a drive.
         if is_absolute(&path) { Err(PathError::Absolute) } else { Ok(RepoPath(path)) }
     }
@@ -157,6 +156,15 @@ impl AsRef<str> for RepoPath {
     fn as_ref(&self) -> &str {
         &self.0
     }
+}
+
+/// `text` without its `.` components.
+fn without_dots(text: &str) -> String {
+    let is_named = |part: &&str| *part != ".";
+    if text.split('/').all(|part| is_named(&part)) {
+        return text.to_owned();
+    }
+    text.split('/').filter(is_named).collect::<Vec<_>>().join("/")
 }
 
 fn is_absolute(text: &str) -> bool {

@@ -1,13 +1,12 @@
 //! Reading below a root. It can not write, and it opens nothing that could block or lead outside.
 
-use std::fs::File;
-use std::io::{self, Read as _};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
-use rustix::io::Errno;
+use rustix::buffer::spare_capacity;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::{Errno, retry_on_intr};
 
 use super::confine::Root;
 use super::{Entry, FileState, RepoPath, TreeError};
@@ -46,11 +45,11 @@ impl ReadTree {
         let Some(dir) = self.root.parent_of(path)? else {
             return Ok(Entry::Missing);
         };
-        let failed = |source: io::Error| TreeError::Io { path: path.clone(), source };
+        let failed = |errno: Errno| TreeError::Io { path: path.clone(), source: errno.into() };
         let stat = match rustix::fs::statat(&dir, path.name(), AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
             Err(Errno::NOENT) => return Ok(Entry::Missing),
-            Err(errno) => return Err(failed(errno.into())),
+            Err(errno) => return Err(failed(errno)),
         };
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => {}
@@ -65,17 +64,17 @@ impl ReadTree {
         // Something else may have taken the name meanwhile: then it is neither followed nor waited for.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match rustix::fs::openat(dir.as_fd(), path.name(), flags, Mode::empty()) {
-            Ok(file) => File::from(file),
+            Ok(file) => file,
             Err(Errno::NOENT) => return Ok(Entry::Missing),
             Err(Errno::LOOP) => return Ok(Entry::Symlink),
-            Err(errno) => return Err(failed(errno.into())),
+            Err(errno) => return Err(failed(errno)),
         };
-        let stat = rustix::fs::fstat(&file).map_err(|errno| failed(errno.into()))?;
-        read_regular(file, &stat, max_bytes).map_err(failed)
+        read_regular(&file, max_bytes).map_err(failed)
     }
 }
 
-fn read_regular(file: File, stat: &Stat, max_bytes: u64) -> io::Result<Entry> {
+fn read_regular(file: &OwnedFd, max_bytes: u64) -> Result<Entry, Errno> {
+    let stat = rustix::fs::fstat(file)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Ok(Entry::Other);
     }
@@ -83,14 +82,28 @@ fn read_regular(file: File, stat: &Stat, max_bytes: u64) -> io::Result<Entry> {
     if size > max_bytes {
         return Ok(Entry::TooLarge { bytes: size });
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
-    file.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
-    let read = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    let bytes = read_to_end(file, size, max_bytes)?;
+    let read = bytes.len() as u64;
     if read > max_bytes {
         return Ok(Entry::TooLarge { bytes: read });
     }
     let executable = Mode::from_raw_mode(stat.st_mode).contains(Mode::XUSR);
     Ok(Entry::File(FileState { bytes: bytes.into(), executable }))
+}
+
+/// Reads a file that was just seen to have `size` bytes: in one go, unless it is changing. It stops beyond `max_bytes`.
+fn read_to_end(file: &OwnedFd, size: u64, max_bytes: u64) -> Result<Vec<u8>, Errno> {
+    let [size, max] = [size, max_bytes].map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    let mut bytes = Vec::with_capacity(size.saturating_add(1));
+    while bytes.len() <= max {
+        // With room to spare, a read that fills no more than `size` bytes has met the end.
+        bytes.reserve(1);
+        let read = retry_on_intr(|| rustix::io::read(file, spare_capacity(&mut bytes)))?;
+        if read == 0 || bytes.len() == size {
+            break;
+        }
+    }
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -127,6 +140,17 @@ mod tests {
         assert_eq!(tree.entry(&path("link"), 9).unwrap(), Entry::Symlink);
         assert_eq!(tree.entry(&path("fifo"), 9).unwrap(), Entry::Other);
         assert_eq!(tree.entry(&path("none/at/all"), 9).unwrap(), Entry::Missing);
+    }
+
+    #[test]
+    fn reads_to_the_end_whatever_the_size_was() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::write(home.path().join("f"), "0123456789").unwrap();
+        let file = || OwnedFd::from(std::fs::File::open(home.path().join("f")).unwrap());
+        for size in [0, 1, 9, 10, 11, 99] {
+            assert_eq!(read_to_end(&file(), size, 99).unwrap(), b"0123456789", "{size}");
+            assert!(read_to_end(&file(), size, 5).unwrap().len() > 5, "{size}");
+        }
     }
 
     #[test]
