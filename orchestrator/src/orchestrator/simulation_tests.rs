@@ -109,11 +109,11 @@ impl Luck {
     /// What a model says that knows what it does: the whole greeting becomes this.
     fn change_to(&self, greeting: &str) -> String {
         let now = self.greeting();
-        let lines = |text: &str, mark| -> String {
-            text.lines().map(|line| format!("{mark}{line}\n")).collect()
+        let lines = |text: &str, mark: &str| -> String {
+            text.lines().flat_map(|line| [mark, line, "\n"]).collect()
         };
         let (old, new) = (now.lines().count(), greeting.lines().count());
-        let (minus, plus) = (lines(&now, '-'), lines(greeting, '+'));
+        let (minus, plus) = (lines(&now, "-"), lines(greeting, "+"));
         format!("--- a/greet.txt\n+++ b/greet.txt\n@@ -1,{old} +1,{new} @@\n{minus}{plus}")
     }
 
@@ -262,7 +262,7 @@ impl Story {
         let outcome = runtime.block_on(async {
             let life = self.work(Arc::clone(&luck));
             tokio::select! {
-                outcome = tokio::time::timeout(Duration::from_secs(60), life) => {
+                outcome = tokio::time::timeout(Duration::from_mins(1), life) => {
                     Some(outcome.unwrap_or_else(|_| panic!("seed {}: it hangs", self.seed)))
                 }
                 () = luck.dies.notified() => None,
@@ -307,7 +307,7 @@ impl Story {
         let mut left: String = lines[..self.random.usize(kept..=lines.len())].concat();
         if left.len() < text.len() && self.random.bool() {
             // The next line is torn.
-            left.push_str(&text[left.len()..=left.len()]);
+            left.push('{');
         }
         fs::write(path, left).unwrap();
     }
