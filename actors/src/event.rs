@@ -12,7 +12,7 @@ use crate::delivery::{Delivery, Rollback};
 use crate::draft::ContextRequest;
 use crate::failure::FailureClass;
 use crate::ledger::Amount;
-use crate::plan::{Leniency, Plan};
+use crate::plan::{Leniency, Plan, StepMark};
 use crate::workspace::NotApplied;
 
 /// Content that is kept beside the log and named in it by its hash.
@@ -281,6 +281,16 @@ pub enum Event {
         plan: Plan,
         /// Where it was read tolerantly.
         tolerances: Vec<Leniency>,
+    },
+    /// What became of a step of a plan: all of a plan is carried out by one change, and stands or falls with it.
+    #[serde(rename = "StepMarked@v1")]
+    StepMarked {
+        /// Version of the plan.
+        plan: u32,
+        /// Which step, counted from one.
+        step: usize,
+        /// What became of it.
+        mark: StepMark,
     },
     /// The Editor was asked.
     #[serde(rename = "EditorStarted@v1")]

@@ -29,6 +29,16 @@ pub struct Plan {
     pub no_edit: Option<String>,
 }
 
+/// What became of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepMark {
+    /// It is in the workspace, and what checks it passes as far as anything does.
+    Done,
+    /// It was given up, with its plan or with the run.
+    Failed,
+}
+
 /// A file with what is going to happen to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileIntent {

@@ -22,11 +22,11 @@ use actors::applier::ApplyError;
 use actors::architect::{Architect, ArchitectError, Planned};
 use actors::call::{CallError, Caller};
 use actors::checks::Report;
-use actors::delivery::Delivery;
+use actors::delivery::{Delivery, Verified};
 use actors::dialogue::Dialogue;
 use actors::editor::{Editor, EditorError};
 use actors::event::Event;
-use actors::plan::Plan;
+use actors::plan::{Plan, StepMark};
 use actors::publisher::{JournalClosed, Publisher};
 use actors::sight::Sight;
 use actors::verifier::Checked;
@@ -155,6 +155,8 @@ struct State {
     editor_said: Dialogue,
     plan: Option<Plan>,
     plan_version: u32,
+    /// The plan whose steps were marked last.
+    marked_version: u32,
     commands: Vec<String>,
     derived: bool,
     /// Version of the plan that the Editor has answered to.
@@ -195,6 +197,7 @@ impl Actor for CrewActor {
             editor_said: Editor::dialogue(bounds),
             plan: None,
             plan_version: 0,
+            marked_version: 0,
             commands: Vec::new(),
             derived: false,
             drafted_version: 0,
@@ -317,8 +320,27 @@ impl State {
             News::JournalClosed => Err(JournalClosed),
         };
         let input = input.unwrap_or_else(|error| Input::Stopped(failed("journal", &error)));
-        let next = self.cycle.step(input);
+        let mut next = self.cycle.step(input);
+        if let Some(mark) = mark_before(&next)
+            && let Err(error) = self.mark_steps(mark).await
+        {
+            next = Effect::Finish(failed("journal", &error));
+        }
         self.start(myself, next).await
+    }
+
+    /// Tells what became of the steps of the plan, once.
+    async fn mark_steps(&mut self, mark: StepMark) -> Result<(), JournalClosed> {
+        let plan = self.plan.as_ref().filter(|plan| plan.no_edit.is_none());
+        let steps = plan.map_or(0, |plan| plan.steps.len());
+        if std::mem::replace(&mut self.marked_version, self.plan_version) == self.plan_version {
+            return Ok(());
+        }
+        for step in 1..=steps {
+            let marked = Event::StepMarked { plan: self.plan_version, step, mark };
+            self.publisher().publish(marked).await?;
+        }
+        Ok(())
     }
 
     /// Lets roles die where they died when the run was driven before.
@@ -365,6 +387,18 @@ impl State {
             tracing::debug!("whoever asked for the work is gone");
         }
         self.roles.kill();
+    }
+}
+
+/// What becomes of the steps of the plan in hand, if that is decided by what is next.
+fn mark_before(next: &Effect) -> Option<StepMark> {
+    match next {
+        // A plan that was all that was wanted has steps that nobody took.
+        Effect::Finish(Delivery::Delivered { verified }) => {
+            (*verified != Verified::NotNeeded).then_some(StepMark::Done)
+        }
+        Effect::Plan(Some(_)) | Effect::Finish(_) => Some(StepMark::Failed),
+        Effect::Plan(None) | Effect::Draft(_) | Effect::Apply | Effect::Verify => None,
     }
 }
 

@@ -35,9 +35,35 @@ impl SessionState {
         serde_json::from_value(name.into()).ok()
     }
 
-    /// The state that `event` leads to, when it is another.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "most events leave a session in its state")]
+    /// The state that `event` leads to, when it is another. An event that would lead where this state does not leaves it.
     pub(crate) fn after(self, event: &Event) -> Option<Self> {
+        self.wanted_by(event).filter(|to| *to != self && self.leads_to(*to))
+    }
+
+    /// Whether a session in this state can get into another.
+    const fn leads_to(self, to: Self) -> bool {
+        use SessionState::{
+            AwaitingApproval, Completed, ExecutingStep, Failed, Idle, Paused, Planning, Verifying,
+        };
+        // Only what is in hand comes to an end, but a request may fail, or be stopped, before it is in hand.
+        matches!(
+            (self, to),
+            (Idle | Completed | Paused | Failed, Planning | AwaitingApproval | Failed | Paused)
+                | (Planning, ExecutingStep | AwaitingApproval | Completed | Failed | Paused)
+                | (
+                    ExecutingStep,
+                    AwaitingApproval | Planning | Verifying | Completed | Failed | Paused
+                )
+                | (AwaitingApproval, ExecutingStep | Planning | Verifying | Failed | Paused)
+                | (
+                    Verifying,
+                    ExecutingStep | AwaitingApproval | Planning | Completed | Failed | Paused
+                )
+        )
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most events leave a session in its state")]
+    fn wanted_by(self, event: &Event) -> Option<Self> {
         let to = match event {
             Event::RunStarted { .. } | Event::ArchitectStarted { .. } => Self::Planning,
             Event::EditorStarted { .. } | Event::ApplyStarted { .. } => Self::ExecutingStep,
@@ -58,7 +84,7 @@ impl SessionState {
             },
             _ => return None,
         };
-        (to != self).then_some(to)
+        Some(to)
     }
 }
 
@@ -71,6 +97,36 @@ impl fmt::Display for SessionState {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const ALL: [SessionState; 8] = [
+        SessionState::Idle,
+        SessionState::Planning,
+        SessionState::ExecutingStep,
+        SessionState::AwaitingApproval,
+        SessionState::Verifying,
+        SessionState::Completed,
+        SessionState::Paused,
+        SessionState::Failed,
+    ];
+
+    #[test]
+    fn what_has_not_begun_is_not_carried_out_and_nothing_is_idle_again() {
+        for state in ALL {
+            assert!(!state.leads_to(SessionState::Idle), "{state}");
+            assert_eq!(SessionState::named(&state.to_string()), Some(state));
+        }
+        for ended in [SessionState::Completed, SessionState::Paused, SessionState::Failed] {
+            assert!(ended.leads_to(SessionState::Planning), "{ended}");
+            for during in [SessionState::ExecutingStep, SessionState::Verifying] {
+                assert!(!ended.leads_to(during), "{ended} {during}");
+            }
+        }
+        // The journal refuses what is out of order: the state stays.
+        let verify = Event::VerifyStarted { iteration: 1, commands: vec![], derived: true };
+        for state in [SessionState::Idle, SessionState::Planning, SessionState::Completed] {
+            assert_eq!(state.after(&verify), None, "{state}");
+        }
+    }
 
     #[test]
     fn a_run_walks_through_the_states() {

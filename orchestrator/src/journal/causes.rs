@@ -124,6 +124,9 @@ fn kinds_before(entry: &StoryEvent) -> &'static [&'static str] {
         ("VerificationRun", Moment::Command { baseline: true, .. }) => PLANS,
         ("VerificationRun" | "VerifyCompleted", _) => &["VerifyStarted"],
         ("FailureClassified", _) => &["VerifyCompleted", "PatchRefused", "DraftRefused"],
+        ("StepMarked", _) => {
+            &["VerifyCompleted", "FailureClassified", "PatchRefused", "ToolDenied"]
+        }
         ("CallDropped", _) => &["ModelRequest"],
         ("RoleCrashed", _) => {
             &["ArchitectStarted", "EditorStarted", "ApplyStarted", "VerifyStarted"]

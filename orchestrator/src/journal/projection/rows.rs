@@ -32,6 +32,7 @@ pub(super) enum Table {
     Stages,
     Plans,
     Steps,
+    Marks,
     Refusals,
     Patches,
     Commits,
@@ -47,7 +48,7 @@ pub(super) enum Table {
 
 impl Table {
     /// All of them.
-    pub(super) const ALL: [Self; 21] = [
+    pub(super) const ALL: [Self; 22] = [
         Self::Events,
         Self::Starts,
         Self::States,
@@ -58,6 +59,7 @@ impl Table {
         Self::Stages,
         Self::Plans,
         Self::Steps,
+        Self::Marks,
         Self::Refusals,
         Self::Patches,
         Self::Commits,
@@ -84,6 +86,7 @@ impl Table {
             Self::Stages => "stages",
             Self::Plans => "plans",
             Self::Steps => "steps",
+            Self::Marks => "marks",
             Self::Refusals => "refusals",
             Self::Patches => "patches",
             Self::Commits => "commits",
@@ -149,6 +152,9 @@ fn own_rows(event: Event, run: &str) -> Vec<(Table, Vec<Cell>)> {
             let plan = (Table::Plans, vec![number(version), json(&plan)]);
             return std::iter::once(plan).chain(steps).collect();
         }
+        Event::StepMarked { plan, step, mark } => {
+            (Table::Marks, vec![number(plan), number(step as u64), word(&mark)])
+        }
         Event::ArchitectStarted { iteration }
         | Event::EditorStarted { iteration }
         | Event::ApplyStarted { iteration }
@@ -207,6 +213,12 @@ fn work(event: Event, run: &str) -> Option<(Table, Vec<Cell>)> {
             let [body, bytes] = blob(Some(&body));
             let who = [text(run), number(call), text(role.as_str()), text(model), number(retry)];
             (Table::Requests, who.into_iter().chain([body, bytes]).collect())
+        }
+        Event::CallDropped { call, charged } => {
+            let how = [text(run), number(call), text("dropped"), text("")];
+            let tokens = [const { Cell::Null }; 4];
+            let cost = [number(charged.nano_usd.nanos()), number(0_u64)];
+            (Table::Replies, how.into_iter().chain(tokens).chain(cost).chain(blob(None)).collect())
         }
         Event::ModelReply {
             call,

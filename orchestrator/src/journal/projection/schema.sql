@@ -41,6 +41,10 @@ CREATE TABLE plans (session TEXT, seq INTEGER, version INTEGER NOT NULL, plan TE
 CREATE TABLE steps (session TEXT, seq INTEGER, number INTEGER, step TEXT NOT NULL,
     PRIMARY KEY (session, seq, number)) STRICT, WITHOUT ROWID;
 
+-- What became of a step of the plan with this version: done or failed.
+CREATE TABLE marks (session TEXT, seq INTEGER, plan INTEGER NOT NULL, step INTEGER NOT NULL, mark TEXT NOT NULL,
+    PRIMARY KEY (session, seq)) STRICT, WITHOUT ROWID;
+
 -- Answers and diffs that were not taken: `what` is plan, draft or patch.
 CREATE TABLE refusals (session TEXT, seq INTEGER, what TEXT NOT NULL, why TEXT NOT NULL,
     PRIMARY KEY (session, seq)) STRICT, WITHOUT ROWID;
