@@ -57,11 +57,12 @@ impl Delivery {
         match self {
             Self::Cancelled => true,
             Self::BudgetExhausted { limit } => limit.contains(TIME),
+            // An actor died that nobody replaces, or a run could not be taken up.
+            Self::Failed { class, .. } => class == "internal" || class == "resume",
             Self::Delivered { .. }
             | Self::NoEditNeeded { .. }
             | Self::NeedsWork { .. }
-            | Self::Denied { .. }
-            | Self::Failed { .. } => false,
+            | Self::Denied { .. } => false,
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Every fact the program publishes, as it stands in the journal. Values only; how they get there is the publisher's.
 
+use std::io;
+
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tools::model::price::Usd;
 use tools::model::{AgentRole, ModelError, Usage};
-use tools::tree::{Entry, FileHash, FileState, RepoPath, Settlement};
+use tools::tree::{Entry, FileHash, FileState, RepoPath, Settlement, TreeError};
 
 use crate::checks::{CheckOutcome, Findings};
 use crate::delivery::{Delivery, Rollback};
@@ -107,6 +109,15 @@ pub enum Found {
         /// Its size.
         size: u64,
     },
+    /// Nobody knows: a directory on the way is a symlink.
+    BehindSymlink,
+    /// Nothing can be: something on the way is not a directory.
+    BelowNoDirectory,
+    /// Nobody knows: it could not be looked at.
+    Unreadable {
+        /// Why.
+        why: String,
+    },
 }
 
 impl Found {
@@ -118,7 +129,10 @@ impl Found {
             | Self::Directory
             | Self::Symlink
             | Self::Other
-            | Self::TooLarge { .. } => None,
+            | Self::TooLarge { .. }
+            | Self::BehindSymlink
+            | Self::BelowNoDirectory
+            | Self::Unreadable { .. } => None,
         }
     }
 
@@ -129,36 +143,50 @@ impl Found {
             | Self::Directory
             | Self::Symlink
             | Self::Other
-            | Self::TooLarge { .. } => None,
+            | Self::TooLarge { .. }
+            | Self::BehindSymlink
+            | Self::BelowNoDirectory
+            | Self::Unreadable { .. } => None,
         }
     }
 }
 
-impl From<Entry> for Found {
-    fn from(entry: Entry) -> Self {
-        match entry {
-            Entry::Missing => Self::Missing,
-            Entry::File(file) => Self::File(file.into()),
-            Entry::Directory => Self::Directory,
-            Entry::Symlink => Self::Symlink,
-            Entry::Other => Self::Other,
-            Entry::TooLarge { bytes } => Self::TooLarge { size: bytes },
-        }
-    }
-}
-
-impl From<Found> for Entry {
-    fn from(found: Found) -> Self {
-        match found {
-            Found::Missing => Self::Missing,
-            Found::File(StagedContent { blob, executable }) => {
-                Self::File(FileState { bytes: blob.content, executable })
+impl Found {
+    /// What a look at a path came to.
+    pub fn of(look: &Result<Entry, TreeError>) -> Self {
+        match look {
+            Ok(Entry::Missing) => Self::Missing,
+            Ok(Entry::File(file)) => Self::File(file.clone().into()),
+            Ok(Entry::Directory) => Self::Directory,
+            Ok(Entry::Symlink) => Self::Symlink,
+            Ok(Entry::Other) => Self::Other,
+            Ok(Entry::TooLarge { bytes }) => Self::TooLarge { size: *bytes },
+            Err(TreeError::ThroughSymlink { .. }) => Self::BehindSymlink,
+            Err(TreeError::ParentNotDirectory { .. }) => Self::BelowNoDirectory,
+            Err(error @ (TreeError::Root { .. } | TreeError::Io { .. })) => {
+                Self::Unreadable { why: error.to_string() }
             }
-            Found::Directory => Self::Directory,
-            Found::Symlink => Self::Symlink,
-            Found::Other => Self::Other,
-            Found::TooLarge { size } => Self::TooLarge { bytes: size },
         }
+    }
+
+    /// The same look again.
+    pub fn look(self, path: &RepoPath) -> Result<Entry, TreeError> {
+        let path = path.clone();
+        Ok(match self {
+            Self::Missing => Entry::Missing,
+            Self::File(StagedContent { blob, executable }) => {
+                Entry::File(FileState { bytes: blob.content, executable })
+            }
+            Self::Directory => Entry::Directory,
+            Self::Symlink => Entry::Symlink,
+            Self::Other => Entry::Other,
+            Self::TooLarge { size } => Entry::TooLarge { bytes: size },
+            Self::BehindSymlink => return Err(TreeError::ThroughSymlink { path }),
+            Self::BelowNoDirectory => return Err(TreeError::ParentNotDirectory { path }),
+            Self::Unreadable { why } => {
+                return Err(TreeError::Io { path, source: io::Error::other(why) });
+            }
+        })
     }
 }
 
@@ -187,9 +215,9 @@ pub enum Event {
         version: String,
         /// The configuration as TOML: runs that begin from now on keep to it.
         config: Blob,
-        /// The run that was cut short and is taken up, if there is one.
+        /// The run that was cut short before, if there is one.
         #[serde(skip_serializing_if = "Option::is_none", default)]
-        takes_up: Option<String>,
+        cut_short: Option<String>,
     },
     /// The session went from one state to another.
     #[serde(rename = "SessionStateChanged@v1")]
@@ -214,6 +242,9 @@ pub enum Event {
         speaker: String,
         /// What was said.
         text: String,
+        /// `edit`, `plan` or `answer`, when a flag or a command says what the message is.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        intent: Option<String>,
     },
     /// It was decided how a message is treated.
     #[serde(rename = "RouterDecision@v1")]
@@ -435,6 +466,12 @@ pub enum Event {
         commands: Vec<String>,
         /// Whether the commands were derived from the project's type.
         derived: bool,
+    },
+    /// The untouched tree was not checked in time, and is not waited for: all that fails from now on counts as new.
+    #[serde(rename = "BaselineSkipped@v1")]
+    BaselineSkipped {
+        /// One-based.
+        iteration: u32,
     },
     /// Verification is done.
     #[serde(rename = "VerifyCompleted@v1")]

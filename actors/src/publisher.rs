@@ -135,7 +135,7 @@ impl Publisher {
 
     /// Writes a fact and waits until it is on disk. Nothing that depends on it may happen before.
     pub async fn record(&self, event: Event) -> Result<Kept, JournalClosed> {
-        if let Some(seq) = self.follow(&event)? {
+        if let Some(seq) = self.follow(&event).await? {
             return Ok(Kept::Before(seq));
         }
         let (durable, written) = oneshot::channel();
@@ -151,18 +151,23 @@ impl Publisher {
 
     /// Writes a fact in its turn, without waiting for the disk.
     pub async fn publish(&self, event: Event) -> Result<(), JournalClosed> {
-        match self.follow(&event)? {
+        match self.follow(&event).await? {
             Some(_) => Ok(()),
             None => self.send(event, None).await,
         }
     }
 
     /// The number that is recorded of `event`, when the run is driven again; none when it is to be written.
-    fn follow(&self, event: &Event) -> Result<Option<u64>, JournalClosed> {
-        match self.recording.as_ref().map(|recording| recording.follow(event)) {
-            Some(Followed::Same(seq)) => Ok(Some(seq)),
-            None | Some(Followed::Beyond) => Ok(None),
-            Some(Followed::Different) => Err(JournalClosed),
+    async fn follow(&self, event: &Event) -> Result<Option<u64>, JournalClosed> {
+        let Some(recording) = &self.recording else { return Ok(None) };
+        match recording.follow(event) {
+            Followed::Same(seq) => Ok(Some(seq)),
+            Followed::Beyond => Ok(None),
+            Followed::Different | Followed::TooLate => Err(JournalClosed),
+            Followed::TooLateForTheDead => {
+                recording.moved().await;
+                Err(JournalClosed)
+            }
         }
     }
 

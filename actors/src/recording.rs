@@ -71,6 +71,8 @@ pub struct Recording {
     /// How many of them were followed.
     at: watch::Sender<usize>,
     ids: Mutex<VecDeque<String>>,
+    /// Whether a Router died: what its successor counted depends on when.
+    uncounted: bool,
     /// Calls that were given up: the number of the event, and what was charged.
     dropped: BTreeMap<u64, (u64, Amount)>,
     difference: OnceLock<Difference>,
@@ -85,6 +87,10 @@ pub(crate) enum Followed {
     Beyond,
     /// Something else is recorded, or nothing and that is the end.
     Different,
+    /// It is faster than what ended the run here, which came from outside: it never comes to it.
+    TooLate,
+    /// The same, for the death of a role: it never comes to it, and that is known when the death is.
+    TooLateForTheDead,
 }
 
 impl Recording {
@@ -97,15 +103,7 @@ impl Recording {
         let mut events = events;
         let is_router =
             |event: &Event| matches!(event, Event::RoleCrashed { role } if role == "router");
-        if events.iter().any(|recorded| is_router(&recorded.event)) {
-            for recorded in &mut events {
-                if matches!(recorded.event, Event::RunFinished { .. })
-                    && let Some(data) = recorded.data.as_object_mut()
-                {
-                    data.remove("spent");
-                }
-            }
-        }
+        let uncounted = events.iter().any(|recorded| is_router(&recorded.event));
         let dropped = events.iter().filter_map(|Recorded { seq, event, .. }| {
             if let Event::CallDropped { call, charged } = event {
                 Some((*call, (*seq, *charged)))
@@ -124,6 +122,7 @@ impl Recording {
             beyond,
             at: watch::channel(0).0,
             ids: Mutex::new(ids),
+            uncounted,
             dropped,
             difference: OnceLock::new(),
         }
@@ -137,6 +136,11 @@ impl Recording {
     /// What happens at the end of the record.
     pub const fn beyond(&self) -> Beyond {
         self.beyond
+    }
+
+    /// What is recorded.
+    pub fn events(&self) -> impl Iterator<Item = &Event> {
+        self.events.iter().map(|recorded| &recorded.event)
     }
 
     /// Whether everything recorded was followed.
@@ -180,20 +184,12 @@ impl Recording {
 
     /// The end that came from outside, once everything before it was followed: a cancel, or the end of the time.
     pub async fn stopped(&self) -> Delivery {
-        self.found(|_, rest| {
-            // Ways back are staged as part of the end.
-            let mut events = rest.iter().map(|recorded| &recorded.event).skip_while(|event| {
-                matches!(event, Event::PatchStaged { title, .. } if title.starts_with(WAY_BACK))
-            });
-            if let Event::RunFinished { delivery, .. } = events.next()?
-                && delivery.is_from_outside()
-            {
-                Some(delivery.clone())
-            } else {
-                None
-            }
-        })
-        .await
+        self.found(|_, rest| end_from_outside(rest)).await
+    }
+
+    /// The same, if it is next.
+    pub fn stops_here(&self) -> Option<Delivery> {
+        end_from_outside(self.rest())
     }
 
     /// Compares what happens now with what is recorded next.
@@ -205,11 +201,17 @@ impl Recording {
         self.at.send_if_modified(|at| {
             let next = self.events.get(*at);
             match next {
-                Some(recorded) if says_the_same(recorded, event) => {
+                Some(recorded) if self.says_the_same(recorded, event) => {
                     followed = Followed::Same(recorded.seq);
                     *at += 1;
                 }
                 None if self.beyond == Beyond::GoOn => followed = Followed::Beyond,
+                Some(_) if end_from_outside(self.from(*at)).is_some() => {
+                    followed = Followed::TooLate;
+                }
+                Some(Recorded { event: Event::RoleCrashed { .. }, .. }) => {
+                    followed = Followed::TooLateForTheDead;
+                }
                 // It was cut short there; what would have come next nobody knows.
                 None if !self.has_end() => {}
                 Some(_) | None => {
@@ -221,6 +223,23 @@ impl Recording {
             matches!(followed, Followed::Same(_))
         });
         followed
+    }
+
+    /// Comes back when something more was followed.
+    pub(crate) async fn moved(&self) {
+        let from = self.followed();
+        self.at.subscribe().wait_for(|at| *at != from).await.ok();
+    }
+
+    fn says_the_same(&self, recorded: &Recorded, event: &Event) -> bool {
+        let comparable = |mut data: Value| {
+            if let Some(fields) = data.as_object_mut().filter(|_| self.uncounted) {
+                fields.retain(|name, _| !COUNTED.contains(&name.as_str()));
+            }
+            data
+        };
+        recorded.event.kind() == event.kind()
+            && comparable(recorded.data.clone()) == comparable(event.data())
     }
 
     /// What `take` finds in the event that is recorded next.
@@ -287,14 +306,19 @@ impl Recording {
     }
 
     fn rest(&self) -> &[Recorded] {
-        self.events.get(*self.at.borrow()..).unwrap_or_default()
+        self.from(self.followed())
+    }
+
+    fn from(&self, at: usize) -> &[Recorded] {
+        self.events.get(at..).unwrap_or_default()
     }
 
     /// What is found at the place that was come to, and in what is recorded behind it.
     async fn found<T>(&self, find: impl Fn(usize, &[Recorded]) -> Option<T>) -> T {
         let mut at = self.at.subscribe();
         loop {
-            if let Some(found) = find(self.followed(), self.rest()) {
+            let here = *at.borrow_and_update();
+            if let Some(found) = find(here, self.from(here)) {
                 return found;
             }
             // The sender is this recording itself.
@@ -304,10 +328,13 @@ impl Recording {
 
     async fn reached(&self, is_there: impl Fn(&[Recorded]) -> bool) {
         let mut at = self.at.subscribe();
-        let there = |at: &usize| is_there(self.events.get(*at..).unwrap_or_default());
+        let there = |at: &usize| is_there(self.from(*at));
         at.wait_for(there).await.ok();
     }
 }
+
+/// What depends on how much a Router has counted.
+const COUNTED: [&str; 4] = ["spent", "reserved", "max_tokens", "body"];
 
 /// Ids as they are recorded, and fresh ones beyond.
 #[derive(Debug)]
@@ -334,21 +361,13 @@ fn made_id(event: &Event) -> Option<String> {
     }
 }
 
-fn says_the_same(recorded: &Recorded, event: &Event) -> bool {
-    recorded.event.kind() == event.kind() && contains(&event.data(), &recorded.data)
-}
-
-/// Whether all that is told in `old` is told in `new`. A later version may tell more of the same event.
-fn contains(new: &Value, old: &Value) -> bool {
-    match (new, old) {
-        (Value::Object(new), Value::Object(old)) => old
-            .iter()
-            .all(|(name, old)| new.get(name).map_or(old.is_null(), |new| contains(new, old))),
-        (Value::Array(new), Value::Array(old)) => {
-            new.len() == old.len() && new.iter().zip(old).all(|(new, old)| contains(new, old))
-        }
-        _ => new == old,
-    }
+/// How a run ends, if its end is next, and came from outside. Ways back are staged as part of it.
+fn end_from_outside(rest: &[Recorded]) -> Option<Delivery> {
+    let mut events = rest.iter().map(|recorded| &recorded.event).skip_while(
+        |event| matches!(event, Event::PatchStaged { title, .. } if title.starts_with(WAY_BACK)),
+    );
+    let Event::RunFinished { delivery, .. } = events.next()? else { return None };
+    delivery.is_from_outside().then(|| delivery.clone())
 }
 
 #[cfg(test)]
@@ -358,7 +377,7 @@ mod tests {
     use super::*;
 
     fn turn(text: &str) -> Event {
-        Event::TurnAdded { speaker: "user".to_owned(), text: text.to_owned() }
+        Event::TurnAdded { speaker: "user".to_owned(), text: text.to_owned(), intent: None }
     }
 
     fn recording(events: Vec<Event>, beyond: Beyond) -> Recording {
@@ -400,16 +419,27 @@ mod tests {
     }
 
     #[test]
-    fn an_event_may_tell_more_than_is_recorded_but_nothing_else() {
-        let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
-        for (new, old, same) in [
-            (r#"{"a":1,"b":[{"c":2,"d":3}]}"#, r#"{"a":1,"b":[{"c":2}]}"#, true),
-            (r#"{"a":1}"#, r#"{"a":1,"b":null}"#, true),
-            (r#"{"a":1}"#, r#"{"a":1,"b":2}"#, false),
-            (r#"{"a":[1,2]}"#, r#"{"a":[1]}"#, false),
-            (r#"{"a":"1"}"#, r#"{"a":1}"#, false),
-        ] {
-            assert_eq!(contains(&value(new), &value(old)), same, "{new} {old}");
+    fn what_comes_too_late_for_an_end_from_outside_is_no_difference() {
+        let recording = recording(vec![turn("one"), end()], Beyond::Stop);
+        assert_eq!(recording.stops_here(), None);
+        recording.follow(&turn("one"));
+        assert_eq!(recording.stops_here(), Some(Delivery::Cancelled));
+        assert_eq!(recording.follow(&turn("two")), Followed::TooLate);
+        assert_eq!(recording.difference(), None);
+        assert_eq!(recording.follow(&end()), Followed::Same(8));
+    }
+
+    #[test]
+    fn what_a_router_counted_that_died_is_not_compared() {
+        let died = Event::RoleCrashed { role: "router".to_owned() };
+        let finished = |calls| {
+            let spent = Amount { calls, ..Amount::default() };
+            Event::RunFinished { delivery: Delivery::Cancelled, spent, rollbacks: Vec::new() }
+        };
+        for (before, followed) in [(turn("x"), Followed::TooLate), (died, Followed::Same(8))] {
+            let recording = recording(vec![before, finished(1)], Beyond::Stop);
+            recording.follow(&turn("x"));
+            assert_eq!(recording.follow(&finished(2)), followed);
         }
     }
 

@@ -9,7 +9,8 @@ use tools::tree::{Change, Entry, Op, ReadTree, RepoPath, TreeError};
 use crate::event::{Event, Found, SeenFile};
 use crate::publisher::{JournalClosed, Publisher};
 
-type Entries = BTreeMap<RepoPath, Entry>;
+/// What was found at each path.
+type Seen = BTreeMap<RepoPath, Found>;
 
 /// The sight of a run; shared by its roles, cheap to clone.
 #[derive(Debug, Clone)]
@@ -17,7 +18,7 @@ pub struct Sight {
     tree: ReadTree,
     publisher: Publisher,
     /// What the journal tells of each path: as it was seen last, or written.
-    known: Arc<Mutex<Entries>>,
+    known: Arc<Mutex<Seen>>,
 }
 
 impl Sight {
@@ -33,7 +34,7 @@ impl Sight {
         });
         let follows = self.publisher.follows();
         let seen = recorded.into_iter().flatten();
-        let seen = seen.map(|file| (file.path, file.found.into())).collect();
+        let seen = seen.map(|file| (file.path, file.found)).collect();
         Look { sight: self.clone(), follows, seen: Mutex::new(seen) }
     }
 
@@ -59,10 +60,10 @@ impl Sight {
         let mut known = lock(&self.known);
         for change in changes {
             if let Op::Rename { from } = &change.op {
-                known.insert(from.clone(), Entry::Missing);
+                known.insert(from.clone(), Found::Missing);
             }
-            let entry = change.after.clone().map_or(Entry::Missing, Entry::File);
-            known.insert(change.path.clone(), entry);
+            let found = change.after.clone().map_or(Found::Missing, |it| Found::File(it.into()));
+            known.insert(change.path.clone(), found);
         }
     }
 }
@@ -74,7 +75,7 @@ pub struct Look {
     /// Whether the run is driven again, so that it sees what it saw then.
     follows: bool,
     /// What was seen and is not known; what was seen then, if the run is driven again.
-    seen: Mutex<Entries>,
+    seen: Mutex<Seen>,
 }
 
 impl Look {
@@ -83,16 +84,17 @@ impl Look {
         let known = lock(&self.sight.known).get(path).cloned();
         if self.follows {
             let seen = lock(&self.seen).get(path).cloned();
-            if let Some(entry) = seen.or(known) {
-                return Ok(entry);
-            }
-            return self.sight.tree.entry(path, max_bytes);
+            return match seen.or(known) {
+                Some(found) => found.look(path),
+                None => self.sight.tree.entry(path, max_bytes),
+            };
         }
-        let entry = self.sight.tree.entry(path, max_bytes)?;
-        if known.as_ref() != Some(&entry) {
-            lock(&self.seen).insert(path.clone(), entry.clone());
+        let entry = self.sight.tree.entry(path, max_bytes);
+        let found = Found::of(&entry);
+        if known.as_ref() != Some(&found) {
+            lock(&self.seen).insert(path.clone(), found);
         }
-        Ok(entry)
+        entry
     }
 
     /// Writes down what was seen. Nothing is decided by it before.
@@ -101,9 +103,9 @@ impl Look {
         if seen.is_empty() {
             return Ok(());
         }
-        let file = |(path, entry): (&RepoPath, &Entry)| SeenFile {
+        let file = |(path, found): (&RepoPath, &Found)| SeenFile {
             path: path.clone(),
-            found: Found::from(entry.clone()),
+            found: found.clone(),
         };
         let read = Event::FilesRead { files: seen.iter().map(file).collect() };
         lock(&self.sight.known).extend(seen);
@@ -111,6 +113,6 @@ impl Look {
     }
 }
 
-fn lock(entries: &Mutex<Entries>) -> MutexGuard<'_, Entries> {
-    entries.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
+    seen.lock().unwrap_or_else(PoisonError::into_inner)
 }

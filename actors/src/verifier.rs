@@ -139,7 +139,12 @@ impl VerifierSetup {
         let mut verified = Checked { report: Report::default(), denied: None };
         for text in commands {
             let key = tree.as_ref().map(|tree| FileHash::of(format!("{tree}\n{text}").as_bytes()));
-            let check = match key.as_ref().and_then(|key| self.remembered(key, text)) {
+            let recalled = match subject {
+                Subject::Untouched => self.recall_baseline(text).await,
+                Subject::Changed => None,
+            };
+            let known = || key.as_ref().and_then(|key| self.remembered(key, text));
+            let check = match recalled.or_else(known) {
                 Some(check) => check,
                 None => self.check(text, subject, key, &mut verified.denied).await?,
             };
@@ -167,7 +172,9 @@ impl VerifierSetup {
             denied.get_or_insert(denial);
             return Ok(check);
         }
-        if let Some(check) = self.recall(text, subject).await {
+        if subject == Subject::Changed
+            && let Some(check) = self.recall(text).await
+        {
             return Ok(check);
         }
         let mut outcome = self.run_to_limit(&line).await;
@@ -188,12 +195,14 @@ impl VerifierSetup {
         Ok(check)
     }
 
+    /// What came of a command on the untouched tree when the run was driven before; `None` when that has to be found out.
+    async fn recall_baseline(&self, text: &str) -> Option<Check> {
+        self.publisher.recall_baseline(|event| recorded(event, text, true)).await
+    }
+
     /// What came of a command when the run was driven before; `None` when it is to be run.
-    async fn recall(&self, text: &str, subject: Subject) -> Option<Check> {
+    async fn recall(&self, text: &str) -> Option<Check> {
         let publisher = &self.publisher;
-        if subject == Subject::Untouched {
-            return publisher.recall_baseline(|event| recorded(event, text, true)).await;
-        }
         let first = publisher.recall(|event| recorded(event, text, false)).await?;
         publisher.pass_recorded(|_| Some(()));
         // What failed and then passed is told of twice.
@@ -244,6 +253,7 @@ impl VerifierSetup {
             keep_bytes: self.commands.output_journal_bytes / 2,
             kill_grace: Duration::from_millis(self.commands.kill_grace_ms),
             hidden_env: self.hidden_env.clone(),
+            notes: Some(running(&self.cache)),
         };
         self.publisher.show(Signal::Waiting(format!("running `{}`", line.text()).into()));
         run(line, &options).await
@@ -282,6 +292,11 @@ impl VerifierSetup {
             tracing::warn!(%error, path = %path.display(), "a result of verification could not be kept");
         }
     }
+}
+
+/// Where commands are noted while they run, below the cache of a workspace.
+pub fn running(cache: &Path) -> PathBuf {
+    cache.join("running")
 }
 
 /// The event of a check; those of the untouched tree are published when they are used, so that their order is fixed.

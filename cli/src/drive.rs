@@ -21,7 +21,7 @@ use tools::model::{ChatModel, ChatRequest, DeepSeekClient, Delta, ModelError, Mo
 use tools::tree::CommitError;
 
 use crate::error::{CliError, Kind};
-use crate::render::View;
+use crate::render::{self, View};
 use crate::surroundings::Surroundings;
 
 /// What a command may do to the workspace.
@@ -160,16 +160,27 @@ impl Session {
         view: &mut dyn View,
     ) -> Result<Outcome, CliError> {
         let orchestrator = self.orchestrator.clone();
-        self.watch(orchestrator.run(request), view).await
+        let outcome = self.watch(orchestrator.run(request), view).await?;
+        view.outcome(&outcome, &self.id);
+        Ok(outcome)
     }
 
-    /// Takes up the run that was cut short in this session, if there is one. Its delivery is told, too.
+    /// Whether a run was cut short in this session.
+    pub(crate) const fn has_open_run(&self) -> bool {
+        self.cut_short.is_some()
+    }
+
+    /// Takes up the run that was cut short in this session, if there is one. Telling its outcome is left to the caller.
     pub(crate) async fn take_up(
         &mut self,
         view: &mut dyn View,
     ) -> Result<Option<Outcome>, CliError> {
         let Some(cut_short) = self.cut_short.take() else { return Ok(None) };
-        view.note(&format!("going on with: {}", cut_short.request()));
+        let request = cut_short.request().lines().next().unwrap_or_default();
+        view.note(&render::harmless(&format!("going on with: {request}")));
+        for event in cut_short.events() {
+            view.earlier(event);
+        }
         let orchestrator = self.orchestrator.clone();
         self.watch(orchestrator.take_up(cut_short), view).await.map(Some)
     }
@@ -207,9 +218,7 @@ impl Session {
             CliError::new(Kind::Internal, why)
                 .hint("what was done is in the journal: `deepseek sessions show`")
         };
-        let outcome = outcome.map_err(|_| died())?;
-        view.outcome(&outcome, &self.id);
-        Ok(outcome)
+        outcome.map_err(|_| died())
     }
 
     /// Applies a patch set that was staged earlier. `None` when the user stopped it at the question.
@@ -322,7 +331,7 @@ fn failure(class: &str, message: &str) -> CliError {
         "internal" | "router" => CliError::new(Kind::Internal, message)
             .hint("this is a bug; what was done is in the journal: `deepseek sessions show`"),
         "resume" => CliError::new(Kind::NotDelivered, message)
-            .hint("what was done is in the workspace and in `deepseek sessions show`; ask again in this session with `deepseek -c -p`"),
+            .hint("what it changed is in the workspace, and `deepseek rewind` undoes it; ask again in this session with `deepseek -r ID -p`"),
         "auth" => CliError::new(Kind::Provider, message).hint("check the key: `deepseek doctor`"),
         "transport" => CliError::new(Kind::Provider, message)
             .hint("check the network and llm.base_url: `deepseek doctor`"),

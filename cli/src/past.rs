@@ -7,6 +7,7 @@ use orchestrator::journal::projection::homes::Homes;
 use orchestrator::journal::projection::queries::Tables;
 use orchestrator::journal::projection::{Projection, ProjectionError};
 use orchestrator::journal::read::read;
+use orchestrator::journal::repair::is_in_use;
 
 use crate::error::{CliError, Kind};
 use crate::flags::Global;
@@ -38,10 +39,11 @@ impl<'a> Past<'a> {
                 },
             );
         }
-        let matching: Vec<&str> = self.homes.beginning(id).collect();
+        let matching: Vec<&str> =
+            if id.is_empty() { Vec::new() } else { self.homes.beginning(id).collect() };
         match matching.as_slice() {
             [session] => Ok((*session).to_owned()),
-            [] => Err(CliError::new(Kind::Usage, format!("there is no session {id}"))
+            [] => Err(CliError::new(Kind::Usage, format!("there is no session `{id}`"))
                 .hint("`deepseek sessions list --all` lists them")),
             several => {
                 let many = format!("{} sessions begin with {id}", several.len());
@@ -61,7 +63,9 @@ impl<'a> Past<'a> {
 
     /// The latest session of this workspace whose last request was cut short.
     pub(crate) fn cut_short(&self) -> Result<String, CliError> {
-        self.latest(&Summary::is_cut_short)?.ok_or_else(|| {
+        // What somebody works at is not cut short.
+        let is_it = |it: &Summary| it.is_cut_short() && !is_in_use(&self.dir(&it.id));
+        self.latest(&is_it)?.ok_or_else(|| {
             CliError::new(Kind::Usage, "no request was cut short in this workspace")
                 .hint("`deepseek -c` goes on with the last session")
         })

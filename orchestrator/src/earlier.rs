@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actors::delivery::WAY_BACK;
+use actors::delivery::{Delivery, WAY_BACK};
 use actors::dialogue::Dialogue;
 use actors::event::{Blob, Event};
 use actors::recording::{Beyond, Recorded, Recording};
@@ -79,6 +79,11 @@ impl CutShort {
     pub fn request(&self) -> &str {
         &self.request.text
     }
+
+    /// What happened to it so far.
+    pub fn events(&self) -> impl Iterator<Item = &Event> {
+        self.again.recording.events()
+    }
 }
 
 /// The events of one run, in order.
@@ -88,20 +93,34 @@ pub(crate) struct RunRecords<'r> {
     /// The configuration of the process in which it began.
     config: Option<&'r Record>,
     records: Vec<&'r Record>,
+    /// When it was worked on: from and to, for each process.
+    worked: Vec<(&'r str, &'r str)>,
 }
 
 /// The runs of a session, in the order they began.
 pub(crate) fn runs(records: &[Record]) -> Vec<RunRecords<'_>> {
     let mut runs: Vec<RunRecords<'_>> = Vec::new();
-    let mut config = None;
+    // The event with which the process begins that wrote what follows, until something followed.
+    let (mut config, mut begun) = (None, None);
     for record in records {
         if matches!(record.kind.as_str(), "SessionStarted@v1" | "SessionContinued@v1") {
-            config = Some(record);
+            (config, begun) = (Some(record), Some(record));
         }
         let Some(id) = record.run.as_deref() else { continue };
+        let at = record.at.as_str();
+        let taken_up = begun.take().map(|begun| (begun.at.as_str(), at));
         match runs.iter_mut().rev().find(|run| run.id == id) {
-            Some(run) => run.records.push(record),
-            None => runs.push(RunRecords { id, config, records: vec![record] }),
+            Some(run) => {
+                run.records.push(record);
+                match (taken_up, run.worked.last_mut()) {
+                    (Some(worked), _) => run.worked.push(worked),
+                    (None, Some((_, to))) => *to = at,
+                    (None, None) => {}
+                }
+            }
+            None => {
+                runs.push(RunRecords { id, config, records: vec![record], worked: vec![(at, at)] });
+            }
         }
     }
     runs
@@ -113,45 +132,37 @@ impl<'r> RunRecords<'r> {
         self.of_kind("RunFinished@v1").is_some()
     }
 
-    /// Without the ways back that it was about to end with: whether it will end so is open again.
-    fn without_ways_back(mut self) -> Self {
-        let is_way_back = |record: &Record| match record.event() {
-            Some(Event::PatchStaged { title, .. }) => title.starts_with(WAY_BACK),
-            _ => false,
-        };
-        while self.records.pop_if(|record| is_way_back(record)).is_some() {}
-        self
-    }
-
     /// The last event of a kind.
     fn of_kind(&self, kind: &str) -> Option<&'r Record> {
         self.records.iter().rev().find(|record| record.kind == kind).copied()
     }
 
     /// What the user asked for, and what the flags said it is.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "other events tell nothing of it")]
     pub(crate) fn request(&self) -> Request {
-        let mut request = Request { text: String::new(), intent: None };
-        for event in self.records.iter().take(4).filter_map(|record| record.event()) {
-            match event {
-                Event::TurnAdded { speaker, text } if speaker == "user" => request.text = text,
-                Event::RouterDecision { intent, reason } if reason == "flag" => {
-                    request.intent = Intent::named(&intent);
-                }
-                _ => {}
+        match self.records.first().and_then(|record| record.event()) {
+            Some(Event::TurnAdded { text, intent, .. }) => {
+                Request { text, intent: intent.as_deref().and_then(Intent::named) }
             }
+            Some(_) | None => Request { text: String::new(), intent: None },
         }
-        request
+    }
+
+    /// How it ended.
+    fn delivery(&self) -> Option<Delivery> {
+        let Event::RunFinished { delivery, .. } = self.of_kind("RunFinished@v1")?.event()? else {
+            return None;
+        };
+        Some(delivery)
+    }
+
+    /// Whether it came to an end by itself: what was asked in one that was stopped is not gone on with.
+    fn has_own_end(&self) -> bool {
+        self.delivery().is_some_and(|delivery| !delivery.is_from_outside())
     }
 
     /// How it ended, in a line.
     fn outcome(&self) -> Option<String> {
-        let Some(Event::RunFinished { delivery, .. }) =
-            self.of_kind("RunFinished@v1").and_then(Record::event)
-        else {
-            return None;
-        };
-        Some(outcome_line(&self.request().text, &delivery))
+        Some(outcome_line(&self.request().text, &self.delivery()?))
     }
 
     /// What it takes to drive it again. `session` is where content is kept.
@@ -166,6 +177,7 @@ impl<'r> RunRecords<'r> {
             }
             events.push(Recorded { seq: record.seq, event, data: record.data.clone() });
         }
+        forget_open_ends(&mut events);
         let recording = Arc::new(Recording::new(events, beyond));
         Ok(Again { run: self.id.to_owned(), terms, recording, elapsed: self.elapsed() })
     }
@@ -182,12 +194,13 @@ impl<'r> RunRecords<'r> {
         config::recorded(&String::from_utf8(content(session, &blob).ok()?).ok()?)
     }
 
-    /// From its first event to its last.
+    /// How long it was worked on, as far as its events tell.
     fn elapsed(&self) -> Duration {
-        let time = |record: Option<&&Record>| record?.at.parse::<Timestamp>().ok();
-        let ends = time(self.records.first()).zip(time(self.records.last()));
-        ends.and_then(|(first, last)| last.duration_since(first).try_into().ok())
-            .unwrap_or_default()
+        let worked = self.worked.iter().filter_map(|(from, to)| {
+            let (from, to) = (from.parse::<Timestamp>().ok()?, to.parse::<Timestamp>().ok()?);
+            Duration::try_from(to.duration_since(from)).ok()
+        });
+        worked.sum()
     }
 
     /// The dialogue of the analysis as it was at the end of this run, if it was asked in it.
@@ -215,6 +228,32 @@ impl<'r> RunRecords<'r> {
     }
 }
 
+/// Takes out the ways back that a run was about to end with when it was cut short: whether it would end so was open again.
+fn forget_open_ends(events: &mut Vec<Recorded>) {
+    let mut ending = events.iter().any(|it| matches!(it.event, Event::RunFinished { .. }));
+    let mut kept = Vec::new();
+    for recorded in events.drain(..).rev() {
+        let is_way_back = matches!(
+            &recorded.event,
+            Event::PatchStaged { title, .. } if title.starts_with(WAY_BACK)
+        );
+        ending &= is_way_back || is_last_word(&recorded.event);
+        if ending || !is_way_back {
+            kept.push(recorded);
+        }
+    }
+    kept.reverse();
+    *events = kept;
+}
+
+/// Whether an event may stand with the ways back of a run at its end.
+fn is_last_word(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::RunFinished { .. } | Event::TurnAdded { .. } | Event::SessionStateChanged { .. }
+    )
+}
+
 fn is_call(record: &Record) -> bool {
     matches!(record.kind.as_str(), "ModelRequest@v1" | "ModelReply@v1")
 }
@@ -239,7 +278,7 @@ impl Earlier {
     pub(crate) fn read(session: &Path, records: &[Record]) -> Result<Self, EarlierError> {
         let mut runs = runs(records);
         let mut earlier = Self::nothing();
-        for run in runs.iter().rev().filter(|run| run.is_finished()) {
+        for run in runs.iter().rev().filter(|run| run.has_own_end()) {
             if let Some(dialogue) = run.analysis(session)? {
                 earlier.analysis = dialogue;
                 break;
@@ -248,7 +287,7 @@ impl Earlier {
         earlier.outcomes = runs.iter().rev().filter_map(RunRecords::outcome).collect();
         if let Some(open) = runs.pop().filter(|run| !run.is_finished()) {
             let request = open.request();
-            let again = open.without_ways_back().again(session, Beyond::GoOn)?;
+            let again = open.again(session, Beyond::GoOn)?;
             earlier.cut_short = Some(CutShort { request, again });
         }
         Ok(earlier)

@@ -27,6 +27,7 @@ use actors::ledger::Amount;
 use actors::plan::Plan;
 use actors::publisher::{Publisher, Signal};
 use actors::router::{Router, Seat};
+use actors::verifier::running;
 use actors::workspace::{CommitRefused, Denied, Staged, Workspace};
 use config::Config;
 use futures_util::future::BoxFuture;
@@ -41,7 +42,7 @@ use tools::clock::{Clock, IdSource};
 use tools::model::ChatModel;
 use tools::model::price::{PriceError, Prices};
 use tools::policy::{PolicyError, Rules};
-use tools::shell::CommandLine;
+use tools::shell::{CommandLine, end_leftovers};
 use tools::tree::{Change, CommitError, ReadTree, Settled};
 
 use crate::chat::Intent;
@@ -111,6 +112,8 @@ pub(crate) struct Terms {
     pub(crate) config: Arc<Config>,
     /// What may be done.
     pub(crate) rules: Arc<Rules>,
+    /// What must not be done any more, since the user forbade it after the run began.
+    pub(crate) bars: Option<Arc<Rules>>,
     /// What calls cost.
     pub(crate) prices: Arc<Prices>,
 }
@@ -119,7 +122,7 @@ impl Terms {
     pub(crate) fn new(config: Arc<Config>) -> Result<Self, StartError> {
         let rules = Arc::new(Rules::new(&config.policy, config.agent_loop.safety_gate)?);
         let prices = Arc::new(Prices::new(&config.llm.prices, &config.llm.peak)?);
-        Ok(Self { config, rules, prices })
+        Ok(Self { config, rules, bars: None, prices })
     }
 }
 
@@ -234,7 +237,7 @@ impl Orchestrator {
         let begun = Event::SessionContinued {
             version: setup.version.clone(),
             config: Blob::new(config::to_record(&setup.config)),
-            takes_up: cut_short.as_ref().map(|cut| cut.run().to_owned()),
+            cut_short: cut_short.as_ref().map(|cut| cut.run().to_owned()),
         };
         let orchestrator = Self::launch(setup, (journal, publisher), begun, earlier).await?;
         Ok((orchestrator, signals, cut_short))
@@ -248,6 +251,11 @@ impl Orchestrator {
     ) -> Result<Self, StartError> {
         let main_tree = MainTree::open(&setup.workspace, &setup.places, &setup.config)?;
         let settled = main_tree.recover()?;
+        match end_leftovers(&running(&setup.cache)) {
+            Ok(0) => {}
+            Ok(count) => tracing::warn!(count, "commands that a crash had left running were ended"),
+            Err(error) => tracing::warn!(%error, "what a crash left running could not be ended"),
+        }
         let terms = Terms::new(Arc::clone(&setup.config))?;
         let journal = Arc::new(journal);
         let of_actor = Arc::clone(&journal);

@@ -10,7 +10,7 @@ use rustyline::{Config as LineConfig, DefaultEditor};
 
 use crate::drive::{Session, Use, Which, exit_of};
 use crate::error::{CliError, Kind};
-use crate::flags::Global;
+use crate::flags::{Global, Output};
 use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
@@ -66,17 +66,17 @@ fn which(around: &Surroundings, global: &Global) -> Result<Which, CliError> {
 /// Takes a request that was cut short in the session to its delivery, before anything new is asked.
 async fn finish_earlier(
     session: &mut Session,
+    global: &Global,
     view: &mut dyn render::View,
 ) -> Result<(), CliError> {
-    match session.take_up(view).await? {
-        // The user stopped it, and with it what was to come.
-        Some(outcome) if outcome.delivery == Delivery::Cancelled => exit_of(&outcome.delivery),
-        Some(outcome) => {
-            tell(&outcome.delivery, view);
-            Ok(())
-        }
-        None => Ok(()),
+    let Some(outcome) = session.take_up(view).await? else { return Ok(()) };
+    // A program that wants one document wants that of what it asked for.
+    if global.output != Output::Json {
+        view.outcome(&outcome, &session.id);
     }
+    tell(&outcome.delivery, view);
+    // The user stopped it, and with it what was to come.
+    if outcome.delivery == Delivery::Cancelled { exit_of(&outcome.delivery) } else { Ok(()) }
 }
 
 /// Takes one request to its delivery.
@@ -90,16 +90,19 @@ pub(crate) async fn once(
     let workspace = around.workspace(global)?;
     let settings = around.settings(global, &workspace)?;
     let which = which(around, global)?;
-    let purpose = match (intent, &which) {
-        (Some(Intent::Answer | Intent::Plan), Which::New) => Use::Read,
-        // What was cut short may write.
-        (Some(Intent::Answer | Intent::Plan), Which::Earlier(_))
-        | (Some(Intent::Edit) | None, _) => Use::Write,
+    let purpose = match intent {
+        Some(Intent::Answer | Intent::Plan) => Use::Read,
+        Some(Intent::Edit) | None => Use::Write,
     };
     let mut view = render::view(around, global);
     let mut session =
         Session::open(around, &settings, workspace, which, purpose, view.as_mut()).await?;
-    finish_earlier(&mut session, view.as_mut()).await?;
+    if purpose == Use::Read && session.has_open_run() {
+        let open = "a request was cut short in this session, and it may write";
+        let hint = format!("`deepseek run {}` goes on with it first", session.id);
+        return Err(CliError::new(Kind::NotDelivered, open).hint(hint));
+    }
+    finish_earlier(&mut session, global, view.as_mut()).await?;
     let outcome = session.run(Request { text, intent }, view.as_mut()).await?;
     exit_of(&outcome.delivery)
 }
@@ -114,7 +117,7 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
     let mut session =
         Session::open(around, &settings, workspace, which, Use::Write, view.as_mut()).await?;
     view.note(&format!("deepseek {} in {here}", env!("CARGO_PKG_VERSION")));
-    finish_earlier(&mut session, view.as_mut()).await?;
+    finish_earlier(&mut session, global, view.as_mut()).await?;
     view.note("Say what you want to know or have done. /help lists commands; Ctrl-D leaves.");
     let history = around.state_dir()?.join("history");
     let line_config = LineConfig::builder().auto_add_history(true).build();

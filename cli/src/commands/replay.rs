@@ -3,6 +3,7 @@
 use actors::event::{Blob, Event};
 use actors::recording::Difference;
 use clap::Args;
+use orchestrator::earlier::EarlierError;
 use orchestrator::journal::read::content;
 use orchestrator::replay::{ReplayError, Replayed, replay};
 use serde_json::{Value, json};
@@ -41,6 +42,9 @@ pub(crate) async fn run(
     let dir = past.dir(&session);
     let scratch = tempfile::tempdir().map_err(|error| not_replayed(&error.into()))?;
     let replayed = replay(&dir, scratch.path()).await.map_err(|error| not_replayed(&error))?;
+    if replayed.is_empty() {
+        render::warn("nothing was asked in this session: there is nothing to compare");
+    }
     let difference = replayed.iter().find_map(|run| run.difference.as_ref());
     if global.output == Output::Text {
         for run in &replayed {
@@ -118,8 +122,10 @@ fn not_replayed(error: &ReplayError) -> CliError {
     match error {
         ReplayError::Read(_) => CliError::caused(Kind::Internal, error)
             .hint("`deepseek doctor --repair` keeps what is valid of a damaged journal"),
-        ReplayError::Earlier(_) => CliError::caused(Kind::Usage, error)
-            .hint("sessions of versions before `replay` was there do not have all that it takes"),
+        ReplayError::Earlier(EarlierError::Read(_)) => CliError::caused(Kind::Internal, error)
+            .hint("content of this session is gone; what is left of it: `deepseek export`"),
+        ReplayError::Earlier(_) => CliError::caused(Kind::Internal, error)
+            .hint("was it made by another version of the program?"),
         ReplayError::Start(_) | ReplayError::Scratch(_) => CliError::caused(Kind::Internal, error),
     }
 }

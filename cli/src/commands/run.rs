@@ -38,7 +38,10 @@ pub(crate) async fn run(
     let mut session =
         Session::open(around, &settings, workspace, which, Use::Write, view.as_mut()).await?;
     match session.take_up(view.as_mut()).await? {
-        Some(outcome) => exit_of(&outcome.delivery),
+        Some(outcome) => {
+            view.outcome(&outcome, &session.id);
+            exit_of(&outcome.delivery)
+        }
         None => {
             Err(CliError::new(Kind::Usage, format!("no request was cut short in session {id}"))
                 .hint(format!("`deepseek -r {id}` goes on with it")))

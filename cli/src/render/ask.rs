@@ -22,11 +22,17 @@ pub(super) async fn answer(mut answer_to: oneshot::Sender<Answer>) {
             "y" | "yes" => Answer::Yes,
             _ => Answer::No,
         },
-        // Stopped, or not wanted any more: the drive of the session hears of it, too.
-        () = stop_signal() => Answer::No,
-        () = answer_to.closed() => Answer::No,
+        // The drive of the session hears of it, too, and withdraws the question: nobody said no.
+        () = stop_signal() => {
+            given_up.store(true, Ordering::Relaxed);
+            tokio::spawn(async move { answer_to.closed().await });
+            return;
+        }
+        () = answer_to.closed() => {
+            given_up.store(true, Ordering::Relaxed);
+            return;
+        }
     };
-    given_up.store(true, Ordering::Relaxed);
     answer_to.send(answer).ok();
 }
 

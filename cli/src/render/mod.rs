@@ -9,6 +9,7 @@ pub(crate) mod told;
 
 use std::io::{self, Write as _};
 
+use actors::event::Event;
 use actors::publisher::Signal;
 use futures_util::future::BoxFuture;
 use orchestrator::orchestrator::Outcome;
@@ -95,6 +96,9 @@ pub(crate) trait View: Send {
 
     /// Something the user should know.
     fn note(&mut self, text: &str);
+
+    /// Something that happened to the request before this process lived.
+    fn earlier(&mut self, _event: &Event) {}
 
     /// The request has ended.
     fn outcome(&mut self, outcome: &Outcome, session: &str);

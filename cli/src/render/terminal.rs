@@ -361,6 +361,10 @@ impl View for Terminal {
         Box::pin(std::future::ready(()))
     }
 
+    fn earlier(&mut self, event: &Event) {
+        self.count(event);
+    }
+
     fn tick(&mut self) {
         let mut line = format!("{} · {:.0} s", self.phase, self.since.elapsed().as_secs_f64());
         if let Some(why) = &self.waiting {

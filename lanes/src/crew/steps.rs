@@ -138,11 +138,12 @@ impl State {
         &mut self,
         myself: &ActorRef<Msg>,
     ) -> Result<(), ActorProcessingErr> {
-        if matches!(self.baseline, Untouched::Running { .. }) {
-            if self.setup.config.agent_loop.baseline == Baseline::Wait {
-                self.baseline = Untouched::Running { apply_waits: true };
-                return Ok(());
-            }
+        let skipped = self.skips_baseline();
+        if matches!(self.baseline, Untouched::Running { .. }) && !skipped {
+            self.baseline = Untouched::Running { apply_waits: true };
+            return Ok(());
+        }
+        if skipped {
             // Not there in time: whoever is at it is replaced, and what it says is not waited for.
             self.rebuild(myself).await?;
             self.baseline = Untouched::Known(Report::default());
@@ -162,6 +163,9 @@ impl State {
         let diff = self.diff.clone().unwrap_or_default();
         let publisher = self.publisher().clone();
         self.tell(myself, async move {
+            if skipped {
+                publisher.publish(Event::BaselineSkipped { iteration }).await?;
+            }
             for check in &fresh {
                 publisher
                     .publish(verifier::run_event(check, true, 0, check.excerpt.clone()))
@@ -183,6 +187,18 @@ impl State {
             Ok(News::Applied(applied))
         });
         Ok(())
+    }
+
+    /// Whether applying goes on without the checks of the untouched tree: as it did when the run was driven before, or since
+    /// they are not there now and need not be.
+    fn skips_baseline(&self) -> bool {
+        if self.publisher().follows() {
+            let skipped =
+                |event: &Event| matches!(event, Event::BaselineSkipped { .. }).then_some(());
+            return self.publisher().recorded_next(skipped).is_some();
+        }
+        matches!(self.baseline, Untouched::Running { .. })
+            && self.setup.config.agent_loop.baseline != Baseline::Wait
     }
 
     pub(super) fn start_verify(&self, myself: &ActorRef<Msg>) {

@@ -111,7 +111,8 @@ impl World {
     /// The facts so far.
     pub(super) async fn events(&self) -> Vec<Event> {
         // What was published before it is there when this one is.
-        let now = Event::TurnAdded { speaker: "test".to_owned(), text: String::new() };
+        let now =
+            Event::TurnAdded { speaker: "test".to_owned(), text: String::new(), intent: None };
         self.setup.caller.publisher.record(now).await.unwrap();
         self.events.lock().unwrap().clone()
     }

@@ -120,6 +120,7 @@ fn kinds_before(entry: &StoryEvent) -> &'static [&'static str] {
         ("PatchApplied", _) => &["PatchCommitting"],
         ("PatchNotApplied", _) => &["PatchCommitting", "CheckpointCreated", "PatchStaged"],
         ("ApplyCompleted", _) => &["ApplyStarted", "PatchApplied", "PatchRefused", "ToolDenied"],
+        ("BaselineSkipped", _) => &["EditorCompleted"],
         ("VerifyStarted", _) => &["ApplyCompleted"],
         ("VerificationRun", Moment::Command { baseline: true, .. }) => PLANS,
         ("VerificationRun" | "VerifyCompleted", _) => &["VerifyStarted"],

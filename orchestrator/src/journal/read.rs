@@ -199,7 +199,7 @@ mod tests {
     const CAPACITY: Capacity = Capacity { queue: 8, patience: Duration::ZERO };
 
     fn turn(text: &str) -> Event {
-        Event::TurnAdded { speaker: "user".to_owned(), text: text.to_owned() }
+        Event::TurnAdded { speaker: "user".to_owned(), text: text.to_owned(), intent: None }
     }
 
     /// A journal with three turns and one piece of content.

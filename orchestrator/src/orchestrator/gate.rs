@@ -69,6 +69,14 @@ impl State {
         reply: RpcReplyPort<Result<(), Denied>>,
     ) {
         let text = command.text().to_owned();
+        // What was allowed when the run was driven before may be forbidden today.
+        if self.gate().bars(Action::Command(&command)).is_some()
+            && let Some(active) = &mut self.active
+        {
+            active.permits.retain(|known, permit| {
+                *known != text || matches!(permit, super::Permit::Asking(_))
+            });
+        }
         let waiting =
             self.active.as_mut().map(|active| active.permits.entry(text.clone()).or_default());
         let Some(permit) = waiting else { return };
@@ -109,9 +117,10 @@ impl State {
             Some(active) => (active.publisher.clone(), active.stop.subscribe()),
             None => (self.publisher.clone(), self.idle.subscribe()),
         };
-        let Terms { config, rules, .. } = self.terms();
+        let Terms { config, rules, bars, .. } = self.terms();
         Gate {
             rules: Arc::clone(rules),
+            bars: bars.clone(),
             ids: self.ids(),
             clock: Arc::clone(&self.setup.clock),
             session: self.setup.session_id(),
@@ -199,6 +208,8 @@ fn recorded_step(event: &Event, patch: &str) -> Option<Step> {
 /// What an effect has to pass.
 struct Gate {
     rules: Arc<Rules>,
+    /// What must not be done any more, in a run that is taken up.
+    bars: Option<Arc<Rules>>,
     ids: Arc<dyn IdSource>,
     clock: Arc<dyn Clock>,
     session: String,
@@ -211,6 +222,16 @@ struct Gate {
 }
 
 impl Gate {
+    fn decide(&self, action: Action<'_>) -> Verdict {
+        self.bars(action).unwrap_or_else(|| self.rules.decide(action))
+    }
+
+    /// The denial of what was forbidden after the run began. What is recorded was done before.
+    fn bars(&self, action: Action<'_>) -> Option<Verdict> {
+        let bars = self.bars.as_ref().filter(|_| !self.publisher.follows())?;
+        Some(bars.decide(action)).filter(|verdict| matches!(verdict, Verdict::Deny { .. }))
+    }
+
     /// Takes a change through, and gives the tree back.
     async fn commit(
         mut self,
@@ -226,7 +247,7 @@ impl Gate {
         }
         let lines =
             changes.iter().map(Change::line_counts).map(|(added, removed)| added + removed).sum();
-        let verdict = self.rules.decide(Action::Patch { files: changes.len(), lines });
+        let verdict = self.decide(Action::Patch { files: changes.len(), lines });
         let what = format!("patch {patch}");
         let hint = format!(
             "the patch is staged: look at it with `deepseek diff {patch}`, apply it with `deepseek apply {patch}`, or run again with `--approval auto`"
@@ -374,7 +395,7 @@ impl Gate {
 
     /// Takes a command through.
     async fn permit(mut self, command: &CommandLine) -> Result<(), Denied> {
-        let verdict = self.rules.decide(Action::Command(command));
+        let verdict = self.decide(Action::Command(command));
         let what = format!("`{}`", command.text());
         if matches!(verdict, Verdict::Deny { .. }) {
             let hint =

@@ -53,7 +53,8 @@ impl Beginning {
     }
 
     fn again(state: &State, again: Again) -> Self {
-        let Again { run, terms, recording, elapsed } = again;
+        let Again { run, mut terms, recording, elapsed } = again;
+        terms.bars = Some(Arc::clone(&state.terms.rules));
         let publisher = state.publisher.for_run(&run).following(Arc::clone(&recording));
         let beyond = Arc::clone(&state.setup.ids);
         let ids = Arc::new(RecordedIds { recording, beyond });
@@ -99,7 +100,8 @@ impl State {
         self.limit_wall_time(myself, elapsed);
         self.end_as_recorded(myself);
         let text = redact(&request.text).into_owned();
-        let turn = Event::TurnAdded { speaker: "user".to_owned(), text };
+        let intent = request.intent.map(|intent| intent.name().to_owned());
+        let turn = Event::TurnAdded { speaker: "user".to_owned(), text, intent };
         if publisher.publish(turn).await.is_err() {
             self.end(journal_closed()).await;
             return Ok(());
@@ -334,11 +336,16 @@ impl State {
     fn limit_wall_time(&self, myself: &ActorRef<Msg>, elapsed: Duration) {
         let seconds = self.terms().config.budget.wall_seconds;
         let Some(active) = self.active.as_ref().filter(|_| seconds > 0) else { return };
-        let (me, run) = (myself.clone(), active.id.clone());
+        let (me, run, publisher) = (myself.clone(), active.id.clone(), active.publisher.clone());
         let mut stopped = active.stop.subscribe();
         tokio::spawn(async move {
+            let out_of_time = async {
+                // What is recorded takes no time: how it ended is recorded, too.
+                publisher.live().await;
+                tokio::time::sleep(Duration::from_secs(seconds).saturating_sub(elapsed)).await;
+            };
             tokio::select! {
-                () = tokio::time::sleep(Duration::from_secs(seconds).saturating_sub(elapsed)) => {
+                () = out_of_time => {
                     let why = Delivery::out_of_time(seconds);
                     me.cast(Msg::Cancel { run: Some(run), why }).ok();
                 }
@@ -353,6 +360,9 @@ impl State {
         if active.ending.is_some() {
             return;
         }
+        // A run that is driven again may come to another end before it hears of the one it had.
+        let stopped = active.publisher.recording().and_then(|recording| recording.stops_here());
+        let ending = stopped.map_or(ending, Ending::from);
         for task in &mut active.tasks {
             task.abort();
             // Gone before the ledger is asked, so that the call it made is counted.
@@ -408,7 +418,8 @@ impl State {
             }
         }
         if let Some(text) = &answer {
-            let turn = Event::TurnAdded { speaker: "assistant".to_owned(), text: text.clone() };
+            let (speaker, text) = ("assistant".to_owned(), text.clone());
+            let turn = Event::TurnAdded { speaker, text, intent: None };
             active.publisher.publish(turn).await.ok();
         }
         let finished =

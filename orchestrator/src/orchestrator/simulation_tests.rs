@@ -89,15 +89,16 @@ impl Luck {
         if self.turned { Fate::Answered } else { Fate::of(&mut self.random.lock().unwrap()) }
     }
 
-    fn hired(&self) -> Vec<ActorCell> {
-        let mut hired = self.orchestrator.get().unwrap().actor.get_cell().get_children();
-        hired.sort_by_key(|cell| cell.get_id().pid());
-        hired
+    /// Those who work for the orchestrator: the crew, which has roles, and the Router, which has nobody.
+    fn hired(&self, has_roles: bool) -> ActorCell {
+        let hired = self.orchestrator.get().unwrap().actor.get_cell().get_children();
+        let is_meant = |cell: &ActorCell| cell.get_children().is_empty() != has_roles;
+        hired.into_iter().find(is_meant).unwrap()
     }
 
-    /// Kills the role that asks. The Router is hired first, and then the crew.
+    /// Kills the role that asks.
     fn kill(&self, role: AgentRole) {
-        let mut roles = self.hired()[1].get_children();
+        let mut roles = self.hired(true).get_children();
         roles.sort_by_key(|cell| cell.get_id().pid());
         roles[usize::from(role == AgentRole::Editor)].kill();
     }
@@ -137,7 +138,7 @@ impl Luck {
                 self.kill(request.role);
                 std::future::pending::<()>().await;
             }
-            Fate::RouterDies => self.hired()[0].kill(),
+            Fate::RouterDies => self.hired(false).kill(),
             Fate::ProcessDies => {
                 self.dies.notify_one();
                 std::future::pending::<()>().await;
@@ -324,6 +325,11 @@ impl Story {
         assert!(budget == 0 || *tokens <= budget, "seed {seed}: {tokens} of {budget} tokens");
         self.check_workspace(delivery, &events);
         self.check_calls(&records, &events);
+        let died = |event: &Event| matches!(event, Event::RoleCrashed { role } if role == "router");
+        if budget > 0 && events.iter().any(died) {
+            // How far a budget reaches depends on what a Router that died had counted.
+            return;
+        }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let scratch = tempfile::tempdir().unwrap();
         let replayed = runtime.block_on(replay(&self.session(), scratch.path()));

@@ -3,7 +3,9 @@
 //! Whether a command may run is decided in [`crate::policy`]; what its failure means, by the Verifier.
 
 mod command;
+mod leftovers;
 mod run;
 
 pub use command::{CommandLine, CommandSyntaxError};
+pub use leftovers::end_leftovers;
 pub use run::{Captured, CommandOutcome, Exit, RunOptions, interactive, run};

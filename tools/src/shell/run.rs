@@ -13,6 +13,7 @@ use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
 use super::CommandLine;
+use super::leftovers::Noted;
 
 /// How a command is run.
 #[derive(Debug, Clone)]
@@ -27,6 +28,8 @@ pub struct RunOptions {
     pub kill_grace: Duration,
     /// Variables that the command must not see.
     pub hidden_env: Vec<String>,
+    /// Where it is noted while it runs, for [`super::end_leftovers`].
+    pub notes: Option<PathBuf>,
 }
 
 /// How a command ended.
@@ -160,13 +163,15 @@ fn start_group(command: &CommandLine, options: &RunOptions) -> io::Result<(Group
     drop(process);
     let pipe = pipe::Receiver::from_owned_fd(reader.into())?;
     let leader = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-    Ok((Group { child, leader }, pipe))
+    let noted = leader.zip(options.notes.as_ref()).and_then(|(it, dir)| Noted::new(dir, it));
+    Ok((Group { child, leader, _noted: noted }, pipe))
 }
 
 /// A child and everything it started, killed when this is dropped.
 struct Group {
     child: Child,
     leader: Option<Pid>,
+    _noted: Option<Noted>,
 }
 
 impl Group {
@@ -258,6 +263,7 @@ mod tests {
             keep_bytes: 1000,
             kill_grace: Duration::from_millis(200),
             hidden_env: vec!["PATH_TO_HIDE".to_owned()],
+            notes: None,
         }
     }
 

@@ -141,7 +141,9 @@ fn own_rows(event: Event, run: &str) -> Vec<(Table, Vec<Cell>)> {
             (Table::Starts, vec![text(workspace), text(version)])
         }
         Event::SessionStateChanged { to, .. } => (Table::States, vec![text(to)]),
-        Event::TurnAdded { speaker, text: said } => (Table::Turns, vec![text(speaker), text(said)]),
+        Event::TurnAdded { speaker, text: said, .. } => {
+            (Table::Turns, vec![text(speaker), text(said)])
+        }
         Event::RouterDecision { intent, reason } => {
             (Table::Decisions, vec![text(intent), text(reason)])
         }

@@ -100,7 +100,7 @@ fn journal(events: Vec<Event>) -> Vec<u8> {
 }
 
 fn turn(text: &str) -> Event {
-    Event::TurnAdded { speaker: "user".to_owned(), text: text.to_owned() }
+    Event::TurnAdded { speaker: "user".to_owned(), text: text.to_owned(), intent: None }
 }
 
 fn three_turns() -> Vec<u8> {
@@ -112,7 +112,11 @@ fn any_event() -> impl Strategy<Value = Event> {
     let text = || prop_oneof!["[a-c]", "\\PC{0,8}", Just("a\0b".to_owned())];
     let usage = proptest::option::of((any::<u64>(), any::<u64>()));
     prop_oneof![
-        (text(), text()).prop_map(|(speaker, text)| Event::TurnAdded { speaker, text }),
+        (text(), text()).prop_map(|(speaker, text)| Event::TurnAdded {
+            speaker,
+            text,
+            intent: None
+        }),
         (text(), text()).prop_map(|(intent, reason)| Event::RouterDecision { intent, reason }),
         (text(), text()).prop_map(|(intent, request)| Event::RunStarted { intent, request }),
         any::<u32>().prop_map(|iteration| Event::EditorStarted { iteration }),
