@@ -1,13 +1,16 @@
 //! Requests that are cut short, and gone on with: nothing finished is done again, and the end is what it would have been.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value;
-use tools::model::mock::{ReceivedRequest, Replies, Reply};
+use tools::model::mock::{Behaviour, ReceivedRequest, Replies, Reply};
 use tools::tree::FileHash;
 
-use crate::support::{Run, World, diff, plan};
+use crate::support::{
+    Project, Provider, Run, World, architect, diff, editor, left_in, mended, plan,
+};
 
 /// A run with some of everything: an unreadable plan, a look at a file, a refused patch, a red check, a new plan. What is
 /// answered depends on nothing but what is asked.
@@ -185,4 +188,155 @@ fn has_ended(world: &World) -> bool {
 )]
 fn sleep(time: Duration) {
     std::thread::sleep(time);
+}
+
+/// Cuts the journal behind the `nth` event of a kind, counted from one, as if the program had been killed there.
+fn cut(world: &World, kind: &str, nth: usize) {
+    let path = session(world).join("events.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let kind = format!("\"kind\":\"{kind}@v1\"");
+    let mut of_kind = lines.iter().enumerate().filter(|(_, line)| line.contains(&kind));
+    let (at, _) = of_kind.nth(nth - 1).unwrap();
+    std::fs::write(path, lines[..=at].concat()).unwrap();
+}
+
+/// The directory of the latest session.
+fn session(world: &World) -> PathBuf {
+    let sessions = std::fs::read_dir(world.state().join("sessions")).unwrap();
+    sessions.map(|entry| entry.unwrap().path()).max().unwrap()
+}
+
+/// Goes on, ends with this code, and replays to the same.
+fn ends_and_replays(world: &World, args: &[&str], code: i32) -> Run {
+    let run = world.deepseek(args.iter().copied()).run();
+    assert_eq!(run.code, Some(code), "{args:?}: {}", run.stderr);
+    let replay = world.deepseek(["replay", "latest"]).run();
+    assert_eq!(replay.code, Some(0), "{args:?}: {}{}", replay.stdout, replay.stderr);
+    run
+}
+
+#[test]
+fn a_plan_and_a_question_stay_what_they_were() {
+    for command in ["plan", "ask"] {
+        let world = World::greeting(eventful());
+        let config = "[policy]\napproval = \"auto\"\n";
+        let world = world.configure(config);
+        assert_eq!(world.deepseek([command, "Fix the greeting"]).run().code, Some(0));
+        cut(&world, "TurnAdded", 1);
+        ends_and_replays(&world, &["run"], 0);
+        assert_eq!(world.project.read("greet.txt"), "hello\n", "{command}");
+    }
+}
+
+#[test]
+fn what_was_forbidden_meanwhile_is_not_done_any_more() {
+    let world = World::greeting(mended());
+    assert_eq!(world.deepseek(REQUEST).run().code, Some(0));
+    world.project.write("greet.txt", "hello\n");
+    cut(&world, "ModelReply", 2);
+    let world = world.configure("[policy]\nmode = \"plan\"\n");
+    let run = ends_and_replays(&world, &["run"], 3);
+    assert!(run.stderr.contains("plan mode reads only"), "{}", run.stderr);
+    assert_eq!(world.project.read("greet.txt"), "hello\n");
+}
+
+#[test]
+fn a_question_does_not_finish_an_edit_on_the_way() {
+    let world = World::greeting(mended());
+    assert_eq!(world.deepseek(REQUEST).run().code, Some(0));
+    world.project.write("greet.txt", "hello\n");
+    cut(&world, "ModelReply", 2);
+    let run = world.deepseek(["-c", "ask", "What is this?"]).run();
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.contains("deepseek run"), "{}", run.stderr);
+    assert_eq!(world.project.read("greet.txt"), "hello\n");
+}
+
+#[test]
+fn a_run_that_was_about_to_end_ends_once() {
+    let answers = || {
+        vec![
+            architect(plan(&["greet.txt"])),
+            editor(diff("greet.txt", "hello", "hello moon")),
+            editor(diff("greet.txt", "hello moon", "hello sun")),
+        ]
+    };
+    let world = World::greeting(answers()).configure("[agent_loop]\nmax_iterations = 2\n");
+    assert_eq!(world.deepseek(REQUEST).run().code, Some(1));
+    // The last event but its end is the last way back.
+    let staged = journal(&world).iter().filter(|it| it["kind"] == "PatchStaged@v1").count();
+    cut(&world, "PatchStaged", staged);
+    ends_and_replays(&world, &["run"], 1);
+}
+
+#[test]
+fn a_session_that_somebody_works_in_is_left_alone() {
+    let world = World::greeting(eventful());
+    assert_eq!(world.deepseek(REQUEST).run().code, Some(0));
+    cut(&world, "ModelReply", 1);
+    world.project.write("greet.txt", "hello\n");
+    let session = session(&world);
+    let lock = std::fs::File::open(session.join("events.jsonl")).unwrap();
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let run = world.deepseek(["-r", "latest", "-p", "x"]).run();
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.contains("another process works in the session"), "{}", run.stderr);
+    drop(lock);
+    ends_and_replays(&world, &["run"], 0);
+    assert_eq!(world.project.read("greet.txt"), "hello world\n");
+}
+
+#[test]
+fn what_the_checks_left_running_is_ended_before_they_run_again() {
+    let check = "grep -q world greet.txt || exit 1\n[ -e ../begun ] && exit 0\ntouch ../begun\nsleep 1000\n";
+    let parent = tempfile::tempdir().unwrap();
+    let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", check)]);
+    let begun = project.root().parent().unwrap().join("begun");
+    std::fs::remove_file(&begun).ok();
+    let world = World::of(project, Provider::new(mended()));
+    let mut running = world.deepseek(REQUEST).start();
+    running.until(|| begun.exists());
+    running.kill();
+    assert!(!left_in(world.project.root()).is_empty(), "the check should have been left");
+    ends_and_replays(&world, &["run"], 0);
+    assert!(left_in(world.project.root()).is_empty(), "{:?}", left_in(world.project.root()));
+    std::fs::remove_file(begun).unwrap();
+    drop(parent);
+}
+
+#[test]
+fn what_can_not_be_read_and_what_is_not_waited_for_replays() {
+    let answers = vec![
+        architect(plan(&["greet.txt/x"])),
+        architect(plan(&["greet.txt"])),
+        editor(diff("greet.txt", "hello", "hello world")),
+    ];
+    ends_and_replays(&World::greeting(answers), &REQUEST, 0);
+    let slow = "sleep 0.3\ngrep -q world greet.txt\n";
+    for round in 0..4 {
+        let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", slow)]);
+        let world = World::of(project, Provider::new(mended()))
+            .configure("[agent_loop]\nbaseline = \"skip\"\n");
+        ends_and_replays(&world, &REQUEST, 0);
+        world.project.write("greet.txt", "hello world\n");
+        cut(&world, ["EditorCompleted", "VerifyStarted"][round % 2], 1);
+        if round % 2 == 0 {
+            world.project.write("greet.txt", "hello\n");
+        }
+        ends_and_replays(&world, &["run"], 0);
+    }
+}
+
+#[test]
+fn a_question_that_was_stopped_is_not_gone_on_with() {
+    let world = World::greeting(vec![
+        Reply::of(Behaviour::StallAfterHeaders).to("analysis"),
+        Reply::text("An answer.").to("analysis"),
+    ]);
+    let mut running = world.deepseek(["ask", "What is first?"]).start();
+    running.until(|| world.provider.requests().len() == 1);
+    assert_eq!(running.interrupt().0.code, Some(130));
+    ends_and_replays(&world, &["-c", "ask", "What is second?"], 0);
+    assert!(!world.provider.everything_said().contains("first?\nEvidence"));
 }

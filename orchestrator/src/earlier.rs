@@ -1,6 +1,7 @@
 //! What a session was before it goes on, read back from its journal: what was asked and answered, how requests ended, and the
 //! run that was cut short.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -230,28 +231,19 @@ impl<'r> RunRecords<'r> {
 
 /// Takes out the ways back that a run was about to end with when it was cut short: whether it would end so was open again.
 fn forget_open_ends(events: &mut Vec<Recorded>) {
-    let mut ending = events.iter().any(|it| matches!(it.event, Event::RunFinished { .. }));
-    let mut kept = Vec::new();
-    for recorded in events.drain(..).rev() {
-        let is_way_back = matches!(
-            &recorded.event,
-            Event::PatchStaged { title, .. } if title.starts_with(WAY_BACK)
-        );
-        ending &= is_way_back || is_last_word(&recorded.event);
-        if ending || !is_way_back {
-            kept.push(recorded);
-        }
-    }
-    kept.reverse();
-    *events = kept;
-}
-
-/// Whether an event may stand with the ways back of a run at its end.
-fn is_last_word(event: &Event) -> bool {
-    matches!(
-        event,
-        Event::RunFinished { .. } | Event::TurnAdded { .. } | Event::SessionStateChanged { .. }
-    )
+    let offered: BTreeSet<String> = events
+        .iter()
+        .filter_map(|recorded| {
+            let Event::RunFinished { rollbacks, .. } = &recorded.event else { return None };
+            Some(rollbacks)
+        })
+        .flatten()
+        .map(|rollback| rollback.patch.clone())
+        .collect();
+    events.retain(|recorded| {
+        let Event::PatchStaged { patch, title, .. } = &recorded.event else { return true };
+        !title.starts_with(WAY_BACK) || offered.contains(patch)
+    });
 }
 
 fn is_call(record: &Record) -> bool {

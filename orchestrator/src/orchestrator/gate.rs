@@ -70,7 +70,7 @@ impl State {
     ) {
         let text = command.text().to_owned();
         // What was allowed when the run was driven before may be forbidden today.
-        if self.gate().bars(Action::Command(&command)).is_some()
+        if self.gate().denies(&command)
             && let Some(active) = &mut self.active
         {
             active.permits.retain(|known, permit| {
@@ -162,6 +162,12 @@ async fn answered(
     }
 }
 
+/// Why `what` was denied without a question, if an event says so.
+fn denied_unasked(event: &Event, what: &str) -> Option<String> {
+    let Event::ToolDenied { ask, what: denied, why } = event else { return None };
+    (ask.is_empty() && denied == what).then(|| why.clone())
+}
+
 /// What came of a question: the answer, or that nobody was there to give one.
 struct Reaction(Option<Answer>);
 
@@ -222,8 +228,17 @@ struct Gate {
 }
 
 impl Gate {
-    fn decide(&self, action: Action<'_>) -> Verdict {
-        self.bars(action).unwrap_or_else(|| self.rules.decide(action))
+    fn decide(&self, action: Action<'_>, what: &str) -> Verdict {
+        // What barred it then is not known now, but that it was barred is.
+        let denied = self.publisher.recorded_next(|event| denied_unasked(event, what));
+        let barred = denied.map(|why| Verdict::Deny { why }).or_else(|| self.bars(action));
+        barred.unwrap_or_else(|| self.rules.decide(action))
+    }
+
+    /// Whether a command is denied without a question.
+    fn denies(&self, command: &CommandLine) -> bool {
+        let what = format!("`{}`", command.text());
+        matches!(self.decide(Action::Command(command), &what), Verdict::Deny { .. })
     }
 
     /// The denial of what was forbidden after the run began. What is recorded was done before.
@@ -247,8 +262,8 @@ impl Gate {
         }
         let lines =
             changes.iter().map(Change::line_counts).map(|(added, removed)| added + removed).sum();
-        let verdict = self.decide(Action::Patch { files: changes.len(), lines });
         let what = format!("patch {patch}");
+        let verdict = self.decide(Action::Patch { files: changes.len(), lines }, &what);
         let hint = format!(
             "the patch is staged: look at it with `deepseek diff {patch}`, apply it with `deepseek apply {patch}`, or run again with `--approval auto`"
         );
@@ -395,8 +410,8 @@ impl Gate {
 
     /// Takes a command through.
     async fn permit(mut self, command: &CommandLine) -> Result<(), Denied> {
-        let verdict = self.decide(Action::Command(command));
         let what = format!("`{}`", command.text());
+        let verdict = self.decide(Action::Command(command), &what);
         if matches!(verdict, Verdict::Deny { .. }) {
             let hint =
                 "no flag allows it: policy.deny_commands and plan mode come first".to_owned();
