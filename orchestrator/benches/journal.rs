@@ -16,12 +16,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use actors::event::Event;
+use actors::delivery::Delivery;
+use actors::event::{Blob, Event};
+use actors::ledger::Amount;
 use actors::publisher::{Publisher, Signal};
+use config::Inputs;
+use deepseek_orchestrator::chat::Intent;
 use deepseek_orchestrator::journal::log::{Capacity, Journal};
 use deepseek_orchestrator::journal::read::read;
-use tokio::sync::mpsc;
-use tools::clock::SystemClock;
+use deepseek_orchestrator::orchestrator::{Orchestrator, Request, Setup};
+use deepseek_orchestrator::places::Places;
+use futures_util::future::BoxFuture;
+use tokio::sync::{Notify, mpsc};
+use tools::clock::{RandomIds, SystemClock};
+use tools::model::{ChatModel, ChatRequest, Delta, ModelError, ModelReply};
 
 const APPENDS: usize = 1000;
 const APPENDERS: usize = 20;
@@ -78,6 +86,114 @@ fn main() {
     let took = started.elapsed().as_secs_f64();
     let verdict = if took < 0.5 { "" } else { "  MISSED" };
     println!("{:<34} {took:>9.3}s {:>29}{verdict}", "reading 100,000 events", "< 0.5 s");
+
+    let took = runtime.block_on(going_on(dir.path()));
+    let verdict = if took < 0.5 { "" } else { "  MISSED" };
+    println!("{:<34} {took:>9.3}s {:>29}{verdict}", "going on with 100,000 events", "< 0.5 s");
+}
+
+/// Seconds to go on with a session of 100,000 events whose last request was cut short: up to where the model is asked.
+async fn going_on(state: &Path) -> f64 {
+    let workspace = tempfile::tempdir().unwrap();
+    let setup = |model: Arc<dyn ChatModel>| Setup {
+        workspace: workspace.path().canonicalize().unwrap(),
+        session_dir: state.join("long"),
+        cache: state.join("cache"),
+        places: Places {
+            state: state.to_owned(),
+            commits: state.join("commits"),
+            checkpoints: state.join("checkpoints.git"),
+        },
+        config: Arc::new(config::resolve(&Inputs::default()).unwrap().config),
+        model,
+        clock: Arc::new(SystemClock),
+        ids: Arc::new(RandomIds),
+        hidden_env: Vec::new(),
+        version: String::new(),
+    };
+    let request = || Request { text: "What is this?".to_owned(), intent: Some(Intent::Answer) };
+    fill(&state.join("long")).await;
+    // One more request, that has no answer.
+    let silent = Arc::new(Model { asked: Notify::new() });
+    let (orchestrator, signals, _) =
+        Orchestrator::go_on(setup(Arc::clone(&silent) as Arc<dyn ChatModel>)).await.unwrap();
+    tokio::spawn(ignore(signals));
+    let last = tokio::spawn({
+        let orchestrator = orchestrator.clone();
+        async move { orchestrator.run(request()).await }
+    });
+    silent.asked.notified().await;
+    orchestrator.stop();
+    last.await.unwrap().ok();
+    drop(orchestrator);
+    wait_for(&state.join("long")).await;
+    let events = read(&state.join("long")).unwrap().records.len();
+    let started = Instant::now();
+    let (orchestrator, signals, cut_short) =
+        Orchestrator::go_on(setup(Arc::clone(&silent) as Arc<dyn ChatModel>)).await.unwrap();
+    tokio::spawn(ignore(signals));
+    let cut_short = cut_short.unwrap();
+    tokio::spawn(async move { orchestrator.take_up(cut_short).await });
+    silent.asked.notified().await;
+    let took = started.elapsed().as_secs_f64();
+    println!("{:<34} {events:>10}", "events of the session gone on with");
+    took
+}
+
+async fn ignore(mut signals: mpsc::Receiver<Signal>) {
+    while signals.recv().await.is_some() {}
+}
+
+/// Waits until nobody works in a session any more.
+async fn wait_for(session: &Path) {
+    while deepseek_orchestrator::journal::repair::is_in_use(session) {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Makes a session of 100,000 events, 40 to a request.
+async fn fill(session: &Path) {
+    let (screen, signals) = mpsc::channel::<Signal>(4096);
+    tokio::spawn(ignore(signals));
+    let capacity = Capacity { queue: 1024, patience: Duration::ZERO };
+    let (_journal, publisher) =
+        Journal::create(session, Arc::new(SystemClock), capacity, screen).unwrap();
+    let config = config::resolve(&Inputs::default()).unwrap().config;
+    let started = Event::SessionStarted {
+        workspace: "/".to_owned(),
+        version: String::new(),
+        config: Some(Blob::new(config::to_record(&config))),
+        forked_from: None,
+    };
+    publisher.publish(started).await.unwrap();
+    for run in 0..2_500 {
+        let publisher = publisher.for_run(&format!("run-{run}"));
+        for n in 0..39 {
+            publisher.publish(event(n)).await.unwrap();
+        }
+        let (spent, rollbacks) = (Amount::default(), Vec::new());
+        let finished = Event::RunFinished { delivery: Delivery::Cancelled, spent, rollbacks };
+        publisher.publish(finished).await.unwrap();
+    }
+    publisher.record(event(0)).await.unwrap();
+    drop(publisher);
+    wait_for(session).await;
+}
+
+/// Never answers, but tells that it was asked.
+struct Model {
+    asked: Notify,
+}
+
+impl ChatModel for Model {
+    fn attempt<'a>(
+        &'a self,
+        _: &'a ChatRequest,
+        _: &'a mut (dyn FnMut(Delta) + Send),
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
+        self.asked.notify_one();
+        Box::pin(std::future::pending())
+    }
 }
 
 /// A journal whose screen is read by somebody who does not look.

@@ -497,6 +497,18 @@ impl Actor for OrchestratorActor {
         Ok(())
     }
 
+    async fn post_stop(
+        &self,
+        _: ActorRef<Msg>,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
+        // What works beside the actors has the journal open.
+        for task in state.active.iter().flat_map(|active| &active.tasks) {
+            task.abort();
+        }
+        Ok(())
+    }
+
     async fn handle_supervisor_evt(
         &self,
         myself: ActorRef<Msg>,
