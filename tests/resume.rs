@@ -110,6 +110,7 @@ fn goes_on(world: &World, context: &str) {
         assert_eq!(run.code, Some(0), "{context}: {}", run.stderr);
     }
     assert_eq!(world.project.read("greet.txt"), "hello world\n", "{context}");
+    assert_eq!(world.project.read("new.txt"), "new\n", "{context}");
     assert_eq!(world.project.changed(), ["greet.txt", "new.txt"], "{context}");
     assert_eq!(nothing_was_paid_twice(world), Ok(()), "{context}");
 }
@@ -137,8 +138,8 @@ struct Rounds {
 
 fn rounds() -> Rounds {
     match std::env::var_os("DEEPSEEK_LONG_TESTS") {
-        Some(_) => Rounds { random: 300, stride: 1 },
-        None => Rounds { random: 12, stride: 9 },
+        Some(_) => Rounds { random: 400, stride: 1 },
+        None => Rounds { random: 15, stride: 4 },
     }
 }
 
