@@ -1,13 +1,11 @@
 //! Every fact the program publishes, as it stands in the journal. Values only; how they get there is the publisher's.
 
-use std::io;
-
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tools::model::price::Usd;
 use tools::model::{AgentRole, ModelError, Usage};
-use tools::tree::{Entry, FileHash, FileState, RepoPath, Settlement, TreeError};
+use tools::tree::{FileHash, FileState, RepoPath, Settlement};
 
 use crate::checks::{CheckOutcome, Findings};
 use crate::delivery::{Delivery, Rollback};
@@ -15,6 +13,7 @@ use crate::draft::ContextRequest;
 use crate::failure::FailureClass;
 use crate::ledger::Amount;
 use crate::plan::{Leniency, Plan, StepMark};
+use crate::seen::SeenFile;
 use crate::workspace::NotApplied;
 
 /// Content that is kept beside the log and named in it by its hash.
@@ -78,116 +77,6 @@ pub struct Origin {
     pub session: String,
     /// Number of the event.
     pub seq: u64,
-}
-
-/// A path that a decision depended on, as it was found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SeenFile {
-    /// The path.
-    pub path: RepoPath,
-    /// What was there.
-    #[serde(flatten)]
-    pub found: Found,
-}
-
-/// What was found at a path.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "found", rename_all = "snake_case")]
-pub enum Found {
-    /// Nothing.
-    Missing,
-    /// A regular file, with its content.
-    File(StagedContent),
-    /// A directory.
-    Directory,
-    /// A symlink, whatever it points to.
-    Symlink,
-    /// A FIFO, a socket, a device.
-    Other,
-    /// A file larger than may be read.
-    TooLarge {
-        /// Its size.
-        size: u64,
-    },
-    /// Nobody knows: a directory on the way is a symlink.
-    BehindSymlink,
-    /// Nothing can be: something on the way is not a directory.
-    BelowNoDirectory,
-    /// Nobody knows: it could not be looked at.
-    Unreadable {
-        /// Why.
-        why: String,
-    },
-}
-
-impl Found {
-    /// The content, of a file.
-    const fn content(&self) -> Option<&Blob> {
-        match self {
-            Self::File(content) => Some(&content.blob),
-            Self::Missing
-            | Self::Directory
-            | Self::Symlink
-            | Self::Other
-            | Self::TooLarge { .. }
-            | Self::BehindSymlink
-            | Self::BelowNoDirectory
-            | Self::Unreadable { .. } => None,
-        }
-    }
-
-    const fn content_mut(&mut self) -> Option<&mut Blob> {
-        match self {
-            Self::File(content) => Some(&mut content.blob),
-            Self::Missing
-            | Self::Directory
-            | Self::Symlink
-            | Self::Other
-            | Self::TooLarge { .. }
-            | Self::BehindSymlink
-            | Self::BelowNoDirectory
-            | Self::Unreadable { .. } => None,
-        }
-    }
-}
-
-impl Found {
-    /// What a look at a path came to.
-    pub fn of(look: &Result<Entry, TreeError>) -> Self {
-        match look {
-            Ok(Entry::Missing) => Self::Missing,
-            Ok(Entry::File(file)) => Self::File(file.clone().into()),
-            Ok(Entry::Directory) => Self::Directory,
-            Ok(Entry::Symlink) => Self::Symlink,
-            Ok(Entry::Other) => Self::Other,
-            Ok(Entry::TooLarge { bytes }) => Self::TooLarge { size: *bytes },
-            Err(TreeError::ThroughSymlink { .. }) => Self::BehindSymlink,
-            Err(TreeError::ParentNotDirectory { .. }) => Self::BelowNoDirectory,
-            Err(error @ (TreeError::Root { .. } | TreeError::Io { .. })) => {
-                Self::Unreadable { why: error.to_string() }
-            }
-        }
-    }
-
-    /// The same look again.
-    pub fn look(self, path: &RepoPath) -> Result<Entry, TreeError> {
-        let path = path.clone();
-        Ok(match self {
-            Self::Missing => Entry::Missing,
-            Self::File(StagedContent { blob, executable }) => {
-                Entry::File(FileState { bytes: blob.content, executable })
-            }
-            Self::Directory => Entry::Directory,
-            Self::Symlink => Entry::Symlink,
-            Self::Other => Entry::Other,
-            Self::TooLarge { size } => Entry::TooLarge { bytes: size },
-            Self::BehindSymlink => return Err(TreeError::ThroughSymlink { path }),
-            Self::BelowNoDirectory => return Err(TreeError::ParentNotDirectory { path }),
-            Self::Unreadable { why } => {
-                return Err(TreeError::Io { path, source: io::Error::other(why) });
-            }
-        })
-    }
 }
 
 /// A fact.

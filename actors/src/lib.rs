@@ -18,6 +18,7 @@ pub mod plan;
 pub mod publisher;
 pub mod recording;
 pub mod router;
+pub mod seen;
 pub mod sight;
 pub mod verifier;
 pub mod workspace;

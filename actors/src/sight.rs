@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tools::tree::{Change, Entry, Op, ReadTree, RepoPath, TreeError};
 
-use crate::event::{Event, Found, SeenFile};
+use crate::event::Event;
 use crate::publisher::{JournalClosed, Publisher};
+use crate::seen::{Found, SeenFile};
 
 /// What was found at each path.
 type Seen = BTreeMap<RepoPath, Found>;

@@ -13,7 +13,8 @@ use futures_util::future::BoxFuture;
 use orchestrator::earlier::CutShort;
 use orchestrator::journal::log::LogError;
 use orchestrator::lock::{LockError, WorkspaceLock};
-use orchestrator::orchestrator::{Orchestrator, Outcome, Request, Setup, StartError};
+use orchestrator::orchestrator::{Orchestrator, Outcome, Setup, StartError};
+use orchestrator::request::Request;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tools::clock::{IdSource as _, RandomIds, SystemClock};
@@ -350,9 +351,9 @@ fn locked(error: &LockError) -> CliError {
 
 fn not_started(error: &StartError) -> CliError {
     match error {
-        StartError::Policy(_)
-        | StartError::Prices(_)
-        | StartError::Workspace(CommitError::Tree(_)) => CliError::caused(Kind::Usage, error),
+        StartError::Terms(_) | StartError::Workspace(CommitError::Tree(_)) => {
+            CliError::caused(Kind::Usage, error)
+        }
         StartError::Workspace(_) => CliError::caused(Kind::NotDelivered, error)
             .hint("is the workspace writable, and DEEPSEEK_HOME? Is somebody else writing there?"),
         StartError::Journal(LogError::InUse(_)) => {

@@ -18,7 +18,7 @@ use tools::model::{AgentRole, Message, ModelReply};
 
 use crate::chat::{self, Intent};
 use crate::journal::read::{ReadError, Record, content};
-use crate::orchestrator::{Request, Terms, outcome_line};
+use crate::request::{Request, Terms, outcome_line};
 
 /// Why a session can not be gone on with.
 #[derive(Debug, Error)]

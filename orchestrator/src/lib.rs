@@ -9,6 +9,7 @@ pub mod main_tree;
 pub mod orchestrator;
 pub mod places;
 pub mod replay;
+pub mod request;
 pub mod session;
 pub mod staged;
 mod supervision;

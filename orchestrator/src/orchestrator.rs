@@ -3,10 +3,10 @@
 //! It awaits no model and no tool: it starts work beside itself and is told, with the run the news belong to. News of a run
 //! that is over are dropped.
 
+mod again;
 mod gate;
+mod recorded;
 mod run;
-
-pub(crate) use self::run::outcome_line;
 
 #[cfg(test)]
 mod kill_tests;
@@ -40,8 +40,6 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tools::clock::{Clock, IdSource};
 use tools::model::ChatModel;
-use tools::model::price::{PriceError, Prices};
-use tools::policy::{PolicyError, Rules};
 use tools::shell::{CommandLine, end_leftovers};
 use tools::tree::{Change, CommitError, ReadTree, Settled};
 
@@ -50,6 +48,7 @@ use crate::earlier::{Again, CutShort, Earlier, EarlierError};
 use crate::journal::log::{Capacity, Journal, LogError};
 use crate::main_tree::MainTree;
 use crate::places::Places;
+use crate::request::{Request, Terms, TermsError};
 
 /// What an orchestrator is made with.
 pub struct Setup {
@@ -91,48 +90,15 @@ pub enum StartError {
     /// The journal can not be opened.
     #[error("can not start a session")]
     Journal(#[from] LogError),
-    /// A rule of the policy can not be used.
-    #[error("the policy can not be used")]
-    Policy(#[from] PolicyError),
+    /// What its runs should keep to can not be used.
+    #[error(transparent)]
+    Terms(#[from] TermsError),
     /// What the session's journal tells can not be read.
     #[error("can not go on with the session")]
     Earlier(#[from] EarlierError),
-    /// The price table can not be used.
-    #[error("the price table can not be used")]
-    Prices(#[from] PriceError),
     /// The actors can not be started.
     #[error("can not start the actors")]
     Actors(#[from] ractor::SpawnErr),
-}
-
-/// What a run keeps to from its beginning to its end.
-#[derive(Clone)]
-pub(crate) struct Terms {
-    /// The configuration.
-    pub(crate) config: Arc<Config>,
-    /// What may be done.
-    pub(crate) rules: Arc<Rules>,
-    /// What must not be done any more, since the user forbade it after the run began.
-    pub(crate) bars: Option<Arc<Rules>>,
-    /// What calls cost.
-    pub(crate) prices: Arc<Prices>,
-}
-
-impl Terms {
-    pub(crate) fn new(config: Arc<Config>) -> Result<Self, StartError> {
-        let rules = Arc::new(Rules::new(&config.policy, config.agent_loop.safety_gate)?);
-        let prices = Arc::new(Prices::new(&config.llm.prices, &config.llm.peak)?);
-        Ok(Self { config, rules, bars: None, prices })
-    }
-}
-
-/// A request of the user.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
-    /// In the user's words.
-    pub text: String,
-    /// What it is to be treated as; decided by words or a model when absent.
-    pub intent: Option<Intent>,
 }
 
 /// What came of a request.

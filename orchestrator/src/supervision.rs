@@ -21,7 +21,8 @@ use ractor::{ActorCell, ActorRef, SpawnErr};
 use tools::tree::ReadTree;
 
 use crate::journal::read;
-use crate::orchestrator::{MainWorkspace, Msg, Setup, Terms};
+use crate::orchestrator::{MainWorkspace, Msg, Setup};
+use crate::request::Terms;
 
 /// What a Router that died had counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

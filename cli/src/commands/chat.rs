@@ -4,7 +4,7 @@ use std::io::{self, Read as _};
 
 use actors::delivery::Delivery;
 use orchestrator::chat::Intent;
-use orchestrator::orchestrator::Request;
+use orchestrator::request::Request;
 use rustyline::error::ReadlineError;
 use rustyline::{Config as LineConfig, DefaultEditor};
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 use orchestrator::chat::Intent;
-use orchestrator::orchestrator::Request;
+use orchestrator::request::Request;
 use tools::model::mock::{Script, Server};
 use tools::shell::{CommandLine, Exit, RunOptions};
 

@@ -18,10 +18,11 @@ use tools::model::{
     AgentRole, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelReply,
 };
 
-use super::{Orchestrator, Outcome, Request, Setup};
+use super::{Orchestrator, Outcome, Setup};
 use crate::chat::Intent;
 use crate::places::Places;
 use crate::replay::replay;
+use crate::request::Request;
 
 const PLAN: &str = "ARCHITECT_PLAN_V1\nPLAN|greet the world\nFILE|greet.txt|say world\nVERIFY|grep -q world greet.txt\nARCHITECT_PLAN_END\n";
 const DIFF: &str = "--- a/greet.txt\n+++ b/greet.txt\n@@ -1 +1 @@\n-hello\n+hello world\n";

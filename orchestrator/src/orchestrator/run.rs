@@ -8,8 +8,6 @@ use actors::Unanswered;
 use actors::call::Caller;
 use actors::delivery::{Delivery, Rollback, Verified, WAY_BACK};
 use actors::event::{Blob, Event};
-use actors::publisher::Publisher;
-use actors::recording::{Beyond, RecordedIds};
 use config::Mode;
 use lanes::crew::{Crew, CrewReport, call_failed};
 use lanes::cycle::Goal;
@@ -24,43 +22,13 @@ use tools::policy::{Action, Verdict};
 use tools::redact::redact;
 use tools::search::{self, Evidence, EvidenceOptions};
 
-use super::{Active, Ending, Msg, News, Outcome, Request, State, Terms};
+use super::again::{Beginning, Progress, progress};
+use super::{Active, Ending, Msg, News, Outcome, State};
 use crate::chat::{self, Intent};
 use crate::earlier::Again;
+use crate::request::{Request, Terms, outcome_line};
 use crate::staged::staged_event;
 use crate::supervision;
-
-/// What a run begins with.
-struct Beginning {
-    run: String,
-    terms: Terms,
-    ids: Arc<dyn IdSource>,
-    publisher: Publisher,
-    /// How long it had worked before.
-    elapsed: Duration,
-}
-
-impl Beginning {
-    fn new(state: &State) -> Self {
-        let run = state.setup.ids.fresh();
-        Self {
-            publisher: state.publisher.for_run(&run),
-            run,
-            terms: state.terms.clone(),
-            ids: Arc::clone(&state.setup.ids),
-            elapsed: Duration::ZERO,
-        }
-    }
-
-    fn again(state: &State, again: Again) -> Self {
-        let Again { run, mut terms, recording, elapsed } = again;
-        terms.bars = Some(Arc::clone(&state.terms.rules));
-        let publisher = state.publisher.for_run(&run).following(Arc::clone(&recording));
-        let beyond = Arc::clone(&state.setup.ids);
-        let ids = Arc::new(RecordedIds { recording, beyond });
-        Self { run, terms, ids, publisher, elapsed }
-    }
-}
 
 /// How long something that was told to stop may take to do so.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -314,24 +282,6 @@ impl State {
         Arc::clone(self.active.as_ref().map_or(&self.setup.ids, |active| &active.ids))
     }
 
-    /// Ends a run that is driven again where it was ended from outside.
-    fn end_as_recorded(&self, myself: &ActorRef<Msg>) {
-        let Some(active) = &self.active else { return };
-        let Some(recording) = active.publisher.recording().cloned() else { return };
-        let (me, run) = (myself.clone(), active.id.clone());
-        let patience = Duration::from_secs(active.terms.config.limits.replay_timeout_seconds);
-        tokio::spawn(async move {
-            let why = tokio::select! {
-                biased;
-                () = recording.over() => return,
-                why = recording.stopped() => why,
-                () = recording.stands_still(patience) => journal_closed().delivery,
-            };
-            // An orchestrator that is gone has nothing left to stop.
-            me.cast(Msg::Cancel { run: Some(run), why }).ok();
-        });
-    }
-
     /// Stops the run when its time is over, of which some may have passed.
     fn limit_wall_time(&self, myself: &ActorRef<Msg>, elapsed: Duration) {
         let seconds = self.terms().config.budget.wall_seconds;
@@ -474,32 +424,8 @@ fn failed(class: &str, message: &str) -> Ending {
     Delivery::Failed { class: class.to_owned(), message: message.to_owned() }.into()
 }
 
-fn journal_closed() -> Ending {
+pub(super) fn journal_closed() -> Ending {
     failed("journal", "the journal takes no more events")
-}
-
-/// Where a run is that is driven.
-enum Progress {
-    /// Nothing is recorded of it.
-    Live,
-    /// It is only compared with its record.
-    AsRecorded,
-    /// It is taken up, and what is recorded is not followed to its end yet.
-    OnTheWay,
-    /// It is taken up, and did something else than is recorded.
-    Astray(String),
-}
-
-fn progress(publisher: &Publisher) -> Progress {
-    let Some(recording) = publisher.recording() else { return Progress::Live };
-    match (recording.beyond(), recording.difference()) {
-        (Beyond::Stop, _) => Progress::AsRecorded,
-        (Beyond::GoOn, None) if recording.is_over() => Progress::Live,
-        (Beyond::GoOn, None) => Progress::OnTheWay,
-        (Beyond::GoOn, Some(difference)) => {
-            Progress::Astray(format!("the run can not be taken up: {difference}"))
-        }
-    }
 }
 
 /// The event of evidence that was gathered.
@@ -515,18 +441,4 @@ fn gathered_event(evidence: &Evidence) -> Event {
         tokens: evidence.tokens,
         text: Blob::new(redact(&search::render(evidence)).into_owned()),
     }
-}
-
-/// How a request ended, in a line, for the evidence of the next.
-pub(crate) fn outcome_line(request: &str, delivery: &Delivery) -> String {
-    let ended = match delivery {
-        Delivery::Delivered { .. } => "delivered".to_owned(),
-        Delivery::NoEditNeeded { .. } => "no edit was needed".to_owned(),
-        Delivery::NeedsWork { detail, .. } => format!("not delivered: {detail}"),
-        Delivery::Denied { what, .. } => format!("denied: {what}"),
-        Delivery::Cancelled => "cancelled".to_owned(),
-        Delivery::BudgetExhausted { .. } => "the budget was exhausted".to_owned(),
-        Delivery::Failed { class, .. } => format!("failed: {class}"),
-    };
-    format!("{request}: {ended}")
 }

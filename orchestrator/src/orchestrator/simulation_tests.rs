@@ -24,12 +24,13 @@ use tools::model::{
     Partial, Usage,
 };
 
-use super::{Orchestrator, Outcome, Request, Setup};
+use super::{Orchestrator, Outcome, Setup};
 use crate::chat::Intent;
 use crate::journal::read::{Record, content, read};
 use crate::journal::repair::is_in_use;
 use crate::places::Places;
 use crate::replay::replay;
+use crate::request::Request;
 
 /// Lives after which nothing bad happens any more, so that each story has an end.
 const LIVES: usize = 4;

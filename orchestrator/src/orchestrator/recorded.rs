@@ -1,0 +1,70 @@
+//! What is recorded of changes and commands at the gate, when a run is driven again.
+
+use actors::event::Event;
+use actors::publisher::{Answer, Proposal, Publisher};
+use actors::workspace::CommitRefused;
+
+/// Why something is denied that the user was asked for.
+pub(super) const SAID_NO: &str = "the user said no";
+
+/// The answer to a question: what was answered when the run was driven before, or what the user says now.
+pub(super) async fn answered(
+    publisher: &Publisher,
+    question: &str,
+    effect: Proposal,
+    why: String,
+) -> Option<Answer> {
+    match publisher.recall(|event| recorded_answer(event, question)).await {
+        Some(Reaction(answer)) => answer,
+        None => publisher.ask(effect, why).await,
+    }
+}
+
+/// Why `what` was denied without a question, if an event says so.
+pub(super) fn denied_unasked(event: &Event, what: &str) -> Option<String> {
+    let Event::ToolDenied { ask, what: denied, why } = event else { return None };
+    (ask.is_empty() && denied == what).then(|| why.clone())
+}
+
+/// What came of a question: the answer, or that nobody was there to give one.
+struct Reaction(Option<Answer>);
+
+/// What an event says came of a question, if it does.
+#[expect(clippy::wildcard_enum_match_arm, reason = "other events are no answers")]
+fn recorded_answer(event: &Event, question: &str) -> Option<Reaction> {
+    match event {
+        Event::ToolApproved { ask } if ask == question => Some(Reaction(Some(Answer::Yes))),
+        Event::ToolDenied { ask, why, .. } if ask == question => {
+            Some(Reaction((why == SAID_NO).then_some(Answer::No)))
+        }
+        _ => None,
+    }
+}
+
+/// How far a commit had come when the run was driven before.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct HalfCommit {
+    pub(super) checkpoint_made: bool,
+    pub(super) begun: bool,
+}
+
+/// A step of a commit, as it is recorded.
+pub(super) enum Step {
+    CheckpointMade,
+    Begun,
+    Ended(Result<(), CommitRefused>),
+}
+
+/// The step of the commit of `patch` that an event tells of, if it does.
+#[expect(clippy::wildcard_enum_match_arm, reason = "other events are no steps of a commit")]
+pub(super) fn recorded_step(event: &Event, patch: &str) -> Option<Step> {
+    match event {
+        Event::CheckpointCreated { patch: of, .. } if of == patch => Some(Step::CheckpointMade),
+        Event::PatchCommitting { patch: of } if of == patch => Some(Step::Begun),
+        Event::PatchApplied { patch: of } if of == patch => Some(Step::Ended(Ok(()))),
+        Event::PatchNotApplied { patch: of, why } if of == patch => {
+            Some(Step::Ended(Err(why.clone().into())))
+        }
+        _ => None,
+    }
+}
