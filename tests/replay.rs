@@ -23,7 +23,7 @@ type Made = fn() -> World;
 
 /// The golden sessions, and how each was made. One that is not there is made by `RECORD_GOLDEN=1`; one that is there stays
 /// as it is, since journals of earlier versions have to replay.
-const SESSIONS: [(&str, Made); 11] = [
+const SESSIONS: [(&str, Made); 12] = [
     ("delivered", || ends(World::greeting(mended()), &REQUEST, 0)),
     ("repaired", || ends(World::greeting(eventful()), &REQUEST, 0)),
     ("needs-work", || {
@@ -60,6 +60,11 @@ const SESSIONS: [(&str, Made); 11] = [
         let world = World::greeting(vec![architect(plan(&["greet.txt"])), asks]);
         let more = "[agent_loop]\nmax_context_requests_per_iteration = 100\n";
         ends(world.configure(more), &args, 4)
+    }),
+    ("out-of-time", || {
+        let silence = Reply::of(Behaviour::StallAfterHeaders);
+        let world = World::greeting(vec![architect(plan(&["greet.txt"])), silence]);
+        ends(world.configure("[budget]\nwall_seconds = 1\n"), &REQUEST, 4)
     }),
     ("provider-fails", || {
         let mut answers = vec![Reply::of(Behaviour::Http503), Reply::of(Behaviour::EofNoDone)];

@@ -17,7 +17,7 @@ use tools::model::{
 use crate::dialogue::Dialogue;
 use crate::event::{Blob, Event};
 use crate::ledger::{Amount, Ask, Unaffordable};
-use crate::publisher::{JournalClosed, Kept, Publisher, Signal};
+use crate::publisher::{JournalClosed, Publisher, Signal, Written};
 use crate::router::{Admission, AdmissionError, Router};
 
 /// Why there is no answer.
@@ -121,11 +121,11 @@ impl Caller {
             body: Blob::new(request.body()),
         };
         let outcome = match self.publisher.record(asked).await? {
-            Kept::Now(_) => {
+            Written::Now(_) => {
                 admission.sent();
                 self.model.attempt(&request, &mut |delta| self.hear(&admission, delta)).await
             }
-            Kept::Before(_) => {
+            Written::Before(_) => {
                 let replied = replied(reservation.id);
                 admission.sent();
                 admission.presume(self.publisher.recorded_charge(reservation.id));

@@ -92,7 +92,7 @@ pub struct Publisher {
 
 /// How a fact came to be on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
+pub enum Written {
     /// It was written now, with this number.
     Now(u64),
     /// It had been written when the run was driven before.
@@ -134,16 +134,16 @@ impl Publisher {
     }
 
     /// Writes a fact and waits until it is on disk. Nothing that depends on it may happen before.
-    pub async fn record(&self, event: Event) -> Result<Kept, JournalClosed> {
+    pub async fn record(&self, event: Event) -> Result<Written, JournalClosed> {
         if let Some(seq) = self.follow(&event).await? {
-            return Ok(Kept::Before(seq));
+            return Ok(Written::Before(seq));
         }
         let (durable, written) = oneshot::channel();
         self.send(event, Some(durable)).await?;
         let mut journal_lives = self.journal_lives.clone();
         tokio::select! {
             biased;
-            written = written => written.map(Kept::Now).map_err(|_| JournalClosed),
+            written = written => written.map(Written::Now).map_err(|_| JournalClosed),
             // What comes in while the journal ends lies in a queue that nobody reads.
             _ = journal_lives.changed() => Err(JournalClosed),
         }

@@ -9,7 +9,6 @@ use actors::delivery::{Delivery, NeedsWork};
 use actors::publisher::Signal;
 use actors::workspace::{CommitRefused, NotApplied};
 use config::Settings;
-use futures_util::future::BoxFuture;
 use orchestrator::earlier::CutShort;
 use orchestrator::journal::log::LogError;
 use orchestrator::lock::{LockError, WorkspaceLock};
@@ -18,7 +17,7 @@ use orchestrator::request::Request;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tools::clock::{IdSource as _, RandomIds, SystemClock};
-use tools::model::{ChatModel, ChatRequest, DeepSeekClient, Delta, ModelError, ModelReply};
+use tools::model::{ChatModel, DeepSeekClient, NoModel};
 use tools::tree::CommitError;
 
 use crate::error::{CliError, Kind};
@@ -41,20 +40,6 @@ pub(crate) enum Which {
     New,
     /// That of the past with this id.
     Earlier(String),
-}
-
-/// The model of a session that asks none.
-struct NoModel;
-
-impl ChatModel for NoModel {
-    fn attempt<'a>(
-        &'a self,
-        _: &'a ChatRequest,
-        _: &'a mut (dyn FnMut(Delta) + Send),
-    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
-        let message = "this session asks no model".to_owned();
-        Box::pin(std::future::ready(Err(ModelError::InvalidRequest { status: 0, message })))
-    }
 }
 
 /// A session of this process.

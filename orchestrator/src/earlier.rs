@@ -285,3 +285,37 @@ impl Earlier {
         Ok(earlier)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn record(seq: u64, second: u64, kind: &str, run: Option<&str>) -> Record {
+        let at = format!("2026-01-01T00:00:{second:02}.000Z");
+        let (kind, prev) = (format!("{kind}@v1"), "0".repeat(16));
+        let record = json!({
+            "seq": seq, "at": at, "kind": kind, "run": run, "data": {}, "prev": prev,
+        });
+        serde_json::from_value(record).unwrap()
+    }
+
+    #[test]
+    fn a_run_is_worked_on_only_while_a_process_does() {
+        let records = [
+            record(1, 0, "SessionStarted", None),
+            record(2, 1, "TurnAdded", Some("a")),
+            record(3, 4, "ModelRequest", Some("a")),
+            // Half a minute later.
+            record(4, 34, "SessionContinued", None),
+            record(5, 36, "ModelReply", Some("a")),
+            record(6, 37, "RunFinished", Some("a")),
+            record(7, 50, "TurnAdded", Some("b")),
+        ];
+        let runs = runs(&records);
+        let elapsed: Vec<u64> = runs.iter().map(|run| run.elapsed().as_secs()).collect();
+        assert_eq!(elapsed, [3 + 3, 0]);
+        assert_eq!(runs.iter().map(RunRecords::is_finished).collect::<Vec<_>>(), [true, false]);
+    }
+}

@@ -8,11 +8,10 @@ use std::time::Duration;
 use actors::publisher::Signal;
 use actors::recording::{Beyond, Difference, Recording};
 use config::Config;
-use futures_util::future::BoxFuture;
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tools::clock::{CountingIds, FixedClock, Timestamp};
-use tools::model::{ChatModel, ChatRequest, Delta, ModelError, ModelReply};
+use tools::model::NoModel;
 
 use crate::earlier::{CutShort, EarlierError, RunRecords, runs};
 use crate::journal::read::{ReadError, read};
@@ -121,7 +120,8 @@ async fn on_stage(scratch: &Path, config: Arc<Config>) -> Result<Orchestrator, R
             checkpoints: scratch.join("checkpoints.git"),
         },
         config,
-        model: Arc::new(Nobody),
+        // A call that is not recorded is a difference before it is made.
+        model: Arc::new(NoModel),
         clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
         ids: Arc::new(CountingIds::default()),
         hidden_env: Vec::new(),
@@ -134,18 +134,4 @@ async fn on_stage(scratch: &Path, config: Arc<Config>) -> Result<Orchestrator, R
 
 async fn ignore(mut signals: mpsc::Receiver<Signal>) {
     while signals.recv().await.is_some() {}
-}
-
-/// The model of a replay. It is never asked: a call that is not recorded is a difference before it is made.
-struct Nobody;
-
-impl ChatModel for Nobody {
-    fn attempt<'a>(
-        &'a self,
-        _: &'a ChatRequest,
-        _: &'a mut (dyn FnMut(Delta) + Send),
-    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
-        let message = "a replay asks no model".to_owned();
-        Box::pin(std::future::ready(Err(ModelError::InvalidRequest { status: 0, message })))
-    }
 }

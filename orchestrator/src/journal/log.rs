@@ -348,7 +348,7 @@ fn sync_dir(dir: &Path) -> io::Result<()> {
 mod tests {
     use std::os::unix::fs::symlink;
 
-    use actors::publisher::Kept;
+    use actors::publisher::Written;
     use tools::clock::{FixedClock, Timestamp};
 
     use super::*;
@@ -386,7 +386,7 @@ mod tests {
         assert!(!recorded.is_finished());
         assert_eq!(read(dir.path()).unwrap().records.len(), 0);
         fs::remove_file(place).unwrap();
-        assert_eq!(recorded.await.unwrap(), Ok(Kept::Now(1)));
+        assert_eq!(recorded.await.unwrap(), Ok(Written::Now(1)));
         assert_eq!(read(dir.path()).unwrap().records.len(), 1);
     }
 

@@ -188,7 +188,7 @@ mod tests {
     use std::time::Duration;
 
     use actors::event::Blob;
-    use actors::publisher::Kept;
+    use actors::publisher::Written;
     use tokio::sync::mpsc;
     use tools::clock::{FixedClock, Timestamp};
 
@@ -218,7 +218,7 @@ mod tests {
             tokens: 1,
             text: text.clone(),
         };
-        assert_eq!(publisher.record(evidence).await, Ok(Kept::Now(3)));
+        assert_eq!(publisher.record(evidence).await, Ok(Written::Now(3)));
         drop((publisher, of_session));
         while is_in_use(dir.path()) {
             tokio::task::yield_now().await;

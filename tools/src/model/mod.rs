@@ -34,3 +34,18 @@ pub trait ChatModel: Send + Sync + 'static {
         deltas: &'a mut (dyn FnMut(Delta) + Send),
     ) -> BoxFuture<'a, Result<ModelReply, ModelError>>;
 }
+
+/// The model of those who ask none.
+#[derive(Debug, Clone, Copy)]
+pub struct NoModel;
+
+impl ChatModel for NoModel {
+    fn attempt<'a>(
+        &'a self,
+        _: &'a ChatRequest,
+        _: &'a mut (dyn FnMut(Delta) + Send),
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
+        let message = "no model is asked here".to_owned();
+        Box::pin(std::future::ready(Err(ModelError::InvalidRequest { status: 0, message })))
+    }
+}
