@@ -17,6 +17,7 @@ use actors::publisher::{Publisher, Signal, Submission};
 use crossbeam_channel::Receiver;
 use serde_json::value::RawValue;
 use thiserror::Error;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
 use tools::clock::Clock;
 use tools::model::AgentRole;
@@ -258,13 +259,20 @@ impl Writer {
             self.prompts.clear();
         }
         for envelope in written {
-            // A screen that is gone needs no events.
-            self.screen.blocking_send(Signal::Event(Arc::new(envelope))).ok();
+            self.show(Signal::Event(Arc::new(envelope)));
         }
         for (waits, seq) in waiting {
             waits.send(seq).ok();
         }
         Ok(())
+    }
+
+    /// Tells the screen something that must not be lost. One that is gone needs nothing.
+    fn show(&self, signal: Signal) {
+        // Waiting takes more than sending, even where there is nothing to wait for.
+        if let Err(TrySendError::Full(signal)) = self.screen.try_send(signal) {
+            self.screen.blocking_send(signal).ok();
+        }
     }
 
     /// Appends the line of one event to `text`.
