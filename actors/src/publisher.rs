@@ -192,19 +192,7 @@ impl Publisher {
         self.recording.as_ref()?.recall(take).await
     }
 
-    /// Waits until nothing more is recorded, and everything happens for real. For ever, if that is not to be.
-    pub async fn live(&self) {
-        if let Some(recording) = &self.recording {
-            recording.live(|_| false).await;
-        }
-    }
-
-    /// What is recorded to have been charged for a call that was given up.
-    pub fn recorded_charge(&self, call: u64) -> Option<Amount> {
-        self.recording.as_ref()?.charged_for(call)
-    }
-
-    /// The same for a check of the untouched tree, which is told of later than it is made.
+    /// What came of a check of the untouched tree, by an event that is recorded later than it was made. `None` as above.
     pub async fn recall_baseline<T>(&self, take: impl Fn(&Event) -> Option<T>) -> Option<T> {
         let ends = |event: &Event| {
             matches!(
@@ -220,6 +208,18 @@ impl Publisher {
             .live(|event| matches!(event, Event::VerificationRun { baseline: true, .. }))
             .await;
         None
+    }
+
+    /// Waits until nothing more is recorded, and everything happens for real. For ever, if that is not to be.
+    pub async fn live(&self) {
+        if let Some(recording) = &self.recording {
+            recording.live(|_| false).await;
+        }
+    }
+
+    /// What is recorded to have been charged for a call that was given up.
+    pub fn recorded_charge(&self, call: u64) -> Option<Amount> {
+        self.recording.as_ref()?.charged_for(call)
     }
 
     /// What is recorded of the run, when it is driven again.
