@@ -162,7 +162,8 @@ fn a_request_killed_at_any_step_is_gone_on_with() {
 #[test]
 fn a_request_killed_at_any_time_and_again_while_it_goes_on_is_gone_on_with() {
     let world = World::greeting(eventful());
-    let took = world.deepseek(REQUEST).run().elapsed;
+    // On a machine that does much else, the first may take far longer than the next.
+    let took = world.deepseek(REQUEST).run().elapsed.min(Duration::from_millis(300));
     let mut random = fastrand::Rng::with_seed(7);
     for round in 0..rounds().random {
         let world = World::greeting(eventful());
