@@ -24,8 +24,10 @@ use tools::model::{
     Partial, Usage,
 };
 
-use super::{Orchestrator, Outcome, Setup};
+use super::{Orchestrator, Outcome, Setup, StartError};
 use crate::chat::Intent;
+use crate::earlier::CutShort;
+use crate::journal::log::LogError;
 use crate::journal::read::{Record, content, read};
 use crate::journal::repair::is_in_use;
 use crate::places::Places;
@@ -286,11 +288,11 @@ impl Story {
     }
 
     async fn work(&self, luck: Arc<Luck>) -> Outcome {
-        let setup = self.setup(Arc::clone(&luck));
         let request = Request { text: "Fix the greeting".to_owned(), intent: Some(Intent::Edit) };
         let (orchestrator, signals, cut_short) = if self.session().exists() {
-            Orchestrator::go_on(setup).await.unwrap()
+            self.go_on(&luck).await
         } else {
+            let setup = self.setup(Arc::clone(&luck));
             let (orchestrator, signals) = Orchestrator::start(setup).await.unwrap();
             (orchestrator, signals, None)
         };
@@ -299,6 +301,20 @@ impl Story {
         match cut_short {
             Some(cut_short) => orchestrator.take_up(cut_short).await.unwrap(),
             None => orchestrator.run(request).await.unwrap(),
+        }
+    }
+
+    /// Goes on with the session. A process that another story starts may hold its lock for a moment, until it is another
+    /// program.
+    async fn go_on(
+        &self,
+        luck: &Arc<Luck>,
+    ) -> (Orchestrator, mpsc::Receiver<Signal>, Option<CutShort>) {
+        loop {
+            match Orchestrator::go_on(self.setup(Arc::clone(luck))).await {
+                Err(StartError::Journal(LogError::InUse(_))) => tokio::task::yield_now().await,
+                opened => return opened.unwrap(),
+            }
         }
     }
 
