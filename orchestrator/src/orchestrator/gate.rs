@@ -15,7 +15,9 @@ use tools::redact::redact;
 use tools::shell::CommandLine;
 use tools::tree::{Change, Checkpoint, Note};
 
-use super::recorded::{HalfCommit, SAID_NO, Step, answered, denied_unasked, recorded_step};
+use super::recorded::{
+    HalfCommit, RecordedCommit, SAID_NO, Step, answered, denied_unasked, recorded_step,
+};
 use super::{Commit, Msg, News, State};
 use crate::main_tree::MainTree;
 use crate::request::Terms;
@@ -208,13 +210,11 @@ impl Gate {
         {
             return (tree, Err(denied.into()));
         }
-        let recorded = match self.recorded_commit(patch).await {
-            Ok(recorded) => recorded,
-            Err(result) => {
-                return (tree, result);
-            }
+        let half = match self.recorded_commit(patch).await {
+            RecordedCommit::Ended(result) => return (tree, result),
+            RecordedCommit::Half(half) => half,
         };
-        let (tree, result) = self.write(tree, changes, note, recorded).await;
+        let (tree, result) = self.write(tree, changes, note, half).await;
         if let Err(CommitRefused::NotApplied(why)) = &result {
             let failed = Event::PatchNotApplied { patch: patch.to_owned(), why: why.clone() };
             if self.publisher.publish(failed).await.is_err() {
@@ -224,25 +224,24 @@ impl Gate {
         (tree, result)
     }
 
-    /// What is recorded of a commit, when the run is driven again; its outcome, if that is.
-    async fn recorded_commit(
-        &mut self,
-        patch: &str,
-    ) -> Result<HalfCommit, Result<(), CommitRefused>> {
+    /// What is recorded of a commit, when the run is driven again.
+    async fn recorded_commit(&mut self, patch: &str) -> RecordedCommit {
         let mut half = HalfCommit::default();
         loop {
             match self.publisher.pass_recorded(|event| recorded_step(event, patch)) {
                 Some(Step::CheckpointMade) => half.checkpoint_made = true,
                 Some(Step::Begun) => half.begun = true,
-                Some(Step::Ended(result)) => return Err(result),
+                Some(Step::Ended(result)) => return RecordedCommit::Ended(result),
                 None => break,
             }
         }
         // What is recorded behind it without its outcome is the end of the run.
         tokio::select! {
             biased;
-            () = self.publisher.live() => Ok(half),
-            _ = self.stop.wait_for(|stopped| *stopped) => Err(Err(CommitRefused::Gone)),
+            () = self.publisher.live() => RecordedCommit::Half(half),
+            _ = self.stop.wait_for(|stopped| *stopped) => {
+                RecordedCommit::Ended(Err(CommitRefused::Gone))
+            }
         }
     }
 
@@ -252,10 +251,10 @@ impl Gate {
         tree: MainTree,
         changes: Vec<Change>,
         note: Note,
-        recorded: HalfCommit,
+        half: HalfCommit,
     ) -> (MainTree, Result<(), CommitRefused>) {
         let patch = note.patch.clone();
-        let (tree, changes, holds) = if recorded.begun {
+        let (tree, changes, holds) = if half.begun {
             let look = on_a_thread(move || {
                 let holds = tree.holds(&changes);
                 (tree, changes, holds)
@@ -267,7 +266,7 @@ impl Gate {
         if holds {
             return (tree, self.applied(&patch).await);
         }
-        let kept = self.keep(tree, changes, note, recorded.checkpoint_made).await;
+        let kept = self.keep(tree, changes, note, half.checkpoint_made).await;
         let (tree, changes, checkpoint) = match kept {
             (tree, changes, Ok(checkpoint)) => (tree, changes, checkpoint),
             (tree, _, Err(refused)) => return (tree, Err(refused)),
@@ -280,7 +279,7 @@ impl Gate {
             return (tree.await, Err(CommitRefused::Gone));
         }
         // Everything that is needed to make the change, or to unmake it, is on disk before the first byte is written.
-        if !recorded.begun
+        if !half.begun
             && self.publisher.record(Event::PatchCommitting { patch: patch.clone() }).await.is_err()
         {
             return (tree, Err(CommitRefused::Gone));

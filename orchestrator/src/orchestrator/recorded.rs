@@ -41,6 +41,14 @@ fn recorded_answer(event: &Event, question: &str) -> Option<Reaction> {
     }
 }
 
+/// What is recorded of a commit.
+pub(super) enum RecordedCommit {
+    /// What came of it.
+    Ended(Result<(), CommitRefused>),
+    /// How far it had come, and nothing more: the rest is to be done.
+    Half(HalfCommit),
+}
+
 /// How far a commit had come when the run was driven before.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct HalfCommit {
