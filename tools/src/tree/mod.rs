@@ -23,7 +23,8 @@ pub use path::{PathError, RepoPath};
 pub use read::ReadTree;
 pub use settle::{Settled, Settlement};
 pub use snapshot::{
-    Checkpoint, Kept, Note, Own, Snapshot, SnapshotError, SnapshotLimits, SnapshotReader, Snapshots,
+    Checkpoint, Entries, Kept, Note, Own, Snapshot, SnapshotError, SnapshotLimits, SnapshotReader,
+    Snapshots, TreeId,
 };
 pub use write::{CommitError, Committed, WriteTree};
 

@@ -1,21 +1,15 @@
 //! A tree of files that was kept, written to a directory of its own.
 
-use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use super::{Kept, KeptKind, SnapshotError, SnapshotReader};
-use crate::tree::RepoPath;
+use super::{Entries, KeptKind, SnapshotError, SnapshotReader};
 
 impl SnapshotReader {
     /// Writes what was kept to `dir`, which must not be there yet. When that fails, it is not there afterwards.
-    pub fn check_out(
-        &self,
-        entries: &BTreeMap<RepoPath, Kept>,
-        dir: &Path,
-    ) -> Result<(), SnapshotError> {
+    pub fn check_out(&self, entries: &Entries, dir: &Path) -> Result<(), SnapshotError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
             move |source: io::Error| SnapshotError::Io { path, source }

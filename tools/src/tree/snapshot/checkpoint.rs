@@ -4,8 +4,6 @@
 //! that what is ours can be told from what is the user's. Its message names the changed files with their objects, which are
 //! always the private repository's own.
 
-use std::collections::BTreeMap;
-
 use gix::ObjectId;
 use gix::actor::Signature;
 use gix::bstr::ByteSlice as _;
@@ -13,8 +11,8 @@ use gix::objs::{Commit, CommitRef, Kind, WriteTo as _};
 use gix::refs::transaction::{Change as RefChange, PreviousValue, RefEdit, RefLog};
 use serde::{Deserialize, Serialize};
 
-use super::objects::Objects;
-use super::{Kept, KeptKind, Snapshot, SnapshotError, Snapshots};
+use super::objects::{Objects, Survives};
+use super::{Entries, Kept, Snapshot, SnapshotError, Snapshots};
 use crate::clock::Timestamp;
 use crate::tree::{Change, FileState, ReadTree, RepoPath};
 
@@ -83,7 +81,7 @@ impl Snapshots {
         let own = own(&objects, changes)?;
         let also: Vec<&RepoPath> = own.iter().map(|own| &own.path).collect();
         let snapshot = self.take_locked(&objects, tree, &also, now, stopped)?;
-        let before = objects.write_tree(&snapshot.entries)?;
+        let before = objects.write_tree(&snapshot.entries, Survives::PowerCut)?;
         let mut entries = snapshot.entries.clone();
         for Own { path, after, .. } in &own {
             match after {
@@ -91,7 +89,7 @@ impl Snapshots {
                 None => drop(entries.remove(path)),
             }
         }
-        let after = objects.write_tree(&entries)?;
+        let after = objects.write_tree(&entries, Survives::PowerCut)?;
         let parent = objects.commit(before, None, "before: ", &note.title, now)?;
         let message = Message { at: now, note, own };
         let json = serde_json::to_string(&message).unwrap_or_default();
@@ -131,11 +129,8 @@ impl Snapshots {
     }
 
     /// The workspace as it was before the change of a checkpoint.
-    pub fn before(
-        &self,
-        checkpoint: &Checkpoint,
-    ) -> Result<BTreeMap<RepoPath, Kept>, SnapshotError> {
-        self.open()?.map_or_else(|| Ok(BTreeMap::new()), |objects| objects.tree(checkpoint.before))
+    pub fn before(&self, checkpoint: &Checkpoint) -> Result<Entries, SnapshotError> {
+        self.open()?.map_or_else(|| Ok(Entries::new()), |objects| objects.tree(checkpoint.before))
     }
 }
 
@@ -143,8 +138,7 @@ impl Snapshots {
 fn own(objects: &Objects, changes: &[Change]) -> Result<Vec<Own>, SnapshotError> {
     let keep = |state: Option<&FileState>| -> Result<Option<Kept>, SnapshotError> {
         let Some(state) = state else { return Ok(None) };
-        let kind = if state.executable { KeptKind::Executable } else { KeptKind::File };
-        Ok(Some(Kept { kind, id: objects.own_blob(&state.bytes)? }))
+        Ok(Some(Kept::of_file(state, objects.own_blob(&state.bytes)?)))
     };
     let mut own = Vec::new();
     for change in changes {
@@ -177,7 +171,7 @@ impl Objects {
         };
         let mut bytes = Vec::new();
         commit.write_to(&mut bytes).map_err(|source| self.failed(source))?;
-        self.own_object(Kind::Commit, &bytes)
+        self.own_object(Kind::Commit, &bytes, Survives::PowerCut)
     }
 
     /// The checkpoints by number, with their commits.

@@ -43,7 +43,7 @@ impl Objects {
         numbers.iter().take(old).try_for_each(|(number, _)| self.unname(*number))
     }
 
-    /// Removes its own objects that no checkpoint needs. The bytes of those that stay.
+    /// Removes its own objects that neither a checkpoint nor a held tree needs. The bytes of those that stay.
     fn sweep(&self) -> Result<u64, SnapshotError> {
         let needed = self.needed()?;
         self.drop_half_written();
@@ -71,10 +71,11 @@ impl Objects {
         }
     }
 
-    /// Every object a checkpoint can be reached with. An object that can not be read stops it: nothing is dropped then.
+    /// Every object that a checkpoint or a held tree is made of. An object that can not be read stops it: nothing is dropped then.
     fn needed(&self) -> Result<HashSet<ObjectId>, SnapshotError> {
         let failed = |source| self.unusable(source);
         let mut open: Vec<ObjectId> = self.numbers()?.into_iter().map(|(_, id)| id).collect();
+        open.extend(self.held()?.into_iter().map(|(_, id)| id));
         let mut needed = HashSet::new();
         while let Some(id) = open.pop() {
             if !needed.insert(id) || !self.own.contains(&id) {

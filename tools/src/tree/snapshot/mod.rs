@@ -9,8 +9,10 @@ mod checkpoint;
 mod garbage;
 mod objects;
 mod stamps;
+mod trees;
 
 pub use checkpoint::{Checkpoint, Note, Own};
+pub use trees::TreeId;
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -56,11 +58,14 @@ pub struct SnapshotLimits {
     pub patience: Duration,
 }
 
+/// The files and symlinks of a tree, by path.
+pub type Entries = BTreeMap<RepoPath, Kept>;
+
 /// A tree of files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     /// What is at each path.
-    pub entries: BTreeMap<RepoPath, Kept>,
+    pub entries: Entries,
     /// Files that were left out: too large or too many, not readable, or not there any more when they were read.
     pub left_out: Vec<RepoPath>,
 }
@@ -158,6 +163,22 @@ impl Kept {
     pub fn is_symlink(self) -> bool {
         self.kind == KeptKind::Symlink
     }
+
+    /// Whether it is a file that its owner may execute.
+    pub fn is_executable(self) -> bool {
+        self.kind == KeptKind::Executable
+    }
+
+    /// Whether both have the same bytes, whatever else they are. Of a symlink they are where it leads.
+    pub fn has_bytes_of(self, other: Kept) -> bool {
+        self.id == other.id
+    }
+
+    /// What git would take it for as a file: its bytes, and whether it is executable.
+    fn of_file(state: &FileState, id: ObjectId) -> Kept {
+        let kind = if state.executable { KeptKind::Executable } else { KeptKind::File };
+        Kept { kind, id }
+    }
 }
 
 /// The files of snapshots.
@@ -220,7 +241,7 @@ impl Snapshots {
     ) -> Result<Snapshot, SnapshotError> {
         let known = Stamps::read(&self.dir);
         let mut seen = Stamps::default();
-        let mut snapshot = Snapshot { entries: BTreeMap::new(), left_out: Vec::new() };
+        let mut snapshot = Snapshot { entries: Entries::new(), left_out: Vec::new() };
         let paths = git_sees(&self.workspace, &self.outside, self.tracked());
         // What is asked for by name comes first, so that it is not among what is too much.
         let others = paths.iter().filter(|path| !also.contains(path));
@@ -266,19 +287,16 @@ impl Snapshots {
         if stamp.bytes() > self.limits.max_file_bytes {
             return Ok(None);
         }
-        let (kind, id) = match tree.entry(path, self.limits.max_file_bytes) {
-            Ok(Entry::File(FileState { bytes, executable })) => {
-                let kind = if executable { KeptKind::Executable } else { KeptKind::File };
-                (kind, objects.keep_blob(&bytes)?)
-            }
+        let kept = match tree.entry(path, self.limits.max_file_bytes) {
+            Ok(Entry::File(state)) => Kept::of_file(&state, objects.keep_blob(&state.bytes)?),
             Ok(Entry::Symlink) => match tree.link(path) {
-                Ok(target) => (KeptKind::Symlink, objects.keep_blob(&target)?),
+                Ok(target) => Kept { kind: KeptKind::Symlink, id: objects.keep_blob(&target)? },
                 Err(_) => return Ok(None),
             },
             Ok(Entry::Missing | Entry::Directory | Entry::Other | Entry::TooLarge { .. })
             | Err(_) => return Ok(None),
         };
-        Ok(Some(Kept { kind, id }))
+        Ok(Some(kept))
     }
 
     /// What is kept, for reading. Open for as long as it lives.
@@ -330,10 +348,19 @@ impl Snapshots {
 
     /// Removes locks of references, which only a crash can have left while ours is held.
     fn drop_stale_locks(&self) {
-        let references = self.dir.join(checkpoint::REFS);
-        let entries = fs::read_dir(references).into_iter().flatten().flatten();
-        let locks = entries.map(|entry| entry.path()).chain([self.dir.join("packed-refs.lock")]);
-        for path in locks.filter(|path| path.extension().is_some_and(|end| end == "lock")) {
+        let is_lock = |path: &Path| path.extension().is_some_and(|end| end == "lock");
+        let mut open = vec![self.dir.join(checkpoint::REFS), self.dir.join(trees::REFS)];
+        let mut locks = vec![self.dir.join("packed-refs.lock")];
+        while let Some(dir) = open.pop() {
+            for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() => open.push(entry.path()),
+                    Ok(_) if is_lock(&entry.path()) => locks.push(entry.path()),
+                    Ok(_) | Err(_) => {}
+                }
+            }
+        }
+        for path in locks {
             fs::remove_file(path).unwrap_or_default();
         }
     }

@@ -1,7 +1,9 @@
 //! Objects of the private repository: files in, trees in and out. Which files and trees is decided elsewhere.
 
 use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use gix::ObjectId;
@@ -10,8 +12,21 @@ use gix::objs::tree::{Entry, EntryKind, EntryMode};
 use gix::objs::{Kind, Tree, TreeRefIter, Write as _, WriteTo as _};
 use gix::odb::loose;
 
-use super::{Kept, KeptKind, SnapshotError};
+use super::{Entries, Kept, KeptKind, SnapshotError};
 use crate::tree::{FileState, RepoPath};
+
+/// What an object that is written has to survive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Survives {
+    /// A power cut: it is synced, and what a power cut left of an earlier one is written anew.
+    PowerCut,
+    /// The death of this process.
+    Death,
+}
+
+/// Permissions of an object's file: git's, and those that say it is not synced.
+const SYNCED: u32 = 0o444;
+const UNSYNCED: u32 = 0o644;
 
 /// The repository's objects, and those it borrows.
 pub(super) struct Objects {
@@ -42,23 +57,60 @@ impl Objects {
     /// Keeps these bytes, unless they can be borrowed.
     pub(super) fn keep_blob(&self, bytes: &[u8]) -> Result<ObjectId, SnapshotError> {
         let id = self.id(Kind::Blob, bytes)?;
-        if self.has(id) { Ok(id) } else { self.write(Kind::Blob, bytes, id) }
+        if self.has(id) { Ok(id) } else { self.write_unsynced(Kind::Blob, bytes, id) }
     }
 
     /// Keeps these bytes as its own, so that nobody else can drop them.
     pub(super) fn own_blob(&self, bytes: &[u8]) -> Result<ObjectId, SnapshotError> {
-        self.own_object(Kind::Blob, bytes)
+        self.own_object(Kind::Blob, bytes, Survives::PowerCut)
     }
 
-    pub(super) fn own_object(&self, kind: Kind, bytes: &[u8]) -> Result<ObjectId, SnapshotError> {
+    pub(super) fn own_object(
+        &self,
+        kind: Kind,
+        bytes: &[u8],
+        survives: Survives,
+    ) -> Result<ObjectId, SnapshotError> {
         let id = self.id(kind, bytes)?;
-        if !self.is_whole(id, bytes) {
-            self.write(kind, bytes, id)?;
-            let path = self.own.object_path(&id);
-            let written = std::fs::File::open(&path).and_then(|file| file.sync_all());
-            written.map_err(|source| SnapshotError::Io { path, source })?;
+        match survives {
+            Survives::Death if self.own.contains(&id) => Ok(id),
+            Survives::Death => self.write_unsynced(kind, bytes, id),
+            Survives::PowerCut => {
+                if !self.is_whole(id, bytes) {
+                    self.write_unsynced(kind, bytes, id)?;
+                }
+                self.sync_object(id)?;
+                Ok(id)
+            }
         }
+    }
+
+    /// Writes an object and marks it as one that is not synced: a file that may be written to, which those of git are not.
+    fn write_unsynced(
+        &self,
+        kind: Kind,
+        bytes: &[u8],
+        id: ObjectId,
+    ) -> Result<ObjectId, SnapshotError> {
+        self.write(kind, bytes, id)?;
+        let path = self.own.object_path(&id);
+        fs::set_permissions(&path, Permissions::from_mode(UNSYNCED))
+            .map_err(|source| SnapshotError::Io { path, source })?;
         Ok(id)
+    }
+
+    /// Makes an object of its own durable, unless it is known to be.
+    fn sync_object(&self, id: ObjectId) -> Result<(), SnapshotError> {
+        let path = self.own.object_path(&id);
+        let synced = fs::metadata(&path).and_then(|data| {
+            if data.permissions().mode() & 0o200 == 0 {
+                return Ok(());
+            }
+            let file = fs::File::open(&path)?;
+            file.sync_all()?;
+            file.set_permissions(Permissions::from_mode(SYNCED))
+        });
+        synced.map_err(|source| SnapshotError::Io { path, source })
     }
 
     /// Whether it is there as its own, and can be read: a power cut may have left less of it.
@@ -67,14 +119,14 @@ impl Objects {
         let whole = self.own.contains(&id)
             && matches!(self.own.try_find(&id, &mut buffer), Ok(Some(found)) if found.data == bytes);
         if !whole {
-            std::fs::remove_file(self.own.object_path(&id)).unwrap_or_default();
+            fs::remove_file(self.own.object_path(&id)).unwrap_or_default();
         }
         whole
     }
 
     /// Makes a file or directory of the repository durable.
     pub(super) fn sync(&self, name: &str) -> io::Result<()> {
-        std::fs::File::open(self.dir.join(name))?.sync_all()
+        fs::File::open(self.dir.join(name))?.sync_all()
     }
 
     fn id(&self, kind: Kind, bytes: &[u8]) -> Result<ObjectId, SnapshotError> {
@@ -90,7 +142,8 @@ impl Objects {
     /// Writes the tree of these entries, with all below it.
     pub(super) fn write_tree(
         &self,
-        entries: &BTreeMap<RepoPath, Kept>,
+        entries: &Entries,
+        survives: Survives,
     ) -> Result<ObjectId, SnapshotError> {
         let mut root = Directory::default();
         for (path, kept) in entries {
@@ -102,27 +155,31 @@ impl Objects {
             }
             dir.files.insert(path.name(), *kept);
         }
-        self.write_directory(&root)
+        self.write_directory(&root, survives)
     }
 
-    fn write_directory(&self, directory: &Directory<'_>) -> Result<ObjectId, SnapshotError> {
+    fn write_directory(
+        &self,
+        directory: &Directory<'_>,
+        survives: Survives,
+    ) -> Result<ObjectId, SnapshotError> {
         let mut entries = Vec::new();
         for (name, Kept { kind, id }) in &directory.files {
             let mode = EntryMode::from(EntryKind::from(*kind));
             entries.push(Entry { mode, filename: (*name).into(), oid: *id });
         }
         for (name, below) in &directory.directories {
-            let oid = self.write_directory(below)?;
+            let oid = self.write_directory(below, survives)?;
             entries.push(Entry { mode: EntryKind::Tree.into(), filename: (*name).into(), oid });
         }
         entries.sort();
         let mut bytes = Vec::new();
         Tree { entries }.write_to(&mut bytes).map_err(|source| self.failed(source))?;
-        self.own_object(Kind::Tree, &bytes)
+        self.own_object(Kind::Tree, &bytes, survives)
     }
 
     /// The files and symlinks of a tree.
-    pub(super) fn tree(&self, id: ObjectId) -> Result<BTreeMap<RepoPath, Kept>, SnapshotError> {
+    pub(super) fn tree(&self, id: ObjectId) -> Result<Entries, SnapshotError> {
         let mut found = BTreeMap::new();
         let mut open = vec![(String::new(), id)];
         while let Some((above, id)) = open.pop() {

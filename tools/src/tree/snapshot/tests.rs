@@ -357,3 +357,97 @@ fn what_was_kept_is_checked_out_as_it_was() {
     assert!(snapshots.reader().unwrap().check_out(&snapshot.entries, &other).is_err());
     assert!(!other.exists());
 }
+
+/// Files of every kind, kept without a workspace.
+fn some_entries(snapshots: &Snapshots) -> Entries {
+    let file = |text: &str, executable| {
+        snapshots.keep_file(&FileState { bytes: text.to_owned().into(), executable }).unwrap()
+    };
+    let link = Kept { kind: KeptKind::Symlink, id: file("d/a", false).id };
+    let a = file("a\r\n", false);
+    [("d/a", a), ("d/e/same", a), ("d/run", file("a\r\n", true)), ("empty", file("", false))]
+        .into_iter()
+        .chain([("link", link)])
+        .map(|(at, kept)| (path(at), kept))
+        .collect()
+}
+
+#[test]
+fn trees_go_in_and_come_out_by_name() {
+    let world = World::new(&[]);
+    let snapshots = world.snapshots();
+    let entries = some_entries(&snapshots);
+    let tree = snapshots.keep_tree(&entries).unwrap();
+    assert_eq!(snapshots.tree(tree).unwrap(), entries);
+    assert_eq!(snapshots.keep_tree(&entries).unwrap(), tree);
+    assert_eq!(tree.to_string().len(), 40);
+    let json = serde_json::to_string(&tree).unwrap();
+    assert_eq!(json, format!("\"{tree}\""));
+    assert_eq!(serde_json::from_str::<TreeId>(&json).unwrap(), tree);
+    assert!(serde_json::from_str::<TreeId>("\"tree\"").is_err());
+    let (a, run) = (entries[&path("d/a")], entries[&path("d/run")]);
+    assert!(a.has_bytes_of(run) && a != run && run.is_executable() && !a.is_executable());
+    assert!(snapshots.tree("1".repeat(40).parse().unwrap()).is_err());
+    // A tree of nothing is a tree.
+    let nothing = snapshots.keep_tree(&Entries::new()).unwrap();
+    assert_eq!(snapshots.tree(nothing).unwrap(), Entries::new());
+}
+
+#[test]
+fn a_tree_is_held_until_it_is_released() {
+    let world = World::new(&[("a", "0")]);
+    let few = world.limited(SnapshotLimits { max_checkpoints: 1, ..LIMITS });
+    let entries = some_entries(&few);
+    let tree = few.keep_tree(&entries).unwrap();
+    few.hold("run/01", tree).unwrap();
+    few.hold("run/01", tree).unwrap();
+    few.hold("run-2/base", few.keep_tree(&Entries::new()).unwrap()).unwrap();
+    let stray = few.keep_file(&state("nobody needs it")).unwrap();
+    let collect = || {
+        for n in 0..16 {
+            few.record(&world.reader(), &[], note(&n.to_string()), LATER, &|| false).unwrap();
+        }
+    };
+    collect();
+    let reader = few.reader().unwrap();
+    assert!(matches!(reader.file(&path("x"), stray), Err(SnapshotError::Lost { .. })));
+    assert_eq!(few.tree(tree).unwrap(), entries);
+    for (path, kept) in entries.iter().filter(|(_, kept)| !kept.is_symlink()) {
+        assert!(reader.file(path, *kept).unwrap().is_some());
+    }
+    assert_eq!(few.held("run").unwrap(), [("run/01".to_owned(), tree)]);
+    assert_eq!(few.held("").unwrap().len(), 2);
+
+    few.release("run").unwrap();
+    few.release("none/such").unwrap();
+    assert_eq!(few.held("").unwrap().len(), 1, "another run's name only begins like it");
+    collect();
+    assert!(few.tree(tree).is_err());
+    // A lock that a crash left is in nobody's way, nor are the directories of names that are gone.
+    let locks = world.state.path().join("private.git/refs/lanes");
+    fs::create_dir_all(locks.join("run")).unwrap();
+    fs::write(locks.join("run/01.lock"), "").unwrap();
+    let again = few.keep_tree(&Entries::new()).unwrap();
+    few.hold("run/01", again).unwrap();
+    few.release("run").unwrap();
+    few.hold("run", again).unwrap();
+    few.release("").unwrap();
+    assert_eq!(few.held("").unwrap(), []);
+    assert!(few.hold("../run", again).is_err() && few.hold("", again).is_err());
+}
+
+#[test]
+fn what_was_kept_in_haste_is_synced_when_a_checkpoint_needs_it() {
+    let world = World::new(&[("a", "0"), ("d/b", "1")]);
+    let unsynced = || {
+        let objects = fs::read_dir(world.state.path().join("private.git/objects")).unwrap();
+        let files = objects.flat_map(|dir| fs::read_dir(dir.unwrap().path()).unwrap());
+        let modes = files.map(|file| file.unwrap().metadata().unwrap().permissions().mode());
+        modes.filter(|mode| mode & 0o200 != 0).count()
+    };
+    let snapshot = world.take();
+    world.snapshots().keep_tree(&snapshot.entries).unwrap();
+    assert_eq!(unsynced(), 4, "two files, two trees");
+    world.change("d/b", Some("2"));
+    assert_eq!(unsynced(), 1, "the file that is the user's");
+}
