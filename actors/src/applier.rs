@@ -6,9 +6,10 @@ use std::time::Duration;
 use config::ApplyStrategy;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
 use thiserror::Error;
-use tools::patch::{self, PatchLimits, Refusal, Repair, Scope};
+use tools::patch::{self, ApplyPlan, PatchLimits, PatchMismatch, Reason, Refusal, Repair, Scope};
 use tools::tree::{Change, RepoPath};
 
+use crate::lane_id::LaneId;
 use crate::sight::Sight;
 use crate::workspace::{CommitRefused, Denied, NotApplied, Staged, Workspace};
 use crate::{Unanswered, answer, answered};
@@ -133,7 +134,9 @@ impl ApplierSetup {
         });
         let (look, prepared) = prepared.await.map_err(|panic| not_written(panic.to_string()))?;
         look.done().await.map_err(|_| Unanswered::Stopped)?;
-        let plan = prepared.map_err(|refusal| ApplyError::Mismatch(Box::new(refusal)))?;
+        let plan = prepared
+            .and_then(|plan| self.keeps_to_its_own(plan))
+            .map_err(|refusal| ApplyError::Mismatch(Box::new(self.naming_owners(refusal))))?;
         if plan.changes.is_empty() {
             return Ok(Vec::new());
         }
@@ -153,6 +156,34 @@ impl ApplierSetup {
             Err(CommitRefused::Gone) => Err(ApplyError::Unanswered(Unanswered::Stopped)),
         }
     }
+}
+
+impl ApplierSetup {
+    /// The plan, if it touches no file of another lane.
+    fn keeps_to_its_own(&self, plan: ApplyPlan) -> Result<ApplyPlan, Refusal> {
+        let touched = plan.changes.iter().flat_map(Change::paths);
+        let others = touched.filter_map(|path| Some(not_owned(path, self.workspace.owner(path)?)));
+        let mismatches: Vec<PatchMismatch> = others.collect();
+        if mismatches.is_empty() { Ok(plan) } else { Err(Refusal { mismatches }) }
+    }
+
+    /// A file of another lane was not declared because it is one.
+    fn naming_owners(&self, mut refusal: Refusal) -> Refusal {
+        for mismatch in &mut refusal.mismatches {
+            let path = mismatch.file.as_deref().and_then(|file| RepoPath::parse(file).ok());
+            if mismatch.reason == Reason::UndeclaredFile
+                && let Some(path) = path
+                && let Some(owner) = self.workspace.owner(&path)
+            {
+                *mismatch = not_owned(&path, owner);
+            }
+        }
+        refusal
+    }
+}
+
+fn not_owned(path: &RepoPath, owner: LaneId) -> PatchMismatch {
+    PatchMismatch::file(Reason::NotOwned, path.as_str()).note(format!("Its owner is lane {owner}."))
 }
 
 fn not_written(message: String) -> ApplyError {

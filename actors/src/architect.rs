@@ -18,6 +18,7 @@ use crate::failure::FailureClass;
 use crate::plan::{FileIntent, Leniency, Plan, PlanError, PlanLimits};
 use crate::publisher::JournalClosed;
 use crate::sight::Sight;
+use crate::workspace::Workspace;
 use crate::{Unanswered, answer, answered, fill};
 
 /// What the Architect is asked.
@@ -85,6 +86,8 @@ pub struct ArchitectSetup {
     pub bounds: AgentLoop,
     /// Where it looks whether a declared file can be edited.
     pub sight: Sight,
+    /// Who knows which files are another lane's.
+    pub workspace: Arc<dyn Workspace>,
     /// What may be read.
     pub rules: Arc<Rules>,
     /// How long it may take.
@@ -203,6 +206,9 @@ impl ArchitectSetup {
     }
 
     fn forbidden(&self, file: &FileIntent) -> Option<String> {
+        if let Some(owner) = self.workspace.owner(&file.path) {
+            return Some(format!("lane {owner} owns it"));
+        }
         match self.rules.decide(Action::Read { path: file.path.as_str() }) {
             Verdict::Deny { why } | Verdict::Ask { why } => Some(why),
             Verdict::Allow => None,

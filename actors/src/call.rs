@@ -17,7 +17,7 @@ use tools::model::{
 use crate::dialogue::Dialogue;
 use crate::event::{Blob, Event};
 use crate::ledger::{Amount, Ask, Unaffordable};
-use crate::publisher::{JournalClosed, Publisher, Signal, Written};
+use crate::publisher::{JournalClosed, Publisher, Signal, Speaker, Written};
 use crate::router::{Admission, AdmissionError, Router};
 
 /// Why there is no answer.
@@ -145,7 +145,7 @@ impl Caller {
         ChatRequest {
             role: self.role,
             run: self.publisher.run().to_owned(),
-            lane: None,
+            lane: self.publisher.lane().map(|lane| lane.to_string()),
             model: self.hire.model.clone(),
             thinking: self.hire.thinking.then_some(self.hire.effort),
             max_tokens: self.hire.max_output_tokens,
@@ -153,19 +153,23 @@ impl Caller {
         }
     }
 
+    const fn speaker(&self) -> Speaker {
+        Speaker { role: self.role, lane: self.publisher.lane() }
+    }
+
     /// Passes a piece of the answer on to the screen, and counts it.
     fn hear(&self, admission: &Admission, delta: Delta) {
         match delta {
             Delta::Text(text) => {
                 admission.count(text.len());
-                self.publisher.show(Signal::Text(self.role, text));
+                self.publisher.show(Signal::Text(self.speaker(), text));
             }
             Delta::Reasoning(text) => {
                 admission.count(text.len());
-                self.publisher.show(Signal::Reasoning(self.role, text));
+                self.publisher.show(Signal::Reasoning(self.speaker(), text));
             }
             Delta::KeepAlive => {
-                self.publisher.show(Signal::Waiting("the provider has queued the call".into()));
+                self.publisher.show_wait("the provider has queued the call");
             }
         }
     }
@@ -224,7 +228,7 @@ impl Caller {
             retries + 1,
             self.retry.max_retries + 1
         );
-        self.publisher.show(Signal::Waiting(why.into()));
+        self.publisher.show_wait(why);
     }
 }
 

@@ -5,15 +5,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tools::model::price::Usd;
 use tools::model::{AgentRole, ModelError, Usage};
-use tools::tree::{FileHash, FileState, RepoPath, Settlement};
+use tools::tree::{FileHash, FileState, RepoPath, Settlement, TreeId};
 
 use crate::checks::{CheckOutcome, Findings};
-use crate::delivery::{Delivery, Rollback};
+use crate::delivery::{Delivery, Rollback, Verified};
 use crate::draft::ContextRequest;
 use crate::failure::FailureClass;
-use crate::ledger::Amount;
+use crate::lane_id::LaneId;
+use crate::ledger::{Allowance, Amount};
 use crate::plan::{Leniency, Plan, StepMark};
 use crate::seen::SeenFile;
+use crate::team::{EndedLane, Other, PlannedLane};
 use crate::workspace::NotApplied;
 
 /// Content that is kept beside the log and named in it by its hash.
@@ -456,6 +458,117 @@ pub enum Event {
         /// Which.
         role: String,
     },
+    /// The task was split over lanes.
+    #[serde(rename = "LanesPlanned@v1")]
+    LanesPlanned {
+        /// The lanes, by number.
+        lanes: Vec<PlannedLane>,
+        /// Where the plan was read tolerantly.
+        tolerances: Vec<Leniency>,
+    },
+    /// The task was not split: one crew does it.
+    #[serde(rename = "LanesDeclined@v1")]
+    LanesDeclined {
+        /// Why.
+        why: String,
+    },
+    /// The workspace as it is, with what is not committed, was kept: lanes begin from it.
+    #[serde(rename = "LanesBegun@v1")]
+    LanesBegun {
+        /// The tree.
+        tree: TreeId,
+        /// Files it holds.
+        files: usize,
+        /// Files that were left out: too large, or not readable. Lanes can read them, and not change them.
+        left_out: Vec<RepoPath>,
+    },
+    /// A lane begins to work, in a worktree of its own.
+    #[serde(rename = "LaneSpawned@v1")]
+    LaneSpawned {
+        /// Counts from one; a lane in conflict is planned again.
+        attempt: u32,
+        /// What it is, in a few words.
+        title: String,
+        /// The tree it begins from.
+        base: TreeId,
+        /// Its share of the budget.
+        budget: Allowance,
+    },
+    /// A lane did what it was to do.
+    #[serde(rename = "LaneCompleted@v1")]
+    LaneCompleted {
+        /// Which attempt.
+        attempt: u32,
+        /// How it was verified.
+        verified: Verified,
+        /// The tree it made.
+        tree: TreeId,
+        /// What it changed; nothing if there was nothing to change.
+        files: Vec<StagedFile>,
+        /// What commands changed besides, in files that the lane neither owns nor patched: it is in no result.
+        left_behind: Vec<RepoPath>,
+        /// What the lane used so far.
+        spent: Amount,
+    },
+    /// A lane did not get done.
+    #[serde(rename = "LaneFailed@v1")]
+    LaneFailed {
+        /// Which attempt; zero if it never began.
+        attempt: u32,
+        /// How it ended.
+        why: Delivery,
+        /// What it had changed.
+        files: Vec<StagedFile>,
+        /// The worktree that is kept, by its name below the directory of lanes.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        worktree: Option<String>,
+        /// What the lane used so far.
+        spent: Amount,
+    },
+    /// What a lane did was merged with what those before it did.
+    #[serde(rename = "LaneMerged@v1")]
+    LaneMerged {
+        /// The lane.
+        lane: LaneId,
+        /// The tree that came of it.
+        tree: TreeId,
+    },
+    /// What a lane did and what somebody else did exclude each other.
+    #[serde(rename = "LaneConflicted@v1")]
+    LaneConflicted {
+        /// The lane.
+        lane: LaneId,
+        /// Where.
+        paths: Vec<RepoPath>,
+        /// Who the other is.
+        with: Other,
+    },
+    /// Lanes were merged with the workspace as it is now: this is what would be written.
+    #[serde(rename = "LanesMerged@v1")]
+    LanesMerged {
+        /// Those of which something is in it.
+        lanes: Vec<LaneId>,
+        /// The workspace as it was found.
+        onto: TreeId,
+        /// The tree that came of it.
+        tree: TreeId,
+        /// What it changes.
+        files: Vec<StagedFile>,
+    },
+    /// Lanes that pass alone fail together: these are the fewest that do.
+    #[serde(rename = "LanesBisected@v1")]
+    LanesBisected {
+        /// The lanes.
+        lanes: Vec<LaneId>,
+        /// Class of the failure.
+        class: FailureClass,
+    },
+    /// What became of each lane.
+    #[serde(rename = "LanesFinished@v1")]
+    LanesFinished {
+        /// The lanes, by number.
+        lanes: Vec<EndedLane>,
+    },
     /// A run is over.
     #[serde(rename = "RunFinished@v1")]
     RunFinished {
@@ -495,7 +608,10 @@ impl Event {
                 files.iter().filter_map(|file| file.found.content()).collect()
             }
             Self::ContextRequested { told, .. } => told.iter().collect(),
-            Self::PatchStaged { files, .. } => files
+            Self::PatchStaged { files, .. }
+            | Self::LaneCompleted { files, .. }
+            | Self::LaneFailed { files, .. }
+            | Self::LanesMerged { files, .. } => files
                 .iter()
                 .flat_map(|file| [&file.before, &file.after])
                 .flatten()
@@ -517,6 +633,14 @@ impl Event {
                 files.iter_mut().filter_map(|file| file.found.content_mut()).collect()
             }
             Self::ContextRequested { told, .. } => told.iter_mut().collect(),
+            Self::LaneCompleted { files, .. }
+            | Self::LaneFailed { files, .. }
+            | Self::LanesMerged { files, .. } => files
+                .iter_mut()
+                .flat_map(|file| [&mut file.before, &mut file.after])
+                .flatten()
+                .map(|content| &mut content.blob)
+                .collect(),
             Self::VerificationRun { output, .. } => vec![output],
             Self::ModelReply { answer: Some(answer), .. } => vec![answer],
             _ => Vec::new(),
@@ -534,7 +658,7 @@ pub struct Envelope {
     /// The run it belongs to.
     pub run: Option<String>,
     /// The lane it belongs to.
-    pub lane: Option<String>,
+    pub lane: Option<LaneId>,
     /// The event.
     pub event: Event,
 }

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tools::model::price::Usd;
 
+use crate::lane_id::LaneId;
+
 /// Allowance; `None` means there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Allowance {
@@ -99,6 +101,8 @@ const LEAST_OUTPUT_TOKENS: u32 = 512;
 pub struct Ledger {
     limits: Allowance,
     promised: BTreeMap<u64, Amount>,
+    /// What lanes have of it: they keep ledgers of their own.
+    shares: BTreeMap<LaneId, Amount>,
     spent: Amount,
     last_id: u64,
 }
@@ -122,7 +126,7 @@ impl Ledger {
         ask: &Ask,
         worst: impl Fn(u32) -> Option<Usd>,
     ) -> Result<Reservation, Unaffordable> {
-        let used = self.promised.values().fold(self.spent, |sum, amount| sum.plus(*amount));
+        let used = self.used();
         if let Some(limit) = self.limits.calls
             && used.calls >= limit
         {
@@ -150,6 +154,29 @@ impl Ledger {
         self.promised.insert(self.last_id, amount);
         let prompt_nano_usd = worst(0).unwrap_or(Usd::ZERO);
         Ok(Reservation { id: self.last_id, output_tokens: output, amount, prompt_nano_usd })
+    }
+
+    /// What is spent, promised, or shared out.
+    fn used(&self) -> Amount {
+        let set_aside = self.promised.values().chain(self.shares.values());
+        set_aside.fold(self.spent, |sum, amount| sum.plus(*amount))
+    }
+
+    /// One of `parts` equal parts of what is left.
+    pub fn part(&self, parts: u64) -> Allowance {
+        let (used, parts) = (self.used(), parts.max(1));
+        let Allowance { usd, tokens, calls } = self.limits;
+        let left = |limit: u64, used: u64| limit.saturating_sub(used) / parts;
+        Allowance {
+            usd: usd.map(|limit| Usd::from_nanos(left(limit.nanos(), used.nano_usd.nanos()))),
+            tokens: tokens.map(|limit| left(limit, used.tokens)),
+            calls: calls.map(|limit| left(limit, used.calls)),
+        }
+    }
+
+    /// Sets a share aside for a lane, or, in its place, what the lane used in the end.
+    pub fn share(&mut self, lane: LaneId, share: Amount) {
+        self.shares.insert(lane, share);
     }
 
     /// Replaces a promise by what was used. A promise that is not there was settled before.
@@ -182,6 +209,17 @@ fn affordable(wanted: u32, left: Usd, worst: impl Fn(u32) -> Option<Usd>) -> Opt
         }
     }
     Some(fits)
+}
+
+impl From<Allowance> for Amount {
+    /// All that is allowed; nothing where there is no limit.
+    fn from(Allowance { usd, tokens, calls }: Allowance) -> Self {
+        Self {
+            nano_usd: usd.unwrap_or_default(),
+            tokens: tokens.unwrap_or_default(),
+            calls: calls.unwrap_or_default(),
+        }
+    }
 }
 
 impl Amount {
@@ -246,6 +284,27 @@ mod tests {
         ledger.settle(reservation.id, used);
         ledger.settle(reservation.id, used);
         assert_eq!(ledger.spent().tokens, 2);
+    }
+
+    #[test]
+    fn what_is_shared_out_is_not_spent_twice() {
+        let limits = Allowance { calls: Some(10), tokens: Some(9000), usd: None };
+        let mut ledger = Ledger::new(limits);
+        ledger.restore(Amount { calls: 1, ..Amount::default() }, 1);
+        let part = ledger.part(3);
+        assert_eq!(part, Allowance { calls: Some(3), tokens: Some(3000), usd: None });
+        let lanes = [1, 2].map(|number| LaneId::new(number).unwrap());
+        for lane in lanes {
+            ledger.share(lane, part.into());
+        }
+        assert_eq!(ledger.part(1).calls, Some(3));
+        for _ in 0..3 {
+            reserve(&mut ledger, 1, 1).unwrap();
+        }
+        assert_eq!(reserve(&mut ledger, 1, 1), Err(Unaffordable::Calls { limit: 10 }));
+        // The first lane used two of its three.
+        ledger.share(lanes[0], Amount { calls: 2, ..Amount::default() });
+        assert!(reserve(&mut ledger, 1, 1).is_ok());
     }
 
     proptest! {

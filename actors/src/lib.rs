@@ -13,6 +13,7 @@ pub mod draft;
 pub mod editor;
 pub mod event;
 pub mod failure;
+pub mod lane_id;
 pub mod ledger;
 pub mod plan;
 pub mod publisher;
@@ -20,6 +21,8 @@ pub mod recording;
 pub mod router;
 pub mod seen;
 pub mod sight;
+pub mod staged;
+pub mod team;
 pub mod verifier;
 pub mod workspace;
 

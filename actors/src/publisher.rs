@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tools::model::AgentRole;
 
 use crate::event::{Envelope, Event};
+use crate::lane_id::LaneId;
 use crate::ledger::Amount;
 use crate::recording::{Followed, Recording};
 
@@ -22,18 +23,29 @@ pub enum Signal {
     /// A fact that is in the journal. Never lost.
     Event(Arc<Envelope>),
     /// Text of an answer as it comes. May be lost when the screen is slow.
-    Text(AgentRole, String),
+    Text(Speaker, String),
     /// Reasoning as it comes. May be lost when the screen is slow.
-    Reasoning(AgentRole, String),
-    /// Why somebody waits. May be lost when the screen is slow.
-    Waiting(Cow<'static, str>),
+    Reasoning(Speaker, String),
+    /// Why somebody waits, and in which lane. May be lost when the screen is slow.
+    Waiting(Option<LaneId>, Cow<'static, str>),
     /// A question that only the user can answer. Never lost.
     Question(Question),
+}
+
+/// Who says something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Speaker {
+    /// The role.
+    pub role: AgentRole,
+    /// Its lane.
+    pub lane: Option<LaneId>,
 }
 
 /// A question to the user.
 #[derive(Debug)]
 pub struct Question {
+    /// The lane that asks.
+    pub lane: Option<LaneId>,
     /// What wants to happen.
     pub what: Proposal,
     /// Why it has to be asked for.
@@ -68,7 +80,7 @@ pub struct Submission {
     /// The run it belongs to.
     pub run: Option<String>,
     /// The lane it belongs to.
-    pub lane: Option<String>,
+    pub lane: Option<LaneId>,
     /// Told the sequence number once the event, and all before it, are on disk.
     pub durable: Option<oneshot::Sender<u64>>,
 }
@@ -86,7 +98,8 @@ pub struct Publisher {
     /// Ends when whoever reads the channel does.
     journal_lives: watch::Receiver<()>,
     run: Option<String>,
-    /// What is recorded of the run, when it is driven again.
+    lane: Option<LaneId>,
+    /// What is recorded of the run, or of the lane, when it is driven again.
     recording: Option<Arc<Recording>>,
 }
 
@@ -113,7 +126,7 @@ impl Publisher {
         screen: mpsc::Sender<Signal>,
         journal_lives: watch::Receiver<()>,
     ) -> Self {
-        Self { journal, screen, journal_lives, run: None, recording: None }
+        Self { journal, screen, journal_lives, run: None, lane: None, recording: None }
     }
 
     /// The same, speaking for `run`.
@@ -126,6 +139,18 @@ impl Publisher {
     #[must_use]
     pub fn following(&self, recording: Arc<Recording>) -> Self {
         Self { recording: Some(recording), ..self.clone() }
+    }
+
+    /// The same, speaking for a lane of the run.
+    #[must_use]
+    pub fn for_lane(&self, lane: LaneId) -> Self {
+        let recording = self.recording.as_ref().map(|recording| recording.of_lane(lane));
+        Self { lane: Some(lane), recording, ..self.clone() }
+    }
+
+    /// The lane it speaks for.
+    pub const fn lane(&self) -> Option<LaneId> {
+        self.lane
     }
 
     /// The run it speaks for.
@@ -186,6 +211,11 @@ impl Publisher {
         self.recording.as_ref()?.pass(take)
     }
 
+    /// What `take` finds first in all that is still recorded.
+    pub fn recorded_ahead<T>(&self, take: impl Fn(&Event) -> Option<T>) -> Option<T> {
+        self.recording.as_ref()?.ahead(take, |_| false)
+    }
+
     /// What came of an effect by the event that is recorded next. `None` says that it is to be done: at once, or as soon as
     /// the record is over.
     pub async fn recall<T>(&self, take: impl Fn(&Event) -> Option<T>) -> Option<T> {
@@ -232,7 +262,7 @@ impl Publisher {
         event: Event,
         durable: Option<oneshot::Sender<u64>>,
     ) -> Result<(), JournalClosed> {
-        let entry = Submission { event, run: self.run.clone(), lane: None, durable };
+        let entry = Submission { event, run: self.run.clone(), lane: self.lane, durable };
         match self.journal.try_send(entry) {
             Ok(()) => Ok(()),
             Err(TrySendError::Disconnected(_)) => Err(JournalClosed),
@@ -252,10 +282,15 @@ impl Publisher {
         }
     }
 
+    /// Tells the screen why somebody waits.
+    pub fn show_wait(&self, why: impl Into<Cow<'static, str>>) {
+        self.show(Signal::Waiting(self.lane, why.into()));
+    }
+
     /// Asks the user. `None` when nobody is there to answer.
     pub async fn ask(&self, what: Proposal, why: String) -> Option<Answer> {
         let (answer, answered) = oneshot::channel();
-        self.screen.send(Signal::Question(Question { what, why, answer })).await.ok()?;
+        self.screen.send(Signal::Question(Question { lane: self.lane, what, why, answer })).await.ok()?;
         answered.await.ok()
     }
 }

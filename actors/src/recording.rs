@@ -14,6 +14,7 @@ use tools::clock::IdSource;
 
 use crate::delivery::{Delivery, WAY_BACK};
 use crate::event::Event;
+use crate::lane_id::LaneId;
 use crate::ledger::Amount;
 
 /// An event as the journal has it.
@@ -21,6 +22,8 @@ use crate::ledger::Amount;
 pub struct Recorded {
     /// Its place in the journal.
     pub seq: u64,
+    /// The lane it belongs to.
+    pub lane: Option<LaneId>,
     /// The event, with the content that effects are answered from.
     pub event: Event,
     /// Its data, as they were written.
@@ -63,13 +66,22 @@ impl fmt::Display for Difference {
     }
 }
 
-/// What is recorded of one run.
+/// What is recorded of one run, or of one of its lanes.
+///
+/// Lanes work at the same time, and who is faster is not the same every time. So each lane is followed for itself: the order
+/// of events holds within a lane, and within what belongs to none.
 #[derive(Debug)]
 pub struct Recording {
     events: Vec<Recorded>,
     beyond: Beyond,
     /// How many of them were followed.
     at: watch::Sender<usize>,
+    /// What is recorded of the lanes of this run.
+    lanes: Mutex<BTreeMap<LaneId, Arc<Recording>>>,
+    /// How many events were followed in the run and its lanes together.
+    progress: Arc<watch::Sender<usize>>,
+    /// Whether all of it is recorded, to its own end.
+    complete: bool,
     ids: Mutex<VecDeque<String>>,
     /// Whether a Router died: what its successor counted depends on when.
     uncounted: bool,
@@ -100,10 +112,36 @@ impl Recording {
     /// them but what their successors counted, which is not compared then. And when a call is told to be given up depends on
     /// who is faster.
     pub fn new(events: Vec<Recorded>, beyond: Beyond) -> Self {
-        let mut events = events;
         let is_router =
             |event: &Event| matches!(event, Event::RoleCrashed { role } if role == "router");
         let uncounted = events.iter().any(|recorded| is_router(&recorded.event));
+        let mut own = Vec::new();
+        let mut of_lanes: BTreeMap<LaneId, Vec<Recorded>> = BTreeMap::new();
+        for recorded in events.into_iter().filter(|recorded| !is_router(&recorded.event)) {
+            match recorded.lane {
+                Some(lane) => of_lanes.entry(lane).or_default().push(recorded),
+                None => own.push(recorded),
+            }
+        }
+        let end = own.last().map(|recorded| &recorded.event);
+        let ended = matches!(end, Some(Event::RunFinished { .. }));
+        let by_itself = matches!(end, Some(Event::RunFinished { delivery, .. }) if !delivery.is_from_outside());
+        let run = Self::part(own, beyond, uncounted, ended, Arc::default());
+        let lane = |(id, events)| {
+            let progress = Arc::clone(&run.progress);
+            (id, Arc::new(Self::part(events, beyond, uncounted, by_itself, progress)))
+        };
+        let lanes = Mutex::new(of_lanes.into_iter().map(lane).collect());
+        Self { lanes, ..run }
+    }
+
+    fn part(
+        mut events: Vec<Recorded>,
+        beyond: Beyond,
+        uncounted: bool,
+        complete: bool,
+        progress: Arc<watch::Sender<usize>>,
+    ) -> Self {
         let dropped = events.iter().filter_map(|Recorded { seq, event, .. }| {
             if let Event::CallDropped { call, charged } = event {
                 Some((*call, (*seq, *charged)))
@@ -114,13 +152,15 @@ impl Recording {
         let dropped = dropped.collect();
         events.retain(|Recorded { event, .. }| {
             !matches!(event, Event::SessionStateChanged { .. } | Event::CallDropped { .. })
-                && !is_router(event)
         });
         let ids = events.iter().filter_map(|recorded| made_id(&recorded.event)).collect();
         Self {
             events,
             beyond,
             at: watch::channel(0).0,
+            lanes: Mutex::default(),
+            progress,
+            complete,
             ids: Mutex::new(ids),
             uncounted,
             dropped,
@@ -128,9 +168,25 @@ impl Recording {
         }
     }
 
+    /// What is recorded of a lane of this run; nothing if it had not begun.
+    pub fn of_lane(&self, lane: LaneId) -> Arc<Recording> {
+        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        let nothing = || {
+            let progress = Arc::clone(&self.progress);
+            Arc::new(Self::part(Vec::new(), self.beyond, self.uncounted, self.complete, progress))
+        };
+        Arc::clone(lanes.entry(lane).or_insert_with(nothing))
+    }
+
+    fn lanes(&self) -> Vec<Arc<Recording>> {
+        let lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        lanes.values().map(Arc::clone).collect()
+    }
+
     /// The first difference, if there was one.
-    pub fn difference(&self) -> Option<&Difference> {
-        self.difference.get()
+    pub fn difference(&self) -> Option<Difference> {
+        let of_lanes = || self.lanes().iter().find_map(|lane| lane.difference());
+        self.difference.get().cloned().or_else(of_lanes)
     }
 
     /// What happens at the end of the record.
@@ -138,24 +194,36 @@ impl Recording {
         self.beyond
     }
 
-    /// What is recorded.
-    pub fn events(&self) -> impl Iterator<Item = &Event> {
-        self.events.iter().map(|recorded| &recorded.event)
+    /// What is recorded, that of the lanes included, in the order of the journal.
+    pub fn events(&self) -> Vec<Recorded> {
+        let lanes = self.lanes();
+        let of_lanes = lanes.iter().flat_map(|lane| lane.events.iter().cloned());
+        let mut all: Vec<Recorded> = self.events.iter().cloned().chain(of_lanes).collect();
+        all.sort_by_key(|recorded| recorded.seq);
+        all
     }
 
-    /// Whether everything recorded was followed.
+    /// Whether everything recorded was followed; what is recorded of lanes is not looked at.
     pub fn is_over(&self) -> bool {
         *self.at.borrow() >= self.events.len()
     }
 
-    /// How many events were followed.
+    /// Whether everything recorded of the run and its lanes was followed.
+    pub fn is_all_over(&self) -> bool {
+        self.is_over() && self.lanes().iter().all(|lane| lane.is_over())
+    }
+
+    /// How many events were followed, those of the lanes included.
     pub fn followed(&self) -> usize {
-        *self.at.borrow()
+        *self.progress.borrow()
     }
 
     /// The run has ended: what is recorded behind that is a difference.
     pub fn ended(&self) {
-        if let Some(recorded) = self.rest().first().cloned() {
+        let lanes = self.lanes();
+        let left = std::iter::once(self).chain(lanes.iter().map(AsRef::as_ref));
+        let first = left.filter_map(|part| part.rest().first()).min_by_key(|next| next.seq);
+        if let Some(recorded) = first.cloned() {
             self.difference.set(Difference { recorded: Some(recorded), done: None }).ok();
         }
     }
@@ -165,10 +233,17 @@ impl Recording {
         self.reached(<[Recorded]>::is_empty).await;
     }
 
+    /// Comes back when everything recorded of the run and its lanes was followed.
+    pub async fn all_over(&self) {
+        let mut progress = self.progress.subscribe();
+        // The sender is this recording's own.
+        while !self.is_all_over() && progress.changed().await.is_ok() {}
+    }
+
     /// Comes back when nothing was followed for as long as `patience`: the run waits for what is not recorded.
     pub async fn stands_still(&self, patience: Duration) {
-        let mut at = self.at.subscribe();
-        while tokio::time::timeout(patience, at.changed()).await.is_ok() {}
+        let mut progress = self.progress.subscribe();
+        while tokio::time::timeout(patience, progress.changed()).await.is_ok() {}
         self.ended();
     }
 
@@ -184,7 +259,11 @@ impl Recording {
 
     /// The end that came from outside, once everything before it was followed: a cancel, or the end of the time.
     pub async fn stopped(&self) -> Delivery {
-        self.found(|_, rest| end_from_outside(rest)).await
+        let why = self.found(|_, rest| end_from_outside(rest)).await;
+        for lane in self.lanes() {
+            lane.over().await;
+        }
+        why
     }
 
     /// The same, if it is next.
@@ -204,6 +283,7 @@ impl Recording {
                 Some(recorded) if self.says_the_same(recorded, event) => {
                     followed = Followed::Same(recorded.seq);
                     *at += 1;
+                    self.progress.send_modify(|all| *all += 1);
                 }
                 None if self.beyond == Beyond::GoOn => followed = Followed::Beyond,
                 Some(_) if end_from_outside(self.from(*at)).is_some() => {
@@ -213,7 +293,7 @@ impl Recording {
                     followed = Followed::TooLateForTheDead;
                 }
                 // It was cut short there; what would have come next nobody knows.
-                None if !self.has_end() => {}
+                None if !self.complete => {}
                 Some(_) | None => {
                     let different =
                         Difference { recorded: next.cloned(), done: Some(event.clone()) };
@@ -227,7 +307,7 @@ impl Recording {
 
     /// Comes back when something more was followed.
     pub(crate) async fn moved(&self) {
-        let from = self.followed();
+        let from = *self.at.borrow();
         self.at.subscribe().wait_for(|at| *at != from).await.ok();
     }
 
@@ -250,6 +330,7 @@ impl Recording {
     /// The same, and passes over that event.
     pub(crate) fn pass<T>(&self, take: impl Fn(&Event) -> Option<T>) -> Option<T> {
         let taken = self.next(take)?;
+        self.progress.send_modify(|all| *all += 1);
         self.at.send_modify(|at| *at += 1);
         Some(taken)
     }
@@ -300,13 +381,8 @@ impl Recording {
         }
     }
 
-    fn has_end(&self) -> bool {
-        let last = self.events.last();
-        last.is_some_and(|recorded| matches!(recorded.event, Event::RunFinished { .. }))
-    }
-
     fn rest(&self) -> &[Recorded] {
-        self.from(self.followed())
+        self.from(*self.at.borrow())
     }
 
     fn from(&self, at: usize) -> &[Recorded] {
@@ -366,7 +442,11 @@ fn end_from_outside(rest: &[Recorded]) -> Option<Delivery> {
     let mut events = rest.iter().map(|recorded| &recorded.event).skip_while(
         |event| matches!(event, Event::PatchStaged { title, .. } if title.starts_with(WAY_BACK)),
     );
-    let Event::RunFinished { delivery, .. } = events.next()? else { return None };
+    let (Event::RunFinished { delivery, .. } | Event::LaneFailed { why: delivery, .. }) =
+        events.next()?
+    else {
+        return None;
+    };
     delivery.is_from_outside().then(|| delivery.clone())
 }
 
@@ -381,7 +461,8 @@ mod tests {
     }
 
     fn recording(events: Vec<Event>, beyond: Beyond) -> Recording {
-        let recorded = |(event, seq): (Event, u64)| Recorded { seq, data: event.data(), event };
+        let recorded =
+            |(event, seq): (Event, u64)| Recorded { seq, lane: None, data: event.data(), event };
         Recording::new(events.into_iter().zip(7..).map(recorded).collect(), beyond)
     }
 
@@ -404,7 +485,7 @@ mod tests {
             assert!(recording.is_over());
             assert_eq!(recording.follow(&turn("three")), then);
             let different = Difference { recorded: None, done: Some(turn("three")) };
-            assert_eq!(recording.difference(), differs.then_some(&different));
+            assert_eq!(recording.difference(), differs.then_some(different));
         }
     }
 

@@ -1,9 +1,12 @@
 //! The Router admits model calls: it keeps the budget ledger, hands out permits, and makes callers queue visibly.
 //!
+//! A lane has an account of its own with a share of the budget: what it spends can not be missing elsewhere, and its calls are
+//! numbered for themselves. Permits are common to all.
+//!
 //! It does not make the calls. A caller holds an [`Admission`] for as long as its call takes; dropping it, however that
 //! comes about, gives the permit back and settles the ledger.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -14,27 +17,46 @@ use tokio::sync::watch;
 use tools::model::price::{Prices, Usd};
 
 use crate::event::Event;
+use crate::lane_id::LaneId;
 use crate::ledger::{Allowance, Amount, Ask, Ledger, Reservation, Unaffordable};
-use crate::publisher::{Publisher, Signal};
+use crate::publisher::Publisher;
 use crate::{Unanswered, answer, answered};
+
+/// Whose budget a call is paid from: that of a lane, or what the run has besides.
+type Account = Option<LaneId>;
 
 /// What the Router is asked.
 enum Msg {
     Admit {
+        account: Account,
         model: String,
         ask: Ask,
         reply: RpcReplyPort<Result<Reservation, Unaffordable>>,
     },
     Settle {
+        account: Account,
         id: u64,
         used: Amount,
     },
     /// A call that was sent is given up.
     Drop {
+        account: Account,
         id: u64,
         used: Amount,
     },
+    /// Gives each of these lanes one of so many parts of what is left.
+    Share {
+        lanes: Vec<LaneId>,
+        parts: u64,
+        reply: RpcReplyPort<Allowance>,
+    },
+    /// Takes back what a lane did not use.
+    Return {
+        lane: LaneId,
+    },
+    /// What an account has spent; that of the run has what its lanes spent in it.
     Spent {
+        account: Account,
         reply: RpcReplyPort<Amount>,
     },
 }
@@ -57,6 +79,7 @@ pub enum AdmissionError {
 #[derive(Clone)]
 pub struct Router {
     seat: watch::Receiver<ActorRef<Msg>>,
+    account: Account,
     timeout: Duration,
 }
 
@@ -81,14 +104,23 @@ impl Seat {
     }
 }
 
-/// What a Router is made with.
-pub struct RouterSetup {
+/// An account, when a Router is replaced.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Book {
     /// What may be spent.
     pub limits: Allowance,
-    /// What was spent before, when a Router is replaced.
+    /// What was spent before.
     pub spent: Amount,
-    /// The highest number a call has had, when a Router is replaced.
+    /// The highest number a call has had.
     pub last_call: u64,
+}
+
+/// What a Router is made with.
+pub struct RouterSetup {
+    /// The account of the run.
+    pub book: Book,
+    /// Those of its lanes, when a Router is replaced.
+    pub lanes: BTreeMap<LaneId, Book>,
     /// Calls in flight at once.
     pub permits: usize,
     /// What calls cost.
@@ -108,7 +140,7 @@ impl Router {
         let timeout = setup.timeout;
         let (actor, _) = Actor::spawn_linked(None, RouterActor, setup, supervisor).await?;
         let (keep, seat) = watch::channel(actor);
-        Ok((Self { seat, timeout }, Seat(keep)))
+        Ok((Self { seat, account: None, timeout }, Seat(keep)))
     }
 
     /// Waits for a permit and reserves the call's worst case.
@@ -117,9 +149,12 @@ impl Router {
         loop {
             let router = seat.borrow_and_update().clone();
             let model = model.to_owned();
-            let message = |reply| Msg::Admit { model, ask, reply };
+            let account = self.account;
+            let message = |reply| Msg::Admit { account, model, ask, reply };
             match answered(router.call(message, Some(self.timeout)).await) {
-                Ok(granted) => return Ok(Admission::new(router, granted?, ask.prompt_tokens)),
+                Ok(granted) => {
+                    return Ok(Admission::new(router, account, granted?, ask.prompt_tokens));
+                }
                 Err(Unanswered::TimedOut) => return Err(AdmissionError::TimedOut),
                 // It died: its successor is asked, if there is going to be one.
                 Err(Unanswered::Stopped) => {
@@ -132,10 +167,29 @@ impl Router {
         }
     }
 
-    /// What is settled so far; `None` when the Router is gone.
-    pub async fn spent(&self) -> Option<Amount> {
+    /// The same, for the calls of a lane. It has to have a share.
+    #[must_use]
+    pub fn for_lane(&self, lane: LaneId) -> Self {
+        Self { account: Some(lane), ..self.clone() }
+    }
+
+    /// Gives each of these lanes one of `parts` equal parts of what is left; `None` when the Router is gone.
+    pub async fn share(&self, lanes: Vec<LaneId>, parts: u64) -> Option<Allowance> {
         let router = self.seat.borrow().clone();
-        answered(router.call(|reply| Msg::Spent { reply }, Some(self.timeout)).await).ok()
+        let message = |reply| Msg::Share { lanes, parts, reply };
+        answered(router.call(message, Some(self.timeout)).await).ok()
+    }
+
+    /// Takes back what a lane did not use of its share. It makes no more calls.
+    pub fn take_back(&self, lane: LaneId) {
+        // A Router that is gone keeps no ledger.
+        self.seat.borrow().cast(Msg::Return { lane }).ok();
+    }
+
+    /// What is settled so far, in the lane or in the run with its lanes; `None` when the Router is gone.
+    pub async fn spent(&self) -> Option<Amount> {
+        let (router, account) = (self.seat.borrow().clone(), self.account);
+        answered(router.call(|reply| Msg::Spent { account, reply }, Some(self.timeout)).await).ok()
     }
 }
 
@@ -145,6 +199,7 @@ const SUCCESSION: Duration = Duration::from_secs(5);
 /// A permit and a reservation for one attempt.
 pub struct Admission {
     router: ActorRef<Msg>,
+    account: Account,
     reservation: Reservation,
     prompt_tokens: u64,
     answer_bytes: AtomicU64,
@@ -155,10 +210,15 @@ pub struct Admission {
 }
 
 impl Admission {
-    fn new(router: ActorRef<Msg>, reservation: Reservation, prompt_tokens: u64) -> Self {
+    fn new(
+        router: ActorRef<Msg>,
+        account: Account,
+        reservation: Reservation,
+        prompt_tokens: u64,
+    ) -> Self {
         let answer_bytes = AtomicU64::new(0);
         let (used, presumed, sent) = (None, None, false);
-        Self { router, reservation, prompt_tokens, answer_bytes, used, presumed, sent }
+        Self { router, account, reservation, prompt_tokens, answer_bytes, used, presumed, sent }
     }
 
     /// What was granted.
@@ -205,12 +265,12 @@ impl Admission {
 
 impl Drop for Admission {
     fn drop(&mut self) {
-        let id = self.reservation.id;
+        let (id, account) = (self.reservation.id, self.account);
         let message = match (self.used, self.presumed) {
-            (Some(used), _) => Msg::Settle { id, used },
-            (None, Some(used)) => Msg::Drop { id, used },
-            (None, None) if self.sent => Msg::Drop { id, used: self.worst_so_far() },
-            (None, None) => Msg::Settle { id, used: Amount::default() },
+            (Some(used), _) => Msg::Settle { account, id, used },
+            (None, Some(used)) => Msg::Drop { account, id, used },
+            (None, None) if self.sent => Msg::Drop { account, id, used: self.worst_so_far() },
+            (None, None) => Msg::Settle { account, id, used: Amount::default() },
         };
         // A Router that is gone keeps no ledger; its successor restores one from the journal.
         self.router.cast(message).ok();
@@ -219,11 +279,17 @@ impl Drop for Admission {
 
 struct RouterActor;
 
-/// A caller in the queue: the model, what is asked, where the answer goes.
-type Waiting = (String, Ask, RpcReplyPort<Result<Reservation, Unaffordable>>);
+/// A caller in the queue.
+struct Waiting {
+    account: Account,
+    model: String,
+    ask: Ask,
+    reply: RpcReplyPort<Result<Reservation, Unaffordable>>,
+}
 
 struct State {
     ledger: Ledger,
+    lanes: BTreeMap<LaneId, Ledger>,
     prices: Arc<Prices>,
     publisher: Publisher,
     permits: usize,
@@ -241,10 +307,13 @@ impl Actor for RouterActor {
         _: ActorRef<Msg>,
         setup: RouterSetup,
     ) -> Result<State, ActorProcessingErr> {
-        let mut ledger = Ledger::new(setup.limits);
-        ledger.restore(setup.spent, setup.last_call);
+        let mut ledger = opened(setup.book);
+        for (lane, book) in &setup.lanes {
+            ledger.share(*lane, book.limits.into());
+        }
         Ok(State {
             ledger,
+            lanes: setup.lanes.into_iter().map(|(lane, book)| (lane, opened(book))).collect(),
             prices: setup.prices,
             publisher: setup.publisher,
             permits: setup.permits,
@@ -260,58 +329,103 @@ impl Actor for RouterActor {
         state: &mut State,
     ) -> Result<(), ActorProcessingErr> {
         match msg {
-            Msg::Admit { model, ask, reply } => state.enqueue(model, ask, reply),
-            Msg::Settle { id, used } => state.settle(id, used),
-            Msg::Drop { id, used } => {
-                state.settle(id, used);
+            Msg::Admit { account, model, ask, reply } => {
+                state.enqueue(Waiting { account, model, ask, reply });
+            }
+            Msg::Settle { account, id, used } => state.settle(account, id, used),
+            Msg::Drop { account, id, used } => {
+                state.settle(account, id, used);
                 let dropped = Event::CallDropped { call: id, charged: used };
-                if state.publisher.publish(dropped).await.is_err() {
+                if state.publisher_of(account).publish(dropped).await.is_err() {
                     tracing::debug!("a call that was given up is not in the journal");
                 }
             }
-            Msg::Spent { reply } => answer(reply, state.ledger.spent()),
+            Msg::Share { lanes, parts, reply } => answer(reply, state.share(lanes, parts)),
+            Msg::Return { lane } => {
+                let spent = state.lanes.get(&lane).map(Ledger::spent).unwrap_or_default();
+                state.ledger.share(lane, spent);
+            }
+            Msg::Spent { account, reply } => answer(reply, state.spent(account)),
         }
         Ok(())
     }
 }
 
+/// A ledger that goes on where another ended.
+fn opened(book: Book) -> Ledger {
+    let mut ledger = Ledger::new(book.limits);
+    ledger.restore(book.spent, book.last_call);
+    ledger
+}
+
 impl State {
-    fn enqueue(
-        &mut self,
-        model: String,
-        ask: Ask,
-        reply: RpcReplyPort<Result<Reservation, Unaffordable>>,
-    ) {
-        self.queue.push_back((model, ask, reply));
+    fn publisher_of(&self, account: Account) -> Publisher {
+        account.map_or_else(|| self.publisher.clone(), |lane| self.publisher.for_lane(lane))
+    }
+
+    fn ledger_of(&mut self, account: Account) -> &mut Ledger {
+        match account {
+            // Who was given no share has none.
+            Some(lane) => self.lanes.entry(lane).or_insert_with(|| {
+                let none = Allowance { usd: Some(Usd::ZERO), tokens: Some(0), calls: Some(0) };
+                Ledger::new(none)
+            }),
+            None => &mut self.ledger,
+        }
+    }
+
+    fn share(&mut self, lanes: Vec<LaneId>, parts: u64) -> Allowance {
+        let part = self.ledger.part(parts);
+        for lane in lanes {
+            self.ledger.share(lane, part.into());
+            self.lanes.insert(lane, Ledger::new(part));
+        }
+        part
+    }
+
+    fn spent(&mut self, account: Account) -> Amount {
+        let own = self.ledger_of(account).spent();
+        if account.is_some() {
+            return own;
+        }
+        self.lanes.values().fold(own, |sum, lane| sum.plus(lane.spent()))
+    }
+
+    fn enqueue(&mut self, waiting: Waiting) {
+        let publisher = self.publisher_of(waiting.account);
+        self.queue.push_back(waiting);
         if self.in_flight >= self.permits {
             let why =
                 format!("queued {}.: {} model calls are in flight", self.queue.len(), self.permits);
-            self.publisher.show(Signal::Waiting(why.into()));
+            publisher.show_wait(why);
         }
         self.admit_next();
     }
 
-    fn settle(&mut self, id: u64, used: Amount) {
-        self.ledger.settle(id, used);
+    fn settle(&mut self, account: Account, id: u64, used: Amount) {
+        self.ledger_of(account).settle(id, used);
         self.in_flight = self.in_flight.saturating_sub(1);
         self.admit_next();
     }
 
     fn admit_next(&mut self) {
         while self.in_flight < self.permits {
-            let Some((model, ask, reply)) = self.queue.pop_front() else { return };
+            let Some(Waiting { account, model, ask, reply }) = self.queue.pop_front() else {
+                return;
+            };
             if reply.is_closed() {
                 continue;
             }
-            let worst = |output| self.prices.worst_case(&model, ask.prompt_tokens, output);
-            let granted = self.ledger.reserve(&ask, worst);
+            let prices = Arc::clone(&self.prices);
+            let worst = |output| prices.worst_case(&model, ask.prompt_tokens, output);
+            let granted = self.ledger_of(account).reserve(&ask, worst);
             let reserved = granted.as_ref().ok().map(|reservation| reservation.id);
             self.in_flight += usize::from(reserved.is_some());
             if reply.send(granted).is_err()
                 && let Some(id) = reserved
             {
                 // The caller left between the question and the answer.
-                self.ledger.settle(id, Amount::default());
+                self.ledger_of(account).settle(id, Amount::default());
                 self.in_flight -= 1;
             }
         }

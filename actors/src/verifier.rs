@@ -14,7 +14,7 @@ use tools::tree::FileHash;
 use crate::checks::{self, Check, CheckOutcome, Findings, Report};
 use crate::event::{Blob, Event};
 use crate::failure::ErrorSet;
-use crate::publisher::{JournalClosed, Publisher, Signal};
+use crate::publisher::{JournalClosed, Publisher};
 use crate::workspace::{Denied, Workspace};
 use crate::{Unanswered, answer, answered};
 
@@ -65,6 +65,8 @@ pub struct VerifierSetup {
     pub cache: PathBuf,
     /// Variables that commands must not see.
     pub hidden_env: Vec<String>,
+    /// Variables that they see besides, or otherwise.
+    pub env: Vec<(String, String)>,
     /// A tree with more files has no hash, and its results are not kept.
     pub max_files: usize,
     /// How long it may take in all.
@@ -236,7 +238,7 @@ impl VerifierSetup {
             line.text(),
             largest.as_secs()
         );
-        self.publisher.show(Signal::Waiting(why.into()));
+        self.publisher.show_wait(why);
         let outcome = self.run(line, largest).await;
         if outcome.exit != Exit::TimedOut {
             // Half as much again, so that a slower day does not cost a second run.
@@ -253,9 +255,10 @@ impl VerifierSetup {
             keep_bytes: self.commands.output_journal_bytes / 2,
             kill_grace: Duration::from_millis(self.commands.kill_grace_ms),
             hidden_env: self.hidden_env.clone(),
+            env: self.env.clone(),
             notes: Some(running(&self.cache)),
         };
-        self.publisher.show(Signal::Waiting(format!("running `{}`", line.text()).into()));
+        self.publisher.show_wait(format!("running `{}`", line.text()));
         run(line, &options).await
     }
 

@@ -6,12 +6,19 @@ use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tools::shell::CommandLine;
-use tools::tree::{Change, ReadTree};
+use tools::tree::{Change, ReadTree, RepoPath};
+
+use crate::lane_id::LaneId;
 
 /// A tree that a crew works on, through its owner.
 pub trait Workspace: Send + Sync + 'static {
     /// The tree, for reading.
     fn reader(&self) -> &ReadTree;
+
+    /// The lane that alone may change what is at `path`, if that is another than the one this tree is of.
+    fn owner(&self, _: &RepoPath) -> Option<LaneId> {
+        None
+    }
 
     /// Commits a validated change: all of it, or nothing.
     fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<(), CommitRefused>>;

@@ -164,8 +164,8 @@ impl Session {
         let Some(cut_short) = self.cut_short.take() else { return Ok(None) };
         let request = cut_short.request().lines().next().unwrap_or_default();
         view.note(&render::harmless(&format!("going on with: {request}")));
-        for event in cut_short.events() {
-            view.earlier(event);
+        for recorded in cut_short.events() {
+            view.earlier(recorded.lane, &recorded.event);
         }
         let orchestrator = self.orchestrator.clone();
         self.watch(orchestrator.take_up(cut_short), view).await.map(Some)

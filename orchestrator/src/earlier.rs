@@ -82,7 +82,7 @@ impl CutShort {
     }
 
     /// What happened to it so far.
-    pub fn events(&self) -> impl Iterator<Item = &Event> {
+    pub fn events(&self) -> Vec<Recorded> {
         self.again.recording.events()
     }
 }
@@ -176,7 +176,8 @@ impl<'r> RunRecords<'r> {
             for blob in event.effects_mut() {
                 blob.content = content(session, blob)?.into();
             }
-            events.push(Recorded { seq: record.seq, event, data: record.data.clone() });
+            let (seq, lane, data) = (record.seq, record.lane(), record.data.clone());
+            events.push(Recorded { seq, lane, event, data });
         }
         forget_open_ends(&mut events);
         let recording = Arc::new(Recording::new(events, beyond));

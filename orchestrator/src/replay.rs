@@ -64,7 +64,7 @@ pub async fn replay(session: &Path, scratch: &Path) -> Result<Vec<Replayed>, Rep
         let request = run.request();
         let (run_id, text) = (run.id.to_owned(), request.text.clone());
         drive(&orchestrator, CutShort { request, again }, &recording, &run, patience).await;
-        let difference = recording.difference().cloned();
+        let difference = recording.difference();
         let differs = difference.is_some();
         replayed.push(Replayed {
             run: run_id,
@@ -92,7 +92,7 @@ async fn drive(
     let work = orchestrator.take_up(run);
     tokio::pin!(work);
     let over = async {
-        recording.over().await;
+        recording.all_over().await;
         if records.is_finished() {
             // Its end is told by the run itself.
             std::future::pending::<()>().await;

@@ -66,7 +66,10 @@ impl SessionState {
     fn wanted_by(self, event: &Event) -> Option<Self> {
         let to = match event {
             Event::RunStarted { .. } | Event::ArchitectStarted { .. } => Self::Planning,
-            Event::EditorStarted { .. } | Event::ApplyStarted { .. } => Self::ExecutingStep,
+            Event::EditorStarted { .. }
+            | Event::ApplyStarted { .. }
+            | Event::LanesBegun { .. }
+            | Event::LanesMerged { .. } => Self::ExecutingStep,
             Event::ToolProposed { .. } => Self::AwaitingApproval,
             Event::ToolApproved { .. } | Event::ToolDenied { .. }
                 if self == Self::AwaitingApproval =>

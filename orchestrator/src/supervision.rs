@@ -6,29 +6,32 @@
 //!                  └─ Architect, Editor, Applier, Verifier     the crew is rebuilt, at the price of an attempt
 //! ```
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use actors::call::Caller;
 use actors::event::Event;
+use actors::lane_id::LaneId;
 use actors::ledger::{Allowance, Amount};
 use actors::publisher::Publisher;
-use actors::router::{Router, RouterSetup, Seat};
+use actors::router::{Book, Router, RouterSetup, Seat};
 use lanes::crew::{Crew, CrewSetup};
 use lanes::cycle::Goal;
 use ractor::{ActorCell, ActorRef, SpawnErr};
+use tools::model::price::Usd;
 use tools::tree::ReadTree;
 
 use crate::journal::read;
 use crate::orchestrator::{MainWorkspace, Msg, Setup};
 use crate::request::Terms;
 
-/// What a Router that died had counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct LostLedger {
-    spent: Amount,
-    last_call: u64,
+/// The accounts of a Router that died.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct LostBooks {
+    run: Book,
+    lanes: BTreeMap<LaneId, Book>,
 }
 
 /// What a crew is hired for.
@@ -39,12 +42,12 @@ pub(crate) struct Work {
     pub(crate) goal: Goal,
 }
 
-fn router_setup(terms: &Terms, publisher: &Publisher, lost: LostLedger) -> RouterSetup {
+fn router_setup(terms: &Terms, publisher: &Publisher, lost: LostBooks) -> RouterSetup {
     let Terms { config, prices, .. } = terms;
+    let LostBooks { run, lanes } = lost;
     RouterSetup {
-        limits: Allowance::from(&config.budget),
-        spent: lost.spent,
-        last_call: lost.last_call,
+        book: Book { limits: Allowance::from(&config.budget), ..run },
+        lanes,
         permits: config.llm.max_concurrent_calls,
         prices: Arc::clone(prices),
         publisher: publisher.clone(),
@@ -56,7 +59,7 @@ fn router_setup(terms: &Terms, publisher: &Publisher, lost: LostLedger) -> Route
 pub(crate) async fn hire_router(
     terms: &Terms,
     publisher: &Publisher,
-    lost: LostLedger,
+    lost: LostBooks,
     orchestrator: &ActorRef<Msg>,
 ) -> Result<(Router, Seat), SpawnErr> {
     Router::spawn(router_setup(terms, publisher, lost), orchestrator.get_cell()).await
@@ -67,7 +70,7 @@ pub(crate) async fn refill_router(
     seat: &Seat,
     terms: &Terms,
     publisher: &Publisher,
-    lost: LostLedger,
+    lost: LostBooks,
     orchestrator: &ActorRef<Msg>,
 ) -> Result<(), SpawnErr> {
     seat.refill(router_setup(terms, publisher, lost), orchestrator.get_cell()).await
@@ -93,6 +96,7 @@ pub(crate) async fn hire_crew(
         rules: Arc::clone(&terms.rules),
         cache: setup.cache.clone(),
         hidden_env: setup.hidden_env.clone(),
+        env: Vec::new(),
     };
     Crew::spawn(crew, orchestrator.get_cell()).await
 }
@@ -113,36 +117,39 @@ pub(crate) async fn dismiss(actor: ActorCell) {
 
 /// What the run had spent, from the journal. A call without a reply counts with all that was set aside for it.
 #[expect(clippy::wildcard_enum_match_arm, reason = "only two kinds of events are about spending")]
-pub(crate) async fn recover_ledger(session: PathBuf, run: String) -> LostLedger {
+pub(crate) async fn recover_ledger(session: PathBuf, run: String) -> LostBooks {
     let reading = tokio::task::spawn_blocking(move || read::read(&session)).await;
     let Ok(Ok(reading)) = reading else {
         // Without a journal nothing may be spent any more.
-        return LostLedger {
-            spent: Amount {
-                nano_usd: tools::model::price::Usd::from_nanos(u64::MAX),
-                tokens: u64::MAX,
-                calls: u64::MAX,
-            },
-            last_call: 0,
-        };
+        let all = u64::MAX;
+        let spent = Amount { nano_usd: Usd::from_nanos(all), tokens: all, calls: all };
+        return LostBooks { run: Book { spent, ..Book::default() }, lanes: BTreeMap::new() };
     };
     let records =
         reading.records.iter().filter(|record| record.run.as_deref() == Some(run.as_str()));
-    let mut open = std::collections::BTreeMap::new();
-    let mut lost = LostLedger::default();
-    for event in records.filter_map(read::Record::event) {
+    let mut open = BTreeMap::new();
+    let mut lost = LostBooks::default();
+    for (lane, event) in records.filter_map(|record| Some((record.lane(), record.event()?))) {
+        let book = match lane {
+            Some(lane) => lost.lanes.entry(lane).or_default(),
+            None => &mut lost.run,
+        };
         match event {
             Event::ModelRequest { call, reserved, .. } => {
-                open.insert(call, reserved);
-                lost.last_call = lost.last_call.max(call);
+                open.insert((lane, call), reserved);
+                book.last_call = book.last_call.max(call);
             }
             Event::ModelReply { call, charged, .. } | Event::CallDropped { call, charged } => {
-                open.remove(&call);
-                lost.spent = lost.spent.plus(charged);
+                open.remove(&(lane, call));
+                book.spent = book.spent.plus(charged);
             }
+            Event::LaneSpawned { budget, .. } => book.limits = budget,
             _ => {}
         }
     }
-    lost.spent = open.values().fold(lost.spent, |sum, amount| sum.plus(*amount));
+    for ((lane, _), reserved) in open {
+        let book = lane.map_or(&mut lost.run, |lane| lost.lanes.entry(lane).or_default());
+        book.spent = book.spent.plus(reserved);
+    }
     lost
 }

@@ -95,7 +95,7 @@ pub(crate) fn find(
         None => !patch.applied && !patch.is_way_back(),
     });
     if let Some(patch) = matching {
-        let changes = changes(&past.dir(&patch.session), &patch)
+        let changes = changes(&past.dir(&patch.session), &patch.files)
             .map_err(|error| CliError::caused(Kind::Internal, &error))?;
         return Ok(Found { patch, changes });
     }

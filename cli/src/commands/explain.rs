@@ -185,7 +185,7 @@ fn contents(
         return vec![("output", read(output))];
     }
     let Moment::Patch(patch) = &entry.what else { return Vec::new() };
-    let diff = changes(&dir, patch).map_or_else(
+    let diff = changes(&dir, &patch.files).map_or_else(
         |error| format!("({error})"),
         |changes| changes_as_text(&changes, Paint::Plain),
     );

@@ -76,7 +76,7 @@ fn calls(entries: &[StoryEvent]) -> impl Iterator<Item = &Call> {
 
 /// The diff of a patch set, made of the bytes before and after.
 fn diff(past: &Past<'_>, patch: &StagedPatch) -> String {
-    match changes(&past.dir(&patch.session), patch) {
+    match changes(&past.dir(&patch.session), &patch.files) {
         Ok(changes) => changes_as_text(&changes, Paint::Plain),
         Err(error) => {
             render::warn(&format!("warning: {error}"));

@@ -3,6 +3,7 @@
 use std::io::{self, Write as _};
 
 use actors::event::Envelope;
+use actors::lane_id::LaneId;
 use actors::publisher::Signal;
 use futures_util::future::BoxFuture;
 use orchestrator::orchestrator::Outcome;
@@ -21,13 +22,17 @@ impl View for StreamJson {
     fn signal(&mut self, signal: Signal) -> BoxFuture<'_, ()> {
         match signal {
             Signal::Event(envelope) => print(&event(&envelope)),
-            Signal::Text(role, text) => {
-                print(&json!({"kind": "TextDelta", "data": {"role": role, "text": text}}));
+            Signal::Text(speaker, text) => {
+                let data = json!({"role": speaker.role, "text": text});
+                print(&in_lane(json!({"kind": "TextDelta", "data": data}), speaker.lane));
             }
-            Signal::Reasoning(role, text) => {
-                print(&json!({"kind": "ReasoningDelta", "data": {"role": role, "text": text}}));
+            Signal::Reasoning(speaker, text) => {
+                let data = json!({"role": speaker.role, "text": text});
+                print(&in_lane(json!({"kind": "ReasoningDelta", "data": data}), speaker.lane));
             }
-            Signal::Waiting(why) => print(&json!({"kind": "Waiting", "data": {"why": why}})),
+            Signal::Waiting(lane, why) => {
+                print(&in_lane(json!({"kind": "Waiting", "data": {"why": why}}), lane));
+            }
             // Nobody is there to answer: dropping the question says so.
             Signal::Question(_) => {}
         }
@@ -71,6 +76,14 @@ fn event(envelope: &Envelope) -> Value {
         if let Some(run) = &envelope.run {
             line.insert("run".to_owned(), run.clone().into());
         }
+    }
+    in_lane(line, envelope.lane)
+}
+
+/// The same line, with the lane it is of.
+fn in_lane(mut line: Value, lane: Option<LaneId>) -> Value {
+    if let (Some(fields), Some(lane)) = (line.as_object_mut(), lane) {
+        fields.insert("lane".to_owned(), lane.to_string().into());
     }
     line
 }

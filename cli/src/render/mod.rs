@@ -10,6 +10,7 @@ pub(crate) mod told;
 use std::io::{self, Write as _};
 
 use actors::event::Event;
+use actors::lane_id::LaneId;
 use actors::publisher::Signal;
 use futures_util::future::BoxFuture;
 use orchestrator::orchestrator::Outcome;
@@ -98,7 +99,7 @@ pub(crate) trait View: Send {
     fn note(&mut self, text: &str);
 
     /// Something that happened to the request before this process lived.
-    fn earlier(&mut self, _event: &Event) {}
+    fn earlier(&mut self, _lane: Option<LaneId>, _event: &Event) {}
 
     /// The request has ended.
     fn outcome(&mut self, outcome: &Outcome, session: &str);

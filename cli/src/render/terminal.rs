@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use actors::checks::CheckOutcome;
 use actors::delivery::{Delivery, Verified};
 use actors::event::{Envelope, Event, StagedFile};
+use actors::lane_id::LaneId;
 use actors::plan::Plan;
 use actors::publisher::{Proposal, Question, Signal};
 use anstyle::{AnsiColor, Style};
@@ -353,15 +354,15 @@ impl View for Terminal {
     fn signal(&mut self, signal: Signal) -> BoxFuture<'_, ()> {
         match signal {
             Signal::Event(envelope) => self.event(&envelope),
-            Signal::Text(role, text) => self.hear(role, &text),
+            Signal::Text(speaker, text) => self.hear(speaker.role, &text),
             Signal::Reasoning(_, text) => self.heard += text.len(),
-            Signal::Waiting(why) => self.waiting = Some(harmless(&why)),
+            Signal::Waiting(_, why) => self.waiting = Some(harmless(&why)),
             Signal::Question(question) => return Box::pin(self.ask(question)),
         }
         Box::pin(std::future::ready(()))
     }
 
-    fn earlier(&mut self, event: &Event) {
+    fn earlier(&mut self, _: Option<LaneId>, event: &Event) {
         self.count(event);
     }
 

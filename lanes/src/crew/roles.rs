@@ -42,6 +42,7 @@ impl Roles {
             caller: caller(AgentRole::Architect, &config.llm.max_think_model),
             bounds: bounds.clone(),
             sight: sight.clone(),
+            workspace: Arc::clone(&setup.workspace),
             rules: Arc::clone(&setup.rules),
             timeout,
         };
@@ -71,6 +72,7 @@ impl Roles {
             commands: config.commands.clone(),
             cache: setup.cache.clone(),
             hidden_env: setup.hidden_env.clone(),
+            env: setup.env.clone(),
             max_files: config.limits.max_workspace_files,
             timeout,
         };

@@ -9,9 +9,8 @@ use std::thread;
 
 use actors::call::Caller;
 use actors::event::Event;
-use actors::ledger::{Allowance, Amount};
 use actors::publisher::Publisher;
-use actors::router::{Router, RouterSetup, Seat};
+use actors::router::{Book, Router, RouterSetup, Seat};
 use actors::workspace::{CommitRefused, Denied, NotApplied, Staged, Workspace};
 use config::{Config, Inputs};
 use futures_util::future::BoxFuture;
@@ -72,9 +71,8 @@ impl World {
         let config = config();
         let prices = Arc::new(Prices::new(&config.llm.prices, &config.llm.peak).unwrap());
         let setup = RouterSetup {
-            limits: Allowance::default(),
-            spent: Amount::default(),
-            last_call: 0,
+            book: Book::default(),
+            lanes: std::collections::BTreeMap::new(),
             permits: 1,
             prices: Arc::clone(&prices),
             publisher: publisher.clone(),
@@ -104,6 +102,7 @@ impl World {
             config: Arc::new(config),
             cache: dir.path().join("cache"),
             hidden_env: Vec::new(),
+            env: Vec::new(),
         };
         Self { setup, supervisor: supervisor.get_cell(), events, dir, _seat: seat }
     }

@@ -13,6 +13,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use actors::event::{Blob, Envelope, Event};
+use actors::lane_id::LaneId;
 use actors::publisher::{Publisher, Signal, Submission};
 use crossbeam_channel::Receiver;
 use serde_json::value::RawValue;
@@ -195,8 +196,8 @@ struct Writer {
     /// Bytes that are whole lines.
     len: u64,
     patience: Duration,
-    /// The last prompt of each role in each run: the next repeats most of it.
-    prompts: BTreeMap<(Option<String>, AgentRole), Option<Base>>,
+    /// The last prompt of each role in each run and lane: the next repeats most of it.
+    prompts: BTreeMap<(Option<String>, Option<LaneId>, AgentRole), Option<Base>>,
     clock: Arc<dyn Clock>,
     screen: mpsc::Sender<Signal>,
     seq: u64,
@@ -232,8 +233,9 @@ impl Writer {
             for blob in entry.event.blobs() {
                 new_blobs |= self.with_room(|writer| writer.keep(&entry, blob))?;
             }
-            let changed = self.state.after(&entry.event);
-            let (run, lane) = (entry.run.clone(), entry.lane.clone());
+            // What lanes do at the same time is one thing to the session: they carry out its request.
+            let changed = self.state.after(&entry.event).filter(|_| entry.lane.is_none());
+            let (run, lane) = (entry.run.clone(), entry.lane);
             let envelope = self.line(entry.event, entry.run, entry.lane, &mut text)?;
             if let Some(waits) = entry.durable {
                 waiting.push((waits, envelope.seq));
@@ -280,18 +282,19 @@ impl Writer {
         &mut self,
         event: Event,
         run: Option<String>,
-        lane: Option<String>,
+        lane: Option<LaneId>,
         text: &mut Vec<u8>,
     ) -> io::Result<Envelope> {
         self.seq += 1;
         let at = format!("{:.3}", self.clock.now());
         let Tagged { kind, data } = serde_json::from_str(&serde_json::to_string(&event)?)?;
+        let lane_text = lane.map(|lane| lane.to_string());
         let line = Line {
             seq: self.seq,
             at: &at,
             kind: &kind,
             run: run.as_deref(),
-            lane: lane.as_deref(),
+            lane: lane_text.as_deref(),
             data: &data,
             prev: &self.prev,
         };
@@ -302,7 +305,7 @@ impl Writer {
     /// Keeps content beside the log; true when it was not there yet.
     fn keep(&mut self, entry: &Submission, blob: &Blob) -> io::Result<bool> {
         if let Event::ModelRequest { role, .. } = &entry.event {
-            let last = self.prompts.entry((entry.run.clone(), *role)).or_default();
+            let last = self.prompts.entry((entry.run.clone(), entry.lane, *role)).or_default();
             return blobs::keep_like(&self.dir, blob, last);
         }
         blobs::keep(&self.dir, blob)
@@ -332,7 +335,7 @@ impl Writer {
                     let dir = self.dir.display();
                     let why = format!("{error} in {dir}: nothing happens until there is room");
                     // A screen that is slow or gone is told the next time.
-                    self.screen.try_send(Signal::Waiting(why.into())).ok();
+                    self.screen.try_send(Signal::Waiting(None, why.into())).ok();
                     crossbeam_channel::after(PAUSE).recv().ok();
                 }
                 done => return done,
@@ -388,7 +391,7 @@ mod tests {
         let recorded = tokio::spawn(async move { publisher.record(event).await });
         let told = seen.recv().await.unwrap();
         assert!(
-            matches!(&told, Signal::Waiting(why) if why.contains("until there is room")),
+            matches!(&told, Signal::Waiting(None, why) if why.contains("until there is room")),
             "{told:?}"
         );
         assert!(!recorded.is_finished());

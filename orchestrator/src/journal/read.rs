@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use actors::event::Event;
+use actors::lane_id::LaneId;
 use serde::Deserialize;
 use serde_json::Value;
 use thiserror::Error;
@@ -28,7 +29,7 @@ pub struct Record {
     /// The run it belongs to.
     #[serde(default)]
     pub run: Option<String>,
-    /// The lane it belongs to.
+    /// The lane it belongs to, as it was written.
     #[serde(default)]
     pub lane: Option<String>,
     /// The data, as it was written.
@@ -37,6 +38,11 @@ pub struct Record {
 }
 
 impl Record {
+    /// The lane it belongs to.
+    pub fn lane(&self) -> Option<LaneId> {
+        self.lane.as_deref().and_then(LaneId::parse)
+    }
+
     /// The event; `None` for a kind or form that this version does not know.
     pub fn event(&self) -> Option<Event> {
         let tagged = serde_json::json!({ "kind": self.kind, "data": self.data });

@@ -61,7 +61,7 @@ pub(super) fn progress(publisher: &Publisher) -> Progress {
     let Some(recording) = publisher.recording() else { return Progress::Live };
     match (recording.beyond(), recording.difference()) {
         (Beyond::Stop, _) => Progress::AsRecorded,
-        (Beyond::GoOn, None) if recording.is_over() => Progress::Live,
+        (Beyond::GoOn, None) if recording.is_all_over() => Progress::Live,
         (Beyond::GoOn, None) => Progress::OnTheWay,
         (Beyond::GoOn, Some(difference)) => {
             Progress::Astray(format!("the run can not be taken up: {difference}"))
@@ -79,7 +79,7 @@ impl State {
         tokio::spawn(async move {
             let why = tokio::select! {
                 biased;
-                () = recording.over() => return,
+                () = recording.all_over() => return,
                 why = recording.stopped() => why,
                 () = recording.stands_still(patience) => journal_closed().delivery,
             };

@@ -21,7 +21,6 @@ use super::recorded::{
 use super::{Commit, Msg, News, State};
 use crate::main_tree::MainTree;
 use crate::request::Terms;
-use crate::staged::staged_event;
 
 impl State {
     /// Starts the next change, if the tree is here and one waits.
@@ -195,7 +194,7 @@ impl Gate {
     ) -> (MainTree, Result<(), CommitRefused>) {
         let Staged { title, changes, repairs, .. } = staged;
         let note = self.note(patch, &title);
-        let event = staged_event(patch, &title, &changes, repairs);
+        let event = Event::staged(patch, &title, &changes, repairs);
         if self.publisher.publish(event).await.is_err() {
             return (tree, Err(CommitRefused::Gone));
         }

@@ -27,7 +27,6 @@ use super::{Active, Ending, Msg, News, Outcome, State};
 use crate::chat::{self, Intent};
 use crate::earlier::Again;
 use crate::request::{Request, Terms, outcome_line};
-use crate::staged::staged_event;
 use crate::supervision;
 
 /// How long something that was told to stop may take to do so.
@@ -46,7 +45,7 @@ impl State {
             None => Beginning::new(self),
             Some(again) => Beginning::again(self, again),
         };
-        let fresh = supervision::LostLedger::default();
+        let fresh = supervision::LostBooks::default();
         let (router, seat) = supervision::hire_router(&terms, &publisher, fresh, myself).await?;
         let (stop, _) = watch::channel(false);
         self.active = Some(Active {
@@ -362,7 +361,7 @@ impl State {
         }
         for (to, changes) in ways_back {
             let patch = active.ids.fresh();
-            let staged = staged_event(&patch, &format!("{WAY_BACK}{to}"), &changes, Vec::new());
+            let staged = Event::staged(&patch, &format!("{WAY_BACK}{to}"), &changes, Vec::new());
             if active.publisher.publish(staged).await.is_ok() {
                 rollbacks.push(Rollback { patch, to: to.to_owned() });
             }

@@ -73,6 +73,8 @@ reasons! {
     PathMismatch "path_mismatch" => "Use the same path after `--- a/` and `+++ b/`.",
     /// The file is not among the declared ones.
     UndeclaredFile "undeclared_file" => "Change declared files only.",
+    /// The file belongs to another lane.
+    NotOwned "not_owned" => "Leave files of other lanes alone.",
     /// The path is absolute.
     AbsolutePath "absolute_path" => "Use paths relative to the workspace.",
     /// The path leaves the workspace.
@@ -235,12 +237,13 @@ impl PatchMismatch {
     }
 
     /// One about a file.
-    pub(super) fn file(reason: Reason, file: impl Into<String>) -> PatchMismatch {
+    pub fn file(reason: Reason, file: impl Into<String>) -> PatchMismatch {
         PatchMismatch { file: Some(file.into()), ..PatchMismatch::answer(reason) }
     }
 
     /// The same, with a note.
-    pub(super) fn note(self, note: impl Into<String>) -> PatchMismatch {
+    #[must_use]
+    pub fn note(self, note: impl Into<String>) -> PatchMismatch {
         PatchMismatch { note: Some(note.into()), ..self }
     }
 }

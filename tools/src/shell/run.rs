@@ -28,6 +28,8 @@ pub struct RunOptions {
     pub kill_grace: Duration,
     /// Variables that the command must not see.
     pub hidden_env: Vec<String>,
+    /// Variables that it sees besides, or otherwise.
+    pub env: Vec<(String, String)>,
     /// Where it is noted while it runs, for [`super::end_leftovers`].
     pub notes: Option<PathBuf>,
 }
@@ -158,6 +160,7 @@ fn start_group(command: &CommandLine, options: &RunOptions) -> io::Result<(Group
     for name in &options.hidden_env {
         process.env_remove(name);
     }
+    process.envs(options.env.iter().map(|(name, value)| (name, value)));
     let child = process.spawn()?;
     // `process` still holds the writing ends; the pipe closes only when they are gone.
     drop(process);
@@ -263,6 +266,7 @@ mod tests {
             keep_bytes: 1000,
             kill_grace: Duration::from_millis(200),
             hidden_env: vec!["PATH_TO_HIDE".to_owned()],
+            env: Vec::new(),
             notes: None,
         }
     }

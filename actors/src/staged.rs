@@ -1,0 +1,54 @@
+//! Patch sets as events tell of them: made of changes, with their content.
+
+use tools::tree::{Change, FileState, Op};
+
+use crate::event::{Event, StagedContent, StagedFile};
+
+impl From<&Change> for StagedFile {
+    fn from(change: &Change) -> Self {
+        let content = |state: &FileState| StagedContent::from(state.clone());
+        let (added, removed) = change.line_counts();
+        let renamed_from = match &change.op {
+            Op::Rename { from } => Some(from.clone()),
+            Op::Create | Op::Modify | Op::Delete => None,
+        };
+        Self {
+            path: change.path.clone(),
+            renamed_from,
+            before: change.before.as_ref().map(content),
+            after: change.after.as_ref().map(content),
+            added,
+            removed,
+        }
+    }
+}
+
+impl Event {
+    /// Tells of changes that may be made.
+    pub fn staged(patch: &str, title: &str, changes: &[Change], repairs: Vec<String>) -> Self {
+        Self::PatchStaged {
+            patch: patch.to_owned(),
+            title: title.to_owned(),
+            files: changes.iter().map(StagedFile::from).collect(),
+            repairs,
+        }
+    }
+}
+
+impl StagedFile {
+    /// The change, from content that is at hand.
+    pub fn change(&self) -> Change {
+        let state = |staged: &StagedContent| FileState {
+            bytes: staged.blob.content.clone(),
+            executable: staged.executable,
+        };
+        let op = match (&self.renamed_from, &self.before, &self.after) {
+            (Some(from), ..) => Op::Rename { from: from.clone() },
+            (None, None, _) => Op::Create,
+            (None, Some(_), None) => Op::Delete,
+            (None, Some(_), Some(_)) => Op::Modify,
+        };
+        let (before, after) = (self.before.as_ref().map(state), self.after.as_ref().map(state));
+        Change { path: self.path.clone(), op, before, after }
+    }
+}
