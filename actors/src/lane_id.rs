@@ -1,33 +1,50 @@
-//! The number of a lane. A value only.
+//! The name of a lane: two digits, `01` to `99`. Pure.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
-/// The number of a lane: two digits.
+/// Which lane. Lanes are ordered by it, and merged in that order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct LaneId(u8);
 
+/// Text that names no lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("a lane is named by two digits, 01 to 99")]
+pub struct NoLaneId;
+
 impl LaneId {
-    /// Where the lanes come together: no lane of a plan has this number.
+    /// Where lanes that do not fit together are mended. It is recorded as a lane, and no plan has it.
     pub const TOGETHER: Self = Self(0);
 
-    /// The lane of that number, 1 to 99.
+    /// The lane with this number, `1..=99`.
     pub const fn new(number: u8) -> Option<Self> {
-        if number >= 1 && number <= 99 { Some(Self(number)) } else { None }
+        if 1 <= number && number <= 99 { Some(Self(number)) } else { None }
     }
 
-    /// Reads two digits.
-    pub fn parse(text: &str) -> Option<Self> {
-        let digits = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
-        if digits { text.parse().ok().map(Self) } else { None }
+    /// Its number.
+    pub const fn number(self) -> u8 {
+        self.0
     }
 }
 
 impl fmt::Display for LaneId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:02}", self.0)
+    }
+}
+
+impl FromStr for LaneId {
+    type Err = NoLaneId;
+
+    fn from_str(text: &str) -> Result<Self, NoLaneId> {
+        // `parse` alone would take signs and other lengths.
+        let two_digits = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = text.parse().ok().filter(|_| two_digits);
+        number.and_then(Self::new).ok_or(NoLaneId)
     }
 }
 
@@ -38,9 +55,43 @@ impl From<LaneId> for String {
 }
 
 impl TryFrom<String> for LaneId {
-    type Error = &'static str;
+    type Error = NoLaneId;
 
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        Self::parse(&text).ok_or("a lane has two digits")
+    fn try_from(text: String) -> Result<Self, NoLaneId> {
+        if text == Self::TOGETHER.to_string() { Ok(Self::TOGETHER) } else { text.parse() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_digits_name_a_lane() {
+        for number in 1..=99 {
+            let id = LaneId::new(number).unwrap();
+            assert_eq!(id.to_string().parse(), Ok(id));
+            assert_eq!(id.to_string().len(), 2);
+        }
+        assert_eq!(LaneId::new(0), None);
+        assert_eq!(LaneId::new(100), None);
+    }
+
+    #[test]
+    fn nothing_else_does() {
+        for text in ["", "0", "1", "00", "+1", "-1", " 1", "1 ", "001", "100", "a1", "٠١", "一"]
+        {
+            assert_eq!(text.parse::<LaneId>(), Err(NoLaneId), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn it_is_recorded_as_text() {
+        let id = LaneId::new(7).unwrap();
+        assert_eq!(serde_json::to_string(&id).unwrap(), "\"07\"");
+        assert_eq!(serde_json::from_str::<LaneId>("\"07\"").unwrap(), id);
+        assert!(serde_json::from_str::<LaneId>("\"7\"").is_err());
+        assert!(serde_json::from_str::<LaneId>("7").is_err());
+        assert_eq!(serde_json::from_str::<LaneId>("\"00\"").unwrap(), LaneId::TOGETHER);
     }
 }

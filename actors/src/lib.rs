@@ -7,6 +7,7 @@ pub mod applier;
 pub mod architect;
 pub mod call;
 pub mod checks;
+pub mod contract;
 pub mod delivery;
 pub mod dialogue;
 pub mod draft;

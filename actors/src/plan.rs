@@ -1,17 +1,18 @@
 //! The Architect's contract, `ARCHITECT_PLAN_V1`: its grammar, read and printed. Pure.
 //!
-//! Strict and line-oriented. Three things are tolerated and recorded: one Markdown fence around the block, text before the
-//! header, and `./` before a path. Everything else that is unknown is an error that quotes the line and the rule.
+//! Strict and line-oriented. Three things are tolerated and recorded, as [`crate::contract`] has them. Everything else that is
+//! unknown is an error that quotes the line and the rule.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 use tools::shell::CommandLine;
 use tools::tree::RepoPath;
 
-const HEADER: &str = "ARCHITECT_PLAN_V1";
-const FOOTER: &str = "ARCHITECT_PLAN_END";
+use crate::contract::{Contract, filled, without_dot_slash};
+pub use crate::contract::{Leniency, PlanError};
+
+const CONTRACT: Contract = Contract { header: "ARCHITECT_PLAN_V1", footer: "ARCHITECT_PLAN_END" };
 
 /// What is to be done, in which files, and how it will be checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,30 +49,6 @@ pub struct FileIntent {
     pub intent: String,
 }
 
-/// A departure from the grammar that was read all the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Leniency {
-    /// The block stood in a Markdown fence.
-    Fence,
-    /// There was text before the header.
-    Preamble,
-    /// A path began with `./`.
-    DotSlash,
-}
-
-/// Why an answer is no plan.
-#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
-#[error("line {line}: `{text}`: {rule}")]
-pub struct PlanError {
-    /// One-based line of the answer.
-    pub line: usize,
-    /// The line, shortened.
-    pub text: String,
-    /// The rule it breaks.
-    pub rule: String,
-}
-
 /// What a plan may hold.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanLimits {
@@ -82,39 +59,11 @@ pub struct PlanLimits {
 impl Plan {
     /// Reads an answer.
     pub fn parse(answer: &str, limits: PlanLimits) -> Result<(Self, Vec<Leniency>), PlanError> {
-        let lines: Vec<&str> = answer.lines().map(str::trim).collect();
-        let Some(header) = lines.iter().position(|line| *line == HEADER) else {
-            let first = lines.iter().position(|line| !line.is_empty()).unwrap_or(0);
-            return Err(error(&lines, first, format!("the answer must have the line {HEADER}")));
-        };
         let mut reader = Reader { limits, ..Reader::default() };
-        let before: Vec<&&str> =
-            lines.iter().take(header).filter(|line| !line.is_empty()).collect();
-        let fenced = before.last().is_some_and(|line| line.starts_with("```"));
-        if fenced {
-            reader.tolerances.push(Leniency::Fence);
-        }
-        if before.len() > usize::from(fenced) {
-            reader.tolerances.push(Leniency::Preamble);
-        }
-        let mut ended = None;
-        for (at, line) in lines.iter().enumerate().skip(header + 1) {
-            match *line {
-                "" => {}
-                FOOTER if ended.is_none() => ended = Some(at),
-                "```" if ended.is_some() && fenced => {}
-                _ if ended.is_some() => {
-                    return Err(error(&lines, at, format!("nothing may follow {FOOTER}")));
-                }
-                text => reader.line(text).map_err(|rule| error(&lines, at, rule))?,
-            }
-        }
-        let last = lines.len().saturating_sub(1);
-        let Some(end) = ended else {
-            return Err(error(&lines, last, format!("the plan must end with {FOOTER}")));
-        };
-        let tolerances = std::mem::take(&mut reader.tolerances);
-        reader.finish().map(|plan| (plan, tolerances)).map_err(|rule| error(&lines, end, rule))
+        let block = CONTRACT.read(answer, |_, text| reader.line(text))?;
+        let mut tolerances = block.tolerances.clone();
+        tolerances.append(&mut reader.tolerances);
+        reader.finish().map(|plan| (plan, tolerances)).map_err(|rule| block.error_at_end(rule))
     }
 }
 
@@ -168,10 +117,7 @@ impl Reader {
     fn file(&mut self, rest: &str) -> Result<(), String> {
         let (path, intent) = rest.split_once('|').unwrap_or((rest, ""));
         let (path, intent) = (path.trim(), filled(intent.trim(), "FILE|<path>|<intent>")?);
-        let bare = path.trim_start_matches("./");
-        if bare.len() != path.len() && !self.tolerances.contains(&Leniency::DotSlash) {
-            self.tolerances.push(Leniency::DotSlash);
-        }
+        let bare = without_dot_slash(path, &mut self.tolerances);
         let path = RepoPath::parse(bare).map_err(|error| {
             format!("FILE paths are relative to the workspace and inside it: {error}")
         })?;
@@ -201,19 +147,9 @@ impl Reader {
     }
 }
 
-/// `text`, or the form it should have had.
-fn filled(text: &str, form: &str) -> Result<String, String> {
-    if text.is_empty() { Err(format!("the line must read {form}")) } else { Ok(text.to_owned()) }
-}
-
-fn error(lines: &[&str], at: usize, rule: String) -> PlanError {
-    let text: String = lines.get(at).copied().unwrap_or_default().chars().take(200).collect();
-    PlanError { line: at + 1, text, rule }
-}
-
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{HEADER}")?;
+        writeln!(f, "{}", CONTRACT.header)?;
         for step in &self.steps {
             writeln!(f, "PLAN|{step}")?;
         }
@@ -229,7 +165,7 @@ impl fmt::Display for Plan {
         if let Some(reason) = &self.no_edit {
             writeln!(f, "NO_EDIT|true|{reason}")?;
         }
-        write!(f, "{FOOTER}")
+        write!(f, "{}", CONTRACT.footer)
     }
 }
 

@@ -5,4 +5,6 @@
 pub mod crew;
 pub mod cycle;
 mod feedback;
+pub mod pattern;
+pub mod team_plan;
 pub mod trail;

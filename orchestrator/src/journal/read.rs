@@ -40,7 +40,7 @@ pub struct Record {
 impl Record {
     /// The lane it belongs to.
     pub fn lane(&self) -> Option<LaneId> {
-        self.lane.as_deref().and_then(LaneId::parse)
+        self.lane.clone().and_then(|lane| lane.try_into().ok())
     }
 
     /// The event; `None` for a kind or form that this version does not know.

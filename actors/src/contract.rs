@@ -1,0 +1,137 @@
+//! What the contracts for plans have in common: a block of lines between a header and a footer, and what is wrong with an
+//! answer that breaks one. Pure.
+//!
+//! Three things are tolerated and recorded: one Markdown fence around the block, text before the header, and `./` before a
+//! path. What the lines between may say is the business of each grammar.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Characters of a line that an error quotes.
+const QUOTED_CHARS: usize = 200;
+
+/// A departure from the grammar that was read all the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Leniency {
+    /// The block stood in a Markdown fence.
+    Fence,
+    /// There was text before the header.
+    Preamble,
+    /// A path began with `./`.
+    DotSlash,
+}
+
+/// Why an answer is no plan.
+#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[error("line {line}: `{text}`: {rule}")]
+pub struct PlanError {
+    /// One-based line of the answer.
+    pub line: usize,
+    /// The line, shortened.
+    pub text: String,
+    /// The rule it breaks.
+    pub rule: String,
+}
+
+/// The two lines that a plan stands between.
+#[derive(Debug, Clone, Copy)]
+pub struct Contract {
+    /// The line above it.
+    pub header: &'static str,
+    /// The line below it.
+    pub footer: &'static str,
+}
+
+/// An answer whose block was read to its end.
+#[derive(Debug)]
+pub struct Block<'a> {
+    lines: Vec<&'a str>,
+    end: usize,
+    /// How its form departed from the contract.
+    pub tolerances: Vec<Leniency>,
+}
+
+impl Contract {
+    /// Finds the block in an answer and gives each of its lines to `read`, trimmed and with its index in the answer; empty
+    /// lines are passed over. The first error ends it.
+    pub fn read<'a>(
+        &self,
+        answer: &'a str,
+        mut read: impl FnMut(usize, &'a str) -> Result<(), String>,
+    ) -> Result<Block<'a>, PlanError> {
+        let Self { header, footer } = *self;
+        let lines: Vec<&str> = answer.lines().map(str::trim).collect();
+        let Some(begin) = lines.iter().position(|line| *line == header) else {
+            let first = lines.iter().position(|line| !line.is_empty()).unwrap_or(0);
+            return Err(error(&lines, first, format!("the answer must have the line {header}")));
+        };
+        let (fenced, tolerances) = before(lines.iter().copied().take(begin));
+        let mut ended = None;
+        for (at, line) in lines.iter().enumerate().skip(begin + 1) {
+            match *line {
+                "" => {}
+                line if line == footer && ended.is_none() => ended = Some(at),
+                "```" if ended.is_some() && fenced => {}
+                _ if ended.is_some() => {
+                    return Err(error(&lines, at, format!("nothing may follow {footer}")));
+                }
+                text => read(at, text).map_err(|rule| error(&lines, at, rule))?,
+            }
+        }
+        let last = lines.len().saturating_sub(1);
+        match ended {
+            Some(end) => Ok(Block { lines, end, tolerances }),
+            None => Err(error(&lines, last, format!("the plan must end with {footer}"))),
+        }
+    }
+}
+
+impl Block<'_> {
+    /// What is wrong with the line at an index.
+    pub fn error(&self, at: usize, rule: String) -> PlanError {
+        error(&self.lines, at, rule)
+    }
+
+    /// What is wrong with the block as a whole.
+    pub fn error_at_end(&self, rule: String) -> PlanError {
+        self.error(self.end, rule)
+    }
+}
+
+/// Whether the block is in a fence, and what is tolerated of the lines above its header.
+fn before<'a>(lines: impl Iterator<Item = &'a str>) -> (bool, Vec<Leniency>) {
+    let said: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    let fenced = said.last().is_some_and(|line| line.starts_with("```"));
+    let mut tolerances = Vec::new();
+    if fenced {
+        tolerances.push(Leniency::Fence);
+    }
+    if said.len() > usize::from(fenced) {
+        tolerances.push(Leniency::Preamble);
+    }
+    (fenced, tolerances)
+}
+
+/// `text`, or the form its line should have had.
+pub fn filled(text: &str, form: &str) -> Result<String, String> {
+    if text.is_empty() { Err(format!("the line must read {form}")) } else { Ok(text.to_owned()) }
+}
+
+/// A path without the `./` before it, which is tolerated.
+pub fn without_dot_slash<'a>(path: &'a str, tolerances: &mut Vec<Leniency>) -> &'a str {
+    let bare = path.trim_start_matches("./");
+    if bare.len() != path.len() && !tolerances.contains(&Leniency::DotSlash) {
+        tolerances.push(Leniency::DotSlash);
+    }
+    bare
+}
+
+/// As much of a line as an error quotes.
+pub fn quoted(line: &str) -> String {
+    line.chars().take(QUOTED_CHARS).collect()
+}
+
+fn error(lines: &[&str], at: usize, rule: String) -> PlanError {
+    PlanError { line: at + 1, text: quoted(lines.get(at).copied().unwrap_or_default()), rule }
+}

@@ -1,0 +1,295 @@
+//! The lane planner's contract, `TEAM_PLAN_V1`: its grammar, read and printed, and what follows from it. Pure.
+//!
+//! Strict and line-oriented, and tolerant as the Architect's contract is. A lane owns files; no file has two owners, and what
+//! no lane owns belongs to nobody.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use actors::contract::{Contract, Leniency, PlanError, filled, quoted, without_dot_slash};
+use actors::lane_id::LaneId;
+use serde::{Deserialize, Serialize};
+use tools::tree::RepoPath;
+
+use crate::pattern::Pattern;
+
+const CONTRACT: Contract = Contract { header: "TEAM_PLAN_V1", footer: "TEAM_PLAN_END" };
+const LANE: &str = "LANE|<id>|<title>|<goal>";
+const OWN: &str = "OWN|<id>|<path or pattern>";
+const AFTER: &str = "AFTER|<id>|<id>";
+
+/// OWN lines of a plan. Each is compared with each, so there is a bound.
+const MAX_OWN_LINES: usize = 128;
+
+/// A task in lanes that can be worked on at once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TeamPlan {
+    /// The lanes, by id.
+    pub lanes: Vec<LanePlan>,
+}
+
+/// What one lane is for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LanePlan {
+    /// Its name.
+    pub id: LaneId,
+    /// A few words, without `|`.
+    pub title: String,
+    /// What it has to do.
+    pub goal: String,
+    /// The files that are its own.
+    pub owns: Vec<Pattern>,
+    /// The lanes that have to end before it begins.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty", default)]
+    pub after: BTreeSet<LaneId>,
+}
+
+/// What a team plan may hold.
+#[derive(Debug, Clone, Copy)]
+pub struct TeamLimits {
+    /// Lanes it may have.
+    pub max_lanes: usize,
+}
+
+impl TeamPlan {
+    /// Reads an answer.
+    pub fn parse(answer: &str, limits: TeamLimits) -> Result<(Self, Vec<Leniency>), PlanError> {
+        let mut reader = Reader { limits, ..Reader::default() };
+        let block = CONTRACT.read(answer, |at, text| reader.line(Line { at, text }))?;
+        let mut tolerances = block.tolerances.clone();
+        tolerances.append(&mut reader.tolerances);
+        match reader.finish() {
+            Ok(plan) => Ok((plan, tolerances)),
+            Err(Broken::Line(at, rule)) => Err(block.error(at, rule)),
+            Err(Broken::Whole(rule)) => Err(block.error_at_end(rule)),
+        }
+    }
+
+    /// One lane.
+    pub fn lane(&self, id: LaneId) -> Option<&LanePlan> {
+        self.lanes.iter().find(|lane| lane.id == id)
+    }
+
+    /// The lane whose file this is.
+    pub fn owner_of(&self, path: &RepoPath) -> Option<LaneId> {
+        let owns = |lane: &&LanePlan| lane.owns.iter().any(|pattern| pattern.matches(path));
+        self.lanes.iter().find(owns).map(|lane| lane.id)
+    }
+
+    /// All lanes that have to end before this one begins, directly or through others.
+    pub fn needs(&self, id: LaneId) -> BTreeSet<LaneId> {
+        let mut needs = BTreeSet::new();
+        let mut next = vec![id];
+        while let Some(id) = next.pop() {
+            let after = self.lane(id).into_iter().flat_map(|lane| &lane.after);
+            next.extend(after.copied().filter(|needed| needs.insert(*needed)));
+        }
+        needs
+    }
+
+    /// The lanes in the order in which their work is put together: by id, but none before one that it waits for.
+    pub fn merge_order(&self) -> Vec<LaneId> {
+        let mut order = Vec::new();
+        let mut merged = BTreeSet::new();
+        while let Some(lane) = self.ready(&merged, &merged).first().copied() {
+            merged.insert(lane);
+            order.push(lane);
+        }
+        order
+    }
+
+    /// The lanes that can begin when some have `ended` and some have `begun`, by id.
+    pub fn ready(&self, ended: &BTreeSet<LaneId>, begun: &BTreeSet<LaneId>) -> Vec<LaneId> {
+        let lanes = self.lanes.iter().filter(|lane| !begun.contains(&lane.id));
+        let lanes = lanes.filter(|lane| !ended.contains(&lane.id));
+        lanes.filter(|lane| lane.after.is_subset(ended)).map(|lane| lane.id).collect()
+    }
+}
+
+/// A line of the answer.
+#[derive(Debug, Clone, Copy, Default)]
+struct Line<'a> {
+    at: usize,
+    text: &'a str,
+}
+
+/// A rule that is broken by a line, or by all of them together.
+enum Broken {
+    Line(usize, String),
+    Whole(String),
+}
+
+#[derive(Default)]
+struct Reader<'a> {
+    limits: TeamLimits,
+    lanes: BTreeMap<LaneId, (Line<'a>, LanePlan)>,
+    owns: Vec<(Line<'a>, LaneId, Pattern)>,
+    after: Vec<(Line<'a>, LaneId, LaneId)>,
+    tolerances: Vec<Leniency>,
+}
+
+impl Default for TeamLimits {
+    fn default() -> Self {
+        Self { max_lanes: usize::MAX }
+    }
+}
+
+impl<'a> Reader<'a> {
+    fn line(&mut self, line: Line<'a>) -> Result<(), String> {
+        let (key, rest) = line.text.split_once('|').unwrap_or((line.text, ""));
+        match key {
+            "LANE" => self.lane(line, rest),
+            "OWN" => self.own(line, rest),
+            "AFTER" => self.after(line, rest),
+            _ => Err("only LANE|, OWN| and AFTER| lines may stand in the plan".to_owned()),
+        }
+    }
+
+    fn lane(&mut self, line: Line<'a>, rest: &str) -> Result<(), String> {
+        let (id, rest) = rest.split_once('|').unwrap_or((rest, ""));
+        let (title, goal) = rest.split_once('|').unwrap_or((rest, ""));
+        let (id, title, goal) =
+            (lane_id(id)?, filled(title.trim(), LANE)?, filled(goal.trim(), LANE)?);
+        if self.lanes.contains_key(&id) {
+            return Err("each lane has one LANE line".to_owned());
+        }
+        if self.lanes.len() >= self.limits.max_lanes {
+            return Err(format!("a plan may have at most {} lanes", self.limits.max_lanes));
+        }
+        let plan = LanePlan { id, title, goal, owns: Vec::new(), after: BTreeSet::new() };
+        self.lanes.insert(id, (line, plan));
+        Ok(())
+    }
+
+    fn own(&mut self, line: Line<'a>, rest: &str) -> Result<(), String> {
+        let (id, text) = rest.split_once('|').unwrap_or((rest, ""));
+        let (id, text) = (lane_id(id)?, filled(text.trim(), OWN)?);
+        let pattern: Pattern =
+            without_dot_slash(&text, &mut self.tolerances).parse().map_err(|error| {
+                format!("what a lane owns is relative to the workspace and inside it: {error}")
+            })?;
+        if self.owns.len() >= MAX_OWN_LINES {
+            return Err(format!(
+                "a plan may have at most {MAX_OWN_LINES} OWN lines: own directories"
+            ));
+        }
+        let same =
+            |(.., owner, owned): &&(Line<'_>, LaneId, Pattern)| *owner == id && *owned == pattern;
+        if self.owns.iter().find(same).is_some() {
+            return Err("this lane owns that already".to_owned());
+        }
+        self.owns.push((line, id, pattern));
+        Ok(())
+    }
+
+    fn after(&mut self, line: Line<'a>, rest: &str) -> Result<(), String> {
+        let (later, sooner) =
+            rest.split_once('|').ok_or_else(|| format!("the line must read {AFTER}"))?;
+        let (later, sooner) = (lane_id(later)?, lane_id(sooner)?);
+        if later == sooner {
+            return Err("a lane can not wait for itself".to_owned());
+        }
+        if self.after.iter().any(|(_, l, s)| (*l, *s) == (later, sooner)) {
+            return Err("this lane waits for that one already".to_owned());
+        }
+        self.after.push((line, later, sooner));
+        Ok(())
+    }
+
+    /// Puts the lines together, now that all are known: they may come in any order.
+    fn finish(mut self) -> Result<TeamPlan, Broken> {
+        if self.lanes.is_empty() {
+            return Err(Broken::Whole(format!("a plan needs at least one lane: {LANE}")));
+        }
+        self.check_owners()?;
+        for (line, id, pattern) in std::mem::take(&mut self.owns) {
+            self.known(line, id)?.owns.push(pattern);
+        }
+        for (line, later, sooner) in self.after.clone() {
+            self.known(line, sooner)?;
+            self.known(line, later)?.after.insert(sooner);
+        }
+        if let Some((line, _)) = self.lanes.values().find(|(_, lane)| lane.owns.is_empty()) {
+            return Err(Broken::Line(line.at, format!("a lane owns something: {OWN}")));
+        }
+        let plan = TeamPlan { lanes: self.lanes.into_values().map(|(_, lane)| lane).collect() };
+        check_cycles(&plan, &self.after)?;
+        Ok(plan)
+    }
+
+    /// The lane that a line speaks of.
+    fn known(&mut self, line: Line<'_>, id: LaneId) -> Result<&mut LanePlan, Broken> {
+        let lane = self.lanes.get_mut(&id).map(|(_, lane)| lane);
+        lane.ok_or_else(|| Broken::Line(line.at, format!("there is no LANE|{id} in the plan")))
+    }
+
+    /// No path may have two owners.
+    fn check_owners(&self) -> Result<(), Broken> {
+        for (nth, (line, id, pattern)) in self.owns.iter().enumerate() {
+            let others = self.owns.iter().take(nth).filter(|(_, other, _)| other != id);
+            if let Some((other, ..)) = others.clone().find(|(.., other)| other.overlaps(pattern)) {
+                let rule = format!(
+                    "a file has one owner, and line {} could own the same: `{}`",
+                    other.at + 1,
+                    quoted(other.text)
+                );
+                return Err(Broken::Line(line.at, rule));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn lane_id(text: &str) -> Result<LaneId, String> {
+    text.trim().parse().map_err(|error| format!("{error}"))
+}
+
+/// Lanes that wait for each other would never begin.
+fn check_cycles(plan: &TeamPlan, after: &[(Line<'_>, LaneId, LaneId)]) -> Result<(), Broken> {
+    let Some(cycle) = cycle(plan) else { return Ok(()) };
+    let names: Vec<String> = cycle.iter().map(LaneId::to_string).collect();
+    let edges: Vec<_> = cycle.iter().copied().zip(cycle.iter().copied().skip(1)).collect();
+    // The last of its lines is the one that closes it.
+    let closing = after.iter().filter(|(_, later, sooner)| edges.contains(&(*later, *sooner)));
+    let at = closing.map(|(line, ..)| line.at).max().unwrap_or_default();
+    Err(Broken::Line(at, format!("lanes can not wait for each other: {}", names.join(" after "))))
+}
+
+/// A lane that waits for itself through others, with those others: `01 02 01`.
+fn cycle(plan: &TeamPlan) -> Option<Vec<LaneId>> {
+    let first = plan.lanes.iter().map(|lane| lane.id).find(|id| plan.needs(*id).contains(id))?;
+    let mut path = vec![first];
+    // Of the lanes that lead back, the smallest; one that was passed before closes a shorter cycle.
+    while let Some(here) = path.last().copied() {
+        let after = &plan.lane(here)?.after;
+        let next = after
+            .iter()
+            .copied()
+            .find(|next| *next == first || plan.needs(*next).contains(&first))?;
+        let passed = path.iter().position(|id| *id == next);
+        path.push(next);
+        if let Some(passed) = passed {
+            return Some(path.split_off(passed));
+        }
+    }
+    None
+}
+
+impl fmt::Display for TeamPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", CONTRACT.header)?;
+        for LanePlan { id, title, goal, owns, after } in &self.lanes {
+            writeln!(f, "LANE|{id}|{title}|{goal}")?;
+            for pattern in owns {
+                writeln!(f, "OWN|{id}|{pattern}")?;
+            }
+            for sooner in after {
+                writeln!(f, "AFTER|{id}|{sooner}")?;
+            }
+        }
+        write!(f, "{}", CONTRACT.footer)
+    }
+}
+
+#[cfg(test)]
+mod tests;
