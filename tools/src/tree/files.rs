@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::FileType;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ignore::{DirEntry, WalkBuilder};
 
@@ -51,12 +51,15 @@ pub fn list(root: &Path, max_files: usize) -> Listing {
 fn walker(root: &Path) -> WalkBuilder {
     // Inside a repository the rules above `root` hold up to its top, and no further. Elsewhere only those below it do.
     let in_repository = root.ancestors().any(|dir| dir.join(".git").exists());
+    let mut walk = walker_alone(root);
+    walk.require_git(in_repository).parents(in_repository);
+    walk
+}
+
+/// The same, whatever lies above `root`.
+fn walker_alone(root: &Path) -> WalkBuilder {
     let mut walk = WalkBuilder::new(root);
-    walk.hidden(false)
-        .follow_links(false)
-        .git_global(false)
-        .require_git(in_repository)
-        .parents(in_repository);
+    walk.hidden(false).follow_links(false).git_global(false).require_git(false).parents(false);
     walk
 }
 
@@ -67,18 +70,31 @@ pub(super) fn git_sees(
     outside: &Path,
     tracked: impl IntoIterator<Item = RepoPath>,
 ) -> BTreeSet<RepoPath> {
-    let outside_it = outside.to_owned();
-    let walk = walker(root)
+    let tracked = tracked.into_iter().filter(|path| !root.join(path.as_str()).starts_with(outside));
+    let mut seen = leaves(walker(root), root, vec![outside.to_owned()]);
+    seen.extend(tracked.filter(|path| !is_temporary(path)));
+    seen
+}
+
+/// What git would add in a worktree that is a repository's top, or in none: no rules above `root` hold. What lies below
+/// the directories `but` is passed over.
+pub(super) fn git_sees_alone(root: &Path, but: Vec<PathBuf>) -> BTreeSet<RepoPath> {
+    leaves(walker_alone(root), root, but)
+}
+
+fn leaves(mut walk: WalkBuilder, root: &Path, but: Vec<PathBuf>) -> BTreeSet<RepoPath> {
+    let walk = walk
         .ignore(false)
         .git_global(true)
-        .filter_entry(move |entry| entry.file_name() != ".git" && entry.path() != outside_it)
+        .filter_entry(move |entry| {
+            entry.file_name() != ".git" && !but.iter().any(|but| but == entry.path())
+        })
         .build();
     let is_leaf = |kind: FileType| kind.is_file() || kind.is_symlink();
     let leaves = walk.flatten().filter(|entry| entry.file_type().is_some_and(is_leaf));
     let paths = leaves
         .filter_map(|entry| RepoPath::parse(entry.path().strip_prefix(root).ok()?.to_str()?).ok());
-    let tracked = tracked.into_iter().filter(|path| !root.join(path.as_str()).starts_with(outside));
-    paths.chain(tracked).filter(|path| !is_temporary(path)).collect()
+    paths.filter(|path| !is_temporary(path)).collect()
 }
 
 fn listed(root: &Path, entry: &DirEntry) -> Option<Listed> {

@@ -13,6 +13,7 @@ mod path;
 mod read;
 mod settle;
 mod snapshot;
+mod worktree;
 mod write;
 
 pub use change::{Change, ChangeSummary, Entry, FileState, Op};
@@ -26,6 +27,7 @@ pub use snapshot::{
     Checkpoint, Entries, Kept, Note, Own, Snapshot, SnapshotError, SnapshotLimits, SnapshotReader,
     Snapshots, TreeId,
 };
+pub use worktree::{Origin, Worktree};
 pub use write::{CommitError, Committed, WriteTree};
 
 use std::io;

@@ -1,6 +1,6 @@
 //! Reading below a root. It can not write, and it opens nothing that could block or lead outside.
 
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -92,13 +92,13 @@ fn read_regular(file: &OwnedFd, max_bytes: u64) -> Result<Entry, Errno> {
 }
 
 /// Reads a file that was just seen to have `size` bytes: in one go, unless it is changing. It stops beyond `max_bytes`.
-fn read_to_end(file: &OwnedFd, size: u64, max_bytes: u64) -> Result<Vec<u8>, Errno> {
+pub(super) fn read_to_end(file: impl AsFd, size: u64, max_bytes: u64) -> Result<Vec<u8>, Errno> {
     let [size, max] = [size, max_bytes].map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
     let mut bytes = Vec::with_capacity(size.saturating_add(1));
     while bytes.len() <= max {
         // With room to spare, a read that fills no more than `size` bytes has met the end.
         bytes.reserve(1);
-        let read = retry_on_intr(|| rustix::io::read(file, spare_capacity(&mut bytes)))?;
+        let read = retry_on_intr(|| rustix::io::read(&file, spare_capacity(&mut bytes)))?;
         if read == 0 || bytes.len() == size {
             break;
         }
@@ -148,8 +148,8 @@ mod tests {
         std::fs::write(home.path().join("f"), "0123456789").unwrap();
         let file = || OwnedFd::from(std::fs::File::open(home.path().join("f")).unwrap());
         for size in [0, 1, 9, 10, 11, 99] {
-            assert_eq!(read_to_end(&file(), size, 99).unwrap(), b"0123456789", "{size}");
-            assert!(read_to_end(&file(), size, 5).unwrap().len() > 5, "{size}");
+            assert_eq!(read_to_end(file(), size, 99).unwrap(), b"0123456789", "{size}");
+            assert!(read_to_end(file(), size, 5).unwrap().len() > 5, "{size}");
         }
     }
 

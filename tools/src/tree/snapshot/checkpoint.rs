@@ -90,16 +90,13 @@ impl Snapshots {
             }
         }
         let after = objects.write_tree(&entries, Survives::PowerCut)?;
-        let parent = objects.commit(before, None, "before: ", &note.title, now)?;
+        let title = note.title.replace('\n', " ");
+        let said = format!("before: {}", note.title);
+        let parent = objects.commit(before, None, said, now, Survives::PowerCut)?;
         let message = Message { at: now, note, own };
         let json = serde_json::to_string(&message).unwrap_or_default();
-        let commit = objects.commit(
-            after,
-            Some(parent),
-            &message.note.title,
-            &format!("\n\n{json}\n"),
-            now,
-        )?;
+        let said = format!("{title}\n\n{json}\n");
+        let commit = objects.commit(after, Some(parent), said, now, Survives::PowerCut)?;
         let number = objects.numbers()?.last().map_or(1, |(number, _)| number + 1);
         objects.name(number, commit)?;
         if let Err(error) = self.collect_garbage(&objects, number) {
@@ -150,13 +147,13 @@ fn own(objects: &Objects, changes: &[Change]) -> Result<Vec<Own>, SnapshotError>
 }
 
 impl Objects {
-    fn commit(
+    pub(in crate::tree) fn commit(
         &self,
         tree: ObjectId,
         parent: Option<ObjectId>,
-        title: &str,
-        rest: &str,
+        message: String,
         now: Timestamp,
+        survives: Survives,
     ) -> Result<ObjectId, SnapshotError> {
         let time = gix::date::Time { seconds: now.as_second(), offset: 0 };
         let who = Signature { name: "deepseek".into(), email: "deepseek@localhost".into(), time };
@@ -166,12 +163,12 @@ impl Objects {
             author: who.clone(),
             committer: who,
             encoding: None,
-            message: format!("{}{rest}", title.replace('\n', " ")).into(),
+            message: message.into(),
             extra_headers: Vec::new(),
         };
         let mut bytes = Vec::new();
         commit.write_to(&mut bytes).map_err(|source| self.failed(source))?;
-        self.own_object(Kind::Commit, &bytes, Survives::PowerCut)
+        self.own_object(Kind::Commit, &bytes, survives)
     }
 
     /// The checkpoints by number, with their commits.

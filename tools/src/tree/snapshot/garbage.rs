@@ -20,7 +20,8 @@ impl Snapshots {
         objects: &Objects,
         newest: u64,
     ) -> Result<(), SnapshotError> {
-        if newest.is_multiple_of(INTERVAL) {
+        // What lanes wrote is not held before it is a tree.
+        if newest.is_multiple_of(INTERVAL) && self.worktrees().is_empty() {
             let limits = self.limits;
             objects.drop_oldest(limits.max_checkpoints)?;
             while objects.sweep()? > limits.max_bytes {

@@ -7,8 +7,8 @@
 mod checkout;
 mod checkpoint;
 mod garbage;
-mod objects;
-mod stamps;
+pub(super) mod objects;
+pub(super) mod stamps;
 mod trees;
 
 pub use checkpoint::{Checkpoint, Note, Own};
@@ -37,10 +37,10 @@ use crate::clock::Timestamp;
 #[derive(Debug, Clone)]
 pub struct Snapshots {
     dir: PathBuf,
-    workspace: PathBuf,
+    pub(super) workspace: PathBuf,
     /// What is never part of it, wherever it lies: where the program keeps its state.
-    outside: PathBuf,
-    limits: SnapshotLimits,
+    pub(super) outside: PathBuf,
+    pub(super) limits: SnapshotLimits,
 }
 
 /// How much is kept.
@@ -74,12 +74,12 @@ pub struct Snapshot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Kept {
-    kind: KeptKind,
-    id: ObjectId,
+    pub(super) kind: KeptKind,
+    pub(super) id: ObjectId,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum KeptKind {
+pub(super) enum KeptKind {
     File,
     Executable,
     Symlink,
@@ -119,6 +119,12 @@ pub enum SnapshotError {
     #[error("{path} is not kept any more: the repository that had it dropped it")]
     Lost {
         /// What it was.
+        path: RepoPath,
+    },
+    /// A file of a lane that must be kept, and is larger than files that are.
+    #[error("{path} is too large to be kept")]
+    TooLarge {
+        /// The file.
         path: RepoPath,
     },
     /// The workspace can not be read.
@@ -175,7 +181,7 @@ impl Kept {
     }
 
     /// What git would take it for as a file: its bytes, and whether it is executable.
-    fn of_file(state: &FileState, id: ObjectId) -> Kept {
+    pub(super) fn of_file(state: &FileState, id: ObjectId) -> Kept {
         let kind = if state.executable { KeptKind::Executable } else { KeptKind::File };
         Kept { kind, id }
     }
@@ -193,7 +199,7 @@ impl SnapshotReader {
     }
 
     /// The bytes that were kept: a file's, or where a symlink leads.
-    fn content(&self, path: &RepoPath, kept: Kept) -> Result<Vec<u8>, SnapshotError> {
+    pub(super) fn content(&self, path: &RepoPath, kept: Kept) -> Result<Vec<u8>, SnapshotError> {
         self.objects(path)?.content(path, kept)
     }
 
@@ -276,7 +282,7 @@ impl Snapshots {
     }
 
     /// Writes what is at `path` to the repository, unless it is there or can be borrowed.
-    fn keep(
+    pub(super) fn keep(
         &self,
         objects: &Objects,
         tree: &ReadTree,
@@ -323,7 +329,7 @@ impl Snapshots {
     }
 
     /// The user's repository, if there is one. It is only read, and its configuration runs nothing.
-    fn theirs(&self) -> Option<gix::Repository> {
+    pub(super) fn theirs(&self) -> Option<gix::Repository> {
         let options = gix::open::Options::isolated();
         let found = gix::discover::upwards(&self.workspace).ok()?;
         let (git_dir, _) = found.0.into_repository_and_work_tree_directories();
@@ -331,7 +337,7 @@ impl Snapshots {
     }
 
     /// One process at a time uses the repository; others wait for as long as a snapshot takes.
-    fn lock(&self) -> Result<fs::File, SnapshotError> {
+    pub(super) fn lock(&self) -> Result<fs::File, SnapshotError> {
         let path = self.dir.with_extension("lock");
         let failed = |source| SnapshotError::Io { path: path.clone(), source };
         if let Some(above) = path.parent() {
@@ -366,7 +372,7 @@ impl Snapshots {
     }
 
     /// The repository, if it was ever made.
-    fn open(&self) -> Result<Option<Objects>, SnapshotError> {
+    pub(super) fn open(&self) -> Result<Option<Objects>, SnapshotError> {
         if !self.dir.exists() {
             return Ok(None);
         }
@@ -376,7 +382,7 @@ impl Snapshots {
             .map_err(|source| self.unusable(source))
     }
 
-    fn open_or_make(&self) -> Result<Objects, SnapshotError> {
+    pub(super) fn open_or_make(&self) -> Result<Objects, SnapshotError> {
         if !self.dir.exists() {
             self.make()?;
         }
@@ -419,7 +425,7 @@ impl Snapshots {
         fs::write(&file, wanted).map_err(failed)
     }
 
-    fn unusable(&self, source: gix::Error) -> SnapshotError {
+    pub(super) fn unusable(&self, source: gix::Error) -> SnapshotError {
         SnapshotError::Repository { dir: self.dir.clone(), source: Box::new(source) }
     }
 }

@@ -17,7 +17,7 @@ use crate::tree::{FileState, RepoPath};
 
 /// What an object that is written has to survive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Survives {
+pub(in crate::tree) enum Survives {
     /// A power cut: it is synced, and what a power cut left of an earlier one is written anew.
     PowerCut,
     /// The death of this process.
@@ -29,10 +29,10 @@ const SYNCED: u32 = 0o444;
 const UNSYNCED: u32 = 0o644;
 
 /// The repository's objects, and those it borrows.
-pub(super) struct Objects {
-    pub(super) repo: gix::Repository,
+pub(in crate::tree) struct Objects {
+    pub(in crate::tree) repo: gix::Repository,
     /// Only its own.
-    pub(super) own: loose::Store,
+    pub(in crate::tree) own: loose::Store,
     dir: PathBuf,
 }
 
@@ -44,28 +44,28 @@ struct Directory<'a> {
 }
 
 impl Objects {
-    pub(super) fn new(repo: gix::Repository, dir: &Path) -> Self {
+    pub(in crate::tree) fn new(repo: gix::Repository, dir: &Path) -> Self {
         let own = loose::Store::at(dir.join("objects"), gix::hash::Kind::Sha1);
         Self { repo, own, dir: dir.to_owned() }
     }
 
     /// Whether the object is there, own or borrowed.
-    pub(super) fn has(&self, id: ObjectId) -> bool {
+    pub(in crate::tree) fn has(&self, id: ObjectId) -> bool {
         self.repo.has_object(id)
     }
 
     /// Keeps these bytes, unless they can be borrowed.
-    pub(super) fn keep_blob(&self, bytes: &[u8]) -> Result<ObjectId, SnapshotError> {
+    pub(in crate::tree) fn keep_blob(&self, bytes: &[u8]) -> Result<ObjectId, SnapshotError> {
         let id = self.id(Kind::Blob, bytes)?;
         if self.has(id) { Ok(id) } else { self.write_unsynced(Kind::Blob, bytes, id) }
     }
 
     /// Keeps these bytes as its own, so that nobody else can drop them.
-    pub(super) fn own_blob(&self, bytes: &[u8]) -> Result<ObjectId, SnapshotError> {
+    pub(in crate::tree) fn own_blob(&self, bytes: &[u8]) -> Result<ObjectId, SnapshotError> {
         self.own_object(Kind::Blob, bytes, Survives::PowerCut)
     }
 
-    pub(super) fn own_object(
+    pub(in crate::tree) fn own_object(
         &self,
         kind: Kind,
         bytes: &[u8],
@@ -125,7 +125,7 @@ impl Objects {
     }
 
     /// Makes a file or directory of the repository durable.
-    pub(super) fn sync(&self, name: &str) -> io::Result<()> {
+    pub(in crate::tree) fn sync(&self, name: &str) -> io::Result<()> {
         fs::File::open(self.dir.join(name))?.sync_all()
     }
 
@@ -140,7 +140,7 @@ impl Objects {
     }
 
     /// Writes the tree of these entries, with all below it.
-    pub(super) fn write_tree(
+    pub(in crate::tree) fn write_tree(
         &self,
         entries: &Entries,
         survives: Survives,
@@ -179,7 +179,7 @@ impl Objects {
     }
 
     /// The files and symlinks of a tree.
-    pub(super) fn tree(&self, id: ObjectId) -> Result<Entries, SnapshotError> {
+    pub(in crate::tree) fn tree(&self, id: ObjectId) -> Result<Entries, SnapshotError> {
         let mut found = BTreeMap::new();
         let mut open = vec![(String::new(), id)];
         while let Some((above, id)) = open.pop() {
@@ -203,7 +203,7 @@ impl Objects {
     }
 
     /// The file that was kept; none for a symlink.
-    pub(super) fn file(
+    pub(in crate::tree) fn file(
         &self,
         path: &RepoPath,
         kept: Kept,
@@ -217,17 +217,21 @@ impl Objects {
     }
 
     /// The bytes that were kept: a file's, or where a symlink leads.
-    pub(super) fn content(&self, path: &RepoPath, kept: Kept) -> Result<Vec<u8>, SnapshotError> {
+    pub(in crate::tree) fn content(
+        &self,
+        path: &RepoPath,
+        kept: Kept,
+    ) -> Result<Vec<u8>, SnapshotError> {
         let found = self.repo.try_find_object(kept.id).map_err(|source| self.unusable(source))?;
         let object = found.ok_or_else(|| SnapshotError::Lost { path: path.clone() })?;
         Ok(object.detach().data)
     }
 
-    pub(super) fn failed(&self, source: io::Error) -> SnapshotError {
+    pub(in crate::tree) fn failed(&self, source: io::Error) -> SnapshotError {
         SnapshotError::Io { path: self.dir.clone(), source }
     }
 
-    pub(super) fn unusable(&self, source: gix::Error) -> SnapshotError {
+    pub(in crate::tree) fn unusable(&self, source: gix::Error) -> SnapshotError {
         SnapshotError::Repository { dir: self.dir.clone(), source: Box::new(source) }
     }
 }

@@ -1,0 +1,41 @@
+//! The same work on many things, by a few threads. What the work is is said elsewhere.
+
+use std::num::NonZero;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// More do not help: what is waited for is the file system.
+const MOST: usize = 4;
+
+/// Does `act` to each of `jobs` with what `start` gives each thread. When one fails the others stop early.
+pub(super) fn each<T: Sync, L, R: Send, E: Send>(
+    jobs: &[T],
+    start: impl Fn() -> L + Sync,
+    act: impl Fn(&mut L, &T) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut local = start();
+        let mut done = Vec::new();
+        while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            match act(&mut local, job) {
+                Ok(result) => done.push(result),
+                Err(error) => {
+                    next.store(jobs.len(), Ordering::Relaxed);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(done)
+    };
+    let threads = thread::available_parallelism().map_or(2, NonZero::get).min(MOST);
+    thread::scope(|scope| {
+        let others: Vec<_> = (1..threads.min(jobs.len())).map(|_| scope.spawn(work)).collect();
+        let mut all = work()?;
+        for other in others {
+            all.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic))?);
+        }
+        Ok(all)
+    })
+}
