@@ -7,7 +7,7 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const FLOORS: [&str; 6] = ["config", "tools", "actors", "lanes", "orchestrator", "cli"];
 
 /// Files and folders that decide and have no effects. A file whose first paragraph says `Pure` is one, too.
-const PURE: [&str; 40] = [
+const PURE: [&str; 42] = [
     "config/src/access.rs",
     "config/src/layers.rs",
     "config/src/schema.rs",
@@ -42,6 +42,8 @@ const PURE: [&str; 40] = [
     "lanes/src/pattern.rs",
     "lanes/src/team_plan.rs",
     "lanes/src/trail.rs",
+    "lanes/src/worth.rs",
+    "orchestrator/src/bisect.rs",
     "orchestrator/src/chat.rs",
     "orchestrator/src/journal/causes.rs",
     "orchestrator/src/journal/projection/rows.rs",

@@ -59,7 +59,7 @@ fn answered<M, T>(called: Result<CallResult<T>, MessagingErr<M>>) -> Result<T, U
 }
 
 /// A prompt with its `{name}`s filled in.
-fn fill(prompt: &str, values: &[(&str, String)]) -> String {
+pub fn fill(prompt: &str, values: &[(&str, String)]) -> String {
     values
         .iter()
         .fold(prompt.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))

@@ -8,3 +8,4 @@ mod feedback;
 pub mod pattern;
 pub mod team_plan;
 pub mod trail;
+pub mod worth;

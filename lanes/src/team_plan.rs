@@ -106,6 +106,13 @@ impl TeamPlan {
     }
 }
 
+/// What a lane planner is told before anything else.
+pub fn instructions(limits: TeamLimits) -> String {
+    let values =
+        [("max_lanes", limits.max_lanes.to_string()), ("max_own_lines", MAX_OWN_LINES.to_string())];
+    actors::fill(include_str!("prompts/lane_planner.md"), &values)
+}
+
 /// A line of the answer.
 #[derive(Debug, Clone, Copy, Default)]
 struct Line<'a> {

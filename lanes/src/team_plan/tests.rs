@@ -52,6 +52,16 @@ fn the_three_tolerances_are_recorded() {
 }
 
 #[test]
+fn the_planner_is_told_the_contract() {
+    let told = instructions(TeamLimits { max_lanes: 4 });
+    for line in ["TEAM_PLAN_V1", "LANE|<", "OWN|<", "AFTER|<", "TEAM_PLAN_END"] {
+        assert!(told.lines().any(|said| said.starts_with(line)), "{line}");
+    }
+    assert!(told.contains("2 to 4 lanes") && told.contains("at most 128 in all"));
+    assert!(!told.contains("{max"));
+}
+
+#[test]
 fn lines_may_come_in_any_order() {
     let plan = plan("AFTER|02|01\nOWN|02|b/\nOWN|01|a/\nLANE|02|t|g\nLANE|01|t|g");
     assert_eq!(plan.lanes.iter().map(|lane| lane.id).collect::<Vec<_>>(), [id(1), id(2)]);

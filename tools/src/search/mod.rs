@@ -19,5 +19,5 @@ pub use evidence::{Evidence, EvidenceItem, EvidenceOptions, ItemKind, MapLine, g
 pub use fingerprint::tree_hash;
 pub use map::{Definition, definitions};
 pub use render::{estimate_tokens, render};
-pub use terms::{Term, TermKind, extract};
+pub use terms::{Term, TermKind, extract, is_han};
 pub use text::{Hit, PatternError, PatternKind, SearchLimits, search};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 mod words;
 
-pub(super) use words::is_han;
+pub use words::is_han;
 
 /// Most terms of a request that look like paths.
 const MAX_PATHS: usize = 24;

@@ -35,7 +35,7 @@ const MAX_HAN_WORD: usize = 4;
 const MAX_IDENTIFIER: usize = 64;
 
 /// A Chinese character.
-pub(in crate::search) fn is_han(c: char) -> bool {
+pub fn is_han(c: char) -> bool {
     matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}')
 }
 
