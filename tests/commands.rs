@@ -37,9 +37,9 @@ fn what_this_version_does_not_have_is_refused_and_never_ignored() {
     let world = silent();
     let cases: [&[&str]; 10] = [
         &["--hetun", "-p", "Fix it"],
-        &["--teammate-mode", "-p", "Fix it"],
-        &["--teammate-mode=on", "ask", "What?"],
-        &["--max-subagents", "3", "-p", "Fix it"],
+        &["--teammate-mode=never", "-p", "Fix it"],
+        &["--teammate-mode", "sessions"],
+        &["--max-subagents", "3", "run"],
         &["-c", "-p", "Fix it"],
         &["-r", "latest", "-p", "Fix it"],
         &["--mouse-capture", "-p", "Fix it"],
@@ -99,6 +99,28 @@ fn every_value_says_where_it_comes_from_and_no_key_is_shown() {
     assert!(source("llm.base_url").contains("DEEPSEEK_BASE_URL"));
     assert!(source("budget.usd").contains("--budget-usd"));
     assert!(!(run.stdout + &run.stderr).contains(crate::support::KEY));
+}
+
+#[test]
+fn how_lanes_are_used_can_be_said_by_flags() {
+    let world = silent();
+    for (flags, mode, subagents, warning) in [
+        (vec!["--teammate-mode"], "auto", "10", ""),
+        (vec!["--teammate-mode", "on"], "on", "10", ""),
+        (vec!["--max-subagents", "20"], "off", "20", ""),
+        (vec!["--max-subagents", "50"], "off", "20", "--max-subagents 50: at most 20; using 20"),
+        (vec!["--max-subagents", "0"], "off", "1", "--max-subagents 0: at least 1; using 1"),
+        (vec!["--max-subagents", "-2"], "off", "1", "--max-subagents -2: at least 1; using 1"),
+    ] {
+        let run = world.deepseek(flags.iter().copied().chain(["config", "show"])).run();
+        assert_eq!(run.code, Some(0), "{flags:?}: {}", run.stderr);
+        assert!(run.stdout.contains(&format!("lanes.mode = \"{mode}\"")), "{}", run.stdout);
+        let line = format!("lanes.max_subagents = {subagents}  # ");
+        assert!(run.stdout.contains(&line), "{flags:?}: {}", run.stdout);
+        let said: Vec<&str> = run.stderr.lines().filter(|line| !line.is_empty()).collect();
+        let warning = (!warning.is_empty()).then(|| format!("warning: {warning}"));
+        assert_eq!(said, warning.iter().collect::<Vec<_>>(), "{flags:?}");
+    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The flags that every command takes, as they are written.
 
+use std::ffi::OsString;
+use std::num::IntErrorKind;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -64,6 +66,14 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) budget_tokens: Option<u64>,
 
+    /// Split a task into lanes that are worked on at once; without a mode as with `auto`.
+    #[arg(long, global = true, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "auto")]
+    pub(crate) teammate_mode: Option<TeammateMode>,
+
+    /// Have at most this many lanes or other subagents at work at once, 1 to 20.
+    #[arg(long, global = true, value_name = "N", allow_negative_numbers = true, value_parser = any_number)]
+    pub(crate) max_subagents: Option<i64>,
+
     /// How results are printed.
     #[arg(long, global = true, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: Output,
@@ -96,6 +106,39 @@ fn some_dollars(text: &str) -> Result<f64, String> {
     } else {
         Err("it must be more than 0".to_owned())
     }
+}
+
+/// A number that may be too large for anything.
+fn any_number(text: &str) -> Result<i64, String> {
+    match text.parse::<i64>() {
+        Ok(number) => Ok(number),
+        Err(error) if *error.kind() == IntErrorKind::PosOverflow => Ok(i64::MAX),
+        Err(error) if *error.kind() == IntErrorKind::NegOverflow => Ok(i64::MIN),
+        Err(_) => Err("it is no number".to_owned()),
+    }
+}
+
+/// The command line with a mode that stands behind `--teammate-mode` joined to it.
+///
+/// The mode may be left out, and what follows is often no mode but a command, which clap alone would take for one.
+pub(crate) fn with_mode_joined(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    const FLAG: &str = "--teammate-mode";
+    let mut joined: Vec<OsString> = Vec::new();
+    let mut only_values = false;
+    for arg in args {
+        let is_mode = arg.to_str().is_some_and(|text| TeammateMode::from_str(text, false).is_ok());
+        match joined.last_mut() {
+            Some(last) if is_mode && !only_values && last == FLAG => {
+                last.push("=");
+                last.push(arg);
+            }
+            Some(_) | None => {
+                only_values |= arg == "--";
+                joined.push(arg);
+            }
+        }
+    }
+    joined
 }
 
 /// What a command does with the flags that every command takes.
@@ -132,6 +175,8 @@ impl Global {
             (self.yolo, "--yolo"),
             (self.budget_usd.is_some(), "--budget-usd"),
             (self.budget_tokens.is_some(), "--budget-tokens"),
+            (self.teammate_mode.is_some(), "--teammate-mode"),
+            (self.max_subagents.is_some(), "--max-subagents"),
         ];
         let given = |flags: &[(bool, &'static str)]| {
             flags.iter().find_map(|(given, name)| given.then_some(*name))
@@ -154,14 +199,6 @@ pub(crate) struct Later {
     #[arg(long, global = true, hide = true)]
     hetun: bool,
 
-    /// Teammate lanes.
-    #[arg(long, global = true, hide = true, value_name = "MODE", num_args = 0..=1, default_missing_value = "auto")]
-    teammate_mode: Option<String>,
-
-    /// Bound of parallel subagents.
-    #[arg(long, global = true, hide = true, value_name = "N")]
-    max_subagents: Option<u32>,
-
     /// Capture the mouse.
     #[arg(long, global = true, hide = true)]
     mouse_capture: bool,
@@ -170,15 +207,9 @@ pub(crate) struct Later {
 impl Later {
     /// The first of these flags that was given.
     pub(crate) fn given(&self) -> Option<&'static str> {
-        let teams = self.teammate_mode.as_deref().is_some_and(|mode| mode != "off");
-        [
-            (self.hetun, "--hetun"),
-            (teams, "--teammate-mode"),
-            (self.max_subagents.is_some(), "--max-subagents"),
-            (self.mouse_capture, "--mouse-capture"),
-        ]
-        .into_iter()
-        .find_map(|(given, name)| given.then_some(name))
+        [(self.hetun, "--hetun"), (self.mouse_capture, "--mouse-capture")]
+            .into_iter()
+            .find_map(|(given, name)| given.then_some(name))
     }
 }
 
@@ -223,5 +254,83 @@ impl ApprovalFlag {
             Self::Auto => "auto",
             Self::Never => "never",
         }
+    }
+}
+
+/// When a task is worked on in lanes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TeammateMode {
+    /// Never.
+    Off,
+    /// When it looks large enough, and splits.
+    Auto,
+    /// Whenever files are to be changed.
+    On,
+}
+
+impl TeammateMode {
+    /// As it stands in the configuration.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Auto => "auto",
+            Self::On => "on",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    fn parsed(words: &[&str]) -> Result<Cli, clap::Error> {
+        let words = ["deepseek"].iter().chain(words).map(OsString::from);
+        Cli::try_parse_from(with_mode_joined(words))
+    }
+
+    fn mode(words: &[&str]) -> Option<TeammateMode> {
+        parsed(words).unwrap().global.teammate_mode
+    }
+
+    #[test]
+    fn the_mode_is_optional_and_takes_no_other_word() {
+        use TeammateMode::{Auto, Off, On};
+        for (words, expected) in [
+            (vec!["--teammate-mode", "-p", "x"], Some(Auto)),
+            (vec!["-p", "x", "--teammate-mode"], Some(Auto)),
+            (vec!["chat", "--teammate-mode"], Some(Auto)),
+            (vec!["--teammate-mode", "chat"], Some(Auto)),
+            (vec!["--teammate-mode=on", "chat"], Some(On)),
+            (vec!["--teammate-mode", "on", "chat"], Some(On)),
+            (vec!["chat", "--teammate-mode", "off"], Some(Off)),
+            (vec!["--teammate-mode=auto"], Some(Auto)),
+            (vec!["-p", "on"], None),
+            (vec!["ask", "--", "--teammate-mode"], None),
+            (vec![], None),
+        ] {
+            assert_eq!(mode(&words), expected, "{words:?}");
+        }
+        assert!(matches!(
+            parsed(&["--teammate-mode", "ask", "auto"]).unwrap().command,
+            Some(Command::Ask { question }) if question == "auto"
+        ));
+        for words in [["--teammate-mode=", "chat"], ["--teammate-mode=never", "chat"]] {
+            assert!(parsed(&words).is_err(), "{words:?}");
+        }
+        assert!(parsed(&["ask", "--", "--teammate-mode", "on"]).is_err(), "two questions");
+    }
+
+    #[test]
+    fn any_number_of_subagents_is_read() {
+        let number = |words: &[&str]| parsed(words).map(|cli| cli.global.max_subagents);
+        assert_eq!(number(&["--max-subagents", "3"]).unwrap(), Some(3));
+        assert_eq!(number(&["--max-subagents", "-3", "chat"]).unwrap(), Some(-3));
+        let huge = "9".repeat(30);
+        assert_eq!(number(&["--max-subagents", &huge]).unwrap(), Some(i64::MAX));
+        assert!(number(&["--max-subagents", "many"]).is_err());
+        assert!(number(&["--max-subagents"]).is_err());
     }
 }

@@ -18,11 +18,11 @@ use orchestrator::chat::Intent;
 
 use crate::args::{Cli, Command};
 use crate::error::{CliError, Kind};
-use crate::flags::{Global, Takes};
+use crate::flags::{Global, Takes, with_mode_joined};
 use crate::surroundings::Surroundings;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(with_mode_joined(std::env::args_os()));
     match dispatch(&cli) {
         Ok(code) => code,
         Err(error) => {

@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
 use config::access::{Access, access};
-use config::{FileText, Inputs, Settings};
+use config::{FileText, Inputs, SUBAGENTS, Settings};
 use orchestrator::places::Places;
 use tools::tree::FileHash;
 
@@ -155,10 +155,12 @@ impl Surroundings {
             env: self.env_settings(),
             flags: flag_settings(global),
         };
-        config::resolve(&inputs).map_err(|error| {
+        let mut settings = config::resolve(&inputs).map_err(|error| {
             CliError::caused(Kind::Usage, &error)
                 .hint("`deepseek config show` lists every key with its value")
-        })
+        })?;
+        settings.warnings.extend(global.max_subagents.and_then(|asked| subagents(asked).1));
+        Ok(settings)
     }
 
     fn env_settings(&self) -> Vec<(&'static str, &'static str, String)> {
@@ -198,7 +200,25 @@ fn flag_settings(global: &Global) -> Vec<(&'static str, &'static str, String)> {
     if let Some(tokens) = global.budget_tokens {
         flags.push(("budget.tokens", "--budget-tokens", tokens.to_string()));
     }
+    if let Some(mode) = global.teammate_mode {
+        flags.push(("lanes.mode", "--teammate-mode", quoted(mode.name())));
+    }
+    if let Some(asked) = global.max_subagents {
+        let (number, _) = subagents(asked);
+        flags.push(("lanes.max_subagents", "--max-subagents", number.to_string()));
+    }
     flags
+}
+
+/// As many subagents as there can be when so many are asked for, and a warning when that is another number.
+fn subagents(asked: i64) -> (i64, Option<String>) {
+    let (least, most) = (i64::from(*SUBAGENTS.start()), i64::from(*SUBAGENTS.end()));
+    let bound = match asked {
+        _ if asked < least => Some(format!("at least {least}; using {least}")),
+        _ if asked > most => Some(format!("at most {most}; using {most}")),
+        _ => None,
+    };
+    (asked.clamp(least, most), bound.map(|bound| format!("--max-subagents {asked}: {bound}")))
 }
 
 /// A string as TOML.

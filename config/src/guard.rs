@@ -1,4 +1,5 @@
-//! What a workspace's own file may set: nothing that widens policy, raises budgets, or chooses where a key goes. Pure.
+//! What a workspace's own file may set: nothing that widens policy, raises budgets, has more work done at once, or chooses
+//! where a key goes and what is copied where. Pure.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use crate::keys::lookup;
 use crate::layers::{Inputs, Setting, WorkspaceTrust};
 
 /// Keys that an untrusted workspace can not set.
-const GUARDED: [&str; 9] = [
+const GUARDED: [&str; 10] = [
     "llm.base_url",
     "llm.api_key_env",
     "llm.prices",
@@ -17,6 +18,7 @@ const GUARDED: [&str; 9] = [
     "budget",
     "trust",
     "checkpoints",
+    "lanes",
     "agent_loop.safety_gate",
 ];
 

@@ -13,7 +13,7 @@ use toml::{Spanned, Table, Value};
 
 use crate::guard::{guard, merged_list, trust};
 use crate::keys::{insert, join, leaves, lookup, template};
-use crate::{Config, Effort};
+use crate::{Config, Effort, SUBAGENTS};
 
 /// The embedded defaults: the lowest layer, and the list of all keys.
 pub const DEFAULTS: &str = include_str!("defaults.toml");
@@ -217,7 +217,6 @@ pub fn resolve(inputs: &Inputs) -> Result<Settings, ConfigError> {
     Ok(Settings { config, warnings, trust, values })
 }
 
-/// The embedded defaults as a table.
 /// The configuration as a text that [`recorded`] reads again, without the address of the provider: that is no business of
 /// those who read records.
 pub fn to_record(config: &Config) -> String {
@@ -228,8 +227,8 @@ pub fn to_record(config: &Config) -> String {
     table.to_string()
 }
 
-/// Reads a configuration of [`to_record`]. Keys that came with a later version have their defaults; `None` when it is not one
-/// for this version.
+/// Reads a configuration of [`to_record`]. Keys and tables that came with a later version have their defaults; `None` when it
+/// is not one for this version.
 pub fn recorded(text: &str) -> Option<Config> {
     let mut merged = defaults();
     overlay(&mut merged, text.parse().ok()?);
@@ -247,6 +246,7 @@ fn overlay(below: &mut Table, above: Table) {
     }
 }
 
+/// The embedded defaults as a table.
 fn defaults() -> Table {
     DEFAULTS.parse().unwrap_or_default()
 }
@@ -412,6 +412,17 @@ fn check_ranges(config: &Config, settings: &[Setting]) -> Result<(), ConfigError
     let rules = [
         ("agent_loop.max_iterations", config.agent_loop.max_iterations >= 1, "must be at least 1"),
         ("llm.max_concurrent_calls", config.llm.max_concurrent_calls >= 1, "must be at least 1"),
+        ("lanes.max_lanes", (1..=99).contains(&config.lanes.max_lanes), "must be between 1 and 99"),
+        (
+            "lanes.max_subagents",
+            SUBAGENTS.contains(&config.lanes.max_subagents),
+            "must be between 1 and 20",
+        ),
+        (
+            "lanes.share",
+            config.lanes.share.iter().all(|path| is_inside(path)),
+            "must be paths below the workspace",
+        ),
         ("limits.journal_queue", config.limits.journal_queue >= 1, "must be at least 1"),
         ("limits.screen_queue", config.limits.screen_queue >= 1, "must be at least 1"),
         (
@@ -441,6 +452,15 @@ fn check_ranges(config: &Config, settings: &[Setting]) -> Result<(), ConfigError
         }
     }
     Ok(())
+}
+
+/// Whether a path leads from the workspace to something below it, and not into its repository.
+fn is_inside(path: &str) -> bool {
+    path.split('/').all(|name| {
+        !matches!(name, "" | "." | "..")
+            && !name.contains(['\\', ':'])
+            && !name.eq_ignore_ascii_case(".git")
+    })
 }
 
 /// Gives the retired names their successors, with one warning for all.

@@ -4,6 +4,7 @@
 //! can be read in one place.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +26,8 @@ pub struct Config {
     pub limits: Limits,
     /// What is kept to go back to.
     pub checkpoints: Checkpoints,
+    /// How a task is worked on in lanes.
+    pub lanes: Lanes,
     /// Workspaces whose own configuration may widen policy and set keys or base URLs.
     pub trust: Trust,
 }
@@ -305,4 +308,39 @@ pub struct Checkpoints {
     pub max_bytes: u64,
     /// Bytes of one file; larger ones are not kept, unless a patch changes them.
     pub max_file_bytes: u64,
+}
+
+/// How a task is worked on in lanes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lanes {
+    /// Whether tasks are split.
+    pub mode: LaneMode,
+    /// Lanes a task may be split into.
+    pub max_lanes: usize,
+    /// Lanes and other subagents at work at once, of [`SUBAGENTS`].
+    pub max_subagents: u32,
+    /// Points from which on a request looks large enough to be split.
+    pub auto_threshold: u32,
+    /// Times that a lane whose work conflicts is planned again.
+    pub max_replans: u32,
+    /// Directories below the workspace that are shared with lanes.
+    pub share: Vec<String>,
+    /// Days that the worktree of a failed lane is kept.
+    pub keep_days: u32,
+}
+
+/// As many subagents can be at work at once.
+pub const SUBAGENTS: RangeInclusive<u32> = 1..=20;
+
+/// Whether tasks are split into lanes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LaneMode {
+    /// Never.
+    Off,
+    /// When the request looks large and more than one lane comes of it.
+    Auto,
+    /// Whenever files are to be changed.
+    On,
 }

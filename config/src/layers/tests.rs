@@ -1,4 +1,5 @@
 use super::*;
+use crate::LaneMode;
 
 fn file(text: &str) -> FileText {
     FileText { path: "c.toml".into(), text: text.to_owned() }
@@ -143,4 +144,63 @@ fn prices_of_other_models_can_be_given_dots_and_all() {
     assert!((settings.config.llm.prices["my.model-1.5"].output - 2.0).abs() < 1e-9);
     let error = resolve(&user("[llm.prices.x]\nhits = 0.0\n")).unwrap_err();
     assert!(matches!(error, ConfigError::UnknownKey { line: 2, .. }), "{error}");
+}
+
+#[test]
+fn lanes_have_bounds_and_share_only_what_is_in_the_workspace() {
+    for (text, message) in [
+        ("max_lanes = 0", "`lanes.max_lanes`: must be between 1 and 99"),
+        ("max_lanes = 100", "`lanes.max_lanes`: must be between 1 and 99"),
+        ("max_subagents = 0", "`lanes.max_subagents`: must be between 1 and 20"),
+        ("max_subagents = 21", "`lanes.max_subagents`: must be between 1 and 20"),
+        ("max_subagents = -1", "`lanes.max_subagents`: invalid value"),
+        ("mode = \"never\"", "`lanes.mode`: unknown variant"),
+    ] {
+        let error = resolve(&user(&format!("[lanes]\n{text}\n"))).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("c.toml:2: {message}")), "{error}");
+    }
+    for path in ["", "/", "/etc", "..", "a/../..", "a//b", "./a", ".git", "a/.GIT", "C:", "a\\\\b"]
+    {
+        let error = resolve(&user(&format!("lanes.share = [\"a\", \"{path}\"]"))).unwrap_err();
+        assert!(error.to_string().contains("`lanes.share`: must be paths below"), "{path} {error}");
+    }
+    let settings = resolve(&user("lanes.share = [\"web/node_modules\"]\nlanes.mode = \"auto\"\n"));
+    assert_eq!(settings.unwrap().config.lanes.mode, LaneMode::Auto);
+}
+
+#[test]
+fn lanes_are_the_users_to_set() {
+    let text = "[lanes]\nmode = \"on\"\nmax_subagents = 20\nshare = [\".ssh\"]\n";
+    let inputs = Inputs { workspace: Some(file(text)), ..Inputs::default() };
+    let settings = resolve(&inputs).unwrap();
+    assert_eq!(settings.config.lanes, resolve(&Inputs::default()).unwrap().config.lanes);
+    assert_eq!(settings.warnings.len(), 3, "{:?}", settings.warnings);
+}
+
+#[test]
+fn what_was_recorded_before_there_was_a_table_is_read_with_its_defaults() {
+    let mut config = resolve(&user("agent_loop.max_iterations = 3")).unwrap().config;
+    config.lanes.max_lanes = 7;
+    let record = to_record(&config);
+    assert_eq!(recorded(&record).unwrap().lanes.max_lanes, 7);
+    let whole: Table = record.parse().unwrap();
+    let tables: Vec<&String> = whole.keys().collect();
+    assert!(tables.iter().any(|table| *table == "lanes"), "{tables:?}");
+    // Every table came with some version.
+    for table in tables {
+        let mut older = whole.clone();
+        older.remove(table);
+        let read = Table::try_from(recorded(&older.to_string()).unwrap()).unwrap();
+        assert_eq!(read[table.as_str()], defaults()[table.as_str()]);
+        let others = |of: &Table| {
+            let mut others = of.clone();
+            others.remove(table);
+            others.remove("llm");
+            others
+        };
+        assert_eq!(others(&read), others(&whole));
+    }
+    let old = record.replace("max_lanes = 7\n", "");
+    assert_eq!(recorded(&old).unwrap().lanes.max_lanes, 4);
+    assert_eq!(recorded("[lanes]\nmode = 3\n"), None);
 }
