@@ -15,6 +15,7 @@ mod support;
 
 // Requests from beginning to end.
 mod scenarios;
+mod teams;
 
 // One of them in somebody else's code.
 mod real_crate;

@@ -168,7 +168,9 @@ impl ArchitectSetup {
                     Ok(planned) => return Ok(planned),
                     Err(error) => error,
                 },
-                Err(CallError::Model(ModelError::Length { max_tokens, .. })) => cut(max_tokens),
+                Err(CallError::Model(ModelError::Length { max_tokens, .. })) => {
+                    PlanError::cut(max_tokens)
+                }
                 Err(error) => return Err(error.into()),
             };
             let refused = Event::PlanRefused { error: redact(&error.to_string()).into_owned() };
@@ -177,10 +179,7 @@ impl ArchitectSetup {
                 return Err(ArchitectError::Unreadable(error));
             }
             repairs += 1;
-            dialogue.say(&format!(
-                "Your answer breaks the contract.\nLine {}: {}\nRule: {}\nAnswer again with the whole block and nothing else.",
-                error.line, error.text, error.rule
-            ));
+            dialogue.say(&error.for_model());
         }
     }
 
@@ -241,15 +240,6 @@ fn unfit(entry: Option<Entry>) -> Option<String> {
 
 fn is_text(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok() && !bytes.contains(&0)
-}
-
-/// What an answer that was cut at its limit breaks.
-fn cut(max_tokens: u32) -> PlanError {
-    PlanError {
-        line: 1,
-        text: String::new(),
-        rule: format!("the answer was cut at {max_tokens} tokens: reason less and answer shorter"),
-    }
 }
 
 fn question(ask: &PlanAsk) -> String {

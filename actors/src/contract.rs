@@ -34,6 +34,23 @@ pub struct PlanError {
     pub rule: String,
 }
 
+impl PlanError {
+    /// What an answer that was cut at its limit breaks.
+    pub fn cut(max_tokens: u32) -> Self {
+        let rule =
+            format!("the answer was cut at {max_tokens} tokens: reason less and answer shorter");
+        Self { line: 1, text: String::new(), rule }
+    }
+
+    /// What its author is told.
+    pub fn for_model(&self) -> String {
+        let Self { line, text, rule } = self;
+        format!(
+            "Your answer breaks the contract.\nLine {line}: {text}\nRule: {rule}\nAnswer again with the whole block and nothing else."
+        )
+    }
+}
+
 /// The two lines that a plan stands between.
 #[derive(Debug, Clone, Copy)]
 pub struct Contract {

@@ -98,6 +98,8 @@ pub enum NeedsWork {
     NoDraft,
     /// Roles crashed more often than a run survives.
     Crashed,
+    /// Lanes did not get done, or do not fit together.
+    LanesFailed,
 }
 
 /// How the title of a patch set begins that is a way back.

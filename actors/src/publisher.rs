@@ -15,7 +15,7 @@ use tools::model::AgentRole;
 use crate::event::{Envelope, Event};
 use crate::lane_id::LaneId;
 use crate::ledger::Amount;
-use crate::recording::{Followed, Recording};
+use crate::recording::{Beyond, Followed, Recording};
 
 /// What the screen is told.
 #[derive(Debug)]
@@ -201,6 +201,11 @@ impl Publisher {
         self.recording.as_ref().is_some_and(|recording| !recording.is_over())
     }
 
+    /// Whether the run is only compared with what is recorded, and never goes on beyond it.
+    pub fn only_compares(&self) -> bool {
+        self.recording.as_ref().is_some_and(|recording| recording.beyond() == Beyond::Stop)
+    }
+
     /// What `take` finds in the event that is recorded next.
     pub fn recorded_next<T>(&self, take: impl Fn(&Event) -> Option<T>) -> Option<T> {
         self.recording.as_ref()?.next(take)
@@ -290,7 +295,10 @@ impl Publisher {
     /// Asks the user. `None` when nobody is there to answer.
     pub async fn ask(&self, what: Proposal, why: String) -> Option<Answer> {
         let (answer, answered) = oneshot::channel();
-        self.screen.send(Signal::Question(Question { lane: self.lane, what, why, answer })).await.ok()?;
+        self.screen
+            .send(Signal::Question(Question { lane: self.lane, what, why, answer }))
+            .await
+            .ok()?;
         answered.await.ok()
     }
 }

@@ -125,7 +125,8 @@ impl Recording {
         }
         let end = own.last().map(|recorded| &recorded.event);
         let ended = matches!(end, Some(Event::RunFinished { .. }));
-        let by_itself = matches!(end, Some(Event::RunFinished { delivery, .. }) if !delivery.is_from_outside());
+        let by_itself =
+            matches!(end, Some(Event::RunFinished { delivery, .. }) if !delivery.is_from_outside());
         let run = Self::part(own, beyond, uncounted, ended, Arc::default());
         let lane = |(id, events)| {
             let progress = Arc::clone(&run.progress);

@@ -302,6 +302,9 @@ const fn way_on(why: NeedsWork) -> &'static str {
             "the change is in the workspace; see to the command and run it yourself"
         }
         NeedsWork::NoPlan => "say it in other words, or name the files",
+        NeedsWork::LanesFailed => {
+            "what a lane did: `deepseek diff --lane NN`; ask for what is missing, or again with --teammate-mode off"
+        }
         NeedsWork::Crashed => {
             "this is a bug; what was done is in the journal: `deepseek sessions show`"
         }
@@ -318,6 +321,8 @@ fn failure(class: &str, message: &str) -> CliError {
             .hint("this is a bug; what was done is in the journal: `deepseek sessions show`"),
         "resume" => CliError::new(Kind::NotDelivered, message)
             .hint("what it changed is in the workspace, and `deepseek rewind` undoes it; ask again in this session with `deepseek -r ID -p`"),
+        "worktree" => CliError::new(Kind::NotDelivered, message)
+            .hint("worktrees of lanes are kept under DEEPSEEK_HOME; is it writable and is there room?"),
         "auth" => CliError::new(Kind::Provider, message).hint("check the key: `deepseek doctor`"),
         "transport" => CliError::new(Kind::Provider, message)
             .hint("check the network and llm.base_url: `deepseek doctor`"),

@@ -110,8 +110,10 @@ impl Surroundings {
 
     /// Where the way back of a workspace is kept.
     pub(crate) fn places(&self, workspace: &Path) -> Result<Places, CliError> {
-        let checkpoints = self.workspace_state(workspace)?.join("checkpoints.git");
-        Ok(Places { state: self.state_dir()?, commits: self.commits()?, checkpoints })
+        let own = self.workspace_state(workspace)?;
+        let checkpoints = own.join("checkpoints.git");
+        let lanes = own.join("lanes");
+        Ok(Places { state: self.state_dir()?, commits: self.commits()?, checkpoints, lanes })
     }
 
     /// What is kept for one workspace.

@@ -326,6 +326,8 @@ pub struct Lanes {
     pub max_replans: u32,
     /// Directories below the workspace that are shared with lanes.
     pub share: Vec<String>,
+    /// Bytes of one such directory that are copied, where they can be neither cloned nor linked.
+    pub max_copied_bytes: u64,
     /// Days that the worktree of a failed lane is kept.
     pub keep_days: u32,
 }

@@ -10,6 +10,8 @@ mod news;
 mod role_tests;
 mod roles;
 mod steps;
+
+pub use steps::derived;
 #[cfg(test)]
 mod testing;
 

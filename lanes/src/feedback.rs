@@ -47,7 +47,7 @@ pub(crate) fn for_architect(plan: &str, diff: Option<&str>, details: &str) -> St
 }
 
 /// The commands that failed with the end of what they printed.
-pub(crate) fn failures(report: &Report) -> String {
+pub fn failures(report: &Report) -> String {
     let mut text = String::new();
     for check in report.failing() {
         let old = if check.outcome == CheckOutcome::PreExisting {

@@ -4,8 +4,11 @@
 
 pub mod crew;
 pub mod cycle;
-mod feedback;
+pub mod feedback;
+pub mod lane;
+pub mod lane_tree;
 pub mod pattern;
+pub mod planner;
 pub mod team_plan;
 pub mod trail;
 pub mod worth;

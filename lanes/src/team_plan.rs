@@ -8,6 +8,7 @@ use std::fmt;
 
 use actors::contract::{Contract, Leniency, PlanError, filled, quoted, without_dot_slash};
 use actors::lane_id::LaneId;
+use actors::team::PlannedLane;
 use serde::{Deserialize, Serialize};
 use tools::tree::RepoPath;
 
@@ -42,6 +43,19 @@ pub struct LanePlan {
     /// The lanes that have to end before it begins.
     #[serde(skip_serializing_if = "BTreeSet::is_empty", default)]
     pub after: BTreeSet<LaneId>,
+}
+
+impl LanePlan {
+    /// As events tell of it.
+    pub fn planned(&self) -> PlannedLane {
+        PlannedLane {
+            lane: self.id,
+            title: self.title.clone(),
+            goal: self.goal.clone(),
+            owns: self.owns.iter().map(|pattern| pattern.as_str().to_owned()).collect(),
+            after: self.after.iter().copied().collect(),
+        }
+    }
 }
 
 /// What a team plan may hold.

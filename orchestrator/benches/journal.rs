@@ -104,6 +104,7 @@ async fn going_on(state: &Path) -> f64 {
             state: state.to_owned(),
             commits: state.join("commits"),
             checkpoints: state.join("checkpoints.git"),
+            lanes: state.join("lanes"),
         },
         config: Arc::new(config::resolve(&Inputs::default()).unwrap().config),
         model,

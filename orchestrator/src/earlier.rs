@@ -17,7 +17,7 @@ use tools::clock::Timestamp;
 use tools::model::{AgentRole, Message, ModelReply};
 
 use crate::chat::{self, Intent};
-use crate::journal::read::{ReadError, Record, content};
+use crate::journal::read::{ReadError, Record, content, read};
 use crate::request::{Request, Terms, outcome_line};
 
 /// Why a session can not be gone on with.
@@ -245,6 +245,26 @@ fn forget_open_ends(events: &mut Vec<Recorded>) {
         let Event::PatchStaged { patch, title, .. } = &recorded.event else { return true };
         !title.starts_with(WAY_BACK) || offered.contains(patch)
     });
+}
+
+/// Names of the worktrees that lanes of a run that has ended left to be looked at, as the journal in the directory `session`
+/// tells; none while it can be gone on with.
+pub(crate) fn ended_lanes(session: &Path, run: &str) -> Option<Vec<String>> {
+    let reading = match read(session) {
+        Ok(reading) => reading,
+        // Without a session nobody goes on with it.
+        Err(ReadError::Io { .. }) => return Some(Vec::new()),
+        Err(ReadError::Damaged { .. } | ReadError::Content { .. }) => return None,
+    };
+    let of_run = |record: &&Record| record.run.as_deref() == Some(run);
+    let events: Vec<Event> =
+        reading.records.iter().filter(of_run).filter_map(Record::event).collect();
+    let ended = events.iter().any(|event| matches!(event, Event::RunFinished { .. }));
+    let failed = events.into_iter().filter_map(|event| match event {
+        Event::LaneFailed { worktree, .. } => worktree,
+        _ => None,
+    });
+    ended.then(|| failed.collect())
 }
 
 fn is_call(record: &Record) -> bool {

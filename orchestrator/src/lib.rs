@@ -14,4 +14,6 @@ pub mod request;
 pub mod session;
 pub mod staged;
 mod supervision;
+mod team;
 mod undo;
+mod worktrees;

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use actors::workspace::{CommitRefused, NotApplied};
 use config::Config;
+use lanes::lane_tree::holds;
 use tools::clock::Timestamp;
 use tools::tree::{
-    Change, Checkpoint, CommitError, CommitLog, Entry, FileState, Note, Op, ReadTree, RepoPath,
-    Settled, Settlement, Snapshot, SnapshotError, Snapshots, WriteTree,
+    Change, Checkpoint, CommitError, CommitLog, Note, ReadTree, Settled, Settlement, Snapshot,
+    SnapshotError, Snapshots, WriteTree,
 };
 
 use crate::places::{Places, snapshots};
@@ -67,20 +68,7 @@ impl MainTree {
 
     /// Whether every path is as `changes` leave it. Blocks.
     pub(crate) fn holds(&self, changes: &[Change]) -> bool {
-        let tree = self.tree.reader();
-        let is = |path: &RepoPath, state: Option<&FileState>| match tree.entry(path, u64::MAX) {
-            Ok(Entry::File(found)) => Some(&found) == state,
-            Ok(Entry::Missing) => state.is_none(),
-            Ok(_) | Err(_) => false,
-        };
-        let goes = |from: &RepoPath| is(from, None);
-        changes.iter().all(|change| {
-            let moved = match &change.op {
-                Op::Rename { from } => goes(from),
-                Op::Create | Op::Modify | Op::Delete => true,
-            };
-            moved && is(&change.path, change.after.as_ref())
-        })
+        holds(&self.tree.reader(), changes)
     }
 
     /// Forgets a checkpoint whose change is not made. Blocks.

@@ -8,6 +8,8 @@ mod gate;
 mod recorded;
 mod run;
 
+pub(crate) use gate::{ids_of, on_a_thread};
+
 #[cfg(test)]
 mod kill_tests;
 #[cfg(test)]
@@ -23,10 +25,12 @@ use actors::call::CallError;
 use actors::delivery::{Delivery, Rollback};
 use actors::dialogue::Dialogue;
 use actors::event::{Blob, Event};
+use actors::lane_id::LaneId;
 use actors::ledger::Amount;
 use actors::plan::Plan;
 use actors::publisher::{Publisher, Signal};
 use actors::router::{Router, Seat};
+use actors::team::EndedLane;
 use actors::verifier::running;
 use actors::workspace::{CommitRefused, Denied, Staged, Workspace};
 use config::Config;
@@ -36,7 +40,7 @@ use lanes::trail::Trail;
 use ractor::rpc::CallResult;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 use thiserror::Error;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Mutex, mpsc, watch};
 use tokio::task::JoinHandle;
 use tools::clock::{Clock, IdSource};
 use tools::model::ChatModel;
@@ -49,6 +53,8 @@ use crate::journal::log::{Capacity, Journal, LogError};
 use crate::main_tree::MainTree;
 use crate::places::Places;
 use crate::request::{Request, Terms, TermsError};
+use crate::team::{Team, TeamReport};
+use crate::worktrees::{self, Claim};
 
 /// What an orchestrator is made with.
 pub struct Setup {
@@ -76,7 +82,7 @@ pub struct Setup {
 
 impl Setup {
     /// Id of the session: the name of its directory.
-    fn session_id(&self) -> String {
+    pub(crate) fn session_id(&self) -> String {
         self.session_dir.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 }
@@ -118,6 +124,10 @@ pub struct Outcome {
     pub rollbacks: Vec<Rollback>,
     /// What it used.
     pub spent: Amount,
+    /// What became of each lane, if it was done in lanes.
+    pub lanes: Vec<EndedLane>,
+    /// Worktrees of lanes that failed.
+    pub kept: Vec<PathBuf>,
 }
 
 /// What the orchestrator is asked and told.
@@ -134,7 +144,9 @@ pub(crate) enum Msg {
         staged: Staged,
         reply: RpcReplyPort<Result<(), CommitRefused>>,
     },
+    /// `lane` is the lane that wants it; none is the run itself.
     Permit {
+        lane: Option<LaneId>,
         command: CommandLine,
         reply: RpcReplyPort<Result<(), Denied>>,
     },
@@ -153,10 +165,15 @@ pub(crate) enum News {
     Intent(Intent, &'static str),
     Evidence(Intent, Box<Event>),
     CrewDone(Result<CrewReport, Unanswered>),
+    /// With the evidence, for the crew if the task is not one for lanes.
+    TeamDone(String, Result<TeamReport, Unanswered>),
     Answered(Dialogue, Result<String, CallError>),
     Committed(Box<Commit>),
-    Permitted(String, Result<(), Denied>),
+    Permitted(Wanted, Result<(), Denied>),
 }
+
+/// A command, and the lane that wants it.
+pub(crate) type Wanted = (Option<LaneId>, String);
 
 /// A change that came back from the main tree.
 pub(crate) struct Commit {
@@ -222,6 +239,7 @@ impl Orchestrator {
             Ok(count) => tracing::warn!(count, "commands that a crash had left running were ended"),
             Err(error) => tracing::warn!(%error, "what a crash left running could not be ended"),
         }
+        worktrees::collect_left(&setup).await;
         let terms = Terms::new(Arc::clone(&setup.config))?;
         let journal = Arc::new(journal);
         let of_actor = Arc::clone(&journal);
@@ -296,6 +314,8 @@ async fn commit(
 /// The workspace as crews see it: readable, and otherwise only asked for.
 pub(crate) struct MainWorkspace {
     pub(crate) run: String,
+    /// The lane that asks; none is the run itself.
+    pub(crate) lane: Option<LaneId>,
     pub(crate) reader: ReadTree,
     pub(crate) actor: ActorRef<Msg>,
 }
@@ -311,9 +331,9 @@ impl Workspace for MainWorkspace {
 
     fn permit<'a>(&'a self, command: &'a CommandLine) -> BoxFuture<'a, Result<(), Denied>> {
         Box::pin(async move {
-            let command = command.clone();
+            let (lane, command) = (self.lane, command.clone());
             let what = format!("`{}`", command.text());
-            match self.actor.call(|reply| Msg::Permit { command, reply }, None).await {
+            match self.actor.call(|reply| Msg::Permit { lane, command, reply }, None).await {
                 Ok(CallResult::Success(result)) => result,
                 Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => Err(Denied {
                     what,
@@ -342,17 +362,22 @@ struct Root {
 }
 
 /// The request in hand.
-struct Active {
+pub(crate) struct Active {
     id: String,
     request: Request,
     reply: RpcReplyPort<Outcome>,
-    terms: Terms,
+    pub(crate) terms: Terms,
     ids: Arc<dyn IdSource>,
     publisher: Publisher,
     router: Router,
     seat: Seat,
     crew: Option<Crew>,
-    permits: BTreeMap<String, Permit>,
+    team: Option<Team>,
+    /// The worktrees of its lanes.
+    pub(crate) claim: Option<Claim>,
+    permits: BTreeMap<Wanted, Permit>,
+    /// What the user said to commands, so that lanes do not ask again; and the one place where lanes queue to ask.
+    said: Said,
     /// What was started for it and is dropped at its end.
     tasks: Vec<JoinHandle<()>>,
     /// What it changed in the workspace so far.
@@ -383,13 +408,25 @@ struct Ending {
     plan: Option<Plan>,
     answer: Option<String>,
     ways_back: Vec<(&'static str, Vec<Change>)>,
+    lanes: Vec<EndedLane>,
+    kept: Vec<PathBuf>,
 }
 
 impl From<Delivery> for Ending {
     fn from(delivery: Delivery) -> Self {
-        Self { delivery, plan: None, answer: None, ways_back: Vec::new() }
+        let (plan, answer, ways_back) = (None, None, Vec::new());
+        Self { delivery, plan, answer, ways_back, lanes: Vec::new(), kept: Vec::new() }
     }
 }
+
+/// What was said to a command, by what question.
+#[derive(Debug, Clone)]
+pub(crate) struct SaidTo {
+    ask: String,
+    result: Result<(), Denied>,
+}
+
+type Said = Arc<Mutex<BTreeMap<String, SaidTo>>>;
 
 type CommitReply = RpcReplyPort<Result<(), CommitRefused>>;
 
@@ -452,7 +489,9 @@ impl Actor for OrchestratorActor {
                 state.commits.push_back((run, staged, reply));
                 state.commit_next(&myself);
             }
-            Msg::Permit { command, reply } => state.permit(&myself, command, reply),
+            Msg::Permit { lane, command, reply } => {
+                state.permit(&myself, (lane, command), reply);
+            }
             Msg::Cancel { run, why } => {
                 if run.is_none() || run.as_ref() == state.active.as_ref().map(|active| &active.id) {
                     state.end(why.into()).await;

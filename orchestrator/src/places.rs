@@ -15,6 +15,8 @@ pub struct Places {
     pub commits: PathBuf,
     /// The private repository of this workspace.
     pub checkpoints: PathBuf,
+    /// Where lanes of this workspace have their worktrees.
+    pub lanes: PathBuf,
 }
 
 pub(crate) fn snapshots(places: &Places, workspace: &Path, config: &Config) -> Snapshots {

@@ -118,6 +118,7 @@ async fn on_stage(scratch: &Path, config: Arc<Config>) -> Result<Orchestrator, R
             state: scratch.to_owned(),
             commits: scratch.join("commits"),
             checkpoints: scratch.join("checkpoints.git"),
+            lanes: scratch.join("lanes"),
         },
         config,
         // A call that is not recorded is a difference before it is made.

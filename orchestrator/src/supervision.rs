@@ -2,8 +2,11 @@
 //!
 //! ```text
 //! Orchestrator ─┬─ Router     replaced, its ledger recovered from the journal
-//!               └─ Crew       its loss ends the run
-//!                  └─ Architect, Editor, Applier, Verifier     the crew is rebuilt, at the price of an attempt
+//!               ├─ Crew       its loss ends the run
+//!               │  └─ Architect, Editor, Applier, Verifier     the crew is rebuilt, at the price of an attempt
+//!               └─ Team       its loss ends the run
+//!                  └─ Lane 01..N     its loss is that lane's end, and nobody else's
+//!                     └─ Crew        as above
 //! ```
 
 use std::collections::BTreeMap;
@@ -24,8 +27,11 @@ use tools::model::price::Usd;
 use tools::tree::ReadTree;
 
 use crate::journal::read;
-use crate::orchestrator::{MainWorkspace, Msg, Setup};
+use crate::orchestrator::{Active, MainWorkspace, Msg, Setup};
+use crate::places::snapshots;
 use crate::request::Terms;
+use crate::team::{Team, TeamSetup};
+use crate::worktrees;
 
 /// The accounts of a Router that died.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -90,7 +96,7 @@ pub(crate) async fn hire_crew(
         request,
         evidence,
         goal,
-        workspace: Arc::new(MainWorkspace { run, reader, actor: orchestrator.clone() }),
+        workspace: Arc::new(MainWorkspace { run, lane: None, reader, actor: orchestrator.clone() }),
         caller,
         config: Arc::clone(&terms.config),
         rules: Arc::clone(&terms.rules),
@@ -101,14 +107,54 @@ pub(crate) async fn hire_crew(
     Crew::spawn(crew, orchestrator.get_cell()).await
 }
 
+/// Hires a team of lanes for the request in hand, with a directory for their worktrees.
+pub(crate) async fn hire_team(
+    setup: &Setup,
+    work: Work,
+    reader: ReadTree,
+    caller: Caller,
+    active: &mut Active,
+    orchestrator: &ActorRef<Msg>,
+) -> Result<Team, String> {
+    let Work { run, request, evidence, .. } = work;
+    let claim = worktrees::claim(&setup.places.lanes, &run, &setup.session_id());
+    let claim = claim.map_err(|error| format!("there is no place for worktrees: {error}"))?;
+    let worktrees = claim.dir.clone();
+    active.claim = Some(claim);
+    let Terms { config, rules, .. } = &active.terms;
+    let team = TeamSetup {
+        run,
+        request,
+        evidence,
+        reader,
+        snapshots: snapshots(&setup.places, &setup.workspace, config),
+        worktrees,
+        build_dir: setup.places.lanes.join("build"),
+        caller,
+        config: Arc::clone(config),
+        rules: Arc::clone(rules),
+        fresh_ids: Arc::clone(&setup.ids),
+        clock: Arc::clone(&setup.clock),
+        cache: setup.cache.clone(),
+        hidden_env: setup.hidden_env.clone(),
+        above: orchestrator.clone(),
+    };
+    Team::spawn(team, orchestrator.get_cell()).await.map_err(|error| error.to_string())
+}
+
 /// Lets an actor go with everything below it. Work in flight is dropped, and with it its calls and commands.
 ///
 /// Returns when they are gone, so that what their calls cost is settled; an actor that does not go in time is left behind.
 pub(crate) async fn dismiss(actor: ActorCell) {
     const PATIENCE: Duration = Duration::from_millis(500);
     // The parent first, so that it hears of no death it would have to do something about.
-    let children = actor.get_children();
-    for gone in [actor].into_iter().chain(children) {
+    let mut all = vec![actor];
+    let mut at = 0;
+    while let Some(above) = all.get(at) {
+        all.extend(above.get_children());
+        at += 1;
+    }
+    for gone in all {
         if gone.kill_and_wait(Some(PATIENCE)).await.is_err() {
             tracing::debug!(actor = ?gone.get_id(), "an actor did not go in time");
         }

@@ -48,7 +48,7 @@ impl State {
             let completed = Event::ArchitectCompleted { iteration, planned: planned.is_ok() };
             publisher.publish(completed).await?;
             let derived = match &planned {
-                Ok(planned) if planned.plan.verify.is_empty() => derive(&sight).await?,
+                Ok(planned) if planned.plan.verify.is_empty() => derived(&sight).await?,
                 Ok(_) | Err(_) => Vec::new(),
             };
             Ok(News::Planned(dialogue, planned, derived))
@@ -238,7 +238,7 @@ fn unseen(bases: &Bases, shown: &Bases) -> Vec<(String, Option<String>)> {
 }
 
 /// The commands that check the kinds of project that are seen.
-async fn derive(sight: &Sight) -> Result<Vec<String>, JournalClosed> {
+pub async fn derived(sight: &Sight) -> Result<Vec<String>, JournalClosed> {
     const MOST: u64 = 1 << 20;
     let look = sight.look();
     let derived = tokio::task::spawn_blocking(move || {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actors::publisher::Publisher;
-use actors::recording::{Beyond, RecordedIds};
+use actors::recording::Beyond;
 use ractor::ActorRef;
 use tools::clock::IdSource;
 
+use super::gate::ids_of;
 use super::run::journal_closed;
 use super::{Msg, State};
 use crate::earlier::Again;
@@ -38,9 +39,8 @@ impl Beginning {
     pub(super) fn again(state: &State, again: Again) -> Self {
         let Again { run, mut terms, recording, elapsed } = again;
         terms.bars = Some(Arc::clone(&state.terms.rules));
-        let publisher = state.publisher.for_run(&run).following(Arc::clone(&recording));
-        let beyond = Arc::clone(&state.setup.ids);
-        let ids = Arc::new(RecordedIds { recording, beyond });
+        let publisher = state.publisher.for_run(&run).following(recording);
+        let ids = ids_of(&publisher, &state.setup.ids);
         Self { run, terms, ids, publisher, elapsed }
     }
 }

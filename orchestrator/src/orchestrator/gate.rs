@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actors::event::Event;
+use actors::lane_id::LaneId;
 use actors::publisher::{Answer, Proposal, Publisher};
+use actors::recording::RecordedIds;
 use actors::workspace::{CommitRefused, Denied, Staged};
 use ractor::{ActorRef, RpcReplyPort};
 use tokio::sync::watch;
@@ -16,9 +18,10 @@ use tools::shell::CommandLine;
 use tools::tree::{Change, Checkpoint, Note};
 
 use super::recorded::{
-    HalfCommit, RecordedCommit, SAID_NO, Step, answered, denied_unasked, recorded_step,
+    HalfCommit, RecordedCommit, SAID_NO, Step, answered, denied_unasked, recorded_saying,
+    recorded_step,
 };
-use super::{Commit, Msg, News, State};
+use super::{Commit, Msg, News, Said, SaidTo, State, Wanted};
 use crate::main_tree::MainTree;
 use crate::request::Terms;
 
@@ -38,7 +41,7 @@ impl State {
             self.main_tree = Some(tree);
             return;
         };
-        let gate = self.gate();
+        let gate = self.gate(None);
         let patch = staged.id.clone().unwrap_or_else(|| self.ids().fresh());
         // Never dropped: whoever has the tree brings it back.
         self.tell(myself, async move {
@@ -68,20 +71,20 @@ impl State {
     pub(super) fn permit(
         &mut self,
         myself: &ActorRef<Msg>,
-        command: CommandLine,
+        (lane, command): (Option<LaneId>, CommandLine),
         reply: RpcReplyPort<Result<(), Denied>>,
     ) {
-        let text = command.text().to_owned();
+        let wanted = (lane, command.text().to_owned());
         // What was allowed when the run was driven before may be forbidden today.
-        if self.gate().denies(&command)
+        if self.gate(lane).denies(&command)
             && let Some(active) = &mut self.active
         {
             active.permits.retain(|known, permit| {
-                *known != text || matches!(permit, super::Permit::Asking(_))
+                *known != wanted || matches!(permit, super::Permit::Asking(_))
             });
         }
         let waiting =
-            self.active.as_mut().map(|active| active.permits.entry(text.clone()).or_default());
+            self.active.as_mut().map(|active| active.permits.entry(wanted.clone()).or_default());
         let Some(permit) = waiting else { return };
         match permit {
             super::Permit::Known(known) => {
@@ -92,21 +95,20 @@ impl State {
             super::Permit::Asking(replies) => {
                 replies.push(reply);
                 if replies.len() == 1 {
-                    let gate = self.gate();
-                    self.tell(
-                        myself,
-                        async move { News::Permitted(text, gate.permit(&command).await) },
-                    );
+                    let gate = self.gate(lane);
+                    self.tell(myself, async move {
+                        News::Permitted(wanted, gate.permit(&command).await)
+                    });
                 }
             }
         }
     }
 
     /// The answer for a command is known.
-    pub(super) fn permitted(&mut self, command: String, result: &Result<(), Denied>) {
+    pub(super) fn permitted(&mut self, wanted: Wanted, result: &Result<(), Denied>) {
         let Some(active) = &mut self.active else { return };
         let known = super::Permit::Known(result.clone());
-        if let Some(super::Permit::Asking(replies)) = active.permits.insert(command, known) {
+        if let Some(super::Permit::Asking(replies)) = active.permits.insert(wanted, known) {
             for reply in replies {
                 if reply.send(result.clone()).is_err() {
                     tracing::debug!("whoever wanted the command is gone");
@@ -115,22 +117,32 @@ impl State {
         }
     }
 
-    fn gate(&self) -> Gate {
+    fn gate(&self, lane: Option<LaneId>) -> Gate {
         let (publisher, stop) = match &self.active {
             Some(active) => (active.publisher.clone(), active.stop.subscribe()),
             None => (self.publisher.clone(), self.idle.subscribe()),
+        };
+        let (publisher, ids) = match lane {
+            Some(lane) => {
+                let publisher = publisher.for_lane(lane);
+                let ids = ids_of(&publisher, &self.setup.ids);
+                (publisher, ids)
+            }
+            None => (publisher, self.ids()),
         };
         let Terms { config, rules, bars, .. } = self.terms();
         Gate {
             rules: Arc::clone(rules),
             bars: bars.clone(),
-            ids: self.ids(),
+            ids,
+            said: self.active.as_ref().map(|active| Arc::clone(&active.said)).unwrap_or_default(),
             clock: Arc::clone(&self.setup.clock),
             session: self.setup.session_id(),
             request: self.active.as_ref().map(|active| first_line(&active.request.text)),
             publisher,
             stop,
             patience: Duration::from_secs(config.limits.approval_timeout_seconds),
+            asked: None,
         }
     }
 }
@@ -142,8 +154,17 @@ fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().chars().take(LENGTH).collect()
 }
 
+/// Where the ids of a run, or of a lane of it, come from: from what is recorded, and then fresh.
+pub(crate) fn ids_of(publisher: &Publisher, fresh: &Arc<dyn IdSource>) -> Arc<dyn IdSource> {
+    let beyond = Arc::clone(fresh);
+    match publisher.recording().cloned() {
+        Some(recording) => Arc::new(RecordedIds { recording, beyond }),
+        None => beyond,
+    }
+}
+
 /// Does what blocks where blocking is allowed.
-async fn on_a_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+pub(crate) async fn on_a_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     // It can only fail when the whole program is shutting down.
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|died| std::panic::resume_unwind(died.into_panic()))
@@ -155,6 +176,8 @@ struct Gate {
     /// What must not be done any more, in a run that is taken up.
     bars: Option<Arc<Rules>>,
     ids: Arc<dyn IdSource>,
+    /// What the user said to commands of this run.
+    said: Said,
     clock: Arc<dyn Clock>,
     session: String,
     /// What the user asked for, in one line.
@@ -163,6 +186,8 @@ struct Gate {
     stop: watch::Receiver<bool>,
     /// How long an answer is waited for.
     patience: Duration,
+    /// The question that was asked.
+    asked: Option<String>,
 }
 
 impl Gate {
@@ -358,7 +383,44 @@ impl Gate {
             "allow it with policy.allow_commands = [\"{}\"], or run with --yolo",
             command.text()
         );
-        self.pass(verdict, Proposal::Command(command.text().to_owned()), what, hint).await
+        let proposal = Proposal::Command(command.text().to_owned());
+        if !matches!(verdict, Verdict::Ask { .. }) {
+            return self.pass(verdict, proposal, what, hint).await;
+        }
+        if let Some(said) =
+            self.publisher.pass_recorded(|event| recorded_saying(event, &what, &hint))
+        {
+            return said.result;
+        }
+        if self.publisher.follows() {
+            return self.pass(verdict, proposal, what, hint).await;
+        }
+        // Lanes ask one after the other, and nothing is asked twice.
+        let said = Arc::clone(&self.said);
+        let mut said = said.lock().await;
+        if let Some(said) = said.get(command.text()) {
+            return self.say_again(said).await;
+        }
+        let result = self.pass(verdict, proposal, what, hint).await;
+        if let Some(ask) = self.asked.take() {
+            said.insert(command.text().to_owned(), SaidTo { ask, result: result.clone() });
+        }
+        result
+    }
+
+    /// Writes down what was said to the same command before, in answer to another lane.
+    async fn say_again(&self, said: &SaidTo) -> Result<(), Denied> {
+        let ask = said.ask.clone();
+        let event = match &said.result {
+            Ok(()) => Event::ToolApproved { ask },
+            Err(Denied { what, why, .. }) => {
+                Event::ToolDenied { ask, what: what.clone(), why: why.clone() }
+            }
+        };
+        if self.publisher.record(event).await.is_err() {
+            tracing::debug!("what was said before could not be journaled again");
+        }
+        said.result.clone()
     }
 
     /// Allows, asks or denies, and writes down what was asked and answered.
@@ -375,6 +437,7 @@ impl Gate {
             Verdict::Ask { why } => why,
         };
         let ask = self.ids.fresh();
+        self.asked = Some(ask.clone());
         let proposed =
             Event::ToolProposed { ask: ask.clone(), what: what.clone(), why: why.clone() };
         // Recorded, so that everything before it is on the screen when the question comes.

@@ -116,6 +116,7 @@ async fn run_in(state: &TempDir, lost: Lost, role: AgentRole) -> (Outcome, Vec<E
             state: state.path().to_owned(),
             commits: state.path().join("commits"),
             checkpoints: state.path().join("checkpoints.git"),
+            lanes: state.path().join("lanes"),
         },
         config: Arc::new(config::resolve(&inputs).unwrap().config),
         model: Arc::new(model),

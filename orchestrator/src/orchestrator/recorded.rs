@@ -2,7 +2,9 @@
 
 use actors::event::Event;
 use actors::publisher::{Answer, Proposal, Publisher};
-use actors::workspace::CommitRefused;
+use actors::workspace::{CommitRefused, Denied};
+
+use super::SaidTo;
 
 /// Why something is denied that the user was asked for.
 pub(super) const SAID_NO: &str = "the user said no";
@@ -39,6 +41,18 @@ fn recorded_answer(event: &Event, question: &str) -> Option<Reaction> {
         }
         _ => None,
     }
+}
+
+/// What is recorded to have been said to a command in answer to another lane: an answer without a question before it.
+pub(super) fn recorded_saying(event: &Event, what: &str, hint: &str) -> Option<SaidTo> {
+    if let Event::ToolApproved { ask } = event {
+        return Some(SaidTo { ask: ask.clone(), result: Ok(()) });
+    }
+    let Event::ToolDenied { ask, what: denied, why } = event else { return None };
+    let (hint, why) = (hint.to_owned(), why.clone());
+    let is_it = !ask.is_empty() && denied == what;
+    let result = Err(Denied { what: denied.clone(), why, hint });
+    is_it.then(|| SaidTo { ask: ask.clone(), result })
 }
 
 /// What is recorded of a commit.

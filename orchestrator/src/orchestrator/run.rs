@@ -8,10 +8,11 @@ use actors::Unanswered;
 use actors::call::Caller;
 use actors::delivery::{Delivery, Rollback, Verified, WAY_BACK};
 use actors::event::{Blob, Event};
-use config::Mode;
+use config::{LaneMode, Mode};
 use lanes::crew::{Crew, CrewReport, call_failed};
 use lanes::cycle::Goal;
 use lanes::trail::Trail;
+use lanes::worth::worth_planning;
 use ractor::{ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -23,11 +24,12 @@ use tools::redact::redact;
 use tools::search::{self, Evidence, EvidenceOptions};
 
 use super::again::{Beginning, Progress, progress};
-use super::{Active, Ending, Msg, News, Outcome, State};
+use super::{Active, Ending, Msg, News, Outcome, Said, State};
 use crate::chat::{self, Intent};
 use crate::earlier::Again;
 use crate::request::{Request, Terms, outcome_line};
 use crate::supervision;
+use crate::team::{Team, TeamReport};
 
 /// How long something that was told to stop may take to do so.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -58,6 +60,9 @@ impl State {
             router,
             seat,
             crew: None,
+            team: None,
+            claim: None,
+            said: Said::default(),
             permits: BTreeMap::new(),
             tasks: Vec::new(),
             trail: Trail::default(),
@@ -110,6 +115,7 @@ impl State {
             News::Evidence(intent, evidence) => {
                 self.evidence_gathered(myself, intent, *evidence).await;
             }
+            News::TeamDone(evidence, report) => self.team_done(myself, evidence, report).await,
             News::CrewDone(Ok(report)) => self.end(report.into()).await,
             News::CrewDone(Err(_)) => self.end(failed("internal", "the crew died")).await,
             News::Answered(dialogue, result) => {
@@ -123,7 +129,7 @@ impl State {
                 };
                 self.end(ending).await;
             }
-            News::Permitted(command, result) => self.permitted(command, &result),
+            News::Permitted(wanted, result) => self.permitted(wanted, &result),
             // The tree comes home whatever became of the run.
             News::Committed(commit) => self.committed(myself, *commit).await,
         }
@@ -184,6 +190,7 @@ impl State {
         }
         match intent {
             Intent::Answer => self.start_answer(myself, &text),
+            Intent::Edit if self.is_for_a_team() => self.start_team(myself, text).await,
             Intent::Edit => self.start_crew(myself, Goal::Deliver, text).await,
             Intent::Plan => self.start_crew(myself, Goal::PlanOnly, text).await,
         }
@@ -226,6 +233,54 @@ impl State {
         };
         active.crew = Some(crew.clone());
         self.tell_in_run(myself, async move { News::CrewDone(crew.work().await) });
+    }
+
+    /// Whether the request in hand may be one for several lanes.
+    fn is_for_a_team(&self) -> bool {
+        let lanes = &self.terms().config.lanes;
+        let Some(active) = &self.active else { return false };
+        match lanes.mode {
+            LaneMode::Off => false,
+            LaneMode::On => true,
+            LaneMode::Auto => worth_planning(&active.request.text, lanes.auto_threshold),
+        }
+    }
+
+    async fn start_team(&mut self, myself: &ActorRef<Msg>, evidence: String) {
+        let caller = self.caller(AgentRole::LanePlanner, &self.terms().config.llm.max_think_model);
+        let (Some(caller), Some(active)) = (caller, &mut self.active) else { return };
+        let work = supervision::Work {
+            run: active.id.clone(),
+            request: active.request.text.clone(),
+            evidence: evidence.clone(),
+            goal: Goal::Deliver,
+        };
+        let hired =
+            supervision::hire_team(&self.setup, work, self.reader.clone(), caller, active, myself);
+        let team = match hired.await {
+            Ok(team) => team,
+            Err(error) => {
+                self.end(failed("internal", &error)).await;
+                return;
+            }
+        };
+        active.team = Some(team.clone());
+        self.tell_in_run(myself, async move { News::TeamDone(evidence, team.work().await) });
+    }
+
+    async fn team_done(
+        &mut self,
+        myself: &ActorRef<Msg>,
+        evidence: String,
+        report: Result<TeamReport, Unanswered>,
+    ) {
+        match report {
+            Ok(TeamReport::Declined) => self.start_crew(myself, Goal::Deliver, evidence).await,
+            Ok(TeamReport::Done { delivery, lanes, kept }) => {
+                self.end(Ending { lanes, kept, ..delivery.into() }).await;
+            }
+            Err(_) => self.end(failed("internal", "the team died")).await,
+        }
     }
 
     /// A line to the models for the run in hand.
@@ -317,8 +372,9 @@ impl State {
             // Gone before the ledger is asked, so that the call it made is counted.
             tokio::time::timeout(PATIENCE, task).await.ok();
         }
-        if let Some(crew) = &active.crew {
-            supervision::dismiss(crew.cell()).await;
+        let crew = active.crew.as_ref().map(Crew::cell);
+        for at_work in crew.into_iter().chain(active.team.as_ref().map(Team::cell)) {
+            supervision::dismiss(at_work).await;
         }
         active.stop.send_replace(true);
         active.ending = Some(Box::new(ending));
@@ -334,7 +390,7 @@ impl State {
             self.active = Some(active);
             return;
         };
-        let Ending { delivery, plan, answer, mut ways_back } = *ending;
+        let Ending { delivery, plan, answer, mut ways_back, lanes, kept } = *ending;
         let changes = active.trail.changes();
         let done = matches!(delivery, Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. });
         if !done && !changes.is_empty() {
@@ -379,7 +435,8 @@ impl State {
         }
         self.outcomes.insert(0, outcome_line(&active.request.text, &delivery));
         let Active { id: run, reply, .. } = active;
-        let outcome = Outcome { run, delivery, plan, answer, changes, rollbacks, spent };
+        let outcome =
+            Outcome { run, delivery, plan, answer, changes, rollbacks, spent, lanes, kept };
         if reply.send(outcome).is_err() {
             tracing::debug!("whoever asked is gone");
         }
@@ -407,6 +464,8 @@ impl State {
             supervision::refill_router(seat, terms, publisher, ledger, myself).await?;
         } else if active.crew.as_ref().is_some_and(|crew| crew.cell().get_id() == who.get_id()) {
             self.end(failed("internal", "the crew died")).await;
+        } else if active.team.as_ref().is_some_and(|team| team.cell().get_id() == who.get_id()) {
+            self.end(failed("internal", "the team died")).await;
         }
         Ok(())
     }
@@ -415,7 +474,7 @@ impl State {
 impl From<CrewReport> for Ending {
     fn from(report: CrewReport) -> Self {
         let CrewReport { delivery, plan, ways_back } = report;
-        Self { delivery, plan, answer: None, ways_back }
+        Self { plan, ways_back, ..delivery.into() }
     }
 }
 

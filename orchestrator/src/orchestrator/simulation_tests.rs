@@ -238,6 +238,7 @@ impl Story {
                 state: state.to_owned(),
                 commits: state.join("commits"),
                 checkpoints: state.join("checkpoints.git"),
+                lanes: state.join("lanes"),
             },
             config: Arc::clone(&self.config),
             model,

@@ -12,6 +12,8 @@ pub enum AgentRole {
     Architect,
     /// Writes the diff.
     Editor,
+    /// Splits a task over lanes.
+    LanePlanner,
     /// Answers a question.
     Analysis,
     /// Tells an edit from a question.
@@ -24,6 +26,7 @@ impl AgentRole {
         match self {
             Self::Architect => "architect",
             Self::Editor => "editor",
+            Self::LanePlanner => "lane-planner",
             Self::Analysis => "analysis",
             Self::Intent => "intent",
         }
@@ -270,9 +273,13 @@ mod tests {
 
     #[test]
     fn roles_are_sent_as_they_are_journaled() {
-        for role in
-            [AgentRole::Architect, AgentRole::Editor, AgentRole::Analysis, AgentRole::Intent]
-        {
+        for role in [
+            AgentRole::Architect,
+            AgentRole::Editor,
+            AgentRole::LanePlanner,
+            AgentRole::Analysis,
+            AgentRole::Intent,
+        ] {
             assert_eq!(serde_json::to_value(role).unwrap(), role.as_str());
         }
     }

@@ -16,6 +16,8 @@ use crate::model::Usage;
 pub struct Reply {
     /// `X-Agent-Role` of the requests it is for; any when absent.
     pub role: Option<String>,
+    /// `X-Agent-Lane` of the requests it is for; any, or none, when absent.
+    pub lane: Option<String>,
     /// Whether it is kept after use, so that it answers all that follow.
     pub repeat: bool,
     /// How it is answered.
@@ -63,6 +65,12 @@ impl Reply {
         Self { role: Some(role.into()), ..self }
     }
 
+    /// The same, for requests of `lane` only.
+    #[must_use]
+    pub fn in_lane(self, lane: impl Into<String>) -> Self {
+        Self { lane: Some(lane.into()), ..self }
+    }
+
     /// The same, for all requests that follow.
     #[must_use]
     pub fn forever(self) -> Self {
@@ -108,7 +116,7 @@ impl UsageOverride {
 /// Where replies come from.
 #[derive(Clone)]
 pub enum Replies {
-    /// The first reply that is for the role of the request, used up unless it repeats.
+    /// The first reply that is for the role and the lane of the request, used up unless it repeats.
     Script(Vec<Reply>),
     /// A function of the request.
     Driven(Arc<dyn Fn(&ReceivedRequest) -> Reply + Send + Sync>),
@@ -124,10 +132,12 @@ impl Replies {
     pub(super) fn next(&mut self, request: &ReceivedRequest) -> Option<Reply> {
         match self {
             Self::Script(replies) => {
-                let role = request.header("x-agent-role");
-                let at = replies
-                    .iter()
-                    .position(|reply| reply.role.is_none() || reply.role.as_deref() == role)?;
+                let is_for = |wanted: &Option<String>, header: &str| {
+                    wanted.is_none() || wanted.as_deref() == request.header(header)
+                };
+                let at = replies.iter().position(|reply| {
+                    is_for(&reply.role, "x-agent-role") && is_for(&reply.lane, "x-agent-lane")
+                })?;
                 let repeats = replies.get(at)?.repeat;
                 if repeats { replies.get(at).cloned() } else { Some(replies.remove(at)) }
             }

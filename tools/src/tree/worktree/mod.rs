@@ -108,15 +108,15 @@ impl Worktree {
         Ok(Worktree { root: dir.to_owned(), known, beside, shared, env })
     }
 
-    /// One that a process before this one made. Nothing is known of its times: everything is read again.
-    pub fn reopen(dir: &Path) -> Worktree {
-        Worktree {
-            root: dir.to_owned(),
-            known: Stamps::default(),
-            beside: Vec::new(),
-            shared: Vec::new(),
-            env: Vec::new(),
-        }
+    /// One that a process before this one made of `entries`. Nothing is known of its times: everything is read again.
+    pub fn reopen(entries: &Entries, dir: &Path, from: &Origin<'_>) -> Worktree {
+        let beside = from.left_out.iter().filter_map(|path| {
+            let stamp = Stamp::of(&dir.join(path.as_str()))?;
+            Some((path.clone(), stamp))
+        });
+        let share::Shared { shared, env } = share::given(entries, dir, from);
+        let (root, beside) = (dir.to_owned(), beside.collect());
+        Worktree { root, known: Stamps::default(), beside, shared, env }
     }
 
     /// Where it is.

@@ -72,14 +72,33 @@ pub(super) fn all(
                 tree.give(&source, &dir.join(name), way)?;
                 given.shared.push(name.clone());
             }
-            None if name == BUILDS && entries.keys().any(|path| path.as_str() == "Cargo.toml") => {
-                let place = from.build_dir.to_string_lossy().into_owned();
-                given.env.push(("CARGO_TARGET_DIR".to_owned(), place));
-            }
+            None if builds_elsewhere(entries, name) => given.env.push(build_dir(from)),
             None => {}
         }
     }
     Ok(given)
+}
+
+/// What a worktree was given when it was made of `entries`.
+pub(super) fn given(entries: &Entries, dir: &Path, from: &Origin<'_>) -> Shared {
+    let is_there =
+        |name: &&String| fs::symlink_metadata(dir.join(name)).is_ok_and(|data| data.is_dir());
+    let is_own =
+        |name: &&String| entries.keys().any(|path| path.components().next() == Some(name.as_str()));
+    let shared: Vec<String> =
+        from.share.iter().filter(is_there).filter(|name| !is_own(name)).cloned().collect();
+    let elsewhere =
+        from.share.iter().any(|name| !shared.contains(name) && builds_elsewhere(entries, name));
+    Shared { shared, env: elsewhere.then(|| build_dir(from)).into_iter().collect() }
+}
+
+/// Whether Cargo is to build in a directory that lanes have in common.
+fn builds_elsewhere(entries: &Entries, name: &str) -> bool {
+    name == BUILDS && entries.keys().any(|path| path.as_str() == "Cargo.toml")
+}
+
+fn build_dir(from: &Origin<'_>) -> (String, String) {
+    ("CARGO_TARGET_DIR".to_owned(), from.build_dir.to_string_lossy().into_owned())
 }
 
 /// How a directory is given.

@@ -194,7 +194,9 @@ fn it_holds_what_the_snapshot_has_with_the_times_of_the_workspace() {
 
     let told = worktree.entries(&world.snapshots(), &entries).unwrap();
     assert_eq!(told, Snapshot { entries: entries.clone(), left_out: Vec::new() });
-    let again = Worktree::reopen(worktree.root()).entries(&world.snapshots(), &entries).unwrap();
+    let again = Worktree::reopen(&entries, worktree.root(), &origin())
+        .entries(&world.snapshots(), &entries)
+        .unwrap();
     assert_eq!(again, told);
 }
 
@@ -262,7 +264,7 @@ fn whatever_a_lane_does_to_files_is_seen() {
         wanted.remove("swap");
         wanted.extend(now.map(|(path, text)| (path.to_owned(), text.to_owned())));
         assert_eq!(world.told(&worktree, &base), wanted);
-        let reopened = Worktree::reopen(worktree.root());
+        let reopened = Worktree::reopen(&base, worktree.root(), &origin());
         assert_eq!(world.told(&reopened, &base), wanted);
     }
 }

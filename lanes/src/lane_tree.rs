@@ -1,0 +1,335 @@
+//! The tree of a lane: its worktree, which only it can change. What may be changed in it is said by the team plan.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use actors::event::Event;
+use actors::lane_id::LaneId;
+use actors::publisher::Publisher;
+use actors::workspace::{CommitRefused, Denied, NotApplied, Staged, Workspace};
+use futures_util::future::BoxFuture;
+use thiserror::Error;
+use tools::clock::{Clock, IdSource};
+use tools::shell::CommandLine;
+use tools::tree::{
+    Change, CommitError, CommitLog, Entries, Entry, FileState, Op, Origin, ReadTree, RepoPath,
+    SnapshotError, Snapshots, TreeError, TreeId, Worktree, WriteTree,
+};
+
+use crate::lane::LaneSetup;
+
+/// Whose a path is, as seen from a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Territory {
+    /// Its own.
+    Own,
+    /// Nobody's: every lane may change it, and merging sees to it.
+    Common,
+    /// Another lane's.
+    Of(LaneId),
+}
+
+/// Tells whose a path is.
+pub type Territories = Arc<dyn Fn(&RepoPath) -> Territory + Send + Sync>;
+
+/// Where worktrees have from what no tree has: build caches, and files too large to be kept.
+#[derive(Clone)]
+pub struct WorktreeOrigin {
+    /// Files that the snapshot left out.
+    pub left_out: Vec<RepoPath>,
+    /// Directories that builds fill and read again.
+    pub share: Vec<String>,
+    /// Bytes of one such directory that are copied at most.
+    pub max_copied_bytes: u64,
+    /// Where lanes of the workspace build together.
+    pub build_dir: PathBuf,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl WorktreeOrigin {
+    /// As a worktree is made with it now.
+    pub fn now(&self) -> Origin<'_> {
+        Origin {
+            left_out: &self.left_out,
+            share: &self.share,
+            max_copied_bytes: self.max_copied_bytes,
+            build_dir: &self.build_dir,
+            now: self.clock.now(),
+        }
+    }
+}
+
+/// Where an attempt works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In a worktree, which is made unless it is there.
+    At(PathBuf),
+    /// In a worktree in which a process before this one made changes.
+    GoOn(PathBuf),
+    /// All that comes of it is recorded.
+    Nowhere,
+}
+
+/// Why there is no worktree.
+#[derive(Debug, Error)]
+pub(crate) enum LaneTreeError {
+    /// What is in it can not be had, or not be written.
+    #[error("the worktree can not be made: {0}")]
+    Snapshot(#[from] SnapshotError),
+    /// It can not be opened, or what a crash left in it not be settled.
+    #[error("the worktree can not be used: {0}")]
+    Commit(#[from] CommitError),
+    /// The same.
+    #[error("the worktree can not be used: {0}")]
+    Tree(#[from] TreeError),
+    /// The system refused.
+    #[error("the worktree can not be used: {0}")]
+    Io(#[from] io::Error),
+    /// Somebody removed it between two processes.
+    #[error("the worktree {0} is gone, with what was done in it")]
+    Gone(String),
+}
+
+/// The tree of a lane, through its only writer.
+pub(crate) struct LaneTree {
+    reader: ReadTree,
+    /// None where all is recorded.
+    worktree: Option<Own>,
+    base: Entries,
+    snapshots: Snapshots,
+    territories: Territories,
+    above: Arc<dyn Workspace>,
+    publisher: Publisher,
+    ids: Arc<dyn IdSource>,
+    /// Paths that the lane's own patches touched.
+    patched: Mutex<BTreeSet<RepoPath>>,
+}
+
+struct Own {
+    files: Worktree,
+    writer: Arc<WriteTree>,
+}
+
+/// What no other process ever waits for: a worktree has one owner.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+impl LaneTree {
+    /// Opens the tree of an attempt, and makes its worktree if that is to be.
+    pub(crate) async fn open(
+        setup: &LaneSetup,
+        place: Place,
+        base: TreeId,
+    ) -> Result<Self, LaneTreeError> {
+        let lane = setup.clone();
+        let opened = tokio::task::spawn_blocking(move || {
+            let (dir, base) = match &place {
+                Place::At(dir) | Place::GoOn(dir) => (dir.clone(), lane.snapshots.tree(base)?),
+                Place::Nowhere => {
+                    let nowhere = lane.worktrees.join("nowhere");
+                    fs::create_dir_all(&nowhere)?;
+                    return Ok((ReadTree::open(&nowhere)?, None, Entries::new()));
+                }
+            };
+            let files = if dir.exists() {
+                Worktree::reopen(&base, &dir, &lane.origin.now())
+            } else if matches!(place, Place::GoOn(_)) {
+                return Err(LaneTreeError::Gone(dir.display().to_string()));
+            } else {
+                Worktree::create(&lane.snapshots, &base, &dir, &lane.origin.now())?
+            };
+            let log = CommitLog::at(dir.with_extension("commits"), PATIENCE)?;
+            let writer = WriteTree::open(&dir, log)?;
+            for settled in writer.recover()? {
+                tracing::warn!(?settled, "a change of a lane was cut short");
+            }
+            Ok((writer.reader(), Some(Own { files, writer: Arc::new(writer) }), base))
+        });
+        let opened = opened.await;
+        let (reader, worktree, base) =
+            opened.unwrap_or_else(|died| std::panic::resume_unwind(died.into_panic()))?;
+        Ok(Self {
+            reader,
+            worktree,
+            base,
+            snapshots: setup.snapshots.clone(),
+            territories: Arc::clone(&setup.territories),
+            above: Arc::clone(&setup.above),
+            publisher: setup.caller.publisher.clone(),
+            ids: Arc::clone(&setup.ids),
+            patched: Mutex::default(),
+        })
+    }
+
+    /// The files it began from.
+    pub(crate) const fn base(&self) -> &Entries {
+        &self.base
+    }
+
+    /// Variables for the commands that run in it.
+    pub(crate) fn env(&self) -> Vec<(String, String)> {
+        self.worktree.as_ref().map(|own| own.files.env().to_vec()).unwrap_or_default()
+    }
+
+    /// The files as the lane hands them over: what it owns, and what its patches touched. What commands changed besides is
+    /// left behind, and told. Blocks.
+    pub(crate) fn artifact(
+        &self,
+        snapshots: &Snapshots,
+    ) -> Result<(Entries, Vec<RepoPath>), SnapshotError> {
+        let Some(own) = &self.worktree else { return Ok((self.base.clone(), Vec::new())) };
+        let now = own.files.entries(snapshots, &self.base)?.entries;
+        let patched = self.patched.lock().unwrap_or_else(PoisonError::into_inner);
+        let hands_over =
+            |path: &RepoPath| (self.territories)(path) == Territory::Own || patched.contains(path);
+        let mut artifact = self.base.clone();
+        let mut left_behind = Vec::new();
+        let paths: BTreeSet<&RepoPath> = self.base.keys().chain(now.keys()).collect();
+        for path in paths.into_iter().filter(|path| self.base.get(*path) != now.get(*path)) {
+            if !hands_over(path) {
+                left_behind.push(path.clone());
+            } else if let Some(kept) = now.get(path) {
+                artifact.insert(path.clone(), *kept);
+            } else {
+                artifact.remove(path);
+            }
+        }
+        Ok((artifact, left_behind))
+    }
+
+    /// Removes the worktree. What can not be removed is collected at a later start.
+    pub(crate) async fn remove(&self) {
+        let Some(own) = &self.worktree else { return };
+        let (snapshots, dir) = (self.snapshots.clone(), own.files.root().to_owned());
+        let removed = tokio::task::spawn_blocking(move || remove(&snapshots, &dir)).await;
+        if let Ok(Err(error)) = removed {
+            tracing::warn!(%error, "a worktree can not be removed; a later start does");
+        }
+    }
+
+    fn know(&self, changes: &[Change]) {
+        let mut patched = self.patched.lock().unwrap_or_else(PoisonError::into_inner);
+        patched.extend(changes.iter().flat_map(Change::paths).cloned());
+    }
+
+    async fn commit_recorded_or_now(&self, staged: Staged) -> Result<(), CommitRefused> {
+        let Staged { title, changes, repairs, .. } = staged;
+        let patch = self.ids.fresh();
+        // On disk before the first byte is written: what comes of it would be nobody's otherwise.
+        let event = Event::staged(&patch, &title, &changes, repairs);
+        self.publisher.record(event).await.map_err(|_| CommitRefused::Gone)?;
+        self.know(&changes);
+        let ended = self.publisher.recall(|event| ended(event, &patch)).await;
+        if let Some(ended) = ended {
+            self.publisher.pass_recorded(|_| Some(()));
+            return ended;
+        }
+        let Some(own) = &self.worktree else { return Err(CommitRefused::Gone) };
+        let (writer, label) = (Arc::clone(&own.writer), patch.clone());
+        let written = tokio::task::spawn_blocking(move || {
+            if holds(&writer.reader(), &changes) {
+                Ok(())
+            } else {
+                write(&writer, &changes, &label)
+            }
+        });
+        let result = written.await.unwrap_or_else(|_| Err(not_written("the writer died")));
+        let event = match &result {
+            Ok(()) => Event::PatchApplied { patch },
+            Err(why) => Event::PatchNotApplied { patch, why: why.clone() },
+        };
+        self.publisher.record(event).await.map_err(|_| CommitRefused::Gone)?;
+        result.map_err(CommitRefused::NotApplied)
+    }
+}
+
+impl Workspace for LaneTree {
+    fn reader(&self) -> &ReadTree {
+        &self.reader
+    }
+
+    fn owner(&self, path: &RepoPath) -> Option<LaneId> {
+        match (self.territories)(path) {
+            Territory::Of(lane) => Some(lane),
+            Territory::Own | Territory::Common => None,
+        }
+    }
+
+    fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<(), CommitRefused>> {
+        Box::pin(self.commit_recorded_or_now(staged))
+    }
+
+    fn permit<'a>(&'a self, command: &'a CommandLine) -> BoxFuture<'a, Result<(), Denied>> {
+        self.above.permit(command)
+    }
+}
+
+/// What becomes of which file between two trees. Blocks.
+pub fn changes(
+    snapshots: &Snapshots,
+    from: &Entries,
+    to: &Entries,
+) -> Result<Vec<Change>, SnapshotError> {
+    let reader = snapshots.reader()?;
+    let paths: BTreeSet<&RepoPath> = from.keys().chain(to.keys()).collect();
+    let mut changes = Vec::new();
+    for path in paths.into_iter().filter(|path| from.get(*path) != to.get(*path)) {
+        let state = |entries: &Entries| match entries.get(path) {
+            Some(kept) => reader.file(path, *kept),
+            None => Ok(None),
+        };
+        changes.extend(Change::of(path.clone(), state(from)?, state(to)?));
+    }
+    Ok(changes)
+}
+
+/// Whether every path is as `changes` leave it. Blocks.
+pub fn holds(tree: &ReadTree, changes: &[Change]) -> bool {
+    let is = |path: &RepoPath, state: Option<&FileState>| match tree.entry(path, u64::MAX) {
+        Ok(Entry::File(found)) => Some(&found) == state,
+        Ok(Entry::Missing) => state.is_none(),
+        Ok(_) | Err(_) => false,
+    };
+    changes.iter().all(|change| {
+        let moved = match &change.op {
+            Op::Rename { from } => is(from, None),
+            Op::Create | Op::Modify | Op::Delete => true,
+        };
+        moved && is(&change.path, change.after.as_ref())
+    })
+}
+
+/// Removes a worktree with its log.
+pub fn remove(snapshots: &Snapshots, dir: &Path) -> io::Result<()> {
+    Worktree::remove(snapshots, dir)?;
+    match fs::remove_dir_all(dir.with_extension("commits")) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// What is recorded to have come of a patch.
+#[expect(clippy::wildcard_enum_match_arm, reason = "other events tell nothing of it")]
+fn ended(event: &Event, patch: &str) -> Option<Result<(), CommitRefused>> {
+    match event {
+        Event::PatchApplied { patch: of } if of == patch => Some(Ok(())),
+        Event::PatchNotApplied { patch: of, why } if of == patch => Some(Err(why.clone().into())),
+        _ => None,
+    }
+}
+
+fn write(writer: &WriteTree, changes: &[Change], label: &str) -> Result<(), NotApplied> {
+    match writer.commit(changes, label) {
+        Ok(_) => Ok(()),
+        Err(CommitError::Stale { path }) => Err(NotApplied::Stale { path: path.to_string() }),
+        Err(error) => Err(not_written(&error.to_string())),
+    }
+}
+
+fn not_written(message: &str) -> NotApplied {
+    NotApplied::NotWritten { message: message.to_owned() }
+}

@@ -1,0 +1,201 @@
+//! The team of a run: the lanes it hires, and the one task that conducts them. Its loss ends the run.
+//!
+//! It awaits nothing itself: the conducting runs beside it, and ends with it.
+
+mod conduct;
+mod hired;
+mod merge;
+mod result;
+mod together;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use actors::Unanswered;
+use actors::call::Caller;
+use actors::delivery::Delivery;
+use actors::lane_id::LaneId;
+use actors::publisher::Publisher;
+use actors::team::EndedLane;
+use config::Config;
+use lanes::lane_tree::WorktreeOrigin;
+use ractor::rpc::CallResult;
+use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
+use tokio::task::JoinSet;
+use tools::clock::{Clock, IdSource};
+use tools::policy::Rules;
+use tools::tree::{ReadTree, RepoPath, Snapshots};
+
+use crate::orchestrator::{MainWorkspace, Msg as Above, ids_of};
+
+/// What a team is made with.
+#[derive(Clone)]
+pub(crate) struct TeamSetup {
+    /// The run.
+    pub(crate) run: String,
+    /// What the user wants.
+    pub(crate) request: String,
+    /// What was found in the workspace, rendered.
+    pub(crate) evidence: String,
+    /// The workspace, for reading.
+    pub(crate) reader: ReadTree,
+    /// Where trees are kept.
+    pub(crate) snapshots: Snapshots,
+    /// Where the worktrees of this run are.
+    pub(crate) worktrees: PathBuf,
+    /// Where lanes of the workspace build together.
+    pub(crate) build_dir: PathBuf,
+    /// The lane planner's line to its model.
+    pub(crate) caller: Caller,
+    /// The configuration.
+    pub(crate) config: Arc<Config>,
+    /// What may be read and run.
+    pub(crate) rules: Arc<Rules>,
+    /// Where ids come from that are not recorded.
+    pub(crate) fresh_ids: Arc<dyn IdSource>,
+    /// What time it is.
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Where results of verification are kept between runs.
+    pub(crate) cache: PathBuf,
+    /// Variables that commands must not see.
+    pub(crate) hidden_env: Vec<String>,
+    /// Who owns the workspace.
+    pub(crate) above: ActorRef<Above>,
+}
+
+impl TeamSetup {
+    /// The user's workspace, as a lane may ask for it, or the team itself.
+    fn workspace(&self, lane: Option<LaneId>) -> MainWorkspace {
+        let (run, reader, actor) = (self.run.clone(), self.reader.clone(), self.above.clone());
+        MainWorkspace { run, lane, reader, actor }
+    }
+
+    /// Where the ids of the run, or of a lane of it, come from.
+    fn ids(&self, publisher: &Publisher) -> Arc<dyn IdSource> {
+        ids_of(publisher, &self.fresh_ids)
+    }
+
+    /// Where worktrees have from what no tree has.
+    fn origin(&self, left_out: &[RepoPath]) -> WorktreeOrigin {
+        WorktreeOrigin {
+            left_out: left_out.to_vec(),
+            share: self.config.lanes.share.clone(),
+            max_copied_bytes: self.config.lanes.max_copied_bytes,
+            build_dir: self.build_dir.clone(),
+            clock: Arc::clone(&self.clock),
+        }
+    }
+}
+
+/// What came of a team.
+#[derive(Debug, Clone)]
+pub(crate) enum TeamReport {
+    /// The task is one for a single crew.
+    Declined,
+    /// It was worked on in lanes.
+    Done {
+        /// How it ended.
+        delivery: Delivery,
+        /// What became of each lane.
+        lanes: Vec<EndedLane>,
+        /// Worktrees of lanes that failed.
+        kept: Vec<PathBuf>,
+    },
+}
+
+enum Msg {
+    Work { reply: RpcReplyPort<TeamReport> },
+    Done(Box<TeamReport>),
+}
+
+/// A handle to a running team.
+#[derive(Clone)]
+pub(crate) struct Team {
+    actor: ActorRef<Msg>,
+}
+
+impl Team {
+    /// Starts a team under `supervisor`.
+    pub(crate) async fn spawn(
+        setup: TeamSetup,
+        supervisor: ActorCell,
+    ) -> Result<Self, ractor::SpawnErr> {
+        let (actor, _) = Actor::spawn_linked(None, TeamActor, setup, supervisor).await?;
+        Ok(Self { actor })
+    }
+
+    /// The actor itself, for its supervisor.
+    pub(crate) fn cell(&self) -> ActorCell {
+        self.actor.get_cell()
+    }
+
+    /// Works to the end. Every wait inside has its own deadline, so there is none here.
+    pub(crate) async fn work(&self) -> Result<TeamReport, Unanswered> {
+        match self.actor.call(|reply| Msg::Work { reply }, None).await {
+            Ok(CallResult::Success(report)) => Ok(report),
+            Ok(CallResult::Timeout) => Err(Unanswered::TimedOut),
+            Ok(CallResult::SenderError) | Err(_) => Err(Unanswered::Stopped),
+        }
+    }
+}
+
+struct TeamActor;
+
+struct State {
+    setup: TeamSetup,
+    /// The conducting; it is dropped with the team.
+    work: JoinSet<()>,
+    reply: Option<RpcReplyPort<TeamReport>>,
+}
+
+impl Actor for TeamActor {
+    type Msg = Msg;
+    type State = State;
+    type Arguments = TeamSetup;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<Msg>,
+        setup: TeamSetup,
+    ) -> Result<State, ActorProcessingErr> {
+        Ok(State { setup, work: JoinSet::new(), reply: None })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<Msg>,
+        msg: Msg,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
+        match msg {
+            Msg::Work { reply } => {
+                state.reply = Some(reply);
+                let setup = state.setup.clone();
+                state.work.spawn(async move {
+                    let report = Box::new(conduct::conduct(setup, myself.get_cell()).await);
+                    if myself.cast(Msg::Done(report)).is_err() {
+                        tracing::debug!("the team is gone; its news are dropped");
+                    }
+                });
+            }
+            Msg::Done(report) => {
+                if let Some(reply) = state.reply.take()
+                    && reply.send(*report).is_err()
+                {
+                    tracing::debug!("whoever asked the team is gone");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The death of a lane is heard of by whoever waits for its work. It touches nobody else.
+    async fn handle_supervisor_evt(
+        &self,
+        _: ActorRef<Msg>,
+        _: SupervisionEvent,
+        _: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
+        Ok(())
+    }
+}

@@ -1,0 +1,348 @@
+//! The way of a team from its plan to its delivery: lanes work, come together, are verified together, and are written as one
+//! change.
+//!
+//! Whatever depends on the world is looked up in what is recorded first, so that a run can be driven again.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use actors::delivery::{Delivery, NeedsWork};
+use actors::event::Event;
+use actors::lane_id::LaneId;
+use actors::publisher::{JournalClosed, Publisher};
+use actors::team::Other;
+use actors::workspace::{CommitRefused, NotApplied, Staged, Workspace as _};
+use lanes::crew::call_failed;
+use lanes::planner::{self, TeamPlanned};
+use lanes::team_plan::{LanePlan, TeamPlan};
+use ractor::ActorCell;
+use tools::tree::{RepoPath, SnapshotError, TreeId};
+
+use super::hired::{Lanes, Made};
+use super::result::{Standing, delivery};
+use super::together::{Merge, MergedLanes, Together, Verdict, add};
+use super::{TeamReport, TeamSetup};
+use crate::bisect::{self, Bisect, Question};
+use crate::orchestrator::on_a_thread;
+
+/// How often the user may change what lanes changed, while that is verified, before the team gives up.
+const MOST_ROUNDS: usize = 4;
+
+/// What ends a team before its time.
+pub(super) enum Stop {
+    /// The run is over.
+    Ended(Delivery),
+    /// Nothing can be written down any more.
+    Closed(JournalClosed),
+}
+
+impl From<JournalClosed> for Stop {
+    fn from(closed: JournalClosed) -> Self {
+        Self::Closed(closed)
+    }
+}
+
+impl From<SnapshotError> for Stop {
+    fn from(error: SnapshotError) -> Self {
+        Self::Ended(Delivery::Failed { class: "worktree".to_owned(), message: error.to_string() })
+    }
+}
+
+/// What the lanes begin from.
+pub(super) struct Base {
+    pub(super) tree: TreeId,
+    pub(super) left_out: Vec<RepoPath>,
+}
+
+/// Takes a task to its delivery.
+pub(super) async fn conduct(setup: TeamSetup, team: ActorCell) -> TeamReport {
+    let ended = |delivery| TeamReport::Done { delivery, lanes: Vec::new(), kept: Vec::new() };
+    match Conductor::new(setup, team).conduct().await {
+        Ok(report) => report,
+        Err(Stop::Ended(delivery)) => ended(delivery),
+        Err(Stop::Closed(closed)) => {
+            ended(Delivery::Failed { class: "journal".to_owned(), message: closed.to_string() })
+        }
+    }
+}
+
+struct Conductor {
+    setup: Arc<TeamSetup>,
+    team: ActorCell,
+}
+
+impl Conductor {
+    fn new(setup: TeamSetup, team: ActorCell) -> Self {
+        Self { setup: Arc::new(setup), team }
+    }
+
+    fn publisher(&self) -> &Publisher {
+        &self.setup.caller.publisher
+    }
+
+    async fn conduct(self) -> Result<TeamReport, Stop> {
+        let Some(plan) = self.plan().await? else { return Ok(TeamReport::Declined) };
+        let base = self.base().await?;
+        let mut lanes = Lanes::new(&self.setup, &self.team, plan, base);
+        lanes.work().await?;
+        let mut standing = Standing::new(&lanes.plan, &lanes.reports);
+        self.merge(&lanes, &mut standing).await?;
+        lanes.settle_shares();
+        let end = self.deliver(&lanes, &mut standing).await?;
+        let ended = standing.ended(&lanes.spent().await);
+        let finished = Event::LanesFinished { lanes: ended.clone() };
+        self.publisher().record(finished).await?;
+        let kept = lanes.tidy_up(standing.kept.clone()).await;
+        Ok(TeamReport::Done { delivery: delivery(&ended, end), lanes: ended, kept })
+    }
+
+    /// The lanes of the task; none if it is one for a single crew.
+    async fn plan(&self) -> Result<Option<TeamPlan>, Stop> {
+        let TeamSetup { caller, config, request, evidence, .. } = &*self.setup;
+        let planned = planner::plan(caller, config, request, evidence).await;
+        let declined = match planned {
+            Ok(TeamPlanned { plan, tolerances }) if plan.lanes.len() > 1 => {
+                let lanes = plan.lanes.iter().map(LanePlan::planned).collect();
+                self.publisher().publish(Event::LanesPlanned { lanes, tolerances }).await?;
+                return Ok(Some(plan));
+            }
+            Ok(_) => "it does not split into parts that are independent".to_owned(),
+            Err(planner::PlanningError::Unreadable(error)) => {
+                format!("the lane planner gave no usable plan: {error}")
+            }
+            Err(planner::PlanningError::Call(error)) => {
+                return Err(Stop::Ended(call_failed(&error)));
+            }
+        };
+        self.publisher().publish(Event::LanesDeclined { why: declined }).await?;
+        Ok(None)
+    }
+
+    /// Keeps the workspace as it is, for lanes to begin from.
+    async fn base(&self) -> Result<Base, Stop> {
+        let setup = Arc::clone(&self.setup);
+        let take = async move || {
+            let taken = on_a_thread(move || {
+                let snapshot = setup.snapshots.take(&setup.reader, &[], setup.clock.now())?;
+                let tree = setup.snapshots.keep_tree(&snapshot.entries)?;
+                setup.snapshots.hold(&format!("{}/base", setup.run), tree)?;
+                let (files, left_out) = (snapshot.entries.len(), snapshot.left_out);
+                Ok(Event::LanesBegun { tree, files, left_out })
+            });
+            taken.await
+        };
+        let is_it = |event: &Event| matches!(event, Event::LanesBegun { .. });
+        match effect(self.publisher(), is_it, take).await? {
+            Event::LanesBegun { tree, left_out, .. } => Ok(Base { tree, left_out }),
+            _ => Err(JournalClosed.into()),
+        }
+    }
+
+    /// Brings the work of the lanes together, one after the other, whoever was first. A lane that does not fit in is planned
+    /// again on what there is.
+    async fn merge(&self, lanes: &Lanes, standing: &mut Standing) -> Result<(), Stop> {
+        let mut so_far = lanes.base.tree;
+        for lane in lanes.plan.merge_order() {
+            let mut attempt = 1;
+            while let Some(made) = standing.made(lane) {
+                let paths = match self.merge_lane(lane, so_far, &made).await? {
+                    Ok(tree) => {
+                        so_far = tree;
+                        break;
+                    }
+                    Err(paths) => paths,
+                };
+                if attempt > self.setup.config.lanes.max_replans {
+                    standing.conflicted(lane, paths, Other::Lanes);
+                    break;
+                }
+                attempt += 1;
+                match lanes.replan(lane, attempt, so_far, &paths).await? {
+                    Ok(made) => standing.remade(made),
+                    // What it did first is still what does not fit in.
+                    Err(undone) => {
+                        standing.keep(&undone);
+                        standing.conflicted(lane, paths, Other::Lanes);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What there is with the work of one more lane; the paths where the two exclude each other.
+    async fn merge_lane(
+        &self,
+        lane: LaneId,
+        so_far: TreeId,
+        made: &Made,
+    ) -> Result<Result<TreeId, Vec<RepoPath>>, Stop> {
+        let (setup, made) = (Arc::clone(&self.setup), made.clone());
+        let merge = async move || {
+            on_a_thread(move || {
+                let hold = format!("{}/merged-{lane}", setup.run);
+                match add(&setup.snapshots, so_far, &[made], &hold)? {
+                    Ok(tree) => Ok(Event::LaneMerged { lane, tree }),
+                    Err((_, paths)) => {
+                        let with = Other::Lanes;
+                        Ok(Event::LaneConflicted { lane, paths, with })
+                    }
+                }
+            })
+            .await
+        };
+        let is_it = |event: &Event| {
+            matches!(event, Event::LaneMerged { .. } | Event::LaneConflicted { .. })
+        };
+        match effect(self.publisher(), is_it, merge).await? {
+            Event::LaneMerged { tree, .. } => Ok(Ok(tree)),
+            Event::LaneConflicted { paths, .. } => Ok(Err(paths)),
+            _ => Err(JournalClosed.into()),
+        }
+    }
+
+    /// Verifies what the lanes come to, mends or leaves out what does not work, and has the rest written. None if there is
+    /// nothing to write.
+    async fn deliver(
+        &self,
+        lanes: &Lanes,
+        standing: &mut Standing,
+    ) -> Result<Option<Delivery>, Stop> {
+        let mut together = Together::new(&self.setup, &self.team, &lanes.base.left_out);
+        let (mut may_mend, mut rounds) = (true, 0);
+        loop {
+            let all = standing.order();
+            let merged = match together.merge(standing, &all, None).await? {
+                Merge::Done(merged) if merged.files.is_empty() => return Ok(None),
+                Merge::Done(merged) => merged,
+                Merge::Conflict(lane, paths) => {
+                    standing.conflicted(lane, paths, Other::User);
+                    continue;
+                }
+            };
+            let red = match together.verify(&merged, &standing.commands()).await? {
+                Verdict::Open(delivery) => return self.stage(&merged, standing, delivery).await,
+                Verdict::Green(delivery) => match self.write(&merged, standing).await? {
+                    Written::Yes => return Ok(Some(delivery)),
+                    Written::No(delivery) => return Ok(Some(delivery)),
+                    Written::Stale if rounds == MOST_ROUNDS => {
+                        return self.stage(&merged, standing, kept_changing()).await;
+                    }
+                    Written::Stale => {
+                        rounds += 1;
+                        continue;
+                    }
+                },
+                Verdict::Red(red) => red,
+            };
+            let found = self.bisect(&mut together, standing, &merged).await?;
+            let (culprits, class) = (found.iter().copied().collect(), red.class);
+            self.publisher().publish(Event::LanesBisected { lanes: culprits, class }).await?;
+            if !std::mem::take(&mut may_mend) {
+                standing.fail_together(&found);
+                continue;
+            }
+            match lanes.mend(&merged, &found, &red).await? {
+                Ok(made) => standing.mended(made, found),
+                Err(undone) => {
+                    standing.keep(&undone);
+                    standing.fail_together(&found);
+                }
+            }
+        }
+    }
+
+    /// The smallest set of lanes that fails.
+    async fn bisect(
+        &self,
+        together: &mut Together,
+        standing: &Standing,
+        merged: &MergedLanes,
+    ) -> Result<BTreeSet<LaneId>, Stop> {
+        let mut bisect = Bisect::new(standing.order(), standing.needs());
+        loop {
+            let some: Vec<LaneId> = match bisect.next() {
+                Question::Found(lanes) => return Ok(lanes.clone()),
+                Question::Check(lanes) => {
+                    standing.order().into_iter().filter(|lane| lanes.contains(lane)).collect()
+                }
+            };
+            let verdict = match together.merge(standing, &some, Some(merged.onto)).await? {
+                Merge::Done(some) => together.verify(&some, &standing.commands()).await?,
+                // What does not even fit together without the others tells nothing about them.
+                Merge::Conflict(..) => Verdict::Open(kept_changing()),
+            };
+            let is_red = matches!(verdict, Verdict::Red(_));
+            bisect.told(if is_red { bisect::Verdict::Red } else { bisect::Verdict::Green });
+        }
+    }
+
+    /// Has the one change written to the workspace.
+    async fn write(&self, merged: &MergedLanes, standing: &Standing) -> Result<Written, Stop> {
+        let staged = Staged {
+            id: None,
+            title: standing.title(),
+            changes: merged.changes(),
+            repairs: Vec::new(),
+        };
+        Ok(match self.setup.workspace(None).commit(staged).await {
+            Ok(()) => Written::Yes,
+            Err(CommitRefused::Denied(denied)) => {
+                let what = format!("{}: {}", denied.what, denied.why);
+                Written::No(Delivery::Denied { what, hint: denied.hint })
+            }
+            Err(CommitRefused::NotApplied(NotApplied::Stale { .. })) => Written::Stale,
+            Err(CommitRefused::NotApplied(error @ NotApplied::NotWritten { .. })) => {
+                let (class, message) = ("write".to_owned(), error.to_string());
+                Written::No(Delivery::Failed { class, message })
+            }
+            Err(CommitRefused::Gone) => return Err(JournalClosed.into()),
+        })
+    }
+
+    /// Keeps what is not written for the user to look at, and to apply.
+    async fn stage(
+        &self,
+        merged: &MergedLanes,
+        standing: &Standing,
+        delivery: Delivery,
+    ) -> Result<Option<Delivery>, Stop> {
+        let (patch, title) = (
+            self.setup.ids(self.publisher()).fresh(),
+            format!("{}, not verified", standing.title()),
+        );
+        let staged = Event::staged(&patch, &title, &merged.changes(), Vec::new());
+        self.publisher().publish(staged).await?;
+        Ok(Some(delivery))
+    }
+}
+
+/// What came of writing.
+enum Written {
+    /// It is in the workspace.
+    Yes,
+    /// It will not be.
+    No(Delivery),
+    /// The workspace is another than the one it was made for.
+    Stale,
+}
+
+fn kept_changing() -> Delivery {
+    let detail = "the workspace was changed again and again while lanes were verified".to_owned();
+    Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail }
+}
+
+/// What came of an effect: what is recorded of it, or what comes of it now. It is written down either way.
+pub(super) async fn effect(
+    publisher: &Publisher,
+    is_it: impl Fn(&Event) -> bool,
+    act: impl AsyncFnOnce() -> Result<Event, SnapshotError>,
+) -> Result<Event, Stop> {
+    let recorded = publisher.recall(|event| is_it(event).then(|| event.clone())).await;
+    let event = match recorded {
+        Some(event) => event,
+        None => act().await?,
+    };
+    publisher.record(event.clone()).await?;
+    Ok(event)
+}

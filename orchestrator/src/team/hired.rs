@@ -1,0 +1,356 @@
+//! The lanes of a team at work: begun when those they wait for have ended, so many at a time, each for itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use actors::call::Caller;
+use actors::delivery::{Delivery, NeedsWork};
+use actors::event::{Event, StagedFile};
+use actors::lane_id::LaneId;
+use actors::ledger::{Allowance, Amount};
+use actors::publisher::{JournalClosed, Publisher};
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use lanes::lane::{Attempt, Lane, LaneReport, LaneSetup, Undone};
+use lanes::lane_tree::{Territories, Territory};
+use lanes::team_plan::{LanePlan, TeamPlan};
+use ractor::ActorCell;
+use tools::tree::{RepoPath, TreeId};
+
+use super::TeamSetup;
+use super::conduct::{Base, Stop};
+use super::together::{MergedLanes, Red, add};
+use crate::orchestrator::on_a_thread;
+
+/// What a lane made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Made {
+    pub(super) lane: LaneId,
+    /// The tree it began from.
+    pub(super) base: TreeId,
+    /// The tree it ended with.
+    pub(super) tree: TreeId,
+    /// What it changed.
+    pub(super) files: Vec<StagedFile>,
+    /// What checked it.
+    pub(super) commands: Vec<String>,
+}
+
+/// The lanes of a team.
+pub(super) struct Lanes {
+    setup: Arc<TeamSetup>,
+    team: ActorCell,
+    pub(super) plan: TeamPlan,
+    pub(super) base: Base,
+    /// What came of each.
+    pub(super) reports: BTreeMap<LaneId, Result<Made, Undone>>,
+    budget: Allowance,
+}
+
+impl Lanes {
+    pub(super) fn new(
+        setup: &Arc<TeamSetup>,
+        team: &ActorCell,
+        plan: TeamPlan,
+        base: Base,
+    ) -> Self {
+        let (setup, team) = (Arc::clone(setup), team.clone());
+        let (reports, budget) = (BTreeMap::new(), Allowance::default());
+        Self { setup, team, plan, base, reports, budget }
+    }
+
+    fn publisher(&self) -> &Publisher {
+        &self.setup.caller.publisher
+    }
+
+    /// Has every lane work to its end.
+    pub(super) async fn work(&mut self) -> Result<(), Stop> {
+        let ids: Vec<LaneId> = self.plan.lanes.iter().map(|lane| lane.id).collect();
+        // One part is left for what comes after them.
+        self.budget = self.share(ids.clone(), ids.len() as u64 + 1).await?;
+        let width = usize::try_from(self.setup.config.lanes.max_subagents).unwrap_or(usize::MAX);
+        let (mut begun, mut ended) = (BTreeSet::new(), BTreeSet::new());
+        let mut running = FuturesUnordered::new();
+        loop {
+            let ready = self.plan.ready(&ended, &begun);
+            let room = width.saturating_sub(running.len());
+            for lane in ready.iter().take(room) {
+                begun.insert(*lane);
+                running.push(self.first(*lane)?);
+            }
+            for (place, lane) in ready.iter().skip(room).enumerate() {
+                let why = format!("queued {}.: {width} lanes are at work", place + 1);
+                self.publisher().for_lane(*lane).show_wait(why);
+            }
+            let Some((lane, report)) = running.next().await else { return Ok(()) };
+            ended.insert(lane);
+            self.reports.insert(lane, report?);
+        }
+    }
+
+    /// The first attempt of a lane, as work to be waited for.
+    fn first(
+        &self,
+        lane: LaneId,
+    ) -> Result<impl Future<Output = (LaneId, Result<Result<Made, Undone>, Stop>)> + use<>, Stop>
+    {
+        let plan = self.plan.lane(lane).ok_or(JournalClosed)?.clone();
+        let needs = self.plan.needs(lane);
+        let in_order = self.plan.merge_order().into_iter().filter(|it| needs.contains(it));
+        let missing = needs.iter().find(|it| !matches!(self.reports.get(it), Some(Ok(_))));
+        let missing = missing.copied();
+        let before: Vec<Made> =
+            in_order.filter_map(|it| self.reports.get(&it)?.as_ref().ok().cloned()).collect();
+        let text = self.request(&plan, &before);
+        let work = self.at_work(lane, plan.title, self.budget);
+        let base = self.base.tree;
+        Ok(async move {
+            let worked = async {
+                if let Some(missing) = missing {
+                    return work.give_up(missing).await;
+                }
+                let base = work.base(base, before).await?;
+                work.attempt(1, text, base).await
+            };
+            (lane, worked.await)
+        })
+    }
+
+    /// Has a lane do its part again, on what there is by now.
+    pub(super) async fn replan(
+        &self,
+        lane: LaneId,
+        attempt: u32,
+        so_far: TreeId,
+        paths: &[RepoPath],
+    ) -> Result<Result<Made, Undone>, Stop> {
+        let plan = self.plan.lane(lane).ok_or(JournalClosed)?;
+        let mut text = self.request(plan, &[]);
+        write!(
+            text,
+            "\n\nYou did this before, at the same time as the other lanes. What they did is in the tree by now, and what you did does not fit in with it, in these files:\n{}\nDo it again on the tree as it is now. Keep what the others did.",
+            list(paths)
+        )
+        .ok();
+        self.at_work(lane, plan.title.clone(), self.budget).attempt(attempt, text, so_far).await
+    }
+
+    /// Has the core loop mend what fails only when lanes come together.
+    pub(super) async fn mend(
+        &self,
+        merged: &MergedLanes,
+        found: &BTreeSet<LaneId>,
+        red: &Red,
+    ) -> Result<Result<Made, Undone>, Stop> {
+        let mut text = self.setup.request.clone();
+        let lanes = found.iter().filter_map(|lane| self.plan.lane(*lane));
+        let goals: Vec<String> = lanes
+            .map(|lane| format!("- lane {} ({}): {}", lane.id, lane.title, lane.goal))
+            .collect();
+        write!(
+            text,
+            "\n\nThis was done in parts that each work alone, and all of it is in the tree already. Together these parts fail:\n{}\n\nclassification: {}\n{}\nMend that with as little change as can be, and keep what the parts were for.",
+            goals.join("\n"),
+            red.class.name(),
+            red.details
+        )
+        .ok();
+        let budget = self.share(vec![LaneId::TOGETHER], 1).await?;
+        let title = "bring the lanes together".to_owned();
+        self.at_work(LaneId::TOGETHER, title, budget).attempt(1, text, merged.tree).await
+    }
+
+    async fn share(&self, lanes: Vec<LaneId>, parts: u64) -> Result<Allowance, Stop> {
+        let shared = self.setup.caller.router.share(lanes, parts).await;
+        let gone =
+            || Delivery::Failed { class: "router".to_owned(), message: "it is gone".to_owned() };
+        shared.ok_or_else(|| Stop::Ended(gone()))
+    }
+
+    /// Takes back what lanes did not use: they have ended.
+    pub(super) fn settle_shares(&self) {
+        for lane in &self.plan.lanes {
+            self.setup.caller.router.take_back(lane.id);
+        }
+    }
+
+    /// What a lane is told to do. What lanes have in common comes first, so that it is paid once.
+    fn request(&self, plan: &LanePlan, before: &[Made]) -> String {
+        let mut text =
+            format!("{}\n\nThis is done in lanes, at the same time:\n", self.setup.request);
+        for lane in &self.plan.lanes {
+            let owns: Vec<&str> = lane.owns.iter().map(lanes::pattern::Pattern::as_str).collect();
+            writeln!(
+                text,
+                "- lane {} ({}): {} Its own: {}",
+                lane.id,
+                lane.title,
+                lane.goal,
+                owns.join(", ")
+            )
+            .ok();
+        }
+        write!(
+            text,
+            "No lane may touch what another owns. What nobody owns may be changed as far as it has to be.\n\nYou are lane {}: {}\n{}\nDo this part, and nothing of the others.",
+            plan.id, plan.title, plan.goal
+        )
+        .ok();
+        if !before.is_empty() {
+            let done: Vec<String> = before.iter().map(|made| made.lane.to_string()).collect();
+            write!(text, "\nWhat these lanes did is in the tree already: {}.", done.join(", "))
+                .ok();
+        }
+        text
+    }
+
+    /// A lane as it goes to work.
+    fn at_work(&self, lane: LaneId, title: String, budget: Allowance) -> AtWork {
+        let Self { setup, team, plan, base, .. } = self;
+        let publisher = self.publisher().for_lane(lane);
+        let caller = Caller {
+            router: setup.caller.router.for_lane(lane),
+            publisher: publisher.clone(),
+            ..setup.caller.clone()
+        };
+        let owned = plan.clone();
+        let territories: Territories = Arc::new(move |path| match owned.owner_of(path) {
+            _ if lane == LaneId::TOGETHER => Territory::Own,
+            Some(owner) if owner == lane => Territory::Own,
+            Some(owner) => Territory::Of(owner),
+            None => Territory::Common,
+        });
+        let setup = LaneSetup {
+            id: lane,
+            title,
+            budget,
+            evidence: setup.evidence.clone(),
+            caller,
+            above: Arc::new(setup.workspace(Some(lane))),
+            territories,
+            snapshots: setup.snapshots.clone(),
+            worktrees: setup.worktrees.clone(),
+            origin: setup.origin(&base.left_out),
+            ids: setup.ids(&publisher),
+            config: Arc::clone(&setup.config),
+            rules: Arc::clone(&setup.rules),
+            cache: setup.cache.clone(),
+            hidden_env: setup.hidden_env.clone(),
+        };
+        AtWork { setup, team: team.clone(), run: self.setup.run.clone() }
+    }
+
+    /// Removes every worktree but those of lanes that failed, and lets go of the trees. Tells where the others are.
+    pub(super) async fn tidy_up(&self, kept: Vec<String>) -> Vec<PathBuf> {
+        let setup = Arc::clone(&self.setup);
+        on_a_thread(move || {
+            if let Err(error) = setup.snapshots.release(&setup.run) {
+                tracing::warn!(%error, "trees of lanes stay until a later start");
+            }
+            crate::worktrees::tidy(&setup.snapshots, &setup.worktrees, &kept)
+        })
+        .await
+    }
+
+    /// What each lane used.
+    pub(super) async fn spent(&self) -> BTreeMap<LaneId, Amount> {
+        let mut spent = BTreeMap::new();
+        for lane in &self.plan.lanes {
+            let router = self.setup.caller.router.for_lane(lane.id);
+            spent.insert(lane.id, router.spent().await.unwrap_or_default());
+        }
+        spent
+    }
+}
+
+/// A lane with all it needs to work.
+struct AtWork {
+    setup: LaneSetup,
+    team: ActorCell,
+    run: String,
+}
+
+impl AtWork {
+    fn publisher(&self) -> &Publisher {
+        &self.setup.caller.publisher
+    }
+
+    /// The tree to begin from: with what those before it did.
+    async fn base(&self, base: TreeId, before: Vec<Made>) -> Result<TreeId, Stop> {
+        let spawned = |event: &Event| match event {
+            Event::LaneSpawned { base, .. } => Some(*base),
+            _ => None,
+        };
+        if let Some(recorded) = self.publisher().recorded_ahead(spawned) {
+            return Ok(recorded);
+        }
+        if before.is_empty() {
+            return Ok(base);
+        }
+        let hold = format!("{}/before-{}", self.run, self.setup.id);
+        let snapshots = self.setup.snapshots.clone();
+        match on_a_thread(move || add(&snapshots, base, &before, &hold)).await? {
+            Ok(tree) => Ok(tree),
+            Err((lane, paths)) => {
+                let detail = format!(
+                    "what it waits for does not fit together: lane {lane}, {}",
+                    list(&paths)
+                );
+                Err(Stop::Ended(Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail }))
+            }
+        }
+    }
+
+    /// Works through an attempt. Whatever the lane dies of, the others go on.
+    async fn attempt(
+        &self,
+        number: u32,
+        request: String,
+        base: TreeId,
+    ) -> Result<Result<Made, Undone>, Stop> {
+        let attempt = Attempt { number, request, base };
+        let worked = match Lane::spawn(self.setup.clone(), self.team.clone()).await {
+            Ok(lane) => {
+                let worked = lane.work(attempt).await;
+                lane.cell().stop(None);
+                worked
+            }
+            Err(_) => Err(actors::Unanswered::Stopped),
+        };
+        match worked {
+            Ok(LaneReport::Completed { tree, files, commands }) => {
+                Ok(Ok(Made { lane: self.setup.id, base, tree, files, commands }))
+            }
+            Ok(LaneReport::Failed(undone)) => Ok(Err(undone)),
+            Err(_) => self.fail(number, lane_died()).await,
+        }
+    }
+
+    /// Never begins, since a lane that it waits for did not get done.
+    async fn give_up(&self, missing: LaneId) -> Result<Result<Made, Undone>, Stop> {
+        let detail = format!("lane {missing}, which it waits for, did not get done");
+        self.fail(0, Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail }).await
+    }
+
+    /// Writes down for a lane that it failed.
+    async fn fail(&self, attempt: u32, why: Delivery) -> Result<Result<Made, Undone>, Stop> {
+        let name = format!("{}-{attempt}", self.setup.id);
+        let worktree = self.setup.worktrees.join(&name).exists().then_some(name);
+        let spent = self.setup.caller.router.spent().await.unwrap_or_default();
+        let files = Vec::new();
+        let undone = Undone { why: why.clone(), worktree: worktree.clone() };
+        let failed = Event::LaneFailed { attempt, why, files, worktree, spent };
+        self.publisher().record(failed).await?;
+        Ok(Err(undone))
+    }
+}
+
+fn lane_died() -> Delivery {
+    Delivery::Failed { class: "internal".to_owned(), message: "the lane died".to_owned() }
+}
+
+fn list(paths: &[RepoPath]) -> String {
+    paths.iter().map(|path| format!("- {path}")).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,239 @@
+//! What becomes of each lane, and of the run with it. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use actors::delivery::{Delivery, NeedsWork};
+use actors::lane_id::LaneId;
+use actors::ledger::Amount;
+use actors::team::{EndedLane, LaneEnd, Other};
+use lanes::lane::Undone;
+use lanes::team_plan::TeamPlan;
+use tools::tree::RepoPath;
+
+use super::hired::Made;
+
+/// Where the lanes stand.
+#[derive(Debug, Clone)]
+pub(super) struct Standing {
+    plan: TeamPlan,
+    made: BTreeMap<LaneId, Made>,
+    /// Those of which nothing comes into the result.
+    out: BTreeMap<LaneId, LaneEnd>,
+    /// What each needs besides what its plan says: it was made on top of that.
+    on_top_of: BTreeMap<LaneId, BTreeSet<LaneId>>,
+    /// Names of worktrees that stay.
+    pub(super) kept: Vec<String>,
+}
+
+impl Standing {
+    /// After all lanes have ended.
+    pub(super) fn new(plan: &TeamPlan, reports: &BTreeMap<LaneId, Result<Made, Undone>>) -> Self {
+        let mut standing = Self {
+            plan: plan.clone(),
+            made: BTreeMap::new(),
+            out: BTreeMap::new(),
+            on_top_of: BTreeMap::new(),
+            kept: Vec::new(),
+        };
+        for (lane, report) in reports {
+            match report {
+                Ok(made) => drop(standing.made.insert(*lane, made.clone())),
+                Err(undone) => {
+                    standing.keep(undone);
+                    standing.leave_out(*lane, LaneEnd::Failed { why: undone.why.clone() });
+                }
+            }
+        }
+        standing
+    }
+
+    /// What an attempt that failed left stays.
+    pub(super) fn keep(&mut self, undone: &Undone) {
+        self.kept.extend(undone.worktree.clone());
+    }
+
+    /// What a lane made, if it comes into the result.
+    pub(super) fn made(&self, lane: LaneId) -> Option<Made> {
+        self.made.get(&lane).filter(|made| self.is_in(made)).cloned()
+    }
+
+    fn is_in(&self, made: &Made) -> bool {
+        !made.files.is_empty() && !self.out.contains_key(&made.lane)
+    }
+
+    /// The lanes that come into the result, in the order they are merged.
+    pub(super) fn order(&self) -> Vec<LaneId> {
+        let lanes = self.plan.merge_order().into_iter().chain([LaneId::TOGETHER]);
+        lanes.filter(|lane| self.made(*lane).is_some()).collect()
+    }
+
+    /// What each of them can not be without.
+    pub(super) fn needs(&self) -> BTreeMap<LaneId, BTreeSet<LaneId>> {
+        let order = self.order();
+        let needs = |lane: &LaneId| {
+            let all = self.needed_by(*lane).into_iter().filter(|it| order.contains(it));
+            (*lane, all.collect())
+        };
+        order.iter().map(needs).collect()
+    }
+
+    fn needed_by(&self, lane: LaneId) -> BTreeSet<LaneId> {
+        let mut all = self.plan.needs(lane);
+        all.extend(self.on_top_of.get(&lane).into_iter().flatten());
+        all
+    }
+
+    /// What checked them, each command once.
+    pub(super) fn commands(&self) -> Vec<String> {
+        let mut commands: Vec<String> = Vec::new();
+        for made in self.order().iter().filter_map(|lane| self.made.get(lane)) {
+            for command in &made.commands {
+                if !commands.contains(command) {
+                    commands.push(command.clone());
+                }
+            }
+        }
+        commands
+    }
+
+    /// The result in a few words.
+    pub(super) fn title(&self) -> String {
+        let order = self.order();
+        let lanes: Vec<String> = order.iter().map(LaneId::to_string).collect();
+        format!("lane{} {}", if lanes.len() == 1 { "" } else { "s" }, lanes.join(", "))
+    }
+
+    /// A lane was done again, on top of those that were merged before it.
+    pub(super) fn remade(&mut self, made: Made) {
+        let before = self.order().into_iter().take_while(|lane| *lane != made.lane).collect();
+        self.on_top_of.insert(made.lane, before);
+        self.made.insert(made.lane, made);
+    }
+
+    /// What fails when these lanes come together was mended.
+    pub(super) fn mended(&mut self, made: Made, found: BTreeSet<LaneId>) {
+        self.on_top_of.insert(LaneId::TOGETHER, found);
+        self.made.insert(LaneId::TOGETHER, made);
+    }
+
+    /// A lane did not get done.
+    pub(super) fn failed(&mut self, lane: LaneId, why: Delivery) {
+        self.leave_out(lane, LaneEnd::Failed { why });
+    }
+
+    /// A lane does not fit in.
+    pub(super) fn conflicted(&mut self, lane: LaneId, paths: Vec<RepoPath>, with: Other) {
+        self.leave_out(lane, LaneEnd::Conflicted { paths, with });
+    }
+
+    /// These lanes fail together, and that can not be mended. What was mended for them goes with them.
+    pub(super) fn fail_together(&mut self, found: &BTreeSet<LaneId>) {
+        let mended = self.on_top_of.get(&LaneId::TOGETHER).cloned().unwrap_or_default();
+        let with_mended = found.contains(&LaneId::TOGETHER).then_some(mended);
+        let all: BTreeSet<LaneId> =
+            found.iter().copied().chain(with_mended.unwrap_or_default()).collect();
+        for lane in &all {
+            let others: Vec<String> = all
+                .iter()
+                .filter(|it| *it != lane && **it != LaneId::TOGETHER)
+                .map(LaneId::to_string)
+                .collect();
+            let detail = if others.is_empty() {
+                "it passes alone, and the checks of the whole fail".to_owned()
+            } else {
+                format!("together with {} the checks of the whole fail", others.join(", "))
+            };
+            self.failed(*lane, Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail });
+        }
+    }
+
+    /// Leaves out a lane, and those that build on it.
+    fn leave_out(&mut self, lane: LaneId, end: LaneEnd) {
+        self.out.entry(lane).or_insert(end);
+        let dependents: Vec<LaneId> = self
+            .made
+            .keys()
+            .copied()
+            .filter(|it| !self.out.contains_key(it) && self.needed_by(*it).contains(&lane))
+            .collect();
+        for dependent in dependents {
+            let detail = format!("it builds on lane {lane}, which is not in the result");
+            let why = Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail };
+            self.leave_out(dependent, LaneEnd::Failed { why });
+        }
+    }
+
+    /// What became of each lane, by number.
+    pub(super) fn ended(&self, spent: &BTreeMap<LaneId, Amount>) -> Vec<EndedLane> {
+        let ended = |lane: &lanes::team_plan::LanePlan| {
+            let empty = self.made.get(&lane.id).is_some_and(|made| made.files.is_empty());
+            let end = match self.out.get(&lane.id) {
+                Some(end) => end.clone(),
+                None if empty => LaneEnd::Empty,
+                None => LaneEnd::Merged,
+            };
+            let spent = spent.get(&lane.id).copied().unwrap_or_default();
+            EndedLane { lane: lane.id, title: lane.title.clone(), end, spent }
+        };
+        self.plan.lanes.iter().map(ended).collect()
+    }
+}
+
+/// How the run ends: `end` is what came of the result, if there was one.
+pub(super) fn delivery(lanes: &[EndedLane], end: Option<Delivery>) -> Delivery {
+    let undone: Vec<&EndedLane> =
+        lanes.iter().filter(|lane| !matches!(lane.end, LaneEnd::Merged | LaneEnd::Empty)).collect();
+    let is_done = matches!(end, Some(Delivery::Delivered { .. }) | None);
+    let Some(first) = undone.first().filter(|_| is_done) else {
+        let reason = "no lane had anything to change".to_owned();
+        return end.unwrap_or(Delivery::NoEditNeeded { reason });
+    };
+    // The limit of a budget is one whoever came to it.
+    let spent = undone.iter().find_map(|lane| match &lane.end {
+        LaneEnd::Failed { why: Delivery::BudgetExhausted { limit } } => {
+            Some(Delivery::BudgetExhausted { limit: format!("lane {}: {limit}", lane.lane) })
+        }
+        _ => None,
+    });
+    match (spent, &first.end, &end) {
+        (Some(spent), ..) => spent,
+        (None, LaneEnd::Failed { why }, None) if undone.len() == lanes.len() => why.clone(),
+        (None, ..) => {
+            let each: Vec<String> = undone.iter().map(|lane| told(lane)).collect();
+            let rest = if end.is_some() { "; the rest is in the workspace" } else { "" };
+            let detail = format!("{}{rest}", each.join("; "));
+            Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail }
+        }
+    }
+}
+
+/// Why a lane is not in the result, in words.
+fn told(lane: &EndedLane) -> String {
+    let EndedLane { lane: id, title, end, .. } = lane;
+    let why = match end {
+        LaneEnd::Merged | LaneEnd::Empty => String::new(),
+        LaneEnd::Failed { why } => reason(why),
+        LaneEnd::Conflicted { paths, with } => {
+            let paths: Vec<&str> = paths.iter().map(RepoPath::as_str).collect();
+            let with = match with {
+                Other::Lanes => "other lanes",
+                Other::User => "what you changed meanwhile",
+            };
+            format!("it is in conflict with {with} in {}", paths.join(", "))
+        }
+    };
+    format!("lane {id} ({title}): {why}")
+}
+
+/// Why something was not done, in words.
+fn reason(why: &Delivery) -> String {
+    match why {
+        Delivery::Delivered { .. } => String::new(),
+        Delivery::NoEditNeeded { reason } => reason.clone(),
+        Delivery::NeedsWork { detail, .. } => detail.clone(),
+        Delivery::Denied { what, hint } => format!("denied: {what} ({hint})"),
+        Delivery::Cancelled => "stopped".to_owned(),
+        Delivery::BudgetExhausted { limit } => limit.clone(),
+        Delivery::Failed { message, .. } => message.clone(),
+    }
+}

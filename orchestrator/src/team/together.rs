@@ -1,0 +1,367 @@
+//! Where the work of lanes comes together: merged with the workspace as it is, and verified in a worktree of its own before
+//! anything is written.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actors::checks::{CheckOutcome, Report};
+use actors::delivery::{Delivery, NeedsWork, Verified};
+use actors::event::{Event, StagedFile};
+use actors::failure::{FailureClass, FailureHistory};
+use actors::lane_id::LaneId;
+use actors::publisher::{JournalClosed, Publisher};
+use actors::team::Other;
+use actors::verifier::{Checked, Subject, Verifier, VerifierSetup, run_event};
+use actors::workspace::{CommitRefused, Denied, Staged, Workspace};
+use futures_util::future::BoxFuture;
+use lanes::feedback;
+use ractor::ActorCell;
+use tools::shell::CommandLine;
+use tools::tree::{
+    Change, Entries, ReadTree, RepoPath, SnapshotError, Snapshots, TreeId, Worktree,
+};
+
+use super::TeamSetup;
+use super::conduct::{Stop, effect};
+use super::hired::Made;
+use super::merge::merge;
+use super::result::Standing;
+use crate::orchestrator::{MainWorkspace, on_a_thread};
+
+/// Lanes, merged with the workspace.
+pub(super) struct MergedLanes {
+    /// The workspace as it was found.
+    pub(super) onto: TreeId,
+    /// What came of it.
+    pub(super) tree: TreeId,
+    /// What is different.
+    pub(super) files: Vec<StagedFile>,
+}
+
+impl MergedLanes {
+    pub(super) fn changes(&self) -> Vec<Change> {
+        self.files.iter().map(StagedFile::change).collect()
+    }
+}
+
+/// What came of merging.
+pub(super) enum Merge {
+    Done(MergedLanes),
+    /// This lane does not fit in, at these paths.
+    Conflict(LaneId, Vec<RepoPath>),
+}
+
+/// What the checks say of lanes that are merged.
+pub(super) enum Verdict {
+    /// They may be written; this is what the run would be then.
+    Green(Delivery),
+    /// They fail.
+    Red(Red),
+    /// It can not be said.
+    Open(Delivery),
+}
+
+/// How lanes fail.
+pub(super) struct Red {
+    pub(super) class: FailureClass,
+    /// The commands that fail, with the end of what they printed.
+    pub(super) details: String,
+}
+
+/// Where lanes come together.
+pub(super) struct Together {
+    setup: Arc<TeamSetup>,
+    team: ActorCell,
+    /// Files that no tree has, and builds may need.
+    left_out: Vec<RepoPath>,
+    /// The worktree, and the tree it holds; made when it is needed.
+    worktree: Option<(Worktree, Entries)>,
+    /// What fails on the workspace as it was found, once that is known.
+    baseline: Option<Report>,
+    verifications: u32,
+}
+
+impl Together {
+    pub(super) fn new(setup: &Arc<TeamSetup>, team: &ActorCell, left_out: &[RepoPath]) -> Self {
+        let (setup, team, left_out) = (Arc::clone(setup), team.clone(), left_out.to_vec());
+        Self { setup, team, left_out, worktree: None, baseline: None, verifications: 0 }
+    }
+
+    fn publisher(&self) -> &Publisher {
+        &self.setup.caller.publisher
+    }
+
+    /// Merges what these lanes made with the workspace as it is, or as it was.
+    pub(super) async fn merge(
+        &mut self,
+        standing: &Standing,
+        lanes: &[LaneId],
+        onto: Option<TreeId>,
+    ) -> Result<Merge, Stop> {
+        if onto.is_none() {
+            // Another workspace may fail otherwise.
+            self.baseline = None;
+        }
+        let made: Vec<Made> = lanes.iter().filter_map(|lane| standing.made(*lane)).collect();
+        let (setup, lanes) = (Arc::clone(&self.setup), lanes.to_vec());
+        let merge = async move || on_a_thread(move || merged(&setup, lanes, &made, onto)).await;
+        let is_it = |event: &Event| {
+            matches!(event, Event::LanesMerged { .. } | Event::LaneConflicted { .. })
+        };
+        match effect(self.publisher(), is_it, merge).await? {
+            Event::LanesMerged { onto, tree, files, .. } => {
+                Ok(Merge::Done(MergedLanes { onto, tree, files }))
+            }
+            Event::LaneConflicted { lane, paths, .. } => Ok(Merge::Conflict(lane, paths)),
+            _ => Err(JournalClosed.into()),
+        }
+    }
+
+    /// Runs the checks of all lanes, and those of the project, on what lanes came to. What failed before them is told apart.
+    pub(super) async fn verify(
+        &mut self,
+        merged: &MergedLanes,
+        commands: &[String],
+    ) -> Result<Verdict, Stop> {
+        self.verifications += 1;
+        let iteration = self.verifications;
+        let place = self.place(merged.tree).await?;
+        let commands = self.with_derived(&place, commands).await?;
+        let started =
+            Event::VerifyStarted { iteration, commands: commands.clone(), derived: false };
+        self.publisher().record(started).await?;
+        let checked = self.run(place, commands, Subject::Changed).await?;
+        let failing: Vec<String> =
+            checked.report.failing().map(|check| check.command.clone()).collect();
+        if self.baseline.is_none() && !failing.is_empty() {
+            self.baseline = Some(self.check_baseline(merged.onto, failing).await?);
+        }
+        let baseline = self.baseline.clone().unwrap_or_default();
+        let report = checked.report.clone().against(&baseline);
+        let outcome = report.outcome();
+        self.publisher().publish(Event::VerifyCompleted { iteration, outcome }).await?;
+        Ok(self.judge(&report, checked.denied))
+    }
+
+    fn judge(&self, report: &Report, denied: Option<Denied>) -> Verdict {
+        let needs_work = |why, detail: &str| Delivery::NeedsWork { why, detail: detail.to_owned() };
+        let unverifiable = |detail| Verdict::Open(needs_work(NeedsWork::Unverifiable, detail));
+        match report.outcome() {
+            CheckOutcome::Passed | CheckOutcome::Flaky => {
+                Verdict::Green(Delivery::Delivered { verified: Verified::Passed })
+            }
+            CheckOutcome::Unverified => {
+                Verdict::Green(Delivery::Delivered { verified: Verified::Unverified })
+            }
+            CheckOutcome::PreExisting => Verdict::Green(needs_work(
+                NeedsWork::PreExisting,
+                "what fails failed before the change",
+            )),
+            CheckOutcome::CodeFailure => {
+                let classifier = &self.setup.config.agent_loop.failure_classifier;
+                let class = FailureHistory::default().classify(&report.errors(), classifier);
+                Verdict::Red(Red { class, details: feedback::failures(report) })
+            }
+            CheckOutcome::PolicyDenied => {
+                let (what, hint) = denied.map_or_else(Default::default, |denied| {
+                    (format!("{}: {}", denied.what, denied.why), denied.hint)
+                });
+                Verdict::Open(Delivery::Denied { what, hint })
+            }
+            CheckOutcome::CommandMissing => unverifiable("a verification command is not installed"),
+            CheckOutcome::TimedOut => unverifiable("a verification command did not end in time"),
+            CheckOutcome::Infrastructure => unverifiable("the machine failed while verifying"),
+        }
+    }
+
+    /// The commands of the lanes, and those that the project itself gives reason for.
+    async fn with_derived(
+        &self,
+        place: &ReadTree,
+        commands: &[String],
+    ) -> Result<Vec<String>, Stop> {
+        let sight = actors::sight::Sight::new(place.clone(), self.publisher().clone());
+        let derived = lanes::crew::derived(&sight).await?;
+        let missing = derived.into_iter().filter(|command| !commands.contains(command));
+        Ok(commands.iter().cloned().chain(missing).collect())
+    }
+
+    /// What fails on the workspace without the lanes.
+    async fn check_baseline(
+        &mut self,
+        onto: TreeId,
+        commands: Vec<String>,
+    ) -> Result<Report, Stop> {
+        let place = self.place(onto).await?;
+        let report = self.run(place, commands, Subject::Untouched).await?.report;
+        for check in &report.checks {
+            let run = run_event(check, true, 0, check.excerpt.clone());
+            self.publisher().publish(run).await?;
+        }
+        Ok(report)
+    }
+
+    /// A directory that holds `tree`: the worktree, made so if something is to be run there.
+    async fn place(&mut self, tree: TreeId) -> Result<ReadTree, Stop> {
+        let is_over = |event: &Event| matches!(event, Event::VerifyCompleted { .. }).then_some(());
+        let publisher = self.publisher();
+        let recorded = publisher.only_compares() || publisher.recorded_ahead(is_over).is_some();
+        let (setup, own) = (Arc::clone(&self.setup), self.worktree.take());
+        let left_out = self.left_out.clone();
+        let placed = on_a_thread(move || {
+            if recorded {
+                return Ok((nowhere(&setup)?, own));
+            }
+            let wanted = setup.snapshots.tree(tree)?;
+            let worktree = match own {
+                Some((mut worktree, holds)) => {
+                    // What commands did to its files is undone, so that no verification sees another.
+                    let is = worktree.entries(&setup.snapshots, &holds)?.entries;
+                    worktree.switch(&setup.snapshots, &is, &wanted)?;
+                    worktree
+                }
+                None => fresh(&setup, &wanted, &left_out)?,
+            };
+            let reader = ReadTree::open(worktree.root())?;
+            Ok::<_, SnapshotError>((reader, Some((worktree, wanted))))
+        });
+        let (reader, own) = placed.await?;
+        self.worktree = own;
+        Ok(reader)
+    }
+
+    async fn run(
+        &self,
+        place: ReadTree,
+        commands: Vec<String>,
+        subject: Subject,
+    ) -> Result<Checked, Stop> {
+        let TeamSetup { config, cache, hidden_env, .. } = &*self.setup;
+        let own = self.worktree.as_ref().map(|(worktree, _)| worktree.env().to_vec());
+        let setup = VerifierSetup {
+            workspace: Arc::new(Bench { place, above: self.setup.workspace(None) }),
+            publisher: self.publisher().clone(),
+            bounds: config.agent_loop.clone(),
+            commands: config.commands.clone(),
+            cache: cache.clone(),
+            hidden_env: hidden_env.clone(),
+            env: own.unwrap_or_default(),
+            max_files: config.limits.max_workspace_files,
+            timeout: Duration::from_secs(config.limits.role_timeout_seconds),
+        };
+        let died = || {
+            let message = "the verifier died".to_owned();
+            Stop::Ended(Delivery::Failed { class: "internal".to_owned(), message })
+        };
+        let verifier = Verifier::spawn(setup, self.team.clone()).await.map_err(|_| died())?;
+        let checked = verifier.verify(commands, subject).await.map_err(|_| died())?;
+        verifier.cell().stop(None);
+        Ok(checked?)
+    }
+}
+
+/// A worktree in which lanes come together. One that another process left is made anew.
+fn fresh(
+    setup: &TeamSetup,
+    entries: &Entries,
+    left_out: &[RepoPath],
+) -> Result<Worktree, SnapshotError> {
+    let dir: PathBuf = setup.worktrees.join(TOGETHER);
+    let failed = |source| SnapshotError::Io { path: dir.clone(), source };
+    Worktree::remove(&setup.snapshots, &dir).map_err(failed)?;
+    let origin = setup.origin(left_out);
+    Worktree::create(&setup.snapshots, entries, &dir, &origin.now())
+}
+
+/// The name of the worktree where lanes come together.
+pub(crate) const TOGETHER: &str = "together";
+
+/// A directory with nothing in it, where all that would be found is recorded.
+fn nowhere(setup: &TeamSetup) -> Result<ReadTree, SnapshotError> {
+    let dir = setup.worktrees.join("nowhere");
+    let made = std::fs::create_dir_all(&dir);
+    made.map_err(|source| SnapshotError::Io { path: dir.clone(), source })?;
+    Ok(ReadTree::open(&dir)?)
+}
+
+/// What lanes verify on together. Nothing is written to it but by switching trees.
+struct Bench {
+    place: ReadTree,
+    above: MainWorkspace,
+}
+
+impl Workspace for Bench {
+    fn reader(&self) -> &ReadTree {
+        &self.place
+    }
+
+    fn commit(&self, _: Staged) -> BoxFuture<'_, Result<(), CommitRefused>> {
+        Box::pin(std::future::ready(Err(CommitRefused::Gone)))
+    }
+
+    fn permit<'a>(&'a self, command: &'a CommandLine) -> BoxFuture<'a, Result<(), Denied>> {
+        self.above.permit(command)
+    }
+}
+
+/// What came of merging what lanes made with the workspace, as an event. Blocks.
+fn merged(
+    setup: &TeamSetup,
+    lanes: Vec<LaneId>,
+    made: &[Made],
+    onto: Option<TreeId>,
+) -> Result<Event, SnapshotError> {
+    let snapshots = &setup.snapshots;
+    let onto = match onto {
+        Some(onto) => onto,
+        None => {
+            // Ignored files that lanes change are compared, too.
+            let paths: BTreeSet<&RepoPath> =
+                made.iter().flat_map(|made| &made.files).map(|file| &file.path).collect();
+            let also: Vec<&RepoPath> = paths.into_iter().collect();
+            let snapshot = snapshots.take(&setup.reader, &also, setup.clock.now())?;
+            let onto = snapshots.keep_tree(&snapshot.entries)?;
+            snapshots.hold(&format!("{}/onto", setup.run), onto)?;
+            onto
+        }
+    };
+    match add(snapshots, onto, made, &format!("{}/result", setup.run))? {
+        Ok(tree) => {
+            let changes = lanes::lane_tree::changes(
+                snapshots,
+                &snapshots.tree(onto)?,
+                &snapshots.tree(tree)?,
+            )?;
+            let files = changes.iter().map(StagedFile::from).collect();
+            Ok(Event::LanesMerged { lanes, onto, tree, files })
+        }
+        Err((lane, paths)) => Ok(Event::LaneConflicted { lane, paths, with: Other::User }),
+    }
+}
+
+/// Adds what lanes made to a tree, one after the other; or tells the first that does not fit in. Blocks.
+pub(super) fn add(
+    snapshots: &Snapshots,
+    to: TreeId,
+    made: &[Made],
+    hold: &str,
+) -> Result<Result<TreeId, (LaneId, Vec<RepoPath>)>, SnapshotError> {
+    let mut so_far = snapshots.tree(to)?;
+    let reader = snapshots.reader()?;
+    for Made { lane, base, tree, .. } in made {
+        let (base, theirs) = (snapshots.tree(*base)?, snapshots.tree(*tree)?);
+        let merged = merge(&base, &so_far, &theirs, &reader)?;
+        if !merged.conflicts.is_empty() {
+            return Ok(Err((*lane, merged.conflicts)));
+        }
+        so_far = merged.entries;
+        for (path, state) in &merged.mixed {
+            so_far.insert(path.clone(), snapshots.keep_file(state)?);
+        }
+    }
+    let tree = snapshots.keep_tree(&so_far)?;
+    snapshots.hold(hold, tree)?;
+    Ok(Ok(tree))
+}

@@ -1,0 +1,114 @@
+//! The directories in which lanes of runs have their worktrees: whose they are, and what becomes of those that nobody owns.
+//!
+//! A run's directory has a file that its process keeps locked for as long as it lives, with its id and the session in it. So
+//! what a living process owns is never taken from it, and what a crash left is found.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use lanes::lane_tree::remove;
+use serde::{Deserialize, Serialize};
+use tools::tree::Snapshots;
+
+use crate::earlier::ended_lanes;
+use crate::orchestrator::{Setup, on_a_thread};
+use crate::places::snapshots;
+
+const OWNER: &str = "owner";
+
+/// A run's directory, owned for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    pub(crate) dir: PathBuf,
+    _owner: File,
+}
+
+/// Who owns a run's directory.
+#[derive(Debug, Serialize, Deserialize)]
+struct Owner {
+    process: u32,
+    /// When it claimed the directory, in seconds since 1970.
+    since: u64,
+    session: String,
+}
+
+/// Claims the directory of a run below `lanes`.
+pub(crate) fn claim(lanes: &Path, run: &str, session: &str) -> io::Result<Claim> {
+    let dir = lanes.join(run);
+    fs::create_dir_all(&dir)?;
+    let mut options = OpenOptions::new();
+    let file = options.create(true).truncate(false).read(true).write(true).open(dir.join(OWNER))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::ResourceBusy.into()),
+        Err(TryLockError::Error(error)) => return Err(error),
+    }
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let owner =
+        Owner { process: std::process::id(), since: now.as_secs(), session: session.to_owned() };
+    file.set_len(0)?;
+    serde_json::to_writer(&file, &owner)?;
+    (&file).flush()?;
+    Ok(Claim { dir, _owner: file })
+}
+
+/// Removes the worktrees in the directory of a run but those of lanes that failed, which are told; and the directory, if
+/// nothing stays.
+pub(crate) fn tidy(snapshots: &Snapshots, dir: &Path, failed: &[String]) -> Vec<PathBuf> {
+    let mut kept = Vec::new();
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+        if !entry.file_type().is_ok_and(|kind| kind.is_dir()) || name.ends_with(".commits") {
+            continue;
+        }
+        if failed.contains(&name) {
+            kept.push(path);
+        } else if let Err(error) = remove(snapshots, &path) {
+            tracing::warn!(%error, path = %path.display(), "a worktree stays until a later start");
+        }
+    }
+    if kept.is_empty() {
+        fs::remove_dir_all(dir).unwrap_or_default();
+    }
+    kept.sort();
+    kept
+}
+
+/// Collects what was left in the workspace of `setup` before, off the runtime.
+pub(crate) async fn collect_left(setup: &Setup) {
+    let keep = Duration::from_secs(u64::from(setup.config.lanes.keep_days) * 24 * 60 * 60);
+    let lanes = setup.places.lanes.clone();
+    let sessions = setup.session_dir.parent().map(Path::to_owned).unwrap_or_default();
+    let snapshots = snapshots(&setup.places, &setup.workspace, &setup.config);
+    on_a_thread(move || collect(&snapshots, &lanes, &sessions, keep)).await;
+}
+
+/// Collects what processes that are gone left below `lanes`: worktrees of runs that have ended, or that nobody can go on
+/// with; those of lanes that failed stay for as long as `keep`. `sessions` is where sessions are kept.
+pub(crate) fn collect(snapshots: &Snapshots, lanes: &Path, sessions: &Path, keep: Duration) {
+    for entry in fs::read_dir(lanes).into_iter().flatten().flatten() {
+        let dir = entry.path();
+        let run = entry.file_name().to_string_lossy().into_owned();
+        let Some((owner, session)) = unowned(&dir) else { continue };
+        let Some(failed) = ended_lanes(&sessions.join(&session), &run) else { continue };
+        let age = entry.metadata().and_then(|data| data.modified()).ok();
+        let age = age.and_then(|at| at.elapsed().ok()).unwrap_or_default();
+        let failed = if age > keep { Vec::new() } else { failed };
+        if let Err(error) = snapshots.release(&run) {
+            tracing::warn!(%error, run, "trees of lanes stay");
+        }
+        let kept = tidy(snapshots, &dir, &failed);
+        tracing::info!(run, kept = kept.len(), "worktrees that were left were removed");
+        drop(owner);
+    }
+}
+
+/// The session of a run's directory that no living process owns, with the lock on it.
+fn unowned(dir: &Path) -> Option<(File, String)> {
+    let file = File::open(dir.join(OWNER)).ok()?;
+    file.try_lock().ok()?;
+    let owner: Owner = serde_json::from_reader(&file).ok()?;
+    Some((file, owner.session))
+}
