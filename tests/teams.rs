@@ -47,3 +47,216 @@ fn three_lanes_arrive_as_one_change() {
     }
     assert_eq!(run.all("PatchApplied").len(), 4, "one in each lane, and one in the workspace");
 }
+
+/// A lane planner's answer, and lanes that each make their file.
+fn three_files() -> Vec<Reply> {
+    let mut replies = vec![team(THREE)];
+    for (id, file) in [("01", "a.txt"), ("02", "b.txt"), ("03", "c.txt")] {
+        replies.extend(lane(id, file, &new_file(file, id), "sh check.sh"));
+    }
+    replies
+}
+
+/// What became of each lane: `merged failed conflicted`.
+fn ends(run: &Run) -> String {
+    let lanes = run.one("LanesFinished")["lanes"].as_array().unwrap().clone();
+    let states = lanes.iter().map(|lane| lane["state"].as_str().unwrap().to_owned());
+    states.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn it_works_without_git_and_with_what_is_not_committed() {
+    let project = Project::without_git(&[("base.txt", "base\n"), ("check.sh", "! grep -q bad *.txt\n")]);
+    let world = World::of(project, Provider::new(three_files()));
+    let run = work(&world);
+    assert_eq!(run.ending(), "0 delivered/passed", "{}\n{}", run.stdout, run.stderr);
+    assert!(!world.project.path(".git").exists());
+
+    let world = World::of(project_with("base.txt", "base\nand more\n"), Provider::new(three_files()));
+    world.project.write("new.txt", "not even added\n");
+    let run = work(&world);
+    assert_eq!(run.ending(), "0 delivered/passed", "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(world.project.read("base.txt"), "base\nand more\n");
+    assert_eq!(world.project.read("new.txt"), "not even added\n");
+}
+
+fn project_with(path: &str, text: &str) -> Project {
+    let project = project();
+    project.write(path, text);
+    project
+}
+
+#[test]
+fn a_task_that_does_not_split_is_done_by_one_crew_that_says_so() {
+    let solo = "LANE|01|all|make a\nOWN|01|a.txt";
+    let plan = plan_verified_by(&["a.txt"], &["sh check.sh"]);
+    let replies = vec![
+        team(solo),
+        Reply::text(plan).to("architect"),
+        Reply::text(new_file("a.txt", "a")).to("editor"),
+    ];
+    let world = World::of(project(), Provider::new(replies));
+    let run = work(&world);
+    assert_eq!(run.ending(), "0 delivered/passed", "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(run.all("LanesDeclined").len(), 1);
+    assert_eq!(world.provider.roles(), "lane-planner architect editor");
+}
+
+#[test]
+fn lanes_that_change_one_file_are_merged_and_where_they_touch_the_later_is_planned_again() {
+    let lines = "LANE|01|a|first\nOWN|01|a.txt\nLANE|02|b|third\nOWN|02|b.txt\nLANE|03|c|second\nOWN|03|c.txt";
+    let change = |old: &str, new: &str, before: &str, after: &str| {
+        format!("--- a/list.txt\n+++ b/list.txt\n@@ -1,4 +1,4 @@\n{before}-{old}\n+{new}\n{after}")
+    };
+    let mut replies = vec![team(lines)];
+    let first = change("one", "ONE", "", " two\n three\n four\n");
+    replies.extend(lane("01", "list.txt", &first, "sh check.sh"));
+    let third = change("three", "THREE", " one\n two\n", " four\n");
+    replies.extend(lane("02", "list.txt", &third, "sh check.sh"));
+    // The line between, where no line is left that neither touches; then on the tree as it is by then.
+    let second = change("two", "TWO", " one\n", " three\n four\n");
+    replies.extend(lane("03", "list.txt", &second, "sh check.sh"));
+    let again = change("two", "TWO", " ONE\n", " THREE\n four\n");
+    replies.extend(lane("03", "list.txt", &again, "sh check.sh"));
+    let project = project();
+    project.write("list.txt", "one\ntwo\nthree\nfour\n");
+    let world = World::of(project, Provider::new(replies));
+    let run = work(&world);
+    assert_eq!(run.ending(), "0 delivered/passed", "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(world.project.read("list.txt"), "ONE\nTWO\nTHREE\nfour\n");
+    let conflict = run.one("LaneConflicted");
+    assert_eq!((&conflict["lane"], &conflict["with"]), (&"03".into(), &"lanes".into()));
+    assert_eq!(conflict["paths"][0], "list.txt");
+    assert_eq!(ends(&run), "merged merged merged");
+    let told = world.provider.of("architect").last().unwrap().request.json["messages"].to_string();
+    assert!(told.contains("does not fit in") && told.contains("list.txt"), "{told}");
+}
+
+#[test]
+fn a_lane_that_is_in_conflict_again_is_left_out_and_can_be_looked_at() {
+    let lines = "LANE|01|a|first\nOWN|01|a.txt\nLANE|02|b|too\nOWN|02|b.txt";
+    let says = |old: &str, new: &str| {
+        format!("--- a/base.txt\n+++ b/base.txt\n@@ -1 +1 @@\n-{old}\n+{new}\n")
+    };
+    let mut replies = vec![team(lines)];
+    replies.extend(lane("01", "base.txt", &says("base", "one"), "sh check.sh"));
+    replies.extend(lane("02", "base.txt", &says("base", "two"), "sh check.sh"));
+    // It still thinks of the file as it was.
+    replies.push(
+        Reply::text(plan_verified_by(&["base.txt"], &["sh check.sh"]))
+            .to("architect")
+            .in_lane("02")
+            .forever(),
+    );
+    replies.push(Reply::text(says("base", "two")).to("editor").in_lane("02").forever());
+    let world = World::of(project(), Provider::new(replies));
+    let run = work(&world);
+    assert_eq!(run.ending(), "1 needs_work/lanes_failed", "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(ends(&run), "merged conflicted");
+    assert_eq!(world.project.read("base.txt"), "one\n");
+}
+
+#[test]
+fn a_file_of_another_lane_is_refused_with_its_owner() {
+    let mut replies = vec![team(THREE)];
+    replies.extend(lane("01", "a.txt", &new_file("a.txt", "01"), "sh check.sh"));
+    // Its plan declares a file of another lane, and its diff touches one.
+    replies.push(Reply::text(plan_verified_by(&["c.txt"], &["sh check.sh"])).to("architect").in_lane("02"));
+    replies.push(Reply::text(plan_verified_by(&["b.txt"], &["sh check.sh"])).to("architect").in_lane("02"));
+    let both = format!("{}{}", new_file("b.txt", "02"), new_file("a.txt", "mine"));
+    replies.push(Reply::text(both).to("editor").in_lane("02"));
+    replies.push(Reply::text(new_file("b.txt", "02")).to("editor").in_lane("02"));
+    replies.extend(lane("03", "c.txt", &new_file("c.txt", "03"), "sh check.sh"));
+    let world = World::of(project(), Provider::new(replies));
+    let run = work(&world);
+    assert_eq!(run.ending(), "0 delivered/passed", "{}\n{}", run.stdout, run.stderr);
+    assert!(run.one("PlanRefused")["error"].as_str().unwrap().contains("lane 03 owns it"));
+    let refused = run.one("PatchRefused");
+    let reason = refused["reasons"][0].as_str().unwrap();
+    assert!(reason.contains("a.txt") && reason.contains("not_owned"), "{reason}");
+    assert!(reason.contains("lane 01"), "{reason}");
+    assert_eq!(world.project.read("a.txt"), "01\n");
+}
+
+#[test]
+fn a_lane_that_fails_and_one_that_is_denied_do_not_touch_the_others() {
+    let lines = format!("{THREE}\nLANE|04|d|make d\nOWN|04|d.txt\nAFTER|04|02");
+    let mut replies = vec![team(&lines)];
+    replies.extend(lane("01", "a.txt", &new_file("a.txt", "01"), "sh check.sh"));
+    // Never a diff.
+    replies.push(Reply::text(plan_verified_by(&["b.txt"], &["sh check.sh"])).to("architect").in_lane("02").forever());
+    replies.push(Reply::text("I would rather not.").to("editor").in_lane("02").forever());
+    replies.extend(lane("03", "c.txt", &new_file("c.txt", "03"), "sudo true"));
+    let world = World::of(project(), Provider::new(replies));
+    let run = work(&world);
+    assert_eq!(run.ending(), "1 needs_work/lanes_failed", "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(ends(&run), "merged failed failed failed");
+    let lanes = run.one("LanesFinished")["lanes"].as_array().unwrap().clone();
+    assert_eq!(lanes[1]["why"]["why"], "no_draft");
+    assert_eq!(lanes[2]["why"]["state"], "denied");
+    assert_eq!(lanes[3]["why"]["why"], "lanes_failed");
+    assert_eq!(world.project.read("a.txt"), "01\n");
+    assert!(!world.project.path("c.txt").exists());
+    let failed = run.all("LaneFailed");
+    let kept: Vec<&str> = failed.iter().filter_map(|lane| lane["worktree"].as_str()).collect();
+    assert_eq!(kept, ["03-1"], "that of the lane that changed something");
+}
+
+#[test]
+fn what_fails_only_together_is_bisected_and_mended_by_the_core_loop() {
+    let check = "test -e a.txt && test -e c.txt && ! test -e peace.txt && echo 'FAILED a.txt::peace - they fight' && exit 1; ! grep -q bad *.txt\n";
+    let project = Project::new(&[("base.txt", "base\n"), ("check.sh", check)]);
+    let mut replies = three_files();
+    replies.extend(lane("00", "peace.txt", &new_file("peace.txt", "peace"), "sh check.sh"));
+    let world = World::of(project, Provider::new(replies));
+    let run = work(&world);
+    assert_eq!(run.ending(), "0 delivered/passed", "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(run.one("LanesBisected")["lanes"].to_string(), r#"["01","03"]"#);
+    assert_eq!(world.project.read("peace.txt"), "peace\n");
+    let told = world.provider.of("architect").last().unwrap().request.json["messages"].to_string();
+    assert!(told.contains("they fight") && told.contains("MechanicalVerifyFailure"), "{told}");
+}
+
+#[test]
+fn what_fails_together_and_can_not_be_mended_is_left_out() {
+    let check = "test -e a.txt && test -e c.txt && echo 'FAILED a.txt::peace - they fight' && exit 1; ! grep -q bad *.txt\n";
+    let project = Project::new(&[("base.txt", "base\n"), ("check.sh", check)]);
+    let mut replies = three_files();
+    replies.push(Reply::text("no").to("architect").in_lane("00").forever());
+    let world = World::of(project, Provider::new(replies));
+    let run = work(&world);
+    assert_eq!(run.ending(), "1 needs_work/lanes_failed", "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(ends(&run), "failed merged failed");
+    assert!(world.project.path("b.txt").exists() && !world.project.path("a.txt").exists());
+}
+
+#[test]
+fn what_the_user_changed_meanwhile_is_merged_or_left_alone() {
+    let mut replies = vec![team("LANE|01|a|make a\nOWN|01|a.txt\nLANE|02|l|list\nOWN|02|list.txt\nLANE|03|m|more\nOWN|03|more.txt")];
+    replies.extend(lane("01", "a.txt", &new_file("a.txt", "01"), "sh check.sh"));
+    replies.extend(lane("02", "list.txt", "--- a/list.txt\n+++ b/list.txt\n@@ -1,3 +1,3 @@\n-one\n+ONE\n two\n three\n", "sh check.sh"));
+    replies.extend(lane("03", "more.txt", "--- a/more.txt\n+++ b/more.txt\n@@ -1 +1 @@\n-more\n+MORE\n", "sh check.sh"));
+    let project = project();
+    project.write("list.txt", "one\ntwo\nthree\n");
+    project.write("more.txt", "more\n");
+    let root = project.root().to_owned();
+    let provider = Provider::new(tools::model::mock::Replies::driven({
+        let script = std::sync::Mutex::new(tools::model::mock::Replies::from(replies));
+        move |request| {
+            if request.header("x-agent-role") == Some("editor") {
+                std::fs::write(root.join("list.txt"), "one\ntwo\nTHREE\n").unwrap();
+                std::fs::write(root.join("more.txt"), "mine\n").unwrap();
+            }
+            script.lock().unwrap().take(request).unwrap()
+        }
+    }));
+    let world = World::of(project, provider);
+    let run = work(&world);
+    assert_eq!(run.ending(), "1 needs_work/lanes_failed", "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(world.project.read("list.txt"), "ONE\ntwo\nTHREE\n");
+    assert_eq!(world.project.read("more.txt"), "mine\n");
+    assert_eq!(world.project.read("a.txt"), "01\n");
+    assert_eq!(ends(&run), "merged merged conflicted");
+    let conflict = run.one("LaneConflicted");
+    assert_eq!((&conflict["lane"], &conflict["with"]), (&"03".into(), &"user".into()));
+}

@@ -129,7 +129,7 @@ impl Replies {
     }
 
     /// The reply to `request`; `None` when the script is exhausted.
-    pub(super) fn next(&mut self, request: &ReceivedRequest) -> Option<Reply> {
+    pub fn take(&mut self, request: &ReceivedRequest) -> Option<Reply> {
         match self {
             Self::Script(replies) => {
                 let is_for = |wanted: &Option<String>, header: &str| {
@@ -264,7 +264,7 @@ mod tests {
     fn texts(source: &mut Replies, roles: &[&str]) -> Vec<Option<String>> {
         roles
             .iter()
-            .map(|role| source.next(&ReceivedRequest::for_role(role)).and_then(|reply| reply.text))
+            .map(|role| source.take(&ReceivedRequest::for_role(role)).and_then(|reply| reply.text))
             .collect()
     }
 

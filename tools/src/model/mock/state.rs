@@ -128,7 +128,7 @@ impl State {
             Route::Balance => Ok(Decision::of(Response::json(200, BALANCE))),
             Route::Chat { beta } => {
                 let accepted = validate::chat(request, options, beta, in_flight)?;
-                let reply = self.source.next(request);
+                let reply = self.source.take(request);
                 let reply = reply.ok_or_else(|| Refusal::new(500, "mock script exhausted"))?;
                 Ok(self.answered(request.number, &accepted, &reply))
             }
