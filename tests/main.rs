@@ -39,6 +39,7 @@ mod crashes;
 mod fork;
 mod replay;
 mod resume;
+mod team_crashes;
 
 // The way back.
 mod rewind;

@@ -37,20 +37,20 @@ pub(crate) fn eventful() -> Replies {
 }
 
 /// How often the model has answered in a conversation.
-fn said(request: &ReceivedRequest) -> usize {
+pub(crate) fn said(request: &ReceivedRequest) -> usize {
     let messages = request.json["messages"].as_array().unwrap();
     messages.iter().filter(|message| message["role"] == "assistant").count()
 }
 
 /// The program killed by itself at a step, if it comes to that.
-fn killed_at(world: &World, step: u64, args: &[&str]) -> Run {
+pub(crate) fn killed_at(world: &World, step: u64, args: &[&str]) -> Run {
     let mut program = world.deepseek(args.iter().copied());
     program.env("DEEPSEEK_KILL_AT", step.to_string()).run()
 }
 
 const REQUEST: [&str; 6] =
     ["-p", "Fix the greeting", "--approval", "auto", "--output", "stream-json"];
-const GO_ON: [&str; 3] = ["run", "--output", "stream-json"];
+pub(crate) const GO_ON: [&str; 3] = ["run", "--output", "stream-json"];
 
 /// What the journal says of the calls with one body.
 #[derive(Debug, Default)]
@@ -65,7 +65,8 @@ fn calls(world: &World) -> BTreeMap<String, Calls> {
     let mut bodies = BTreeMap::new();
     let mut calls: BTreeMap<String, Calls> = BTreeMap::new();
     for event in journal(world) {
-        let call = event["data"]["call"].as_u64();
+        // Each lane numbers its own.
+        let call = (event["lane"].as_str().map(str::to_owned), event["data"]["call"].as_u64());
         match (event["kind"].as_str().unwrap(), event["data"]["outcome"].as_str()) {
             ("ModelRequest@v1", _) => {
                 bodies.insert(call, event["data"]["body"]["blob"].as_str().unwrap().to_owned());
@@ -83,7 +84,7 @@ fn calls(world: &World) -> BTreeMap<String, Calls> {
 }
 
 /// Every whole line of the journal of the latest session; none if there is none.
-fn journal(world: &World) -> Vec<Value> {
+pub(crate) fn journal(world: &World) -> Vec<Value> {
     let sessions = std::fs::read_dir(world.state().join("sessions")).into_iter().flatten();
     // Ids sort by time.
     let Some(latest) = sessions.map(|entry| entry.unwrap().path()).max() else { return Vec::new() };
@@ -116,7 +117,7 @@ fn goes_on(world: &World, context: &str) {
 }
 
 /// Each call was answered once, and made again only as often as its answer was lost on the way.
-fn nothing_was_paid_twice(world: &World) -> Result<(), String> {
+pub(crate) fn nothing_was_paid_twice(world: &World) -> Result<(), String> {
     let calls = calls(world);
     for (body, times) in asked(world) {
         let Calls { answered, lost } = calls[&body];
@@ -127,7 +128,7 @@ fn nothing_was_paid_twice(world: &World) -> Result<(), String> {
     Ok(())
 }
 
-fn has_begun(world: &World) -> bool {
+pub(crate) fn has_begun(world: &World) -> bool {
     journal(world).iter().any(|event| event["kind"] == "TurnAdded@v1")
 }
 
@@ -180,7 +181,7 @@ fn a_request_killed_at_any_time_and_again_while_it_goes_on_is_gone_on_with() {
     }
 }
 
-fn has_ended(world: &World) -> bool {
+pub(crate) fn has_ended(world: &World) -> bool {
     journal(world).iter().any(|event| event["kind"] == "RunFinished@v1")
 }
 
@@ -188,7 +189,7 @@ fn has_ended(world: &World) -> bool {
     clippy::disallowed_methods,
     reason = "the kill comes at any time; nothing depends on when"
 )]
-fn sleep(time: Duration) {
+pub(crate) fn sleep(time: Duration) {
     std::thread::sleep(time);
 }
 

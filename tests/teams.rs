@@ -66,13 +66,15 @@ fn ends(run: &Run) -> String {
 
 #[test]
 fn it_works_without_git_and_with_what_is_not_committed() {
-    let project = Project::without_git(&[("base.txt", "base\n"), ("check.sh", "! grep -q bad *.txt\n")]);
+    let project =
+        Project::without_git(&[("base.txt", "base\n"), ("check.sh", "! grep -q bad *.txt\n")]);
     let world = World::of(project, Provider::new(three_files()));
     let run = work(&world);
     assert_eq!(run.ending(), "0 delivered/passed", "{}\n{}", run.stdout, run.stderr);
     assert!(!world.project.path(".git").exists());
 
-    let world = World::of(project_with("base.txt", "base\nand more\n"), Provider::new(three_files()));
+    let world =
+        World::of(project_with("base.txt", "base\nand more\n"), Provider::new(three_files()));
     world.project.write("new.txt", "not even added\n");
     let run = work(&world);
     assert_eq!(run.ending(), "0 delivered/passed", "{}\n{}", run.stdout, run.stderr);
@@ -161,8 +163,12 @@ fn a_file_of_another_lane_is_refused_with_its_owner() {
     let mut replies = vec![team(THREE)];
     replies.extend(lane("01", "a.txt", &new_file("a.txt", "01"), "sh check.sh"));
     // Its plan declares a file of another lane, and its diff touches one.
-    replies.push(Reply::text(plan_verified_by(&["c.txt"], &["sh check.sh"])).to("architect").in_lane("02"));
-    replies.push(Reply::text(plan_verified_by(&["b.txt"], &["sh check.sh"])).to("architect").in_lane("02"));
+    replies.push(
+        Reply::text(plan_verified_by(&["c.txt"], &["sh check.sh"])).to("architect").in_lane("02"),
+    );
+    replies.push(
+        Reply::text(plan_verified_by(&["b.txt"], &["sh check.sh"])).to("architect").in_lane("02"),
+    );
     let both = format!("{}{}", new_file("b.txt", "02"), new_file("a.txt", "mine"));
     replies.push(Reply::text(both).to("editor").in_lane("02"));
     replies.push(Reply::text(new_file("b.txt", "02")).to("editor").in_lane("02"));
@@ -184,7 +190,12 @@ fn a_lane_that_fails_and_one_that_is_denied_do_not_touch_the_others() {
     let mut replies = vec![team(&lines)];
     replies.extend(lane("01", "a.txt", &new_file("a.txt", "01"), "sh check.sh"));
     // Never a diff.
-    replies.push(Reply::text(plan_verified_by(&["b.txt"], &["sh check.sh"])).to("architect").in_lane("02").forever());
+    replies.push(
+        Reply::text(plan_verified_by(&["b.txt"], &["sh check.sh"]))
+            .to("architect")
+            .in_lane("02")
+            .forever(),
+    );
     replies.push(Reply::text("I would rather not.").to("editor").in_lane("02").forever());
     replies.extend(lane("03", "c.txt", &new_file("c.txt", "03"), "sudo true"));
     let world = World::of(project(), Provider::new(replies));
@@ -232,10 +243,22 @@ fn what_fails_together_and_can_not_be_mended_is_left_out() {
 
 #[test]
 fn what_the_user_changed_meanwhile_is_merged_or_left_alone() {
-    let mut replies = vec![team("LANE|01|a|make a\nOWN|01|a.txt\nLANE|02|l|list\nOWN|02|list.txt\nLANE|03|m|more\nOWN|03|more.txt")];
+    let mut replies = vec![team(
+        "LANE|01|a|make a\nOWN|01|a.txt\nLANE|02|l|list\nOWN|02|list.txt\nLANE|03|m|more\nOWN|03|more.txt",
+    )];
     replies.extend(lane("01", "a.txt", &new_file("a.txt", "01"), "sh check.sh"));
-    replies.extend(lane("02", "list.txt", "--- a/list.txt\n+++ b/list.txt\n@@ -1,3 +1,3 @@\n-one\n+ONE\n two\n three\n", "sh check.sh"));
-    replies.extend(lane("03", "more.txt", "--- a/more.txt\n+++ b/more.txt\n@@ -1 +1 @@\n-more\n+MORE\n", "sh check.sh"));
+    replies.extend(lane(
+        "02",
+        "list.txt",
+        "--- a/list.txt\n+++ b/list.txt\n@@ -1,3 +1,3 @@\n-one\n+ONE\n two\n three\n",
+        "sh check.sh",
+    ));
+    replies.extend(lane(
+        "03",
+        "more.txt",
+        "--- a/more.txt\n+++ b/more.txt\n@@ -1 +1 @@\n-more\n+MORE\n",
+        "sh check.sh",
+    ));
     let project = project();
     project.write("list.txt", "one\ntwo\nthree\n");
     project.write("more.txt", "more\n");

@@ -1,0 +1,223 @@
+//! `kill -9` while lanes work, come together and are written: what goes on delivers the same tree, and nothing of the user's
+//! repository is touched.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tools::model::mock::{ReceivedRequest, Replies, Reply};
+use tools::tree::FileHash;
+
+use crate::resume::{GO_ON, has_begun, has_ended, killed_at, nothing_was_paid_twice, said, sleep};
+use crate::support::{Project, Provider, World, plan_verified_by, shell};
+
+const TEAM: &str = "TEAM_PLAN_V1\nLANE|01|make a|a, and what is made of it\nOWN|01|a.txt\nOWN|01|gen/\nLANE|02|make b|b\nOWN|02|b.txt\nLANE|03|make c|c, when there is a\nOWN|03|c.txt\nAFTER|03|01\nTEAM_PLAN_END";
+
+/// Two lanes fight until there is peace.
+const CHECK: &str = "[ -e a.txt ] && [ -e b.txt ] && [ ! -e peace.txt ] && echo 'FAILED a.txt::peace - they fight' && exit 1\n! grep -q bad c.txt 2>/dev/null\n";
+
+/// What a lane makes besides its patch, in files of its own: binary, executable, empty, a link.
+const MAKES: &str = "mkdir -p gen && printf 'a\\000b' > gen/bin && printf '#!/bin/sh\\r\\n' > gen/run && chmod +x gen/run && : > gen/empty && ln -sf ../a.txt gen/link\n";
+
+const REQUEST: [&str; 8] = [
+    "-p",
+    "Make the files",
+    "--approval",
+    "auto",
+    "--output",
+    "stream-json",
+    "--teammate-mode",
+    "on",
+];
+
+fn new_file(path: &str, line: &str) -> String {
+    format!("--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+{line}\n")
+}
+
+fn in_list(old: &str, new: &str) -> String {
+    format!("--- a/list.txt\n+++ b/list.txt\n@@ -1 +1 @@\n-{old}\n+{new}\n")
+}
+
+/// A team with some of everything: an unreadable plan, files that a command makes, a lane that waits, a red check, a conflict,
+/// a failure of all together. What is answered depends on nothing but what is asked.
+fn eventful() -> Replies {
+    Replies::driven(|request| Reply::text(answer(request)))
+}
+
+fn answer(request: &ReceivedRequest) -> String {
+    let (role, lane) = (request.header("x-agent-role").unwrap(), request.header("x-agent-lane"));
+    let again = request.json["messages"].to_string().contains("list of a");
+    let check = "sh check.sh";
+    let all = match (role, lane) {
+        ("lane-planner", _) => vec!["Let me think.".to_owned(), TEAM.to_owned()],
+        ("architect", Some("01")) => {
+            vec![plan_verified_by(&["a.txt", "list.txt"], &["sh makes.sh", check])]
+        }
+        ("editor", Some("01")) => vec![new_file("a.txt", "a") + &in_list("list", "list of a")],
+        // Its own check knows nothing of the others, on whose work it is planned again.
+        ("architect", Some("02")) => vec![plan_verified_by(&["b.txt", "list.txt"], &["true"])],
+        ("editor", Some("02")) => {
+            let old = if again { "list of a" } else { "list" };
+            vec![new_file("b.txt", "b") + &in_list(old, "list of a and b")]
+        }
+        ("architect", Some("03")) => vec![plan_verified_by(&["c.txt"], &[check])],
+        ("editor", Some("03")) => {
+            let mended = "--- a/c.txt\n+++ b/c.txt\n@@ -1 +1 @@\n-bad\n+c\n".to_owned();
+            vec![new_file("c.txt", "bad"), mended]
+        }
+        ("architect", Some("00")) => vec![plan_verified_by(&["peace.txt"], &[check])],
+        ("editor", Some("00")) => vec![new_file("peace.txt", "peace")],
+        other => panic!("{other:?}"),
+    };
+    all[said(request).min(all.len() - 1)].clone()
+}
+
+fn world() -> World {
+    let project = Project::new(&[("list.txt", "list\n"), ("check.sh", CHECK), ("makes.sh", MAKES)]);
+    project.write("notes.txt", "not committed\n");
+    let allow = "[policy]\nallow_commands = [\"sh check.sh\", \"sh makes.sh\", \"true\"]\n";
+    World::of(project, Provider::new(eventful())).configure(allow)
+}
+
+/// Everything in the user's directory and repository, by path; links by where they lead.
+fn everything(world: &World) -> BTreeMap<PathBuf, FileHash> {
+    let root = world.project.root();
+    let mut found = BTreeMap::new();
+    let mut dirs = vec![root.to_owned()];
+    while let Some(dir) = dirs.pop() {
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(root).unwrap().to_owned();
+            let data = std::fs::symlink_metadata(&path).unwrap();
+            if data.is_symlink() {
+                let target = std::fs::read_link(&path).unwrap();
+                found.insert(name, FileHash::of(target.to_str().unwrap().as_bytes()));
+            } else if data.is_dir() {
+                dirs.push(path);
+            } else {
+                use std::os::unix::fs::PermissionsExt as _;
+                let mode = data.permissions().mode() & 0o111;
+                let content = std::fs::read(&path).unwrap();
+                found.insert(name, FileHash::of(&[&content[..], &mode.to_le_bytes()].concat()));
+            }
+        }
+    }
+    found
+}
+
+/// What git says, and every byte of the repository.
+fn repository(world: &World) -> (String, BTreeMap<PathBuf, FileHash>) {
+    let root = world.project.root();
+    let mut files = everything(world);
+    files.retain(|path, _| path.starts_with(".git"));
+    let said = shell(
+        root,
+        "git worktree list; git for-each-ref; git stash list; git config --list --local",
+    );
+    (said, files)
+}
+
+fn delivered(world: &World) -> BTreeMap<PathBuf, FileHash> {
+    let mut files = everything(world);
+    files.retain(|path, _| !path.starts_with(".git"));
+    files
+}
+
+/// Worktrees that lie in the state directory.
+fn worktrees(world: &World) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for workspace in std::fs::read_dir(world.state().join("workspaces")).into_iter().flatten() {
+        let lanes = workspace.unwrap().path().join("lanes");
+        found.extend(std::fs::read_dir(lanes).into_iter().flatten().map(|run| run.unwrap().path()));
+    }
+    found
+}
+
+/// What an undisturbed run leaves.
+fn undisturbed() -> (BTreeMap<PathBuf, FileHash>, Duration) {
+    let world = world();
+    let before = repository(&world);
+    let run = world.deepseek(REQUEST).run();
+    assert_eq!(run.ending(), "0 delivered/passed", "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(run.one("LaneConflicted")["lane"], "02");
+    assert_eq!(run.one("LanesBisected")["lanes"].to_string(), r#"["01","02"]"#);
+    assert_eq!(repository(&world), before);
+    assert_eq!(worktrees(&world), Vec::<PathBuf>::new());
+    let replay = world.deepseek(["replay", "latest"]).run();
+    assert_eq!(replay.code, Some(0), "{}{}", replay.stdout, replay.stderr);
+    let files = delivered(&world);
+    for made in ["a.txt", "b.txt", "c.txt", "peace.txt", "gen/bin", "gen/run", "gen/empty"] {
+        assert!(files.contains_key(&PathBuf::from(made)), "{made}: {files:?}");
+    }
+    assert_eq!(world.project.read("list.txt"), "list of a and b\n");
+    (files, run.elapsed)
+}
+
+/// Goes on to the end, and sees that it is the right one.
+fn goes_on(world: &World, expected: &BTreeMap<PathBuf, FileHash>, context: &str) {
+    if !has_ended(world) {
+        let args = if has_begun(world) { GO_ON.as_slice() } else { &REQUEST };
+        let run = world.deepseek(args.iter().copied()).run();
+        assert_eq!(run.code, Some(0), "{context}: {}\n{}", run.stdout, run.stderr);
+    }
+    assert_eq!(&delivered(world), expected, "{context}");
+    assert_eq!(nothing_was_paid_twice(world), Ok(()), "{context}");
+    // What the crash left is collected by whoever starts next.
+    world.deepseek(["ask", "Is it done?"]).run();
+    assert_eq!(worktrees(world), Vec::<PathBuf>::new(), "{context}");
+    let replay = world.deepseek(["replay", "latest"]).run();
+    assert_eq!(replay.code, Some(0), "{context}: {}{}", replay.stdout, replay.stderr);
+}
+
+struct Rounds {
+    random: u32,
+    stride: usize,
+}
+
+fn rounds() -> Rounds {
+    match std::env::var_os("DEEPSEEK_LONG_TESTS") {
+        Some(_) => Rounds { random: 200, stride: 1 },
+        None => Rounds { random: 10, stride: 40 },
+    }
+}
+
+#[test]
+fn a_team_killed_at_any_step_is_gone_on_with() {
+    let (expected, _) = undisturbed();
+    let mut steps = 0;
+    for step in (0..).step_by(rounds().stride) {
+        let world = world();
+        let before = repository(&world);
+        let run = killed_at(&world, step, &REQUEST);
+        if run.code == Some(0) {
+            break;
+        }
+        assert_eq!(run.code, None, "step {step}: {}", run.stderr);
+        goes_on(&world, &expected, &format!("step {step}"));
+        assert_eq!(repository(&world), before, "step {step}");
+        steps += 1;
+    }
+    assert!(steps > 5, "{steps} steps");
+}
+
+#[test]
+fn a_team_killed_at_any_time_and_again_while_it_goes_on_is_gone_on_with() {
+    let (expected, took) = undisturbed();
+    let took = took.min(Duration::from_millis(1500));
+    let mut random = fastrand::Rng::with_seed(11);
+    for round in 0..rounds().random {
+        let world = world();
+        let before = repository(&world);
+        for life in 0..3 {
+            if has_ended(&world) || (life > 0 && !has_begun(&world)) {
+                break;
+            }
+            let args = if life > 0 { GO_ON.as_slice() } else { &REQUEST };
+            let running = world.deepseek(args.iter().copied()).start();
+            sleep(took.mul_f64(random.f64() * 0.8));
+            running.kill();
+        }
+        goes_on(&world, &expected, &format!("round {round}"));
+        assert_eq!(repository(&world), before, "round {round}");
+    }
+}
