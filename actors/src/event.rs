@@ -481,6 +481,8 @@ pub enum Event {
         files: usize,
         /// Files that were left out: too large, or not readable. Lanes can read them, and not change them.
         left_out: Vec<RepoPath>,
+        /// Each lane's share of the budget.
+        budget: Allowance,
     },
     /// A lane begins to work, in a worktree of its own.
     #[serde(rename = "LaneSpawned@v1")]

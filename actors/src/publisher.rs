@@ -188,6 +188,10 @@ impl Publisher {
         match recording.follow(event) {
             Followed::Same(seq) => Ok(Some(seq)),
             Followed::Beyond => Ok(None),
+            // The end of the run comes from elsewhere, and with it that of the lane.
+            Followed::Different if self.lane.is_some() && recording.was_cut() => {
+                std::future::pending().await
+            }
             Followed::Different | Followed::TooLate => Err(JournalClosed),
             Followed::TooLateForTheDead => {
                 recording.moved().await;

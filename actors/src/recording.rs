@@ -80,14 +80,27 @@ pub struct Recording {
     lanes: Mutex<BTreeMap<LaneId, Arc<Recording>>>,
     /// How many events were followed in the run and its lanes together.
     progress: Arc<watch::Sender<usize>>,
-    /// Whether all of it is recorded, to its own end.
-    complete: bool,
+    /// How it ended, as far as that is recorded.
+    end: End,
+    /// How its lanes ended that did not end before it.
+    end_of_lanes: End,
     ids: Mutex<VecDeque<String>>,
     /// Whether a Router died: what its successor counted depends on when.
     uncounted: bool,
     /// Calls that were given up: the number of the event, and what was charged.
     dropped: BTreeMap<u64, (u64, Amount)>,
     difference: OnceLock<Difference>,
+}
+
+/// How what is recorded ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// In the middle: what would have come next nobody knows.
+    CutShort,
+    /// So does it, but because the run was stopped.
+    Stopped,
+    /// By itself.
+    Own,
 }
 
 /// How an event compares to the record.
@@ -123,24 +136,29 @@ impl Recording {
                 None => own.push(recorded),
             }
         }
-        let end = own.last().map(|recorded| &recorded.event);
-        let ended = matches!(end, Some(Event::RunFinished { .. }));
-        let by_itself =
-            matches!(end, Some(Event::RunFinished { delivery, .. }) if !delivery.is_from_outside());
-        let run = Self::part(own, beyond, uncounted, ended, Arc::default());
+        let states = |event: &Event| matches!(event, Event::SessionStateChanged { .. });
+        let last = own.iter().map(|recorded| &recorded.event).rfind(|event| !states(event));
+        let (of_run, of_lane) = match last {
+            Some(Event::RunFinished { delivery, .. }) if delivery.is_from_outside() => {
+                (End::Own, End::Stopped)
+            }
+            Some(Event::RunFinished { .. }) => (End::Own, End::Own),
+            _ => (End::CutShort, End::CutShort),
+        };
+        let run = Self::part(own, beyond, uncounted, of_run, Arc::default());
         let lane = |(id, events)| {
             let progress = Arc::clone(&run.progress);
-            (id, Arc::new(Self::part(events, beyond, uncounted, by_itself, progress)))
+            (id, Arc::new(Self::part(events, beyond, uncounted, of_lane, progress)))
         };
         let lanes = Mutex::new(of_lanes.into_iter().map(lane).collect());
-        Self { lanes, ..run }
+        Self { lanes, end_of_lanes: of_lane, ..run }
     }
 
     fn part(
         mut events: Vec<Recorded>,
         beyond: Beyond,
         uncounted: bool,
-        complete: bool,
+        end: End,
         progress: Arc<watch::Sender<usize>>,
     ) -> Self {
         let dropped = events.iter().filter_map(|Recorded { seq, event, .. }| {
@@ -161,7 +179,8 @@ impl Recording {
             at: watch::channel(0).0,
             lanes: Mutex::default(),
             progress,
-            complete,
+            end,
+            end_of_lanes: end,
             ids: Mutex::new(ids),
             uncounted,
             dropped,
@@ -174,7 +193,8 @@ impl Recording {
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         let nothing = || {
             let progress = Arc::clone(&self.progress);
-            Arc::new(Self::part(Vec::new(), self.beyond, self.uncounted, self.complete, progress))
+            let end = self.end_of_lanes;
+            Arc::new(Self::part(Vec::new(), self.beyond, self.uncounted, end, progress))
         };
         Arc::clone(lanes.entry(lane).or_insert_with(nothing))
     }
@@ -212,6 +232,19 @@ impl Recording {
     /// Whether everything recorded of the run and its lanes was followed.
     pub fn is_all_over(&self) -> bool {
         self.is_over() && self.lanes().iter().all(|lane| lane.is_over())
+    }
+
+    /// Where the run and each of its lanes is on its way, if it is: the number of the event that it comes to next.
+    pub fn on_the_way(&self) -> BTreeMap<Option<LaneId>, u64> {
+        let lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = |part: &Self| part.rest().first().map(|recorded| recorded.seq);
+        let of_lanes = lanes.iter().filter_map(|(id, lane)| Some((Some(*id), next(lane)?)));
+        of_lanes.chain(next(self).map(|seq| (None, seq))).collect()
+    }
+
+    /// Whether everything recorded was followed, and that is not all that there was to be.
+    pub(crate) fn was_cut(&self) -> bool {
+        self.is_over() && self.end != End::Own
     }
 
     /// How many events were followed, those of the lanes included.
@@ -294,7 +327,7 @@ impl Recording {
                     followed = Followed::TooLateForTheDead;
                 }
                 // It was cut short there; what would have come next nobody knows.
-                None if !self.complete => {}
+                None if self.end != End::Own => {}
                 Some(_) | None => {
                     let different =
                         Difference { recorded: next.cloned(), done: Some(event.clone()) };
@@ -314,8 +347,8 @@ impl Recording {
 
     fn says_the_same(&self, recorded: &Recorded, event: &Event) -> bool {
         let comparable = |mut data: Value| {
-            if let Some(fields) = data.as_object_mut().filter(|_| self.uncounted) {
-                fields.retain(|name, _| !COUNTED.contains(&name.as_str()));
+            if self.uncounted {
+                forget_counts(&mut data);
             }
             data
         };
@@ -368,9 +401,10 @@ impl Recording {
         }
     }
 
-    /// What was charged for a call that was given up.
+    /// What was charged for a call that was given up. When the run ended and nothing is recorded of it, it was not sent.
     pub(crate) fn charged_for(&self, call: u64) -> Option<Amount> {
-        self.dropped.get(&call).map(|(_, charged)| *charged)
+        let unsent = || (self.end != End::CutShort).then(Amount::default);
+        self.dropped.get(&call).map(|(_, charged)| *charged).or_else(unsent)
     }
 
     /// How the end of a call that is given up compares: it is told once.
@@ -411,7 +445,19 @@ impl Recording {
 }
 
 /// What depends on how much a Router has counted.
-const COUNTED: [&str; 4] = ["spent", "reserved", "max_tokens", "body"];
+const COUNTED: [&str; 5] = ["spent", "reserved", "max_tokens", "body", "budget"];
+
+/// Takes it out of the data of an event, however deep it stands.
+fn forget_counts(data: &mut Value) {
+    match data {
+        Value::Object(fields) => {
+            fields.retain(|name, _| !COUNTED.contains(&name.as_str()));
+            fields.values_mut().for_each(forget_counts);
+        }
+        Value::Array(items) => items.iter_mut().for_each(forget_counts),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
 
 /// Ids as they are recorded, and fresh ones beyond.
 #[derive(Debug)]

@@ -7,8 +7,8 @@
 //! comes about, gives the permit back and settles the ledger.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
@@ -83,8 +83,15 @@ pub struct Router {
     timeout: Duration,
 }
 
+/// The last number that was given to a call of each account. It outlives a Router: what was given and is not in the journal
+/// yet must not be given again.
+type Given = Arc<Mutex<BTreeMap<Account, u64>>>;
+
 /// The Router's place, kept by its supervisor.
-pub struct Seat(watch::Sender<ActorRef<Msg>>);
+pub struct Seat {
+    seat: watch::Sender<ActorRef<Msg>>,
+    given: Given,
+}
 
 impl Seat {
     /// Puts a new Router in the place of one that died.
@@ -93,14 +100,15 @@ impl Seat {
         setup: RouterSetup,
         supervisor: ActorCell,
     ) -> Result<(), ractor::SpawnErr> {
+        let setup = (setup, Arc::clone(&self.given));
         let (actor, _) = Actor::spawn_linked(None, RouterActor, setup, supervisor).await?;
-        self.0.send_replace(actor);
+        self.seat.send_replace(actor);
         Ok(())
     }
 
     /// The actor in the seat, for its supervisor.
     pub fn cell(&self) -> ActorCell {
-        self.0.borrow().get_cell()
+        self.seat.borrow().get_cell()
     }
 }
 
@@ -137,10 +145,11 @@ impl Router {
         setup: RouterSetup,
         supervisor: ActorCell,
     ) -> Result<(Self, Seat), ractor::SpawnErr> {
-        let timeout = setup.timeout;
+        let (timeout, given) = (setup.timeout, Given::default());
+        let setup = (setup, Arc::clone(&given));
         let (actor, _) = Actor::spawn_linked(None, RouterActor, setup, supervisor).await?;
         let (keep, seat) = watch::channel(actor);
-        Ok((Self { seat, account: None, timeout }, Seat(keep)))
+        Ok((Self { seat, account: None, timeout }, Seat { seat: keep, given }))
     }
 
     /// Waits for a permit and reserves the call's worst case.
@@ -157,12 +166,7 @@ impl Router {
                 }
                 Err(Unanswered::TimedOut) => return Err(AdmissionError::TimedOut),
                 // It died: its successor is asked, if there is going to be one.
-                Err(Unanswered::Stopped) => {
-                    match tokio::time::timeout(SUCCESSION, seat.changed()).await {
-                        Ok(Ok(())) => {}
-                        Ok(Err(_)) | Err(_) => return Err(AdmissionError::Stopped),
-                    }
-                }
+                Err(Unanswered::Stopped) => succeeded(&mut seat).await?,
             }
         }
     }
@@ -173,11 +177,18 @@ impl Router {
         Self { account: Some(lane), ..self.clone() }
     }
 
-    /// Gives each of these lanes one of `parts` equal parts of what is left; `None` when the Router is gone.
+    /// Gives each of these lanes one of `parts` equal parts of what is left; `None` when the Router is gone for good.
     pub async fn share(&self, lanes: Vec<LaneId>, parts: u64) -> Option<Allowance> {
-        let router = self.seat.borrow().clone();
-        let message = |reply| Msg::Share { lanes, parts, reply };
-        answered(router.call(message, Some(self.timeout)).await).ok()
+        let mut seat = self.seat.clone();
+        loop {
+            let router = seat.borrow_and_update().clone();
+            let lanes = lanes.clone();
+            let message = |reply| Msg::Share { lanes, parts, reply };
+            if let Ok(share) = answered(router.call(message, Some(self.timeout)).await) {
+                return Some(share);
+            }
+            succeeded(&mut seat).await.ok()?;
+        }
     }
 
     /// Takes back what a lane did not use of its share. It makes no more calls.
@@ -190,6 +201,14 @@ impl Router {
     pub async fn spent(&self) -> Option<Amount> {
         let (router, account) = (self.seat.borrow().clone(), self.account);
         answered(router.call(|reply| Msg::Spent { account, reply }, Some(self.timeout)).await).ok()
+    }
+}
+
+/// Comes back when a dead Router has a successor.
+async fn succeeded(seat: &mut watch::Receiver<ActorRef<Msg>>) -> Result<(), AdmissionError> {
+    match tokio::time::timeout(SUCCESSION, seat.changed()).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(_)) | Err(_) => Err(AdmissionError::Stopped),
     }
 }
 
@@ -290,6 +309,7 @@ struct Waiting {
 struct State {
     ledger: Ledger,
     lanes: BTreeMap<LaneId, Ledger>,
+    given: Given,
     prices: Arc<Prices>,
     publisher: Publisher,
     permits: usize,
@@ -300,20 +320,24 @@ struct State {
 impl Actor for RouterActor {
     type Msg = Msg;
     type State = State;
-    type Arguments = RouterSetup;
+    type Arguments = (RouterSetup, Given);
 
     async fn pre_start(
         &self,
         _: ActorRef<Msg>,
-        setup: RouterSetup,
+        (setup, given): (RouterSetup, Given),
     ) -> Result<State, ActorProcessingErr> {
-        let mut ledger = opened(setup.book);
+        let last = |account| lock(&given).get(&account).copied().unwrap_or_default();
+        let mut ledger = opened(setup.book, last(None));
         for (lane, book) in &setup.lanes {
             ledger.share(*lane, book.limits.into());
         }
+        let lanes = setup.lanes.into_iter();
+        let lanes = lanes.map(|(lane, book)| (lane, opened(book, last(Some(lane))))).collect();
         Ok(State {
             ledger,
-            lanes: setup.lanes.into_iter().map(|(lane, book)| (lane, opened(book))).collect(),
+            lanes,
+            given,
             prices: setup.prices,
             publisher: setup.publisher,
             permits: setup.permits,
@@ -352,10 +376,14 @@ impl Actor for RouterActor {
 }
 
 /// A ledger that goes on where another ended.
-fn opened(book: Book) -> Ledger {
+fn opened(book: Book, last_given: u64) -> Ledger {
     let mut ledger = Ledger::new(book.limits);
-    ledger.restore(book.spent, book.last_call);
+    ledger.restore(book.spent, book.last_call.max(last_given));
     ledger
+}
+
+fn lock(given: &Given) -> MutexGuard<'_, BTreeMap<Account, u64>> {
+    given.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl State {
@@ -365,11 +393,15 @@ impl State {
 
     fn ledger_of(&mut self, account: Account) -> &mut Ledger {
         match account {
-            // Who was given no share has none.
-            Some(lane) => self.lanes.entry(lane).or_insert_with(|| {
-                let none = Allowance { usd: Some(Usd::ZERO), tokens: Some(0), calls: Some(0) };
-                Ledger::new(none)
-            }),
+            Some(lane) => {
+                // A share that a Router which died had given, and nobody knows of: it is what is left.
+                let ledger = &mut self.ledger;
+                self.lanes.entry(lane).or_insert_with(|| {
+                    let left = ledger.part(1);
+                    ledger.share(lane, left.into());
+                    Ledger::new(left)
+                })
+            }
             None => &mut self.ledger,
         }
     }
@@ -420,6 +452,9 @@ impl State {
             let worst = |output| prices.worst_case(&model, ask.prompt_tokens, output);
             let granted = self.ledger_of(account).reserve(&ask, worst);
             let reserved = granted.as_ref().ok().map(|reservation| reservation.id);
+            if let Some(id) = reserved {
+                lock(&self.given).insert(account, id);
+            }
             self.in_flight += usize::from(reserved.is_some());
             if reply.send(granted).is_err()
                 && let Some(id) = reserved

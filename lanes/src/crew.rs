@@ -36,6 +36,7 @@ use actors::workspace::Workspace;
 use config::Config;
 use ractor::rpc::CallResult;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
+use tokio::task::JoinSet;
 use tools::patch::BaseState;
 use tools::policy::Rules;
 use tools::tree::{Change, RepoPath};
@@ -151,6 +152,8 @@ enum Untouched {
 
 struct State {
     setup: CrewSetup,
+    /// What runs beside the actor; it goes with it.
+    work: JoinSet<()>,
     sight: Sight,
     roles: Roles,
     epoch: u64,
@@ -194,6 +197,7 @@ impl Actor for CrewActor {
             Bounds { max_iterations: bounds.max_iterations, classifier: bounds.failure_classifier };
         Ok(State {
             roles: Roles::spawn(&setup, &sight, &myself.get_cell()).await?,
+            work: JoinSet::new(),
             sight,
             epoch: 0,
             cycle: Cycle::new(setup.goal, cycle_bounds),
@@ -278,12 +282,13 @@ impl State {
     }
 
     /// Runs `work` beside the actor and tells it the news, marked with the epoch they belong to.
-    fn tell<F>(&self, myself: &ActorRef<Msg>, work: F)
+    fn tell<F>(&mut self, myself: &ActorRef<Msg>, work: F)
     where
         F: Future<Output = Result<News, JournalClosed>> + Send + 'static,
     {
         let (me, epoch) = (myself.clone(), self.epoch);
-        tokio::spawn(async move {
+        while self.work.try_join_next().is_some() {}
+        self.work.spawn(async move {
             let news = Box::new(work.await.unwrap_or(News::JournalClosed));
             if me.cast(Msg::Told { epoch, news }).is_err() {
                 tracing::debug!("the crew is gone; its news are dropped");
@@ -348,10 +353,10 @@ impl State {
     }
 
     /// Lets roles die where they died when the run was driven before.
-    fn die_as_recorded(&self, myself: &ActorRef<Msg>) {
+    fn die_as_recorded(&mut self, myself: &ActorRef<Msg>) {
         let Some(recording) = self.publisher().recording().cloned() else { return };
         let me = myself.clone();
-        tokio::spawn(async move {
+        self.work.spawn(async move {
             let mut from = 0;
             loop {
                 let role;

@@ -1,11 +1,9 @@
 //! A lane: a part of a task, done by a crew of its own in a worktree of its own.
-//!
-//! It awaits nothing itself: an attempt runs beside it, and ends with it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use actors::Unanswered;
 use actors::call::Caller;
 use actors::delivery::{Delivery, NeedsWork, Verified};
 use actors::event::{Event, StagedFile};
@@ -14,9 +12,7 @@ use actors::ledger::Allowance;
 use actors::publisher::{JournalClosed, Publisher};
 use actors::workspace::Workspace;
 use config::Config;
-use ractor::rpc::CallResult;
-use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
-use tokio::task::JoinSet;
+use ractor::{ActorCell, SpawnErr};
 use tools::clock::IdSource;
 use tools::policy::Rules;
 use tools::tree::{Entries, Snapshots, TreeId};
@@ -24,6 +20,7 @@ use tools::tree::{Entries, Snapshots, TreeId};
 use crate::crew::{Crew, CrewReport, CrewSetup};
 use crate::cycle::Goal;
 use crate::lane_tree::{LaneTree, Place, Territories, WorktreeOrigin, changes};
+use crate::post;
 
 /// What a lane is made with.
 #[derive(Clone)]
@@ -102,100 +99,28 @@ impl From<Delivery> for Undone {
     }
 }
 
-enum Msg {
-    Work { attempt: Attempt, reply: RpcReplyPort<LaneReport> },
-    Done(LaneReport),
-}
+/// How long a crew that is let go may take to be gone.
+const PATIENCE: Duration = Duration::from_millis(500);
 
-/// A handle to a running lane.
-#[derive(Clone)]
+/// A lane at work.
 pub struct Lane {
-    actor: ActorRef<Msg>,
+    setup: LaneSetup,
+    /// Stands for it in the supervision tree: its crew goes with it.
+    post: ActorCell,
 }
 
 impl Lane {
-    /// Starts a lane under `supervisor`.
-    pub async fn spawn(setup: LaneSetup, supervisor: ActorCell) -> Result<Self, ractor::SpawnErr> {
-        let (actor, _) = Actor::spawn_linked(None, LaneActor, setup, supervisor).await?;
-        Ok(Self { actor })
+    /// Gives a lane a post under `supervisor`.
+    pub async fn spawn(setup: LaneSetup, supervisor: ActorCell) -> Result<Self, SpawnErr> {
+        Ok(Self { setup, post: post::spawn(supervisor).await? })
     }
 
-    /// The actor itself, for its supervisor.
-    pub fn cell(&self) -> ActorCell {
-        self.actor.get_cell()
-    }
-
-    /// Works to the end. Every wait inside has its own deadline, so there is none here.
-    pub async fn work(&self, attempt: Attempt) -> Result<LaneReport, Unanswered> {
-        match self.actor.call(|reply| Msg::Work { attempt, reply }, None).await {
-            Ok(CallResult::Success(report)) => Ok(report),
-            Ok(CallResult::Timeout) => Err(Unanswered::TimedOut),
-            Ok(CallResult::SenderError) | Err(_) => Err(Unanswered::Stopped),
-        }
-    }
-}
-
-struct LaneActor;
-
-struct State {
-    setup: LaneSetup,
-    /// The attempt in hand; it is dropped with the lane.
-    work: JoinSet<()>,
-    reply: Option<RpcReplyPort<LaneReport>>,
-}
-
-impl Actor for LaneActor {
-    type Msg = Msg;
-    type State = State;
-    type Arguments = LaneSetup;
-
-    async fn pre_start(
-        &self,
-        _: ActorRef<Msg>,
-        setup: LaneSetup,
-    ) -> Result<State, ActorProcessingErr> {
-        Ok(State { setup, work: JoinSet::new(), reply: None })
-    }
-
-    async fn handle(
-        &self,
-        myself: ActorRef<Msg>,
-        msg: Msg,
-        state: &mut State,
-    ) -> Result<(), ActorProcessingErr> {
-        match msg {
-            Msg::Work { attempt, reply } => {
-                state.reply = Some(reply);
-                let setup = state.setup.clone();
-                state.work.spawn(async move {
-                    let report = setup.attempt(&attempt, myself.get_cell()).await;
-                    let report = report.unwrap_or_else(|closed| {
-                        LaneReport::Failed(failed("journal", &closed).into())
-                    });
-                    if myself.cast(Msg::Done(report)).is_err() {
-                        tracing::debug!("the lane is gone; its news are dropped");
-                    }
-                });
-            }
-            Msg::Done(report) => {
-                if let Some(reply) = state.reply.take()
-                    && reply.send(report).is_err()
-                {
-                    tracing::debug!("whoever asked the lane is gone");
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The death of a crew is heard of by whoever waits for its work.
-    async fn handle_supervisor_evt(
-        &self,
-        _: ActorRef<Msg>,
-        _: SupervisionEvent,
-        _: &mut State,
-    ) -> Result<(), ActorProcessingErr> {
-        Ok(())
+    /// Works an attempt through, and tells how it ended. Every wait inside has its own deadline. Whoever drops it on the way
+    /// sees to it that those at its post go.
+    pub async fn work(self, attempt: &Attempt) -> Result<LaneReport, JournalClosed> {
+        let report = self.setup.attempt(attempt, self.post.clone()).await;
+        self.post.kill();
+        report
     }
 }
 
@@ -277,7 +202,10 @@ impl LaneSetup {
             // It died here when the run was driven before.
             delivery = ended_before(self.publisher()) => CrewReport { delivery, ..died() },
         };
-        crew.cell().kill();
+        // Nothing more is heard of it, so that what is told next is the last of the attempt.
+        if crew.cell().kill_and_wait(Some(PATIENCE)).await.is_err() {
+            tracing::debug!("a crew did not go in time");
+        }
         report
     }
 

@@ -9,6 +9,7 @@ pub mod lane;
 pub mod lane_tree;
 pub mod pattern;
 pub mod planner;
+pub mod post;
 pub mod team_plan;
 pub mod trail;
 pub mod worth;

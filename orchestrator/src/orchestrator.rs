@@ -38,7 +38,7 @@ use futures_util::future::BoxFuture;
 use lanes::crew::{Crew, CrewReport};
 use lanes::trail::Trail;
 use ractor::rpc::CallResult;
-use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
+use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 use thiserror::Error;
 use tokio::sync::{Mutex, mpsc, watch};
 use tokio::task::JoinHandle;
@@ -53,7 +53,7 @@ use crate::journal::log::{Capacity, Journal, LogError};
 use crate::main_tree::MainTree;
 use crate::places::Places;
 use crate::request::{Request, Terms, TermsError};
-use crate::team::{Team, TeamReport};
+use crate::team::TeamReport;
 use crate::worktrees::{self, Claim};
 
 /// What an orchestrator is made with.
@@ -372,7 +372,8 @@ pub(crate) struct Active {
     router: Router,
     seat: Seat,
     crew: Option<Crew>,
-    team: Option<Team>,
+    /// The post of its team.
+    team: Option<ActorCell>,
     /// The worktrees of its lanes.
     pub(crate) claim: Option<Claim>,
     permits: BTreeMap<Wanted, Permit>,
@@ -494,7 +495,7 @@ impl Actor for OrchestratorActor {
             }
             Msg::Cancel { run, why } => {
                 if run.is_none() || run.as_ref() == state.active.as_ref().map(|active| &active.id) {
-                    state.end(why.into()).await;
+                    state.stop(&myself, why).await;
                 }
             }
             Msg::Told { run, news } => state.told(&myself, &run, *news).await,

@@ -20,6 +20,7 @@ use actors::lane_id::LaneId;
 use actors::ledger::{Allowance, Amount};
 use actors::publisher::Publisher;
 use actors::router::{Book, Router, RouterSetup, Seat};
+use actors::team::PlannedLane;
 use lanes::crew::{Crew, CrewSetup};
 use lanes::cycle::Goal;
 use ractor::{ActorCell, ActorRef, SpawnErr};
@@ -27,7 +28,7 @@ use tools::model::price::Usd;
 use tools::tree::ReadTree;
 
 use crate::journal::read;
-use crate::orchestrator::{Active, MainWorkspace, Msg, Setup};
+use crate::orchestrator::{Active, MainWorkspace, Msg, Setup, on_a_thread};
 use crate::places::snapshots;
 use crate::request::Terms;
 use crate::team::{Team, TeamSetup};
@@ -117,7 +118,10 @@ pub(crate) async fn hire_team(
     orchestrator: &ActorRef<Msg>,
 ) -> Result<Team, String> {
     let Work { run, request, evidence, .. } = work;
-    let claim = worktrees::claim(&setup.places.lanes, &run, &setup.session_id());
+    let (lanes, session) = (setup.places.lanes.clone(), setup.session_id());
+    let patience = Duration::from_secs(active.terms.config.limits.workspace_lock_timeout_seconds);
+    let of_run = run.clone();
+    let claim = on_a_thread(move || worktrees::claim(&lanes, &of_run, &session, patience)).await;
     let claim = claim.map_err(|error| format!("there is no place for worktrees: {error}"))?;
     let worktrees = claim.dir.clone();
     active.claim = Some(claim);
@@ -161,9 +165,14 @@ pub(crate) async fn dismiss(actor: ActorCell) {
     }
 }
 
-/// What the run had spent, from the journal. A call without a reply counts with all that was set aside for it.
+/// What the run had spent, from the journal. A call without a reply counts with all that was set aside for it. Of a run, or a
+/// lane, that is `on_the_way`, only what it has come to counts.
 #[expect(clippy::wildcard_enum_match_arm, reason = "only two kinds of events are about spending")]
-pub(crate) async fn recover_ledger(session: PathBuf, run: String) -> LostBooks {
+pub(crate) async fn recover_ledger(
+    session: PathBuf,
+    run: String,
+    on_the_way: BTreeMap<Option<LaneId>, u64>,
+) -> LostBooks {
     let reading = tokio::task::spawn_blocking(move || read::read(&session)).await;
     let Ok(Ok(reading)) = reading else {
         // Without a journal nothing may be spent any more.
@@ -171,10 +180,13 @@ pub(crate) async fn recover_ledger(session: PathBuf, run: String) -> LostBooks {
         let spent = Amount { nano_usd: Usd::from_nanos(all), tokens: all, calls: all };
         return LostBooks { run: Book { spent, ..Book::default() }, lanes: BTreeMap::new() };
     };
-    let records =
-        reading.records.iter().filter(|record| record.run.as_deref() == Some(run.as_str()));
+    let is_reached = |record: &&read::Record| {
+        on_the_way.get(&record.lane()).is_none_or(|next| record.seq < *next)
+    };
+    let of_run = |record: &&read::Record| record.run.as_deref() == Some(run.as_str());
+    let records = reading.records.iter().filter(of_run).filter(is_reached);
     let mut open = BTreeMap::new();
-    let mut lost = LostBooks::default();
+    let (mut lost, mut planned) = (LostBooks::default(), Vec::new());
     for (lane, event) in records.filter_map(|record| Some((record.lane(), record.event()?))) {
         let book = match lane {
             Some(lane) => lost.lanes.entry(lane).or_default(),
@@ -190,6 +202,12 @@ pub(crate) async fn recover_ledger(session: PathBuf, run: String) -> LostBooks {
                 book.spent = book.spent.plus(charged);
             }
             Event::LaneSpawned { budget, .. } => book.limits = budget,
+            Event::LanesPlanned { lanes, .. } => planned = lanes,
+            Event::LanesBegun { budget, .. } => {
+                for PlannedLane { lane, .. } in &planned {
+                    lost.lanes.entry(*lane).or_default().limits = budget;
+                }
+            }
             _ => {}
         }
     }

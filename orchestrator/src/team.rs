@@ -1,12 +1,13 @@
 //! The team of a run: the lanes it hires, and the one task that conducts them. Its loss ends the run.
-//!
-//! It awaits nothing itself: the conducting runs beside it, and ends with it.
 
 mod conduct;
 mod hired;
 mod merge;
 mod result;
 mod together;
+
+#[cfg(test)]
+mod order_tests;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,8 +20,8 @@ use actors::publisher::Publisher;
 use actors::team::EndedLane;
 use config::Config;
 use lanes::lane_tree::WorktreeOrigin;
-use ractor::rpc::CallResult;
-use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
+use lanes::post;
+use ractor::{ActorCell, ActorRef, SpawnErr};
 use tokio::task::JoinSet;
 use tools::clock::{Clock, IdSource};
 use tools::policy::Rules;
@@ -103,99 +104,32 @@ pub(crate) enum TeamReport {
     },
 }
 
-enum Msg {
-    Work { reply: RpcReplyPort<TeamReport> },
-    Done(Box<TeamReport>),
-}
-
-/// A handle to a running team.
-#[derive(Clone)]
+/// A team at work.
 pub(crate) struct Team {
-    actor: ActorRef<Msg>,
+    setup: TeamSetup,
+    /// Stands for it in the supervision tree: its lanes go with it.
+    post: ActorCell,
 }
 
 impl Team {
-    /// Starts a team under `supervisor`.
-    pub(crate) async fn spawn(
-        setup: TeamSetup,
-        supervisor: ActorCell,
-    ) -> Result<Self, ractor::SpawnErr> {
-        let (actor, _) = Actor::spawn_linked(None, TeamActor, setup, supervisor).await?;
-        Ok(Self { actor })
+    /// Gives a team a post under `supervisor`.
+    pub(crate) async fn spawn(setup: TeamSetup, supervisor: ActorCell) -> Result<Self, SpawnErr> {
+        Ok(Self { setup, post: post::spawn(supervisor).await? })
     }
 
-    /// The actor itself, for its supervisor.
+    /// Its post.
     pub(crate) fn cell(&self) -> ActorCell {
-        self.actor.get_cell()
+        self.post.clone()
     }
 
-    /// Works to the end. Every wait inside has its own deadline, so there is none here.
-    pub(crate) async fn work(&self) -> Result<TeamReport, Unanswered> {
-        match self.actor.call(|reply| Msg::Work { reply }, None).await {
-            Ok(CallResult::Success(report)) => Ok(report),
-            Ok(CallResult::Timeout) => Err(Unanswered::TimedOut),
-            Ok(CallResult::SenderError) | Err(_) => Err(Unanswered::Stopped),
+    /// Works to the end. Every wait inside has its own deadline, so there is none here. A panic in it is its death, and nobody
+    /// else's; dropping it drops what it does.
+    pub(crate) async fn work(self) -> Result<TeamReport, Unanswered> {
+        let mut work = JoinSet::new();
+        work.spawn(conduct::conduct(self.setup, self.post));
+        match work.join_next().await {
+            Some(Ok(report)) => Ok(report),
+            Some(Err(_)) | None => Err(Unanswered::Stopped),
         }
-    }
-}
-
-struct TeamActor;
-
-struct State {
-    setup: TeamSetup,
-    /// The conducting; it is dropped with the team.
-    work: JoinSet<()>,
-    reply: Option<RpcReplyPort<TeamReport>>,
-}
-
-impl Actor for TeamActor {
-    type Msg = Msg;
-    type State = State;
-    type Arguments = TeamSetup;
-
-    async fn pre_start(
-        &self,
-        _: ActorRef<Msg>,
-        setup: TeamSetup,
-    ) -> Result<State, ActorProcessingErr> {
-        Ok(State { setup, work: JoinSet::new(), reply: None })
-    }
-
-    async fn handle(
-        &self,
-        myself: ActorRef<Msg>,
-        msg: Msg,
-        state: &mut State,
-    ) -> Result<(), ActorProcessingErr> {
-        match msg {
-            Msg::Work { reply } => {
-                state.reply = Some(reply);
-                let setup = state.setup.clone();
-                state.work.spawn(async move {
-                    let report = Box::new(conduct::conduct(setup, myself.get_cell()).await);
-                    if myself.cast(Msg::Done(report)).is_err() {
-                        tracing::debug!("the team is gone; its news are dropped");
-                    }
-                });
-            }
-            Msg::Done(report) => {
-                if let Some(reply) = state.reply.take()
-                    && reply.send(*report).is_err()
-                {
-                    tracing::debug!("whoever asked the team is gone");
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The death of a lane is heard of by whoever waits for its work. It touches nobody else.
-    async fn handle_supervisor_evt(
-        &self,
-        _: ActorRef<Msg>,
-        _: SupervisionEvent,
-        _: &mut State,
-    ) -> Result<(), ActorProcessingErr> {
-        Ok(())
     }
 }

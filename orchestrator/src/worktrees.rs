@@ -6,7 +6,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use lanes::lane_tree::remove;
 use serde::{Deserialize, Serialize};
@@ -34,16 +34,31 @@ struct Owner {
     session: String,
 }
 
-/// Claims the directory of a run below `lanes`.
-pub(crate) fn claim(lanes: &Path, run: &str, session: &str) -> io::Result<Claim> {
+/// How long to wait before looking again whether a directory is free.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Claims the directory of a run below `lanes`. Whoever has it is waited for as long as `patience`. Blocks.
+pub(crate) fn claim(
+    lanes: &Path,
+    run: &str,
+    session: &str,
+    patience: Duration,
+) -> io::Result<Claim> {
     let dir = lanes.join(run);
     fs::create_dir_all(&dir)?;
     let mut options = OpenOptions::new();
     let file = options.create(true).truncate(false).read(true).write(true).open(dir.join(OWNER))?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::ResourceBusy.into()),
-        Err(TryLockError::Error(error)) => return Err(error),
+    let began = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => break,
+            // A process that is just being started has what this one had open.
+            Err(TryLockError::WouldBlock) if began.elapsed() < patience => {
+                crossbeam_channel::after(PAUSE).recv().ok();
+            }
+            Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::ResourceBusy.into()),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
     }
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let owner =

@@ -22,7 +22,7 @@ use crate::feedback;
 
 impl State {
     pub(super) fn start_plan(
-        &self,
+        &mut self,
         myself: &ActorRef<Msg>,
         class: Option<actors::failure::FailureClass>,
     ) {
@@ -201,7 +201,7 @@ impl State {
             && self.setup.config.agent_loop.baseline != Baseline::Wait
     }
 
-    pub(super) fn start_verify(&self, myself: &ActorRef<Msg>) {
+    pub(super) fn start_verify(&mut self, myself: &ActorRef<Msg>) {
         let (verifier, commands) = (self.roles.verifier.clone(), self.commands.clone());
         let (publisher, iteration) = (self.publisher().clone(), self.cycle.iteration());
         let baseline = match &self.baseline {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use actors::delivery::Delivery;
 use actors::publisher::Publisher;
-use actors::recording::Beyond;
+use actors::recording::{Beyond, Recording};
 use ractor::ActorRef;
 use tools::clock::IdSource;
 
@@ -69,7 +70,31 @@ pub(super) fn progress(publisher: &Publisher) -> Progress {
     }
 }
 
+/// How long lanes that catch up with what is recorded of them are waited for, before it is looked again.
+const CATCHING_UP: Duration = Duration::from_millis(500);
+
 impl State {
+    /// Stops the run in hand, from outside. Lanes that go on come to the end of what is recorded of them first, each for itself:
+    /// what was spent is counted only then.
+    pub(super) async fn stop(&mut self, myself: &ActorRef<Msg>, why: Delivery) {
+        let Some(active) = &self.active else { return };
+        let recording = active.publisher.recording().cloned();
+        let catches_up = |recording: &Arc<Recording>| {
+            recording.is_over() && !recording.is_all_over() && recording.difference().is_none()
+        };
+        let behind = recording.filter(catches_up);
+        let Some(recording) = behind else {
+            self.end(why.into()).await;
+            return;
+        };
+        let (me, run) = (myself.clone(), Some(active.id.clone()));
+        tokio::spawn(async move {
+            tokio::time::timeout(CATCHING_UP, recording.all_over()).await.ok();
+            // An orchestrator that is gone has nothing left to stop.
+            me.cast(Msg::Cancel { run, why }).ok();
+        });
+    }
+
     /// Ends a run that is driven again where it was ended from outside.
     pub(super) fn end_as_recorded(&self, myself: &ActorRef<Msg>) {
         let Some(active) = &self.active else { return };

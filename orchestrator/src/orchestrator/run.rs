@@ -29,7 +29,7 @@ use crate::chat::{self, Intent};
 use crate::earlier::Again;
 use crate::request::{Request, Terms, outcome_line};
 use crate::supervision;
-use crate::team::{Team, TeamReport};
+use crate::team::TeamReport;
 
 /// How long something that was told to stop may take to do so.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -264,7 +264,7 @@ impl State {
                 return;
             }
         };
-        active.team = Some(team.clone());
+        active.team = Some(team.cell());
         self.tell_in_run(myself, async move { News::TeamDone(evidence, team.work().await) });
     }
 
@@ -373,7 +373,7 @@ impl State {
             tokio::time::timeout(PATIENCE, task).await.ok();
         }
         let crew = active.crew.as_ref().map(Crew::cell);
-        for at_work in crew.into_iter().chain(active.team.as_ref().map(Team::cell)) {
+        for at_work in crew.into_iter().chain(active.team.clone()) {
             supervision::dismiss(at_work).await;
         }
         active.stop.send_replace(true);
@@ -458,13 +458,15 @@ impl State {
                 self.end(journal_closed()).await;
                 return Ok(());
             }
+            let on_the_way = active.publisher.recording().map(|recording| recording.on_the_way());
+            let (session, run) = (self.journal.dir().to_owned(), active.id.clone());
             let ledger =
-                supervision::recover_ledger(self.journal.dir().to_owned(), active.id.clone()).await;
+                supervision::recover_ledger(session, run, on_the_way.unwrap_or_default()).await;
             let Active { seat, terms, publisher, .. } = active;
             supervision::refill_router(seat, terms, publisher, ledger, myself).await?;
         } else if active.crew.as_ref().is_some_and(|crew| crew.cell().get_id() == who.get_id()) {
             self.end(failed("internal", "the crew died")).await;
-        } else if active.team.as_ref().is_some_and(|team| team.cell().get_id() == who.get_id()) {
+        } else if active.team.as_ref().is_some_and(|team| team.get_id() == who.get_id()) {
             self.end(failed("internal", "the team died")).await;
         }
         Ok(())

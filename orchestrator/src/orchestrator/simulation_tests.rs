@@ -49,6 +49,7 @@ enum Fate {
     Broken,
     Refused,
     RoleDies,
+    LaneDies,
     RouterDies,
     ProcessDies,
     UserEdits,
@@ -67,7 +68,8 @@ impl Fate {
             69..73 => Self::Throttled,
             73..78 => Self::Broken,
             78..79 => Self::Refused,
-            79..83 => Self::RoleDies,
+            79..82 => Self::RoleDies,
+            82..83 => Self::LaneDies,
             83..85 => Self::RouterDies,
             85..92 => Self::ProcessDies,
             92..96 => Self::UserEdits,
@@ -92,18 +94,29 @@ impl Luck {
         if self.turned { Fate::Answered } else { Fate::of(&mut self.random.lock().unwrap()) }
     }
 
-    /// Those who work for the orchestrator: the crew, which has roles, and the Router, which has nobody.
-    fn hired(&self, has_roles: bool) -> ActorCell {
+    /// Those who work for the orchestrator: the crew or the team, which have somebody below them, and the Router, which has
+    /// nobody.
+    fn hired(&self, has_children: bool) -> Option<ActorCell> {
         let hired = self.orchestrator.get().unwrap().actor.get_cell().get_children();
-        let is_meant = |cell: &ActorCell| cell.get_children().is_empty() != has_roles;
-        hired.into_iter().find(is_meant).unwrap()
+        let is_meant = |cell: &&ActorCell| cell.get_children().is_empty() != has_children;
+        // A team that has hired nobody yet can not be told from the Router.
+        let mut meant = hired.iter().filter(is_meant);
+        meant.next().filter(|_| meant.next().is_none()).cloned()
     }
 
     /// Kills the role that asks.
     fn kill(&self, role: AgentRole) {
-        let mut roles = self.hired(true).get_children();
+        let mut roles = self.hired(true).unwrap().get_children();
         roles.sort_by_key(|cell| cell.get_id().pid());
         roles[usize::from(role == AgentRole::Editor)].kill();
+    }
+
+    /// Kills a lane, if there is one.
+    fn kill_lane(&self) {
+        let lanes = self.hired(true).map(|team| team.get_children()).unwrap_or_default();
+        if let Some(lane) = self.random.lock().unwrap().choice(lanes) {
+            lane.kill();
+        }
     }
 
     fn greeting(&self) -> String {
@@ -137,11 +150,22 @@ impl Luck {
                 return Err(ModelError::TimedOut { what: Awaited::End, seconds: 1, partial });
             }
             Fate::Refused => return Err(ModelError::Auth { message: "no".to_owned() }),
+            Fate::RoleDies if request.role == AgentRole::LanePlanner => {}
+            // It dies of what it does; nothing is printed about it.
+            Fate::RoleDies if request.lane.is_some() => {
+                std::panic::resume_unwind(Box::new("a bug"))
+            }
             Fate::RoleDies => {
                 self.kill(request.role);
                 std::future::pending::<()>().await;
             }
-            Fate::RouterDies => self.hired(false).kill(),
+            Fate::LaneDies if request.lane.is_some() => self.kill_lane(),
+            Fate::LaneDies => {}
+            Fate::RouterDies => {
+                if let Some(router) = self.hired(false) {
+                    router.kill();
+                }
+            }
             Fate::ProcessDies => {
                 self.dies.notify_one();
                 std::future::pending::<()>().await;
@@ -155,6 +179,9 @@ impl Luck {
                 std::future::pending::<()>().await;
             }
         }
+        if let Some(said) = in_a_team(request, fate) {
+            return Ok(said);
+        }
         Ok(match (request.role, fate) {
             (AgentRole::Architect, _) => PLAN.to_owned(),
             (_, Fate::WrongChange) => self.change_to("hello moon\n"),
@@ -162,6 +189,44 @@ impl Luck {
             _ => self.change_to("hello world\n"),
         })
     }
+}
+
+/// What is said in a team: three lanes make a file each, and two of them change another.
+fn in_a_team(request: &ChatRequest, fate: Fate) -> Option<String> {
+    const TEAM: &str = "TEAM_PLAN_V1\nLANE|01|a|make a\nOWN|01|a.txt\nLANE|02|b|make b\nOWN|02|b.txt\nLANE|03|c|make c\nOWN|03|c.txt\nAFTER|03|01\nTEAM_PLAN_END";
+    if request.role == AgentRole::LanePlanner {
+        return Some(TEAM.to_owned());
+    }
+    let lane = request.lane.as_deref()?;
+    let own = match lane {
+        "01" => "a.txt",
+        "02" => "b.txt",
+        "03" => "c.txt",
+        _ => "peace.txt",
+    };
+    let both = matches!(lane, "01" | "02");
+    if request.role == AgentRole::Architect {
+        let greeting = if both { "FILE|greet.txt|say so\n" } else { "" };
+        return Some(format!(
+            "ARCHITECT_PLAN_V1\nPLAN|make it\nFILE|{own}|new\n{greeting}VERIFY|grep -q {lane} {own}\nARCHITECT_PLAN_END\n"
+        ));
+    }
+    if fate == Fate::AsksBack {
+        return Some("NEED_CONTEXT|greet.txt".to_owned());
+    }
+    let line = if fate == Fate::WrongChange { "wrong" } else { lane };
+    let mut diff = format!("--- /dev/null\n+++ b/{own}\n@@ -0,0 +1 @@\n+{line}\n");
+    if both {
+        // The greeting as it was shown last.
+        let shown = request.body();
+        let shown = String::from_utf8_lossy(&shown);
+        let old =
+            ["hello of 01", "hello there", "hello"].into_iter().find(|it| shown.contains(it))?;
+        diff.push_str(&format!(
+            "--- a/greet.txt\n+++ b/greet.txt\n@@ -1 +1 @@\n-{old}\n+hello of {lane}\n"
+        ));
+    }
+    Some(diff)
 }
 
 impl ChatModel for Luck {
@@ -199,6 +264,8 @@ struct Story {
     state: TempDir,
     config: Arc<Config>,
     ids: Arc<dyn IdSource>,
+    /// How the request ended, as its last life was told.
+    told: Option<Delivery>,
 }
 
 impl Story {
@@ -219,9 +286,14 @@ impl Story {
         if random.bool() {
             flags.push(("agent_loop.baseline", "test", "\"off\"".to_owned()));
         }
+        if random.u32(0..3) == 0 {
+            flags.push(("lanes.mode", "test", "\"on\"".to_owned()));
+            flags.push(("lanes.max_subagents", "test", random.u32(1..4).to_string()));
+        }
         let inputs = Inputs { workspace_root: PathBuf::from("/"), flags, ..Inputs::default() };
         let config = Arc::new(config::resolve(&inputs).unwrap().config);
-        Self { seed, random, home, state, config, ids: Arc::new(CountingIds::default()) }
+        let ids = Arc::new(CountingIds::default());
+        Self { seed, random, home, state, config, ids, told: None }
     }
 
     fn session(&self) -> PathBuf {
@@ -273,7 +345,10 @@ impl Story {
             let life = self.work(Arc::clone(&luck));
             tokio::select! {
                 outcome = tokio::time::timeout(Duration::from_mins(1), life) => {
-                    Some(outcome.unwrap_or_else(|_| panic!("seed {}: it hangs", self.seed)))
+                    Some(outcome.unwrap_or_else(|_| {
+                        self.tell_events();
+                        panic!("seed {}: it hangs", self.seed)
+                    }))
                 }
                 () = luck.dies.notified() => None,
             }
@@ -285,7 +360,8 @@ impl Story {
         if outcome.is_none() {
             self.lose_the_tail();
         }
-        outcome.is_some()
+        self.told = outcome.map(|outcome| outcome.delivery);
+        self.told.is_some()
     }
 
     async fn work(&self, luck: Arc<Luck>) -> Outcome {
@@ -321,12 +397,28 @@ impl Story {
 
     /// Of what nobody waited for, some may not have been written when the process died.
     fn lose_the_tail(&mut self) {
-        const WAITED_FOR: [&str; 5] =
-            ["ModelRequest", "PatchCommitting", "PatchApplied", "VerifyStarted", "RunFinished"];
+        const WAITED_FOR: [&str; 13] = [
+            "ModelRequest",
+            "PatchCommitting",
+            "PatchApplied",
+            "VerifyStarted",
+            "RunFinished",
+            "LanesBegun",
+            "LaneSpawned",
+            "LaneCompleted",
+            "LaneFailed",
+            "LaneMerged",
+            "LaneConflicted",
+            "LanesMerged",
+            "LanesFinished",
+        ];
         let path = self.session().join("events.jsonl");
         let text = fs::read_to_string(&path).unwrap();
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
-        let waited_for = |line: &&str| WAITED_FOR.iter().any(|kind| line.contains(kind));
+        // In a lane a change is waited for when it is staged, and written without more ado.
+        let in_lane = |line: &str| line.contains("PatchStaged") && line.contains("\"lane\":");
+        let waited_for =
+            |line: &&str| in_lane(line) || WAITED_FOR.iter().any(|kind| line.contains(kind));
         let kept = lines.iter().rposition(waited_for).map_or(1, |at| at + 1).min(lines.len());
         let mut left: String = lines[..self.random.usize(kept..=lines.len())].concat();
         if left.len() < text.len() && self.random.bool() {
@@ -336,13 +428,26 @@ impl Story {
         fs::write(path, left).unwrap();
     }
 
+    /// Tells a story that was asked for in its events.
+    fn tell_events(&self) {
+        if std::env::var_os("DEEPSEEK_SEED").is_none() {
+            return;
+        }
+        for Record { seq, lane, kind, data, .. } in read(&self.session()).unwrap().records {
+            println!("{seq} {} {kind} {data}", lane.as_deref().unwrap_or("-"));
+        }
+    }
+
     /// Sees that what must hold holds.
     fn check(&self) {
         let seed = self.seed;
         let records = read(&self.session()).unwrap_or_else(|e| panic!("seed {seed}: {e}")).records;
+        self.tell_events();
         let events: Vec<Event> = records.iter().map(|record| record.event().unwrap()).collect();
         let ends: Vec<(&Delivery, u64)> = events.iter().filter_map(end).collect();
-        let [(delivery, tokens)] = ends.as_slice() else { panic!("seed {seed}: {ends:?}") };
+        let [(delivery, tokens)] = ends.as_slice() else {
+            panic!("seed {seed}: {ends:?}, told was {:?}", self.told);
+        };
         // A budget is not exceeded, however many lives it took.
         let budget = self.config.budget.tokens;
         assert!(budget == 0 || *tokens <= budget, "seed {seed}: {tokens} of {budget} tokens");
@@ -369,13 +474,26 @@ impl Story {
             entries.map(|it| it.unwrap().file_name().into_string().unwrap()).collect()
         };
         let here = names(self.home.path());
-        assert_eq!(here, ["greet.txt", "theirs.txt"].map(str::to_owned).into(), "seed {seed}");
+        let must = ["greet.txt", "theirs.txt"].map(str::to_owned).into();
+        let of_lanes = ["a.txt", "b.txt", "c.txt", "peace.txt"].map(str::to_owned).into();
+        assert!(here.is_superset(&must), "seed {seed}: {here:?}");
+        let made: BTreeSet<String> = here.difference(&must).cloned().collect();
+        let has_lanes = self.config.lanes.mode == config::LaneMode::On;
+        assert!(
+            made.is_empty() || (has_lanes && made.is_subset(&of_lanes)),
+            "seed {seed}: {made:?}"
+        );
         assert!(
             names(&self.state.path().join("commits")).is_empty(),
             "seed {seed}: an open commit"
         );
         let read = |name: &str| fs::read_to_string(self.home.path().join(name)).unwrap();
         assert!(["theirs\n", "edited\n"].contains(&read("theirs.txt").as_str()), "seed {seed}");
+        let is_split = events.iter().any(|event| matches!(event, Event::LanesPlanned { .. }));
+        if is_split {
+            self.check_lanes(delivery, events, &made);
+            return;
+        }
         if *delivery == (Delivery::Delivered { verified: Verified::Passed }) {
             assert_eq!(read("greet.txt"), "hello world\n", "seed {seed}");
         }
@@ -387,16 +505,41 @@ impl Story {
         assert!(applied <= begun, "seed {seed}: {applied} of {begun} commits");
     }
 
+    /// What lanes made is in the workspace with all of a lane or with nothing of it, and what was delivered is all there.
+    fn check_lanes(&self, delivery: &Delivery, events: &[Event], made: &BTreeSet<String>) {
+        let seed = self.seed;
+        let wrote = events.iter().any(|event| matches!(event, Event::PatchCommitting { .. }));
+        assert!(wrote || made.is_empty(), "seed {seed}: {made:?} without a commit");
+        if *delivery == (Delivery::Delivered { verified: Verified::Passed }) {
+            assert!(made.len() >= 3, "seed {seed}: {made:?}");
+        }
+        let ended = events.iter().find_map(|event| match event {
+            Event::LanesFinished { lanes } => Some(lanes),
+            _ => None,
+        });
+        for lane in ended.into_iter().flatten() {
+            let file = ["a.txt", "b.txt", "c.txt"][usize::from(lane.lane.number()) - 1];
+            let merged = lane.end == actors::team::LaneEnd::Merged;
+            assert!(merged || !made.contains(file), "seed {seed}: {lane:?}");
+        }
+        let lanes = self.state.path().join("lanes");
+        let kept: Vec<PathBuf> =
+            fs::read_dir(lanes).into_iter().flatten().map(|it| it.unwrap().path()).collect();
+        let is_over = ended.is_some();
+        assert!(!is_over || kept.len() <= 1, "seed {seed}: {kept:?}");
+    }
+
     /// Every call has one number, at most one reply, and a body that is kept to the byte.
     fn check_calls(&self, records: &[Record], events: &[Event]) {
         let seed = self.seed;
-        let mut replies: BTreeMap<u64, usize> = BTreeMap::new();
-        for event in events {
+        let mut replies: BTreeMap<(Option<String>, u64), usize> = BTreeMap::new();
+        for (record, event) in records.iter().zip(events) {
+            let of = |call: &u64| (record.lane.clone(), *call);
             if let Event::ModelRequest { call, body, .. } = event {
-                assert!(replies.insert(*call, 0).is_none(), "seed {seed}: call {call} twice");
+                assert!(replies.insert(of(call), 0).is_none(), "seed {seed}: call {call} twice");
                 content(&self.session(), body).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
             } else if let Event::ModelReply { call, .. } = event {
-                *replies.get_mut(call).unwrap() += 1;
+                *replies.get_mut(&of(call)).unwrap() += 1;
             }
         }
         assert!(replies.values().all(|count| *count <= 1), "seed {seed}: {replies:?}");

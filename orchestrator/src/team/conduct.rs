@@ -9,7 +9,9 @@ use std::sync::Arc;
 use actors::delivery::{Delivery, NeedsWork};
 use actors::event::Event;
 use actors::lane_id::LaneId;
+use actors::ledger::Allowance;
 use actors::publisher::{JournalClosed, Publisher};
+use actors::router::Router;
 use actors::team::Other;
 use actors::workspace::{CommitRefused, NotApplied, Staged, Workspace as _};
 use lanes::crew::call_failed;
@@ -82,8 +84,12 @@ impl Conductor {
 
     async fn conduct(self) -> Result<TeamReport, Stop> {
         let Some(plan) = self.plan().await? else { return Ok(TeamReport::Declined) };
-        let base = self.base().await?;
-        let mut lanes = Lanes::new(&self.setup, &self.team, plan, base);
+        let ids: Vec<LaneId> = plan.lanes.iter().map(|lane| lane.id).collect();
+        // One part is left for what comes after them.
+        let parts = ids.len() as u64 + 1;
+        let budget = share(&self.setup.caller.router, ids, parts).await?;
+        let base = self.base(budget).await?;
+        let mut lanes = Lanes::new(&self.setup, &self.team, plan, base, budget);
         lanes.work().await?;
         let mut standing = Standing::new(&lanes.plan, &lanes.reports);
         self.merge(&lanes, &mut standing).await?;
@@ -119,7 +125,7 @@ impl Conductor {
     }
 
     /// Keeps the workspace as it is, for lanes to begin from.
-    async fn base(&self) -> Result<Base, Stop> {
+    async fn base(&self, budget: Allowance) -> Result<Base, Stop> {
         let setup = Arc::clone(&self.setup);
         let take = async move || {
             let taken = on_a_thread(move || {
@@ -127,7 +133,7 @@ impl Conductor {
                 let tree = setup.snapshots.keep_tree(&snapshot.entries)?;
                 setup.snapshots.hold(&format!("{}/base", setup.run), tree)?;
                 let (files, left_out) = (snapshot.entries.len(), snapshot.left_out);
-                Ok(Event::LanesBegun { tree, files, left_out })
+                Ok(Event::LanesBegun { tree, files, left_out, budget })
             });
             taken.await
         };
@@ -330,6 +336,16 @@ enum Written {
 fn kept_changing() -> Delivery {
     let detail = "the workspace was changed again and again while lanes were verified".to_owned();
     Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail }
+}
+
+/// Gives each of these lanes one of `parts` of what is left to spend.
+pub(super) async fn share(
+    router: &Router,
+    lanes: Vec<LaneId>,
+    parts: u64,
+) -> Result<Allowance, Stop> {
+    let gone = || Delivery::Failed { class: "router".to_owned(), message: "it is gone".to_owned() };
+    router.share(lanes, parts).await.ok_or_else(|| Stop::Ended(gone()))
 }
 
 /// What came of an effect: what is recorded of it, or what comes of it now. It is written down either way.

@@ -17,10 +17,11 @@ use lanes::lane::{Attempt, Lane, LaneReport, LaneSetup, Undone};
 use lanes::lane_tree::{Territories, Territory};
 use lanes::team_plan::{LanePlan, TeamPlan};
 use ractor::ActorCell;
+use tokio::task::JoinSet;
 use tools::tree::{RepoPath, TreeId};
 
 use super::TeamSetup;
-use super::conduct::{Base, Stop};
+use super::conduct::{Base, Stop, share};
 use super::together::{MergedLanes, Red, add};
 use crate::orchestrator::on_a_thread;
 
@@ -46,6 +47,7 @@ pub(super) struct Lanes {
     pub(super) base: Base,
     /// What came of each.
     pub(super) reports: BTreeMap<LaneId, Result<Made, Undone>>,
+    /// What each may spend.
     budget: Allowance,
 }
 
@@ -55,10 +57,10 @@ impl Lanes {
         team: &ActorCell,
         plan: TeamPlan,
         base: Base,
+        budget: Allowance,
     ) -> Self {
         let (setup, team) = (Arc::clone(setup), team.clone());
-        let (reports, budget) = (BTreeMap::new(), Allowance::default());
-        Self { setup, team, plan, base, reports, budget }
+        Self { setup, team, plan, base, reports: BTreeMap::new(), budget }
     }
 
     fn publisher(&self) -> &Publisher {
@@ -67,9 +69,6 @@ impl Lanes {
 
     /// Has every lane work to its end.
     pub(super) async fn work(&mut self) -> Result<(), Stop> {
-        let ids: Vec<LaneId> = self.plan.lanes.iter().map(|lane| lane.id).collect();
-        // One part is left for what comes after them.
-        self.budget = self.share(ids.clone(), ids.len() as u64 + 1).await?;
         let width = usize::try_from(self.setup.config.lanes.max_subagents).unwrap_or(usize::MAX);
         let (mut begun, mut ended) = (BTreeSet::new(), BTreeSet::new());
         let mut running = FuturesUnordered::new();
@@ -157,16 +156,9 @@ impl Lanes {
             red.details
         )
         .ok();
-        let budget = self.share(vec![LaneId::TOGETHER], 1).await?;
+        let budget = share(&self.setup.caller.router, vec![LaneId::TOGETHER], 1).await?;
         let title = "bring the lanes together".to_owned();
         self.at_work(LaneId::TOGETHER, title, budget).attempt(1, text, merged.tree).await
-    }
-
-    async fn share(&self, lanes: Vec<LaneId>, parts: u64) -> Result<Allowance, Stop> {
-        let shared = self.setup.caller.router.share(lanes, parts).await;
-        let gone =
-            || Delivery::Failed { class: "router".to_owned(), message: "it is gone".to_owned() };
-        shared.ok_or_else(|| Stop::Ended(gone()))
     }
 
     /// Takes back what lanes did not use: they have ended.
@@ -289,6 +281,7 @@ impl AtWork {
         if before.is_empty() {
             return Ok(base);
         }
+        self.publisher().live().await;
         let hold = format!("{}/before-{}", self.run, self.setup.id);
         let snapshots = self.setup.snapshots.clone();
         match on_a_thread(move || add(&snapshots, base, &before, &hold)).await? {
@@ -311,20 +304,19 @@ impl AtWork {
         base: TreeId,
     ) -> Result<Result<Made, Undone>, Stop> {
         let attempt = Attempt { number, request, base };
-        let worked = match Lane::spawn(self.setup.clone(), self.team.clone()).await {
-            Ok(lane) => {
-                let worked = lane.work(attempt).await;
-                lane.cell().stop(None);
-                worked
-            }
-            Err(_) => Err(actors::Unanswered::Stopped),
-        };
-        match worked {
-            Ok(LaneReport::Completed { tree, files, commands }) => {
+        let lane = Lane::spawn(self.setup.clone(), self.team.clone()).await;
+        let mut work = JoinSet::new();
+        if let Ok(lane) = lane {
+            work.spawn(async move { lane.work(&attempt).await });
+        }
+        match work.join_next().await {
+            Some(Ok(Ok(LaneReport::Completed { tree, files, commands }))) => {
                 Ok(Ok(Made { lane: self.setup.id, base, tree, files, commands }))
             }
-            Ok(LaneReport::Failed(undone)) => Ok(Err(undone)),
-            Err(_) => self.fail(number, lane_died()).await,
+            Some(Ok(Ok(LaneReport::Failed(undone)))) => Ok(Err(undone)),
+            Some(Ok(Err(closed))) => Err(closed.into()),
+            // It died of what it did.
+            Some(Err(_)) | None => self.fail(number, lane_died()).await,
         }
     }
 
