@@ -68,11 +68,12 @@ impl MainTree {
     /// Whether every path is as `changes` leave it. Blocks.
     pub(crate) fn holds(&self, changes: &[Change]) -> bool {
         let tree = self.tree.reader();
-        let is = |path: &RepoPath, state: Option<&FileState>| match tree.entry(path, u64::MAX) {
-            Ok(Entry::File(found)) => Some(&found) == state,
-            Ok(Entry::Missing) => state.is_none(),
-            Ok(_) | Err(_) => false,
-        };
+        let is =
+            |path: &RepoPath, state: Option<&FileState>| match tree.entry_or_link(path, u64::MAX) {
+                Ok(Entry::File(found)) => Some(&found) == state,
+                Ok(Entry::Missing) => state.is_none(),
+                Ok(_) | Err(_) => false,
+            };
         let goes = |from: &RepoPath| is(from, None);
         changes.iter().all(|change| {
             let moved = match &change.op {

@@ -69,7 +69,7 @@ pub fn changes(dir: &Path, patch: &StagedPatch) -> Result<Vec<Change>, ReadError
     let state = |content_of: &Option<StagedContent>| -> Result<Option<FileState>, ReadError> {
         let Some(staged) = content_of else { return Ok(None) };
         let bytes = content(dir, &staged.blob)?.into();
-        Ok(Some(FileState { bytes, executable: staged.executable }))
+        Ok(Some(FileState { bytes, mode: staged.mode }))
     };
     let mut changes = Vec::new();
     for file in &patch.files {

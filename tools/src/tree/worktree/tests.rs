@@ -99,7 +99,8 @@ impl World {
     }
 
     fn kept(&self, text: &str) -> Kept {
-        let state = FileState { bytes: text.to_owned().into(), executable: false };
+        let state =
+            FileState { bytes: text.to_owned().into(), mode: crate::tree::FileMode::Regular };
         self.snapshots().keep_file(&state).unwrap()
     }
 }
@@ -293,7 +294,7 @@ fn it_becomes_another_tree_and_what_is_ignored_stays() {
         put(&root, "own/file", "the lane's");
         let from = worktree.entries(&world.snapshots(), &base).unwrap().entries;
         let mut to = base.clone();
-        let link = Kept { kind: crate::tree::snapshot::KeptKind::Symlink, ..world.kept("d/run") };
+        let link = Kept { mode: crate::tree::FileMode::Symlink, ..world.kept("d/run") };
         for gone in ["bin", "swap", "dir/in", "d/e/f"] {
             to.remove(&path(gone));
         }
