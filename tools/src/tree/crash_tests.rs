@@ -273,6 +273,26 @@ fn what_somebody_changed_meanwhile_is_left_and_reported() {
 }
 
 #[test]
+fn a_file_with_the_bytes_of_a_symlink_is_somebody_elses() {
+    let mut left = 0;
+    for step in 0.. {
+        let case = Case::links();
+        if !case.commit(step, Fault::Dies).1 {
+            break;
+        }
+        let theirs = case.root().join("to-other");
+        let target = fs::read_link(&theirs).unwrap();
+        fs::remove_file(&theirs).unwrap();
+        fs::write(&theirs, target.to_str().unwrap()).unwrap();
+        for settled in case.tree().recover().unwrap() {
+            left += settled.left.len();
+        }
+        assert!(fs::symlink_metadata(theirs).unwrap().is_file(), "step {step}");
+    }
+    assert!(left > 5);
+}
+
+#[test]
 fn without_its_temporary_files_nothing_is_touched() {
     let (before, _) = before_and_after(Case::every_kind);
     let mut stuck = 0;
