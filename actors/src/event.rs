@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tools::model::price::Usd;
 use tools::model::{AgentRole, ModelError, Usage};
-use tools::tree::{FileHash, FileState, RepoPath, Settlement, TreeId};
+use tools::tree::{FileHash, FileMode, FileState, RepoPath, Settlement, TreeId};
 
 use crate::checks::{CheckOutcome, Findings};
 use crate::delivery::{Delivery, Rollback, Verified};
@@ -62,13 +62,38 @@ pub struct StagedContent {
     /// The bytes.
     #[serde(flatten)]
     pub blob: Blob,
-    /// Whether the owner may execute it.
-    pub executable: bool,
+    /// What kind of file it is.
+    #[serde(flatten, with = "mode_words")]
+    pub mode: FileMode,
 }
 
 impl From<FileState> for StagedContent {
     fn from(state: FileState) -> Self {
-        Self { blob: Blob::new(state.bytes), executable: state.executable }
+        Self { blob: Blob::new(state.bytes), mode: state.mode }
+    }
+}
+
+/// A mode as it is written: `executable`, and `symlink` where it is one.
+mod mode_words {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use tools::tree::FileMode;
+
+    #[derive(Serialize, Deserialize)]
+    struct Words {
+        executable: bool,
+        #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+        symlink: bool,
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+    pub(super) fn serialize<S: Serializer>(mode: &FileMode, to: S) -> Result<S::Ok, S::Error> {
+        let symlink = *mode == FileMode::Symlink;
+        Words { executable: *mode == FileMode::Executable, symlink }.serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<FileMode, D::Error> {
+        let words = Words::deserialize(from)?;
+        Ok(if words.symlink { FileMode::Symlink } else { FileMode::of_file(words.executable) })
     }
 }
 
@@ -663,4 +688,23 @@ pub struct Envelope {
     pub lane: Option<LaneId>,
     /// The event.
     pub event: Event,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mode_of_a_staged_file_is_written_in_words() {
+        for (mode, words) in [
+            (FileMode::Regular, "\"executable\":false}"),
+            (FileMode::Executable, "\"executable\":true}"),
+            (FileMode::Symlink, "\"executable\":false,\"symlink\":true}"),
+        ] {
+            let staged = StagedContent { blob: Blob::new("x"), mode };
+            let json = serde_json::to_string(&staged).unwrap();
+            assert!(json.starts_with("{\"blob\":") && json.ends_with(words), "{json}");
+            assert_eq!(serde_json::from_str::<StagedContent>(&json).unwrap().mode, mode);
+        }
+    }
 }

@@ -80,8 +80,8 @@ impl Found {
         let path = path.clone();
         Ok(match self {
             Self::Missing => Entry::Missing,
-            Self::File(StagedContent { blob, executable }) => {
-                Entry::File(FileState { bytes: blob.content, executable })
+            Self::File(StagedContent { blob, mode }) => {
+                Entry::File(FileState { bytes: blob.content, mode })
             }
             Self::Directory => Entry::Directory,
             Self::Symlink => Entry::Symlink,

@@ -40,7 +40,7 @@ impl StagedFile {
     pub fn change(&self) -> Change {
         let state = |staged: &StagedContent| FileState {
             bytes: staged.blob.content.clone(),
-            executable: staged.executable,
+            mode: staged.mode,
         };
         let op = match (&self.renamed_from, &self.before, &self.after) {
             (Some(from), ..) => Op::Rename { from: from.clone() },

@@ -279,7 +279,7 @@ pub fn changes(
     let mut changes = Vec::new();
     for path in paths.into_iter().filter(|path| from.get(*path) != to.get(*path)) {
         let state = |entries: &Entries| match entries.get(path) {
-            Some(kept) => reader.file(path, *kept),
+            Some(kept) => reader.file(path, *kept).map(Some),
             None => Ok(None),
         };
         changes.extend(Change::of(path.clone(), state(from)?, state(to)?));
@@ -289,7 +289,7 @@ pub fn changes(
 
 /// Whether every path is as `changes` leave it. Blocks.
 pub fn holds(tree: &ReadTree, changes: &[Change]) -> bool {
-    let is = |path: &RepoPath, state: Option<&FileState>| match tree.entry(path, u64::MAX) {
+    let is = |path: &RepoPath, state: Option<&FileState>| match tree.entry_or_link(path, u64::MAX) {
         Ok(Entry::File(found)) => Some(&found) == state,
         Ok(Entry::Missing) => state.is_none(),
         Ok(_) | Err(_) => false,

@@ -77,10 +77,12 @@ fn between(from: &Contents, to: &Contents) -> Vec<Change> {
 
 #[cfg(test)]
 mod tests {
+    use tools::tree::FileMode;
+
     use super::*;
 
     fn file(text: &'static str) -> FileState {
-        FileState { bytes: text.as_bytes().into(), executable: false }
+        FileState { bytes: text.as_bytes().into(), mode: FileMode::Regular }
     }
 
     fn change(path: &str, op: Op, before: Option<FileState>, after: Option<FileState>) -> Change {

@@ -71,7 +71,7 @@ impl History {
 
     /// Whether nothing of a change of ours is in the workspace.
     fn is_as_before(&self, own: &Own) -> bool {
-        match (self.current(&own.path), self.state(&own.path, own.before.as_ref())) {
+        match (self.current(&own.path, &[own]), self.state(&own.path, own.before.as_ref())) {
             (Ok(Ok(current)), Ok(before)) => current == before,
             (Ok(_) | Err(_), _) => false,
         }
@@ -178,7 +178,7 @@ impl History {
         };
         let mut wanted = BTreeMap::new();
         for (path, own) in &ours {
-            let undone = match (self.current(path)?, manner) {
+            let undone = match (self.current(path, own)?, manner) {
                 (Err(conflict), _) => Err(conflict),
                 (Ok(current), Manner::KeepTheirs) => self.undone(current, own)?,
                 (Ok(_), Manner::Exactly) => self.exactly(path, own, &then)?,
@@ -188,7 +188,8 @@ impl History {
         leave_what_is_in_the_way(&mut wanted);
         let mut back = WayBack { changes: Vec::new(), left: Vec::new() };
         for (path, undone) in wanted {
-            match (self.current(path)?, undone) {
+            let own = ours.get(path).map_or(&[][..], Vec::as_slice);
+            match (self.current(path, own)?, undone) {
                 (Ok(current), Ok(then)) => {
                     back.changes.extend(Change::of(path.clone(), current, then));
                 }
@@ -200,9 +201,19 @@ impl History {
         Ok(back)
     }
 
-    /// The file at a path now, or that something else is there.
-    fn current(&self, path: &RepoPath) -> Result<Result<Option<FileState>, Conflict>, TreeError> {
-        match self.tree.entry(path, u64::MAX) {
+    /// The file at a path now, or that something else is there. Where no change of ours had to do with a symlink, one is
+    /// something else.
+    fn current(
+        &self,
+        path: &RepoPath,
+        own: &[&Own],
+    ) -> Result<Result<Option<FileState>, Conflict>, TreeError> {
+        let found = if has_links(own) {
+            self.tree.entry_or_link(path, u64::MAX)
+        } else {
+            self.tree.entry(path, u64::MAX)
+        };
+        match found {
             Ok(Entry::Missing) => Ok(Ok(None)),
             Ok(Entry::File(state)) => Ok(Ok(Some(state))),
             Ok(Entry::Directory | Entry::Symlink | Entry::Other | Entry::TooLarge { .. })
@@ -231,7 +242,7 @@ impl History {
     ) -> Result<Result<Option<FileState>, Conflict>, SnapshotError> {
         let first = own.first().and_then(|own| own.before.as_ref());
         match then.get(path).or(first) {
-            Some(kept) if kept.is_symlink() => Ok(Err(Conflict::NotAFile)),
+            Some(kept) if kept.is_symlink() && !has_links(own) => Ok(Err(Conflict::NotAFile)),
             kept => match self.state(path, kept) {
                 Err(SnapshotError::Lost { .. }) => Ok(Err(Conflict::Lost)),
                 state => state.map(Ok),
@@ -276,8 +287,13 @@ impl History {
         path: &RepoPath,
         kept: Option<&Kept>,
     ) -> Result<Option<FileState>, SnapshotError> {
-        kept.map_or(Ok(None), |kept| self.kept.file(path, *kept))
+        kept.map(|kept| self.kept.file(path, *kept)).transpose()
     }
+}
+
+/// Whether our changes of a path made a symlink, or something else of one.
+fn has_links(own: &[&Own]) -> bool {
+    own.iter().flat_map(|own| [own.before, own.after]).flatten().any(Kept::is_symlink)
 }
 
 /// Where a file stays, nothing is made of what is above and below it: the one would be in the way of the other.
@@ -298,3 +314,7 @@ fn leave_what_is_in_the_way(wanted: &mut BTreeMap<&RepoPath, Result<Option<FileS
         }
     }
 }
+
+#[cfg(test)]
+#[path = "checkpoints_tests.rs"]
+mod tests;

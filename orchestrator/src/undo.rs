@@ -2,7 +2,7 @@
 
 use config::ApplyStrategy;
 use tools::patch::merge;
-use tools::tree::FileState;
+use tools::tree::{FileMode, FileState};
 
 /// What a change of ours made of a path; none stands for no file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,13 +65,15 @@ fn undo_one(current: Option<FileState>, made: Made) -> Result<Option<FileState>,
 /// What is different between `after` and `before`, done to `current`.
 fn merged(current: &FileState, before: &FileState, after: &FileState) -> Option<FileState> {
     let states = [current, before, after];
-    if states.iter().any(|state| state.bytes.contains(&0)) {
+    // Nothing lies between two places that a symlink leads to.
+    let is_whole = |state: &&FileState| state.mode == FileMode::Symlink || state.bytes.contains(&0);
+    if states.iter().any(is_whole) {
         return None;
     }
     let bytes = merge(&after.bytes, &current.bytes, &before.bytes, ApplyStrategy::ThreeWay).ok()?;
-    let theirs = current.executable != after.executable;
-    let executable = if theirs { current.executable } else { before.executable };
-    Some(FileState { bytes: bytes.into(), executable })
+    let theirs = current.mode != after.mode;
+    let mode = if theirs { current.mode } else { before.mode };
+    Some(FileState { bytes: bytes.into(), mode })
 }
 
 #[cfg(test)]
@@ -81,7 +83,7 @@ mod tests {
     use super::*;
 
     fn state(text: &str) -> FileState {
-        FileState { bytes: text.to_owned().into(), executable: false }
+        FileState { bytes: text.to_owned().into(), mode: FileMode::Regular }
     }
 
     fn file(text: &str) -> Option<FileState> {
@@ -106,8 +108,20 @@ mod tests {
     fn what_the_user_did_beside_it_stays() {
         let ours = made(file("1\n2\n3\n4\n"), file("1\n2\n3\nfour\n"));
         assert_eq!(undo(file("one\n2\n3\nfour\n"), [ours.clone()]), Ok(file("one\n2\n3\n4\n")));
-        let script = |text| Some(FileState { executable: true, ..state(text) });
+        let script = |text| Some(FileState { mode: FileMode::Executable, ..state(text) });
         assert_eq!(undo(script("1\n2\n3\nfour\n"), [ours]), Ok(script("1\n2\n3\n4\n")));
+    }
+
+    #[test]
+    fn symlinks_are_undone_as_a_whole() {
+        let link = |text| Some(FileState { mode: FileMode::Symlink, ..state(text) });
+        let made_link = || made(None, link("a"));
+        assert_eq!(undo(link("a"), [made_link()]), Ok(None));
+        assert_eq!(undo(link("b"), [made_link()]), Err(Conflict::Grown));
+        assert_eq!(undo(file("a"), [made_link()]), Err(Conflict::Grown), "a file now");
+        assert_eq!(undo(link("a"), [made(file("a"), link("a"))]), Ok(file("a")));
+        let led_elsewhere = made(link("a\nb\nc"), link("a\nb\nC"));
+        assert_eq!(undo(link("A\nb\nC"), [led_elsewhere]), Err(Conflict::Changed));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use similar::{ChangeTag, DiffOp, DiffTag, TextDiff};
-use tools::tree::{Change, FileState, Op};
+use tools::tree::{Change, FileMode, FileState, Op};
 
 /// Whether to colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,26 @@ impl Paint {
 
 /// All changes as one unified diff. Control characters of the files can not reach the terminal.
 pub(crate) fn changes_as_text(changes: &[Change], paint: Paint) -> String {
-    changes.iter().map(|change| change_as_text(change, paint)).collect()
+    let parts = changes.iter().flat_map(parts);
+    parts.map(|change| change_as_text(&change, paint)).collect()
+}
+
+/// A file that becomes a symlink goes, and the symlink is new, and the other way about: as git shows it.
+fn parts(change: &Change) -> Vec<Cow<'_, Change>> {
+    let is_link = |state: &FileState| state.mode == FileMode::Symlink;
+    let (Some(before), Some(after)) = (&change.before, &change.after) else {
+        return vec![Cow::Borrowed(change)];
+    };
+    if is_link(before) == is_link(after) {
+        return vec![Cow::Borrowed(change)];
+    }
+    let old = match &change.op {
+        Op::Rename { from } => from,
+        Op::Create | Op::Modify | Op::Delete => &change.path,
+    };
+    let gone = Change::of(old.clone(), Some(before.clone()), None);
+    let new = Change::of(change.path.clone(), None, Some(after.clone()));
+    gone.into_iter().chain(new).map(Cow::Owned).collect()
 }
 
 fn change_as_text(change: &Change, paint: Paint) -> String {
@@ -89,8 +108,10 @@ fn names(change: &Change) -> (String, String) {
 
 /// What git writes before the names: the operation and the modes.
 fn head(change: &Change) -> Vec<String> {
-    let mode = |state: Option<&FileState>| {
-        if state.is_some_and(|state| state.executable) { "100755" } else { "100644" }
+    let mode = |state: Option<&FileState>| match state.map(|state| state.mode) {
+        Some(FileMode::Symlink) => "120000",
+        Some(FileMode::Executable) => "100755",
+        Some(FileMode::Regular) | None => "100644",
     };
     let (before, after) = (mode(change.before.as_ref()), mode(change.after.as_ref()));
     let (path, from) = match &change.op {
@@ -170,7 +191,7 @@ mod tests {
 
     fn change(before: &'static str, after: &'static str) -> Change {
         let state = |text: &'static str| {
-            Some(FileState { bytes: text.as_bytes().into(), executable: false })
+            Some(FileState { bytes: text.as_bytes().into(), mode: FileMode::Regular })
         };
         Change {
             path: RepoPath::parse("a.txt").unwrap(),
@@ -205,8 +226,9 @@ mod tests {
 
     #[test]
     fn what_is_no_line_is_told_as_git_would() {
-        let file =
-            |bytes: &'static [u8], executable| Some(FileState { bytes: bytes.into(), executable });
+        let of = |bytes: &'static [u8], mode| Some(FileState { bytes: bytes.into(), mode });
+        let file = |bytes, executable| of(bytes, FileMode::of_file(executable));
+        let link = |bytes| of(bytes, FileMode::Symlink);
         let told = |path: &str, op: Op, before, after| {
             let path = RepoPath::parse(path).unwrap();
             changes_as_text(&[Change { path, op, before, after }], Paint::Raw)
@@ -223,6 +245,15 @@ mod tests {
         assert_eq!(
             told("p", Op::Create, None, file(b"\0", false)),
             "diff --git a/p b/p\nnew file mode 100644\nBinary files /dev/null and b/p differ\n"
+        );
+        assert_eq!(
+            told("l", Op::Create, None, link(b"d/f")),
+            "diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+d/f\n\\ No newline at end of file\n"
+        );
+        assert!(
+            told("l", Op::Modify, file(b"f\n", true), link(b"f")).starts_with(
+                "diff --git a/l b/l\ndeleted file mode 100755\n--- a/l\n+++ /dev/null\n@@ -1 +0,0 @@\n-f\ndiff --git a/l b/l\nnew file mode 120000\n"
+            )
         );
         assert!(
             told("c", Op::Modify, file(b"1\r\n", false), file(b"2\r\n", false))

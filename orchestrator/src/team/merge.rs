@@ -50,12 +50,12 @@ pub(crate) fn merge(
 
 /// Reads files of trees.
 pub(crate) trait Read {
-    /// The file that was kept; none if it is a symlink.
-    fn file(&self, path: &RepoPath, kept: Kept) -> Result<Option<FileState>, SnapshotError>;
+    /// The file, or symlink, that was kept.
+    fn file(&self, path: &RepoPath, kept: Kept) -> Result<FileState, SnapshotError>;
 }
 
 impl Read for SnapshotReader {
-    fn file(&self, path: &RepoPath, kept: Kept) -> Result<Option<FileState>, SnapshotError> {
+    fn file(&self, path: &RepoPath, kept: Kept) -> Result<FileState, SnapshotError> {
         Self::file(self, path, kept)
     }
 }
@@ -88,15 +88,14 @@ fn merge_path(
     if [base, ours, theirs].iter().any(|kept| kept.is_symlink()) {
         return Ok(Became::Conflict);
     }
-    let texts = [read.file(path, base)?, read.file(path, ours)?, read.file(path, theirs)?];
-    let [Some(base), Some(ours), Some(theirs)] = texts else { return Ok(Became::Conflict) };
+    let [base, ours, theirs] =
+        [read.file(path, base)?, read.file(path, ours)?, read.file(path, theirs)?];
     Ok(mixed(&base, &ours, &theirs).map_or(Became::Conflict, Became::Mixed))
 }
 
 /// Three versions of a file in one, if no line of one change touches the other. What is no text is not cut into lines.
 fn mixed(base: &FileState, ours: &FileState, theirs: &FileState) -> Option<FileState> {
-    let executable =
-        if theirs.executable == base.executable { ours.executable } else { theirs.executable };
+    let mode = if theirs.mode == base.mode { ours.mode } else { theirs.mode };
     let bytes = if base.bytes == theirs.bytes {
         ours.bytes.clone()
     } else if base.bytes == ours.bytes || ours.bytes == theirs.bytes {
@@ -107,7 +106,7 @@ fn mixed(base: &FileState, ours: &FileState, theirs: &FileState) -> Option<FileS
         let (base, ours, theirs) = (&base.bytes, &ours.bytes, &theirs.bytes);
         merge_text(base, ours, theirs, ApplyStrategy::ThreeWay).ok()?.into()
     };
-    Some(FileState { bytes, executable })
+    Some(FileState { bytes, mode })
 }
 
 /// Whether there is a file where a directory has to be, or the other way round.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use config::ApplyStrategy;
 use deepseek_tools::patch::{PatchLimits, Reason, Scope, prepare};
-use deepseek_tools::tree::{Entry, FileState};
+use deepseek_tools::tree::{Entry, FileMode, FileState};
 
 use crate::verdict;
 
@@ -58,7 +58,7 @@ pub(crate) fn measure() -> bool {
 
 /// The median time to the resulting bytes, or to the refusal that is expected.
 fn time(file: &str, patch: &str, refusal: Option<Reason>) -> Duration {
-    let state = FileState { bytes: file.to_owned().into(), executable: false };
+    let state = FileState { bytes: file.to_owned().into(), mode: FileMode::Regular };
     let current = |_: &_| Ok(Entry::File(state.clone()));
     let (scope, limits) = (Scope::default(), PatchLimits::default());
     let round = |_| {

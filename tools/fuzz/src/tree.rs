@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use deepseek_tools::patch::ApplyPlan;
-use deepseek_tools::tree::{Entry, FileState, Op, RepoPath, TreeError};
+use deepseek_tools::tree::{Entry, FileMode, FileState, Op, RepoPath, TreeError};
 
 /// Entries by path; directories above them are not listed.
 #[derive(Debug, Clone, Default)]
@@ -30,9 +30,12 @@ pub(super) static SAMPLE: LazyLock<Tree> = LazyLock::new(|| {
         .file("with space/ünï.txt", "ä\nö\nü\n")
         .entry(
             "run.sh",
-            Entry::File(FileState { bytes: "#!/bin/sh\necho run\n".into(), executable: true }),
+            Entry::File(FileState {
+                bytes: "#!/bin/sh\necho run\n".into(),
+                mode: FileMode::Executable,
+            }),
         )
-        .entry("binary", Entry::File(FileState { bytes: "a\0b\n".into(), executable: false }))
+        .entry("binary", Entry::File(FileState { bytes: "a\0b\n".into(), mode: FileMode::Regular }))
         .entry("link", Entry::Symlink)
         .entry("pipe", Entry::Other)
         .entry("big", Entry::TooLarge { bytes: 9_999_999 })
@@ -42,7 +45,10 @@ impl Tree {
     /// The same, with a file.
     #[must_use]
     pub(super) fn file(self, at: &str, text: &str) -> Tree {
-        self.entry(at, Entry::File(FileState { bytes: text.to_owned().into(), executable: false }))
+        self.entry(
+            at,
+            Entry::File(FileState { bytes: text.to_owned().into(), mode: FileMode::Regular }),
+        )
     }
 
     fn entry(mut self, at: &str, entry: Entry) -> Tree {

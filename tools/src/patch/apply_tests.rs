@@ -8,7 +8,7 @@ use similar::TextDiff;
 
 use super::testing::{Files, path};
 use super::*;
-use crate::tree::{Entry, FileState, Op, RepoPath};
+use crate::tree::{Entry, FileMode, FileState, Op, RepoPath};
 
 fn plan(files: &Files, answer: &str) -> Result<ApplyPlan, Refusal> {
     prepare(
@@ -283,11 +283,9 @@ fn files_are_created_deleted_and_renamed() {
     let expected = expected.map(|(path, op, text)| (path.to_owned(), op, text.map(str::to_owned)));
     assert_eq!(operations(&files, answer), expected);
     let made = plan(&files, answer).unwrap();
-    assert!(
-        made.changes
-            .iter()
-            .any(|change| change.after.as_ref().is_some_and(|state| state.executable))
-    );
+    assert!(made.changes.iter().any(|change| {
+        change.after.as_ref().is_some_and(|state| state.mode == FileMode::Executable)
+    }));
     assert_eq!((made.added(), made.removed()), (3, 2));
 }
 

@@ -12,7 +12,7 @@ use super::plan::{ApplyPlan, BaseState, Current, PatchLimits, Scope};
 use super::refuse::{PatchMismatch, Reason, Refusal};
 use super::resolve::{Intent, Target};
 use super::tolerance::{Repair, Tolerance};
-use crate::tree::{Change, Entry, FileState, Op, RepoPath, TreeError};
+use crate::tree::{Change, Entry, FileMode, FileState, Op, RepoPath, TreeError};
 
 /// One operation with all its hunks.
 pub(super) struct Job<'p, 'a> {
@@ -154,7 +154,7 @@ impl<'s> Planner<'s> {
         if !path.is_portable() {
             return refused(path, Reason::NonPortableName);
         }
-        self.arrive(path, FileState { bytes, executable }, None)
+        self.arrive(path, FileState { bytes, mode: FileMode::of_file(executable) }, None)
     }
 
     fn modify(&mut self, path: &RepoPath, hunks: &[&Hunk<'_>]) -> Outcome<()> {
@@ -169,7 +169,7 @@ impl<'s> Planner<'s> {
             };
         };
         let bytes = self.rewrite(path, &now, hunks)?;
-        let after = FileState { bytes, executable: now.executable };
+        let after = FileState { bytes, mode: now.mode };
         self.slots.insert(path.clone(), Slot { before: Some(now), after: Some(after), from: None });
         Ok(())
     }
@@ -204,7 +204,7 @@ impl<'s> Planner<'s> {
             return refused(to, Reason::NonPortableName);
         }
         let bytes = self.rewrite(from, &now, hunks)?;
-        let after = FileState { bytes, executable: now.executable };
+        let after = FileState { bytes, mode: now.mode };
         let source = self.slots.entry(from.clone()).or_default();
         source.before = Some(now);
         self.arrive(to, after, Some(from.clone()))

@@ -5,7 +5,7 @@ use std::io;
 
 use super::testing::{Files, path};
 use super::*;
-use crate::tree::{CommitError, Entry, FileState, TreeError};
+use crate::tree::{CommitError, Entry, FileMode, FileState, TreeError};
 use config::ApplyStrategy;
 
 /// What makes a case: the tree, the answer, and what may be touched.
@@ -22,7 +22,7 @@ fn tree() -> Case {
         .file("tabs", "if x {\n\tone\n\ttwo\n}\n")
         .file("twins", "x\ny\nz\nx\ny\nz\n")
         .file("long", &"line\n".repeat(100))
-        .entry("binary", Entry::File(FileState { bytes: "a\0b".into(), executable: false }))
+        .entry("binary", Entry::File(FileState { bytes: "a\0b".into(), mode: FileMode::Regular }))
         .entry("dir", Entry::Directory)
         .entry("link", Entry::Symlink)
         .entry("pipe", Entry::Other)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::tree::{Entry, FileState, RepoPath, TreeError};
+use crate::tree::{Entry, FileMode, FileState, RepoPath, TreeError};
 
 /// Entries by path.
 #[derive(Debug, Clone, Default)]
@@ -10,7 +10,10 @@ pub(super) struct Files(BTreeMap<RepoPath, Entry>);
 
 impl Files {
     pub(super) fn file(self, at: &str, text: &str) -> Files {
-        self.entry(at, Entry::File(FileState { bytes: text.to_owned().into(), executable: false }))
+        self.entry(
+            at,
+            Entry::File(FileState { bytes: text.to_owned().into(), mode: FileMode::Regular }),
+        )
     }
 
     pub(super) fn entry(mut self, at: &str, entry: Entry) -> Files {

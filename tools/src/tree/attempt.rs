@@ -10,7 +10,7 @@ use super::beside::{Names, keep, permissions, place, remove, replace, sync, writ
 use super::commit_log::{Intended, Intent};
 use super::confine::{Root, open_below};
 use super::write::CommitError;
-use super::{Change, FileState, Op, RepoPath, TreeError};
+use super::{Change, FileMode, FileState, Op, RepoPath, TreeError};
 use crate::fault;
 
 /// What becomes of each path.
@@ -58,6 +58,8 @@ pub(super) fn intent(
         for above in std::iter::successors(path.parent(), RepoPath::parent) {
             match root.directory(&above) {
                 Err(Errno::NOENT | Errno::NOTDIR) => made.insert(above),
+                // A symlink that goes.
+                Err(Errno::LOOP) if goes(&above, targets) => made.insert(above),
                 // It is there, or it will be refused when it is opened to be written to.
                 Ok(_) | Err(_) => break,
             };
@@ -66,7 +68,9 @@ pub(super) fn intent(
     let intended = |(path, target): (&RepoPath, &Target<'_>)| Intended {
         path: path.clone(),
         before: target.before.map(FileState::hash),
+        before_mode: target.before.map(|state| state.mode),
         after: target.after.map(FileState::hash),
+        after_mode: target.after.map(|state| state.mode),
     };
     Ok(Intent {
         id,
@@ -74,6 +78,14 @@ pub(super) fn intent(
         label: label.to_owned(),
         targets: targets.iter().map(intended).collect(),
         made,
+    })
+}
+
+/// Whether the file or symlink at `path`, or at one above it, goes, so that there can be a directory.
+pub(super) fn goes(path: &RepoPath, targets: &Targets<'_>) -> bool {
+    let mut all = std::iter::successors(Some(path.clone()), RepoPath::parent);
+    all.any(|path| {
+        targets.get(&path).is_some_and(|target| target.before.is_some() && target.after.is_none())
     })
 }
 
@@ -257,7 +269,8 @@ impl<'a> Attempt<'a> {
 
 /// The old permission bits, but for whether the file may be executed, if that changes.
 fn executable(mode: Mode, target: &Target<'_>) -> Mode {
-    let is = |state: Option<&FileState>| state.is_some_and(|state| state.executable);
+    let is =
+        |state: Option<&FileState>| state.is_some_and(|state| state.mode == FileMode::Executable);
     let (before, after) = (is(target.before), is(target.after));
     let readers = Mode::from_raw_mode((mode.bits() & 0o444) >> 2);
     match (target.before.is_some(), before, after) {

@@ -1,13 +1,15 @@
 //! Files beside their targets: under temporary names, and from there into place. What goes where is decided elsewhere.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::{FileState, RepoPath};
+use super::{FileMode, FileState, RepoPath};
 use crate::fault;
 
 /// The two temporary names beside target number `index` of a commit.
@@ -89,29 +91,42 @@ pub(super) fn remove(dir: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     Ok(rustix::fs::unlinkat(dir, name, AtFlags::empty())?)
 }
 
-/// Writes a new file and syncs it. Without `permissions` it gets those the system gives to new files.
+/// Writes a new file and syncs it. Without `permissions` it gets those the system gives to new files. As soon as its content
+/// is whole it has nothing more to become, since a start after a crash goes by that.
 pub(super) fn write_file(
     dir: BorrowedFd<'_>,
     name: &str,
     state: &FileState,
     permissions: Option<Mode>,
 ) -> io::Result<()> {
+    let fresh = match state.mode {
+        FileMode::Regular => 0o666,
+        FileMode::Executable => 0o777,
+        FileMode::Symlink => {
+            fault::point()?;
+            // It is durable when its directory is: there is no way to sync it.
+            return Ok(rustix::fs::symlinkat(OsStr::from_bytes(&state.bytes), dir, name)?);
+        }
+    };
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let fresh = Mode::from_raw_mode(if state.executable { 0o777 } else { 0o666 });
     fault::point()?;
+    let fresh = Mode::from_raw_mode(fresh);
     let mut file = File::from(rustix::fs::openat(dir, name, flags, fresh)?);
-    fault::point()?;
-    file.write_all(&state.bytes)?;
     if let Some(permissions) = permissions {
         rustix::fs::fchmod(&file, permissions)?;
     }
     fault::point()?;
+    file.write_all(&state.bytes)?;
+    fault::point()?;
     file.sync_all()
 }
 
-/// Permission bits of a file, without set-id and sticky bits.
+/// Permission bits of a regular file, without set-id and sticky bits.
 pub(super) fn permissions(dir: BorrowedFd<'_>, name: &str) -> Option<Mode> {
     let stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return None;
+    }
     Some(Mode::from_raw_mode(stat.st_mode & 0o777))
 }
 

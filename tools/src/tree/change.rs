@@ -1,18 +1,37 @@
 //! What is at a path, and what becomes of it: values, nothing is read or written here.
 
 use bytes::Bytes;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::{FileHash, RepoPath};
 
-/// A regular file as it was read.
+/// A file as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileState {
-    /// All of it.
+    /// All of it; of a symlink, where it leads.
     pub bytes: Bytes,
-    /// Whether its owner may execute it.
-    pub executable: bool,
+    /// What kind of file it is.
+    pub mode: FileMode,
+}
+
+/// What git tells apart of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileMode {
+    /// A file that is only read and written.
+    Regular,
+    /// A file that its owner may execute.
+    Executable,
+    /// A symlink, which is never followed. Reads tell of one only where they are asked to.
+    Symlink,
+}
+
+impl FileMode {
+    /// Of a file that is no symlink.
+    pub const fn of_file(executable: bool) -> FileMode {
+        if executable { FileMode::Executable } else { FileMode::Regular }
+    }
 }
 
 impl FileState {
@@ -164,7 +183,7 @@ mod tests {
     use super::*;
 
     fn file(text: &'static str) -> FileState {
-        FileState { bytes: Bytes::from_static(text.as_bytes()), executable: false }
+        FileState { bytes: Bytes::from_static(text.as_bytes()), mode: FileMode::Regular }
     }
 
     #[test]

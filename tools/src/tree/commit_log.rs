@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{FileHash, RepoPath};
+use super::{FileHash, FileMode, FileState, RepoPath};
 
 /// Where the intents of commits are kept.
 #[derive(Debug, Clone)]
@@ -40,7 +40,37 @@ pub(super) struct Intent {
 pub(super) struct Intended {
     pub(super) path: RepoPath,
     pub(super) before: Option<FileHash>,
+    /// Not there in intents of versions that knew regular files only.
+    #[serde(default)]
+    pub(super) before_mode: Option<FileMode>,
     pub(super) after: Option<FileHash>,
+    #[serde(default)]
+    pub(super) after_mode: Option<FileMode>,
+}
+
+/// A side of a path: before, or after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Before,
+    After,
+}
+
+impl Intended {
+    /// Whether `found` is the file of this side. That a file is executable counts only where nothing else changes: elsewhere
+    /// somebody may have changed it, and it stays so.
+    pub(super) fn is(&self, side: Side, found: &FileState) -> bool {
+        let (hash, mode) = match side {
+            Side::Before => (self.before, self.before_mode),
+            Side::After => (self.after, self.after_mode),
+        };
+        let is_link = |mode: FileMode| mode == FileMode::Symlink;
+        hash == Some(found.hash())
+            && match mode {
+                None => !is_link(found.mode),
+                Some(mode) if self.before == self.after => mode == found.mode,
+                Some(mode) => is_link(mode) == is_link(found.mode),
+            }
+    }
 }
 
 /// How far the commit of an intent is known to have come.

@@ -4,7 +4,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use super::tests::{all_kinds, change, listing, path, sample};
+use super::tests::{all_kinds, change, links, listing, path, sample, script, state};
 use super::*;
 use crate::fault::armed::{Fault, at};
 use crate::tree::{Op, Settlement};
@@ -41,6 +41,11 @@ impl Case {
         Case { changes, ..Case::every_kind() }
     }
 
+    fn links() -> Case {
+        let (home, changes) = links();
+        Case { home, log: tempfile::tempdir().unwrap(), changes }
+    }
+
     fn tree(&self) -> WriteTree {
         WriteTree::open(self.home.path(), log_at(self.log.path())).unwrap()
     }
@@ -69,6 +74,16 @@ impl Case {
     }
 }
 
+/// The files that may be executed.
+fn executable(root: &Path) -> Vec<String> {
+    let is = |name: &String| {
+        use std::os::unix::fs::PermissionsExt as _;
+        let data = fs::symlink_metadata(root.join(name)).unwrap();
+        data.is_file() && data.permissions().mode() & 0o100 != 0
+    };
+    listing(root).into_keys().filter(is).collect()
+}
+
 /// A process that another test starts may hold a lock for a moment, until it is another program.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -76,7 +91,8 @@ fn log_at(dir: &Path) -> CommitLog {
     CommitLog::at(dir.to_owned(), PATIENCE).unwrap()
 }
 
-const CASES: [fn() -> Case; 3] = [Case::every_kind, Case::file_to_directory, Case::deletions];
+const CASES: [fn() -> Case; 4] =
+    [Case::every_kind, Case::file_to_directory, Case::deletions, Case::links];
 
 /// The tree of a case before, and after an undisturbed commit.
 fn before_and_after(case: fn() -> Case) -> (Listing, Listing) {
@@ -106,6 +122,53 @@ fn dying_at_any_step_is_settled_by_the_next_start() {
             ends[usize::from(now == after)] += 1;
         }
         assert!(ends[0] + ends[1] > 10 && ends[1] > 3, "{ends:?}");
+    }
+}
+
+#[test]
+fn what_may_be_executed_is_settled_too() {
+    let case = || {
+        let of = |name: &str, before, after| Change::of(path(name), before, after).unwrap();
+        let changes = vec![
+            of("r", Some(state("moved")), Some(script("moved"))),
+            of("z", None, Some(script("new"))),
+        ];
+        Case { changes, ..Case::every_kind() }
+    };
+    for step in 0.. {
+        let case = case();
+        if !case.commit(step, Fault::Dies).1 {
+            break;
+        }
+        case.tree().recover().unwrap();
+        let wanted: &[&str] =
+            if case.root().join("z").exists() { &["m", "r", "z"] } else { &["m"] };
+        assert_eq!(executable(case.root()), wanted, "step {step}");
+    }
+}
+
+#[test]
+fn an_intent_of_a_version_without_links_is_settled() {
+    for step in 0.. {
+        let case = Case::every_kind();
+        if !case.commit(step, Fault::Dies).1 {
+            break;
+        }
+        for intent in fs::read_dir(case.log.path()).unwrap() {
+            let intent = intent.unwrap().path();
+            let mut json: serde_json::Value =
+                serde_json::from_slice(&fs::read(&intent).unwrap()).unwrap_or_default();
+            for target in json["targets"].as_array_mut().into_iter().flatten() {
+                let target = target.as_object_mut().unwrap();
+                assert!(target.remove("before_mode").is_some());
+                assert!(target.remove("after_mode").is_some());
+            }
+            fs::write(intent, json.to_string()).unwrap();
+        }
+        case.tree().recover().unwrap();
+        let (before, after) = before_and_after(Case::every_kind);
+        let now = listing(case.root());
+        assert!(now == before || now == after, "step {step}: {now:?}");
     }
 }
 
@@ -205,6 +268,26 @@ fn what_somebody_changed_meanwhile_is_left_and_reported() {
             assert!(settled.left.iter().all(|left| *left == path("m")), "step {step}");
             left += settled.left.len();
         }
+    }
+    assert!(left > 5);
+}
+
+#[test]
+fn a_file_with_the_bytes_of_a_symlink_is_somebody_elses() {
+    let mut left = 0;
+    for step in 0.. {
+        let case = Case::links();
+        if !case.commit(step, Fault::Dies).1 {
+            break;
+        }
+        let theirs = case.root().join("to-other");
+        let target = fs::read_link(&theirs).unwrap();
+        fs::remove_file(&theirs).unwrap();
+        fs::write(&theirs, target.to_str().unwrap()).unwrap();
+        for settled in case.tree().recover().unwrap() {
+            left += settled.left.len();
+        }
+        assert!(fs::symlink_metadata(theirs).unwrap().is_file(), "step {step}");
     }
     assert!(left > 5);
 }

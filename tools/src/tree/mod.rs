@@ -16,7 +16,7 @@ mod snapshot;
 mod worktree;
 mod write;
 
-pub use change::{Change, ChangeSummary, Entry, FileState, Op};
+pub use change::{Change, ChangeSummary, Entry, FileMode, FileState, Op};
 pub use commit_log::CommitLog;
 pub use files::{Listed, Listing, list};
 pub use hash::{FileHash, ParseHashError};

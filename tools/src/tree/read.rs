@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::confine::Root;
-use super::{Entry, FileState, RepoPath, TreeError};
+use super::{Entry, FileMode, FileState, RepoPath, TreeError};
 
 /// A directory that may be read. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -38,6 +38,16 @@ impl ReadTree {
         let dir = self.root.parent_of(path)?.ok_or(Errno::NOENT).map_err(failed)?;
         let target = rustix::fs::readlinkat(dir, path.name(), Vec::new()).map_err(failed)?;
         Ok(target.into_bytes())
+    }
+
+    /// What is at `path`, where a symlink is a file, too: one of which the bytes are where it leads.
+    pub fn entry_or_link(&self, path: &RepoPath, max_bytes: u64) -> Result<Entry, TreeError> {
+        let entry = self.entry(path, max_bytes)?;
+        if entry != Entry::Symlink {
+            return Ok(entry);
+        }
+        let bytes = self.link(path)?.into();
+        Ok(Entry::File(FileState { bytes, mode: FileMode::Symlink }))
     }
 
     /// What is at `path`. A file of more than `max_bytes` is not read.
@@ -87,8 +97,8 @@ fn read_regular(file: &OwnedFd, max_bytes: u64) -> Result<Entry, Errno> {
     if read > max_bytes {
         return Ok(Entry::TooLarge { bytes: read });
     }
-    let executable = Mode::from_raw_mode(stat.st_mode).contains(Mode::XUSR);
-    Ok(Entry::File(FileState { bytes: bytes.into(), executable }))
+    let mode = FileMode::of_file(Mode::from_raw_mode(stat.st_mode).contains(Mode::XUSR));
+    Ok(Entry::File(FileState { bytes: bytes.into(), mode }))
 }
 
 /// Reads a file that was just seen to have `size` bytes: in one go, unless it is changing. It stops beyond `max_bytes`.
@@ -133,11 +143,14 @@ mod tests {
         .unwrap();
         let tree = ReadTree::open(home.path()).unwrap();
 
-        let file = FileState { bytes: "text".into(), executable: true };
+        let file = FileState { bytes: "text".into(), mode: FileMode::Executable };
         assert_eq!(tree.entry(&path("d/f"), 4).unwrap(), Entry::File(file));
         assert_eq!(tree.entry(&path("d/f"), 3).unwrap(), Entry::TooLarge { bytes: 4 });
         assert_eq!(tree.entry(&path("d"), 9).unwrap(), Entry::Directory);
         assert_eq!(tree.entry(&path("link"), 9).unwrap(), Entry::Symlink);
+        let link = FileState { bytes: "d/f".into(), mode: FileMode::Symlink };
+        assert_eq!(tree.entry_or_link(&path("link"), 9).unwrap(), Entry::File(link));
+        assert_eq!(tree.entry_or_link(&path("d"), 9).unwrap(), Entry::Directory);
         assert_eq!(tree.entry(&path("fifo"), 9).unwrap(), Entry::Other);
         assert_eq!(tree.entry(&path("none/at/all"), 9).unwrap(), Entry::Missing);
     }

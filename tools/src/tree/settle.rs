@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use super::attempt::remove_emptied;
 use super::beside::{Names, drop_name, place, remove, replace, sync};
-use super::commit_log::{Intended, Intent, Stage};
+use super::commit_log::{Intended, Intent, Side, Stage};
 use super::confine::Root;
 use super::write::CommitError;
-use super::{Entry, FileHash, ReadTree, RepoPath, TreeError};
+use super::{Entry, ReadTree, RepoPath, TreeError};
 
 /// A commit that was cut short, and is not any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,10 +110,10 @@ fn look<'a>(
     };
     // A directory that was to be made in the place of a file says that the file is gone.
     let made_way = || intended.after.is_none() && intent.made.contains(path);
-    let seen = match entry(tree, path)? {
+    let seen = match intent.entry(tree, path)? {
         Entry::Directory if made_way() => Seen::After,
-        entry if is(&entry, intended.after) => Seen::After,
-        entry if is(&entry, intended.before) => Seen::Before,
+        entry if is(&entry, intended, Side::After) => Seen::After,
+        entry if is(&entry, intended, Side::Before) => Seen::Before,
         Entry::Missing
         | Entry::File(_)
         | Entry::Directory
@@ -121,30 +121,52 @@ fn look<'a>(
         | Entry::Other
         | Entry::TooLarge { .. } => Seen::Neither,
     };
-    let waits = |name: &str, content: Option<FileHash>| match (&dir, content, beside(path, name)) {
-        (Some(_), Some(_), Some(path)) => Ok::<_, TreeError>(is(&entry(tree, &path)?, content)),
+    let waits = |name: &str, side| match (&dir, beside(path, name)) {
+        (Some(_), Some(path)) => Ok::<_, TreeError>(match intent.entry(tree, &path)? {
+            Entry::File(state) => intended.is(side, &state),
+            Entry::Missing
+            | Entry::Directory
+            | Entry::Symlink
+            | Entry::Other
+            | Entry::TooLarge { .. } => false,
+        }),
         _ => Ok(false),
     };
-    let new_waits = waits(&names.new, intended.after)?;
-    let old_waits = waits(&names.old, intended.before)?;
+    let new_waits = waits(&names.new, Side::After)?;
+    let old_waits = waits(&names.old, Side::Before)?;
     Ok(Found { intended, names, dir, seen, new_waits, old_waits })
 }
 
-/// What is at `path`; nothing where its directory is none.
-fn entry(tree: &ReadTree, path: &RepoPath) -> Result<Entry, TreeError> {
-    match tree.entry(path, u64::MAX) {
-        Err(TreeError::ParentNotDirectory { .. }) => Ok(Entry::Missing),
-        Err(TreeError::ThroughSymlink { .. }) => Ok(Entry::Symlink),
-        other => other,
+impl Intent {
+    /// What is at `path`; nothing where its directory is none, or a symlink that goes.
+    fn entry(&self, tree: &ReadTree, path: &RepoPath) -> Result<Entry, TreeError> {
+        let goes = |above: RepoPath| {
+            let mut targets = self.targets.iter().filter(|target| target.path == above);
+            targets.any(|target| target.before.is_some() && target.after.is_none())
+        };
+        match tree.entry_or_link(path, u64::MAX) {
+            Err(TreeError::ParentNotDirectory { .. }) => Ok(Entry::Missing),
+            Err(TreeError::ThroughSymlink { .. })
+                if std::iter::successors(path.parent(), RepoPath::parent).any(goes) =>
+            {
+                Ok(Entry::Missing)
+            }
+            Err(TreeError::ThroughSymlink { .. }) => Ok(Entry::Symlink),
+            other => other,
+        }
     }
 }
 
-/// Whether `entry` is the file with this content, or nothing where there is none.
-fn is(entry: &Entry, content: Option<FileHash>) -> bool {
-    match (entry, content) {
-        (Entry::Missing, None) => true,
-        (Entry::File(state), Some(hash)) => state.hash() == hash,
-        _ => false,
+/// Whether `entry` is the file of this side, or nothing where there is none.
+fn is(entry: &Entry, intended: &Intended, side: Side) -> bool {
+    let is_none = match side {
+        Side::Before => intended.before.is_none(),
+        Side::After => intended.after.is_none(),
+    };
+    match entry {
+        Entry::Missing => is_none,
+        Entry::File(state) => intended.is(side, state),
+        Entry::Directory | Entry::Symlink | Entry::Other | Entry::TooLarge { .. } => false,
     }
 }
 

@@ -10,11 +10,11 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::attempt::{Attempt, Step, Targets, intent, targets};
+use super::attempt::{Attempt, Step, Targets, goes, intent, targets};
 use super::commit_log::{CommitLog, Written};
 use super::confine::Root;
 use super::settle::{Settled, settle};
-use super::{Change, Entry, FileHash, FileState, ReadTree, RepoPath, TreeError};
+use super::{Change, Entry, FileHash, FileMode, FileState, ReadTree, RepoPath, TreeError};
 
 /// A directory that may be changed.
 #[derive(Debug)]
@@ -172,15 +172,20 @@ impl WriteTree {
         let made = |path: &RepoPath| steps.iter().any(|step| step.swapped && step.path == *path);
         for (path, target) in targets.iter().filter(|(path, _)| !made(path)) {
             let size = target.before.map_or(0, |state| state.bytes.len() as u64);
-            let same = match reader.entry(path, size) {
+            let same = match reader.entry_or_link(path, size) {
                 Ok(Entry::Missing) => target.before.is_none(),
                 Ok(Entry::File(state)) => {
-                    target.before.is_some_and(|before| before.bytes == state.bytes)
+                    let is_link = |state: &FileState| state.mode == FileMode::Symlink;
+                    target.before.is_some_and(|before| {
+                        before.bytes == state.bytes && is_link(before) == is_link(&state)
+                    })
                 }
                 Ok(Entry::Directory | Entry::Symlink | Entry::Other | Entry::TooLarge { .. }) => {
                     false
                 }
-                Err(TreeError::ParentNotDirectory { .. }) if is_below_removed(path, targets) => {
+                Err(TreeError::ParentNotDirectory { .. } | TreeError::ThroughSymlink { .. })
+                    if path.parent().is_some_and(|above| goes(&above, targets)) =>
+                {
                     target.before.is_none()
                 }
                 Err(error) => return Err(error.into()),
@@ -191,14 +196,6 @@ impl WriteTree {
         }
         Ok(())
     }
-}
-
-/// Whether a file above `path` goes, so that there can be a directory.
-fn is_below_removed(path: &RepoPath, targets: &Targets<'_>) -> bool {
-    let mut above = std::iter::successors(path.parent(), RepoPath::parent);
-    above.any(|path| {
-        targets.get(&path).is_some_and(|target| target.before.is_some() && target.after.is_none())
-    })
 }
 
 #[cfg(test)]

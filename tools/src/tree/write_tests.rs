@@ -17,12 +17,20 @@ fn open(root: &Path) -> WriteTree {
     WriteTree::open(root, CommitLog::none(Duration::from_secs(10))).unwrap()
 }
 
-fn state(text: &str) -> FileState {
-    FileState { bytes: text.to_owned().into(), executable: false }
+pub(super) fn state(text: &str) -> FileState {
+    FileState { bytes: text.to_owned().into(), mode: FileMode::Regular }
 }
 
 pub(super) fn change(at: &str, op: Op, before: Option<&str>, after: Option<&str>) -> Change {
     Change { path: path(at), op, before: before.map(state), after: after.map(state) }
+}
+
+pub(super) fn link(target: &str) -> FileState {
+    FileState { mode: FileMode::Symlink, ..state(target) }
+}
+
+pub(super) fn script(text: &str) -> FileState {
+    FileState { mode: FileMode::Executable, ..state(text) }
 }
 
 /// Every file below `root` with its content, and every directory.
@@ -36,6 +44,8 @@ pub(super) fn listing(root: &Path) -> BTreeMap<String, String> {
             if entry.is_dir() && !entry.is_symlink() {
                 found.insert(name + "/", String::new());
                 open.push(entry);
+            } else if let Ok(target) = fs::read_link(&entry) {
+                found.insert(name, format!("-> {}", target.display()));
             } else {
                 found.insert(name, fs::read_to_string(entry).unwrap_or_default());
             }
@@ -72,6 +82,100 @@ fn makes_every_change_and_leaves_nothing_else() {
     assert_eq!(fs::metadata(home.path().join("m")).unwrap().permissions().mode() & 0o777, 0o750);
     assert_eq!(done.paths[&path("m")], Some(FileHash::of(b"new")));
     assert_eq!(done.paths[&path("r")], None);
+}
+
+/// A tree with symlinks and files that lanes may make of each other, and what is made of them.
+pub(super) fn links() -> (tempfile::TempDir, Vec<Change>) {
+    let home = sample();
+    let at = |name: &str| home.path().join(name);
+    symlink("m", at("gone")).unwrap();
+    symlink("none/there", at("moved")).unwrap();
+    symlink("m", at("to-file")).unwrap();
+    symlink("m", at("to-other")).unwrap();
+    symlink("a", at("to-dir")).unwrap();
+    fs::write(at("same"), "a").unwrap();
+    fs::write(at("plain"), "run").unwrap();
+    fs::set_permissions(at("plain"), PermissionsExt::from_mode(0o640)).unwrap();
+    let of = |name: &str, before, after| Change::of(path(name), before, after).unwrap();
+    let rename = Op::Rename { from: path("moved") };
+    let moved = link("none/there");
+    let changes = vec![
+        of("gone", Some(link("m")), None),
+        Change { path: path("here"), op: rename, before: Some(moved.clone()), after: Some(moved) },
+        of("m", Some(state("old")), Some(link("../outside"))),
+        of("new/link", None, Some(link("../m"))),
+        of("new/run", None, Some(script("run"))),
+        of("plain", Some(state("run")), Some(script("run"))),
+        // With the bytes that it has.
+        of("same", Some(state("a")), Some(link("a"))),
+        of("to-dir", Some(link("a")), None),
+        of("to-dir/file", None, Some(state("below"))),
+        of("to-file", Some(link("m")), Some(state("m"))),
+        of("to-other", Some(link("m")), Some(link("r"))),
+    ];
+    (home, changes)
+}
+
+#[test]
+fn symlinks_and_what_may_be_executed_change_like_files() {
+    let (home, changes) = links();
+    let at = |name: &str| home.path().join(name);
+    let before = listing(home.path());
+    let done = open(home.path()).commit(&changes, "test").unwrap();
+    let now = listing(home.path());
+    let wanted = [
+        ("here", "-> none/there"),
+        ("m", "-> ../outside"),
+        ("new/link", "-> ../m"),
+        ("new/run", "run"),
+        ("plain", "run"),
+        ("same", "-> a"),
+        ("to-dir/", ""),
+        ("to-dir/file", "below"),
+        ("to-file", "m"),
+        ("to-other", "-> r"),
+    ];
+    for (name, content) in wanted {
+        assert_eq!(now.get(name).map(String::as_str), Some(content), "{name}");
+    }
+    assert!(!now.contains_key("gone") && !now.contains_key("moved"));
+    assert_eq!(now["a/b/gone"], "gone", "what a link led to stays");
+    let mode = |name: &str| fs::metadata(at(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode("plain"), mode("new/run") & 0o100), (0o750, 0o100));
+    assert_eq!(mode("to-file") & 0o111, 0, "it is not as open as a link");
+    assert_eq!(done.paths[&path("new/link")], Some(FileHash::of(b"../m")));
+
+    // A directory does not become a file or symlink in one commit.
+    let back: Vec<Change> = changes
+        .iter()
+        .flat_map(Change::sides)
+        .filter(|(path, ..)| !path.as_str().starts_with("to-dir"))
+        .filter_map(|(path, before, after)| {
+            Change::of(path.clone(), after.cloned(), before.cloned())
+        })
+        .collect();
+    open(home.path()).commit(&back, "back").unwrap();
+    fs::remove_dir_all(at("to-dir")).unwrap();
+    symlink("a", at("to-dir")).unwrap();
+    assert_eq!(listing(home.path()), before);
+    assert_eq!(mode("plain"), 0o640);
+}
+
+#[test]
+fn a_symlink_is_not_the_file_of_its_name() {
+    let (home, _) = links();
+    let before = listing(home.path());
+    let refused = |at: &str, before: FileState| {
+        let change = Change::of(path(at), Some(before), Some(state("new"))).unwrap();
+        let refused = open(home.path()).commit(&[change], "test");
+        assert!(matches!(refused, Err(CommitError::Stale { .. })), "{at}: {refused:?}");
+    };
+    refused("to-file", state("m"));
+    refused("to-file", link("r"));
+    refused("to-file", state("old"));
+    refused("same", link("a"));
+    refused("to-dir", link("b"));
+    assert_eq!(listing(home.path()), before);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tools::clock::{FixedClock, Timestamp};
 use tools::model::price::Usd;
 use tools::model::{AgentRole, Usage};
-use tools::tree::RepoPath;
+use tools::tree::{FileMode, RepoPath};
 
 use super::rows::Table;
 use super::*;
@@ -131,7 +131,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 path: RepoPath::parse("a").unwrap(),
                 renamed_from: None,
                 before: None,
-                after: Some(StagedContent { blob: Blob::new("x"), executable: false }),
+                after: Some(StagedContent { blob: Blob::new("x"), mode: FileMode::Regular }),
                 added: 1,
                 removed: 0,
             }],

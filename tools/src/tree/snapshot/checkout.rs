@@ -5,7 +5,8 @@ use std::io;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use super::{Entries, KeptKind, SnapshotError, SnapshotReader};
+use super::{Entries, SnapshotError, SnapshotReader};
+use crate::tree::FileMode;
 
 impl SnapshotReader {
     /// Writes what was kept to `dir`, which must not be there yet. When that fails, it is not there afterwards.
@@ -21,7 +22,7 @@ impl SnapshotReader {
         let written = entries.iter().try_for_each(|(path, kept)| {
             let target = dir.join(path.as_str());
             let content = self.content(path, *kept)?;
-            write(&target, kept.kind, &content).map_err(failed(&target))
+            write(&target, kept.mode, &content).map_err(failed(&target))
         });
         if written.is_err()
             && let Err(error) = fs::remove_dir_all(dir)
@@ -33,13 +34,13 @@ impl SnapshotReader {
 }
 
 /// Nothing lies behind a symlink: a tree has none above a file.
-fn write(target: &Path, kind: KeptKind, content: &[u8]) -> io::Result<()> {
+fn write(target: &Path, mode: FileMode, content: &[u8]) -> io::Result<()> {
     let above: PathBuf = target.parent().map(Path::to_owned).unwrap_or_default();
     fs::create_dir_all(above)?;
-    match kind {
-        KeptKind::Symlink => symlink(as_path(content), target),
-        KeptKind::File => fs::write(target, content),
-        KeptKind::Executable => {
+    match mode {
+        FileMode::Symlink => symlink(as_path(content), target),
+        FileMode::Regular => fs::write(target, content),
+        FileMode::Executable => {
             fs::write(target, content)?;
             fs::set_permissions(target, Permissions::from_mode(0o755))
         }

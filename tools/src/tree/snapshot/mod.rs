@@ -30,7 +30,7 @@ use self::objects::Objects;
 use self::stamps::{Stamp, Stamps};
 use super::confine::lock_within;
 use super::files::git_sees;
-use super::{FileState, ReadTree, RepoPath, TreeError};
+use super::{FileMode, FileState, ReadTree, RepoPath, TreeError};
 use crate::clock::Timestamp;
 
 /// Snapshots of one workspace.
@@ -74,15 +74,8 @@ pub struct Snapshot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Kept {
-    pub(super) kind: KeptKind,
+    pub(super) mode: FileMode,
     pub(super) id: ObjectId,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum KeptKind {
-    File,
-    Executable,
-    Symlink,
 }
 
 /// Why there is no snapshot.
@@ -134,10 +127,10 @@ pub enum SnapshotError {
 
 impl fmt::Display for Kept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let letter = match self.kind {
-            KeptKind::File => 'f',
-            KeptKind::Executable => 'x',
-            KeptKind::Symlink => 'l',
+        let letter = match self.mode {
+            FileMode::Regular => 'f',
+            FileMode::Executable => 'x',
+            FileMode::Symlink => 'l',
         };
         write!(f, "{letter} {}", self.id)
     }
@@ -154,25 +147,25 @@ impl TryFrom<String> for Kept {
 
     fn try_from(text: String) -> Result<Kept, Self::Error> {
         let (letter, id) = text.split_once(' ').ok_or("no object")?;
-        let kind = match letter {
-            "f" => KeptKind::File,
-            "x" => KeptKind::Executable,
-            "l" => KeptKind::Symlink,
+        let mode = match letter {
+            "f" => FileMode::Regular,
+            "x" => FileMode::Executable,
+            "l" => FileMode::Symlink,
             _ => return Err("no such kind of file"),
         };
-        Ok(Kept { kind, id: ObjectId::from_hex(id.as_bytes()).map_err(|_| "no object")? })
+        Ok(Kept { mode, id: ObjectId::from_hex(id.as_bytes()).map_err(|_| "no object")? })
     }
 }
 
 impl Kept {
-    /// Whether it is a symlink, of which nothing is read.
+    /// Whether it is a symlink.
     pub fn is_symlink(self) -> bool {
-        self.kind == KeptKind::Symlink
+        self.mode == FileMode::Symlink
     }
 
     /// Whether it is a file that its owner may execute.
     pub fn is_executable(self) -> bool {
-        self.kind == KeptKind::Executable
+        self.mode == FileMode::Executable
     }
 
     /// Whether both have the same bytes, whatever else they are. Of a symlink they are where it leads.
@@ -180,10 +173,9 @@ impl Kept {
         self.id == other.id
     }
 
-    /// What git would take it for as a file: its bytes, and whether it is executable.
+    /// The same file, when its bytes are kept.
     pub(super) fn of_file(state: &FileState, id: ObjectId) -> Kept {
-        let kind = if state.executable { KeptKind::Executable } else { KeptKind::File };
-        Kept { kind, id }
+        Kept { mode: state.mode, id }
     }
 }
 
@@ -193,8 +185,8 @@ pub struct SnapshotReader {
 }
 
 impl SnapshotReader {
-    /// The file that was kept at `path`; none if it is a symlink.
-    pub fn file(&self, path: &RepoPath, kept: Kept) -> Result<Option<FileState>, SnapshotError> {
+    /// The file or symlink that was kept at `path`.
+    pub fn file(&self, path: &RepoPath, kept: Kept) -> Result<FileState, SnapshotError> {
         self.objects(path)?.file(path, kept)
     }
 
@@ -293,16 +285,19 @@ impl Snapshots {
         if stamp.bytes() > self.limits.max_file_bytes {
             return Ok(None);
         }
-        let kept = match tree.entry(path, self.limits.max_file_bytes) {
-            Ok(Entry::File(state)) => Kept::of_file(&state, objects.keep_blob(&state.bytes)?),
-            Ok(Entry::Symlink) => match tree.link(path) {
-                Ok(target) => Kept { kind: KeptKind::Symlink, id: objects.keep_blob(&target)? },
-                Err(_) => return Ok(None),
-            },
-            Ok(Entry::Missing | Entry::Directory | Entry::Other | Entry::TooLarge { .. })
-            | Err(_) => return Ok(None),
-        };
-        Ok(Some(kept))
+        match tree.entry_or_link(path, self.limits.max_file_bytes) {
+            Ok(Entry::File(state)) => {
+                Ok(Some(Kept::of_file(&state, objects.keep_blob(&state.bytes)?)))
+            }
+            Ok(
+                Entry::Missing
+                | Entry::Directory
+                | Entry::Symlink
+                | Entry::Other
+                | Entry::TooLarge { .. },
+            )
+            | Err(_) => Ok(None),
+        }
     }
 
     /// What is kept, for reading. Open for as long as it lives.

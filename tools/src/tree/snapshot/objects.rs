@@ -12,8 +12,8 @@ use gix::objs::tree::{Entry, EntryKind, EntryMode};
 use gix::objs::{Kind, Tree, TreeRefIter, Write as _, WriteTo as _};
 use gix::odb::loose;
 
-use super::{Entries, Kept, KeptKind, SnapshotError};
-use crate::tree::{FileState, RepoPath};
+use super::{Entries, Kept, SnapshotError};
+use crate::tree::{FileMode, FileState, RepoPath};
 
 /// What an object that is written has to survive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,8 +164,8 @@ impl Objects {
         survives: Survives,
     ) -> Result<ObjectId, SnapshotError> {
         let mut entries = Vec::new();
-        for (name, Kept { kind, id }) in &directory.files {
-            let mode = EntryMode::from(EntryKind::from(*kind));
+        for (name, Kept { mode, id }) in &directory.files {
+            let mode = EntryMode::from(EntryKind::from(*mode));
             entries.push(Entry { mode, filename: (*name).into(), oid: *id });
         }
         for (name, below) in &directory.directories {
@@ -188,10 +188,10 @@ impl Objects {
                 let entry = entry.map_err(|source| self.unusable(source))?;
                 let Ok(name) = entry.filename.to_str() else { continue };
                 let text = format!("{above}{name}");
-                match KeptKind::try_from(entry.mode.kind()) {
-                    Ok(kind) => {
+                match FileMode::try_from(entry.mode.kind()) {
+                    Ok(mode) => {
                         if let Ok(path) = RepoPath::parse(&text) {
-                            found.insert(path, Kept { kind, id: entry.oid.to_owned() });
+                            found.insert(path, Kept { mode, id: entry.oid.to_owned() });
                         }
                     }
                     Err(EntryKind::Tree) => open.push((format!("{text}/"), entry.oid.to_owned())),
@@ -202,18 +202,13 @@ impl Objects {
         Ok(found)
     }
 
-    /// The file that was kept; none for a symlink.
+    /// The file or symlink that was kept.
     pub(in crate::tree) fn file(
         &self,
         path: &RepoPath,
         kept: Kept,
-    ) -> Result<Option<FileState>, SnapshotError> {
-        let executable = match kept.kind {
-            KeptKind::Symlink => return Ok(None),
-            KeptKind::File => false,
-            KeptKind::Executable => true,
-        };
-        Ok(Some(FileState { bytes: self.content(path, kept)?.into(), executable }))
+    ) -> Result<FileState, SnapshotError> {
+        Ok(FileState { bytes: self.content(path, kept)?.into(), mode: kept.mode })
     }
 
     /// The bytes that were kept: a file's, or where a symlink leads.
@@ -236,22 +231,22 @@ impl Objects {
     }
 }
 
-impl From<KeptKind> for EntryKind {
-    fn from(kind: KeptKind) -> Self {
-        match kind {
-            KeptKind::File => Self::Blob,
-            KeptKind::Executable => Self::BlobExecutable,
-            KeptKind::Symlink => Self::Link,
+impl From<FileMode> for EntryKind {
+    fn from(mode: FileMode) -> Self {
+        match mode {
+            FileMode::Regular => Self::Blob,
+            FileMode::Executable => Self::BlobExecutable,
+            FileMode::Symlink => Self::Link,
         }
     }
 }
 
-impl TryFrom<EntryKind> for KeptKind {
+impl TryFrom<EntryKind> for FileMode {
     type Error = EntryKind;
 
     fn try_from(kind: EntryKind) -> Result<Self, EntryKind> {
         match kind {
-            EntryKind::Blob => Ok(Self::File),
+            EntryKind::Blob => Ok(Self::Regular),
             EntryKind::BlobExecutable => Ok(Self::Executable),
             EntryKind::Link => Ok(Self::Symlink),
             EntryKind::Tree | EntryKind::Commit => Err(kind),

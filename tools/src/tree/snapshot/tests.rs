@@ -82,14 +82,14 @@ impl World {
         self.snapshots().take(&self.reader(), &[], LATER).unwrap()
     }
 
-    fn read(&self, path: &RepoPath, kept: Kept) -> Result<Option<FileState>, SnapshotError> {
+    fn read(&self, path: &RepoPath, kept: Kept) -> Result<FileState, SnapshotError> {
         self.snapshots().reader()?.file(path, kept)
     }
 
     /// The content of a path in a snapshot.
     fn content(&self, entries: &BTreeMap<RepoPath, Kept>, at: &str) -> String {
         let path = path(at);
-        let state = self.read(&path, entries[&path]).unwrap().unwrap();
+        let state = self.read(&path, entries[&path]).unwrap();
         String::from_utf8(state.bytes.to_vec()).unwrap()
     }
 
@@ -121,7 +121,7 @@ fn path(text: &str) -> RepoPath {
 }
 
 fn state(text: &str) -> FileState {
-    FileState { bytes: text.to_owned().into(), executable: false }
+    FileState { bytes: text.to_owned().into(), mode: FileMode::Regular }
 }
 
 fn note(title: &str) -> Note {
@@ -165,10 +165,10 @@ fn a_snapshot_holds_what_git_would_add() {
         ]
     );
     assert_eq!(snapshot.left_out, [path("large")]);
-    assert_eq!(snapshot.entries[&path("b/link")].kind, KeptKind::Symlink);
-    assert_eq!(snapshot.entries[&path("b/run.sh")].kind, KeptKind::Executable);
+    assert_eq!(snapshot.entries[&path("b/link")].mode, FileMode::Symlink);
+    assert_eq!(snapshot.entries[&path("b/run.sh")].mode, FileMode::Executable);
     assert_eq!(world.content(&snapshot.entries, "out/tracked.txt"), "kept");
-    assert!(world.read(&path("b/link"), snapshot.entries[&path("b/link")]).unwrap().is_none());
+    assert_eq!(world.content(&snapshot.entries, "b/link"), "../elsewhere");
 }
 
 #[test]
@@ -304,7 +304,7 @@ fn what_a_crash_left_in_the_repository_does_no_harm() {
     world.change("a", Some("2"));
     let last = world.snapshots().checkpoints().unwrap().pop().unwrap();
     let after = last.own[0].after.unwrap();
-    assert_eq!(world.read(&path("a"), after).unwrap(), Some(state("2")), "written anew");
+    assert_eq!(world.read(&path("a"), after).unwrap(), state("2"), "written anew");
 }
 
 #[test]
@@ -361,9 +361,10 @@ fn what_was_kept_is_checked_out_as_it_was() {
 /// Files of every kind, kept without a workspace.
 fn some_entries(snapshots: &Snapshots) -> Entries {
     let file = |text: &str, executable| {
-        snapshots.keep_file(&FileState { bytes: text.to_owned().into(), executable }).unwrap()
+        let mode = FileMode::of_file(executable);
+        snapshots.keep_file(&FileState { bytes: text.to_owned().into(), mode }).unwrap()
     };
-    let link = Kept { kind: KeptKind::Symlink, id: file("d/a", false).id };
+    let link = Kept { mode: FileMode::Symlink, id: file("d/a", false).id };
     let a = file("a\r\n", false);
     [("d/a", a), ("d/e/same", a), ("d/run", file("a\r\n", true)), ("empty", file("", false))]
         .into_iter()
@@ -412,8 +413,8 @@ fn a_tree_is_held_until_it_is_released() {
     let reader = few.reader().unwrap();
     assert!(matches!(reader.file(&path("x"), stray), Err(SnapshotError::Lost { .. })));
     assert_eq!(few.tree(tree).unwrap(), entries);
-    for (path, kept) in entries.iter().filter(|(_, kept)| !kept.is_symlink()) {
-        assert!(reader.file(path, *kept).unwrap().is_some());
+    for (path, kept) in &entries {
+        assert_eq!(reader.file(path, *kept).unwrap().mode, kept.mode);
     }
     assert_eq!(few.held("run").unwrap(), [("run/01".to_owned(), tree)]);
     assert_eq!(few.held("").unwrap().len(), 2);

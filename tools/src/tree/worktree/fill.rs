@@ -17,10 +17,9 @@ use rustix::fs::{Mode, OFlags};
 use super::{copy, threads};
 use crate::tree::confine::{Root, open_below};
 use crate::tree::read::read_to_end;
-use crate::tree::snapshot::KeptKind;
 use crate::tree::snapshot::objects::Objects;
 use crate::tree::snapshot::stamps::{Stamp, Stamps};
-use crate::tree::{Entries, Kept, RepoPath, SnapshotError, Snapshots};
+use crate::tree::{Entries, FileMode, Kept, RepoPath, SnapshotError, Snapshots};
 
 /// Files of one directory that one thread writes at a time.
 const AT_ONCE: usize = 64;
@@ -174,10 +173,10 @@ pub(super) fn write(
     content: &[u8],
     modified: Option<SystemTime>,
 ) -> io::Result<Metadata> {
-    match kept.kind {
-        KeptKind::File => write_file(dir, path.name(), content, 0o666, modified),
-        KeptKind::Executable => write_file(dir, path.name(), content, 0o777, modified),
-        KeptKind::Symlink => {
+    match kept.mode {
+        FileMode::Regular => write_file(dir, path.name(), content, 0o666, modified),
+        FileMode::Executable => write_file(dir, path.name(), content, 0o777, modified),
+        FileMode::Symlink => {
             rustix::fs::symlinkat(OsStr::from_bytes(content), dir, path.name())?;
             fs::symlink_metadata(root.join(path.as_str()))
         }

@@ -2,7 +2,6 @@
 
 use super::Worktree;
 use crate::tree::files::git_sees_alone;
-use crate::tree::snapshot::KeptKind;
 use crate::tree::snapshot::objects::Objects;
 use crate::tree::snapshot::stamps::Stamp;
 use crate::tree::{
@@ -64,16 +63,12 @@ fn look(
     path: &RepoPath,
     is_new: bool,
 ) -> Result<Look, SnapshotError> {
-    match tree.entry(path, snapshots.limits.max_file_bytes) {
+    match tree.entry_or_link(path, snapshots.limits.max_file_bytes) {
         Ok(Entry::File(state)) => {
             Ok(Look::Kept(Kept::of_file(&state, objects.keep_blob(&state.bytes)?)))
         }
-        Ok(Entry::Symlink) => {
-            let id = objects.keep_blob(&tree.link(path)?)?;
-            Ok(Look::Kept(Kept { kind: KeptKind::Symlink, id }))
-        }
         Ok(Entry::TooLarge { .. }) => Ok(Look::TooMuch),
-        Ok(Entry::Missing | Entry::Directory | Entry::Other)
+        Ok(Entry::Missing | Entry::Directory | Entry::Symlink | Entry::Other)
         | Err(TreeError::ThroughSymlink { .. } | TreeError::ParentNotDirectory { .. }) => {
             Ok(Look::Gone)
         }

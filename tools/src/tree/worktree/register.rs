@@ -18,9 +18,8 @@ use gix::objs::CommitRef;
 
 use super::rules::lowered;
 use crate::clock::Timestamp;
-use crate::tree::snapshot::KeptKind;
 use crate::tree::snapshot::objects::{Objects, Survives};
-use crate::tree::{Entries, FileHash, Kept, RepoPath, SnapshotError, Snapshots};
+use crate::tree::{Entries, FileHash, FileMode, Kept, RepoPath, SnapshotError, Snapshots};
 
 const DIR: &str = "worktrees";
 
@@ -131,10 +130,10 @@ impl Registration {
     ) -> Result<(), SnapshotError> {
         let mut state = State::new(gix::hash::Kind::Sha1);
         for (path, kept, data) in files {
-            let mode = match kept.kind {
-                KeptKind::File => Mode::FILE,
-                KeptKind::Executable => Mode::FILE_EXECUTABLE,
-                KeptKind::Symlink => Mode::SYMLINK,
+            let mode = match kept.mode {
+                FileMode::Regular => Mode::FILE,
+                FileMode::Executable => Mode::FILE_EXECUTABLE,
+                FileMode::Symlink => Mode::SYMLINK,
             };
             let stat = data.map(stat).unwrap_or_default();
             let path = path.as_str().as_bytes().as_bstr();

@@ -99,7 +99,8 @@ impl World {
     }
 
     fn kept(&self, text: &str) -> Kept {
-        let state = FileState { bytes: text.to_owned().into(), executable: false };
+        let state =
+            FileState { bytes: text.to_owned().into(), mode: crate::tree::FileMode::Regular };
         self.snapshots().keep_file(&state).unwrap()
     }
 }
@@ -191,6 +192,9 @@ fn it_holds_what_the_snapshot_has_with_the_times_of_the_workspace() {
     assert_eq!(fs::metadata(at("d/e/f")).unwrap().mtime(), OLD);
     let [ours, theirs] = [at("fresh"), root.join("fresh")].map(|path| path.metadata().unwrap());
     assert_eq!(ours.modified().unwrap(), theirs.modified().unwrap());
+    // Times tell of later writes where they are older than the file, and only there.
+    let known = |name: &str| worktree.known.get(&path(name), &Stamp::of(&at(name)).unwrap());
+    assert_eq!((known("a"), known("fresh")), (Some(entries[&path("a")]), None));
 
     let told = worktree.entries(&world.snapshots(), &entries).unwrap();
     assert_eq!(told, Snapshot { entries: entries.clone(), left_out: Vec::new() });
@@ -210,6 +214,8 @@ fn a_file_that_is_other_in_the_workspace_is_as_the_tree_says_and_new() {
     fs::remove_file(world.workspace().join("gone")).unwrap();
     fs::remove_file(world.workspace().join("link")).unwrap();
     symlink("b", world.workspace().join("link")).unwrap();
+    // What the workspace has now is known as well.
+    world.take();
     let (dir, snapshots) = (world.dir("01"), world.snapshots());
     let worktree = Worktree::create(&snapshots, &entries, &dir, &origin()).unwrap();
     for (name, text) in [("a", "1"), ("b", "2"), ("gone", "3"), ("link", "4")] {
@@ -295,7 +301,7 @@ fn it_becomes_another_tree_and_what_is_ignored_stays() {
         put(&root, "own/file", "the lane's");
         let from = worktree.entries(&world.snapshots(), &base).unwrap().entries;
         let mut to = base.clone();
-        let link = Kept { kind: crate::tree::snapshot::KeptKind::Symlink, ..world.kept("d/run") };
+        let link = Kept { mode: crate::tree::FileMode::Symlink, ..world.kept("d/run") };
         for gone in ["bin", "swap", "dir/in", "d/e/f"] {
             to.remove(&path(gone));
         }
@@ -351,7 +357,10 @@ fn git_finds_a_clean_worktree_with_the_users_history_and_changes_nothing_of_it()
     git(root, "add -A");
     git(root, "commit -q -m mine");
     git(root, "stash list");
+    // Nor is one pruned that git can not find for the moment.
+    fs::rename(other.root().join(".git"), other.root().join(".hidden")).unwrap();
     git(root, "worktree prune --expire=now");
+    fs::rename(other.root().join(".hidden"), other.root().join(".git")).unwrap();
     assert_eq!(git(other.root(), "status --porcelain"), "");
     assert_eq!(every_file(&world.home.path().join(".git")), before);
     git(world.snapshots().dir(), "fsck --strict");
@@ -369,7 +378,7 @@ fn git_finds_a_clean_worktree_with_the_users_history_and_changes_nothing_of_it()
 #[test]
 fn line_ends_that_git_would_convert_are_as_they_are() {
     let world = files();
-    world.write(".gitattributes", "* text=auto eol=crlf\n");
+    world.write(".gitattributes", "* text eol=crlf\n");
     let world = world.committed();
     let (mut worktree, base) = world.lane("01");
     let touch = |worktree: &Worktree| {

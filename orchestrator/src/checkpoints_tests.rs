@@ -1,0 +1,134 @@
+//! Ways back of changes that made symlinks, or something else of them, on real directories.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use config::Inputs;
+use tempfile::TempDir;
+use tools::tree::{CommitLog, FileMode, Note, WriteTree};
+
+use super::*;
+
+struct World {
+    home: TempDir,
+    places: Places,
+    config: Config,
+    _state: TempDir,
+}
+
+impl World {
+    fn new() -> World {
+        let (home, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let at = |name: &str| state.path().join(name);
+        let places = Places {
+            state: at(""),
+            commits: at("commits"),
+            checkpoints: at("private.git"),
+            lanes: at("lanes"),
+        };
+        let inputs = Inputs { workspace_root: home.path().to_owned(), ..Inputs::default() };
+        let config = config::resolve(&inputs).unwrap().config;
+        World { home, places, config, _state: state }
+    }
+
+    fn tree(&self) -> WriteTree {
+        let log = CommitLog::at(self.places.commits.clone(), std::time::Duration::from_secs(10));
+        WriteTree::open(self.home.path(), log.unwrap()).unwrap()
+    }
+
+    /// Makes changes as the main tree does: a checkpoint, then the commit.
+    fn change(&self, changes: &[Change]) {
+        let (tree, now) = (self.tree(), Timestamp::UNIX_EPOCH);
+        let note = Note {
+            title: String::new(),
+            patch: "p".to_owned(),
+            session: "s".to_owned(),
+            run: None,
+        };
+        let snapshots = snapshots(&self.places, self.home.path(), &self.config);
+        snapshots.record(&tree.reader(), changes, note, now, &|| false).unwrap();
+        tree.commit(changes, "test").unwrap();
+    }
+
+    fn history(&self) -> History {
+        History::read(&self.places, self.home.path(), &self.config).unwrap()
+    }
+
+    fn way_back(&self, manner: Manner) -> WayBack {
+        let history = self.history();
+        history.way_back(&history.checkpoints()[0], manner, |_| true).unwrap()
+    }
+
+    fn link_at(&self, name: &str) -> Option<String> {
+        let target = fs::read_link(self.home.path().join(name)).ok()?;
+        Some(target.to_str().unwrap().to_owned())
+    }
+}
+
+fn file(text: &str) -> Option<FileState> {
+    FileState { bytes: text.to_owned().into(), mode: FileMode::Regular }.into()
+}
+
+fn link(target: &str) -> Option<FileState> {
+    FileState { bytes: target.to_owned().into(), mode: FileMode::Symlink }.into()
+}
+
+fn change(at: &str, before: Option<FileState>, after: Option<FileState>) -> Change {
+    Change::of(RepoPath::parse(at).unwrap(), before, after).unwrap()
+}
+
+/// A link that is new, one in the place of a file, a file in the place of one, and one that is gone.
+fn changed() -> World {
+    let world = World::new();
+    fs::write(world.home.path().join("file"), "text\n").unwrap();
+    symlink("file", world.home.path().join("link")).unwrap();
+    symlink("none", world.home.path().join("gone")).unwrap();
+    world.change(&[
+        change("d/new", None, link("../file")),
+        change("file", file("text\n"), link("elsewhere")),
+        change("gone", link("none"), None),
+        change("link", link("file"), file("ours\n")),
+    ]);
+    world
+}
+
+#[test]
+fn the_way_back_takes_symlinks_along() {
+    for manner in [Manner::KeepTheirs, Manner::Exactly] {
+        let world = changed();
+        assert_eq!(world.link_at("d/new").as_deref(), Some("../file"));
+        let back = world.way_back(manner);
+        assert_eq!(back.left, []);
+        world.change(&back.changes);
+        assert!(!world.home.path().join("d").exists(), "{manner:?}");
+        assert_eq!(fs::read_to_string(world.home.path().join("file")).unwrap(), "text\n");
+        assert_eq!(world.link_at("gone").as_deref(), Some("none"));
+        assert_eq!(world.link_at("link").as_deref(), Some("file"));
+        // And that can be undone, too.
+        let undone = world.history().changes_of_run("s").unwrap();
+        assert_eq!(undone, []);
+    }
+}
+
+#[test]
+fn a_symlink_that_leads_elsewhere_now_stays() {
+    let world = changed();
+    fs::remove_file(world.home.path().join("d/new")).unwrap();
+    symlink("theirs", world.home.path().join("d/new")).unwrap();
+    let back = world.way_back(Manner::KeepTheirs);
+    assert_eq!(back.left, [(RepoPath::parse("d/new").unwrap(), Conflict::Grown)]);
+    world.change(&back.changes);
+    assert_eq!(world.link_at("d/new").as_deref(), Some("theirs"));
+}
+
+#[test]
+fn what_a_checkpoint_tells_of_changes_has_symlinks_in_it() {
+    let world = changed();
+    let history = world.history();
+    let own = history.own_changes(&history.checkpoints()[0]).unwrap();
+    assert_eq!(own.len(), 4);
+    assert_eq!(
+        history.changes_since(&history.checkpoints()[0], Timestamp::UNIX_EPOCH).unwrap(),
+        own
+    );
+}
