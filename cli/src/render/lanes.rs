@@ -71,7 +71,7 @@ struct Lane {
     hit: u64,
     /// Bytes of the answer that is on its way.
     heard: usize,
-    /// What it changed in its last attempt.
+    /// What it changed in the last attempt that changed something.
     files: Vec<StagedFile>,
     /// The patch set that was staged last.
     staged: Vec<StagedFile>,
@@ -125,15 +125,22 @@ impl Lane {
             }
             Event::CallDropped { charged, .. } => self.charge(charged),
             Event::LaneCompleted { files, .. } => {
-                files.clone_into(&mut self.files);
+                self.changed(files);
                 self.end(Stage::Done, at);
             }
             Event::LaneFailed { attempt, files, .. } => {
                 self.attempt = *attempt;
-                files.clone_into(&mut self.files);
+                self.changed(files);
                 self.end(Stage::Failed, at);
             }
             _ => {}
+        }
+    }
+
+    /// What an attempt did is not forgotten for a later one that did nothing: that is what `diff --lane` shows, too.
+    fn changed(&mut self, files: &[StagedFile]) {
+        if !files.is_empty() {
+            files.clone_into(&mut self.files);
         }
     }
 
