@@ -1,9 +1,11 @@
 //! What is shown of lanes: while they work, at the end, and later.
 
+use std::fs;
+
 use serde_json::Value;
 use tools::model::mock::Reply;
 
-use crate::support::{Project, Provider, Run, World, plan_verified_by};
+use crate::support::{Project, Provider, Run, World, left_in, plan_verified_by, shell};
 
 const TEAM: &str = "TEAM_PLAN_V1
 LANE|01|first|shout the first line
@@ -78,7 +80,7 @@ fn without_a_terminal_lanes_are_told_in_lines() {
         "    its worktree: ",
         "  lane 03 Erste Zeile \u{fffd}[2J — conflict with other lanes in list.txt · list.txt · ",
         "  lane 04 never — failed: lane 02, ",
-        "  what a lane changed: deepseek diff --lane 01",
+        "  what a lane changed: deepseek diff --lane NN",
     ];
     for begin in told {
         let found = run.stderr.lines().filter(|line| line.starts_with(begin)).count();
@@ -152,6 +154,44 @@ fn what_a_lane_did_is_shown_whatever_became_of_it() {
     }
     let elsewhere = world.deepseek(["diff", "--lane", "01", "--run", "nothing"]).run();
     assert!(elsewhere.stderr.contains("had lanes"), "{}", elsewhere.stderr);
+}
+
+#[test]
+fn the_demo_of_lanes_shows_a_conflict_and_lanes_that_fail_together() {
+    let world = World::greeting(Vec::new());
+    let mut program = world.deepseek(["demo", "--team", "--output", "stream-json"]);
+    program.with_cargo().env("TMPDIR", world.project.root());
+    let run = program.env_remove("DEEPSEEK_API_KEY").env_remove("DEEPSEEK_BASE_URL").run();
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert!(run.stderr.contains("scripted"), "{}", run.stderr);
+    assert!(world.provider.requests().is_empty());
+    assert_eq!(run.one("LanesPlanned")["lanes"].as_array().unwrap().len(), 3);
+    let conflict = run.one("LaneConflicted");
+    assert_eq!((&conflict["lane"], &conflict["paths"][0]), (&"02".into(), &"CHANGES.md".into()));
+    assert_eq!(run.one("LanesBisected")["lanes"].to_string(), r#"["01","03"]"#);
+    let ends = run.one("LanesFinished")["lanes"].as_array().unwrap().clone();
+    assert!(ends.iter().all(|lane| lane["state"] == "merged"), "{ends:?}");
+
+    let demo = fs::read_dir(world.project.root()).unwrap().find_map(|entry| {
+        let path = entry.unwrap().path();
+        path.join("till/src/tax.rs").exists().then_some(path)
+    });
+    let demo = demo.expect("the result is kept");
+    let changes = fs::read_to_string(demo.join("till/CHANGES.md")).unwrap();
+    assert_eq!(changes.lines().filter(|line| line.starts_with("- ")).count(), 3);
+    // Nothing is left of the lanes but what the journal has, and what was built for all of them.
+    for workspace in fs::read_dir(demo.join("state/workspaces")).unwrap() {
+        let workspace = workspace.unwrap().path();
+        let names = |below: &str| -> Vec<_> {
+            let entries = fs::read_dir(workspace.join(below)).unwrap();
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+        };
+        assert_eq!(names("lanes"), ["build"]);
+        assert_eq!(names("checkpoints.git/worktrees"), [""; 0]);
+    }
+    assert_eq!(left_in(&demo), Vec::<String>::new());
+    let status = shell(&demo.join("till"), "git worktree list && git status --porcelain");
+    assert_eq!(status.lines().count(), 5, "one worktree, four files changed: {status}");
 }
 
 #[test]

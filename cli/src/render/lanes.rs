@@ -157,12 +157,33 @@ impl Lane {
 #[derive(Debug, Default)]
 pub(super) struct LaneTable {
     lanes: BTreeMap<LaneId, Lane>,
+    /// Those that were brought together last.
+    together: Vec<LaneId>,
+    /// The most that were.
+    most: usize,
 }
 
 impl LaneTable {
     /// Whether the run has no lanes.
     pub(super) fn is_empty(&self) -> bool {
         self.lanes.is_empty()
+    }
+
+    /// The lanes by number; where lanes are mended that do not fit together comes last, as it does in time.
+    fn in_order(&self) -> impl Iterator<Item = (LaneId, &Lane)> {
+        let (mended, planned): (Vec<_>, Vec<_>) =
+            self.lanes.iter().partition(|(id, _)| **id == LaneId::TOGETHER);
+        planned.into_iter().chain(mended).map(|(id, lane)| (*id, lane))
+    }
+
+    /// The lanes that were brought together last, in words: all, or so many of them as a search asks for.
+    pub(super) fn together(&self) -> String {
+        if self.together.len() == self.most {
+            return "all lanes".to_owned();
+        }
+        let lanes: Vec<String> = self.together.iter().map(LaneId::to_string).collect();
+        let plural = if lanes.len() == 1 { "" } else { "s" };
+        format!("lane{plural} {}", lanes.join(", "))
     }
 
     /// Something happened, in a lane or to lanes. `at` is the time since the run began.
@@ -182,8 +203,12 @@ impl LaneTable {
             }
             Event::LaneMerged { lane, .. } => self.end(*lane, Stage::Merged, at),
             Event::LaneConflicted { lane, .. } => self.end(*lane, Stage::Conflicted, at),
-            Event::LanesMerged { lanes, .. } if lanes.contains(&LaneId::TOGETHER) => {
-                self.end(LaneId::TOGETHER, Stage::Merged, at);
+            Event::LanesMerged { lanes, .. } => {
+                lanes.clone_into(&mut self.together);
+                self.most = self.most.max(lanes.len());
+                if lanes.contains(&LaneId::TOGETHER) {
+                    self.end(LaneId::TOGETHER, Stage::Merged, at);
+                }
             }
             Event::LanesFinished { lanes } => {
                 for lane in lanes {

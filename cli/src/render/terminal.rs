@@ -202,7 +202,7 @@ impl Terminal {
                 self.say(&format!("  {} {what}: {why}", self.style(AnsiColor::Red, "denied:")));
             }
             Event::VerifyStarted { commands, .. } if !self.lanes.is_empty() => {
-                self.enter("verify all lanes", "");
+                self.enter(&format!("verify {}", self.lanes.together()), "");
                 tracing::debug!(commands = commands.len(), "of all lanes, and of the project");
             }
             Event::VerifyStarted { commands, derived, .. } => {

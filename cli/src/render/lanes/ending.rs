@@ -21,8 +21,8 @@ impl LaneTable {
         paint: Paint,
     ) -> Vec<String> {
         let mut lines = Vec::new();
-        for (id, lane) in &self.lanes {
-            let end = ended.iter().find(|it| it.lane == *id);
+        for (id, lane) in self.in_order() {
+            let end = ended.iter().find(|it| it.lane == id);
             let became = match end {
                 Some(end) => became(end, paint),
                 None => lane.left(ended.is_empty(), paint),
@@ -35,11 +35,11 @@ impl LaneTable {
             }
             line.push_str(&format!(" · {}", used(spent)));
             lines.push(line);
-            let own = kept.iter().filter(|path| is_of(path, *id));
+            let own = kept.iter().filter(|path| is_of(path, id));
             lines.extend(own.map(|path| format!("  its worktree: {}", path.display())));
         }
-        if let Some((id, _)) = self.lanes.iter().find(|(_, lane)| !lane.files.is_empty()) {
-            lines.push(format!("what a lane changed: deepseek diff --lane {id}"));
+        if self.lanes.values().any(|lane| !lane.files.is_empty()) {
+            lines.push("what a lane changed: deepseek diff --lane NN".to_owned());
         }
         lines
     }

@@ -59,7 +59,7 @@ impl LaneTable {
     pub(in crate::render) fn rows(&self, width: usize, at: Duration, paint: Paint) -> Vec<String> {
         let titles = self.lanes.values().map(|lane| harmless(&lane.title).width());
         let layout = Layout::of(width, titles.max().unwrap_or_default());
-        self.lanes.iter().map(|(id, lane)| self.row(*id, lane, &layout, at, paint)).collect()
+        self.in_order().map(|(id, lane)| self.row(id, lane, &layout, at, paint)).collect()
     }
 
     fn row(&self, id: LaneId, lane: &Lane, layout: &Layout, at: Duration, paint: Paint) -> String {

@@ -273,7 +273,7 @@ fn the_end_tells_what_became_of_each() {
             "lane 02 b — failed: no diff · 12345 tokens · $0.0123",
             "  its worktree: /s/lanes/r/02-1",
             "lane 03 c — conflict with what you changed meanwhile in a.txt · a.txt · 12345 tokens · $0.0123",
-            "what a lane changed: deepseek diff --lane 01",
+            "what a lane changed: deepseek diff --lane NN",
         ]
     );
 }
