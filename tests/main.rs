@@ -49,6 +49,7 @@ mod projections;
 
 // The command line around the requests.
 mod commands;
+mod lanes;
 
 // Documents and sources.
 mod docs;

@@ -15,7 +15,7 @@ use tools::shell::{CommandLine, Exit, RunOptions};
 
 use crate::drive::{Session, Use, Which, exit_of};
 use crate::error::{CliError, Kind};
-use crate::flags::{ApprovalFlag, Global, Output};
+use crate::flags::{ApprovalFlag, Global, Output, TeammateMode};
 use crate::render::{self, Paint, changes_as_text};
 use crate::surroundings::Surroundings;
 
@@ -25,16 +25,28 @@ pub(crate) struct DemoArgs {
     /// Use a Python sample in place of the Rust one.
     #[arg(long)]
     python: bool,
+    /// See a task done in lanes: one is in conflict with another, and two work alone and not together.
+    #[arg(long, conflicts_with = "python")]
+    team: bool,
 }
 
 /// A repository to show things on, and what the model says about it.
 struct Sample {
+    name: &'static str,
+    /// How it is, as git has it.
+    state: &'static str,
+    request: &'static str,
+    lanes: TeammateMode,
     files: &'static [(&'static str, &'static str)],
     script: &'static str,
     needs: &'static str,
 }
 
 const RUST: Sample = Sample {
+    name: "cart",
+    state: "a cart with a bug",
+    request: FIX,
+    lanes: TeammateMode::Off,
     files: &[
         ("Cargo.toml", include_str!("../../demo/rust/manifest.toml")),
         ("src/lib.rs", include_str!("../../demo/rust/lib.rs")),
@@ -45,6 +57,10 @@ const RUST: Sample = Sample {
 };
 
 const PYTHON: Sample = Sample {
+    name: "cart",
+    state: "a cart with a bug",
+    request: FIX,
+    lanes: TeammateMode::Off,
     files: &[
         ("cart.py", include_str!("../../demo/python/cart.py")),
         ("test_cart.py", include_str!("../../demo/python/test_cart.py")),
@@ -54,7 +70,25 @@ const PYTHON: Sample = Sample {
     needs: "python3",
 };
 
-const REQUEST: &str = "Fix the failing tests: the quantities are ignored when the cart is added up";
+const TEAM: Sample = Sample {
+    name: "till",
+    state: "a till with empty columns",
+    request: "Fill the columns of the receipt: discount, points and tax",
+    lanes: TeammateMode::On,
+    files: &[
+        ("Cargo.toml", include_str!("../../demo/team/manifest.toml")),
+        ("CHANGES.md", include_str!("../../demo/team/CHANGES.md")),
+        ("src/lib.rs", include_str!("../../demo/team/lib.rs")),
+        ("src/discount.rs", include_str!("../../demo/team/discount.rs")),
+        ("src/points.rs", include_str!("../../demo/team/points.rs")),
+        ("src/tax.rs", include_str!("../../demo/team/tax.rs")),
+        (".gitignore", "/target\nCargo.lock\n"),
+    ],
+    script: include_str!("../../demo/team/script.toml"),
+    needs: "cargo",
+};
+
+const FIX: &str = "Fix the failing tests: the quantities are ignored when the cart is added up";
 
 /// Runs the command.
 pub(crate) async fn run(
@@ -62,13 +96,17 @@ pub(crate) async fn run(
     global: &Global,
     args: &DemoArgs,
 ) -> Result<(), CliError> {
-    let sample = if args.python { PYTHON } else { RUST };
+    let sample = match (args.team, args.python) {
+        (true, _) => TEAM,
+        (false, true) => PYTHON,
+        (false, false) => RUST,
+    };
     let dir = tempfile::Builder::new()
         .prefix("deepseek-demo-")
         .tempdir()
         .map_err(|error| unusable(&error))?
         .keep();
-    let workspace = dir.join("cart");
+    let workspace = dir.join(sample.name);
     lay_out(&workspace, &sample).map_err(|error| unusable(&error))?;
     if shell(&format!("{} --version", sample.needs), &workspace).await == Exit::NotFound {
         let hint = if args.python {
@@ -82,7 +120,7 @@ pub(crate) async fn run(
         )
         .hint(hint));
     }
-    keep_in_git(&workspace).await;
+    keep_in_git(&workspace, sample.state).await;
 
     let script = Script::from_toml(sample.script)
         .map_err(|error| CliError::caused(Kind::Internal, &error))?;
@@ -96,14 +134,16 @@ pub(crate) async fn run(
     view.note(
         "Everything else is real: the server it sits in, the patches, the files and the tests.",
     );
-    view.note(&format!("Workspace: {}\nRequest:   {REQUEST}\n", workspace.display()));
+    let request = sample.request;
+    view.note(&format!("Workspace: {}\nRequest:   {request}\n", workspace.display()));
 
-    let (around, global) = stage(around, global, &server, &dir, &workspace);
+    let (around, mut global) = stage(around, global, &server, &dir, &workspace);
+    global.teammate_mode = Some(sample.lanes);
     let settings = around.settings(&global, &workspace)?;
     let mut session =
         Session::open(&around, &settings, workspace.clone(), Which::New, Use::Write, view.as_mut())
             .await?;
-    let request = Request { text: REQUEST.to_owned(), intent: Some(Intent::Edit) };
+    let request = Request { text: request.to_owned(), intent: Some(Intent::Edit) };
     let outcome = session.run(request, view.as_mut()).await?;
     if global.output == Output::Text {
         let paint = if around.colour_out(global.color) { Paint::Colour } else { Paint::Plain };
@@ -111,6 +151,14 @@ pub(crate) async fn run(
     }
     exit_of(&outcome.delivery)?;
     view.note(&format!("\nDelivered. The result is in {}", workspace.display()));
+    if args.team {
+        let state = dir.join("state");
+        view.note(&format!(
+            "What a lane did: DEEPSEEK_HOME={} deepseek --workspace {} diff --lane 02",
+            state.display(),
+            workspace.display()
+        ));
+    }
     view.note("Next: set DEEPSEEK_API_KEY and say what you want in a repository of yours: deepseek -p \"…\"");
     Ok(())
 }
@@ -152,12 +200,10 @@ fn lay_out(workspace: &Path, sample: &Sample) -> io::Result<()> {
 }
 
 /// With git there is something to compare the result with; without it the demo works as well.
-async fn keep_in_git(workspace: &Path) {
-    for command in [
-        "git init -q",
-        "git add -A",
-        "git -c user.name=demo -c user.email=demo@example.invalid commit -qm 'a cart with a bug'",
-    ] {
+async fn keep_in_git(workspace: &Path, state: &str) {
+    let commit =
+        format!("git -c user.name=demo -c user.email=demo@example.invalid commit -qm '{state}'");
+    for command in ["git init -q", "git add -A", &commit] {
         if shell(command, workspace).await != Exit::Code(0) {
             tracing::info!(command, "the demo goes on without git");
             return;

@@ -1,5 +1,8 @@
 //! `deepseek diff`: patch sets that are staged but not applied, what a run changed, what changed since a checkpoint.
 
+mod lane;
+
+use actors::lane_id::{LaneId, NoLaneId};
 use clap::Args;
 use orchestrator::journal::projection::queries::Tables;
 use orchestrator::staged::{StagedPatch, changes};
@@ -19,6 +22,9 @@ use crate::surroundings::Surroundings;
 pub(crate) struct DiffArgs {
     /// Id of a staged patch set, or the beginning of it [default: the newest of this workspace].
     patch: Option<String>,
+    /// Show what a lane did, also one that failed or is in conflict: its number.
+    #[arg(long, value_name = "NN", value_parser = some_lane, conflicts_with_all = ["patch", "since"])]
+    lane: Option<LaneId>,
     /// Show what a run or session changed: its id, the beginning of it, or `latest`.
     #[arg(long, value_name = "ID", conflicts_with = "patch")]
     run: Option<String>,
@@ -35,11 +41,18 @@ pub(crate) struct Found {
 
 /// Runs the command.
 pub(crate) fn run(around: &Surroundings, global: &Global, args: &DiffArgs) -> Result<(), CliError> {
-    match (&args.run, &args.since) {
-        (Some(id), _) => of_run(around, global, id),
-        (None, Some(checkpoint)) => since(around, global, checkpoint),
-        (None, None) => staged(around, global, args.patch.as_deref()),
+    match (args.lane, &args.run, &args.since) {
+        (Some(lane), run, _) => lane::show(around, global, lane, run.as_deref()),
+        (None, Some(id), _) => of_run(around, global, id),
+        (None, None, Some(checkpoint)) => since(around, global, checkpoint),
+        (None, None, None) => staged(around, global, args.patch.as_deref()),
     }
+}
+
+/// The lane with this number; a single digit is one, too.
+fn some_lane(text: &str) -> Result<LaneId, NoLaneId> {
+    let padded = if text.len() == 1 { format!("0{text}") } else { text.to_owned() };
+    LaneId::try_from(padded)
 }
 
 fn staged(around: &Surroundings, global: &Global, id: Option<&str>) -> Result<(), CliError> {

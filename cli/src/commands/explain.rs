@@ -92,7 +92,9 @@ fn is_of_the_gate(entry: &StoryEvent) -> bool {
 fn as_text(session: &str, explained: &Explained<'_>, contents: &[(&str, String)]) -> String {
     let Explained { entry, because, led_to, .. } = explained;
     let run = entry.run.as_ref().map(|run| format!(" · run {run}")).unwrap_or_default();
-    let mut text = format!("{}\n  {} · session {session}{run}\n", told::event(entry), entry.at);
+    let lane = entry.lane.as_ref().map(|lane| format!(" · lane {lane}")).unwrap_or_default();
+    let mut text =
+        format!("{}\n  {} · session {session}{run}{lane}\n", told::event(entry), entry.at);
     for line in details(explained) {
         text.push_str(&format!("  {line}\n"));
     }
@@ -143,7 +145,8 @@ fn call_of<'s>(entry: &'s StoryEvent, because: &[&'s StoryEvent]) -> Option<&'s 
 /// What a verification of which this command is a part came to, and how its failure was classified.
 fn verdict<'s>(story: &'s [StoryEvent], entry: &StoryEvent) -> Vec<&'s StoryEvent> {
     let Moment::Command { baseline: false, .. } = entry.what else { return Vec::new() };
-    let later = story.iter().filter(|later| later.seq > entry.seq && later.run == entry.run);
+    let same = |later: &&StoryEvent| (&later.run, &later.lane) == (&entry.run, &entry.lane);
+    let later = story.iter().filter(|later| later.seq > entry.seq).filter(same);
     later
         .skip_while(|later| !matches!(later.what, Moment::Verification { .. }))
         .take_while(|later| {

@@ -191,13 +191,26 @@ fn show(around: &Surroundings, global: &Global, id: &str) -> Result<(), CliError
     }
     for record in &reading.records {
         match global.output {
-            Output::Text => render::line(&format!(
-                "{:>5} {} {:<24} {}",
-                record.seq, record.at, record.kind, record.data
-            )),
-            Output::Json | Output::StreamJson => render::json_line(&json!({
-                "seq": record.seq, "at": record.at, "kind": record.kind, "run": record.run, "data": record.data,
-            })),
+            Output::Text => {
+                let lane = record.lane.as_ref().map(|lane| format!("lane {lane} "));
+                render::line(&format!(
+                    "{:>5} {} {:<24} {}{}",
+                    record.seq,
+                    record.at,
+                    record.kind,
+                    lane.unwrap_or_default(),
+                    record.data
+                ));
+            }
+            Output::Json | Output::StreamJson => {
+                let mut line = json!({
+                    "seq": record.seq, "at": record.at, "kind": record.kind, "run": record.run, "data": record.data,
+                });
+                if let (Some(fields), Some(lane)) = (line.as_object_mut(), &record.lane) {
+                    fields.insert("lane".to_owned(), json!(lane));
+                }
+                render::json_line(&line);
+            }
         }
     }
     Ok(())

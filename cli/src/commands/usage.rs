@@ -39,6 +39,8 @@ enum By {
     Model,
     /// Who asked: architect, editor, analysis, intent.
     Role,
+    /// Lanes: `02`, and `-` for calls of none.
+    Lane,
 }
 
 impl By {
@@ -48,6 +50,7 @@ impl By {
             Self::Session => "session",
             Self::Model => "model",
             Self::Role => "role",
+            Self::Lane => "lane",
         }
     }
 
@@ -57,6 +60,7 @@ impl By {
             Self::Session => usage::By::Session,
             Self::Model => usage::By::Model,
             Self::Role => usage::By::Role,
+            Self::Lane => usage::By::Lane,
         }
     }
 }

@@ -98,6 +98,8 @@ fn document(outcome: &Outcome, session: &str) -> Value {
         "changes": outcome.changes.iter().map(Change::summary).collect::<Vec<_>>(),
         "rollbacks": outcome.rollbacks,
         "spent": outcome.spent,
+        "lanes": outcome.lanes,
+        "kept": outcome.kept,
     })
 }
 

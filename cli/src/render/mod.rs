@@ -4,6 +4,7 @@ mod ask;
 mod columns;
 mod diff;
 mod json;
+mod lanes;
 mod terminal;
 pub(crate) mod told;
 

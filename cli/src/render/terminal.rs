@@ -1,5 +1,7 @@
 //! A run as people see it: results on standard output, progress on standard error, questions at the terminal.
 
+mod team;
+
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
@@ -9,7 +11,7 @@ use actors::delivery::{Delivery, Verified};
 use actors::event::{Envelope, Event, StagedFile};
 use actors::lane_id::LaneId;
 use actors::plan::Plan;
-use actors::publisher::{Proposal, Question, Signal};
+use actors::publisher::{Proposal, Question, Signal, Speaker};
 use anstyle::{AnsiColor, Style};
 use futures_util::future::BoxFuture;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -19,6 +21,8 @@ use tools::model::price::Usd;
 
 use super::ask::answer;
 use super::diff::harmless;
+use super::lanes::LaneTable;
+use super::lanes::lines::{file_line, labelled};
 use super::{Paint, View, changes_as_text};
 use crate::flags::Global;
 use crate::surroundings::Surroundings;
@@ -64,6 +68,8 @@ pub(crate) struct Terminal {
     last_failure: String,
     streamed: String,
     tally: Tally,
+    /// The lanes of the run, if it has any.
+    lanes: LaneTable,
 }
 
 impl Terminal {
@@ -86,15 +92,19 @@ impl Terminal {
             last_failure: String::new(),
             streamed: String::new(),
             tally: Tally::default(),
+            lanes: LaneTable::default(),
         }
     }
 
     fn say(&self, text: &str) {
         let write = || writeln!(io::stderr(), "{text}").ok();
         match &self.bar {
-            Some(bar) => bar.suspend(write),
-            None => write(),
-        };
+            Some(bar) => {
+                bar.suspend(write);
+                to_the_left();
+            }
+            None => drop(write()),
+        }
     }
 
     /// Takes the moving line away; the next tick brings it back.
@@ -124,8 +134,15 @@ impl Terminal {
         reason = "the rest is for the journal and for programs"
     )]
     fn event(&mut self, envelope: &Envelope) {
+        self.lanes.event(envelope.lane, &envelope.event, self.started.elapsed());
+        self.count(&envelope.event, envelope.lane);
+        if let Some(lane) = envelope.lane {
+            self.lane_event(lane, &envelope.event);
+            return;
+        }
         match &envelope.event {
             Event::RunStarted { intent, .. } => {
+                self.lanes = LaneTable::default();
                 self.plan_only = intent == "plan";
                 self.staged.clear();
                 self.last_failure.clear();
@@ -184,6 +201,10 @@ impl Terminal {
             Event::ToolDenied { what, why, .. } => {
                 self.say(&format!("  {} {what}: {why}", self.style(AnsiColor::Red, "denied:")));
             }
+            Event::VerifyStarted { commands, .. } if !self.lanes.is_empty() => {
+                self.enter(&format!("verify {}", self.lanes.together()), "");
+                tracing::debug!(commands = commands.len(), "of all lanes, and of the project");
+            }
             Event::VerifyStarted { commands, derived, .. } => {
                 let how = if *derived { "derived from the project" } else { "" };
                 self.enter("verify", how);
@@ -200,23 +221,14 @@ impl Terminal {
                     self.style(AnsiColor::Red, "!")
                 ));
             }
-            Event::ModelReply { .. } => self.count(&envelope.event),
-            _ => {}
+            event => self.team_event(event),
         }
     }
 
     fn files_text(&self, files: &[StagedFile], repairs: &[String]) -> String {
         let mut text = String::new();
         for file in files {
-            let from = file
-                .renamed_from
-                .as_ref()
-                .map(|from| format!(" (from {from})"))
-                .unwrap_or_default();
-            let (added, removed) = (format!("+{}", file.added), format!("-{}", file.removed));
-            let (added, removed) =
-                (self.style(AnsiColor::Green, &added), self.style(AnsiColor::Red, &removed));
-            writeln!(text, "  {}{from} {added} {removed}", file.path).ok();
+            writeln!(text, "  {}", file_line(file, self.paint)).ok();
         }
         for repair in repairs {
             writeln!(text, "  read tolerantly: {repair}").ok();
@@ -232,17 +244,7 @@ impl Terminal {
         exit: &str,
         elapsed_ms: u64,
     ) {
-        let (colour, word) = match outcome {
-            CheckOutcome::Passed => (AnsiColor::Green, "passed"),
-            CheckOutcome::Flaky => (AnsiColor::Yellow, "flaky: failed, then passed"),
-            CheckOutcome::Unverified => (AnsiColor::Yellow, "not verified"),
-            CheckOutcome::PreExisting => (AnsiColor::Yellow, "fails as before"),
-            CheckOutcome::Infrastructure => (AnsiColor::Red, "the machine failed"),
-            CheckOutcome::TimedOut => (AnsiColor::Red, "timed out"),
-            CheckOutcome::CommandMissing => (AnsiColor::Red, "not installed"),
-            CheckOutcome::PolicyDenied => (AnsiColor::Red, "denied"),
-            CheckOutcome::CodeFailure => (AnsiColor::Red, "failed"),
-        };
+        let (colour, word) = check_in_words(outcome);
         let exit =
             if outcome == CheckOutcome::Passed { String::new() } else { format!(" ({exit})") };
         let when = if baseline {
@@ -253,7 +255,8 @@ impl Terminal {
         self.say(&format!("  `{}` {}{exit}{when}", harmless(command), self.style(colour, word)));
     }
 
-    fn count(&mut self, event: &Event) {
+    /// Adds up what a call used, and tells once why it failed.
+    fn count(&mut self, event: &Event, lane: Option<LaneId>) {
         let Event::ModelReply {
             outcome,
             message,
@@ -291,7 +294,8 @@ impl Terminal {
             if *message != self.last_failure {
                 message.clone_into(&mut self.last_failure);
                 let title = self.style(AnsiColor::Yellow, "a call failed:");
-                self.say(&format!("  {title} {}", harmless(message)));
+                let label = lane.map_or("  ".to_owned(), |lane| labelled(lane, self.paint));
+                self.say(&format!("{label}{title} {}", harmless(message)));
             }
         }
     }
@@ -317,8 +321,12 @@ impl Terminal {
             Proposal::Patch(changes) => (changes_as_text(changes, self.paint), "Apply it?"),
             Proposal::Command(command) => (format!("  $ {}\n", harmless(command)), "Run it?"),
         };
+        let who = match question.lane {
+            Some(lane) => self.style(AnsiColor::Yellow, &format!("lane {lane} asks: ")),
+            None => String::new(),
+        };
         self.rest();
-        write!(io::stderr(), "{shown}{}. {asks} [y/N] ", question.why)
+        write!(io::stderr(), "{shown}{who}{}. {asks} [y/N] ", question.why)
             .and_then(|()| io::stderr().flush())
             .ok();
         answer(question.answer).await;
@@ -354,16 +362,22 @@ impl View for Terminal {
     fn signal(&mut self, signal: Signal) -> BoxFuture<'_, ()> {
         match signal {
             Signal::Event(envelope) => self.event(&envelope),
+            Signal::Text(Speaker { lane: Some(lane), .. }, text)
+            | Signal::Reasoning(Speaker { lane: Some(lane), .. }, text) => {
+                self.lanes.hear(lane, text.len());
+            }
             Signal::Text(speaker, text) => self.hear(speaker.role, &text),
             Signal::Reasoning(_, text) => self.heard += text.len(),
-            Signal::Waiting(_, why) => self.waiting = Some(harmless(&why)),
+            Signal::Waiting(Some(lane), why) => self.lanes.wait(lane, why.into_owned()),
+            Signal::Waiting(None, why) => self.waiting = Some(harmless(&why)),
             Signal::Question(question) => return Box::pin(self.ask(question)),
         }
         Box::pin(std::future::ready(()))
     }
 
-    fn earlier(&mut self, _: Option<LaneId>, event: &Event) {
-        self.count(event);
+    fn earlier(&mut self, lane: Option<LaneId>, event: &Event) {
+        self.lanes.event(lane, event, self.started.elapsed());
+        self.count(event, lane);
     }
 
     fn tick(&mut self) {
@@ -379,15 +393,18 @@ impl View for Terminal {
         if !self.moves || !self.streamed.is_empty() {
             return;
         }
+        let rows = self.rows().join("\n");
         let bar = self.bar.get_or_insert_with(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            match ProgressStyle::with_template("{spinner} {wide_msg}") {
+            match ProgressStyle::with_template("{spinner} {wide_msg}\n{prefix}") {
                 Ok(style) => bar.with_style(style),
                 Err(_) => bar,
             }
         });
         bar.set_message(line);
+        bar.set_prefix(rows);
         bar.tick();
+        to_the_left();
     }
 
     fn note(&mut self, text: &str) {
@@ -438,10 +455,33 @@ impl View for Terminal {
         if !outcome.changes.is_empty() && !done {
             self.say("  the changes made so far are in the workspace");
         }
+        for line in self.lanes.ending(&outcome.lanes, &outcome.kept, self.paint) {
+            self.say(&format!("  {line}"));
+        }
         for rollback in &outcome.rollbacks {
             self.say(&format!("  back to {}: deepseek apply {}", rollback.to, rollback.patch));
         }
         self.say(&self.summary(outcome.spent.calls, session));
+    }
+}
+
+/// Leaves the cursor at the left, so that the `^C` of a terminal does not begin a line that nobody knows of.
+fn to_the_left() {
+    write!(io::stderr(), "\r").ok();
+}
+
+/// What came of a check.
+pub(super) const fn check_in_words(outcome: CheckOutcome) -> (AnsiColor, &'static str) {
+    match outcome {
+        CheckOutcome::Passed => (AnsiColor::Green, "passed"),
+        CheckOutcome::Flaky => (AnsiColor::Yellow, "flaky: failed, then passed"),
+        CheckOutcome::Unverified => (AnsiColor::Yellow, "not verified"),
+        CheckOutcome::PreExisting => (AnsiColor::Yellow, "fails as before"),
+        CheckOutcome::Infrastructure => (AnsiColor::Red, "the machine failed"),
+        CheckOutcome::TimedOut => (AnsiColor::Red, "timed out"),
+        CheckOutcome::CommandMissing => (AnsiColor::Red, "not installed"),
+        CheckOutcome::PolicyDenied => (AnsiColor::Red, "denied"),
+        CheckOutcome::CodeFailure => (AnsiColor::Red, "failed"),
     }
 }
 

@@ -6,7 +6,8 @@ use orchestrator::journal::projection::answers::{Call, CallReply, Moment, StoryE
 /// An event in a line: number, kind, what it says.
 pub(crate) fn event(entry: &StoryEvent) -> String {
     let said = moment(&entry.what).replace('\n', " ");
-    let line = format!("#{:<4} {:<20} {}", entry.seq, entry.name(), said);
+    let lane = entry.lane.as_ref().map(|lane| format!("lane {lane}: ")).unwrap_or_default();
+    let line = format!("#{:<4} {:<20} {lane}{said}", entry.seq, entry.name());
     line.trim_end().to_owned()
 }
 

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use super::projection::answers::{Call, Moment, StoryEvent};
 
-/// Events that end the work of a role or a check, on the way to the next.
-const FAILURES: &[&str] = &["FailureClassified", "PatchRefused", "RoleCrashed"];
+/// Events that end the work of a role, a check or lanes, on the way to the next.
+const FAILURES: &[&str] = &["FailureClassified", "PatchRefused", "RoleCrashed", "LanesFinished"];
 const PLANS: &[&str] = &["PlanCreated", "PlanRevised"];
 
 /// What a run can end with.
@@ -22,12 +22,16 @@ const LAST_WORDS: &[&str] = &[
     "VerifyCompleted",
     "FailureClassified",
     "RoleCrashed",
+    "LanesFinished",
 ];
 
-/// The latest events of each kind, by run.
+/// The run and the lane that an event belongs to.
+type Whose<'s> = (Option<&'s str>, Option<&'s str>);
+
+/// The latest events of each kind, by run and lane.
 #[derive(Debug, Default)]
 struct Seen<'s> {
-    latest: BTreeMap<(Option<&'s str>, &'s str), u64>,
+    latest: BTreeMap<(Whose<'s>, &'s str), u64>,
     asks: BTreeMap<&'s str, u64>,
 }
 
@@ -36,7 +40,8 @@ pub fn causes(story: &[StoryEvent]) -> Vec<Option<u64>> {
     let mut seen = Seen::default();
     let causes = story.iter().map(|entry| {
         let cause = seen.cause(entry);
-        seen.latest.insert((entry.run.as_deref(), entry.name()), entry.seq);
+        seen.latest
+            .insert(((entry.run.as_deref(), entry.lane.as_deref()), entry.name()), entry.seq);
         if let Moment::Proposal { ask, .. } = &entry.what {
             seen.asks.insert(ask, entry.seq);
         }
@@ -72,10 +77,13 @@ impl<'s> Seen<'s> {
         self.nearest(entry, kinds_before(entry))
     }
 
-    /// The nearest earlier event of the same run that is of one of these kinds.
+    /// The nearest earlier event of the same lane, or else of its run, that is of one of these kinds.
     fn nearest(&self, entry: &'s StoryEvent, kinds: &[&'static str]) -> Option<u64> {
-        let run = entry.run.as_deref();
-        kinds.iter().filter_map(|kind| self.latest.get(&(run, *kind)).copied()).max()
+        let (run, lane) = (entry.run.as_deref(), entry.lane.as_deref());
+        let latest = |whose: Whose<'s>| {
+            kinds.iter().filter_map(|kind| self.latest.get(&(whose, *kind)).copied()).max()
+        };
+        latest((run, lane)).or_else(|| latest((run, None)))
     }
 }
 
@@ -87,14 +95,36 @@ fn kinds_before(entry: &StoryEvent) -> &'static [&'static str] {
         ("RouterDecision", Moment::Decision { reason, .. }) if reason != "model" => &["TurnAdded"],
         (
             "TurnAdded" | "RouterDecision" | "PlanRefused" | "PlanCreated" | "PlanRevised"
-            | "DraftRefused" | "ContextRequested",
+            | "DraftRefused" | "ContextRequested" | "LanesPlanned" | "LanesDeclined",
             _,
         ) => &["ModelReply"],
         ("RunStarted", _) => &["RouterDecision"],
         ("EvidenceGathered", _) => &["RunStarted"],
-        ("ArchitectStarted", _) => {
-            &["FailureClassified", "PatchRefused", "RoleCrashed", "EvidenceGathered"]
+        ("LanesBegun", _) => &["LanesPlanned"],
+        ("LaneSpawned", _) => &["LanesBegun", "LaneConflicted", "LanesBisected"],
+        ("LaneCompleted" | "LaneFailed", _) => LAST_WORDS,
+        ("LaneMerged" | "LaneConflicted" | "LanesMerged", _) => {
+            &["LanesBegun", "LaneMerged", "LaneConflicted", "LanesBisected"]
         }
+        ("LanesBisected", _) => &["VerifyCompleted"],
+        ("LanesFinished", _) => &[
+            "LanesBegun",
+            "LaneMerged",
+            "LaneConflicted",
+            "LanesBisected",
+            "VerifyCompleted",
+            "PatchStaged",
+            "PatchApplied",
+            "PatchNotApplied",
+        ],
+        ("ArchitectStarted", _) => &[
+            "FailureClassified",
+            "PatchRefused",
+            "RoleCrashed",
+            "LaneSpawned",
+            "LanesDeclined",
+            "EvidenceGathered",
+        ],
         ("ModelRequest", Moment::Call(call)) => before_call(call),
         ("ArchitectCompleted", _) => &["ModelReply", "PlanRefused", "PlanCreated", "PlanRevised"],
         ("EditorStarted", _) => {
@@ -111,17 +141,17 @@ fn kinds_before(entry: &StoryEvent) -> &'static [&'static str] {
         ("ApplyStarted", _) => &["EditorCompleted"],
         // A way back is staged because of what failed.
         ("PatchStaged", Moment::Patch(patch)) if patch.is_way_back() => FAILURES,
-        ("PatchStaged" | "PatchRefused", _) => &["ApplyStarted"],
+        ("PatchStaged" | "PatchRefused", _) => &["ApplyStarted", "LanesMerged"],
         (_, Moment::Proposal { effect, .. } | Moment::Answer { effect: Some(effect), .. }) => {
             before_effect(effect)
         }
         ("CheckpointCreated", _) => &["PatchStaged", "ToolApproved"],
         ("PatchCommitting", _) => &["CheckpointCreated"],
-        ("PatchApplied", _) => &["PatchCommitting"],
+        ("PatchApplied", _) => &["PatchCommitting", "PatchStaged"],
         ("PatchNotApplied", _) => &["PatchCommitting", "CheckpointCreated", "PatchStaged"],
         ("ApplyCompleted", _) => &["ApplyStarted", "PatchApplied", "PatchRefused", "ToolDenied"],
         ("BaselineSkipped", _) => &["EditorCompleted"],
-        ("VerifyStarted", _) => &["ApplyCompleted"],
+        ("VerifyStarted", _) => &["ApplyCompleted", "LanesMerged"],
         ("VerificationRun", Moment::Command { baseline: true, .. }) => PLANS,
         ("VerificationRun" | "VerifyCompleted", _) => &["VerifyStarted"],
         ("FailureClassified", _) => &["VerifyCompleted", "PatchRefused", "DraftRefused"],
@@ -141,7 +171,7 @@ fn before_call(call: &Call) -> &'static [&'static str] {
     match (call.retry, call.role.as_str()) {
         (0, "architect") => &["ArchitectStarted", "PlanRefused"],
         (0, "editor") => &["EditorStarted", "DraftRefused", "ContextRequested"],
-        (0, "analysis") => &["EvidenceGathered"],
+        (0, "analysis" | "lane-planner") => &["EvidenceGathered"],
         (0, _) => &["TurnAdded"],
         (_, _) => &["ModelReply"],
     }

@@ -1,7 +1,7 @@
 //! What the tables answer: sessions, calls, and the events of a session. Values only.
 
 use actors::delivery::Delivery;
-use actors::event::Blob;
+use actors::event::{Blob, StagedFile};
 use actors::ledger::Amount;
 use actors::plan::Plan;
 use serde::Serialize;
@@ -52,7 +52,10 @@ pub struct Call {
     /// When it was asked.
     #[serde(skip)]
     pub at: String,
-    /// Number of the call in its run.
+    /// The lane that asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lane: Option<String>,
+    /// Number of the call in its run, or in its lane.
     pub call: u64,
     /// Who asked.
     pub role: String,
@@ -85,6 +88,25 @@ pub struct CallReply {
     pub answer: Option<Blob>,
 }
 
+/// A lane of a run: the last of its attempts that changed something, or else the last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaneWork {
+    /// The session it was in.
+    pub session: String,
+    /// The run.
+    pub run: String,
+    /// Its number.
+    pub lane: String,
+    /// What it is, in a few words; empty when it never began, and nobody said.
+    pub title: String,
+    /// `merged`, `empty`, `failed` or `conflicted`; before that `begun`, `completed` or `failed`.
+    pub state: String,
+    /// Which attempt; zero if it never began.
+    pub attempt: u64,
+    /// What was changed in it.
+    pub files: Vec<StagedFile>,
+}
+
 /// An event of a session, as far as the tables know it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StoryEvent {
@@ -96,6 +118,9 @@ pub struct StoryEvent {
     pub kind: String,
     /// The run it belongs to.
     pub run: Option<String>,
+    /// The lane it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lane: Option<String>,
     /// What it says.
     #[serde(flatten)]
     pub what: Moment,

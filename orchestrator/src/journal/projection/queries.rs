@@ -12,7 +12,7 @@ use tools::model::Usage;
 use tools::model::price::Usd;
 
 use super::ProjectionError;
-use super::answers::{Call, CallReply, Moment, StoryEvent, Summary};
+use super::answers::{Call, CallReply, LaneWork, Moment, StoryEvent, Summary};
 use crate::staged::StagedPatch;
 
 /// How a row of a table is read.
@@ -51,17 +51,45 @@ impl Tables {
         Ok(self.rows("SELECT * FROM calls ORDER BY session, seq", [], call)?)
     }
 
-    /// The patch sets, newest first.
+    /// The patch sets for the workspace, newest first.
     pub fn patches(&self) -> Result<Vec<StagedPatch>, ProjectionError> {
-        Ok(self.rows("SELECT * FROM staged ORDER BY session DESC, seq DESC", [], patch)?)
+        let query = "SELECT * FROM staged WHERE lane IS NULL ORDER BY session DESC, seq DESC";
+        Ok(self.rows(query, [], patch)?)
+    }
+
+    /// The lanes of all runs, by number; the newest run first.
+    pub fn lanes(&self) -> Result<Vec<LaneWork>, ProjectionError> {
+        let attempts = "SELECT * FROM attempts ORDER BY session, seq";
+        let mut runs: Vec<BTreeMap<String, LaneWork>> = Vec::new();
+        for next in self.rows(attempts, [], attempt)? {
+            let is_of_it =
+                |lane: &LaneWork| (&lane.session, &lane.run) == (&next.session, &next.run);
+            match runs.last_mut().filter(|lanes| lanes.values().any(is_of_it)) {
+                Some(lanes) => take_in(lanes, next),
+                None => runs.push(BTreeMap::from([(next.lane.clone(), next)])),
+            }
+        }
+        let mut lanes: Vec<LaneWork> =
+            runs.into_iter().rev().flat_map(BTreeMap::into_values).collect();
+        for (session, run, lane, title, state) in
+            self.rows("SELECT session, run, lane, title, state FROM lane_ends", [], lane_end)?
+        {
+            let is_it =
+                |it: &&mut LaneWork| (&it.session, &it.run, &it.lane) == (&session, &run, &lane);
+            if let Some(ended) = lanes.iter_mut().find(is_it) {
+                (ended.title, ended.state) = (title, state);
+            }
+        }
+        Ok(lanes)
     }
 
     /// All events of a session, in order.
     pub fn story(&self, session: &str) -> Result<Vec<StoryEvent>, ProjectionError> {
-        let events = "SELECT seq, at, kind, run FROM events WHERE session = ?1 ORDER BY seq";
+        let events = "SELECT seq, at, kind, run, lane FROM events WHERE session = ?1 ORDER BY seq";
         let mut story = self.rows(events, [session], |row| {
-            let (at, kind, run) = (row.get("at")?, row.get("kind")?, row.get("run")?);
-            Ok(StoryEvent { seq: natural(row, "seq")?, at, kind, run, what: Moment::Other })
+            let (at, kind) = (row.get("at")?, row.get("kind")?);
+            let (run, lane) = (row.get("run")?, row.get("lane")?);
+            Ok(StoryEvent { seq: natural(row, "seq")?, at, kind, run, lane, what: Moment::Other })
         })?;
         let sources: [(&str, Reading); 15] = [
             ("turns", turn),
@@ -148,6 +176,39 @@ fn patch(row: &Row<'_>) -> Result<StagedPatch> {
     })
 }
 
+fn attempt(row: &Row<'_>) -> Result<LaneWork> {
+    let files: Option<String> = row.get("files")?;
+    Ok(LaneWork {
+        session: row.get("session")?,
+        run: row.get("run")?,
+        lane: row.get("lane")?,
+        title: row.get::<_, Option<String>>("title")?.unwrap_or_default(),
+        state: row.get("state")?,
+        attempt: natural(row, "attempt")?,
+        files: if files.is_some() { json(row, "files")? } else { Vec::new() },
+    })
+}
+
+/// What is known of a lane, with what comes next of it.
+fn take_in(lanes: &mut BTreeMap<String, LaneWork>, next: LaneWork) {
+    let Some(known) = lanes.get_mut(&next.lane) else {
+        lanes.insert(next.lane.clone(), next);
+        return;
+    };
+    known.state = next.state;
+    if !next.title.is_empty() {
+        known.title = next.title;
+    }
+    // What an attempt did before is not forgotten for one that did nothing.
+    if !next.files.is_empty() || known.files.is_empty() {
+        (known.attempt, known.files) = (next.attempt, next.files);
+    }
+}
+
+fn lane_end(row: &Row<'_>) -> Result<(String, String, String, String, String)> {
+    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
+}
+
 fn commit(row: &Row<'_>) -> Result<Moment> {
     Ok(Moment::Commit { patch: row.get("patch")?, outcome: row.get("outcome")? })
 }
@@ -198,6 +259,7 @@ fn call(row: &Row<'_>) -> Result<Call> {
         session: row.get("session")?,
         seq: natural(row, "seq")?,
         at: row.get("at")?,
+        lane: Some(row.get("lane")?).filter(|lane: &String| !lane.is_empty()),
         call: natural(row, "call")?,
         role: row.get("role")?,
         model: row.get("model")?,

@@ -4,6 +4,7 @@
 
 use actors::delivery::Delivery;
 use actors::event::{Blob, Event};
+use actors::team::{EndedLane, LaneEnd};
 use serde::Serialize;
 
 use crate::journal::read::Record;
@@ -42,13 +43,15 @@ pub(super) enum Table {
     Commands,
     Verifications,
     Failures,
+    Attempts,
+    LaneEnds,
     Requests,
     Replies,
 }
 
 impl Table {
     /// All of them.
-    pub(super) const ALL: [Self; 22] = [
+    pub(super) const ALL: [Self; 24] = [
         Self::Events,
         Self::Starts,
         Self::States,
@@ -69,6 +72,8 @@ impl Table {
         Self::Commands,
         Self::Verifications,
         Self::Failures,
+        Self::Attempts,
+        Self::LaneEnds,
         Self::Requests,
         Self::Replies,
     ];
@@ -96,6 +101,8 @@ impl Table {
             Self::Commands => "commands",
             Self::Verifications => "verifications",
             Self::Failures => "failures",
+            Self::Attempts => "attempts",
+            Self::LaneEnds => "lane_ends",
             Self::Requests => "requests",
             Self::Replies => "replies",
         }
@@ -119,8 +126,11 @@ pub(super) fn rows(record: &Record) -> Vec<Row> {
         record.run.as_ref().map_or(Cell::Null, text),
         record.lane.as_ref().map_or(Cell::Null, text),
     ];
-    let run = record.run.as_deref().unwrap_or_default();
-    let own = record.event().map(|event| own_rows(event, run)).unwrap_or_default();
+    let whose = Whose {
+        run: record.run.as_deref().unwrap_or_default(),
+        lane: record.lane.as_deref().unwrap_or_default(),
+    };
+    let own = record.event().map(|event| own_rows(event, whose)).unwrap_or_default();
     let rows = std::iter::once((Table::Events, at_all.to_vec())).chain(own);
     let seq = number(record.seq);
     rows.map(|(table, mut cells)| {
@@ -130,12 +140,19 @@ pub(super) fn rows(record: &Record) -> Vec<Row> {
     .collect()
 }
 
+/// The run and the lane that an event belongs to; each is empty when there is none.
+#[derive(Debug, Clone, Copy)]
+struct Whose<'r> {
+    run: &'r str,
+    lane: &'r str,
+}
+
 /// What an event says, but for its number.
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "many kinds are worth no more than to be listed"
 )]
-fn own_rows(event: Event, run: &str) -> Vec<(Table, Vec<Cell>)> {
+fn own_rows(event: Event, whose: Whose<'_>) -> Vec<(Table, Vec<Cell>)> {
     let row = match event {
         Event::SessionStarted { workspace, version, .. } => {
             (Table::Starts, vec![text(workspace), text(version)])
@@ -196,14 +213,22 @@ fn own_rows(event: Event, run: &str) -> Vec<(Table, Vec<Cell>)> {
             let ended = [text(ending(&delivery)), json(&delivery)];
             (Table::Deliveries, ended.into_iter().chain(spent).collect())
         }
-        event => return work(event, run).into_iter().collect(),
+        Event::LanesFinished { lanes } => {
+            let ended = |lane: EndedLane| {
+                let state = lane_state(&lane.end);
+                let cells = [whose.run, &lane.lane.to_string(), &lane.title, state].map(text);
+                (Table::LaneEnds, cells.to_vec())
+            };
+            return lanes.into_iter().map(ended).collect();
+        }
+        event => return work(event, whose).into_iter().collect(),
     };
     vec![row]
 }
 
 /// What models and commands did.
 #[expect(clippy::wildcard_enum_match_arm, reason = "all others are rows above, or none")]
-fn work(event: Event, run: &str) -> Option<(Table, Vec<Cell>)> {
+fn work(event: Event, whose: Whose<'_>) -> Option<(Table, Vec<Cell>)> {
     let row = match event {
         Event::VerificationRun { command, baseline, outcome, exit, elapsed_ms, output, .. } => {
             let [output, bytes] = blob(Some(&output));
@@ -213,14 +238,15 @@ fn work(event: Event, run: &str) -> Option<(Table, Vec<Cell>)> {
         }
         Event::ModelRequest { call, role, model, retry, body, .. } => {
             let [body, bytes] = blob(Some(&body));
-            let who = [text(run), number(call), text(role.as_str()), text(model), number(retry)];
-            (Table::Requests, who.into_iter().chain([body, bytes]).collect())
+            let who = [text(role.as_str()), text(model), number(retry)];
+            let cells = whose.call(call).into_iter().chain(who).chain([body, bytes]);
+            (Table::Requests, cells.collect())
         }
         Event::CallDropped { call, charged } => {
-            let how = [text(run), number(call), text("dropped"), text("")];
+            let how = whose.call(call).into_iter().chain([text("dropped"), text("")]);
             let tokens = [const { Cell::Null }; 4];
             let cost = [number(charged.nano_usd.nanos()), number(0_u64)];
-            (Table::Replies, how.into_iter().chain(tokens).chain(cost).chain(blob(None)).collect())
+            (Table::Replies, how.chain(tokens).chain(cost).chain(blob(None)).collect())
         }
         Event::ModelReply {
             call,
@@ -236,13 +262,44 @@ fn work(event: Event, run: &str) -> Option<(Table, Vec<Cell>)> {
                 [usage.prompt, usage.hit, usage.output, usage.reasoning].map(number)
             });
             let cost = cost_nano_usd.map_or(Cell::Null, |cost| number(cost.nanos()));
-            let how = [text(run), number(call), text(outcome), text(message)];
+            let how = whose.call(call).into_iter().chain([text(outcome), text(message)]);
             let spent = tokens.into_iter().chain([cost, number(avoidable_misses)]);
-            (Table::Replies, how.into_iter().chain(spent).chain(blob(answer.as_ref())).collect())
+            (Table::Replies, how.chain(spent).chain(blob(answer.as_ref())).collect())
+        }
+        Event::LaneSpawned { attempt, title, .. } => {
+            (Table::Attempts, whose.attempt(attempt, "begun", text(title), Cell::Null))
+        }
+        Event::LaneCompleted { attempt, files, .. } => {
+            (Table::Attempts, whose.attempt(attempt, "completed", Cell::Null, json(&files)))
+        }
+        Event::LaneFailed { attempt, files, .. } => {
+            (Table::Attempts, whose.attempt(attempt, "failed", Cell::Null, json(&files)))
         }
         _ => return None,
     };
     Some(row)
+}
+
+impl Whose<'_> {
+    /// What names a call.
+    fn call(self, call: u64) -> [Cell; 3] {
+        [text(self.run), text(self.lane), number(call)]
+    }
+
+    /// A row of an attempt of a lane.
+    fn attempt(self, attempt: u32, state: &str, title: Cell, files: Cell) -> Vec<Cell> {
+        vec![text(self.run), text(self.lane), number(attempt), text(state), title, files]
+    }
+}
+
+/// The state of a lane, as it is written in the journal.
+const fn lane_state(end: &LaneEnd) -> &'static str {
+    match end {
+        LaneEnd::Merged => "merged",
+        LaneEnd::Empty => "empty",
+        LaneEnd::Failed { .. } => "failed",
+        LaneEnd::Conflicted { .. } => "conflicted",
+    }
 }
 
 /// The state of a delivery, as it is written in the journal.

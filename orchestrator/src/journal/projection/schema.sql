@@ -1,4 +1,4 @@
--- The tables of a projection. Rows, format 1: raise it when the same events are worth other rows.
+-- The tables of a projection. Rows, format 2: raise it when the same events are worth other rows.
 --
 -- An event is worth a row in `events` and, by its kind, in one or two others; no row is ever changed. What belongs together
 -- is put together by the views.
@@ -80,33 +80,46 @@ CREATE TABLE verifications (session TEXT, seq INTEGER, iteration INTEGER NOT NUL
 CREATE TABLE failures (session TEXT, seq INTEGER, class TEXT NOT NULL, errors INTEGER NOT NULL,
     PRIMARY KEY (session, seq)) STRICT, WITHOUT ROWID;
 
-CREATE TABLE requests (session TEXT, seq INTEGER, run TEXT NOT NULL, call INTEGER NOT NULL, role TEXT NOT NULL,
+-- How attempts of lanes began and ended: `state` is begun, completed or failed. `files` is JSON, as in the journal, and null
+-- where it began.
+CREATE TABLE attempts (session TEXT, seq INTEGER, run TEXT NOT NULL, lane TEXT NOT NULL, attempt INTEGER NOT NULL,
+    state TEXT NOT NULL, title TEXT, files TEXT, PRIMARY KEY (session, seq)) STRICT, WITHOUT ROWID;
+
+-- What became of a lane: `state` is merged, empty, failed or conflicted.
+CREATE TABLE lane_ends (session TEXT, seq INTEGER, run TEXT NOT NULL, lane TEXT, title TEXT NOT NULL, state TEXT NOT NULL,
+    PRIMARY KEY (session, seq, lane)) STRICT, WITHOUT ROWID;
+
+-- Each lane numbers its calls; `lane` is empty for those of no lane.
+CREATE TABLE requests (session TEXT, seq INTEGER, run TEXT NOT NULL, lane TEXT NOT NULL, call INTEGER NOT NULL, role TEXT NOT NULL,
     model TEXT NOT NULL, retry INTEGER NOT NULL, body TEXT NOT NULL, body_bytes INTEGER NOT NULL,
     PRIMARY KEY (session, seq)) STRICT, WITHOUT ROWID;
 
 -- Tokens and cost are null where nobody knows them.
-CREATE TABLE replies (session TEXT, seq INTEGER, run TEXT NOT NULL, call INTEGER NOT NULL, outcome TEXT NOT NULL,
+CREATE TABLE replies (session TEXT, seq INTEGER, run TEXT NOT NULL, lane TEXT NOT NULL, call INTEGER NOT NULL, outcome TEXT NOT NULL,
     message TEXT NOT NULL, prompt INTEGER, hit INTEGER, output INTEGER, reasoning INTEGER, nano_usd INTEGER,
     avoidable_misses INTEGER NOT NULL, answer TEXT, answer_bytes INTEGER,
     PRIMARY KEY (session, seq)) STRICT, WITHOUT ROWID;
-CREATE INDEX replies_by_call ON replies (session, run, call);
+CREATE INDEX replies_by_call ON replies (session, run, lane, call);
 
 -- A request with the first reply to it.
 CREATE VIEW calls AS
-SELECT requests.session, requests.seq, events.at, requests.run, requests.call, role, model, retry, body, body_bytes,
+SELECT requests.session, requests.seq, events.at, requests.run, requests.lane, requests.call, role, model, retry, body, body_bytes,
     replies.seq AS replied, outcome, message, prompt, hit, output, reasoning, nano_usd, avoidable_misses, answer, answer_bytes
 FROM requests
 JOIN events USING (session, seq)
 LEFT JOIN replies ON replies.session = requests.session AND replies.seq = (
     SELECT min(later.seq) FROM replies AS later
-    WHERE later.session = requests.session AND later.run = requests.run AND later.call = requests.call
+    WHERE later.session = requests.session AND later.run = requests.run AND later.lane = requests.lane
+        AND later.call = requests.call
         AND later.seq > requests.seq);
 
--- A patch set as it was staged. It may have been staged in one session and applied in another.
+-- A patch set as it was staged. It may have been staged in one session and applied in another. That of a lane is one for its
+-- worktree, and never for the workspace.
 CREATE VIEW staged AS
-SELECT session, seq, patch, title, files, EXISTS (
+SELECT session, seq, lane, patch, title, files, EXISTS (
     SELECT 1 FROM commits WHERE commits.patch = patches.patch AND outcome IN ('applied', 'completed')) AS applied
-FROM patches;
+FROM patches
+JOIN events USING (session, seq);
 
 -- A session as the list shows it. How it ended is how its last request did.
 CREATE VIEW sessions AS

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use actors::delivery::Delivery;
 use actors::event::{Blob, Event, StagedContent, StagedFile};
-use actors::ledger::Amount;
+use actors::lane_id::LaneId;
+use actors::ledger::{Allowance, Amount};
 use actors::plan::Plan;
+use actors::team::{EndedLane, LaneEnd};
 use proptest::prelude::*;
 use rusqlite::types::Value;
 use tempfile::TempDir;
@@ -180,6 +182,22 @@ fn any_event() -> impl Strategy<Value = Event> {
                 answer: None,
             }
         ),
+        (0_u32..3, text()).prop_map(|(attempt, title)| {
+            let tree = serde_json::from_str(&format!("\"{}\"", "0".repeat(40))).unwrap();
+            Event::LaneSpawned { attempt, title, base: tree, budget: Allowance::default() }
+        }),
+        (0_u32..3, text()).prop_map(|(attempt, limit)| Event::LaneFailed {
+            attempt,
+            why: Delivery::BudgetExhausted { limit },
+            files: vec![],
+            worktree: None,
+            spent: Amount::default(),
+        }),
+        text().prop_map(|title| {
+            let (lane, spent) = (LaneId::TOGETHER, Amount::default());
+            let ended = EndedLane { lane, title, end: LaneEnd::Empty, spent };
+            Event::LanesFinished { lanes: vec![ended] }
+        }),
         text().prop_map(|limit| Event::RunFinished {
             delivery: Delivery::BudgetExhausted { limit },
             spent: Amount { nano_usd: Usd::from_nanos(u64::MAX), tokens: u64::MAX, calls: 1 },
@@ -213,9 +231,10 @@ proptest! {
         let lines = journal.split(|byte| *byte == b'\n').count() - 1;
         prop_assert_eq!(grown.iter().filter(|row| row.starts_with("events ")).count(), lines);
         let tables = state.projection("grown").ask(&state.homes(), |tables| {
-            Ok((tables.sessions()?, tables.calls()?, tables.patches()?, tables.story("s")?))
+            Ok((tables.sessions()?, tables.calls()?, tables.lanes()?, tables.story("s")?))
         });
-        let (sessions, calls, _, story) = tables.unwrap().value;
+        let (sessions, calls, lanes, story) = tables.unwrap().value;
+        prop_assert!(lanes.len() <= 1, "all are of one run and of no lane: {lanes:?}");
         prop_assert_eq!((sessions.len(), story.len()), (1, lines));
         usage::Tally::of(&calls).cost();
         for (seq, cause) in (1..).zip(crate::journal::causes::causes(&story)) {

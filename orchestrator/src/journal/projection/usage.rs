@@ -80,6 +80,8 @@ pub enum By {
     Model,
     /// Who asked.
     Role,
+    /// The lane that asked; `-` for those of none.
+    Lane,
 }
 
 impl By {
@@ -89,6 +91,7 @@ impl By {
             Self::Session => &call.session,
             Self::Model => &call.model,
             Self::Role => &call.role,
+            Self::Lane => call.lane.as_deref().unwrap_or("-"),
         }
     }
 }

@@ -1,0 +1,73 @@
+//! `deepseek diff --lane`: what a lane did, as its session keeps it, whether it is in the workspace or not.
+
+use actors::lane_id::LaneId;
+use orchestrator::journal::projection::answers::LaneWork;
+use orchestrator::journal::projection::queries::Tables;
+use orchestrator::staged::changes;
+use serde_json::json;
+
+use crate::error::{CliError, Kind};
+use crate::flags::Global;
+use crate::past::Past;
+use crate::render;
+use crate::surroundings::Surroundings;
+
+/// Shows what a lane did in the run that is meant: of those with lanes, the latest, or the latest that `run` begins the id of,
+/// or of whose session.
+pub(super) fn show(
+    around: &Surroundings,
+    global: &Global,
+    lane: LaneId,
+    run: Option<&str>,
+) -> Result<(), CliError> {
+    let past = Past::find(around, global)?;
+    let lanes = team(past.ask(Tables::lanes)?, run.filter(|run| *run != "latest"))?;
+    let number = lane.to_string();
+    let Some(work) = lanes.iter().find(|it| it.lane == number) else {
+        return Err(no_such_lane(&number, &lanes));
+    };
+    let changes = changes(&past.dir(&work.session), &work.files)
+        .map_err(|error| CliError::caused(Kind::Internal, &error))?;
+    let LaneWork { session, run, title, state, attempt, .. } = work;
+    let mut shown = format!("lane {number} · {title} · {state} · run {run}");
+    if *attempt > 1 {
+        shown.push_str(&format!(" · attempt {attempt}"));
+    }
+    if changes.is_empty() {
+        shown.push_str(" · it changed nothing");
+    }
+    let about = json!({
+        "lane": number, "title": title, "state": state, "attempt": attempt, "run": run, "session": session,
+    });
+    render::changes(around, global, &shown, about, &changes);
+    Ok(())
+}
+
+/// The lanes of the run that is meant. They come with those of the newest run first.
+fn team(all: Vec<LaneWork>, wanted: Option<&str>) -> Result<Vec<LaneWork>, CliError> {
+    let is_meant = |lane: &LaneWork| match wanted {
+        Some(id) => !id.is_empty() && (lane.run.starts_with(id) || lane.session.starts_with(id)),
+        None => true,
+    };
+    let Some(first) = all.iter().find(|lane| is_meant(lane)) else {
+        let error = match wanted {
+            Some(id) => format!("no run or session `{id}` of this workspace had lanes"),
+            None => "nothing was done in lanes in this workspace yet".to_owned(),
+        };
+        return Err(CliError::new(Kind::Usage, error).hint(
+            "--teammate-mode on has a task done in lanes; `deepseek sessions` lists what was done",
+        ));
+    };
+    let (session, run) = (first.session.clone(), first.run.clone());
+    Ok(all.into_iter().filter(|lane| lane.session == session && lane.run == run).collect())
+}
+
+fn no_such_lane(number: &str, lanes: &[LaneWork]) -> CliError {
+    let run = lanes.first().map_or("", |lane| lane.run.as_str());
+    let has: Vec<String> = lanes
+        .iter()
+        .map(|lane| format!("{} ({})", lane.lane, render::harmless(&lane.title)))
+        .collect();
+    CliError::new(Kind::Usage, format!("run {run} had no lane {number}"))
+        .hint(format!("it had {}", has.join(", ")))
+}

@@ -1,0 +1,91 @@
+//! What became of each lane, in lines for the end of a run. Pure.
+
+use std::path::{Path, PathBuf};
+
+use actors::lane_id::LaneId;
+use actors::team::{EndedLane, LaneEnd, Other};
+use anstyle::AnsiColor;
+use tools::tree::RepoPath;
+
+use super::lines::{list, reason, style, used};
+use super::{Lane, LaneTable, Stage};
+use crate::render::Paint;
+use crate::render::terminal::harmless_text as harmless;
+
+impl LaneTable {
+    /// What became of each lane, what it used and changed, and how to see that.
+    pub(in crate::render) fn ending(
+        &self,
+        ended: &[EndedLane],
+        kept: &[PathBuf],
+        paint: Paint,
+    ) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (id, lane) in self.in_order() {
+            let end = ended.iter().find(|it| it.lane == id);
+            let became = match end {
+                Some(end) => became(end, paint),
+                None => lane.left(ended.is_empty(), paint),
+            };
+            let spent = end.map_or(lane.spent, |end| end.spent);
+            let mut line = format!("lane {id} {} — {became}", harmless(&lane.title));
+            if !lane.files.is_empty() {
+                let files: Vec<&str> = lane.files.iter().map(|file| file.path.as_str()).collect();
+                line.push_str(&format!(" · {}", list(&files)));
+            }
+            line.push_str(&format!(" · {}", used(spent)));
+            lines.push(line);
+            let own = kept.iter().filter(|path| is_of(path, id));
+            lines.extend(own.map(|path| format!("  its worktree: {}", path.display())));
+        }
+        if self.lanes.values().any(|lane| !lane.files.is_empty()) {
+            lines.push("what a lane changed: deepseek diff --lane NN".to_owned());
+        }
+        lines
+    }
+}
+
+impl Lane {
+    /// What became of a lane of which the end of the run tells nothing, since it was `cut_short` or the lane is none of its plan.
+    fn left(&self, cut_short: bool, paint: Paint) -> String {
+        match &self.stage {
+            Stage::Waiting => "never began".to_owned(),
+            Stage::Opening
+            | Stage::Planning
+            | Stage::Editing(_)
+            | Stage::Applying
+            | Stage::Checking(_) => {
+                style(paint, AnsiColor::Yellow, &format!("stopped while {}", self.doing()))
+            }
+            Stage::Merged if !cut_short => style(paint, AnsiColor::Green, "merged"),
+            Stage::Merged | Stage::Done | Stage::Empty => "done, not in the result".to_owned(),
+            Stage::Failed => style(paint, AnsiColor::Red, "failed"),
+            Stage::Conflicted => style(paint, AnsiColor::Yellow, "conflict"),
+        }
+    }
+}
+
+fn became(lane: &EndedLane, paint: Paint) -> String {
+    match &lane.end {
+        LaneEnd::Merged => style(paint, AnsiColor::Green, "merged"),
+        LaneEnd::Empty => "empty: there was nothing to change".to_owned(),
+        LaneEnd::Failed { why } => {
+            format!("{} {}", style(paint, AnsiColor::Red, "failed:"), reason(why))
+        }
+        LaneEnd::Conflicted { paths, with } => {
+            let paths: Vec<&str> = paths.iter().map(RepoPath::as_str).collect();
+            let with = match with {
+                Other::Lanes => "with other lanes",
+                Other::User => "with what you changed meanwhile",
+            };
+            let title = style(paint, AnsiColor::Yellow, "conflict");
+            format!("{title} {with} in {}", list(&paths))
+        }
+    }
+}
+
+/// Whether a worktree is of this lane, by its name: `02-1`.
+fn is_of(path: &Path, lane: LaneId) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    name.is_some_and(|name| name.starts_with(&format!("{lane}-")))
+}

@@ -1,0 +1,213 @@
+//! The rows of the table of lanes, in as many columns as there is room for. Pure.
+
+use std::time::Duration;
+
+use actors::lane_id::LaneId;
+use anstyle::{AnsiColor, Style};
+use tools::model::price::Usd;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+use super::{Lane, LaneTable, Stage};
+use crate::render::Paint;
+use crate::render::diff::harmless;
+
+/// Cells before the title: two that are empty, the lane's number, and a gap.
+const BEFORE: usize = 5;
+/// The columns to the right, each with the gap before it, in the order in which they are given up last.
+const ELAPSED: usize = 8;
+const TOKENS: usize = 10;
+const COST: usize = 10;
+const HIT: usize = 9;
+/// What title and state need at least, with the gap between them.
+const LEAST: usize = 27;
+/// A state is never given more.
+const WIDEST_STATE: usize = 40;
+/// With less room than this there is no title.
+const LEAST_WITH_TITLE: usize = 20;
+
+/// How wide columns are; what has no room is none.
+#[derive(Debug, PartialEq, Eq)]
+struct Layout {
+    title: usize,
+    state: usize,
+    /// How many of the columns to the right are there.
+    right: usize,
+}
+
+impl Layout {
+    /// The columns of a table of this width, whose longest title is so long.
+    fn of(width: usize, longest: usize) -> Self {
+        let mut room = width.saturating_sub(BEFORE);
+        let mut right = 0;
+        for column in [ELAPSED, TOKENS, COST, HIT] {
+            if room < LEAST + column {
+                break;
+            }
+            room -= column;
+            right += 1;
+        }
+        if room < LEAST_WITH_TITLE {
+            return Self { title: 0, state: room, right };
+        }
+        let title = longest.min(room * 2 / 5);
+        Self { title, state: (room - title - 1).min(WIDEST_STATE), right }
+    }
+}
+
+impl LaneTable {
+    /// A row for each lane, none of them wider than `width`. `at` is the time since the run began.
+    pub(in crate::render) fn rows(&self, width: usize, at: Duration, paint: Paint) -> Vec<String> {
+        let titles = self.lanes.values().map(|lane| harmless(&lane.title).width());
+        let layout = Layout::of(width, titles.max().unwrap_or_default());
+        self.in_order().map(|(id, lane)| self.row(id, lane, &layout, at, paint)).collect()
+    }
+
+    fn row(&self, id: LaneId, lane: &Lane, layout: &Layout, at: Duration, paint: Paint) -> String {
+        let mut row = format!("  {id} ");
+        if layout.title > 0 {
+            row.push_str(&cell(&harmless(&lane.title), layout.title));
+            row.push(' ');
+        }
+        let state = cell(&self.state(lane), layout.state);
+        let word = state.trim_end();
+        let colour = Style::new().fg_color(Some(colour(&lane.stage).into()));
+        row.push_str(&paint.with(colour, word));
+        row.push_str(&" ".repeat(state.len() - word.len()));
+        let begun = lane.since.is_some() || lane.took > Duration::ZERO;
+        let running = lane.since.map_or(Duration::ZERO, |since| at.saturating_sub(since));
+        let right = [
+            (ELAPSED, begun.then(|| clock(lane.took + running))),
+            (TOKENS, Some(format!("{} tok", short(lane.tokens()))).filter(|_| lane.tokens() > 0)),
+            (COST, lane.cost()),
+            (HIT, lane.hit_share()),
+        ];
+        for (wide, text) in right.into_iter().take(layout.right) {
+            let text = text.unwrap_or_default();
+            row.push_str(&" ".repeat(wide.saturating_sub(text.width()).max(1)));
+            row.push_str(&text);
+        }
+        row.trim_end().to_owned()
+    }
+
+    /// What a lane is doing, in a few words.
+    fn state(&self, lane: &Lane) -> String {
+        let doing = lane.doing();
+        match (&lane.stage, &lane.waiting) {
+            // What it waits for is all that there is to tell; the first words say it.
+            (Stage::Waiting, Some(why)) => why.split(':').next().unwrap_or_default().to_owned(),
+            (Stage::Waiting, None) => self.before(lane),
+            (Stage::Planning | Stage::Editing(_) | Stage::Opening, Some(why)) => {
+                format!("{doing} · {}", harmless(why))
+            }
+            _ => doing,
+        }
+    }
+
+    /// The lanes that have to end before this one begins.
+    fn before(&self, lane: &Lane) -> String {
+        let is_open = |id: &&LaneId| {
+            let other = self.lanes.get(id);
+            other.is_some_and(|other| other.stage == Stage::Waiting || other.stage.is_at_work())
+        };
+        let open: Vec<String> = lane.after.iter().filter(is_open).map(LaneId::to_string).collect();
+        if open.is_empty() { "queued".to_owned() } else { format!("after {}", open.join(", ")) }
+    }
+}
+
+impl Lane {
+    /// The stage in words.
+    pub(super) fn doing(&self) -> String {
+        let doing = match &self.stage {
+            Stage::Waiting => "queued".to_owned(),
+            Stage::Opening => "starting".to_owned(),
+            Stage::Planning => "planning".to_owned(),
+            Stage::Editing(iteration) => format!("editing {iteration}"),
+            Stage::Applying => "applying".to_owned(),
+            Stage::Checking(commands) => match commands.first() {
+                Some(command) => format!("checking: {}", harmless(command)),
+                None => "checking".to_owned(),
+            },
+            Stage::Done => "done".to_owned(),
+            Stage::Merged => "merged".to_owned(),
+            Stage::Empty => "empty".to_owned(),
+            Stage::Failed => "failed".to_owned(),
+            Stage::Conflicted => "conflict".to_owned(),
+        };
+        if self.attempt > 1 && self.stage.is_at_work() { format!("again: {doing}") } else { doing }
+    }
+
+    /// What it used, and what is on its way.
+    fn tokens(&self) -> u64 {
+        self.spent.tokens + u64::try_from(self.heard / 4).unwrap_or_default()
+    }
+
+    fn cost(&self) -> Option<String> {
+        let cost = self.spent.nano_usd;
+        match (self.cost_unknown, self.spent.calls) {
+            (_, 0) => None,
+            (true, _) if cost == Usd::default() => Some("?".to_owned()),
+            (true, _) => Some(format!("> {cost}")),
+            (false, _) => Some(cost.to_string()),
+        }
+    }
+
+    fn hit_share(&self) -> Option<String> {
+        let share = (self.hit * 100).checked_div(self.prompt)?;
+        Some(format!("{share}% hit"))
+    }
+}
+
+const fn colour(stage: &Stage) -> AnsiColor {
+    match stage {
+        Stage::Waiting | Stage::Empty => AnsiColor::BrightBlack,
+        Stage::Opening
+        | Stage::Planning
+        | Stage::Editing(_)
+        | Stage::Applying
+        | Stage::Checking(_) => AnsiColor::Blue,
+        Stage::Done | Stage::Merged => AnsiColor::Green,
+        Stage::Conflicted => AnsiColor::Yellow,
+        Stage::Failed => AnsiColor::Red,
+    }
+}
+
+/// `text` in exactly so many cells of the terminal: filled up, or cut.
+fn cell(text: &str, wide: usize) -> String {
+    let text = text.replace('\t', " ");
+    let mut shown = text.clone();
+    if text.width() > wide {
+        shown.clear();
+        let mut left = wide.saturating_sub(1);
+        for c in text.chars() {
+            let Some(rest) = left.checked_sub(c.width().unwrap_or_default()) else { break };
+            left = rest;
+            shown.push(c);
+        }
+        if wide > 0 {
+            shown.push('…');
+        }
+    }
+    let missing = wide.saturating_sub(shown.width());
+    shown.extend(std::iter::repeat_n(' ', missing));
+    shown
+}
+
+/// `0:07`, `12:30`, `1:02:03`, and `25 h` of what lasts that long.
+fn clock(elapsed: Duration) -> String {
+    let seconds = elapsed.as_secs();
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    match hours {
+        0 => format!("{minutes}:{seconds:02}"),
+        1..10 => format!("{hours}:{minutes:02}:{seconds:02}"),
+        _ => format!("{hours} h"),
+    }
+}
+
+/// `950`, `12.3k`, `4.5M`.
+fn short(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..1_000_000 => format!("{}.{}k", number / 1_000, number / 100 % 10),
+        _ => format!("{}.{}M", number / 1_000_000, number / 100_000 % 10),
+    }
+}

@@ -1,0 +1,245 @@
+//! What is shown of lanes: while they work, at the end, and later.
+
+use std::fs;
+
+use serde_json::Value;
+use tools::model::mock::Reply;
+
+use crate::support::{Project, Provider, Run, World, left_in, plan_verified_by, shell};
+
+const TEAM: &str = "TEAM_PLAN_V1
+LANE|01|first|shout the first line
+OWN|01|01.txt
+LANE|02|denied|make b
+OWN|02|b.txt
+LANE|03|Erste Zeile \u{1b}[2J|shout it in German
+OWN|03|03.txt
+LANE|04|never|needs what is denied
+OWN|04|d.txt
+AFTER|04|02
+TEAM_PLAN_END";
+
+/// What a lane does: a plan for one file, and its diff.
+fn lane(id: &str, file: &str, diff: &str, check: &str) -> [Reply; 2] {
+    let plan = plan_verified_by(&[file], &[check]);
+    [Reply::text(plan).to("architect").in_lane(id), Reply::text(diff).to("editor").in_lane(id)]
+}
+
+fn shouted(word: &str) -> String {
+    format!("--- a/list.txt\n+++ b/list.txt\n@@ -1,2 +1,2 @@\n-one\n+{word}\n two\n")
+}
+
+/// One lane that arrives, one that is denied, one whose work is in conflict and can not be done again, and one that never begins.
+fn team() -> World {
+    let mut replies = vec![Reply::text(TEAM).to("lane-planner")];
+    replies.extend(lane("01", "list.txt", &shouted("ONE"), "sh check.sh"));
+    let new = "--- /dev/null\n+++ b/b.txt\n@@ -0,0 +1 @@\n+b\n";
+    replies.extend(lane("02", "b.txt", new, "sudo true"));
+    replies.extend(lane("03", "list.txt", &shouted("EINS"), "sh check.sh"));
+    replies.push(Reply::text("I can not.").to("architect").in_lane("03").forever());
+    let project = Project::new(&[("list.txt", "one\ntwo\n"), ("check.sh", "test -s list.txt\n")]);
+    World::of(project, Provider::new(replies))
+}
+
+fn in_text(world: &World) -> Run {
+    let args = ["-p", "Make the list shout", "--approval", "auto", "--teammate-mode", "on"];
+    world.deepseek(args).run()
+}
+
+/// What a run says; it has to succeed.
+fn said(world: &World, args: &[&str]) -> Run {
+    let run = world.deepseek(args.iter().copied()).run();
+    assert_eq!(run.code, Some(0), "{args:?}: {}", run.stderr);
+    run
+}
+
+#[test]
+fn without_a_terminal_lanes_are_told_in_lines() {
+    let world = team();
+    let run = in_text(&world);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    let told = [
+        "● plan lanes",
+        "  01 first — 01.txt",
+        "  04 never — d.txt · after 02",
+        "● work in lanes",
+        "lane 01 · begins: first",
+        "lane 01 · plans to change list.txt",
+        "lane 01 · list.txt +1 -1",
+        "lane 01 · done, verified · list.txt · ",
+        "lane 02 · denied: ",
+        "lane 02 · failed: denied: ",
+        "lane 03 · begins: Erste Zeile \u{fffd}[2J",
+        "lane 04 · failed: lane 02, which it waits for, did not get done",
+        "lane 01 · merged",
+        "lane 03 · conflict: lanes before it changed list.txt, too",
+        "lane 03 · is planned again, on what there is by now",
+        "● verify all lanes",
+        "  lane 01 first — merged · list.txt · ",
+        "  lane 02 denied — failed: denied: ",
+        "    its worktree: ",
+        "  lane 03 Erste Zeile \u{fffd}[2J — conflict with other lanes in list.txt · list.txt · ",
+        "  lane 04 never — failed: lane 02, ",
+        "  what a lane changed: deepseek diff --lane NN",
+    ];
+    for begin in told {
+        let found = run.stderr.lines().filter(|line| line.starts_with(begin)).count();
+        // The check of a lane is denied on the untouched tree, and again.
+        assert!(found == 1 || begin.ends_with("denied: "), "{begin:?} in\n{}", run.stderr);
+    }
+    assert!(!run.stderr.contains("● edit") && !run.stderr.contains('\u{1b}'), "{}", run.stderr);
+}
+
+#[test]
+fn programs_are_told_of_which_lane_each_line_is() {
+    let world = team();
+    let mut program = world.request("Make the list shout");
+    let run = program.args(["--teammate-mode", "on"]).run();
+    assert_eq!(run.ending(), "1 needs_work/lanes_failed", "{}", run.stderr);
+    let of = |kind: &str| -> Vec<&Value> {
+        let named = |line: &&Value| line["kind"].as_str().unwrap().starts_with(kind);
+        run.events.iter().filter(named).map(|line| &line["lane"]).collect()
+    };
+    for kind in ["TextDelta", "EditorStarted", "PatchStaged", "LaneFailed"] {
+        let lanes = of(kind);
+        let in_none = kind == "TextDelta" || kind == "PatchStaged";
+        assert!(lanes.iter().all(|lane| lane.is_string() || in_none), "{kind}: {lanes:?}");
+        assert!(lanes.iter().any(|lane| lane.is_string()), "{kind}: {lanes:?}");
+    }
+    let outcome = run.one("Outcome");
+    let states: Vec<&str> = outcome["lanes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["state"].as_str().unwrap())
+        .collect();
+    assert_eq!(states, ["merged", "failed", "conflicted", "failed"]);
+    assert!(outcome["kept"][0].as_str().unwrap().ends_with("/02-1"), "{outcome}");
+}
+
+#[test]
+fn what_a_lane_did_is_shown_whatever_became_of_it() {
+    let world = team();
+    let none = world.deepseek(["diff", "--lane", "01"]).run();
+    assert_eq!(none.code, Some(2));
+    assert!(none.stderr.contains("nothing was done in lanes"), "{}", none.stderr);
+    assert_eq!(in_text(&world).code, Some(1));
+
+    let cases = [
+        ("01", "first · merged", "-one\n+ONE\n"),
+        ("2", "denied · failed", "+++ b/b.txt\n@@ -0,0 +1 @@\n+b\n"),
+        ("03", "conflicted", "-one\n+EINS\n"),
+        ("04", "it changed nothing", ""),
+    ];
+    for (lane, about, diff) in cases {
+        let shown = said(&world, &["diff", "--lane", lane]);
+        assert!(shown.stderr.contains(about), "{}", shown.stderr);
+        assert!(shown.stdout.contains(diff), "{}", shown.stdout);
+        assert_eq!(shown.stdout.is_empty(), diff.is_empty(), "{}", shown.stdout);
+    }
+    let json = said(&world, &["diff", "--lane", "02", "--run", "latest", "--output", "json"]);
+    let document = &json.events[0];
+    assert_eq!((&document["lane"], &document["state"]), (&"02".into(), &"failed".into()));
+    assert_eq!(document["files"][0]["path"], "b.txt");
+    let run = document["run"].as_str().unwrap();
+    let again = said(&world, &["diff", "--lane", "02", "--run", run, "--output", "json"]);
+    assert_eq!(again.stdout, json.stdout);
+
+    let missing = world.deepseek(["diff", "--lane", "09"]).run();
+    assert_eq!(missing.code, Some(2));
+    assert!(missing.stderr.contains("it had 01 (first), 02 (denied)"), "{}", missing.stderr);
+    for args in [["--lane", "x"], ["--lane", "100"]] {
+        let wrong = world.deepseek(["diff"].into_iter().chain(args)).run();
+        assert_eq!(wrong.code, Some(2), "{}", wrong.stderr);
+    }
+    let elsewhere = world.deepseek(["diff", "--lane", "01", "--run", "nothing"]).run();
+    assert!(elsewhere.stderr.contains("had lanes"), "{}", elsewhere.stderr);
+}
+
+#[test]
+fn the_demo_of_lanes_shows_a_conflict_and_lanes_that_fail_together() {
+    let world = World::greeting(Vec::new());
+    let mut program = world.deepseek(["demo", "--team", "--output", "stream-json"]);
+    program.with_cargo().env("TMPDIR", world.project.root());
+    let run = program.env_remove("DEEPSEEK_API_KEY").env_remove("DEEPSEEK_BASE_URL").run();
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert!(run.stderr.contains("scripted"), "{}", run.stderr);
+    assert!(world.provider.requests().is_empty());
+    assert_eq!(run.one("LanesPlanned")["lanes"].as_array().unwrap().len(), 3);
+    let conflict = run.one("LaneConflicted");
+    assert_eq!((&conflict["lane"], &conflict["paths"][0]), (&"02".into(), &"CHANGES.md".into()));
+    assert_eq!(run.one("LanesBisected")["lanes"].to_string(), r#"["01","03"]"#);
+    let ends = run.one("LanesFinished")["lanes"].as_array().unwrap().clone();
+    assert!(ends.iter().all(|lane| lane["state"] == "merged"), "{ends:?}");
+
+    let demo = fs::read_dir(world.project.root()).unwrap().find_map(|entry| {
+        let path = entry.unwrap().path();
+        path.join("till/src/tax.rs").exists().then_some(path)
+    });
+    let demo = demo.expect("the result is kept");
+    let changes = fs::read_to_string(demo.join("till/CHANGES.md")).unwrap();
+    assert_eq!(changes.lines().filter(|line| line.starts_with("- ")).count(), 3);
+    // Nothing is left of the lanes but what the journal has, and what was built for all of them.
+    for workspace in fs::read_dir(demo.join("state/workspaces")).unwrap() {
+        let workspace = workspace.unwrap().path();
+        let names = |below: &str| -> Vec<_> {
+            let entries = fs::read_dir(workspace.join(below)).unwrap();
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+        };
+        assert_eq!(names("lanes"), ["build"]);
+        assert_eq!(names("checkpoints.git/worktrees"), [""; 0]);
+    }
+    assert_eq!(left_in(&demo), Vec::<String>::new());
+    let status = shell(&demo.join("till"), "git worktree list && git status --porcelain");
+    assert_eq!(status.lines().count(), 5, "one worktree, four files changed: {status}");
+}
+
+#[test]
+fn patches_of_lanes_are_none_for_the_workspace() {
+    let world = team();
+    assert_eq!(in_text(&world).code, Some(1));
+    let export = said(&world, &["export", "--format", "json"]);
+    let events = export.events[0]["events"].as_array().unwrap();
+    let of_lanes = |event: &&Value| event["lane"] == "02" && event["what"] == "patch";
+    let patch =
+        events.iter().find(of_lanes).expect("the lane staged a patch")["data"]["patch"].clone();
+    let diff = world.deepseek(["diff", patch.as_str().unwrap()]).run();
+    assert_eq!(diff.code, Some(2), "{}", diff.stdout);
+}
+
+#[test]
+fn calls_are_told_apart_by_lane() {
+    let world = team();
+    assert_eq!(in_text(&world).code, Some(1));
+    let usage = said(&world, &["usage", "--by", "lane", "--output", "json"]);
+    let document = &usage.events[0];
+    let rows = document["rows"].as_array().unwrap();
+    let lanes: Vec<&str> = rows.iter().map(|row| row["lane"].as_str().unwrap()).collect();
+    assert_eq!(lanes, ["-", "01", "02", "03"]);
+    // Each lane numbers its calls from one, and none is taken for that of another.
+    assert_eq!(document["total"]["calls"], world.provider.requests().len());
+    assert_eq!(document["total"]["calls_of_unknown_usage"], 0);
+    assert_eq!(rows[1]["usage"]["calls"], 2);
+    let show = said(&world, &["sessions", "show"]);
+    assert!(show.stdout.lines().any(|line| line.contains(" lane 02 {")), "{}", show.stdout);
+}
+
+#[test]
+fn every_event_of_a_lane_is_explained_back_to_the_request() {
+    let world = team();
+    assert_eq!(in_text(&world).code, Some(1));
+    let shown = said(&world, &["sessions", "show", "--output", "json"]);
+    for event in &shown.events {
+        let seq = event["seq"].to_string();
+        let explained = &said(&world, &["explain", &seq, "--output", "json"]).events[0];
+        let because = explained["because"].as_array().unwrap();
+        let first = because.last().unwrap_or(&explained["event"]);
+        let is_request = first["data"]["speaker"] == "user";
+        assert!(event["run"].is_null() || is_request, "{event}: {explained}");
+        // What a lane does is no cause of what another does.
+        let others = because.iter().filter(|cause| {
+            !cause["lane"].is_null() && !event["lane"].is_null() && cause["lane"] != event["lane"]
+        });
+        assert_eq!(others.count(), 0, "{event}: {explained}");
+    }
+}
