@@ -143,7 +143,7 @@ impl LaneTree {
                 Worktree::create(&lane.snapshots, &base, &dir, &lane.origin.now())?
             };
             let log = CommitLog::at(dir.with_extension("commits"), PATIENCE)?;
-            let writer = WriteTree::open(&dir, log)?;
+            let writer = files.writable(log)?;
             for settled in writer.recover()? {
                 tracing::warn!(?settled, "a change of a lane was cut short");
             }

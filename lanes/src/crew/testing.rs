@@ -163,7 +163,10 @@ impl ChatModel for Scripted {
     ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         let (stage, text) = match request.role {
             AgentRole::Architect => (Stage::Plan, PLAN),
-            AgentRole::Editor | AgentRole::Analysis | AgentRole::Intent => (Stage::Draft, DIFF),
+            AgentRole::Editor
+            | AgentRole::LanePlanner
+            | AgentRole::Analysis
+            | AgentRole::Intent => (Stage::Draft, DIFF),
         };
         Box::pin(async move {
             self.0(stage).await?;

@@ -7,7 +7,7 @@ use actors::ledger::Allowance;
 use actors::team::{Other, PlannedLane};
 use tools::model::price::Usd;
 use tools::model::{AgentRole, Usage};
-use tools::tree::{RepoPath, TreeId};
+use tools::tree::{FileMode, RepoPath, TreeId};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::lines::Detail;
@@ -27,7 +27,7 @@ fn tree() -> TreeId {
 }
 
 fn file(path: &str) -> StagedFile {
-    let after = Some(StagedContent { blob: Blob::new("x\n"), executable: false });
+    let after = Some(StagedContent { blob: Blob::new("x\n"), mode: FileMode::Regular });
     let path = RepoPath::parse(path).unwrap();
     StagedFile { path, renamed_from: None, before: None, after, added: 1, removed: 0 }
 }

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use self::register::Registration;
 use super::snapshot::stamps::{Stamp, Stamps};
-use super::{Entries, RepoPath, SnapshotError, Snapshots};
+use super::{CommitLog, Entries, RepoPath, SnapshotError, Snapshots, TreeError, WriteTree};
 use crate::clock::Timestamp;
 
 /// A worktree of a lane.
@@ -122,6 +122,11 @@ impl Worktree {
     /// Where it is.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// The same directory, for its one writer. What is about to be done in it is noted in `log`.
+    pub fn writable(&self, log: CommitLog) -> Result<WriteTree, TreeError> {
+        WriteTree::open(&self.root, log)
     }
 
     /// What commands in it need in their environment, by name.
