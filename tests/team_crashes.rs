@@ -75,7 +75,7 @@ fn answer(request: &ReceivedRequest) -> String {
 fn world() -> World {
     let project = Project::new(&[("list.txt", "list\n"), ("check.sh", CHECK), ("makes.sh", MAKES)]);
     project.write("notes.txt", "not committed\n");
-    let allow = "[policy]\nallow_commands = [\"sh check.sh\", \"sh makes.sh\", \"true\"]\n";
+    let allow = "[policy]\nallow_commands = [\"sh check.sh\", \"sh makes.sh\", \"true\"]\n[agent_loop.safety_gate]\nmax_files_without_approval = 20\n";
     World::of(project, Provider::new(eventful())).configure(allow)
 }
 
@@ -146,10 +146,20 @@ fn undisturbed() -> (BTreeMap<PathBuf, FileHash>, Duration) {
     let replay = world.deepseek(["replay", "latest"]).run();
     assert_eq!(replay.code, Some(0), "{}{}", replay.stdout, replay.stderr);
     let files = delivered(&world);
-    for made in ["a.txt", "b.txt", "c.txt", "peace.txt", "gen/bin", "gen/run", "gen/empty"] {
+    for made in
+        ["a.txt", "b.txt", "c.txt", "peace.txt", "gen/bin", "gen/run", "gen/empty", "gen/link"]
+    {
         assert!(files.contains_key(&PathBuf::from(made)), "{made}: {files:?}");
     }
     assert_eq!(world.project.read("list.txt"), "list of a and b\n");
+    assert_eq!(
+        std::fs::read_link(world.project.path("gen/link")).unwrap().to_str(),
+        Some("../a.txt")
+    );
+    assert_eq!(std::fs::read(world.project.path("gen/bin")).unwrap(), b"a\0b");
+    let mode = std::fs::metadata(world.project.path("gen/run")).unwrap().permissions();
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o111, 0o111);
+    assert_eq!(world.project.read("gen/run"), "#!/bin/sh\r\n");
     (files, run.elapsed)
 }
 
