@@ -7,7 +7,11 @@ mod result;
 mod together;
 
 #[cfg(test)]
+mod isolation_tests;
+#[cfg(test)]
 mod order_tests;
+#[cfg(test)]
+mod testing;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,0 +1,130 @@
+//! What befalls one lane is its own: the others are done, and what they did arrives.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actors::delivery::{Delivery, NeedsWork};
+use actors::event::{Envelope, Event};
+use actors::team::{EndedLane, LaneEnd};
+use futures_util::future::BoxFuture;
+use tools::model::{AgentRole, ChatRequest};
+
+use super::testing::{Says, Told, work};
+
+const PLAN: &str = "TEAM_PLAN_V1\nLANE|01|a|g\nOWN|01|own1.txt\nLANE|02|b|g\nOWN|02|own2.txt\nLANE|03|c|g\nOWN|03|own3.txt\nTEAM_PLAN_END";
+
+/// What is different with the second lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Second {
+    /// Its Editor dies of what it does, each time.
+    Panics,
+    /// Its model never answers.
+    Hangs,
+    /// It uses more than its share.
+    Spends,
+    /// Its commands are none that are allowed.
+    Asks,
+}
+
+impl Second {
+    async fn say(self, request: &ChatRequest) -> String {
+        if request.role == AgentRole::LanePlanner {
+            return PLAN.to_owned();
+        }
+        let lane = request.lane.as_deref().unwrap();
+        let is_second = lane == "02";
+        match (self, request.role) {
+            (Self::Panics, AgentRole::Editor) if is_second => {
+                std::panic::resume_unwind(Box::new("a bug"));
+            }
+            (Self::Hangs, AgentRole::Editor) if is_second => {
+                std::future::pending::<()>().await;
+            }
+            (Self::Spends, AgentRole::Editor) if is_second => return "not yet".to_owned(),
+            _ => {}
+        }
+        let own = format!("own{}.txt", &lane[1..]);
+        if request.role == AgentRole::Editor {
+            return format!("--- /dev/null\n+++ b/{own}\n@@ -0,0 +1 @@\n+{lane}\n");
+        }
+        // The first and the second want the same command.
+        let check =
+            if self == Self::Asks && lane != "03" { "sh ask.sh" } else { "grep -q 0 ask.sh" };
+        format!("ARCHITECT_PLAN_V1\nPLAN|do it\nFILE|{own}|new\nVERIFY|{check}\nARCHITECT_PLAN_END")
+    }
+}
+
+impl Says for Second {
+    fn answer<'a>(&'a self, request: &'a ChatRequest) -> BoxFuture<'a, String> {
+        Box::pin(self.say(request))
+    }
+}
+
+async fn told(second: Second, flags: &[(&'static str, &str)]) -> Told {
+    let files = [("ask.sh", "exit 0\n")];
+    let work = work(Arc::new(second), &files, flags, |_, _: &Envelope| {});
+    tokio::time::timeout(Duration::from_mins(1), work).await.unwrap()
+}
+
+/// What became of the second lane, when the others are in the result.
+fn of_second(told: &Told) -> &LaneEnd {
+    let [EndedLane { end: LaneEnd::Merged, .. }, second, EndedLane { end: LaneEnd::Merged, .. }] =
+        told.outcome.lanes.as_slice()
+    else {
+        panic!("{:?}", told.outcome.lanes)
+    };
+    for own in ["own1.txt", "own3.txt"] {
+        assert!(told.files.contains_key(own), "{:?}", told.files);
+    }
+    &second.end
+}
+
+const YOLO: (&str, &str) = ("policy.mode", "\"yolo\"");
+
+#[tokio::test]
+async fn a_lane_that_dies_again_and_again_is_given_up() {
+    let told = told(Second::Panics, &[YOLO]).await;
+    let LaneEnd::Failed { why: Delivery::NeedsWork { why, .. } } = of_second(&told) else {
+        panic!("{:?}", told.outcome.lanes)
+    };
+    assert_eq!(*why, NeedsWork::Crashed);
+    assert!(!told.files.contains_key("own2.txt"));
+    let Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail } = told.outcome.delivery else {
+        panic!("{:?}", told.outcome.delivery)
+    };
+    assert!(detail.contains("lane 02 (b)"), "{detail}");
+}
+
+#[tokio::test]
+async fn a_lane_whose_model_is_silent_ends_with_its_role() {
+    let told = told(Second::Hangs, &[YOLO, ("limits.role_timeout_seconds", "1")]).await;
+    assert!(matches!(of_second(&told), LaneEnd::Failed { .. }), "{:?}", told.outcome.lanes);
+}
+
+#[tokio::test]
+async fn a_lane_has_its_share_of_the_budget_and_no_more() {
+    // Four parts of eight calls: one is the planner's, and each lane can make two.
+    let told = told(Second::Spends, &[YOLO, ("budget.calls", "9")]).await;
+    let LaneEnd::Failed { why: Delivery::BudgetExhausted { .. } } = of_second(&told) else {
+        panic!("{:?}", told.outcome.lanes)
+    };
+    assert!(matches!(told.outcome.delivery, Delivery::BudgetExhausted { .. }));
+    assert!(told.outcome.spent.calls <= 9, "{:?}", told.outcome.spent);
+    let budgets = told.events.iter().filter_map(|envelope| match envelope.event {
+        Event::LaneSpawned { budget, .. } => Some(budget.calls),
+        _ => None,
+    });
+    assert_eq!(budgets.collect::<Vec<_>>(), [Some(2); 3]);
+}
+
+#[tokio::test]
+async fn what_two_lanes_want_is_asked_once_and_told_to_both() {
+    let told = told(Second::Asks, &[("policy.approval", "\"auto\"")]).await;
+    assert_eq!(*of_second(&told), LaneEnd::Merged);
+    let [question] = told.questions.as_slice() else { panic!("{:?}", told.questions) };
+    assert!(question.contains("sh ask.sh"), "{question}");
+    assert!(question.contains("LaneId(1)") || question.contains("LaneId(2)"), "{question}");
+    let yes = |envelope: &&Arc<Envelope>| matches!(envelope.event, Event::ToolApproved { .. });
+    let lanes: Vec<_> = told.events.iter().filter(yes).map(|envelope| envelope.lane).collect();
+    assert_eq!(lanes.len(), 3, "both lanes, and all of them together: {lanes:?}");
+}
