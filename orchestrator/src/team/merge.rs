@@ -121,3 +121,162 @@ fn is_in_the_way(path: &RepoPath, entries: &Entries) -> bool {
     above.any(|dir| entries.contains_key(&dir))
         || below.map(|(other, _)| other).take_while(starts).any(is_below)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use proptest::prelude::*;
+    use tools::tree::{FileHash, FileMode};
+
+    use super::*;
+
+    /// Contents by the names they were given.
+    #[derive(Default)]
+    struct Store(RefCell<BTreeMap<Kept, FileState>>);
+
+    impl Store {
+        /// Keeps a file: `x ` before its text makes it executable, `l ` a symlink.
+        fn keep(&self, text: &str) -> Kept {
+            let (mode, letter, bytes) = match text.split_at_checked(2) {
+                Some(("x ", rest)) => (FileMode::Executable, 'x', rest),
+                Some(("l ", rest)) => (FileMode::Symlink, 'l', rest),
+                _ => (FileMode::Regular, 'f', text),
+            };
+            let name: String =
+                FileHash::of(bytes.as_bytes()).to_string().chars().take(40).collect();
+            let kept = Kept::try_from(format!("{letter} {name}")).unwrap();
+            let bytes = bytes.to_owned().into();
+            self.0.borrow_mut().insert(kept, FileState { bytes, mode });
+            kept
+        }
+
+        fn tree(&self, files: &[(&str, &str)]) -> Entries {
+            let entry =
+                |(path, text): &(&str, &str)| (RepoPath::parse(path).unwrap(), self.keep(text));
+            files.iter().map(entry).collect()
+        }
+
+        fn told(&self, merged: &Merged) -> Vec<(String, String)> {
+            let text = |state: &FileState| {
+                let letter = match state.mode {
+                    FileMode::Regular => "",
+                    FileMode::Executable => "x ",
+                    FileMode::Symlink => "l ",
+                };
+                format!("{letter}{}", String::from_utf8_lossy(&state.bytes))
+            };
+            let mut all: BTreeMap<String, String> = merged
+                .entries
+                .iter()
+                .map(|(path, kept)| (path.to_string(), text(&self.0.borrow()[kept])))
+                .collect();
+            all.extend(merged.mixed.iter().map(|(path, state)| (path.to_string(), text(state))));
+            all.into_iter().collect()
+        }
+    }
+
+    impl Read for Store {
+        fn file(&self, _: &RepoPath, kept: Kept) -> Result<FileState, SnapshotError> {
+            Ok(self.0.borrow()[&kept].clone())
+        }
+    }
+
+    /// What the file `f` becomes from these three; nothing where there is none.
+    fn one(
+        base: Option<&str>,
+        ours: Option<&str>,
+        theirs: Option<&str>,
+    ) -> Result<Option<String>, ()> {
+        let store = Store::default();
+        let tree =
+            |text: Option<&str>| text.map(|text| store.tree(&[("f", text)])).unwrap_or_default();
+        let merged = merge(&tree(base), &tree(ours), &tree(theirs), &store).unwrap();
+        if !merged.conflicts.is_empty() {
+            return Err(());
+        }
+        Ok(store.told(&merged).into_iter().map(|(_, text)| text).next())
+    }
+
+    #[test]
+    fn each_side_keeps_what_only_it_changed() {
+        let some = |text: &str| Ok(Some(text.to_owned()));
+        let (b, o, t) = (Some("a\nb\nc\n"), Some("A\nb\nc\n"), Some("a\nb\nC\n"));
+        assert_eq!(one(b, o, t), some("A\nb\nC\n"));
+        assert_eq!(one(b, b, t), some("a\nb\nC\n"));
+        assert_eq!(one(b, o, b), some("A\nb\nc\n"));
+        assert_eq!(one(b, o, o), some("A\nb\nc\n"), "both did the same");
+        assert_eq!(one(b, b, None), Ok(None));
+        assert_eq!(one(b, None, b), Ok(None));
+        assert_eq!(one(b, None, None), Ok(None));
+        assert_eq!(one(None, None, t), some("a\nb\nC\n"));
+        assert_eq!(one(None, t, t), some("a\nb\nC\n"));
+        assert_eq!(one(b, o, Some("x a\nb\nc\n")), some("x A\nb\nc\n"), "a mode and lines");
+        assert_eq!(one(Some("l x"), Some("l x"), Some("l y")), some("l y"));
+        assert_eq!(one(Some("\0a"), Some("\0a"), Some("\0b")), some("\0b"));
+        assert_eq!(one(Some(""), Some(""), Some("a")), some("a"));
+    }
+
+    #[test]
+    fn what_excludes_each_other_is_a_conflict() {
+        let (b, o, t) = (Some("a\nb\n"), Some("A\nb\n"), Some("x\nb\n"));
+        for (base, ours, theirs) in [
+            (b, o, t),
+            (b, None, t),
+            (b, o, None),
+            (None, o, t),
+            (Some("l x"), Some("l y"), Some("l z")),
+            (b, Some("l y"), t),
+            (Some("\0a"), Some("\0b"), Some("\0c")),
+        ] {
+            assert_eq!(one(base, ours, theirs), Err(()), "{base:?} {ours:?} {theirs:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_not_where_a_directory_has_to_be() {
+        let store = Store::default();
+        for (ours, theirs, at) in [("a", "a/b", "a/b"), ("a/b", "a", "a"), ("a/b/c", "a", "a")] {
+            let (ours, theirs) =
+                (store.tree(&[(ours, "1"), ("a-b", "2")]), store.tree(&[(theirs, "3")]));
+            let merged = merge(&Entries::new(), &ours, &theirs, &store).unwrap();
+            assert_eq!(merged.conflicts, [RepoPath::parse(at).unwrap()]);
+        }
+        let beside = store.tree(&[("a-b", "1"), ("a.b", "2")]);
+        let merged = merge(&Entries::new(), &beside, &store.tree(&[("a", "3")]), &store).unwrap();
+        assert_eq!(merged.conflicts, []);
+        // A file makes way for the directory that takes its place.
+        let (file, below) = (store.tree(&[("a", "1")]), store.tree(&[("a/b", "2")]));
+        let merged = merge(&file, &file, &below, &store).unwrap();
+        assert_eq!((merged.conflicts.len(), store.told(&merged).len()), (0, 1));
+    }
+
+    proptest! {
+        /// What changes different files does not depend on who comes first.
+        #[test]
+        fn changes_of_different_files_can_be_added_in_any_order(
+            base in proptest::collection::btree_map("[a-d]", "[xy]{1,3}\n", 0..4),
+            ours in proptest::collection::btree_map("[a-b]", proptest::option::of("[xy]{1,3}\n"), 0..3),
+            theirs in proptest::collection::btree_map("[c-d]", proptest::option::of("[xy]{1,3}\n"), 0..3),
+        ) {
+            let store = Store::default();
+            let with = |changes: &BTreeMap<String, Option<String>>| {
+                let mut files = base.clone();
+                for (path, text) in changes {
+                    match text {
+                        Some(text) => drop(files.insert(path.clone(), text.clone())),
+                        None => drop(files.remove(path)),
+                    }
+                }
+                let files: Vec<(&str, &str)> =
+                    files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+                store.tree(&files)
+            };
+            let (base, ours, theirs) = (with(&BTreeMap::new()), with(&ours), with(&theirs));
+            let one = merge(&base, &ours, &theirs, &store).unwrap();
+            let other = merge(&base, &theirs, &ours, &store).unwrap();
+            prop_assert!(one.conflicts.is_empty());
+            prop_assert_eq!(store.told(&one), store.told(&other));
+        }
+    }
+}
