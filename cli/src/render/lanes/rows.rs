@@ -94,7 +94,7 @@ impl LaneTable {
         let doing = lane.doing();
         match (&lane.stage, &lane.waiting) {
             // What it waits for is all that there is to tell; the first words say it.
-            (Stage::Waiting, Some(why)) => why.split(':').next().unwrap_or_default().to_owned(),
+            (Stage::Waiting, Some(why)) => harmless(why.split(':').next().unwrap_or_default()),
             (Stage::Waiting, None) => self.before(lane),
             (Stage::Planning | Stage::Editing(_) | Stage::Opening, Some(why)) => {
                 format!("{doing} · {}", harmless(why))
