@@ -15,7 +15,7 @@ use config::Config;
 use ractor::{ActorCell, SpawnErr};
 use tools::clock::IdSource;
 use tools::policy::Rules;
-use tools::tree::{Entries, Snapshots, TreeId};
+use tools::tree::{RepoPath, SnapshotError, Snapshots, TreeId};
 
 use crate::crew::{Crew, CrewReport, CrewSetup};
 use crate::cycle::Goal;
@@ -128,7 +128,8 @@ impl Lane {
 struct Left {
     tree: TreeId,
     files: Vec<StagedFile>,
-    left_behind: Vec<tools::tree::RepoPath>,
+    /// What it does not hand over.
+    behind: Vec<RepoPath>,
 }
 
 impl LaneSetup {
@@ -154,23 +155,26 @@ impl LaneSetup {
         let place = self.place(number);
         let tree = match LaneTree::open(self, place, base).await {
             Ok(tree) => Arc::new(tree),
-            Err(error) => return self.fail(number, failed("worktree", &error), None).await,
+            Err(error) => return self.end(number, Err(failed("worktree", &error)), None).await,
         };
         let report = self.crew(attempt, &tree, lane).await;
         let commands = report.plan.map(|plan| plan.verify).unwrap_or_default();
-        match verified(&report.delivery) {
-            Some(verified) => self.complete(number, verified, commands, &tree).await,
-            None => self.fail(number, report.delivery, Some(&tree)).await,
-        }
+        let came = match verified(&report.delivery) {
+            Some(verified) => Ok((verified, commands)),
+            None => Err(report.delivery),
+        };
+        self.end(number, came, Some(&tree)).await
     }
 
     /// Where an attempt works: nowhere, if all that came of it is recorded.
     fn place(&self, attempt: u32) -> Place {
-        let ended = |event: &Event| match event {
-            Event::LaneCompleted { attempt: of, .. } | Event::LaneFailed { attempt: of, .. } => {
-                (*of == attempt).then_some(())
-            }
-            _ => None,
+        let ended = |event: &Event| {
+            let (Event::LaneCompleted { attempt: of, .. } | Event::LaneFailed { attempt: of, .. }) =
+                event
+            else {
+                return None;
+            };
+            (*of == attempt).then_some(())
         };
         let begun = |event: &Event| matches!(event, Event::PatchApplied { .. }).then_some(());
         let publisher = self.publisher();
@@ -209,89 +213,71 @@ impl LaneSetup {
         report
     }
 
-    async fn complete(
+    /// Tells how an attempt ended, once everything that counts of it is kept.
+    async fn end(
         &self,
         attempt: u32,
-        verified: Verified,
-        commands: Vec<String>,
-        tree: &Arc<LaneTree>,
+        came: Result<(Verified, Vec<String>), Delivery>,
+        tree: Option<&Arc<LaneTree>>,
     ) -> Result<LaneReport, JournalClosed> {
-        let recorded = self.publisher().recall(|event| {
-            matches!(event, Event::LaneCompleted { .. } | Event::LaneFailed { .. })
-                .then(|| event.clone())
-        });
-        let event = match recorded.await {
-            Some(event) => event,
-            None => match self.left(attempt, tree).await {
-                Ok(Left { tree, files, left_behind }) => {
-                    let spent = self.caller.router.spent().await.unwrap_or_default();
-                    Event::LaneCompleted { attempt, verified, tree, files, left_behind, spent }
-                }
-                Err(error) => {
-                    return self.fail(attempt, failed("worktree", &error), Some(tree)).await;
-                }
-            },
+        let commands = came.as_ref().map(|(_, commands)| commands.clone()).unwrap_or_default();
+        let recorded = self.publisher().recall(|event| is_end(event).then(|| event.clone()));
+        let event = match (recorded.await, came, tree) {
+            (Some(event), ..) => event,
+            (None, Ok((verified, _)), Some(tree)) => self.completed(attempt, verified, tree).await,
+            (None, Ok(_), None) => self.failed(attempt, crew_died(), None).await,
+            (None, Err(why), tree) => self.failed(attempt, why, tree).await,
         };
         self.publisher().record(event.clone()).await?;
-        match event {
-            Event::LaneCompleted { tree: made, files, .. } => {
-                // All that counts is kept: the worktree has done its service.
+        if let Event::LaneCompleted { tree: made, files, .. } = event {
+            if let Some(tree) = tree {
                 tree.remove().await;
-                Ok(LaneReport::Completed { tree: made, files, commands })
             }
-            Event::LaneFailed { why, worktree, .. } => {
-                Ok(LaneReport::Failed(Undone { why, worktree }))
-            }
-            _ => Err(JournalClosed),
+            Ok(LaneReport::Completed { tree: made, files, commands })
+        } else if let Event::LaneFailed { why, worktree, .. } = event {
+            Ok(LaneReport::Failed(Undone { why, worktree }))
+        } else {
+            Err(JournalClosed)
         }
     }
 
-    /// Tells that it did not get done. What it did is kept, and so is its worktree, if there is anything to see in it.
-    async fn fail(
-        &self,
-        attempt: u32,
-        why: Delivery,
-        tree: Option<&Arc<LaneTree>>,
-    ) -> Result<LaneReport, JournalClosed> {
-        let recorded = self
-            .publisher()
-            .recall(|event| matches!(event, Event::LaneFailed { .. }).then(|| event.clone()));
-        let event = match recorded.await {
-            Some(event) => event,
-            None => {
-                let left = match tree {
-                    Some(tree) => self.left(attempt, tree).await.ok(),
-                    None => None,
-                };
-                let files = left.map(|left| left.files).unwrap_or_default();
-                let worktree = (!files.is_empty()).then(|| self.name(attempt));
-                if let Some(tree) = tree.filter(|_| worktree.is_none()) {
-                    tree.remove().await;
-                }
+    /// The event of an attempt that did what it was to do.
+    async fn completed(&self, attempt: u32, verified: Verified, tree: &Arc<LaneTree>) -> Event {
+        match self.left(attempt, tree).await {
+            Ok(Left { tree, files, behind: left_behind }) => {
                 let spent = self.caller.router.spent().await.unwrap_or_default();
-                Event::LaneFailed { attempt, why, files, worktree, spent }
+                Event::LaneCompleted { attempt, verified, tree, files, left_behind, spent }
             }
+            Err(error) => self.failed(attempt, failed("worktree", &error), Some(tree)).await,
+        }
+    }
+
+    /// The event of one that did not get done. Its worktree stays, if there is anything to see in it.
+    async fn failed(&self, attempt: u32, why: Delivery, tree: Option<&Arc<LaneTree>>) -> Event {
+        let left = match tree {
+            Some(tree) => self.left(attempt, tree).await.ok(),
+            None => None,
         };
-        self.publisher().record(event.clone()).await?;
-        let Event::LaneFailed { why, worktree, .. } = event else { return Err(JournalClosed) };
-        Ok(LaneReport::Failed(Undone { why, worktree }))
+        let files = left.map(|left| left.files).unwrap_or_default();
+        let worktree = (!files.is_empty()).then(|| self.name(attempt));
+        if let Some(tree) = tree.filter(|_| worktree.is_none()) {
+            tree.remove().await;
+        }
+        let spent = self.caller.router.spent().await.unwrap_or_default();
+        Event::LaneFailed { attempt, why, files, worktree, spent }
     }
 
     /// What is in the tree of an attempt, kept and held.
-    async fn left(
-        &self,
-        attempt: u32,
-        tree: &Arc<LaneTree>,
-    ) -> Result<Left, tools::tree::SnapshotError> {
+    async fn left(&self, attempt: u32, tree: &Arc<LaneTree>) -> Result<Left, SnapshotError> {
         let (snapshots, tree) = (self.snapshots.clone(), Arc::clone(tree));
         let hold = format!("{}/{}", self.publisher().run(), self.name(attempt));
         let left = tokio::task::spawn_blocking(move || {
-            let (entries, left_behind): (Entries, _) = tree.artifact(&snapshots)?;
+            let (entries, behind) = tree.artifact(&snapshots)?;
             let made = snapshots.keep_tree(&entries)?;
             snapshots.hold(&hold, made)?;
             let changes = changes(&snapshots, tree.base(), &entries)?;
             let files = changes.iter().map(StagedFile::from).collect();
-            Ok(Left { tree: made, files, left_behind })
+            Ok(Left { tree: made, files, behind })
         });
         left.await.unwrap_or_else(|died| std::panic::resume_unwind(died.into_panic()))
     }
@@ -311,16 +297,21 @@ fn verified(delivery: &Delivery) -> Option<Verified> {
     }
 }
 
+/// Whether an event tells the end of an attempt.
+fn is_end(event: &Event) -> bool {
+    matches!(event, Event::LaneCompleted { .. } | Event::LaneFailed { .. })
+}
+
 /// The end that came to a lane from outside when the run was driven before; it waits for ever if there is none.
-pub async fn ended_before(publisher: &Publisher) -> Delivery {
+async fn ended_before(publisher: &Publisher) -> Delivery {
     match publisher.recording() {
         Some(recording) => recording.stopped().await,
         None => std::future::pending().await,
     }
 }
 
-/// The end of a lane whose crew, or who itself, is gone.
-pub fn crew_died() -> Delivery {
+/// The end of a lane whose crew is gone.
+fn crew_died() -> Delivery {
     Delivery::Failed { class: "internal".to_owned(), message: "the crew died".to_owned() }
 }
 

@@ -260,9 +260,8 @@ pub(crate) fn ended_lanes(session: &Path, run: &str) -> Option<Vec<String>> {
     let events: Vec<Event> =
         reading.records.iter().filter(of_run).filter_map(Record::event).collect();
     let ended = events.iter().any(|event| matches!(event, Event::RunFinished { .. }));
-    let failed = events.into_iter().filter_map(|event| match event {
-        Event::LaneFailed { worktree, .. } => worktree,
-        _ => None,
+    let failed = events.into_iter().filter_map(|event| {
+        if let Event::LaneFailed { worktree, .. } = event { worktree } else { None }
     });
     ended.then(|| failed.collect())
 }

@@ -140,6 +140,7 @@ impl Luck {
         let partial = Partial { events: 1, bytes: 10, usage: None };
         match fate {
             Fate::Answered | Fate::WrongChange | Fate::AsksBack => {}
+            Fate::LaneDies if request.lane.is_none() => {}
             Fate::Nonsense => return Ok("I would rather not say.".to_owned()),
             Fate::Slow => tokio::time::sleep(Duration::from_millis(2)).await,
             Fate::Throttled => {
@@ -159,8 +160,7 @@ impl Luck {
                 self.kill(request.role);
                 std::future::pending::<()>().await;
             }
-            Fate::LaneDies if request.lane.is_some() => self.kill_lane(),
-            Fate::LaneDies => {}
+            Fate::LaneDies => self.kill_lane(),
             Fate::RouterDies => {
                 if let Some(router) = self.hired(false) {
                     router.kill();
@@ -513,9 +513,8 @@ impl Story {
         if *delivery == (Delivery::Delivered { verified: Verified::Passed }) {
             assert!(made.len() >= 3, "seed {seed}: {made:?}");
         }
-        let ended = events.iter().find_map(|event| match event {
-            Event::LanesFinished { lanes } => Some(lanes),
-            _ => None,
+        let ended = events.iter().find_map(|event| {
+            if let Event::LanesFinished { lanes } = event { Some(lanes) } else { None }
         });
         for lane in ended.into_iter().flatten() {
             let file = ["a.txt", "b.txt", "c.txt"][usize::from(lane.lane.number()) - 1];

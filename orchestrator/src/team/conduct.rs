@@ -137,11 +137,11 @@ impl Conductor {
             });
             taken.await
         };
-        let is_it = |event: &Event| matches!(event, Event::LanesBegun { .. });
-        match effect(self.publisher(), is_it, take).await? {
-            Event::LanesBegun { tree, left_out, .. } => Ok(Base { tree, left_out }),
-            _ => Err(JournalClosed.into()),
-        }
+        let begun = |event: &Event| {
+            let Event::LanesBegun { tree, left_out, .. } = event else { return None };
+            Some(Base { tree: *tree, left_out: left_out.clone() })
+        };
+        effect(self.publisher(), begun, take).await
     }
 
     /// Brings the work of the lanes together, one after the other, whoever was first. A lane that does not fit in is planned
@@ -197,14 +197,16 @@ impl Conductor {
             })
             .await
         };
-        let is_it = |event: &Event| {
-            matches!(event, Event::LaneMerged { .. } | Event::LaneConflicted { .. })
+        let came = |event: &Event| {
+            if let Event::LaneMerged { tree, .. } = event {
+                Some(Ok(*tree))
+            } else if let Event::LaneConflicted { paths, .. } = event {
+                Some(Err(paths.clone()))
+            } else {
+                None
+            }
         };
-        match effect(self.publisher(), is_it, merge).await? {
-            Event::LaneMerged { tree, .. } => Ok(Ok(tree)),
-            Event::LaneConflicted { paths, .. } => Ok(Err(paths)),
-            _ => Err(JournalClosed.into()),
-        }
+        effect(self.publisher(), came, merge).await
     }
 
     /// Verifies what the lanes come to, mends or leaves out what does not work, and has the rest written. None if there is
@@ -348,17 +350,19 @@ pub(super) async fn share(
     router.share(lanes, parts).await.ok_or_else(|| Stop::Ended(gone()))
 }
 
-/// What came of an effect: what is recorded of it, or what comes of it now. It is written down either way.
-pub(super) async fn effect(
+/// What came of an effect, as `take` finds it in the event that tells it: what is recorded, or what comes of it now. It is
+/// written down either way.
+pub(super) async fn effect<T>(
     publisher: &Publisher,
-    is_it: impl Fn(&Event) -> bool,
+    take: impl Fn(&Event) -> Option<T>,
     act: impl AsyncFnOnce() -> Result<Event, SnapshotError>,
-) -> Result<Event, Stop> {
-    let recorded = publisher.recall(|event| is_it(event).then(|| event.clone())).await;
+) -> Result<T, Stop> {
+    let recorded = publisher.recall(|event| take(event).is_some().then(|| event.clone())).await;
     let event = match recorded {
         Some(event) => event,
         None => act().await?,
     };
-    publisher.record(event.clone()).await?;
-    Ok(event)
+    let taken = take(&event);
+    publisher.record(event).await?;
+    taken.ok_or_else(|| JournalClosed.into())
 }

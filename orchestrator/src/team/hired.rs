@@ -39,6 +39,9 @@ pub(super) struct Made {
     pub(super) commands: Vec<String>,
 }
 
+/// What came of a lane, unless the whole team stops.
+type Ended = Result<Result<Made, Undone>, Stop>;
+
 /// The lanes of a team.
 pub(super) struct Lanes {
     setup: Arc<TeamSetup>,
@@ -90,11 +93,7 @@ impl Lanes {
     }
 
     /// The first attempt of a lane, as work to be waited for.
-    fn first(
-        &self,
-        lane: LaneId,
-    ) -> Result<impl Future<Output = (LaneId, Result<Result<Made, Undone>, Stop>)> + use<>, Stop>
-    {
+    fn first(&self, lane: LaneId) -> Result<impl Future<Output = (LaneId, Ended)> + use<>, Stop> {
         let plan = self.plan.lane(lane).ok_or(JournalClosed)?.clone();
         let needs = self.plan.needs(lane);
         let in_order = self.plan.merge_order().into_iter().filter(|it| needs.contains(it));
@@ -124,7 +123,7 @@ impl Lanes {
         attempt: u32,
         so_far: TreeId,
         paths: &[RepoPath],
-    ) -> Result<Result<Made, Undone>, Stop> {
+    ) -> Ended {
         let plan = self.plan.lane(lane).ok_or(JournalClosed)?;
         let mut text = self.request(plan, &[]);
         write!(
@@ -142,7 +141,7 @@ impl Lanes {
         merged: &MergedLanes,
         found: &BTreeSet<LaneId>,
         red: &Red,
-    ) -> Result<Result<Made, Undone>, Stop> {
+    ) -> Ended {
         let mut text = self.setup.request.clone();
         let lanes = found.iter().filter_map(|lane| self.plan.lane(*lane));
         let goals: Vec<String> = lanes
@@ -271,9 +270,8 @@ impl AtWork {
 
     /// The tree to begin from: with what those before it did.
     async fn base(&self, base: TreeId, before: Vec<Made>) -> Result<TreeId, Stop> {
-        let spawned = |event: &Event| match event {
-            Event::LaneSpawned { base, .. } => Some(*base),
-            _ => None,
+        let spawned = |event: &Event| {
+            if let Event::LaneSpawned { base, .. } = event { Some(*base) } else { None }
         };
         if let Some(recorded) = self.publisher().recorded_ahead(spawned) {
             return Ok(recorded);
@@ -297,12 +295,7 @@ impl AtWork {
     }
 
     /// Works through an attempt. Whatever the lane dies of, the others go on.
-    async fn attempt(
-        &self,
-        number: u32,
-        request: String,
-        base: TreeId,
-    ) -> Result<Result<Made, Undone>, Stop> {
+    async fn attempt(&self, number: u32, request: String, base: TreeId) -> Ended {
         let attempt = Attempt { number, request, base };
         let lane = Lane::spawn(self.setup.clone(), self.team.clone()).await;
         let mut work = JoinSet::new();
@@ -321,13 +314,13 @@ impl AtWork {
     }
 
     /// Never begins, since a lane that it waits for did not get done.
-    async fn give_up(&self, missing: LaneId) -> Result<Result<Made, Undone>, Stop> {
+    async fn give_up(&self, missing: LaneId) -> Ended {
         let detail = format!("lane {missing}, which it waits for, did not get done");
         self.fail(0, Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail }).await
     }
 
     /// Writes down for a lane that it failed.
-    async fn fail(&self, attempt: u32, why: Delivery) -> Result<Result<Made, Undone>, Stop> {
+    async fn fail(&self, attempt: u32, why: Delivery) -> Ended {
         let name = format!("{}-{attempt}", self.setup.id);
         let worktree = self.setup.worktrees.join(&name).exists().then_some(name);
         let spent = self.setup.caller.router.spent().await.unwrap_or_default();

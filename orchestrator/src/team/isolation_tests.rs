@@ -43,7 +43,7 @@ impl Second {
             (Self::Spends, AgentRole::Editor) if is_second => return "not yet".to_owned(),
             _ => {}
         }
-        let own = format!("own{}.txt", &lane[1..]);
+        let own = format!("own{}.txt", lane.trim_start_matches('0'));
         if request.role == AgentRole::Editor {
             return format!("--- /dev/null\n+++ b/{own}\n@@ -0,0 +1 @@\n+{lane}\n");
         }
@@ -110,9 +110,9 @@ async fn a_lane_has_its_share_of_the_budget_and_no_more() {
     };
     assert!(matches!(told.outcome.delivery, Delivery::BudgetExhausted { .. }));
     assert!(told.outcome.spent.calls <= 9, "{:?}", told.outcome.spent);
-    let budgets = told.events.iter().filter_map(|envelope| match envelope.event {
-        Event::LaneSpawned { budget, .. } => Some(budget.calls),
-        _ => None,
+    let budgets = told.events.iter().filter_map(|envelope| {
+        let Event::LaneSpawned { budget, .. } = envelope.event else { return None };
+        Some(budget.calls)
     });
     assert_eq!(budgets.collect::<Vec<_>>(), [Some(2); 3]);
 }

@@ -31,7 +31,8 @@ pub(crate) fn merge(
     let changed = paths.into_iter().filter(|path| base.get(*path) != theirs.get(*path));
     let mut arrived = Vec::new();
     for path in changed {
-        let versions = [base.get(path), ours.get(path), theirs.get(path)].map(|kept| kept.copied());
+        let versions =
+            [base.get(path), ours.get(path), theirs.get(path)].map(Option::<&Kept>::copied);
         match merge_path(path, versions, read)? {
             Became::Kept(kept) => {
                 merged.entries.insert(path.clone(), kept);

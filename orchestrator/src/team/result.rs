@@ -189,11 +189,11 @@ pub(super) fn delivery(lanes: &[EndedLane], end: Option<Delivery>) -> Delivery {
         return end.unwrap_or(Delivery::NoEditNeeded { reason });
     };
     // The limit of a budget is one whoever came to it.
-    let spent = undone.iter().find_map(|lane| match &lane.end {
-        LaneEnd::Failed { why: Delivery::BudgetExhausted { limit } } => {
-            Some(Delivery::BudgetExhausted { limit: format!("lane {}: {limit}", lane.lane) })
-        }
-        _ => None,
+    let spent = undone.iter().find_map(|lane| {
+        let LaneEnd::Failed { why: Delivery::BudgetExhausted { limit } } = &lane.end else {
+            return None;
+        };
+        Some(Delivery::BudgetExhausted { limit: format!("lane {}: {limit}", lane.lane) })
     });
     match (spent, &first.end, &end) {
         (Some(spent), ..) => spent,

@@ -11,7 +11,7 @@ use actors::delivery::{Delivery, NeedsWork, Verified};
 use actors::event::{Event, StagedFile};
 use actors::failure::{FailureClass, FailureHistory};
 use actors::lane_id::LaneId;
-use actors::publisher::{JournalClosed, Publisher};
+use actors::publisher::Publisher;
 use actors::team::Other;
 use actors::verifier::{Checked, Subject, Verifier, VerifierSetup, run_event};
 use actors::workspace::{CommitRefused, Denied, Staged, Workspace};
@@ -107,16 +107,17 @@ impl Together {
         let made: Vec<Made> = lanes.iter().filter_map(|lane| standing.made(*lane)).collect();
         let (setup, lanes) = (Arc::clone(&self.setup), lanes.to_vec());
         let merge = async move || on_a_thread(move || merged(&setup, lanes, &made, onto)).await;
-        let is_it = |event: &Event| {
-            matches!(event, Event::LanesMerged { .. } | Event::LaneConflicted { .. })
-        };
-        match effect(self.publisher(), is_it, merge).await? {
-            Event::LanesMerged { onto, tree, files, .. } => {
-                Ok(Merge::Done(MergedLanes { onto, tree, files }))
+        let came = |event: &Event| {
+            if let Event::LanesMerged { onto, tree, files, .. } = event {
+                let (onto, tree, files) = (*onto, *tree, files.clone());
+                Some(Merge::Done(MergedLanes { onto, tree, files }))
+            } else if let Event::LaneConflicted { lane, paths, .. } = event {
+                Some(Merge::Conflict(*lane, paths.clone()))
+            } else {
+                None
             }
-            Event::LaneConflicted { lane, paths, .. } => Ok(Merge::Conflict(lane, paths)),
-            _ => Err(JournalClosed.into()),
-        }
+        };
+        effect(self.publisher(), came, merge).await
     }
 
     /// Runs the checks of all lanes, and those of the project, on what lanes came to. What failed before them is told apart.
@@ -314,19 +315,7 @@ fn merged(
     onto: Option<TreeId>,
 ) -> Result<Event, SnapshotError> {
     let snapshots = &setup.snapshots;
-    let onto = match onto {
-        Some(onto) => onto,
-        None => {
-            // Ignored files that lanes change are compared, too.
-            let paths: BTreeSet<&RepoPath> =
-                made.iter().flat_map(|made| &made.files).map(|file| &file.path).collect();
-            let also: Vec<&RepoPath> = paths.into_iter().collect();
-            let snapshot = snapshots.take(&setup.reader, &also, setup.clock.now())?;
-            let onto = snapshots.keep_tree(&snapshot.entries)?;
-            snapshots.hold(&format!("{}/onto", setup.run), onto)?;
-            onto
-        }
-    };
+    let onto = onto.map_or_else(|| workspace_now(setup, made), Ok)?;
     match add(snapshots, onto, made, &format!("{}/result", setup.run))? {
         Ok(tree) => {
             let changes = lanes::lane_tree::changes(
@@ -339,6 +328,18 @@ fn merged(
         }
         Err((lane, paths)) => Ok(Event::LaneConflicted { lane, paths, with: Other::User }),
     }
+}
+
+/// Keeps the workspace as it is, with whatever is at the paths that lanes change, ignored or not. Blocks.
+fn workspace_now(setup: &TeamSetup, made: &[Made]) -> Result<TreeId, SnapshotError> {
+    let snapshots = &setup.snapshots;
+    let paths: BTreeSet<&RepoPath> =
+        made.iter().flat_map(|made| &made.files).map(|file| &file.path).collect();
+    let also: Vec<&RepoPath> = paths.into_iter().collect();
+    let snapshot = snapshots.take(&setup.reader, &also, setup.clock.now())?;
+    let onto = snapshots.keep_tree(&snapshot.entries)?;
+    snapshots.hold(&format!("{}/onto", setup.run), onto)?;
+    Ok(onto)
 }
 
 /// Adds what lanes made to a tree, one after the other; or tells the first that does not fit in. Blocks.
