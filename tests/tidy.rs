@@ -43,7 +43,7 @@ const PURE: [&str; 42] = [
     "lanes/src/team_plan.rs",
     "lanes/src/trail.rs",
     "lanes/src/worth.rs",
-    "orchestrator/src/bisect.rs",
+    "orchestrator/src/team/bisect.rs",
     "orchestrator/src/chat.rs",
     "orchestrator/src/journal/causes.rs",
     "orchestrator/src/journal/projection/rows.rs",

@@ -20,11 +20,11 @@ use lanes::team_plan::{LanePlan, TeamPlan};
 use ractor::ActorCell;
 use tools::tree::{RepoPath, SnapshotError, TreeId};
 
+use super::bisect::{self, Bisect, Question};
 use super::hired::{Lanes, Made};
 use super::result::{Standing, delivery};
 use super::together::{Merge, MergedLanes, Together, Verdict, add};
 use super::{TeamReport, TeamSetup};
-use crate::bisect::{self, Bisect, Question};
 use crate::orchestrator::on_a_thread;
 
 /// How often the user may change what lanes changed, while that is verified, before the team gives up.

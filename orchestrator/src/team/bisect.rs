@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use actors::lane_id::LaneId;
 
 /// Lanes whose changes are looked at together.
-pub type Lanes = BTreeSet<LaneId>;
+pub(super) type Lanes = BTreeSet<LaneId>;
 
 /// What the checks say of some lanes, and nothing else, put together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub(super) enum Verdict {
     /// Nothing new fails.
     Green,
     /// Something fails that does not without lanes.
@@ -22,7 +22,7 @@ pub enum Verdict {
 
 /// What is next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Question {
+pub(super) enum Question {
     /// Put these together and check them. With each lane they have those that it needs.
     Check(Lanes),
     /// It is these.
@@ -35,7 +35,7 @@ pub enum Question {
 /// everything that is asked from then on, and what comes behind it is left out; the next guilty lane is searched for among
 /// those before it, until the guilty ones are red alone.
 #[derive(Debug, Clone)]
-pub struct Bisect {
+pub(super) struct Bisect {
     all: Lanes,
     needs: BTreeMap<LaneId, Lanes>,
     /// What was told, and what is known from the beginning. No set is asked about twice.
@@ -54,7 +54,7 @@ pub struct Bisect {
 impl Bisect {
     /// A search among `lanes`, in merge order. All together are known to be red, and the tree without them is known not to be.
     /// `needs` has the lanes that each waited for; what is not among `lanes` is not there to be needed.
-    pub fn new(lanes: Vec<LaneId>, needs: BTreeMap<LaneId, Lanes>) -> Self {
+    pub(super) fn new(lanes: Vec<LaneId>, needs: BTreeMap<LaneId, Lanes>) -> Self {
         let all: Lanes = lanes.iter().copied().collect();
         let known = BTreeMap::from([(Lanes::new(), Verdict::Green), (all.clone(), Verdict::Red)]);
         let mut bisect = Self {
@@ -72,12 +72,12 @@ impl Bisect {
     }
 
     /// What is to be checked, or what was found.
-    pub const fn next(&self) -> &Question {
+    pub(super) const fn next(&self) -> &Question {
         &self.next
     }
 
     /// Takes in what came of the check that is asked for. Of nothing, when none is.
-    pub fn told(&mut self, verdict: Verdict) {
+    pub(super) fn told(&mut self, verdict: Verdict) {
         if let Question::Check(lanes) = &self.next {
             self.known.insert(lanes.clone(), verdict);
             self.advance();
