@@ -1,8 +1,10 @@
 //! Tasks that are done in lanes: split, worked on at once, brought together, verified as a whole, written once.
 
-use tools::model::mock::Reply;
+use std::sync::{Arc, Mutex};
 
-use crate::support::{Project, Provider, Run, World, plan_verified_by};
+use tools::model::mock::{Replies, Reply};
+
+use crate::support::{Project, Provider, Run, World, hashes_in, plan_verified_by};
 
 /// What the lane planner answers.
 fn team(lines: &str) -> Reply {
@@ -62,6 +64,28 @@ fn ends(run: &Run) -> String {
     let lanes = run.one("LanesFinished")["lanes"].as_array().unwrap().clone();
     let states = lanes.iter().map(|lane| lane["state"].as_str().unwrap().to_owned());
     states.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_workspace_is_as_it_was_while_lanes_work() {
+    let project = project();
+    project.write("notes.txt", "not committed\n");
+    let root = project.root().to_owned();
+    let before = project.hashes("");
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let provider = Provider::new(Replies::driven({
+        let (script, seen) = (Mutex::new(Replies::from(three_files())), Arc::clone(&seen));
+        move |request| {
+            seen.lock().unwrap().push(hashes_in(&root));
+            script.lock().unwrap().take(request).unwrap()
+        }
+    }));
+    let world = World::of(project, provider);
+    assert_eq!(work(&world).ending(), "0 delivered/passed");
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.len(), 7);
+    assert!(seen.iter().all(|hashes| *hashes == before));
+    assert_ne!(world.project.hashes(""), before);
 }
 
 #[test]
@@ -263,8 +287,8 @@ fn what_the_user_changed_meanwhile_is_merged_or_left_alone() {
     project.write("list.txt", "one\ntwo\nthree\n");
     project.write("more.txt", "more\n");
     let root = project.root().to_owned();
-    let provider = Provider::new(tools::model::mock::Replies::driven({
-        let script = std::sync::Mutex::new(tools::model::mock::Replies::from(replies));
+    let provider = Provider::new(Replies::driven({
+        let script = Mutex::new(Replies::from(replies));
         move |request| {
             if request.header("x-agent-role") == Some("editor") {
                 std::fs::write(root.join("list.txt"), "one\ntwo\nTHREE\n").unwrap();

@@ -5,7 +5,6 @@
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    clippy::cast_precision_loss,
     clippy::indexing_slicing,
     reason = "a benchmark reports by printing, and fails by panicking"
 )]

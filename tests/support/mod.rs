@@ -11,7 +11,7 @@ pub(crate) use answers::{
     architect, diff, editor, mended, mended_and_checked_by, plan, plan_verified_by,
 };
 pub(crate) use program::{Program, Running, left_in, shell, wait_until};
-pub(crate) use project::Project;
+pub(crate) use project::{Project, hashes_in};
 pub(crate) use provider::Provider;
 pub(crate) use run::Run;
 pub(crate) use world::{KEY, World};

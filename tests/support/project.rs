@@ -83,21 +83,26 @@ impl Project {
 
     /// A hash of every file below `below`, by path.
     pub(crate) fn hashes(&self, below: &str) -> BTreeMap<PathBuf, FileHash> {
-        let mut hashes = BTreeMap::new();
-        let mut dirs = vec![self.path(below)];
-        while let Some(dir) = dirs.pop() {
-            for entry in fs::read_dir(dir).unwrap() {
-                let path = entry.unwrap().path();
-                if path.is_dir() {
-                    dirs.push(path);
-                } else {
-                    let hash = FileHash::of(&fs::read(&path).unwrap());
-                    hashes.insert(path, hash);
-                }
+        hashes_in(&self.path(below))
+    }
+}
+
+/// A hash of every file in a directory, by path.
+pub(crate) fn hashes_in(dir: &Path) -> BTreeMap<PathBuf, FileHash> {
+    let mut hashes = BTreeMap::new();
+    let mut dirs = vec![dir.to_owned()];
+    while let Some(dir) = dirs.pop() {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                dirs.push(path);
+            } else {
+                let hash = FileHash::of(&fs::read(&path).unwrap());
+                hashes.insert(path, hash);
             }
         }
-        hashes
     }
+    hashes
 }
 
 impl Drop for Project {
