@@ -12,6 +12,7 @@ use crate::resume::eventful;
 use crate::support::{
     Project, Provider, World, architect, diff, editor, mended, mended_and_checked_by, plan,
 };
+use crate::team_crashes;
 
 /// Where the golden sessions are kept.
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/golden");
@@ -23,7 +24,8 @@ type Made = fn() -> World;
 
 /// The golden sessions, and how each was made. One that is not there is made by `RECORD_GOLDEN=1`; one that is there stays
 /// as it is, since journals of earlier versions have to replay.
-const SESSIONS: [(&str, Made); 12] = [
+const SESSIONS: [(&str, Made); 13] = [
+    ("team", || ends(team_crashes::world(), &team_crashes::REQUEST, 0)),
     ("delivered", || ends(World::greeting(mended()), &REQUEST, 0)),
     ("repaired", || ends(World::greeting(eventful()), &REQUEST, 0)),
     ("needs-work", || {

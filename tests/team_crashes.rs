@@ -19,7 +19,7 @@ const CHECK: &str = "[ -e a.txt ] && [ -e b.txt ] && [ ! -e peace.txt ] && echo 
 /// What a lane makes besides its patch, in files of its own: binary, executable, empty, a link.
 const MAKES: &str = "mkdir -p gen && printf 'a\\000b' > gen/bin && printf '#!/bin/sh\\r\\n' > gen/run && chmod +x gen/run && : > gen/empty && ln -sf ../a.txt gen/link\n";
 
-const REQUEST: [&str; 8] = [
+pub(crate) const REQUEST: [&str; 8] = [
     "-p",
     "Make the files",
     "--approval",
@@ -72,7 +72,8 @@ fn answer(request: &ReceivedRequest) -> String {
     all[said(request).min(all.len() - 1)].clone()
 }
 
-fn world() -> World {
+/// A project for a team with some of everything.
+pub(crate) fn world() -> World {
     let project = Project::new(&[("list.txt", "list\n"), ("check.sh", CHECK), ("makes.sh", MAKES)]);
     project.write("notes.txt", "not committed\n");
     let allow = "[policy]\nallow_commands = [\"sh check.sh\", \"sh makes.sh\", \"true\"]\n[agent_loop.safety_gate]\nmax_files_without_approval = 20\n";

@@ -1,6 +1,7 @@
 //! The team of a run: the lanes it hires, and the one task that conducts them. Its loss ends the run.
 
 mod bisect;
+mod brief;
 mod conduct;
 mod hired;
 mod merge;

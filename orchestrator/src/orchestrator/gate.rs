@@ -228,7 +228,7 @@ impl Gate {
         let what = format!("patch {patch}");
         let verdict = self.decide(Action::Patch { files: changes.len(), lines }, &what);
         let hint = format!(
-            "the patch is staged: look at it with `deepseek diff {patch}`, apply it with `deepseek apply {patch}`, or run again with `--approval auto` (and with a larger agent_loop.safety_gate, if it is too large for that)"
+            "the patch is staged: look at it with `deepseek diff {patch}`, apply it with `deepseek apply {patch}`, or run again with `--approval auto`"
         );
         if let Err(denied) = self.pass(verdict, Proposal::Patch(changes.clone()), what, hint).await
         {

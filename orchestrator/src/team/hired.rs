@@ -1,7 +1,6 @@
 //! The lanes of a team at work: begun when those they wait for have ended, so many at a time, each for itself.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -15,14 +14,14 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use lanes::lane::{Attempt, Lane, LaneReport, LaneSetup, Undone};
 use lanes::lane_tree::{Territories, Territory};
-use lanes::team_plan::{LanePlan, TeamPlan};
+use lanes::team_plan::TeamPlan;
 use ractor::ActorCell;
 use tokio::task::JoinSet;
 use tools::tree::{RepoPath, TreeId};
 
-use super::TeamSetup;
 use super::conduct::{Base, Stop, share};
 use super::together::{MergedLanes, Red, add};
+use super::{TeamSetup, brief};
 use crate::orchestrator::on_a_thread;
 
 /// What a lane made.
@@ -101,7 +100,8 @@ impl Lanes {
         let missing = missing.copied();
         let before: Vec<Made> =
             in_order.filter_map(|it| self.reports.get(&it)?.as_ref().ok().cloned()).collect();
-        let text = self.request(&plan, &before);
+        let done: Vec<LaneId> = before.iter().map(|made| made.lane).collect();
+        let text = brief::part(&self.setup.request, &self.plan, &plan, &done);
         let work = self.at_work(lane, plan.title, self.budget);
         let base = self.base.tree;
         Ok(async move {
@@ -109,8 +109,10 @@ impl Lanes {
                 if let Some(missing) = missing {
                     return work.give_up(missing).await;
                 }
-                let base = work.base(base, before).await?;
-                work.attempt(1, text, base).await
+                match work.base(base, before).await? {
+                    Ok(base) => work.attempt(1, text, base).await,
+                    Err(why) => work.fail(0, why).await,
+                }
             };
             (lane, worked.await)
         })
@@ -125,13 +127,8 @@ impl Lanes {
         paths: &[RepoPath],
     ) -> Ended {
         let plan = self.plan.lane(lane).ok_or(JournalClosed)?;
-        let mut text = self.request(plan, &[]);
-        write!(
-            text,
-            "\n\nYou did this before, at the same time as the other lanes. What they did is in the tree by now, and what you did does not fit in with it, in these files:\n{}\nDo it again on the tree as it is now. Keep what the others did.",
-            list(paths)
-        )
-        .ok();
+        let part = brief::part(&self.setup.request, &self.plan, plan, &[]);
+        let text = brief::again(&part, paths);
         self.at_work(lane, plan.title.clone(), self.budget).attempt(attempt, text, so_far).await
     }
 
@@ -142,19 +139,8 @@ impl Lanes {
         found: &BTreeSet<LaneId>,
         red: &Red,
     ) -> Ended {
-        let mut text = self.setup.request.clone();
         let lanes = found.iter().filter_map(|lane| self.plan.lane(*lane));
-        let goals: Vec<String> = lanes
-            .map(|lane| format!("- lane {} ({}): {}", lane.id, lane.title, lane.goal))
-            .collect();
-        write!(
-            text,
-            "\n\nThis was done in parts that each work alone, and all of it is in the tree already. Together these parts fail:\n{}\n\nclassification: {}\n{}\nMend that with as little change as can be, and keep what the parts were for.",
-            goals.join("\n"),
-            red.class.name(),
-            red.details
-        )
-        .ok();
+        let text = brief::mend(&self.setup.request, lanes, red.class, &red.details);
         let budget = share(&self.setup.caller.router, vec![LaneId::TOGETHER], 1).await?;
         let title = "bring the lanes together".to_owned();
         self.at_work(LaneId::TOGETHER, title, budget).attempt(1, text, merged.tree).await
@@ -165,36 +151,6 @@ impl Lanes {
         for lane in &self.plan.lanes {
             self.setup.caller.router.take_back(lane.id);
         }
-    }
-
-    /// What a lane is told to do. What lanes have in common comes first, so that it is paid once.
-    fn request(&self, plan: &LanePlan, before: &[Made]) -> String {
-        let mut text =
-            format!("{}\n\nThis is done in lanes, at the same time:\n", self.setup.request);
-        for lane in &self.plan.lanes {
-            let owns: Vec<&str> = lane.owns.iter().map(lanes::pattern::Pattern::as_str).collect();
-            writeln!(
-                text,
-                "- lane {} ({}): {} Its own: {}",
-                lane.id,
-                lane.title,
-                lane.goal,
-                owns.join(", ")
-            )
-            .ok();
-        }
-        write!(
-            text,
-            "No lane may touch what another owns. What nobody owns may be changed as far as it has to be.\n\nYou are lane {}: {}\n{}\nDo this part, and nothing of the others.",
-            plan.id, plan.title, plan.goal
-        )
-        .ok();
-        if !before.is_empty() {
-            let done: Vec<String> = before.iter().map(|made| made.lane.to_string()).collect();
-            write!(text, "\nWhat these lanes did is in the tree already: {}.", done.join(", "))
-                .ok();
-        }
-        text
     }
 
     /// A lane as it goes to work.
@@ -268,30 +224,39 @@ impl AtWork {
         &self.setup.caller.publisher
     }
 
-    /// The tree to begin from: with what those before it did.
-    async fn base(&self, base: TreeId, before: Vec<Made>) -> Result<TreeId, Stop> {
+    /// The tree to begin from: with what those before it did, if that fits together.
+    async fn base(
+        &self,
+        base: TreeId,
+        before: Vec<Made>,
+    ) -> Result<Result<TreeId, Delivery>, Stop> {
         let spawned = |event: &Event| {
             if let Event::LaneSpawned { base, .. } = event { Some(*base) } else { None }
         };
         if let Some(recorded) = self.publisher().recorded_ahead(spawned) {
-            return Ok(recorded);
+            return Ok(Ok(recorded));
+        }
+        let failed = |event: &Event| {
+            if let Event::LaneFailed { why, .. } = event { Some(why.clone()) } else { None }
+        };
+        if let Some(recorded) = self.publisher().recorded_ahead(failed) {
+            return Ok(Err(recorded));
         }
         if before.is_empty() {
-            return Ok(base);
+            return Ok(Ok(base));
         }
         self.publisher().live().await;
         let hold = format!("{}/before-{}", self.run, self.setup.id);
         let snapshots = self.setup.snapshots.clone();
-        match on_a_thread(move || add(&snapshots, base, &before, &hold)).await? {
-            Ok(tree) => Ok(tree),
-            Err((lane, paths)) => {
-                let detail = format!(
-                    "what it waits for does not fit together: lane {lane}, {}",
-                    list(&paths)
-                );
-                Err(Stop::Ended(Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail }))
-            }
-        }
+        let added = on_a_thread(move || add(&snapshots, base, &before, &hold)).await?;
+        Ok(added.map_err(|(lane, paths)| {
+            let paths: Vec<&str> = paths.iter().map(RepoPath::as_str).collect();
+            let detail = format!(
+                "what it waits for does not fit together: lane {lane} in {}",
+                paths.join(", ")
+            );
+            Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail }
+        }))
     }
 
     /// Works through an attempt. Whatever the lane dies of, the others go on.
@@ -334,8 +299,4 @@ impl AtWork {
 
 fn lane_died() -> Delivery {
     Delivery::Failed { class: "internal".to_owned(), message: "the lane died".to_owned() }
-}
-
-fn list(paths: &[RepoPath]) -> String {
-    paths.iter().map(|path| format!("- {path}")).collect::<Vec<_>>().join("\n")
 }
