@@ -262,7 +262,7 @@ mod tests {
             keep_bytes: 10_000,
             kill_grace: Duration::from_millis(100),
             hidden_env: Vec::new(),
-            env: Vec::new(),
+            in_place_of: None,
             notes: None,
         };
         let outcome = tools::shell::run(&CommandLine::parse(command).unwrap(), &options).await;

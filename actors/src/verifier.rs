@@ -65,8 +65,6 @@ pub struct VerifierSetup {
     pub cache: PathBuf,
     /// Variables that commands must not see.
     pub hidden_env: Vec<String>,
-    /// Variables that they see besides, or otherwise.
-    pub env: Vec<(String, String)>,
     /// A tree with more files has no hash, and its results are not kept.
     pub max_files: usize,
     /// How long it may take in all.
@@ -138,9 +136,15 @@ impl VerifierSetup {
             }
             Subject::Changed => None,
         };
+        // A copy has not all that commands may look for: what fails there need not fail here.
+        let copy = if self.workspace.in_place_of().is_some() { "\nin a copy" } else { "" };
+        let key = |text: &str| {
+            let tree = tree.as_ref()?;
+            Some(FileHash::of(format!("{tree}\n{text}{copy}").as_bytes()))
+        };
         let mut verified = Checked { report: Report::default(), denied: None };
         for text in commands {
-            let key = tree.as_ref().map(|tree| FileHash::of(format!("{tree}\n{text}").as_bytes()));
+            let key = key(text);
             let recalled = match subject {
                 Subject::Untouched => self.recall_baseline(text).await,
                 Subject::Changed => None,
@@ -255,7 +259,7 @@ impl VerifierSetup {
             keep_bytes: self.commands.output_journal_bytes / 2,
             kill_grace: Duration::from_millis(self.commands.kill_grace_ms),
             hidden_env: self.hidden_env.clone(),
-            env: self.env.clone(),
+            in_place_of: self.workspace.in_place_of().map(Path::to_owned),
             notes: Some(running(&self.cache)),
         };
         self.publisher.show_wait(format!("running `{}`", line.text()));

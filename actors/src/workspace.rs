@@ -2,6 +2,8 @@
 //!
 //! Implemented by the orchestrator for the user's workspace. Actors read for themselves and never write.
 
+use std::path::Path;
+
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -14,6 +16,11 @@ use crate::lane_id::LaneId;
 pub trait Workspace: Send + Sync + 'static {
     /// The tree, for reading.
     fn reader(&self) -> &ReadTree;
+
+    /// The user's directory, when the tree is a copy of it: commands are to take the one for the other.
+    fn in_place_of(&self) -> Option<&Path> {
+        None
+    }
 
     /// The lane that alone may change what is at `path`, if that is another than the one this tree is of.
     fn owner(&self, _: &RepoPath) -> Option<LaneId> {

@@ -324,9 +324,9 @@ pub struct Lanes {
     pub auto_threshold: u32,
     /// Times that a lane whose work conflicts is planned again.
     pub max_replans: u32,
-    /// Directories below the workspace that are shared with lanes.
+    /// Ignored files and directories below the workspace that lanes get a copy of.
     pub share: Vec<String>,
-    /// Bytes of one such directory that are copied, where they can be neither cloned nor linked.
+    /// Bytes of one such directory that are copied, where they can not be cloned.
     pub max_copied_bytes: u64,
     /// Days that the worktree of a failed lane is kept.
     pub keep_days: u32,

@@ -66,8 +66,6 @@ pub struct CrewSetup {
     pub cache: PathBuf,
     /// Variables that commands must not see.
     pub hidden_env: Vec<String>,
-    /// Variables that they see besides, or otherwise.
-    pub env: Vec<(String, String)>,
 }
 
 /// What a crew leaves behind.

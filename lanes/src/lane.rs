@@ -197,7 +197,6 @@ impl LaneSetup {
             rules: Arc::clone(&self.rules),
             cache: self.cache.clone(),
             hidden_env: self.hidden_env.clone(),
-            env: tree.env(),
         };
         let died = || CrewReport { delivery: crew_died(), plan: None, ways_back: Vec::new() };
         let Ok(crew) = Crew::spawn(setup, lane).await else { return died() };

@@ -45,8 +45,6 @@ pub struct WorktreeOrigin {
     pub share: Vec<String>,
     /// Bytes of one such directory that are copied at most.
     pub max_copied_bytes: u64,
-    /// Where lanes of the workspace build together.
-    pub build_dir: PathBuf,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
 }
@@ -58,7 +56,6 @@ impl WorktreeOrigin {
             left_out: &self.left_out,
             share: &self.share,
             max_copied_bytes: self.max_copied_bytes,
-            build_dir: &self.build_dir,
             now: self.clock.now(),
         }
     }
@@ -136,7 +133,7 @@ impl LaneTree {
                 }
             };
             let files = if dir.exists() {
-                Worktree::reopen(&base, &dir, &lane.origin.now())
+                Worktree::reopen(&lane.snapshots, &base, &dir, &lane.origin.now())
             } else if matches!(place, Place::GoOn(_)) {
                 return Err(LaneTreeError::Gone(dir.display().to_string()));
             } else {
@@ -168,11 +165,6 @@ impl LaneTree {
     /// The files it began from.
     pub(crate) const fn base(&self) -> &Entries {
         &self.base
-    }
-
-    /// Variables for the commands that run in it.
-    pub(crate) fn env(&self) -> Vec<(String, String)> {
-        self.worktree.as_ref().map(|own| own.files.env().to_vec()).unwrap_or_default()
     }
 
     /// The files as the lane hands them over: what it owns, and what its patches touched. What commands changed besides is
@@ -250,6 +242,10 @@ impl LaneTree {
 impl Workspace for LaneTree {
     fn reader(&self) -> &ReadTree {
         &self.reader
+    }
+
+    fn in_place_of(&self) -> Option<&Path> {
+        Some(self.snapshots.workspace())
     }
 
     fn owner(&self, path: &RepoPath) -> Option<LaneId> {

@@ -103,7 +103,6 @@ pub(crate) async fn hire_crew(
         rules: Arc::clone(&terms.rules),
         cache: setup.cache.clone(),
         hidden_env: setup.hidden_env.clone(),
-        env: Vec::new(),
     };
     Crew::spawn(crew, orchestrator.get_cell()).await
 }
@@ -133,7 +132,6 @@ pub(crate) async fn hire_team(
         reader,
         snapshots: snapshots(&setup.places, &setup.workspace, config),
         worktrees,
-        build_dir: setup.places.lanes.join("build"),
         caller,
         config: Arc::clone(config),
         rules: Arc::clone(rules),

@@ -50,8 +50,6 @@ pub(crate) struct TeamSetup {
     pub(crate) snapshots: Snapshots,
     /// Where the worktrees of this run are.
     pub(crate) worktrees: PathBuf,
-    /// Where lanes of the workspace build together.
-    pub(crate) build_dir: PathBuf,
     /// The lane planner's line to its model.
     pub(crate) caller: Caller,
     /// The configuration.
@@ -88,7 +86,6 @@ impl TeamSetup {
             left_out: left_out.to_vec(),
             share: self.config.lanes.share.clone(),
             max_copied_bytes: self.config.lanes.max_copied_bytes,
-            build_dir: self.build_dir.clone(),
             clock: Arc::clone(&self.clock),
         }
     }

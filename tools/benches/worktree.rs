@@ -146,12 +146,10 @@ impl World {
 
     fn create_and_remove(&self, snapshots: &Snapshots) -> Times {
         let dir = self.state.path().join("lanes/ours");
-        let build_dir = self.state.path().join("builds");
         let origin = Origin {
             left_out: &self.snapshot.left_out,
             share: &[],
             max_copied_bytes: 0,
-            build_dir: &build_dir,
             now: Timestamp::UNIX_EPOCH,
         };
         let create = time(|| {

@@ -219,7 +219,7 @@ async fn shell(command: &str, cwd: &Path) -> Exit {
         keep_bytes: 4096,
         kill_grace: Duration::from_millis(100),
         hidden_env: Vec::new(),
-        env: Vec::new(),
+        in_place_of: None,
         notes: None,
     };
     tools::shell::run(&command, &options).await.exit

@@ -137,7 +137,7 @@ async fn git(workspace: &Path) -> Finding {
         keep_bytes: 4096,
         kill_grace: Duration::from_millis(100),
         hidden_env: Vec::new(),
-        env: Vec::new(),
+        in_place_of: None,
         notes: None,
     };
     let says = match CommandLine::parse("git --version") {

@@ -102,7 +102,6 @@ impl World {
             config: Arc::new(config),
             cache: dir.path().join("cache"),
             hidden_env: Vec::new(),
-            env: Vec::new(),
         };
         Self { setup, supervisor: supervisor.get_cell(), events, dir, _seat: seat }
     }

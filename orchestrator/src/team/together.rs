@@ -2,7 +2,7 @@
 //! anything is written.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -240,7 +240,6 @@ impl Together {
         subject: Subject,
     ) -> Result<Checked, Stop> {
         let TeamSetup { config, cache, hidden_env, .. } = &*self.setup;
-        let own = self.worktree.as_ref().map(|(worktree, _)| worktree.env().to_vec());
         let setup = VerifierSetup {
             workspace: Arc::new(Bench { place, above: self.setup.workspace(None) }),
             publisher: self.publisher().clone(),
@@ -248,7 +247,6 @@ impl Together {
             commands: config.commands.clone(),
             cache: cache.clone(),
             hidden_env: hidden_env.clone(),
-            env: own.unwrap_or_default(),
             max_files: config.limits.max_workspace_files,
             timeout: Duration::from_secs(config.limits.role_timeout_seconds),
         };
@@ -296,6 +294,10 @@ struct Bench {
 impl Workspace for Bench {
     fn reader(&self) -> &ReadTree {
         &self.place
+    }
+
+    fn in_place_of(&self) -> Option<&Path> {
+        Some(self.above.reader().root())
     }
 
     fn commit(&self, _: Staged) -> BoxFuture<'_, Result<(), CommitRefused>> {

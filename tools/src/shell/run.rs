@@ -1,6 +1,8 @@
 //! Runs one command: own process group, no terminal, output drained to a cap, killed with its children at the deadline or on drop.
 
+use std::ffi::OsStr;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -14,6 +16,7 @@ use tokio::time::Instant;
 
 use super::CommandLine;
 use super::leftovers::Noted;
+use crate::relocate::relocate;
 
 /// How a command is run.
 #[derive(Debug, Clone)]
@@ -28,8 +31,9 @@ pub struct RunOptions {
     pub kill_grace: Duration,
     /// Variables that the command must not see.
     pub hidden_env: Vec<String>,
-    /// Variables that it sees besides, or otherwise.
-    pub env: Vec<(String, String)>,
+    /// The directory in whose place it runs: variables that name it name `cwd` for the command, and those that lead git to
+    /// another repository than the one of `cwd` are not seen.
+    pub in_place_of: Option<PathBuf>,
     /// Where it is noted while it runs, for [`super::end_leftovers`].
     pub notes: Option<PathBuf>,
 }
@@ -157,10 +161,12 @@ fn start_group(command: &CommandLine, options: &RunOptions) -> io::Result<(Group
     let (reader, writer) = io::pipe()?;
     process.current_dir(&options.cwd).stdin(Stdio::null()).process_group(0).kill_on_drop(true);
     process.stdout(writer.try_clone()?).stderr(writer);
+    if let Some(other) = &options.in_place_of {
+        moved_env(&mut process, other, &options.cwd);
+    }
     for name in &options.hidden_env {
         process.env_remove(name);
     }
-    process.envs(options.env.iter().map(|(name, value)| (name, value)));
     let child = process.spawn()?;
     // `process` still holds the writing ends; the pipe closes only when they are gone.
     drop(process);
@@ -168,6 +174,34 @@ fn start_group(command: &CommandLine, options: &RunOptions) -> io::Result<(Group
     let leader = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
     let noted = leader.zip(options.notes.as_ref()).and_then(|(it, dir)| Noted::new(dir, it));
     Ok((Group { child, leader, _noted: noted }, pipe))
+}
+
+/// The variables that git calls local to a repository (`git rev-parse --local-env-vars`), all but those of its configuration.
+const OF_A_REPOSITORY: [&str; 11] = [
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_DIR",
+    "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_NAMESPACE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+];
+
+/// What the environment says of `from`, said of `to`.
+fn moved_env(process: &mut Command, from: &Path, to: &Path) {
+    let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
+    for (name, value) in std::env::vars_os() {
+        if let Some(moved) = relocate(value.as_bytes(), &bytes(from), &bytes(to)) {
+            process.env(name, OsStr::from_bytes(&moved));
+        }
+    }
+    for name in OF_A_REPOSITORY {
+        process.env_remove(name);
+    }
 }
 
 /// A child and everything it started, killed when this is dropped.
@@ -266,7 +300,7 @@ mod tests {
             keep_bytes: 1000,
             kill_grace: Duration::from_millis(200),
             hidden_env: vec!["PATH_TO_HIDE".to_owned()],
-            env: Vec::new(),
+            in_place_of: None,
             notes: None,
         }
     }

@@ -116,6 +116,12 @@ impl RepoPath {
         self.0.rsplit_once('/').map(|(parent, _)| RepoPath(parent.to_owned()))
     }
 
+    /// Whether it is `other`, or lies below it.
+    pub fn is_at_or_below(&self, other: &RepoPath) -> bool {
+        let rest = self.0.strip_prefix(other.as_str());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
     /// Whether every common system can hold a file of this name, and a reader can see what it is.
     ///
     /// Asked of new names only: what is there already may be called anything.

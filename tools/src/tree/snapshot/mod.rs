@@ -217,6 +217,11 @@ impl Snapshots {
         &self.dir
     }
 
+    /// The workspace they are of.
+    pub fn workspace(&self) -> &Path {
+        &self.workspace
+    }
+
     /// Takes a snapshot of the workspace as it is: tracked, modified and untracked files, without ignored ones; and
     /// whatever is at `also`. `now` tells which files are too fresh for their times to be trusted.
     pub fn take(

@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{File, FileTimes, Metadata, Permissions};
-use std::io;
+use std::io::{self, Read as _, Write as _};
 use std::os::fd::BorrowedFd;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
@@ -28,6 +28,20 @@ pub(super) fn cloned(
     let (source, target) = pair(from, to, name)?;
     clone(&source, &target)?;
     finish(&source, &target)
+}
+
+/// Copies a file that is other text here if `change` tells so.
+pub(super) fn changed(
+    from: BorrowedFd<'_>,
+    to: BorrowedFd<'_>,
+    name: &OsStr,
+    change: impl Fn(&[u8]) -> Option<Vec<u8>>,
+) -> io::Result<()> {
+    let (source, target) = pair(from, to, name)?;
+    let mut text = Vec::new();
+    (&source).read_to_end(&mut text)?;
+    (&target).write_all(&change(&text).unwrap_or(text))?;
+    finish(&source, &target).map(drop)
 }
 
 fn pair(from: BorrowedFd<'_>, to: BorrowedFd<'_>, name: &OsStr) -> io::Result<(File, File)> {

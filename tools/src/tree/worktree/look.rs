@@ -21,7 +21,7 @@ impl Worktree {
     ) -> Result<Snapshot, SnapshotError> {
         let objects = snapshots.open_or_make()?;
         let tree = ReadTree::open(&self.root)?;
-        let shared = self.shared.iter().map(|name| self.root.join(name)).collect();
+        let shared = self.shared.iter().map(|name| self.root.join(name.as_str())).collect();
         let mut seen = git_sees_alone(&self.root, shared);
         let mut left_out = Vec::new();
         for (path, stamp) in &self.beside {

@@ -32,9 +32,8 @@ pub struct Worktree {
     known: Stamps,
     /// Files of the user's that are here for the builds, and no part of the lane's work.
     beside: Vec<(RepoPath, Stamp)>,
-    /// Directories of the user's that are here in the same way.
-    shared: Vec<String>,
-    env: Vec<(String, String)>,
+    /// Files and directories that builds of the user's left, and may be here in the same way.
+    shared: Vec<RepoPath>,
 }
 
 /// What a worktree gets from the user's directory beside the files of its tree.
@@ -42,12 +41,10 @@ pub struct Worktree {
 pub struct Origin<'a> {
     /// Files that the snapshot left out, and builds may need all the same.
     pub left_out: &'a [RepoPath],
-    /// Directories at the root that builds fill and read again, such as `target`.
+    /// Paths at which builds leave what they read again, such as `target`.
     pub share: &'a [String],
     /// Bytes of one such directory that are copied at most; a larger one is left out.
     pub max_copied_bytes: u64,
-    /// Where all lanes of the workspace build together when `target` can not be cloned.
-    pub build_dir: &'a Path,
     /// The time now.
     pub now: Timestamp,
 }
@@ -94,8 +91,7 @@ impl Worktree {
         let files = fill::files(snapshots, entries, half)?;
         let beside = fill::beside(snapshots, from.left_out, half)?;
         let failed = |source| SnapshotError::Io { path: half.to_owned(), source };
-        let share::Shared { shared, env } =
-            share::all(snapshots, entries, half, from).map_err(failed)?;
+        let shared = share::all(snapshots, entries, (half, dir), from).map_err(failed)?;
         if is_git {
             registration.link(half)?;
             registration
@@ -105,18 +101,23 @@ impl Worktree {
         for file in files {
             known.add_written(file.path.clone(), Stamp::from(&file.data), file.kept);
         }
-        Ok(Worktree { root: dir.to_owned(), known, beside, shared, env })
+        Ok(Worktree { root: dir.to_owned(), known, beside, shared })
     }
 
     /// One that a process before this one made of `entries`. Nothing is known of its times: everything is read again.
-    pub fn reopen(entries: &Entries, dir: &Path, from: &Origin<'_>) -> Worktree {
+    pub fn reopen(
+        snapshots: &Snapshots,
+        entries: &Entries,
+        dir: &Path,
+        from: &Origin<'_>,
+    ) -> Worktree {
         let beside = from.left_out.iter().filter_map(|path| {
             let stamp = Stamp::of(&dir.join(path.as_str()))?;
             Some((path.clone(), stamp))
         });
-        let share::Shared { shared, env } = share::given(entries, dir, from);
         let (root, beside) = (dir.to_owned(), beside.collect());
-        Worktree { root, known: Stamps::default(), beside, shared, env }
+        let shared = share::names(snapshots, entries, from);
+        Worktree { root, known: Stamps::default(), beside, shared }
     }
 
     /// Where it is.
@@ -127,11 +128,6 @@ impl Worktree {
     /// The same directory, for its one writer. What is about to be done in it is noted in `log`.
     pub fn writable(&self, log: CommitLog) -> Result<WriteTree, TreeError> {
         WriteTree::open(&self.root, log)
-    }
-
-    /// What commands in it need in their environment, by name.
-    pub fn env(&self) -> &[(String, String)] {
-        &self.env
     }
 
     /// Removes the worktree at `dir` with all in it, as far as it is there, and its registration.

@@ -1,114 +1,72 @@
-//! Directories that builds of the user's filled, given to a lane so that it need not begin with nothing: cloned where the file
-//! system can, else linked where that is safe, else copied, else left out.
+//! What builds of the user's left, given to a lane so that it need not begin with nothing: cloned where the file system can,
+//! else copied, else left out. No write of a lane reaches a file of the user's, so nothing is linked. Symlinks stay symlinks.
 //!
-//! The rule of what is safe: no write of a lane may reach a file of the user's. A clone and a copy are the lane's own. A hard
-//! link is not: whoever writes into it writes into the user's file. So a file is linked only if it has a second name already,
-//! in a directory whose package managers link their packages from a store, and is not in a hidden directory of caches below
-//! it. Such a manager has decided that nobody writes into a package. All other files are copied, as long as they are not too
-//! much. Symlinks stay symlinks.
+//! What names the user's directory would lead the lane's commands back there, and have them judge the user's files instead of
+//! the lane's. So a virtual environment of Python is moved: its scripts and paths name the lane's. What Cargo built of the
+//! workspace itself has the directory compiled in and is not given, only what it built of others. And lanes do not build in one
+//! directory: Cargo tells by the times of files and by paths that are the same in all of them.
+
+mod cargo;
 
 use std::ffi::OsStr;
 use std::fs::{self, File, FileTimes, Metadata, Permissions};
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 
 use super::{Origin, copy, threads};
+use crate::relocate::relocate;
 use crate::tree::{Entries, RepoPath, Snapshots};
 
-/// Directories of packages that are linked from a store, by those managers that have one.
-const PACKAGES: [&str; 3] = ["node_modules", ".venv", "venv"];
+/// A text that is longer does not tell where its directory is.
+const MAX_MOVED_BYTES: u64 = 1 << 20;
 
-/// The hidden directory in which `pnpm` keeps the packages themselves.
-const STORE: &str = ".pnpm";
-
-/// Cargo's.
-const BUILDS: &str = "target";
-
-/// What a lane got.
-#[derive(Debug, Default)]
-pub(super) struct Shared {
-    /// The directories that it has now.
-    pub(super) shared: Vec<String>,
-    /// What its commands need to know.
-    pub(super) env: Vec<(String, String)>,
-}
-
-/// Gives `dir` those directories of the workspace that `from` names and `entries` have nothing of.
+/// Gives `half`, which will be `dir`, what `from` names of the workspace and `entries` have nothing of. Tells all that is no
+/// part of the tree: what is too large to be given is made anew by whoever builds there.
 pub(super) fn all(
     snapshots: &Snapshots,
     entries: &Entries,
-    dir: &Path,
+    (half, dir): (&Path, &Path),
     from: &Origin<'_>,
-) -> io::Result<Shared> {
-    let mut given = Shared::default();
-    for name in from.share {
-        let is_name = RepoPath::parse(name).is_ok_and(|path| path.components().count() == 1);
-        let below = |path: &RepoPath| path.components().next() == Some(name);
-        if !is_name || entries.keys().any(below) {
+) -> io::Result<Vec<RepoPath>> {
+    let shared = names(snapshots, entries, from);
+    for name in &shared {
+        let source = snapshots.workspace.join(name.as_str());
+        let target = half.join(name.as_str());
+        let Ok(data) = fs::symlink_metadata(&source) else { continue };
+        let Some(above) = target.parent() else { continue };
+        fs::create_dir_all(above)?;
+        if data.is_file() {
+            let dirs = (directory(source.parent().unwrap_or(&source))?, directory(above)?);
+            copy::file(dirs.0.as_fd(), dirs.1.as_fd(), OsStr::new(name.name())).map(drop)?;
             continue;
         }
-        let source = snapshots.workspace.join(name);
-        let is_directory = fs::symlink_metadata(&source).is_ok_and(|data| data.is_dir());
-        let way = if !is_directory {
-            None
-        } else if can_clone(&source, dir) {
-            Some(Way::Clone)
-        } else if name == BUILDS {
-            None
-        } else {
-            Some(Way::LinkOrCopy { packages: PACKAGES.contains(&name.as_str()) })
-        };
-        match way {
-            Some(way) => {
-                let tree = Tree::of(&source, &snapshots.outside, way);
-                if way != Way::Clone && tree.copied > from.max_copied_bytes {
-                    tracing::info!(%name, bytes = tree.copied, "too large to be copied for a lane");
-                    continue;
-                }
-                tree.give(&source, &dir.join(name), way)?;
-                given.shared.push(name.clone());
-            }
-            None if builds_elsewhere(entries, name) => given.env.push(build_dir(from)),
-            None => {}
+        let Some(tree) = Tree::of(&source, &snapshots.outside) else { continue };
+        if tree.bytes > from.max_copied_bytes && !can_clone(&source, half) {
+            tracing::info!(%name, bytes = tree.bytes, "too large to be copied for a lane");
+            continue;
         }
+        let moves = source.join("pyvenv.cfg").exists().then_some((&*snapshots.workspace, dir));
+        tree.give(&source, &target, moves)?;
     }
-    Ok(given)
+    Ok(shared)
 }
 
-/// What a worktree was given when it was made of `entries`.
-pub(super) fn given(entries: &Entries, dir: &Path, from: &Origin<'_>) -> Shared {
-    let is_there =
-        |name: &&String| fs::symlink_metadata(dir.join(name)).is_ok_and(|data| data.is_dir());
-    let is_own =
-        |name: &&String| entries.keys().any(|path| path.components().next() == Some(name.as_str()));
-    let shared: Vec<String> =
-        from.share.iter().filter(is_there).filter(|name| !is_own(name)).cloned().collect();
-    let elsewhere =
-        from.share.iter().any(|name| !shared.contains(name) && builds_elsewhere(entries, name));
-    Shared { shared, env: elsewhere.then(|| build_dir(from)).into_iter().collect() }
-}
-
-/// Whether Cargo is to build in a directory that lanes have in common.
-fn builds_elsewhere(entries: &Entries, name: &str) -> bool {
-    name == BUILDS && entries.keys().any(|path| path.as_str() == "Cargo.toml")
-}
-
-fn build_dir(from: &Origin<'_>) -> (String, String) {
-    ("CARGO_TARGET_DIR".to_owned(), from.build_dir.to_string_lossy().into_owned())
-}
-
-/// How a directory is given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
-    Clone,
-    LinkOrCopy {
-        /// Whether those who fill it link packages.
-        packages: bool,
-    },
+/// What `from` names and the workspace has, and `entries` have nothing of.
+pub(super) fn names(snapshots: &Snapshots, entries: &Entries, from: &Origin<'_>) -> Vec<RepoPath> {
+    let is_there = |name: &RepoPath| {
+        let at = snapshots.workspace.join(name.as_str());
+        // Behind a symlink is another directory, which a lane would share with the user.
+        let is_own = fs::canonicalize(&at).is_ok_and(|is| is == at);
+        is_own && fs::symlink_metadata(at).is_ok_and(|data| data.is_dir() || data.is_file())
+    };
+    let is_shared =
+        |name: &RepoPath| is_there(name) && !entries.keys().any(|path| path.is_at_or_below(name));
+    from.share.iter().filter_map(|name| RepoPath::parse(name).ok()).filter(is_shared).collect()
 }
 
 /// Whether the file system of `dir` clones the files of `source`: tried with one of them.
@@ -133,20 +91,23 @@ fn can_clone(source: &Path, dir: &Path) -> bool {
     false
 }
 
+/// Directories that stand for one another: what named the first is to name the second.
+type Moves<'a> = Option<(&'a Path, &'a Path)>;
+
 /// What is below a directory: directories first, in an order in which they can be made.
 #[derive(Default)]
 struct Tree {
     directories: Vec<(PathBuf, Metadata)>,
     /// By directory.
     leaves: Vec<(PathBuf, Vec<(PathBuf, Metadata)>)>,
-    /// Bytes that have to be copied.
-    copied: u64,
+    bytes: u64,
 }
 
 impl Tree {
-    /// Of a directory; what can not be read is not in it, nor is anything in `outside`.
-    fn of(source: &Path, outside: &Path, way: Way) -> Tree {
+    /// Of a directory; what can not be read is not in it, nor is anything in `outside`. None if nothing of it can be given.
+    fn of(source: &Path, outside: &Path) -> Option<Tree> {
         let mut tree = Tree::default();
+        let mut builds = cargo::Builds::below(source);
         let mut open = vec![PathBuf::new()];
         while let Some(above) = open.pop() {
             let mut leaves = Vec::new();
@@ -154,22 +115,23 @@ impl Tree {
                 let Ok(data) = entry.metadata() else { continue };
                 let path = above.join(entry.file_name());
                 if data.is_dir() && entry.path() != outside {
+                    if builds.are_of_the_workspace(&path) {
+                        continue;
+                    }
                     tree.directories.push((path.clone(), data));
                     open.push(path);
                 } else if data.is_file() || data.is_symlink() {
-                    if !may_link(way, &path, data.nlink()) {
-                        tree.copied += data.len();
-                    }
+                    tree.bytes += data.len();
                     leaves.push((path, data));
                 }
             }
             tree.leaves.push((above, leaves));
         }
-        tree
+        builds.are_known().then_some(tree)
     }
 
     /// Makes `target` of it.
-    fn give(&self, source: &Path, target: &Path, way: Way) -> io::Result<()> {
+    fn give(&self, source: &Path, target: &Path, moves: Moves<'_>) -> io::Result<()> {
         fs::create_dir(target)?;
         for (path, _) in &self.directories {
             fs::create_dir(target.join(path))?;
@@ -182,7 +144,7 @@ impl Tree {
                 let give = |(path, data): &(PathBuf, Metadata)| {
                     let name = path.file_name().unwrap_or_default();
                     // What went meanwhile, or may not be read, is missing as it is from the user's directory.
-                    let done = give(&dirs, name, data, may_link(way, path, data.nlink()));
+                    let done = give(&dirs, name, data, moves);
                     done.or_else(|error| if is_missing(&error) { Ok(()) } else { Err(error) })
                 };
                 leaves.iter().try_for_each(give)
@@ -204,29 +166,27 @@ fn is_missing(error: &io::Error) -> bool {
     [io::ErrorKind::NotFound, io::ErrorKind::PermissionDenied].contains(&error.kind())
 }
 
-/// Whether a file with so many names may get another one.
-fn may_link(way: Way, path: &Path, names: u64) -> bool {
-    let is_hidden = |name: &OsStr| name.as_encoded_bytes().starts_with(b".") && name != STORE;
-    match way {
-        Way::Clone | Way::LinkOrCopy { packages: false } => false,
-        Way::LinkOrCopy { packages: true } => names > 1 && !path.iter().any(is_hidden),
-    }
-}
-
 fn give(
     (from, to): &(OwnedFd, OwnedFd),
     name: &OsStr,
     data: &Metadata,
-    link: bool,
+    moves: Moves<'_>,
 ) -> io::Result<()> {
+    let moved = |text: &[u8]| {
+        let (from, to) = moves?;
+        relocate(text, from.as_os_str().as_bytes(), to.as_os_str().as_bytes())
+    };
     if data.is_symlink() {
-        let target = rustix::fs::readlinkat(from, name, Vec::new())?;
-        return Ok(rustix::fs::symlinkat(target, to, name)?);
+        let target = rustix::fs::readlinkat(from, name, Vec::new())?.into_bytes();
+        let target = moved(&target).unwrap_or(target);
+        return Ok(rustix::fs::symlinkat(OsStr::from_bytes(&target), to, name)?);
     }
-    if link && rustix::fs::linkat(from, name, to, name, AtFlags::empty()).is_ok() {
-        return Ok(());
+    if moves.is_none() || data.len() > MAX_MOVED_BYTES {
+        return copy::file(from.as_fd(), to.as_fd(), name).map(drop);
     }
-    copy::file(from.as_fd(), to.as_fd(), name).map(drop)
+    copy::changed(from.as_fd(), to.as_fd(), name, |text| {
+        (!text.contains(&0)).then(|| moved(text))?
+    })
 }
 
 fn directory(path: &Path) -> io::Result<OwnedFd> {

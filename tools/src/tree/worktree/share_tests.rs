@@ -17,27 +17,23 @@ fn lane(world: &World, name: &str, share: &[&str], max_copied_bytes: u64) -> Wor
     Worktree::create(&world.snapshots(), &entries, &world.dir(name), &origin).unwrap()
 }
 
-/// Packages as a manager with a store leaves them: each file has another name there.
+/// Packages and builds, among them a file that has another name in the store of a package manager.
 fn packages() -> World {
     let world = World::new(&[
-        (".gitignore", "/node_modules/\n/target\n/dist\n/linked\n"),
+        (".gitignore", "/node_modules/\n/target\n/dist\n/linked\n/one/node_modules\n*.tmp\n.env\n"),
         ("package.json", "{}"),
-        ("node_modules/one/index.js", "one\n"),
-        ("node_modules/.pnpm/two/index.js", "two\n"),
-        ("node_modules/.cache/entry", "cached\n"),
-        ("node_modules/.vite/deps.js", "deps\n"),
-        ("node_modules/copied/index.js", "has one name\n"),
+        (".env", "KEY=1\n"),
+        ("node_modules/linked/index.js", "two names\n"),
+        ("node_modules/copied/index.js", "one name\n"),
+        ("one/package.json", "{}"),
+        ("one/node_modules/below.js", "below\n"),
         ("target/debug/out", "built\n"),
         ("dist/out.js", "built\n"),
     ]);
     let root = world.workspace();
-    let all = ["one/index.js", ".pnpm/two/index.js", ".cache/entry", ".vite/deps.js"];
-    for (at, file) in all.iter().enumerate() {
-        let store = world.home.path().join(format!("store-{at}.tmp"));
-        fs::hard_link(root.join("node_modules").join(file), store).unwrap();
-    }
-    put(&root, ".gitignore", "/node_modules/\n/target\n/dist\n/linked\n*.tmp\n");
-    symlink("one", root.join("node_modules/alias")).unwrap();
+    let store = world.home.path().join("store.tmp");
+    fs::hard_link(root.join("node_modules/linked/index.js"), store).unwrap();
+    symlink("copied", root.join("node_modules/alias")).unwrap();
     symlink("dist", root.join("linked")).unwrap();
     fs::set_permissions(root.join("node_modules/copied/index.js"), Permissions::from_mode(0o755))
         .unwrap();
@@ -66,33 +62,30 @@ fn theirs(world: &World) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 #[test]
-fn packages_are_there_and_what_tools_rewrite_is_the_lanes_own() {
+fn what_builds_left_is_there_and_no_write_reaches_the_users() {
     let world = packages();
     let before = theirs(&world);
-    let worktree = lane(&world, "01", &["node_modules", "dist", "linked", "missing", "../x"], 1000);
+    let share = ["node_modules", "dist", "linked", "one/node_modules", ".env", "missing", "../x"];
+    let worktree = lane(&world, "01", &share, 1000);
     let at = |path: &str| worktree.root().join(path);
-    let ino = |path: &Path| fs::metadata(path).unwrap().ino();
-    let is_same = |path: &str| ino(&at(path)) == ino(&world.workspace().join(path));
-    assert!(is_same("node_modules/one/index.js") && is_same("node_modules/.pnpm/two/index.js"));
-    for own in [".cache/entry", ".vite/deps.js", "copied/index.js"] {
-        assert!(!is_same(&format!("node_modules/{own}")), "{own}");
-    }
-    assert!(!is_same("dist/out.js"));
-    assert_eq!(fs::read_link(at("node_modules/alias")).unwrap(), Path::new("one"));
-    assert!(!at("linked").exists() && !at("target").exists());
+    assert_eq!(fs::read_link(at("node_modules/alias")).unwrap(), Path::new("copied"));
+    assert!(!at("linked").exists() && !at("target").exists() && !at("missing").exists());
     let copied = fs::metadata(at("node_modules/copied/index.js")).unwrap();
     assert_eq!((copied.mtime(), copied.mode() & 0o777), (1_600_000_000, 0o755));
     assert_eq!(fs::metadata(at("node_modules/copied")).unwrap().mtime(), 1_500_000_000);
 
-    // In place, as caches are rewritten.
-    for own in ["node_modules/.cache/entry", "node_modules/copied/index.js", "dist/out.js"] {
-        OpenOptions::new().append(true).open(at(own)).unwrap().write_all(b"more").unwrap();
-        fs::write(at(own), "truncated").unwrap();
-    }
-    // And anew, as packages are.
-    for package in ["node_modules/one/index.js", "node_modules/.pnpm/two/index.js"] {
-        fs::write(at("node_modules/new"), "another version").unwrap();
-        fs::rename(at("node_modules/new"), at(package)).unwrap();
+    for file in [
+        "node_modules/linked/index.js",
+        "node_modules/copied/index.js",
+        "one/node_modules/below.js",
+        "dist/out.js",
+        ".env",
+    ] {
+        let theirs = fs::read(world.workspace().join(file)).unwrap();
+        assert_eq!(fs::read(at(file)).unwrap(), theirs, "{file}");
+        OpenOptions::new().append(true).open(at(file)).unwrap().write_all(b"more").unwrap();
+        fs::set_permissions(at(file), Permissions::from_mode(0o600)).unwrap();
+        fs::write(at(file), "truncated").unwrap();
     }
     assert_eq!(theirs(&world), before);
     Worktree::remove(&world.snapshots(), worktree.root()).unwrap();
@@ -115,29 +108,64 @@ fn what_is_part_of_the_tree_or_too_large_is_not_given() {
     let world =
         World::new(&[("dist/tracked", "1"), ("vendor/x", "2"), (".gitignore", "/vendor\n")]);
     let worktree = lane(&world, "01", &["dist", "vendor"], 0);
-    assert_eq!(worktree.shared, Vec::<String>::new());
     assert!(!worktree.root().join("vendor").exists());
     assert!(worktree.root().join("dist/tracked").exists());
-    assert_eq!(lane(&world, "02", &["vendor"], 1).shared, ["vendor"]);
+    let names: Vec<&str> = worktree.shared.iter().map(RepoPath::as_str).collect();
+    assert_eq!(names, ["vendor"], "what is built there is no part of the tree either");
+    assert!(lane(&world, "02", &["vendor"], 1).root().join("vendor/x").exists());
 }
 
 #[test]
-fn cargo_builds_where_all_lanes_do_unless_its_directory_can_be_cloned() {
-    let world =
-        World::new(&[("Cargo.toml", ""), (".gitignore", "/target\n"), ("target/x", "built")]);
-    let worktree = lane(&world, "01", &["target"], 1000);
-    if worktree.shared == ["target"] {
-        // The file system of this machine clones.
-        fs::write(worktree.root().join("target/x"), "y").unwrap();
-        assert_eq!(fs::read_to_string(world.workspace().join("target/x")).unwrap(), "built");
-        assert!(worktree.env().is_empty());
-    } else {
-        assert!(!worktree.root().join("target").exists());
-        let place = ("CARGO_TARGET_DIR".to_owned(), "/builds".to_owned());
-        assert_eq!(worktree.env(), [place]);
+fn a_virtual_environment_is_moved() {
+    let world = World::new(&[(".gitignore", "/.venv\n"), (".venv/pyvenv.cfg", "version = 3.13\n")]);
+    let root = world.workspace();
+    let named = |root: &Path| format!("#!{0}/.venv/bin/python\nimport {0}_x\n", root.display());
+    put(&root, ".venv/bin/pytest", &named(&root));
+    put(&root, ".venv/lib/editable.pth", &root.join("src").display().to_string());
+    put(&root, ".venv/lib/x.so", &format!("\0{}", named(&root)));
+    symlink(root.join(".venv/bin/pytest"), root.join(".venv/bin/absolute")).unwrap();
+    let worktree = lane(&world, "01", &[".venv"], 10_000);
+    let read = |path: &str| fs::read_to_string(worktree.root().join(path)).unwrap();
+    let script = read(".venv/bin/pytest");
+    assert!(script.starts_with(&format!("#!{}/.venv/", worktree.root().display())), "{script}");
+    assert!(script.ends_with(&format!("{}_x\n", root.display())), "another directory: {script}");
+    assert_eq!(read(".venv/lib/editable.pth"), worktree.root().join("src").display().to_string());
+    assert_eq!(read(".venv/lib/x.so"), format!("\0{}", named(&root)));
+    assert_eq!(read(".venv/bin/absolute"), script);
+}
+
+/// With the real Cargo: a test that reads a file where it was compiled.
+#[test]
+fn cargo_does_not_take_what_it_built_for_the_user() {
+    let world = World::new(&[
+        ("Cargo.toml", "[package]\nname = \"it\"\nedition = \"2021\"\n[workspace]\n"),
+        (".gitignore", "/target\n/Cargo.lock\n"),
+        ("word", "red"),
+        (
+            "src/lib.rs",
+            "#[test]\nfn it() {\n    let at = concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/word\");\n    assert_eq!(std::fs::read_to_string(at).unwrap(), \"green\");\n}\n",
+        ),
+    ]);
+    let passes = |root: &Path| {
+        #[expect(clippy::disallowed_methods, reason = "a build in another directory, waited for")]
+        let mut cargo = std::process::Command::new(env!("CARGO"));
+        let cargo = cargo.args(["test", "--offline", "--lib"]).current_dir(root);
+        cargo.env_remove("CARGO_TARGET_DIR").output().unwrap().status.success()
+    };
+    assert!(!passes(&world.workspace()));
+    let worktree = lane(&world, "01", &["target"], 100_000_000);
+    assert!(
+        worktree.root().join("target/.rustc_info.json").exists(),
+        "what is not its own is there"
+    );
+    fs::write(worktree.root().join("word"), "green").unwrap();
+    assert!(passes(worktree.root()));
+    assert!(!passes(&world.workspace()));
+    // Notes that are none we know: nothing is taken.
+    for notes in fs::read_dir(world.workspace().join("target/debug/.fingerprint")).unwrap() {
+        fs::remove_dir_all(notes.unwrap().path()).unwrap();
     }
-    fs::remove_file(world.workspace().join("Cargo.toml")).unwrap();
-    assert!(lane(&world, "02", &["target"], 1000).env().is_empty(), "it is not Cargo's");
+    assert!(!lane(&world, "02", &["target"], 100_000_000).root().join("target").exists());
 }
 
 #[test]

@@ -106,13 +106,7 @@ impl World {
 }
 
 pub(super) fn origin() -> Origin<'static> {
-    Origin {
-        left_out: &[],
-        share: &[],
-        max_copied_bytes: 1 << 20,
-        build_dir: Path::new("/builds"),
-        now: Timestamp::UNIX_EPOCH,
-    }
+    Origin { left_out: &[], share: &[], max_copied_bytes: 1 << 20, now: Timestamp::UNIX_EPOCH }
 }
 
 pub(super) fn put(root: &Path, path: &str, text: &str) {
@@ -198,7 +192,7 @@ fn it_holds_what_the_snapshot_has_with_the_times_of_the_workspace() {
 
     let told = worktree.entries(&world.snapshots(), &entries).unwrap();
     assert_eq!(told, Snapshot { entries: entries.clone(), left_out: Vec::new() });
-    let again = Worktree::reopen(&entries, worktree.root(), &origin())
+    let again = Worktree::reopen(&world.snapshots(), &entries, worktree.root(), &origin())
         .entries(&world.snapshots(), &entries)
         .unwrap();
     assert_eq!(again, told);
@@ -270,7 +264,7 @@ fn whatever_a_lane_does_to_files_is_seen() {
         wanted.remove("swap");
         wanted.extend(now.map(|(path, text)| (path.to_owned(), text.to_owned())));
         assert_eq!(world.told(&worktree, &base), wanted);
-        let reopened = Worktree::reopen(&base, worktree.root(), &origin());
+        let reopened = Worktree::reopen(&world.snapshots(), &base, worktree.root(), &origin());
         assert_eq!(world.told(&reopened, &base), wanted);
     }
 }

@@ -1,0 +1,86 @@
+//! Text that names one directory by its absolute path, made to name another.
+
+/// `text` with `to` wherever it named `from` or something below it; `None` if it does not.
+///
+/// A path is named where it begins and ends as one: in `/mnt/work` and `/work-2`, `/work` is not.
+pub(crate) fn relocate(text: &[u8], from: &[u8], to: &[u8]) -> Option<Vec<u8>> {
+    let (from, to) = (without_end(from), without_end(to));
+    if from.is_empty() {
+        // Everything is below the root.
+        return None;
+    }
+    let mut moved = Vec::with_capacity(text.len());
+    let mut done = 0;
+    let mut at = 0;
+    while let Some(found) = memchr::memmem::find(text.get(at..)?, from) {
+        let (start, end) = (at + found, at + found + from.len());
+        if is_begin(text.get(..start)?) && text.get(end).is_none_or(|byte| !is_of_name(*byte)) {
+            moved.extend_from_slice(text.get(done..start)?);
+            moved.extend_from_slice(to);
+            done = end;
+        }
+        at = end;
+    }
+    moved.extend_from_slice(text.get(done..)?);
+    (done > 0).then_some(moved)
+}
+
+fn without_end(mut path: &[u8]) -> &[u8] {
+    while let [above @ .., b'/'] = path {
+        path = above;
+    }
+    path
+}
+
+/// Whether an absolute path may begin after `before`: an option of one letter, or the scheme of a URL, is no directory.
+fn is_begin(before: &[u8]) -> bool {
+    match before {
+        [] | [.., b':', b'/', b'/'] => true,
+        [b'-', letter] => letter.is_ascii_alphabetic(),
+        [.., space, b'-', letter] if letter.is_ascii_alphabetic() => {
+            !is_of_name(*space) && *space != b'/'
+        }
+        [.., last] => !is_of_name(*last) && *last != b'/',
+    }
+}
+
+/// Whether a name of a file goes on with a byte. What could, and rather separates paths, is taken for the latter.
+const fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(byte, b'.' | b'_' | b'-' | b'~' | b'+' | b'@' | b'%')
+        || byte >= 0x80
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moved(text: &str) -> Option<String> {
+        let moved = relocate(text.as_bytes(), b"/home/u/work", b"/lanes/01")?;
+        Some(String::from_utf8(moved).unwrap())
+    }
+
+    #[test]
+    fn a_directory_is_renamed_wherever_it_is_named() {
+        for (text, is) in [
+            ("/home/u/work", "/lanes/01"),
+            ("#!/home/u/work/.venv/bin/python\n", "#!/lanes/01/.venv/bin/python\n"),
+            ("/bin:/home/u/work/bin:/home/u/work/x", "/bin:/lanes/01/bin:/lanes/01/x"),
+            (r#"{"url": "file:///home/u/work"}"#, r#"{"url": "file:///lanes/01"}"#),
+            ("-I/home/u/work -L/home/u/work", "-I/lanes/01 -L/lanes/01"),
+        ] {
+            assert_eq!(moved(text).as_deref(), Some(is), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_only_looks_like_it_stays() {
+        for text in
+            ["", "/home/u/work-2", "/home/u/workers/x", "/mnt/home/u/work", "x/-I/home/u/work"]
+        {
+            assert_eq!(moved(text), None, "{text}");
+        }
+        assert_eq!(relocate(b"/a:/b", b"/", b"/c"), None);
+        assert_eq!(relocate(b"/a/b", b"/a/", b"/c/").unwrap(), b"/c/b");
+    }
+}
