@@ -182,6 +182,8 @@ fn every_reason() -> Vec<(Reason, Refusal)> {
             case.refuse(&diff("a", "@@ -2,2 +2,2 @@\n two\n-THREE\n+3"))
         }),
         (Reason::WriteFailed, Refusal::from(&commit)),
+        // Told by the Applier, who knows the lanes.
+        (Reason::NotOwned, PatchMismatch::file(Reason::NotOwned, "a").into()),
     ]
 }
 

@@ -118,7 +118,7 @@ fn what_is_part_of_the_tree_or_too_large_is_not_given() {
 #[test]
 fn a_virtual_environment_is_moved() {
     let world = World::new(&[(".gitignore", "/.venv\n"), (".venv/pyvenv.cfg", "version = 3.13\n")]);
-    let root = world.workspace();
+    let root: PathBuf = world.workspace().components().collect();
     let named = |root: &Path| format!("#!{0}/.venv/bin/python\nimport {0}_x\n", root.display());
     put(&root, ".venv/bin/pytest", &named(&root));
     put(&root, ".venv/lib/editable.pth", &root.join("src").display().to_string());
