@@ -307,3 +307,96 @@ fn what_the_user_changed_meanwhile_is_merged_or_left_alone() {
     let conflict = run.one("LaneConflicted");
     assert_eq!((&conflict["lane"], &conflict["with"]), (&"03".into(), &"user".into()));
 }
+
+/// A project whose check is this.
+fn checked_by(script: &str) -> Project {
+    Project::new(&[("base.txt", "base\n"), ("check.sh", script)])
+}
+
+/// The same work, with every command allowed.
+fn work_unasked(world: &World) -> Run {
+    let mut program = world.request("Make the files");
+    program.args(["--teammate-mode", "on", "--yolo"]);
+    program.run()
+}
+
+/// Two lanes, of which the first does `diff` and runs the check of the project, and the second makes a file.
+fn two(owned: &[&str], files: &[&str], diff: &str) -> Vec<Reply> {
+    let plan = plan_verified_by(files, &["sh check.sh"]);
+    let owned: String = owned.iter().map(|path| format!("OWN|01|{path}\n")).collect();
+    let mut replies = vec![
+        team(&format!("LANE|01|a|the first\n{owned}LANE|02|b|the second\nOWN|02|b.txt")),
+        Reply::text(plan).to("architect").in_lane("01"),
+        Reply::text(diff.to_owned()).to("editor").in_lane("01"),
+    ];
+    replies.extend(lane("02", "b.txt", &new_file("b.txt", "02"), "true"));
+    replies
+}
+
+#[test]
+fn what_a_lane_writes_arrives_though_git_ignores_it() {
+    let diff = format!("{}{}", new_file(".gitignore", "*.log"), new_file("a.log", "ignored"));
+    let replies = two(&[".gitignore", "a.log"], &[".gitignore", "a.log"], &diff);
+    let world = World::of(checked_by("test -e a.log\n"), Provider::new(replies));
+    let run = work_unasked(&world);
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(world.project.read("a.log"), "ignored\n");
+    assert_eq!(ends(&run), "merged merged");
+}
+
+#[test]
+fn what_one_lane_mended_and_another_breaks_again_did_not_fail_before() {
+    let mut replies = two(&["a.txt"], &["a.txt"], &new_file("a.txt", "01"));
+    let mend =
+        format!("--- a/b.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-02\n{}", new_file("c.txt", "c"));
+    let plan = plan_verified_by(&["b.txt", "c.txt"], &["sh check.sh"]);
+    replies.push(Reply::text(plan).to("architect").in_lane("00"));
+    replies.push(Reply::text(mend).to("editor").in_lane("00"));
+    let project = checked_by("test -e a.txt && ! test -e b.txt\n");
+    let world = World::of(project, Provider::new(replies));
+    let run = work_unasked(&world);
+    assert_eq!(run.one("LanesBisected")["lanes"].to_string(), r#"["01","02"]"#);
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert!(!world.project.path("b.txt").exists() && world.project.path("c.txt").exists());
+}
+
+#[test]
+fn commands_of_a_lane_are_not_led_back_to_the_users_directory() {
+    let check = r#"test "$HERE" = "$PWD/bin" && test -z "$GIT_DIR" && git add -A"#;
+    let replies = two(&["a.txt"], &["a.txt"], &new_file("a.txt", "01"));
+    let world = World::of(checked_by(check), Provider::new(replies));
+    let git = world.project.hashes(".git");
+    let mut program = world.request("Make the files");
+    program.args(["--teammate-mode", "on", "--yolo"]);
+    program.env("HERE", world.project.path("bin")).env("GIT_DIR", world.project.path(".git"));
+    let run = program.run();
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(world.project.hashes(".git"), git);
+}
+
+#[test]
+fn what_a_command_made_too_large_is_left_behind_and_no_work_is_lost() {
+    let replies = two(&["a.txt"], &["a.txt"], &new_file("a.txt", "01"));
+    let world =
+        World::of(checked_by("head -c 11000000 /dev/zero > base.txt\n"), Provider::new(replies));
+    let run = work_unasked(&world);
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(world.project.read("a.txt"), "01\n");
+    assert_eq!(world.project.read("base.txt"), "base\n");
+    let behind = run.all("LaneCompleted").iter().any(|end| end["left_behind"][0] == "base.txt");
+    assert!(behind, "it is told");
+}
+
+#[test]
+fn what_can_not_be_written_as_one_is_staged_and_nobody_is_blamed() {
+    let project = checked_by("rm -rf d && echo file > d\n");
+    project.write("d/one.txt", "1\n");
+    let replies = two(&["a.txt", "d", "d/**"], &["a.txt"], &new_file("a.txt", "01"));
+    let world = World::of(project, Provider::new(replies));
+    let run = work_unasked(&world);
+    assert_eq!(run.ending(), "1 needs_work/staged", "{}", run.stderr);
+    assert!(run.stderr.contains("something else is at d"), "{}", run.stderr);
+    assert_eq!(ends(&run), "staged staged");
+    assert_eq!(world.project.read("d/one.txt"), "1\n");
+    assert!(!world.project.path("b.txt").exists());
+}

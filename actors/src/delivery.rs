@@ -100,6 +100,8 @@ pub enum NeedsWork {
     Crashed,
     /// Lanes did not get done, or do not fit together.
     LanesFailed,
+    /// What was made is staged, and not in the workspace.
+    Staged,
 }
 
 /// How the title of a patch set begins that is a way back.

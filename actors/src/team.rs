@@ -28,6 +28,8 @@ pub struct PlannedLane {
 pub enum LaneEnd {
     /// What it did is in the result.
     Merged,
+    /// What it did is in what is staged, and not in the workspace.
+    Staged,
     /// There was nothing to change.
     Empty,
     /// It did not get done; nothing of it is in the result.

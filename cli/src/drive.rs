@@ -305,6 +305,7 @@ const fn way_on(why: NeedsWork) -> &'static str {
         NeedsWork::LanesFailed => {
             "what a lane did: `deepseek diff --lane NN`; ask for what is missing, or again with --teammate-mode off"
         }
+        NeedsWork::Staged => "`deepseek diff` shows what was made, and `deepseek apply` writes it",
         NeedsWork::Crashed => {
             "this is a bug; what was done is in the journal: `deepseek sessions show`"
         }

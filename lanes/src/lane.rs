@@ -79,6 +79,8 @@ pub enum LaneReport {
         files: Vec<StagedFile>,
         /// What checked it.
         commands: Vec<String>,
+        /// Whether that passed.
+        verified: Verified,
     },
     /// It did not get done.
     Failed(Undone),
@@ -228,11 +230,11 @@ impl LaneSetup {
             (None, Err(why), tree) => self.failed(attempt, why, tree).await,
         };
         self.publisher().record(event.clone()).await?;
-        if let Event::LaneCompleted { tree: made, files, .. } = event {
+        if let Event::LaneCompleted { tree: made, files, verified, .. } = event {
             if let Some(tree) = tree {
                 tree.remove().await;
             }
-            Ok(LaneReport::Completed { tree: made, files, commands })
+            Ok(LaneReport::Completed { tree: made, files, commands, verified })
         } else if let Event::LaneFailed { why, worktree, .. } = event {
             Ok(LaneReport::Failed(Undone { why, worktree }))
         } else {
@@ -253,12 +255,14 @@ impl LaneSetup {
 
     /// The event of one that did not get done. Its worktree stays, if there is anything to see in it.
     async fn failed(&self, attempt: u32, why: Delivery, tree: Option<&Arc<LaneTree>>) -> Event {
-        let left = match tree {
-            Some(tree) => self.left(attempt, tree).await.ok(),
-            None => None,
+        let (files, can_be_told) = match tree {
+            Some(tree) => match self.left(attempt, tree).await {
+                Ok(left) => (left.files, true),
+                Err(_) => (Vec::new(), false),
+            },
+            None => (Vec::new(), true),
         };
-        let files = left.map(|left| left.files).unwrap_or_default();
-        let worktree = (!files.is_empty()).then(|| self.name(attempt));
+        let worktree = (!files.is_empty() || !can_be_told).then(|| self.name(attempt));
         if let Some(tree) = tree.filter(|_| worktree.is_none()) {
             tree.remove().await;
         }

@@ -17,7 +17,7 @@ use tools::clock::{Clock, IdSource};
 use tools::shell::CommandLine;
 use tools::tree::{
     Change, CommitError, CommitLog, Entries, Entry, FileState, Op, Origin, ReadTree, RepoPath,
-    SnapshotError, Snapshots, TreeError, TreeId, Worktree, WriteTree,
+    Snapshot, SnapshotError, Snapshots, TreeError, TreeId, Worktree, WriteTree,
 };
 
 use crate::lane::LaneSetup;
@@ -174,12 +174,16 @@ impl LaneTree {
         snapshots: &Snapshots,
     ) -> Result<(Entries, Vec<RepoPath>), SnapshotError> {
         let Some(own) = &self.worktree else { return Ok((self.base.clone(), Vec::new())) };
-        let now = own.files.entries(snapshots, &self.base)?.entries;
         let patched = self.patched.lock().unwrap_or_else(PoisonError::into_inner);
+        let Snapshot { entries: now, left_out } =
+            own.files.entries(snapshots, &self.base, &patched)?;
+        if let Some(lost) = left_out.iter().find(|path| patched.contains(path)) {
+            return Err(SnapshotError::TooLarge { path: lost.clone() });
+        }
         let hands_over =
             |path: &RepoPath| (self.territories)(path) == Territory::Own || patched.contains(path);
         let mut artifact = self.base.clone();
-        let mut left_behind = Vec::new();
+        let mut left_behind = left_out;
         let paths: BTreeSet<&RepoPath> = self.base.keys().chain(now.keys()).collect();
         for path in paths.into_iter().filter(|path| self.base.get(*path) != now.get(*path)) {
             if !hands_over(path) {
@@ -190,6 +194,7 @@ impl LaneTree {
                 artifact.remove(path);
             }
         }
+        left_behind.sort();
         Ok((artifact, left_behind))
     }
 

@@ -249,6 +249,7 @@ impl LaneTable {
 const fn stage_of(lane: &EndedLane) -> Stage {
     match lane.end {
         LaneEnd::Merged => Stage::Merged,
+        LaneEnd::Staged => Stage::Done,
         LaneEnd::Empty => Stage::Empty,
         LaneEnd::Failed { .. } => Stage::Failed,
         LaneEnd::Conflicted { .. } => Stage::Conflicted,

@@ -218,26 +218,40 @@ impl Conductor {
     ) -> Result<Option<Delivery>, Stop> {
         let mut together = Together::new(&self.setup, &self.team, &lanes.base.left_out);
         let (mut may_mend, mut rounds) = (true, 0);
+        let mut refused: Option<(TreeId, String)> = None;
         loop {
             let all = standing.order();
             let merged = match together.merge(standing, &all, None).await? {
-                Merge::Done(merged) if merged.files.is_empty() => return Ok(None),
+                Merge::Done(merged) if merged.files.is_empty() => {
+                    standing.written = true;
+                    return Ok(None);
+                }
                 Merge::Done(merged) => merged,
                 Merge::Conflict(lane, paths) => {
                     standing.conflicted(lane, paths, Other::User);
                     continue;
                 }
             };
-            let red = match together.verify(&merged, &standing.commands()).await? {
+            if let Some((onto, path)) = refused.take()
+                && onto == merged.onto
+            {
+                // It is as it was, and what is there does not make way.
+                return self.stage(&merged, standing, in_the_way(&path)).await;
+            }
+            let red = match together.verify(&merged, standing).await? {
                 Verdict::Open(delivery) => return self.stage(&merged, standing, delivery).await,
                 Verdict::Green(delivery) => match self.write(&merged, standing).await? {
-                    Written::Yes => return Ok(Some(delivery)),
+                    Written::Yes => {
+                        standing.written = true;
+                        return Ok(Some(delivery));
+                    }
                     Written::No(delivery) => return Ok(Some(delivery)),
-                    Written::Stale if rounds == MOST_ROUNDS => {
+                    Written::Stale(_) if rounds == MOST_ROUNDS => {
                         return self.stage(&merged, standing, kept_changing()).await;
                     }
-                    Written::Stale => {
+                    Written::Stale(path) => {
                         rounds += 1;
+                        refused = Some((merged.onto, path));
                         continue;
                     }
                 },
@@ -276,7 +290,7 @@ impl Conductor {
                 }
             };
             let verdict = match together.merge(standing, &some, Some(merged.onto)).await? {
-                Merge::Done(some) => together.verify(&some, &standing.commands()).await?,
+                Merge::Done(some) => together.verify(&some, standing).await?,
                 // What does not even fit together without the others tells nothing about them.
                 Merge::Conflict(..) => Verdict::Open(kept_changing()),
             };
@@ -299,7 +313,7 @@ impl Conductor {
                 let what = format!("{}: {}", denied.what, denied.why);
                 Written::No(Delivery::Denied { what, hint: denied.hint })
             }
-            Err(CommitRefused::NotApplied(NotApplied::Stale { .. })) => Written::Stale,
+            Err(CommitRefused::NotApplied(NotApplied::Stale { path })) => Written::Stale(path),
             Err(CommitRefused::NotApplied(error @ NotApplied::NotWritten { .. })) => {
                 let (class, message) = ("write".to_owned(), error.to_string());
                 Written::No(Delivery::Failed { class, message })
@@ -321,7 +335,22 @@ impl Conductor {
         );
         let staged = Event::staged(&patch, &title, &merged.changes(), Vec::new());
         self.publisher().publish(staged).await?;
-        Ok(Some(delivery))
+        Ok(Some(match delivery {
+            Delivery::NeedsWork { detail, .. } => {
+                let detail =
+                    format!("{detail}; what was made is staged as {patch}, and not written");
+                Delivery::NeedsWork { why: NeedsWork::Staged, detail }
+            }
+            Delivery::Denied { what, hint } => {
+                let hint = format!("{hint}; what was made is staged: `deepseek diff {patch}`");
+                Delivery::Denied { what, hint }
+            }
+            ended @ (Delivery::Delivered { .. }
+            | Delivery::NoEditNeeded { .. }
+            | Delivery::Cancelled
+            | Delivery::BudgetExhausted { .. }
+            | Delivery::Failed { .. }) => ended,
+        }))
     }
 }
 
@@ -331,12 +360,17 @@ enum Written {
     Yes,
     /// It will not be.
     No(Delivery),
-    /// The workspace is another than the one it was made for.
-    Stale,
+    /// At this path, the workspace is another than the one it was made for.
+    Stale(String),
 }
 
 fn kept_changing() -> Delivery {
     let detail = "the workspace was changed again and again while lanes were verified".to_owned();
+    Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail }
+}
+
+fn in_the_way(path: &str) -> Delivery {
+    let detail = format!("something else is at {path} than what was verified to be there");
     Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail }
 }
 

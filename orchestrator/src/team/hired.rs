@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use actors::call::Caller;
-use actors::delivery::{Delivery, NeedsWork};
+use actors::delivery::{Delivery, NeedsWork, Verified};
 use actors::event::{Event, StagedFile};
 use actors::lane_id::LaneId;
 use actors::ledger::{Allowance, Amount};
@@ -36,6 +36,8 @@ pub(super) struct Made {
     pub(super) files: Vec<StagedFile>,
     /// What checked it.
     pub(super) commands: Vec<String>,
+    /// Whether that passed.
+    pub(super) verified: Verified,
 }
 
 /// What came of a lane, unless the whole team stops.
@@ -268,8 +270,8 @@ impl AtWork {
             work.spawn(async move { lane.work(&attempt).await });
         }
         match work.join_next().await {
-            Some(Ok(Ok(LaneReport::Completed { tree, files, commands }))) => {
-                Ok(Ok(Made { lane: self.setup.id, base, tree, files, commands }))
+            Some(Ok(Ok(LaneReport::Completed { tree, files, commands, verified }))) => {
+                Ok(Ok(Made { lane: self.setup.id, base, tree, files, commands, verified }))
             }
             Some(Ok(Ok(LaneReport::Failed(undone)))) => Ok(Err(undone)),
             Some(Ok(Err(closed))) => Err(closed.into()),

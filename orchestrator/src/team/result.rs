@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use actors::delivery::{Delivery, NeedsWork};
+use actors::delivery::{Delivery, NeedsWork, Verified};
 use actors::lane_id::LaneId;
 use actors::ledger::Amount;
 use actors::team::{EndedLane, LaneEnd, Other};
@@ -23,6 +23,8 @@ pub(super) struct Standing {
     on_top_of: BTreeMap<LaneId, BTreeSet<LaneId>>,
     /// Names of worktrees that stay.
     pub(super) kept: Vec<String>,
+    /// Whether the result is in the workspace.
+    pub(super) written: bool,
 }
 
 impl Standing {
@@ -34,6 +36,7 @@ impl Standing {
             out: BTreeMap::new(),
             on_top_of: BTreeMap::new(),
             kept: Vec::new(),
+            written: false,
         };
         for (lane, report) in reports {
             match report {
@@ -94,6 +97,13 @@ impl Standing {
             }
         }
         commands
+    }
+
+    /// The checks that passed where one of these lanes worked.
+    pub(super) fn passed(&self, lanes: &[LaneId]) -> BTreeSet<String> {
+        let made = lanes.iter().filter_map(|lane| self.made.get(lane));
+        let passed = made.filter(|made| made.verified == Verified::Passed);
+        passed.flat_map(|made| made.commands.iter().cloned()).collect()
     }
 
     /// The result in a few words.
@@ -170,7 +180,8 @@ impl Standing {
             let end = match self.out.get(&lane.id) {
                 Some(end) => end.clone(),
                 None if empty => LaneEnd::Empty,
-                None => LaneEnd::Merged,
+                None if self.written => LaneEnd::Merged,
+                None => LaneEnd::Staged,
             };
             let spent = spent.get(&lane.id).copied().unwrap_or_default();
             EndedLane { lane: lane.id, title: lane.title.clone(), end, spent }
@@ -181,8 +192,10 @@ impl Standing {
 
 /// How the run ends: `end` is what came of the result, if there was one.
 pub(super) fn delivery(lanes: &[EndedLane], end: Option<Delivery>) -> Delivery {
-    let undone: Vec<&EndedLane> =
-        lanes.iter().filter(|lane| !matches!(lane.end, LaneEnd::Merged | LaneEnd::Empty)).collect();
+    let undone: Vec<&EndedLane> = lanes
+        .iter()
+        .filter(|lane| !matches!(lane.end, LaneEnd::Merged | LaneEnd::Staged | LaneEnd::Empty))
+        .collect();
     let is_done = matches!(end, Some(Delivery::Delivered { .. }) | None);
     let Some(first) = undone.first().filter(|_| is_done) else {
         let reason = "no lane had anything to change".to_owned();
@@ -211,7 +224,7 @@ pub(super) fn delivery(lanes: &[EndedLane], end: Option<Delivery>) -> Delivery {
 fn told(lane: &EndedLane) -> String {
     let EndedLane { lane: id, title, end, .. } = lane;
     let why = match end {
-        LaneEnd::Merged | LaneEnd::Empty => String::new(),
+        LaneEnd::Merged | LaneEnd::Staged | LaneEnd::Empty => String::new(),
         LaneEnd::Failed { why } => reason(why),
         LaneEnd::Conflicted { paths, with } => {
             let paths: Vec<&str> = paths.iter().map(RepoPath::as_str).collect();

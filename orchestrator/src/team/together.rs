@@ -32,6 +32,8 @@ use crate::orchestrator::{MainWorkspace, on_a_thread};
 
 /// Lanes, merged with the workspace.
 pub(super) struct MergedLanes {
+    /// Which.
+    pub(super) lanes: Vec<LaneId>,
     /// The workspace as it was found.
     pub(super) onto: TreeId,
     /// What came of it.
@@ -108,9 +110,9 @@ impl Together {
         let (setup, lanes) = (Arc::clone(&self.setup), lanes.to_vec());
         let merge = async move || on_a_thread(move || merged(&setup, lanes, &made, onto)).await;
         let came = |event: &Event| {
-            if let Event::LanesMerged { onto, tree, files, .. } = event {
-                let (onto, tree, files) = (*onto, *tree, files.clone());
-                Some(Merge::Done(MergedLanes { onto, tree, files }))
+            if let Event::LanesMerged { lanes, onto, tree, files } = event {
+                let (lanes, files) = (lanes.clone(), files.clone());
+                Some(Merge::Done(MergedLanes { lanes, onto: *onto, tree: *tree, files }))
             } else if let Event::LaneConflicted { lane, paths, .. } = event {
                 Some(Merge::Conflict(*lane, paths.clone()))
             } else {
@@ -120,16 +122,17 @@ impl Together {
         effect(self.publisher(), came, merge).await
     }
 
-    /// Runs the checks of all lanes, and those of the project, on what lanes came to. What failed before them is told apart.
+    /// Runs the checks of all lanes, and those of the project, on what lanes came to. What failed before them is told apart,
+    /// unless one of them had mended it.
     pub(super) async fn verify(
         &mut self,
         merged: &MergedLanes,
-        commands: &[String],
+        standing: &Standing,
     ) -> Result<Verdict, Stop> {
         self.verifications += 1;
         let iteration = self.verifications;
         let place = self.place(merged.tree).await?;
-        let commands = self.with_derived(&place, commands).await?;
+        let commands = self.with_derived(&place, &standing.commands()).await?;
         let started =
             Event::VerifyStarted { iteration, commands: commands.clone(), derived: false };
         self.publisher().record(started).await?;
@@ -139,7 +142,9 @@ impl Together {
         if self.baseline.is_none() && !failing.is_empty() {
             self.baseline = Some(self.check_baseline(merged.onto, failing).await?);
         }
-        let baseline = self.baseline.clone().unwrap_or_default();
+        let mut baseline = self.baseline.clone().unwrap_or_default();
+        let passed = standing.passed(&merged.lanes);
+        baseline.checks.retain(|check| !passed.contains(&check.command));
         let report = checked.report.clone().against(&baseline);
         let outcome = report.outcome();
         self.publisher().publish(Event::VerifyCompleted { iteration, outcome }).await?;
@@ -219,7 +224,9 @@ impl Together {
             let worktree = match own {
                 Some((mut worktree, holds)) => {
                     // What commands did to its files is undone, so that no verification sees another.
-                    let is = worktree.entries(&setup.snapshots, &holds)?.entries;
+                    let found = worktree.entries(&setup.snapshots, &holds, &BTreeSet::new())?;
+                    let mut is = found.entries;
+                    is.retain(|path, _| !found.left_out.contains(path));
                     worktree.switch(&setup.snapshots, &is, &wanted)?;
                     worktree
                 }

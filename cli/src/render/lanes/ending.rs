@@ -20,12 +20,13 @@ impl LaneTable {
         kept: &[PathBuf],
         paint: Paint,
     ) -> Vec<String> {
+        let written = ended.iter().any(|lane| lane.end == LaneEnd::Merged);
         let mut lines = Vec::new();
         for (id, lane) in self.in_order() {
             let end = ended.iter().find(|it| it.lane == id);
             let became = match end {
                 Some(end) => became(end, paint),
-                None => lane.left(ended.is_empty(), paint),
+                None => lane.left(written, paint),
             };
             let spent = end.map_or(lane.spent, |end| end.spent);
             let mut line = format!("lane {id} {} — {became}", harmless(&lane.title));
@@ -46,8 +47,8 @@ impl LaneTable {
 }
 
 impl Lane {
-    /// What became of a lane of which the end of the run tells nothing, since it was `cut_short` or the lane is none of its plan.
-    fn left(&self, cut_short: bool, paint: Paint) -> String {
+    /// What became of a lane of which the end of the run tells nothing, since it was cut short or the lane is none of its plan.
+    fn left(&self, written: bool, paint: Paint) -> String {
         match &self.stage {
             Stage::Waiting => "never began".to_owned(),
             Stage::Opening
@@ -57,7 +58,7 @@ impl Lane {
             | Stage::Checking(_) => {
                 style(paint, AnsiColor::Yellow, &format!("stopped while {}", self.doing()))
             }
-            Stage::Merged if !cut_short => style(paint, AnsiColor::Green, "merged"),
+            Stage::Merged if written => style(paint, AnsiColor::Green, "merged"),
             Stage::Merged | Stage::Done | Stage::Empty => "done, not in the result".to_owned(),
             Stage::Failed => style(paint, AnsiColor::Red, "failed"),
             Stage::Conflicted => style(paint, AnsiColor::Yellow, "conflict"),
@@ -68,6 +69,7 @@ impl Lane {
 fn became(lane: &EndedLane, paint: Paint) -> String {
     match &lane.end {
         LaneEnd::Merged => style(paint, AnsiColor::Green, "merged"),
+        LaneEnd::Staged => style(paint, AnsiColor::Yellow, "staged, not in the workspace"),
         LaneEnd::Empty => "empty: there was nothing to change".to_owned(),
         LaneEnd::Failed { why } => {
             format!("{} {}", style(paint, AnsiColor::Red, "failed:"), reason(why))

@@ -296,6 +296,7 @@ impl Whose<'_> {
 const fn lane_state(end: &LaneEnd) -> &'static str {
     match end {
         LaneEnd::Merged => "merged",
+        LaneEnd::Staged => "staged",
         LaneEnd::Empty => "empty",
         LaneEnd::Failed { .. } => "failed",
         LaneEnd::Conflicted { .. } => "conflicted",

@@ -85,7 +85,7 @@ CREATE TABLE failures (session TEXT, seq INTEGER, class TEXT NOT NULL, errors IN
 CREATE TABLE attempts (session TEXT, seq INTEGER, run TEXT NOT NULL, lane TEXT NOT NULL, attempt INTEGER NOT NULL,
     state TEXT NOT NULL, title TEXT, files TEXT, PRIMARY KEY (session, seq)) STRICT, WITHOUT ROWID;
 
--- What became of a lane: `state` is merged, empty, failed or conflicted.
+-- What became of a lane: `state` is merged, staged, empty, failed or conflicted.
 CREATE TABLE lane_ends (session TEXT, seq INTEGER, run TEXT NOT NULL, lane TEXT, title TEXT NOT NULL, state TEXT NOT NULL,
     PRIMARY KEY (session, seq, lane)) STRICT, WITHOUT ROWID;
 

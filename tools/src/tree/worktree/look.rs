@@ -1,5 +1,7 @@
 //! What a lane made of its worktree: the files as they are, kept in the private repository. Nothing is written to the worktree.
 
+use std::collections::BTreeSet;
+
 use super::Worktree;
 use crate::tree::files::git_sees_alone;
 use crate::tree::snapshot::objects::Objects;
@@ -9,15 +11,16 @@ use crate::tree::{
 };
 
 impl Worktree {
-    /// The files as they are: what git would add, and every path of `base` that is still there. Contents go to the private
-    /// repository; files that did not change since they were written here are not read.
+    /// The files as they are: what git would add, every path of `base` that is still there, and those of `also`, which may be
+    /// ignored. Contents go to the private repository; files that did not change since they were written here are not read.
     ///
-    /// What is no part of it though it was made here, since it is too large, is named in `left_out`. A file of `base` that grew
-    /// too large is an error: without it the tree would say that it was deleted.
+    /// What is no part of it, since it is too large or can not be read, is named in `left_out`; a file of `base` stays as it
+    /// was there.
     pub fn entries(
         &self,
         snapshots: &Snapshots,
         base: &Entries,
+        also: &BTreeSet<RepoPath>,
     ) -> Result<Snapshot, SnapshotError> {
         let objects = snapshots.open_or_make()?;
         let tree = ReadTree::open(&self.root)?;
@@ -30,19 +33,24 @@ impl Worktree {
             }
         }
         let mut entries = Entries::new();
-        let unseen = base.keys().filter(|path| !seen.contains(path));
+        let unseen: BTreeSet<&RepoPath> =
+            base.keys().chain(also).filter(|path| !seen.contains(path)).collect();
         for path in seen.iter().chain(unseen) {
-            let is_new = !base.contains_key(path);
+            let was = base.get(path).copied();
             let known = self.stamp(path).filter(|_| seen.contains(path));
             let look = match known.and_then(|stamp| self.known.get(path, &stamp)) {
                 Some(kept) => Look::Kept(kept),
-                None if is_new && entries.len() >= snapshots.limits.max_files => Look::TooMuch,
-                None => look(snapshots, &objects, &tree, path, is_new)?,
+                None if was.is_none() && entries.len() >= snapshots.limits.max_files => {
+                    Look::TooMuch
+                }
+                None => look(snapshots, &objects, &tree, path)?,
             };
             match look {
                 Look::Kept(kept) => drop(entries.insert(path.clone(), kept)),
-                Look::TooMuch if is_new => left_out.push(path.clone()),
-                Look::TooMuch => return Err(SnapshotError::TooLarge { path: path.clone() }),
+                Look::TooMuch => {
+                    left_out.push(path.clone());
+                    entries.extend(was.map(|was| (path.clone(), was)));
+                }
                 Look::Gone => {}
             }
         }
@@ -61,7 +69,6 @@ fn look(
     objects: &Objects,
     tree: &ReadTree,
     path: &RepoPath,
-    is_new: bool,
 ) -> Result<Look, SnapshotError> {
     match tree.entry_or_link(path, snapshots.limits.max_file_bytes) {
         Ok(Entry::File(state)) => {
@@ -72,11 +79,10 @@ fn look(
         | Err(TreeError::ThroughSymlink { .. } | TreeError::ParentNotDirectory { .. }) => {
             Ok(Look::Gone)
         }
-        Err(error) if is_new => {
+        Err(error) => {
             tracing::debug!(%path, %error, "a file of a lane can not be read");
             Ok(Look::TooMuch)
         }
-        Err(error) => Err(error.into()),
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs::{OpenOptions, Permissions};
 use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
-use super::tests::{World, age, origin, put};
+use super::tests::{NO_MORE, World, age, origin, put};
 use super::*;
 
 fn strings(names: &[&str]) -> Vec<String> {
@@ -99,7 +99,7 @@ fn what_is_shared_is_no_part_of_the_work() {
     let worktree = lane(&world, "01", &["node_modules", "dist"], 1000);
     let base = world.take().entries;
     put(worktree.root(), ".gitignore", "");
-    let told = worktree.entries(&world.snapshots(), &base).unwrap().entries;
+    let told = worktree.entries(&world.snapshots(), &base, NO_MORE).unwrap().entries;
     assert!(told.keys().eq(base.keys()), "{:?}", told.keys());
 }
 

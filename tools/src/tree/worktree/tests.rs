@@ -1,6 +1,7 @@
 //! Worktrees of real directories, with and without git; git itself says whether they are worktrees.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::time::Duration;
@@ -85,7 +86,7 @@ impl World {
 
     /// What a worktree holds now, by path: a letter for its kind, and its bytes.
     fn told(&self, worktree: &Worktree, base: &Entries) -> BTreeMap<String, String> {
-        self.texts(&worktree.entries(&self.snapshots(), base).unwrap().entries)
+        self.texts(&worktree.entries(&self.snapshots(), base, NO_MORE).unwrap().entries)
     }
 
     fn texts(&self, entries: &Entries) -> BTreeMap<String, String> {
@@ -108,6 +109,9 @@ impl World {
 pub(super) fn origin() -> Origin<'static> {
     Origin { left_out: &[], share: &[], max_copied_bytes: 1 << 20, now: Timestamp::UNIX_EPOCH }
 }
+
+/// Nothing is looked at but what git would add.
+pub(super) const NO_MORE: &BTreeSet<RepoPath> = &BTreeSet::new();
 
 pub(super) fn put(root: &Path, path: &str, text: &str) {
     let path = root.join(path);
@@ -190,10 +194,10 @@ fn it_holds_what_the_snapshot_has_with_the_times_of_the_workspace() {
     let known = |name: &str| worktree.known.get(&path(name), &Stamp::of(&at(name)).unwrap());
     assert_eq!((known("a"), known("fresh")), (Some(entries[&path("a")]), None));
 
-    let told = worktree.entries(&world.snapshots(), &entries).unwrap();
+    let told = worktree.entries(&world.snapshots(), &entries, NO_MORE).unwrap();
     assert_eq!(told, Snapshot { entries: entries.clone(), left_out: Vec::new() });
     let again = Worktree::reopen(&world.snapshots(), &entries, worktree.root(), &origin())
-        .entries(&world.snapshots(), &entries)
+        .entries(&world.snapshots(), &entries, NO_MORE)
         .unwrap();
     assert_eq!(again, told);
 }
@@ -216,7 +220,7 @@ fn a_file_that_is_other_in_the_workspace_is_as_the_tree_says_and_new() {
         assert_eq!(fs::read_to_string(dir.join(name)).unwrap(), text);
         assert!(fs::metadata(dir.join(name)).unwrap().mtime() > OLD, "{name}");
     }
-    assert_eq!(worktree.entries(&snapshots, &entries).unwrap().entries, entries);
+    assert_eq!(worktree.entries(&snapshots, &entries, NO_MORE).unwrap().entries, entries);
 }
 
 #[test]
@@ -277,7 +281,7 @@ fn what_is_ignored_is_seen_if_it_was_there_before_and_only_then() {
     let snapshots = world.snapshots();
     let worktree = Worktree::create(&snapshots, &base, &world.dir("01"), &origin()).unwrap();
     put(worktree.root(), "other.log", "x");
-    assert_eq!(worktree.entries(&snapshots, &base).unwrap().entries, base);
+    assert_eq!(worktree.entries(&snapshots, &base, NO_MORE).unwrap().entries, base);
     put(worktree.root(), "forced.log", "changed");
     assert_eq!(world.told(&worktree, &base)["forced.log"], "f changed");
     fs::remove_file(worktree.root().join("forced.log")).unwrap();
@@ -293,7 +297,7 @@ fn it_becomes_another_tree_and_what_is_ignored_stays() {
         put(&root, "dir/cache.log", "ignored, and in the way");
         put(&root, "a", "the lane's");
         put(&root, "own/file", "the lane's");
-        let from = worktree.entries(&world.snapshots(), &base).unwrap().entries;
+        let from = worktree.entries(&world.snapshots(), &base, NO_MORE).unwrap().entries;
         let mut to = base.clone();
         let link = Kept { mode: crate::tree::FileMode::Symlink, ..world.kept("d/run") };
         for gone in ["bin", "swap", "dir/in", "d/e/f"] {
@@ -319,7 +323,7 @@ fn it_becomes_another_tree_and_what_is_ignored_stays() {
         put(outside.path(), "run", "the user's");
         fs::remove_dir_all(root.join("d")).unwrap();
         symlink(outside.path(), root.join("d")).unwrap();
-        let from = worktree.entries(&world.snapshots(), &to).unwrap().entries;
+        let from = worktree.entries(&world.snapshots(), &to, NO_MORE).unwrap().entries;
         worktree.switch(&world.snapshots(), &from, &base).unwrap();
         assert_eq!(world.told(&worktree, &base), world.texts(&base));
         assert_eq!(fs::read_to_string(outside.path().join("run")).unwrap(), "the user's");
@@ -467,7 +471,7 @@ fn nothing_is_dropped_while_a_lane_is_at_work() {
     let snapshots = world.snapshots();
     let (worktree, base) = world.lane("01");
     put(worktree.root(), "new", "of the lane");
-    let told = worktree.entries(&snapshots, &base).unwrap().entries;
+    let told = worktree.entries(&snapshots, &base, NO_MORE).unwrap().entries;
     let note = || crate::tree::Note {
         title: String::new(),
         patch: String::new(),
@@ -496,7 +500,7 @@ fn large_files_are_there_for_builds_and_no_part_of_the_work() {
     let at = |path: &str| worktree.root().join(path);
     assert_eq!(fs::read_to_string(at("data/large")).unwrap(), large);
     assert_eq!(fs::metadata(at("data/large")).unwrap().mtime(), OLD);
-    let look = || worktree.entries(&world.snapshots(), &base);
+    let look = || worktree.entries(&world.snapshots(), &base, NO_MORE);
     assert_eq!(look().unwrap(), Snapshot { entries: base.clone(), left_out: Vec::new() });
     // Small as it is now, it is not a new file.
     fs::write(at("data/large"), "y").unwrap();
@@ -504,8 +508,10 @@ fn large_files_are_there_for_builds_and_no_part_of_the_work() {
     let told = look().unwrap();
     assert_eq!((&told.entries, told.left_out), (&base, vec![path("data/large"), path("new")]));
     assert_eq!(fs::read_to_string(world.workspace().join("data/large")).unwrap(), large);
+    // What grew too large stays as it was, and is told.
     fs::write(at("small"), &large).unwrap();
-    assert!(matches!(look(), Err(SnapshotError::TooLarge { path }) if path.as_str() == "small"));
+    let told = look().unwrap();
+    assert_eq!((&told.entries, told.left_out.last()), (&base, Some(&path("small"))));
 }
 
 #[test]
@@ -522,7 +528,7 @@ fn a_lane_inside_the_workspace_is_no_part_of_it() {
     let worktree = Worktree::create(&inside, &base, &dir, &origin()).unwrap();
     put(&dir, "new", "x");
     assert_eq!(take(), base);
-    assert_eq!(worktree.entries(&inside, &base).unwrap().entries.len(), 2);
+    assert_eq!(worktree.entries(&inside, &base, NO_MORE).unwrap().entries.len(), 2);
 }
 
 #[test]
