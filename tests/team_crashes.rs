@@ -125,7 +125,7 @@ fn delivered(world: &World) -> BTreeMap<PathBuf, FileHash> {
 }
 
 /// Worktrees that lie in the state directory.
-fn worktrees(world: &World) -> Vec<PathBuf> {
+pub(crate) fn worktrees(world: &World) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for workspace in std::fs::read_dir(world.state().join("workspaces")).into_iter().flatten() {
         let lanes = workspace.unwrap().path().join("lanes");

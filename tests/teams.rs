@@ -1,10 +1,12 @@
 //! Tasks that are done in lanes: split, worked on at once, brought together, verified as a whole, written once.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use tools::model::mock::{Replies, Reply};
 
 use crate::support::{Project, Provider, Run, World, hashes_in, plan_verified_by};
+use crate::team_crashes::worktrees;
 
 /// What the lane planner answers.
 fn team(lines: &str) -> Reply {
@@ -323,9 +325,9 @@ fn work_unasked(world: &World) -> Run {
 /// Two lanes, of which the first does `diff` and runs the check of the project, and the second makes a file.
 fn two(owned: &[&str], files: &[&str], diff: &str) -> Vec<Reply> {
     let plan = plan_verified_by(files, &["sh check.sh"]);
-    let owned: String = owned.iter().map(|path| format!("OWN|01|{path}\n")).collect();
+    let owned = owned.join("\nOWN|01|");
     let mut replies = vec![
-        team(&format!("LANE|01|a|the first\n{owned}LANE|02|b|the second\nOWN|02|b.txt")),
+        team(&format!("LANE|01|a|the first\nOWN|01|{owned}\nLANE|02|b|the second\nOWN|02|b.txt")),
         Reply::text(plan).to("architect").in_lane("01"),
         Reply::text(diff.to_owned()).to("editor").in_lane("01"),
     ];
@@ -399,4 +401,48 @@ fn what_can_not_be_written_as_one_is_staged_and_nobody_is_blamed() {
     assert_eq!(ends(&run), "staged staged");
     assert_eq!(world.project.read("d/one.txt"), "1\n");
     assert!(!world.project.path("b.txt").exists());
+}
+
+#[test]
+fn what_lanes_did_before_they_were_stopped_can_be_seen_and_no_worktree_stays() {
+    let outside = tempfile::tempdir().unwrap();
+    let checking = outside.path().join("checking");
+    let check = format!("test -e a.txt || exit 1\ntouch {}\nsleep 600\n", checking.display());
+    let replies = two(&["a.txt"], &["a.txt"], &new_file("a.txt", "01"));
+    let world = World::of(checked_by(&check), Provider::new(replies));
+    let mut program = world.request("Make the files");
+    let mut running = program.args(["--teammate-mode", "on", "--yolo"]).start();
+    running.until(|| checking.exists());
+    let (run, _) = running.interrupt();
+    assert_eq!(run.ending(), "130 cancelled", "{}", run.stderr);
+    let shown = world.deepseek(["diff", "--lane", "01"]).run();
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    assert!(shown.stdout.ends_with("+++ b/a.txt\n@@ -0,0 +1 @@\n+01\n"), "{}", shown.stdout);
+    assert_eq!(worktrees(&world), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_fork_goes_on_from_before_the_lanes_and_not_from_among_them() {
+    let world = World::of(project(), Provider::new([three_files(), three_files()].concat()));
+    let run = work(&world);
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    let at = |kind: &str| {
+        let of_kind = |event: &&serde_json::Value| event["kind"] == kind;
+        run.events.iter().find(of_kind).unwrap()["seq"].to_string()
+    };
+    let parent = tempfile::tempdir().unwrap();
+    let into = parent.path().join("fork");
+    let fork =
+        |seq: &str| world.deepseek(["fork", "--at", seq, "--into", into.to_str().unwrap()]).run();
+    let among = fork(&at("LaneSpawned@v1"));
+    assert_eq!(among.code, Some(2), "{}", among.stderr);
+    assert!(among.stderr.contains("lanes were at work") && !into.exists(), "{}", among.stderr);
+    let before = fork(&at("LanesPlanned@v1"));
+    assert_eq!(before.code, Some(0), "{}", before.stderr);
+    assert!(into.join("base.txt").exists() && !into.join("a.txt").exists());
+    let id = before.stdout.trim().to_owned();
+    let workspace = ["--workspace", into.to_str().unwrap()];
+    let went_on = world.deepseek(["run", &id].into_iter().chain(workspace)).run();
+    assert_eq!(went_on.code, Some(0), "{}", went_on.stderr);
+    assert_eq!(std::fs::read_to_string(into.join("c.txt")).unwrap(), "03\n");
 }

@@ -60,6 +60,12 @@ pub(crate) async fn run(
         let what = format!("session {session} has events 1 to {last}");
         return Err(CliError::new(Kind::Usage, what).hint("`deepseek sessions show` lists them"));
     }
+    if let Some(run) = in_lanes(&records, args.at) {
+        let what =
+            format!("event {} is in the middle of run {run}, whose lanes were at work", args.at);
+        return Err(CliError::new(Kind::Usage, what)
+            .hint("their worktrees are not there to go on in; fork before its LanesBegun, or after its end"));
+    }
     let id = RandomIds.fresh();
     let workspace = if let Some(dir) = &args.into {
         let dir = around.cwd.join(dir);
@@ -97,6 +103,20 @@ fn tell(global: &Global, id: &str, session: &str, at: u64, workspace: &std::path
     }
 }
 
+/// The run whose lanes were at work at an event.
+fn in_lanes(records: &[Record], at: u64) -> Option<String> {
+    let mut run = None;
+    for record in records.iter().take_while(|record| record.seq <= at) {
+        let event = record.event();
+        if let Some(Event::LanesBegun { .. }) = event {
+            run.clone_from(&record.run);
+        } else if let Some(Event::LanesFinished { .. } | Event::RunFinished { .. }) = event {
+            run = None;
+        }
+    }
+    run
+}
+
 /// The time of an event whose workspace is known: after our last change before it, or before our first change behind it.
 fn then<'h>(records: &[Record], at: u64, history: &'h History) -> Result<Then<'h>, CliError> {
     let (before, behind) = records.split_at(records.partition_point(|record| record.seq <= at));
@@ -116,8 +136,11 @@ fn then<'h>(records: &[Record], at: u64, history: &'h History) -> Result<Then<'h
     }
 }
 
-/// The patch set that an event says is in the workspace.
+/// The patch set that an event says is in the workspace. What a lane applied is only in its worktree.
 fn applied(record: &Record) -> Option<String> {
+    if record.lane.is_some() {
+        return None;
+    }
     if let Some(Event::PatchApplied { patch }) = record.event() { Some(patch) } else { None }
 }
 

@@ -30,6 +30,7 @@ use crate::earlier::Again;
 use crate::request::{Request, Terms, outcome_line};
 use crate::supervision;
 use crate::team::TeamReport;
+use crate::worktrees;
 
 /// How long something that was told to stop may take to do so.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -432,6 +433,10 @@ impl State {
         if is_over && active.publisher.record(finished).await.is_err() {
             let why = self.journal.failure().unwrap_or("it takes no more events");
             delivery = failed("journal", why).delivery;
+        }
+        if is_over && lanes.is_empty() && active.claim.take().is_some() {
+            // Its lanes did not come to their end; what they changed is in the journal.
+            worktrees::collect_left(&self.setup).await;
         }
         self.outcomes.insert(0, outcome_line(&active.request.text, &delivery));
         let Active { id: run, reply, .. } = active;

@@ -33,7 +33,9 @@ pub(super) fn show(
     if *attempt > 1 {
         shown.push_str(&format!(" · attempt {attempt}"));
     }
-    if changes.is_empty() {
+    if changes.is_empty() && state == "begun" {
+        shown.push_str(" · it has changed nothing yet");
+    } else if changes.is_empty() {
         shown.push_str(" · it changed nothing");
     }
     let about = json!({

@@ -39,7 +39,7 @@ impl LaneTable {
             let own = kept.iter().filter(|path| is_of(path, id));
             lines.extend(own.map(|path| format!("  its worktree: {}", path.display())));
         }
-        if self.lanes.values().any(|lane| !lane.files.is_empty()) {
+        if self.lanes.values().any(|lane| !lane.files.is_empty() || !lane.staged.is_empty()) {
             lines.push("what a lane changed: deepseek diff --lane NN".to_owned());
         }
         lines

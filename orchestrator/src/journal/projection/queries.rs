@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use actors::event::Blob;
+use actors::event::{Blob, StagedFile};
 use actors::ledger::Amount;
 use bytes::Bytes;
 use rusqlite::types::Type;
@@ -10,6 +10,7 @@ use rusqlite::{Connection, Error, Params, Result, Row};
 use serde::de::DeserializeOwned;
 use tools::model::Usage;
 use tools::model::price::Usd;
+use tools::tree::RepoPath;
 
 use super::ProjectionError;
 use super::answers::{Call, CallReply, LaneWork, Moment, StoryEvent, Summary};
@@ -80,7 +81,33 @@ impl Tables {
                 (ended.title, ended.state) = (title, state);
             }
         }
+        for lane in lanes.iter_mut().filter(|lane| lane.state == "begun") {
+            let files = self.applied_since_begun(lane)?;
+            if !files.is_empty() {
+                lane.files = files;
+            }
+        }
         Ok(lanes)
+    }
+
+    /// What the patches of a lane that did not end came to.
+    fn applied_since_begun(&self, lane: &LaneWork) -> Result<Vec<StagedFile>> {
+        let query = "SELECT * FROM staged WHERE session = ?1 AND run = ?2 AND lane = ?3 AND applied AND seq > (
+            SELECT max(seq) FROM attempts WHERE session = ?1 AND run = ?2 AND lane = ?3) ORDER BY seq";
+        let of_it = [&lane.session, &lane.run, &lane.lane];
+        let mut all: BTreeMap<RepoPath, StagedFile> = BTreeMap::new();
+        for file in self.rows(query, of_it, patch)?.into_iter().flat_map(|patch| patch.files) {
+            match all.get_mut(&file.path) {
+                Some(known) => {
+                    known.added += file.added;
+                    known.removed += file.removed;
+                    known.after = file.after;
+                }
+                None => drop(all.insert(file.path.clone(), file)),
+            }
+        }
+        all.retain(|_, file| file.before.is_some() || file.after.is_some());
+        Ok(all.into_values().collect())
     }
 
     /// All events of a session, in order.

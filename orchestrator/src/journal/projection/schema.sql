@@ -116,7 +116,7 @@ LEFT JOIN replies ON replies.session = requests.session AND replies.seq = (
 -- A patch set as it was staged. It may have been staged in one session and applied in another. That of a lane is one for its
 -- worktree, and never for the workspace.
 CREATE VIEW staged AS
-SELECT session, seq, lane, patch, title, files, EXISTS (
+SELECT session, seq, run, lane, patch, title, files, EXISTS (
     SELECT 1 FROM commits WHERE commits.patch = patches.patch AND outcome IN ('applied', 'completed')) AS applied
 FROM patches
 JOIN events USING (session, seq);
