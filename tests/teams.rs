@@ -446,3 +446,18 @@ fn a_fork_goes_on_from_before_the_lanes_and_not_from_among_them() {
     assert_eq!(went_on.code, Some(0), "{}", went_on.stderr);
     assert_eq!(std::fs::read_to_string(into.join("c.txt")).unwrap(), "03\n");
 }
+
+#[test]
+fn a_budget_too_small_for_lanes_is_spent_by_one_crew() {
+    let plan = plan_verified_by(&["a.txt"], &["sh check.sh"]);
+    let replies = vec![
+        team(THREE),
+        Reply::text(plan).to("architect"),
+        Reply::text(new_file("a.txt", "a")).to("editor"),
+    ];
+    let world = World::of(project(), Provider::new(replies)).configure("[budget]\ncalls = 5\n");
+    let run = work(&world);
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    let why = run.one("LanesDeclined")["why"].to_string();
+    assert!(why.contains("too few calls are left for 3 lanes"), "{why}");
+}

@@ -268,10 +268,11 @@ impl Cycle {
 
     fn used_up(&self, why: NeedsWork) -> Effect {
         let last = self.last_class.map_or("nothing", FailureClass::name);
-        needs_work(
-            why,
-            format!("{} attempts were made, the last ended in {last}", self.bounds.max_iterations),
-        )
+        let attempts = match self.bounds.max_iterations {
+            1 => "1 attempt was made, and".to_owned(),
+            several => format!("{several} attempts were made, the last"),
+        };
+        needs_work(why, format!("{attempts} ended in {last}"))
     }
 
     fn remember_best(&mut self, failures: usize) {

@@ -380,7 +380,7 @@ impl Gate {
                 .await;
         }
         let hint = format!(
-            "allow it with policy.allow_commands = [\"{}\"], or run with --yolo",
+            "allow it with policy.allow_commands = [{:?}], or run with --yolo",
             command.text()
         );
         let proposal = Proposal::Command(command.text().to_owned());

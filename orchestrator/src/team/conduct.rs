@@ -30,6 +30,9 @@ use crate::orchestrator::on_a_thread;
 /// How often the user may change what lanes changed, while that is verified, before the team gives up.
 const MOST_ROUNDS: usize = 4;
 
+/// Fewer calls than a plan and a diff need are of no use to a lane.
+const LEAST_CALLS: u64 = 2;
+
 /// What ends a team before its time.
 pub(super) enum Stop {
     /// The run is over.
@@ -87,7 +90,15 @@ impl Conductor {
         let ids: Vec<LaneId> = plan.lanes.iter().map(|lane| lane.id).collect();
         // One part is left for what comes after them.
         let parts = ids.len() as u64 + 1;
-        let budget = share(&self.setup.caller.router, ids, parts).await?;
+        let budget = share(&self.setup.caller.router, ids.clone(), parts).await?;
+        if budget.calls.is_some_and(|calls| calls < LEAST_CALLS) {
+            for lane in ids {
+                self.setup.caller.router.take_back(lane);
+            }
+            let why = format!("too few calls are left for {} lanes", plan.lanes.len());
+            self.publisher().publish(Event::LanesDeclined { why }).await?;
+            return Ok(TeamReport::Declined);
+        }
         let base = self.base(budget).await?;
         let mut lanes = Lanes::new(&self.setup, &self.team, plan, base, budget);
         lanes.work().await?;

@@ -206,7 +206,9 @@ pub(super) fn delivery(lanes: &[EndedLane], end: Option<Delivery>) -> Delivery {
         let LaneEnd::Failed { why: Delivery::BudgetExhausted { limit } } = &lane.end else {
             return None;
         };
-        Some(Delivery::BudgetExhausted { limit: format!("lane {}: {limit}", lane.lane) })
+        Some(Delivery::BudgetExhausted {
+            limit: format!("lane {} used up its share: {limit}", lane.lane),
+        })
     });
     match (spent, &first.end, &end) {
         (Some(spent), ..) => spent,

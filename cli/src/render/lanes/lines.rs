@@ -101,7 +101,7 @@ fn ends(event: &Event, paint: Paint) -> Vec<String> {
             if !left_behind.is_empty() {
                 let paths: Vec<&str> = left_behind.iter().map(RepoPath::as_str).collect();
                 lines.push(format!(
-                    "commands changed {}, which is not its own; that is left out",
+                    "commands changed {}, not the lane's to hand over; that is left out",
                     list(&paths)
                 ));
             }
