@@ -251,7 +251,7 @@ pub fn derive(read: &dyn Fn(&str) -> Option<String>, exists: &dyn Fn(&str) -> bo
 mod tests {
     use std::time::Duration;
 
-    use tools::shell::{CommandLine, RunOptions};
+    use tools::shell::{CommandLine, Environment, RunOptions};
 
     use super::*;
 
@@ -261,7 +261,7 @@ mod tests {
             timeout: Duration::from_secs(20),
             keep_bytes: 10_000,
             kill_grace: Duration::from_millis(100),
-            hidden_env: Vec::new(),
+            env: Environment::default(),
             in_place_of: None,
             notes: None,
         };

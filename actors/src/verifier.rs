@@ -8,7 +8,7 @@ use std::time::Duration;
 use config::{AgentLoop, Commands};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tools::redact::redact;
-use tools::shell::{CommandLine, CommandOutcome, Exit, RunOptions, run};
+use tools::shell::{CommandLine, CommandOutcome, Environment, Exit, RunOptions, run};
 use tools::tree::FileHash;
 
 use crate::checks::{self, Check, CheckOutcome, Findings, Report};
@@ -63,8 +63,8 @@ pub struct VerifierSetup {
     pub commands: Commands,
     /// Where results of the untouched tree and measured times are kept between runs.
     pub cache: PathBuf,
-    /// Variables that commands must not see.
-    pub hidden_env: Vec<String>,
+    /// What commands see of the environment.
+    pub env: Environment,
     /// A tree with more files has no hash, and its results are not kept.
     pub max_files: usize,
     /// How long it may take in all.
@@ -258,7 +258,7 @@ impl VerifierSetup {
             timeout,
             keep_bytes: self.commands.output_journal_bytes / 2,
             kill_grace: Duration::from_millis(self.commands.kill_grace_ms),
-            hidden_env: self.hidden_env.clone(),
+            env: self.env.clone(),
             in_place_of: self.workspace.in_place_of().map(Path::to_owned),
             notes: Some(running(&self.cache)),
         };

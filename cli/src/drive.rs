@@ -18,6 +18,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tools::clock::{IdSource as _, RandomIds, SystemClock};
 use tools::model::{ChatModel, DeepSeekClient, NoModel};
+use tools::shell::Environment;
 use tools::tree::CommitError;
 
 use crate::error::{CliError, Kind};
@@ -127,7 +128,10 @@ impl Session {
             model,
             clock: Arc::new(SystemClock),
             ids: Arc::new(RandomIds),
-            hidden_env: vec![config.llm.api_key_env.clone()],
+            env: Environment {
+                hidden: vec![config.llm.api_key_env.clone()],
+                vars: Arc::new(around.vars.clone()),
+            },
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
         let opened = match which {

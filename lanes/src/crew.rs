@@ -39,6 +39,7 @@ use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, Super
 use tokio::task::JoinSet;
 use tools::patch::BaseState;
 use tools::policy::Rules;
+use tools::shell::Environment;
 use tools::tree::{Change, RepoPath};
 
 use self::roles::Roles;
@@ -64,8 +65,8 @@ pub struct CrewSetup {
     pub rules: Arc<Rules>,
     /// Where the Verifier keeps results between runs.
     pub cache: PathBuf,
-    /// Variables that commands must not see.
-    pub hidden_env: Vec<String>,
+    /// What commands see of the environment.
+    pub env: Environment,
 }
 
 /// What a crew leaves behind.

@@ -15,6 +15,7 @@ use config::Config;
 use ractor::{ActorCell, SpawnErr};
 use tools::clock::IdSource;
 use tools::policy::Rules;
+use tools::shell::Environment;
 use tools::tree::{RepoPath, SnapshotError, Snapshots, TreeId};
 
 use crate::crew::{Crew, CrewReport, CrewSetup};
@@ -53,8 +54,8 @@ pub struct LaneSetup {
     pub rules: Arc<Rules>,
     /// Where the Verifier keeps results between runs.
     pub cache: PathBuf,
-    /// Variables that commands must not see.
-    pub hidden_env: Vec<String>,
+    /// What commands see of the environment.
+    pub env: Environment,
 }
 
 /// A piece of work for a lane.
@@ -198,7 +199,7 @@ impl LaneSetup {
             config: Arc::clone(&self.config),
             rules: Arc::clone(&self.rules),
             cache: self.cache.clone(),
-            hidden_env: self.hidden_env.clone(),
+            env: self.env.clone(),
         };
         let died = || CrewReport { delivery: crew_died(), plan: None, ways_back: Vec::new() };
         let Ok(crew) = Crew::spawn(setup, lane).await else { return died() };

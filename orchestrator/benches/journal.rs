@@ -31,6 +31,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::{Notify, mpsc};
 use tools::clock::{RandomIds, SystemClock};
 use tools::model::{ChatModel, ChatRequest, Delta, ModelError, ModelReply};
+use tools::shell::Environment;
 
 const APPENDS: usize = 1000;
 const APPENDERS: usize = 20;
@@ -110,7 +111,7 @@ async fn going_on(state: &Path) -> f64 {
         model,
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
-        hidden_env: Vec::new(),
+        env: Environment::default(),
         version: String::new(),
     };
     let request = || Request { text: "What is this?".to_owned(), intent: Some(Intent::Answer) };

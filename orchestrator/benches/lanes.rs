@@ -29,6 +29,7 @@ use tools::clock::{RandomIds, SystemClock};
 use tools::model::{
     AgentRole, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelReply,
 };
+use tools::shell::Environment;
 
 const LANES: usize = 8;
 const ROUNDS: usize = 5;
@@ -112,7 +113,7 @@ async fn run(dir: &Path, at_once: usize) -> Took {
         model: Arc::new(Thinking),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
-        hidden_env: Vec::new(),
+        env: Environment::default(),
         version: String::new(),
     };
     let (orchestrator, mut signals) = Orchestrator::start(setup).await.unwrap();

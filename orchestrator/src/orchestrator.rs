@@ -44,7 +44,7 @@ use tokio::sync::{Mutex, mpsc, watch};
 use tokio::task::JoinHandle;
 use tools::clock::{Clock, IdSource};
 use tools::model::ChatModel;
-use tools::shell::{CommandLine, end_leftovers};
+use tools::shell::{CommandLine, Environment, end_leftovers};
 use tools::tree::{Change, CommitError, ReadTree, Settled};
 
 use crate::chat::Intent;
@@ -74,8 +74,8 @@ pub struct Setup {
     pub clock: Arc<dyn Clock>,
     /// Where ids come from.
     pub ids: Arc<dyn IdSource>,
-    /// Variables that commands must not see.
-    pub hidden_env: Vec<String>,
+    /// What commands see of the environment.
+    pub env: Environment,
     /// Version of the program, for the journal.
     pub version: String,
 }

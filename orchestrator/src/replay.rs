@@ -12,6 +12,7 @@ use thiserror::Error;
 use tokio::sync::mpsc;
 use tools::clock::{CountingIds, FixedClock, Timestamp};
 use tools::model::NoModel;
+use tools::shell::Environment;
 
 use crate::earlier::{CutShort, EarlierError, RunRecords, runs};
 use crate::journal::read::{ReadError, read};
@@ -125,7 +126,7 @@ async fn on_stage(scratch: &Path, config: Arc<Config>) -> Result<Orchestrator, R
         model: Arc::new(NoModel),
         clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
         ids: Arc::new(CountingIds::default()),
-        hidden_env: Vec::new(),
+        env: Environment::default(),
         version: String::new(),
     };
     let (orchestrator, signals) = Orchestrator::start(setup).await?;

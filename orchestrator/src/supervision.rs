@@ -102,7 +102,7 @@ pub(crate) async fn hire_crew(
         config: Arc::clone(&terms.config),
         rules: Arc::clone(&terms.rules),
         cache: setup.cache.clone(),
-        hidden_env: setup.hidden_env.clone(),
+        env: setup.env.clone(),
     };
     Crew::spawn(crew, orchestrator.get_cell()).await
 }
@@ -138,7 +138,7 @@ pub(crate) async fn hire_team(
         fresh_ids: Arc::clone(&setup.ids),
         clock: Arc::clone(&setup.clock),
         cache: setup.cache.clone(),
-        hidden_env: setup.hidden_env.clone(),
+        env: setup.env.clone(),
         above: orchestrator.clone(),
     };
     Team::spawn(team, orchestrator.get_cell()).await.map_err(|error| error.to_string())

@@ -31,6 +31,7 @@ use ractor::{ActorCell, ActorRef, SpawnErr};
 use tokio::task::JoinSet;
 use tools::clock::{Clock, IdSource};
 use tools::policy::Rules;
+use tools::shell::Environment;
 use tools::tree::{ReadTree, RepoPath, Snapshots};
 
 use crate::orchestrator::{MainWorkspace, Msg as Above, ids_of};
@@ -62,8 +63,8 @@ pub(crate) struct TeamSetup {
     pub(crate) clock: Arc<dyn Clock>,
     /// Where results of verification are kept between runs.
     pub(crate) cache: PathBuf,
-    /// Variables that commands must not see.
-    pub(crate) hidden_env: Vec<String>,
+    /// What commands see of the environment.
+    pub(crate) env: Environment,
     /// Who owns the workspace.
     pub(crate) above: ActorRef<Above>,
 }

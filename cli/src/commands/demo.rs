@@ -11,7 +11,7 @@ use clap::Args;
 use orchestrator::chat::Intent;
 use orchestrator::request::Request;
 use tools::model::mock::{Script, Server};
-use tools::shell::{CommandLine, Exit, RunOptions};
+use tools::shell::{CommandLine, Environment, Exit, RunOptions};
 
 use crate::drive::{Session, Use, Which, exit_of};
 use crate::error::{CliError, Kind};
@@ -218,7 +218,7 @@ async fn shell(command: &str, cwd: &Path) -> Exit {
         timeout: Duration::from_mins(1),
         keep_bytes: 4096,
         kill_grace: Duration::from_millis(100),
-        hidden_env: Vec::new(),
+        env: Environment::default(),
         in_place_of: None,
         notes: None,
     };

@@ -12,7 +12,7 @@ use orchestrator::journal::repair::{Repaired, is_in_use, repair};
 use serde_json::json;
 use tokio::time::{Duration, timeout};
 use tools::model::DeepSeekClient;
-use tools::shell::{CommandLine, RunOptions};
+use tools::shell::{CommandLine, Environment, RunOptions};
 
 use crate::error::{CliError, Kind};
 use crate::flags::{Global, Output};
@@ -136,7 +136,7 @@ async fn git(workspace: &Path) -> Finding {
         timeout: PATIENCE,
         keep_bytes: 4096,
         kill_grace: Duration::from_millis(100),
-        hidden_env: Vec::new(),
+        env: Environment::default(),
         in_place_of: None,
         notes: None,
     };

@@ -71,7 +71,7 @@ impl Roles {
             bounds,
             commands: config.commands.clone(),
             cache: setup.cache.clone(),
-            hidden_env: setup.hidden_env.clone(),
+            env: setup.env.clone(),
             max_files: config.limits.max_workspace_files,
             timeout,
         };

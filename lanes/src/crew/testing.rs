@@ -23,7 +23,7 @@ use tools::model::{
     AgentRole, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelReply,
 };
 use tools::policy::Rules;
-use tools::shell::CommandLine;
+use tools::shell::{CommandLine, Environment};
 use tools::tree::{CommitLog, ReadTree, WriteTree};
 
 use super::CrewSetup;
@@ -101,7 +101,7 @@ impl World {
             rules: Arc::new(Rules::new(&config.policy, config.agent_loop.safety_gate).unwrap()),
             config: Arc::new(config),
             cache: dir.path().join("cache"),
-            hidden_env: Vec::new(),
+            env: Environment::default(),
         };
         Self { setup, supervisor: supervisor.get_cell(), events, dir, _seat: seat }
     }

@@ -17,6 +17,7 @@ use tools::clock::{CountingIds, FixedClock, Timestamp};
 use tools::model::{
     AgentRole, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelReply,
 };
+use tools::shell::Environment;
 
 use super::{Orchestrator, Outcome, Setup};
 use crate::chat::Intent;
@@ -122,7 +123,7 @@ async fn run_in(state: &TempDir, lost: Lost, role: AgentRole) -> (Outcome, Vec<E
         model: Arc::new(model),
         clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
         ids: Arc::new(CountingIds::default()),
-        hidden_env: Vec::new(),
+        env: Environment::default(),
         version: "test".to_owned(),
     };
     let (orchestrator, mut signals) = Orchestrator::start(setup).await.unwrap();

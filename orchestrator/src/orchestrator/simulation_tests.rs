@@ -23,6 +23,7 @@ use tools::model::{
     AgentRole, Awaited, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelReply,
     Partial, Usage,
 };
+use tools::shell::Environment;
 
 use super::{Orchestrator, Outcome, Setup, StartError};
 use crate::chat::Intent;
@@ -316,7 +317,7 @@ impl Story {
             model,
             clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
             ids: Arc::clone(&self.ids),
-            hidden_env: Vec::new(),
+            env: Environment::default(),
             version: "test".to_owned(),
         }
     }

@@ -186,7 +186,7 @@ impl Lanes {
             config: Arc::clone(&setup.config),
             rules: Arc::clone(&setup.rules),
             cache: setup.cache.clone(),
-            hidden_env: setup.hidden_env.clone(),
+            env: setup.env.clone(),
         };
         AtWork { setup, team: team.clone(), run: self.setup.run.clone() }
     }

@@ -12,6 +12,7 @@ use futures_util::future::BoxFuture;
 use tempfile::TempDir;
 use tools::clock::{CountingIds, FixedClock, Timestamp};
 use tools::model::{ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelReply};
+use tools::shell::Environment;
 
 use crate::chat::Intent;
 use crate::orchestrator::{Orchestrator, Outcome, Setup};
@@ -125,7 +126,7 @@ fn setup(
         model,
         clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
         ids: Arc::new(CountingIds::default()),
-        hidden_env: Vec::new(),
+        env: Environment::default(),
         version: "test".to_owned(),
     }
 }

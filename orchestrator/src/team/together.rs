@@ -246,14 +246,14 @@ impl Together {
         commands: Vec<String>,
         subject: Subject,
     ) -> Result<Checked, Stop> {
-        let TeamSetup { config, cache, hidden_env, .. } = &*self.setup;
+        let TeamSetup { config, cache, env, .. } = &*self.setup;
         let setup = VerifierSetup {
             workspace: Arc::new(Bench { place, above: self.setup.workspace(None) }),
             publisher: self.publisher().clone(),
             bounds: config.agent_loop.clone(),
             commands: config.commands.clone(),
             cache: cache.clone(),
-            hidden_env: hidden_env.clone(),
+            env: env.clone(),
             max_files: config.limits.max_workspace_files,
             timeout: Duration::from_secs(config.limits.role_timeout_seconds),
         };

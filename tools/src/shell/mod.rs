@@ -8,4 +8,4 @@ mod run;
 
 pub use command::{CommandLine, CommandSyntaxError};
 pub use leftovers::end_leftovers;
-pub use run::{Captured, CommandOutcome, Exit, RunOptions, interactive, run};
+pub use run::{Captured, CommandOutcome, Environment, Exit, RunOptions, interactive, run};

@@ -1,11 +1,13 @@
 //! Runs one command: own process group, no terminal, output drained to a cap, killed with its children at the deadline or on drop.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -18,6 +20,15 @@ use super::CommandLine;
 use super::leftovers::Noted;
 use crate::relocate::relocate;
 
+/// What commands see of the environment that the program was started in.
+#[derive(Debug, Clone, Default)]
+pub struct Environment {
+    /// Variables that they do not see.
+    pub hidden: Vec<String>,
+    /// Those there are.
+    pub vars: Arc<BTreeMap<String, String>>,
+}
+
 /// How a command is run.
 #[derive(Debug, Clone)]
 pub struct RunOptions {
@@ -29,8 +40,8 @@ pub struct RunOptions {
     pub keep_bytes: usize,
     /// Between the polite and the final signal, and for stragglers that keep the pipe open.
     pub kill_grace: Duration,
-    /// Variables that the command must not see.
-    pub hidden_env: Vec<String>,
+    /// What it sees of the environment.
+    pub env: Environment,
     /// The directory in whose place it runs: variables that name it name `cwd` for the command, and those that lead git to
     /// another repository than the one of `cwd` are not seen.
     pub in_place_of: Option<PathBuf>,
@@ -162,9 +173,9 @@ fn start_group(command: &CommandLine, options: &RunOptions) -> io::Result<(Group
     process.current_dir(&options.cwd).stdin(Stdio::null()).process_group(0).kill_on_drop(true);
     process.stdout(writer.try_clone()?).stderr(writer);
     if let Some(other) = &options.in_place_of {
-        moved_env(&mut process, other, &options.cwd);
+        moved_env(&mut process, &options.env, other, &options.cwd);
     }
-    for name in &options.hidden_env {
+    for name in &options.env.hidden {
         process.env_remove(name);
     }
     let child = process.spawn()?;
@@ -192,10 +203,10 @@ const OF_A_REPOSITORY: [&str; 11] = [
 ];
 
 /// What the environment says of `from`, said of `to`.
-fn moved_env(process: &mut Command, from: &Path, to: &Path) {
-    let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
-    for (name, value) in std::env::vars_os() {
-        if let Some(moved) = relocate(value.as_bytes(), &bytes(from), &bytes(to)) {
+fn moved_env(process: &mut Command, env: &Environment, from: &Path, to: &Path) {
+    let (from, to) = (from.as_os_str().as_bytes(), to.as_os_str().as_bytes());
+    for (name, value) in &*env.vars {
+        if let Some(moved) = relocate(value.as_bytes(), from, to) {
             process.env(name, OsStr::from_bytes(&moved));
         }
     }
@@ -299,7 +310,7 @@ mod tests {
             timeout: Duration::from_mins(1),
             keep_bytes: 1000,
             kill_grace: Duration::from_millis(200),
-            hidden_env: vec!["PATH_TO_HIDE".to_owned()],
+            env: Environment { hidden: vec!["PATH_TO_HIDE".to_owned()], ..Environment::default() },
             in_place_of: None,
             notes: None,
         }
