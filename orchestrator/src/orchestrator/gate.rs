@@ -147,6 +147,10 @@ impl State {
     }
 }
 
+fn stopped(what: String, hint: String) -> Denied {
+    Denied { what, why: "the request was stopped".to_owned(), hint }
+}
+
 /// The beginning of a request, in one line without secrets.
 fn first_line(text: &str) -> String {
     const LENGTH: usize = 60;
@@ -436,8 +440,10 @@ impl Gate {
             Verdict::Deny { why } => return Err(self.deny(String::new(), what, why, hint).await),
             Verdict::Ask { why } => why,
         };
+        if *self.stop.borrow() {
+            return Err(stopped(what, hint));
+        }
         let ask = self.ids.fresh();
-        self.asked = Some(ask.clone());
         let proposed =
             Event::ToolProposed { ask: ask.clone(), what: what.clone(), why: why.clone() };
         // Recorded, so that everything before it is on the screen when the question comes.
@@ -449,10 +455,11 @@ impl Gate {
             answer = answered => answer,
             _ = self.stop.wait_for(|stopped| *stopped) => {
                 // Nobody said anything, and nobody waits any more: that the run is over is told by its end.
-                return Err(Denied { what, why: "the request was stopped".to_owned(), hint });
+                return Err(stopped(what, hint));
             }
             () = tokio::time::sleep(self.patience) => None,
         };
+        self.asked = Some(ask.clone());
         match answer {
             Some(Answer::Yes) => {
                 let approved = Event::ToolApproved { ask };

@@ -163,7 +163,7 @@ impl Together {
             }
             CheckOutcome::PreExisting => Verdict::Green(needs_work(
                 NeedsWork::PreExisting,
-                "what fails failed before the change",
+                "what fails in a copy of the workspace failed there before the change; of ignored files it has only those of lanes.share",
             )),
             CheckOutcome::CodeFailure => {
                 let classifier = &self.setup.config.agent_loop.failure_classifier;

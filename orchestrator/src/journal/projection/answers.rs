@@ -99,7 +99,7 @@ pub struct LaneWork {
     pub lane: String,
     /// What it is, in a few words; empty when it never began, and nobody said.
     pub title: String,
-    /// `merged`, `empty`, `failed` or `conflicted`; before that `begun`, `completed` or `failed`.
+    /// `merged`, `staged`, `empty`, `failed` or `conflicted`; before that `begun`, `completed` or `failed`.
     pub state: String,
     /// Which attempt; zero if it never began.
     pub attempt: u64,
