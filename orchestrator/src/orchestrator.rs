@@ -8,7 +8,7 @@ mod gate;
 mod recorded;
 mod run;
 
-pub(crate) use gate::{ids_of, on_a_thread};
+pub(crate) use gate::ids_of;
 
 #[cfg(test)]
 mod kill_tests;

@@ -27,8 +27,9 @@ use ractor::{ActorCell, ActorRef, SpawnErr};
 use tools::model::price::Usd;
 use tools::tree::ReadTree;
 
+use crate::blocking::on_a_thread;
 use crate::journal::read;
-use crate::orchestrator::{Active, MainWorkspace, Msg, Setup, on_a_thread};
+use crate::orchestrator::{Active, MainWorkspace, Msg, Setup};
 use crate::places::snapshots;
 use crate::request::Terms;
 use crate::team::{Team, TeamSetup};

@@ -3,6 +3,7 @@
 mod bisect;
 mod brief;
 mod conduct;
+mod effect;
 mod hired;
 mod merge;
 mod result;

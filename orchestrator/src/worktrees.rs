@@ -12,8 +12,9 @@ use lanes::lane_tree::remove;
 use serde::{Deserialize, Serialize};
 use tools::tree::Snapshots;
 
+use crate::blocking::on_a_thread;
 use crate::earlier::ended_lanes;
-use crate::orchestrator::{Setup, on_a_thread};
+use crate::orchestrator::Setup;
 use crate::places::snapshots;
 
 const OWNER: &str = "owner";

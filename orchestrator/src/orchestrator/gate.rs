@@ -22,6 +22,7 @@ use super::recorded::{
     recorded_step,
 };
 use super::{Commit, Msg, News, Said, SaidTo, State, Wanted};
+use crate::blocking::on_a_thread;
 use crate::main_tree::MainTree;
 use crate::request::Terms;
 
@@ -165,13 +166,6 @@ pub(crate) fn ids_of(publisher: &Publisher, fresh: &Arc<dyn IdSource>) -> Arc<dy
         Some(recording) => Arc::new(RecordedIds { recording, beyond }),
         None => beyond,
     }
-}
-
-/// Does what blocks where blocking is allowed.
-pub(crate) async fn on_a_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    // It can only fail when the whole program is shutting down.
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|died| std::panic::resume_unwind(died.into_panic()))
 }
 
 /// What an effect has to pass.

@@ -3,6 +3,7 @@
 //!
 //! Whatever depends on the world is looked up in what is recorded first, so that a run can be driven again.
 
+use crate::blocking::on_a_thread;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -11,53 +12,26 @@ use actors::event::Event;
 use actors::lane_id::LaneId;
 use actors::ledger::Allowance;
 use actors::publisher::{JournalClosed, Publisher};
-use actors::router::Router;
 use actors::team::Other;
 use actors::workspace::{CommitRefused, NotApplied, Staged, Workspace as _};
 use lanes::crew::call_failed;
 use lanes::planner::{self, TeamPlanned};
 use lanes::team_plan::{LanePlan, TeamPlan};
 use ractor::ActorCell;
-use tools::tree::{RepoPath, SnapshotError, TreeId};
+use tools::tree::{RepoPath, TreeId};
 
 use super::bisect::{self, Bisect, Question};
-use super::hired::{Lanes, Made};
+use super::effect::{Stop, effect};
+use super::hired::{Base, Lanes, Made, share};
 use super::result::{Standing, delivery};
 use super::together::{Merge, MergedLanes, Together, Verdict, add};
 use super::{TeamReport, TeamSetup};
-use crate::orchestrator::on_a_thread;
 
 /// How often the user may change what lanes changed, while that is verified, before the team gives up.
 const MOST_ROUNDS: usize = 4;
 
 /// Fewer calls than a plan and a diff need are of no use to a lane.
 const LEAST_CALLS: u64 = 2;
-
-/// What ends a team before its time.
-pub(super) enum Stop {
-    /// The run is over.
-    Ended(Delivery),
-    /// Nothing can be written down any more.
-    Closed(JournalClosed),
-}
-
-impl From<JournalClosed> for Stop {
-    fn from(closed: JournalClosed) -> Self {
-        Self::Closed(closed)
-    }
-}
-
-impl From<SnapshotError> for Stop {
-    fn from(error: SnapshotError) -> Self {
-        Self::Ended(Delivery::Failed { class: "worktree".to_owned(), message: error.to_string() })
-    }
-}
-
-/// What the lanes begin from.
-pub(super) struct Base {
-    pub(super) tree: TreeId,
-    pub(super) left_out: Vec<RepoPath>,
-}
 
 /// Takes a task to its delivery.
 pub(super) async fn conduct(setup: TeamSetup, team: ActorCell) -> TeamReport {
@@ -383,31 +357,4 @@ fn kept_changing() -> Delivery {
 fn in_the_way(path: &str) -> Delivery {
     let detail = format!("something else is at {path} than what was verified to be there");
     Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail }
-}
-
-/// Gives each of these lanes one of `parts` of what is left to spend.
-pub(super) async fn share(
-    router: &Router,
-    lanes: Vec<LaneId>,
-    parts: u64,
-) -> Result<Allowance, Stop> {
-    let gone = || Delivery::Failed { class: "router".to_owned(), message: "it is gone".to_owned() };
-    router.share(lanes, parts).await.ok_or_else(|| Stop::Ended(gone()))
-}
-
-/// What came of an effect, as `take` finds it in the event that tells it: what is recorded, or what comes of it now. It is
-/// written down either way.
-pub(super) async fn effect<T>(
-    publisher: &Publisher,
-    take: impl Fn(&Event) -> Option<T>,
-    act: impl AsyncFnOnce() -> Result<Event, SnapshotError>,
-) -> Result<T, Stop> {
-    let recorded = publisher.recall(|event| take(event).is_some().then(|| event.clone())).await;
-    let event = match recorded {
-        Some(event) => event,
-        None => act().await?,
-    };
-    let taken = take(&event);
-    publisher.record(event).await?;
-    taken.ok_or_else(|| JournalClosed.into())
 }

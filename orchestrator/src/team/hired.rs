@@ -1,5 +1,6 @@
 //! The lanes of a team at work: begun when those they wait for have ended, so many at a time, each for itself.
 
+use crate::blocking::on_a_thread;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use actors::event::{Event, StagedFile};
 use actors::lane_id::LaneId;
 use actors::ledger::{Allowance, Amount};
 use actors::publisher::{JournalClosed, Publisher};
+use actors::router::Router;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use lanes::lane::{Attempt, Lane, LaneReport, LaneSetup, Undone};
@@ -19,10 +21,15 @@ use ractor::ActorCell;
 use tokio::task::JoinSet;
 use tools::tree::{RepoPath, TreeId};
 
-use super::conduct::{Base, Stop, share};
+use super::effect::Stop;
 use super::together::{MergedLanes, Red, add};
 use super::{TeamSetup, brief};
-use crate::orchestrator::on_a_thread;
+
+/// What the lanes begin from.
+pub(super) struct Base {
+    pub(super) tree: TreeId,
+    pub(super) left_out: Vec<RepoPath>,
+}
 
 /// What a lane made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -301,4 +308,14 @@ impl AtWork {
 
 fn lane_died() -> Delivery {
     Delivery::Failed { class: "internal".to_owned(), message: "the lane died".to_owned() }
+}
+
+/// Gives each of these lanes one of `parts` of what is left to spend.
+pub(super) async fn share(
+    router: &Router,
+    lanes: Vec<LaneId>,
+    parts: u64,
+) -> Result<Allowance, Stop> {
+    let gone = || Delivery::Failed { class: "router".to_owned(), message: "it is gone".to_owned() };
+    router.share(lanes, parts).await.ok_or_else(|| Stop::Ended(gone()))
 }

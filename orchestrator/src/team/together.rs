@@ -24,11 +24,12 @@ use tools::tree::{
 };
 
 use super::TeamSetup;
-use super::conduct::{Stop, effect};
+use super::effect::{Stop, effect};
 use super::hired::Made;
 use super::merge::merge;
 use super::result::Standing;
-use crate::orchestrator::{MainWorkspace, on_a_thread};
+use crate::blocking::on_a_thread;
+use crate::orchestrator::MainWorkspace;
 
 /// Lanes, merged with the workspace.
 pub(super) struct MergedLanes {
