@@ -4,6 +4,7 @@
 //! that is over are dropped.
 
 mod again;
+mod end;
 mod gate;
 mod recorded;
 mod run;
@@ -47,6 +48,7 @@ use tools::model::ChatModel;
 use tools::shell::{CommandLine, Environment, end_leftovers};
 use tools::tree::{Change, CommitError, ReadTree, Settled};
 
+use self::end::Ending;
 use crate::chat::Intent;
 use crate::earlier::{Again, CutShort, Earlier, EarlierError};
 use crate::journal::log::{Capacity, Journal, LogError};
@@ -400,23 +402,6 @@ enum Permit {
 impl Default for Permit {
     fn default() -> Self {
         Self::Asking(Vec::new())
-    }
-}
-
-/// How a run ends, with what it leaves.
-struct Ending {
-    delivery: Delivery,
-    plan: Option<Plan>,
-    answer: Option<String>,
-    ways_back: Vec<(&'static str, Vec<Change>)>,
-    lanes: Vec<EndedLane>,
-    kept: Vec<PathBuf>,
-}
-
-impl From<Delivery> for Ending {
-    fn from(delivery: Delivery) -> Self {
-        let (plan, answer, ways_back) = (None, None, Vec::new());
-        Self { delivery, plan, answer, ways_back, lanes: Vec::new(), kept: Vec::new() }
     }
 }
 

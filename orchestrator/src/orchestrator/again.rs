@@ -9,8 +9,8 @@ use actors::recording::{Beyond, Recording};
 use ractor::ActorRef;
 use tools::clock::IdSource;
 
+use super::end::journal_closed;
 use super::gate::ids_of;
-use super::run::journal_closed;
 use super::{Msg, State};
 use crate::earlier::Again;
 use crate::request::Terms;

@@ -1,4 +1,4 @@
-//! The life of a request: begun, given to whoever does it, and ended exactly once.
+//! The life of a request: begun, and given to whoever does it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use actors::Unanswered;
 use actors::call::Caller;
-use actors::delivery::{Delivery, Rollback, Verified, WAY_BACK};
+use actors::delivery::{Delivery, Verified};
 use actors::event::{Blob, Event};
 use config::{LaneMode, Mode};
-use lanes::crew::{Crew, CrewReport, call_failed};
+use lanes::crew::{Crew, call_failed};
 use lanes::cycle::Goal;
 use lanes::trail::Trail;
 use lanes::worth::worth_planning;
@@ -23,17 +23,14 @@ use tools::policy::{Action, Verdict};
 use tools::redact::redact;
 use tools::search::{self, Evidence, EvidenceOptions};
 
-use super::again::{Beginning, Progress, progress};
-use super::{Active, Ending, Msg, News, Outcome, Said, State};
+use super::again::Beginning;
+use super::end::{Ending, failed, journal_closed};
+use super::{Active, Msg, News, Outcome, Said, State};
 use crate::chat::{self, Intent};
 use crate::earlier::Again;
-use crate::request::{Request, Terms, outcome_line};
+use crate::request::{Request, Terms};
 use crate::supervision;
 use crate::team::TeamReport;
-use crate::worktrees;
-
-/// How long something that was told to stop may take to do so.
-const PATIENCE: Duration = Duration::from_millis(500);
 
 impl State {
     /// Takes a request in hand. There is one at a time: a second waits in the mailbox of whoever asks.
@@ -359,94 +356,6 @@ impl State {
         });
     }
 
-    /// Ends the run: kills what still works for it, and writes the one event that says how it ended.
-    pub(super) async fn end(&mut self, ending: Ending) {
-        let Some(active) = &mut self.active else { return };
-        if active.ending.is_some() {
-            return;
-        }
-        // A run that is driven again may come to another end before it hears of the one it had.
-        let stopped = active.publisher.recording().and_then(|recording| recording.stops_here());
-        let ending = stopped.map_or(ending, Ending::from);
-        for task in &mut active.tasks {
-            task.abort();
-            // Gone before the ledger is asked, so that the call it made is counted.
-            tokio::time::timeout(PATIENCE, task).await.ok();
-        }
-        let crew = active.crew.as_ref().map(Crew::cell);
-        for at_work in crew.into_iter().chain(active.team.clone()) {
-            supervision::dismiss(at_work).await;
-        }
-        active.stop.send_replace(true);
-        active.ending = Some(Box::new(ending));
-        if self.main_tree.is_some() {
-            self.finish().await;
-        }
-    }
-
-    /// The last word on a run. Only once: it takes the run away.
-    pub(super) async fn finish(&mut self) {
-        let Some(mut active) = self.active.take() else { return };
-        let Some(ending) = active.ending.take() else {
-            self.active = Some(active);
-            return;
-        };
-        let Ending { delivery, plan, answer, mut ways_back, lanes, kept } = *ending;
-        let changes = active.trail.changes();
-        let done = matches!(delivery, Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. });
-        if !done && !changes.is_empty() {
-            ways_back.insert(0, ("the start", active.trail.to_start()));
-        }
-        let spent = active.router.spent().await.unwrap_or_default();
-        supervision::dismiss(active.seat.cell()).await;
-        let mut rollbacks = Vec::new();
-        let mut delivery = delivery;
-        let mut is_over = true;
-        match progress(&active.publisher) {
-            Progress::AsRecorded | Progress::Live => {}
-            // Stopped before it came to anything new: it stays as it was cut short.
-            Progress::OnTheWay => is_over = false,
-            Progress::Astray(why) => {
-                // It can not go on, and that is written down for good. What it would go back to is not known.
-                active.publisher = self.publisher.for_run(&active.id);
-                delivery = failed("resume", &why).delivery;
-                ways_back.clear();
-            }
-        }
-        if !is_over {
-            ways_back.clear();
-        }
-        for (to, changes) in ways_back {
-            let patch = active.ids.fresh();
-            let staged = Event::staged(&patch, &format!("{WAY_BACK}{to}"), &changes, Vec::new());
-            if active.publisher.publish(staged).await.is_ok() {
-                rollbacks.push(Rollback { patch, to: to.to_owned() });
-            }
-        }
-        if let Some(text) = &answer {
-            let (speaker, text) = ("assistant".to_owned(), text.clone());
-            let turn = Event::TurnAdded { speaker, text, intent: None };
-            active.publisher.publish(turn).await.ok();
-        }
-        let finished =
-            Event::RunFinished { delivery: delivery.clone(), spent, rollbacks: rollbacks.clone() };
-        if is_over && active.publisher.record(finished).await.is_err() {
-            let why = self.journal.failure().unwrap_or("it takes no more events");
-            delivery = failed("journal", why).delivery;
-        }
-        if is_over && lanes.is_empty() && active.claim.take().is_some() {
-            // Its lanes did not come to their end; what they changed is in the journal.
-            worktrees::collect_left(&self.setup).await;
-        }
-        self.outcomes.insert(0, outcome_line(&active.request.text, &delivery));
-        let Active { id: run, reply, .. } = active;
-        let outcome =
-            Outcome { run, delivery, plan, answer, changes, rollbacks, spent, lanes, kept };
-        if reply.send(outcome).is_err() {
-            tracing::debug!("whoever asked is gone");
-        }
-    }
-
     /// A child is gone: a Router is replaced, a crew is the end of its run.
     pub(super) async fn lost(
         &mut self,
@@ -476,21 +385,6 @@ impl State {
         }
         Ok(())
     }
-}
-
-impl From<CrewReport> for Ending {
-    fn from(report: CrewReport) -> Self {
-        let CrewReport { delivery, plan, ways_back } = report;
-        Self { plan, ways_back, ..delivery.into() }
-    }
-}
-
-fn failed(class: &str, message: &str) -> Ending {
-    Delivery::Failed { class: class.to_owned(), message: message.to_owned() }.into()
-}
-
-pub(super) fn journal_closed() -> Ending {
-    failed("journal", "the journal takes no more events")
 }
 
 /// The event of evidence that was gathered.

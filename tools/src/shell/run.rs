@@ -204,8 +204,10 @@ const OF_A_REPOSITORY: [&str; 11] = [
 
 /// What the environment says of `from`, said of `to`.
 fn moved_env(process: &mut Command, env: &Environment, from: &Path, to: &Path) {
+    // Of a directory that the user lives in, commands need far more than a copy has.
+    let is_home = env.vars.get("HOME").is_some_and(|home| Path::new(home).starts_with(from));
     let (from, to) = (from.as_os_str().as_bytes(), to.as_os_str().as_bytes());
-    for (name, value) in &*env.vars {
+    for (name, value) in env.vars.iter().filter(|_| !is_home) {
         if let Some(moved) = relocate(value.as_bytes(), from, to) {
             process.env(name, OsStr::from_bytes(&moved));
         }
@@ -343,6 +345,20 @@ mod tests {
         let text = outcome.output.text();
         assert!(text.starts_with("first\n") && text.ends_with("last\n"), "{} bytes", text.len());
         assert!(text.contains("99998011 bytes left out"), "{} bytes", text.len());
+    }
+
+    #[tokio::test]
+    async fn what_names_the_other_directory_names_this_one_unless_the_user_lives_there() {
+        let cwd = std::env::temp_dir();
+        for (home, is) in [("/home/u", cwd.join("bin")), ("/w/home", PathBuf::from("/w/bin"))] {
+            let vars = [("HERE", "/w/bin"), ("HOME", home)];
+            let vars = vars.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+            let env = Environment { hidden: Vec::new(), vars: Arc::new(vars) };
+            let in_place_of = Some(PathBuf::from("/w"));
+            let outcome =
+                sh("echo \"${HERE:-/w/bin}\"", &RunOptions { env, in_place_of, ..options() }).await;
+            assert_eq!(outcome.output.text().trim(), is.to_str().unwrap());
+        }
     }
 
     #[tokio::test]

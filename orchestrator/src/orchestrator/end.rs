@@ -1,0 +1,142 @@
+//! The end of a request, which comes exactly once: what still works for it is let go, and its last event is written.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use actors::delivery::{Delivery, Rollback, WAY_BACK};
+use actors::event::Event;
+use actors::plan::Plan;
+use actors::team::EndedLane;
+use lanes::crew::{Crew, CrewReport};
+use tools::tree::Change;
+
+use super::again::{Progress, progress};
+use super::{Active, Outcome, State};
+use crate::request::outcome_line;
+use crate::supervision;
+use crate::worktrees;
+
+/// How long something that was told to stop may take to do so.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// How a run ends, with what it leaves.
+pub(super) struct Ending {
+    pub(super) delivery: Delivery,
+    pub(super) plan: Option<Plan>,
+    pub(super) answer: Option<String>,
+    pub(super) ways_back: Vec<(&'static str, Vec<Change>)>,
+    pub(super) lanes: Vec<EndedLane>,
+    pub(super) kept: Vec<PathBuf>,
+}
+
+impl From<Delivery> for Ending {
+    fn from(delivery: Delivery) -> Self {
+        let (plan, answer, ways_back) = (None, None, Vec::new());
+        Self { delivery, plan, answer, ways_back, lanes: Vec::new(), kept: Vec::new() }
+    }
+}
+
+impl State {
+    /// Ends the run: kills what still works for it, and writes the one event that says how it ended.
+    pub(super) async fn end(&mut self, ending: Ending) {
+        let Some(active) = &mut self.active else { return };
+        if active.ending.is_some() {
+            return;
+        }
+        // A run that is driven again may come to another end before it hears of the one it had.
+        let stopped = active.publisher.recording().and_then(|recording| recording.stops_here());
+        let ending = stopped.map_or(ending, Ending::from);
+        for task in &mut active.tasks {
+            task.abort();
+            // Gone before the ledger is asked, so that the call it made is counted.
+            tokio::time::timeout(PATIENCE, task).await.ok();
+        }
+        let crew = active.crew.as_ref().map(Crew::cell);
+        for at_work in crew.into_iter().chain(active.team.clone()) {
+            supervision::dismiss(at_work).await;
+        }
+        active.stop.send_replace(true);
+        active.ending = Some(Box::new(ending));
+        if self.main_tree.is_some() {
+            self.finish().await;
+        }
+    }
+
+    /// The last word on a run. Only once: it takes the run away.
+    pub(super) async fn finish(&mut self) {
+        let Some(mut active) = self.active.take() else { return };
+        let Some(ending) = active.ending.take() else {
+            self.active = Some(active);
+            return;
+        };
+        let Ending { delivery, plan, answer, mut ways_back, lanes, kept } = *ending;
+        let changes = active.trail.changes();
+        let done = matches!(delivery, Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. });
+        if !done && !changes.is_empty() {
+            ways_back.insert(0, ("the start", active.trail.to_start()));
+        }
+        let spent = active.router.spent().await.unwrap_or_default();
+        supervision::dismiss(active.seat.cell()).await;
+        let mut rollbacks = Vec::new();
+        let mut delivery = delivery;
+        let mut is_over = true;
+        match progress(&active.publisher) {
+            Progress::AsRecorded | Progress::Live => {}
+            // Stopped before it came to anything new: it stays as it was cut short.
+            Progress::OnTheWay => is_over = false,
+            Progress::Astray(why) => {
+                // It can not go on, and that is written down for good. What it would go back to is not known.
+                active.publisher = self.publisher.for_run(&active.id);
+                delivery = failed("resume", &why).delivery;
+                ways_back.clear();
+            }
+        }
+        if !is_over {
+            ways_back.clear();
+        }
+        for (to, changes) in ways_back {
+            let patch = active.ids.fresh();
+            let staged = Event::staged(&patch, &format!("{WAY_BACK}{to}"), &changes, Vec::new());
+            if active.publisher.publish(staged).await.is_ok() {
+                rollbacks.push(Rollback { patch, to: to.to_owned() });
+            }
+        }
+        if let Some(text) = &answer {
+            let (speaker, text) = ("assistant".to_owned(), text.clone());
+            let turn = Event::TurnAdded { speaker, text, intent: None };
+            active.publisher.publish(turn).await.ok();
+        }
+        let finished =
+            Event::RunFinished { delivery: delivery.clone(), spent, rollbacks: rollbacks.clone() };
+        if is_over && active.publisher.record(finished).await.is_err() {
+            let why = self.journal.failure().unwrap_or("it takes no more events");
+            delivery = failed("journal", why).delivery;
+        }
+        if is_over && lanes.is_empty() && active.claim.take().is_some() {
+            // Its lanes did not come to their end; what they changed is in the journal.
+            worktrees::collect_left(&self.setup).await;
+        }
+        self.outcomes.insert(0, outcome_line(&active.request.text, &delivery));
+        let Active { id: run, reply, .. } = active;
+        let outcome =
+            Outcome { run, delivery, plan, answer, changes, rollbacks, spent, lanes, kept };
+        if reply.send(outcome).is_err() {
+            tracing::debug!("whoever asked is gone");
+        }
+    }
+}
+
+impl From<CrewReport> for Ending {
+    fn from(report: CrewReport) -> Self {
+        let CrewReport { delivery, plan, ways_back } = report;
+        Self { plan, ways_back, ..delivery.into() }
+    }
+}
+
+pub(super) fn failed(class: &str, message: &str) -> Ending {
+    Delivery::Failed { class: class.to_owned(), message: message.to_owned() }.into()
+}
+
+pub(super) fn journal_closed() -> Ending {
+    failed("journal", "the journal takes no more events")
+}
