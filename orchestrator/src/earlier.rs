@@ -259,7 +259,9 @@ pub(crate) fn ended_lanes(session: &Path, run: &str) -> Option<Vec<String>> {
     let of_run = |record: &&Record| record.run.as_deref() == Some(run);
     let events: Vec<Event> =
         reading.records.iter().filter(of_run).filter_map(Record::event).collect();
-    let ended = events.iter().any(|event| matches!(event, Event::RunFinished { .. }));
+    // What a crash kept from being written down at all can not be gone on with either.
+    let ended =
+        events.is_empty() || events.iter().any(|event| matches!(event, Event::RunFinished { .. }));
     let failed = events.into_iter().filter_map(|event| {
         if let Event::LaneFailed { worktree, .. } = event { worktree } else { None }
     });
