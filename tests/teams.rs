@@ -461,3 +461,19 @@ fn a_budget_too_small_for_lanes_is_spent_by_one_crew() {
     let why = run.one("LanesDeclined")["why"].to_string();
     assert!(why.contains("too few calls are left for 3 lanes"), "{why}");
 }
+
+#[test]
+fn what_a_run_left_that_a_crash_kept_from_being_written_down_is_collected() {
+    let world = World::of(project(), Provider::new(three_files()));
+    assert_eq!(work(&world).ending(), "0 delivered/passed");
+    let only = |dir: PathBuf| std::fs::read_dir(dir).unwrap().next().unwrap().unwrap();
+    let session = only(world.state().join("sessions")).file_name().into_string().unwrap();
+    let run = only(world.state().join("workspaces")).path().join("lanes/unknown");
+    std::fs::create_dir_all(run.join("01-1")).unwrap();
+    let owner = serde_json::json!({ "process": 1, "since": 1, "session": session });
+    std::fs::write(run.join("owner"), owner.to_string()).unwrap();
+    std::fs::create_dir(run.with_file_name("empty")).unwrap();
+    assert_eq!(worktrees(&world).len(), 2);
+    world.deepseek(["ask", "Is it done?"]).run();
+    assert_eq!(worktrees(&world), Vec::<PathBuf>::new());
+}

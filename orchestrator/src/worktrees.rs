@@ -46,9 +46,7 @@ pub(crate) fn claim(
     patience: Duration,
 ) -> io::Result<Claim> {
     let dir = lanes.join(run);
-    fs::create_dir_all(&dir)?;
-    let mut options = OpenOptions::new();
-    let file = options.create(true).truncate(false).read(true).write(true).open(dir.join(OWNER))?;
+    let file = owner_file(&dir)?;
     let began = Instant::now();
     loop {
         match file.try_lock() {
@@ -70,6 +68,20 @@ pub(crate) fn claim(
     Ok(Claim { dir, _owner: file })
 }
 
+/// The file in the directory of a run that whoever owns it has locked; both are made if they are not there.
+fn owner_file(dir: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).read(true).write(true);
+    loop {
+        fs::create_dir_all(dir)?;
+        match options.open(dir.join(OWNER)) {
+            // A process that collects took the directory, empty as it was.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            opened => return opened,
+        }
+    }
+}
+
 /// Removes the worktrees in the directory of a run but those of lanes that failed, which are told; and the directory, if
 /// nothing stays.
 pub(crate) fn tidy(snapshots: &Snapshots, dir: &Path, failed: &[String]) -> Vec<PathBuf> {
@@ -85,11 +97,27 @@ pub(crate) fn tidy(snapshots: &Snapshots, dir: &Path, failed: &[String]) -> Vec<
             tracing::warn!(%error, path = %path.display(), "a worktree stays until a later start");
         }
     }
-    if kept.is_empty() {
-        fs::remove_dir_all(dir).unwrap_or_default();
+    if kept.is_empty()
+        && let Err(error) = remove_owned(dir)
+    {
+        tracing::warn!(%error, dir = %dir.display(), "a run's directory stays");
     }
     kept.sort();
     kept
+}
+
+/// Removes the directory of a run. What says whose it is goes last, so that a crash leaves it to be collected.
+fn remove_owned(dir: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?;
+        } else if entry.file_name() != OWNER {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    fs::remove_file(dir.join(OWNER))?;
+    fs::remove_dir(dir)
 }
 
 /// Collects what was left in the workspace of `setup` before, off the runtime.
@@ -107,6 +135,10 @@ pub(crate) fn collect(snapshots: &Snapshots, lanes: &Path, sessions: &Path, keep
     for entry in fs::read_dir(lanes).into_iter().flatten().flatten() {
         let dir = entry.path();
         let run = entry.file_name().to_string_lossy().into_owned();
+        // A crash came between the first and the last that is done with it. It goes only if it is empty.
+        if !dir.join(OWNER).exists() && fs::remove_dir(&dir).is_ok() {
+            continue;
+        }
         let Some((owner, session)) = unowned(&dir) else { continue };
         let Some(failed) = ended_lanes(&sessions.join(&session), &run) else { continue };
         let age = entry.metadata().and_then(|data| data.modified()).ok();
