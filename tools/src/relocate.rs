@@ -2,7 +2,7 @@
 
 /// `text` with `to` wherever it named `from` or something below it; `None` if it does not.
 ///
-/// A path is named where it begins and ends as one: in `/mnt/work` and `/work-2`, `/work` is not.
+/// A path is named where it begins and ends as one: in `/mnt/app` and `/app-2`, `/app` is not.
 pub(crate) fn relocate(text: &[u8], from: &[u8], to: &[u8]) -> Option<Vec<u8>> {
     let (from, to) = (without_end(from), without_end(to));
     if from.is_empty() {
@@ -56,18 +56,18 @@ mod tests {
     use super::*;
 
     fn moved(text: &str) -> Option<String> {
-        let moved = relocate(text.as_bytes(), b"/home/u/work", b"/lanes/01")?;
+        let moved = relocate(text.as_bytes(), b"/home/u/app", b"/lanes/01")?;
         Some(String::from_utf8(moved).unwrap())
     }
 
     #[test]
     fn a_directory_is_renamed_wherever_it_is_named() {
         for (text, is) in [
-            ("/home/u/work", "/lanes/01"),
-            ("#!/home/u/work/.venv/bin/python\n", "#!/lanes/01/.venv/bin/python\n"),
-            ("/bin:/home/u/work/bin:/home/u/work/x", "/bin:/lanes/01/bin:/lanes/01/x"),
-            (r#"{"url": "file:///home/u/work"}"#, r#"{"url": "file:///lanes/01"}"#),
-            ("-I/home/u/work -L/home/u/work", "-I/lanes/01 -L/lanes/01"),
+            ("/home/u/app", "/lanes/01"),
+            ("#!/home/u/app/.venv/bin/python\n", "#!/lanes/01/.venv/bin/python\n"),
+            ("/bin:/home/u/app/bin:/home/u/app/x", "/bin:/lanes/01/bin:/lanes/01/x"),
+            (r#"{"url": "file:///home/u/app"}"#, r#"{"url": "file:///lanes/01"}"#),
+            ("-I/home/u/app -L/home/u/app", "-I/lanes/01 -L/lanes/01"),
         ] {
             assert_eq!(moved(text).as_deref(), Some(is), "{text}");
         }
@@ -75,9 +75,7 @@ mod tests {
 
     #[test]
     fn what_only_looks_like_it_stays() {
-        for text in
-            ["", "/home/u/work-2", "/home/u/workers/x", "/mnt/home/u/work", "x/-I/home/u/work"]
-        {
+        for text in ["", "/home/u/app-2", "/home/u/apple/x", "/mnt/home/u/app", "x/-I/home/u/app"] {
             assert_eq!(moved(text), None, "{text}");
         }
         assert_eq!(relocate(b"/a:/b", b"/", b"/c"), None);
