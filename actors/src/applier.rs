@@ -159,11 +159,16 @@ impl ApplierSetup {
 }
 
 impl ApplierSetup {
-    /// The plan, if it touches no file of another lane.
+    /// The plan, if it touches no file of another lane, and none of this program's own.
     fn keeps_to_its_own(&self, plan: ApplyPlan) -> Result<ApplyPlan, Refusal> {
         let touched = plan.changes.iter().flat_map(Change::paths);
-        let others = touched.filter_map(|path| Some(not_owned(path, self.workspace.owner(path)?)));
-        let mismatches: Vec<PatchMismatch> = others.collect();
+        let forbidden = touched.filter_map(|path| {
+            if path.is_in_our_directory() {
+                return Some(PatchMismatch::file(Reason::ProtectedPath, path.as_str()));
+            }
+            Some(not_owned(path, self.workspace.owner(path)?))
+        });
+        let mismatches: Vec<PatchMismatch> = forbidden.collect();
         if mismatches.is_empty() { Ok(plan) } else { Err(Refusal { mismatches }) }
     }
 

@@ -208,6 +208,9 @@ impl ArchitectSetup {
         if let Some(owner) = self.workspace.owner(&file.path) {
             return Some(format!("lane {owner} owns it"));
         }
+        if file.path.is_in_our_directory() {
+            return Some("only the user changes .deepseek".to_owned());
+        }
         match self.rules.decide(Action::Read { path: file.path.as_str() }) {
             Verdict::Deny { why } | Verdict::Ask { why } => Some(why),
             Verdict::Allow => None,

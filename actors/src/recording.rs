@@ -347,8 +347,9 @@ impl Recording {
 
     fn says_the_same(&self, recorded: &Recorded, event: &Event) -> bool {
         let comparable = |mut data: Value| {
+            forget(&HINTS, &mut data);
             if self.uncounted {
-                forget_counts(&mut data);
+                forget(&COUNTED, &mut data);
             }
             data
         };
@@ -447,14 +448,17 @@ impl Recording {
 /// What depends on how much a Router has counted.
 const COUNTED: [&str; 5] = ["spent", "reserved", "max_tokens", "body", "budget"];
 
-/// Takes it out of the data of an event, however deep it stands.
-fn forget_counts(data: &mut Value) {
+/// What only helps the user on: a later version may say it better.
+const HINTS: [&str; 1] = ["hint"];
+
+/// Takes these fields out of the data of an event, however deep they stand.
+fn forget(names: &[&str], data: &mut Value) {
     match data {
         Value::Object(fields) => {
-            fields.retain(|name, _| !COUNTED.contains(&name.as_str()));
-            fields.values_mut().for_each(forget_counts);
+            fields.retain(|name, _| !names.contains(&name.as_str()));
+            fields.values_mut().for_each(|field| forget(names, field));
         }
-        Value::Array(items) => items.iter_mut().for_each(forget_counts),
+        Value::Array(items) => items.iter_mut().for_each(|item| forget(names, item)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }

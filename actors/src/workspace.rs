@@ -1,4 +1,4 @@
-//! What actors may ask of the floor above: to commit a validated change, and to be allowed a command.
+//! What actors may ask of the floor above: to commit a validated change, and to be allowed a patch or a command.
 //!
 //! Implemented by the orchestrator for the user's workspace. Actors read for themselves and never write.
 
@@ -29,6 +29,13 @@ pub trait Workspace: Send + Sync + 'static {
 
     /// Commits a validated change: all of it, or nothing.
     fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<(), CommitRefused>>;
+
+    /// Asks whether a patch may be written to a copy of the workspace, where commands will run what it says.
+    fn approve<'a>(
+        &'a self,
+        patch: &'a str,
+        changes: &'a [Change],
+    ) -> BoxFuture<'a, Result<(), Denied>>;
 
     /// Asks whether a command may run. An approval holds for the rest of the run.
     fn permit<'a>(&'a self, command: &'a CommandLine) -> BoxFuture<'a, Result<(), Denied>>;

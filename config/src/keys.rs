@@ -7,11 +7,32 @@ pub(crate) fn join(prefix: &str, key: &str) -> String {
     if prefix.is_empty() { key.to_owned() } else { format!("{prefix}.{key}") }
 }
 
+/// The tables with free names that may contain dots: a price for each model, and options for each command.
+const PRICES: &str = "llm.prices.";
+const OPTIONS: &str = "policy.options.";
+
 /// A key with free names replaced by ones that the defaults have.
 pub(crate) fn template(key: &str) -> String {
-    match key.strip_prefix("llm.prices.").and_then(|rest| rest.rsplit_once('.')) {
-        Some((_, field)) => format!("llm.prices.deepseek-flash.{field}"),
+    if key.starts_with(OPTIONS) {
+        return format!("{OPTIONS}cargo");
+    }
+    match key.strip_prefix(PRICES).and_then(|rest| rest.rsplit_once('.')) {
+        Some((_, field)) => format!("{PRICES}deepseek-flash.{field}"),
         None => key.to_owned(),
+    }
+}
+
+/// The tables that a dotted key leads through, and its name in the last.
+pub(crate) fn split(key: &str) -> (Vec<&str>, &str) {
+    if let Some(command) = key.strip_prefix(OPTIONS) {
+        return (vec!["policy", "options"], command);
+    }
+    match key.strip_prefix(PRICES).and_then(|rest| rest.rsplit_once('.')) {
+        Some((model, field)) => (vec!["llm", "prices", model], field),
+        None => match key.rsplit_once('.') {
+            Some((path, name)) => (path.split('.').collect(), name),
+            None => (Vec::new(), key),
+        },
     }
 }
 
@@ -28,17 +49,8 @@ pub(crate) fn lookup<'a>(table: &'a Table, key: &str) -> Option<&'a Value> {
 
 /// Sets the value at a dotted key, making tables on the way.
 pub(crate) fn insert(table: &mut Table, key: &str, value: Value) {
-    let (head, tail) = match key.strip_prefix("llm.prices.").and_then(|rest| rest.rsplit_once('.'))
-    {
-        // A model id keeps its dots.
-        Some((model, field)) => {
-            insert_path(table, &["llm", "prices", model], field, value);
-            return;
-        }
-        None => key.rsplit_once('.').unwrap_or(("", key)),
-    };
-    let path: Vec<&str> = head.split('.').filter(|name| !name.is_empty()).collect();
-    insert_path(table, &path, tail, value);
+    let (path, name) = split(key);
+    insert_path(table, &path, name, value);
 }
 
 /// Sets `name` in the table at `path`.

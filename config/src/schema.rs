@@ -226,6 +226,8 @@ pub struct Policy {
     pub mode: Mode,
     /// Commands that run without asking; `*` stands for any further words.
     pub allow_commands: Vec<String>,
+    /// Options that listed commands may be given, by the words a command begins with.
+    pub options: BTreeMap<String, Vec<String>>,
     /// Commands that never run. Wins over everything.
     pub deny_commands: Vec<String>,
     /// Files that are never read, as globs on the workspace-relative path.

@@ -20,7 +20,7 @@ use tools::tree::{RepoPath, SnapshotError, Snapshots, TreeId};
 
 use crate::crew::{Crew, CrewReport, CrewSetup};
 use crate::cycle::Goal;
-use crate::lane_tree::{LaneTree, Place, Territories, WorktreeOrigin, changes};
+use crate::lane_tree::{LaneTree, Place, Territories, WorktreeExtras, changes};
 use crate::post;
 
 /// What a lane is made with.
@@ -45,7 +45,7 @@ pub struct LaneSetup {
     /// Where the worktrees of the run are.
     pub worktrees: PathBuf,
     /// Where its worktrees have from what no tree has.
-    pub origin: WorktreeOrigin,
+    pub origin: WorktreeExtras,
     /// Where ids come from.
     pub ids: Arc<dyn IdSource>,
     /// The configuration.

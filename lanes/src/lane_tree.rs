@@ -16,7 +16,7 @@ use thiserror::Error;
 use tools::clock::{Clock, IdSource};
 use tools::shell::CommandLine;
 use tools::tree::{
-    Change, CommitError, CommitLog, Entries, Entry, FileState, Op, Origin, ReadTree, RepoPath,
+    Change, CommitError, CommitLog, Entries, Entry, Extras, FileState, Op, ReadTree, RepoPath,
     Snapshot, SnapshotError, Snapshots, TreeError, TreeId, Worktree, WriteTree,
 };
 
@@ -38,7 +38,7 @@ pub type Territories = Arc<dyn Fn(&RepoPath) -> Territory + Send + Sync>;
 
 /// Where worktrees have from what no tree has: build caches, and files too large to be kept.
 #[derive(Clone)]
-pub struct WorktreeOrigin {
+pub struct WorktreeExtras {
     /// Files that the snapshot left out.
     pub left_out: Vec<RepoPath>,
     /// Directories that builds fill and read again.
@@ -49,10 +49,10 @@ pub struct WorktreeOrigin {
     pub clock: Arc<dyn Clock>,
 }
 
-impl WorktreeOrigin {
+impl WorktreeExtras {
     /// As a worktree is made with it now.
-    pub fn now(&self) -> Origin<'_> {
-        Origin {
+    pub fn now(&self) -> Extras<'_> {
+        Extras {
             left_out: &self.left_out,
             share: &self.share,
             max_copied_bytes: self.max_copied_bytes,
@@ -180,8 +180,10 @@ impl LaneTree {
         if let Some(lost) = left_out.iter().find(|path| patched.contains(path)) {
             return Err(SnapshotError::TooLarge { path: lost.clone() });
         }
-        let hands_over =
-            |path: &RepoPath| (self.territories)(path) == Territory::Own || patched.contains(path);
+        let hands_over = |path: &RepoPath| {
+            !path.is_in_our_directory()
+                && ((self.territories)(path) == Territory::Own || patched.contains(path))
+        };
         let mut artifact = self.base.clone();
         let mut left_behind = left_out;
         let paths: BTreeSet<&RepoPath> = self.base.keys().chain(now.keys()).collect();
@@ -219,6 +221,7 @@ impl LaneTree {
         // On disk before the first byte is written: what comes of it would be nobody's otherwise.
         let event = Event::staged(&patch, &title, &changes, repairs);
         self.publisher.record(event).await.map_err(|_| CommitRefused::Gone)?;
+        self.above.approve(&patch, &changes).await?;
         self.know(&changes);
         let ended = self.publisher.recall(|event| ended(event, &patch)).await;
         if let Some(ended) = ended {
@@ -262,6 +265,14 @@ impl Workspace for LaneTree {
 
     fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<(), CommitRefused>> {
         Box::pin(self.commit_recorded_or_now(staged))
+    }
+
+    fn approve<'a>(
+        &'a self,
+        patch: &'a str,
+        changes: &'a [Change],
+    ) -> BoxFuture<'a, Result<(), Denied>> {
+        self.above.approve(patch, changes)
     }
 
     fn permit<'a>(&'a self, command: &'a CommandLine) -> BoxFuture<'a, Result<(), Denied>> {

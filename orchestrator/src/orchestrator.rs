@@ -39,7 +39,9 @@ use futures_util::future::BoxFuture;
 use lanes::crew::{Crew, CrewReport};
 use lanes::trail::Trail;
 use ractor::rpc::CallResult;
-use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
+use ractor::{
+    Actor, ActorCell, ActorProcessingErr, ActorRef, MessagingErr, RpcReplyPort, SupervisionEvent,
+};
 use thiserror::Error;
 use tokio::sync::{Mutex, mpsc, watch};
 use tokio::task::JoinHandle;
@@ -152,6 +154,14 @@ pub(crate) enum Msg {
         command: CommandLine,
         reply: RpcReplyPort<Result<(), Denied>>,
     },
+    /// The patch of a lane, before it is written to its worktree.
+    Approve {
+        run: String,
+        lane: LaneId,
+        patch: String,
+        changes: Vec<Change>,
+        reply: RpcReplyPort<Result<(), Denied>>,
+    },
     Cancel {
         run: Option<String>,
         why: Delivery,
@@ -172,6 +182,7 @@ pub(crate) enum News {
     Answered(Dialogue, Result<String, CallError>),
     Committed(Box<Commit>),
     Permitted(Wanted, Result<(), Denied>),
+    Approved(RpcReplyPort<Result<(), Denied>>, Result<(), Denied>),
 }
 
 /// A command, and the lane that wants it.
@@ -335,15 +346,35 @@ impl Workspace for MainWorkspace {
         Box::pin(async move {
             let (lane, command) = (self.lane, command.clone());
             let what = format!("`{}`", command.text());
-            match self.actor.call(|reply| Msg::Permit { lane, command, reply }, None).await {
-                Ok(CallResult::Success(result)) => result,
-                Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => Err(Denied {
-                    what,
-                    why: "the orchestrator is gone".to_owned(),
-                    hint: String::new(),
-                }),
-            }
+            let answer = self.actor.call(|reply| Msg::Permit { lane, command, reply }, None).await;
+            answer_or_gone(what, answer)
         })
+    }
+
+    fn approve<'a>(
+        &'a self,
+        patch: &'a str,
+        changes: &'a [Change],
+    ) -> BoxFuture<'a, Result<(), Denied>> {
+        Box::pin(async move {
+            // The run's own patches are asked for when they are committed.
+            let Some(lane) = self.lane else { return Ok(()) };
+            let (run, id, changes) = (self.run.clone(), patch.to_owned(), changes.to_vec());
+            let ask = |reply| Msg::Approve { run, lane, patch: id, changes, reply };
+            answer_or_gone(format!("patch {patch}"), self.actor.call(ask, None).await)
+        })
+    }
+}
+
+fn answer_or_gone(
+    what: String,
+    answer: Result<CallResult<Result<(), Denied>>, MessagingErr<Msg>>,
+) -> Result<(), Denied> {
+    match answer {
+        Ok(CallResult::Success(result)) => result,
+        Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => {
+            Err(Denied { what, why: "the orchestrator is gone".to_owned(), hint: String::new() })
+        }
     }
 }
 
@@ -477,6 +508,9 @@ impl Actor for OrchestratorActor {
             }
             Msg::Permit { lane, command, reply } => {
                 state.permit(&myself, (lane, command), reply);
+            }
+            Msg::Approve { run, lane, patch, changes, reply } => {
+                state.approve(&myself, (&run, lane), (patch, changes), reply);
             }
             Msg::Cancel { run, why } => {
                 if run.is_none() || run.as_ref() == state.active.as_ref().map(|active| &active.id) {

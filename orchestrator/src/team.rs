@@ -26,7 +26,7 @@ use actors::lane_id::LaneId;
 use actors::publisher::Publisher;
 use actors::team::EndedLane;
 use config::Config;
-use lanes::lane_tree::WorktreeOrigin;
+use lanes::lane_tree::WorktreeExtras;
 use lanes::post;
 use ractor::{ActorCell, ActorRef, SpawnErr};
 use tokio::task::JoinSet;
@@ -83,8 +83,8 @@ impl TeamSetup {
     }
 
     /// Where worktrees have from what no tree has.
-    fn origin(&self, left_out: &[RepoPath]) -> WorktreeOrigin {
-        WorktreeOrigin {
+    fn origin(&self, left_out: &[RepoPath]) -> WorktreeExtras {
+        WorktreeExtras {
             left_out: left_out.to_vec(),
             share: self.config.lanes.share.clone(),
             max_copied_bytes: self.config.lanes.max_copied_bytes,

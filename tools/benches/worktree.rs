@@ -21,7 +21,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use deepseek_tools::clock::Timestamp;
-use deepseek_tools::tree::{Origin, ReadTree, Snapshot, SnapshotLimits, Snapshots, Worktree};
+use deepseek_tools::tree::{Extras, ReadTree, Snapshot, SnapshotLimits, Snapshots, Worktree};
 use tempfile::TempDir;
 
 const FILES: usize = 4200;
@@ -146,7 +146,7 @@ impl World {
 
     fn create_and_remove(&self, snapshots: &Snapshots) -> Times {
         let dir = self.state.path().join("lanes/ours");
-        let origin = Origin {
+        let origin = Extras {
             left_out: &self.snapshot.left_out,
             share: &[],
             max_copied_bytes: 0,

@@ -6,7 +6,13 @@ use config::{Approval, Mode, Policy, SafetyGate};
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use thiserror::Error;
 
+use self::commands::{Listed, Rule, Unlisted, base_name, rule_for};
 use crate::shell::CommandLine;
+use crate::tree::RepoPath;
+
+mod commands;
+
+pub use self::commands::quoted;
 
 /// The user's policy, ready to be asked.
 #[derive(Debug, Clone)]
@@ -14,8 +20,8 @@ pub struct Rules {
     mode: Mode,
     approval: Approval,
     gate: SafetyGate,
-    allow: Vec<Pattern>,
-    deny: Vec<Pattern>,
+    allow: Listed,
+    deny: Vec<Rule>,
     secrets: GlobSet,
 }
 
@@ -29,13 +35,24 @@ pub enum Action<'a> {
     },
     /// A patch is written to the workspace.
     Patch {
+        /// Who wrote it.
+        author: Author,
         /// Files it touches.
-        files: usize,
+        paths: &'a [&'a RepoPath],
         /// Lines it adds and removes.
         lines: usize,
     },
     /// A command is run.
     Command(&'a CommandLine),
+}
+
+/// Who wrote a patch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Author {
+    /// A model.
+    Model,
+    /// The user, or a way back that the user asked for.
+    User,
 }
 
 /// The answer.
@@ -79,8 +96,8 @@ impl Rules {
             mode: policy.mode,
             approval: policy.approval,
             gate,
-            allow: policy.allow_commands.iter().map(|rule| Pattern::new(rule)).collect(),
-            deny: policy.deny_commands.iter().map(|rule| Pattern::new(rule)).collect(),
+            allow: Listed::new(&policy.allow_commands, &policy.options),
+            deny: policy.deny_commands.iter().map(|rule| Rule::new(rule)).collect(),
             secrets,
         })
     }
@@ -92,7 +109,7 @@ impl Rules {
             Action::Patch { .. } | Action::Command(_) if self.mode == Mode::Plan => {
                 deny("plan mode reads only")
             }
-            Action::Patch { files, lines } => self.decide_patch(files, lines),
+            Action::Patch { author, paths, lines } => self.decide_patch(author, paths, lines),
             Action::Command(command) => self.decide_command(command),
         }
     }
@@ -105,10 +122,15 @@ impl Rules {
         Verdict::Allow
     }
 
-    fn decide_patch(&self, files: usize, lines: usize) -> Verdict {
+    fn decide_patch(&self, author: Author, paths: &[&RepoPath], lines: usize) -> Verdict {
+        let ours = paths.iter().find(|path| path.is_in_our_directory());
+        if let (Author::Model, Some(path)) = (author, ours) {
+            return deny(&format!("no model changes {path}: it says what this program may do"));
+        }
         if self.mode == Mode::Yolo {
             return Verdict::Allow;
         }
+        let files = paths.len();
         if files > self.gate.max_files_without_approval
             || lines > self.gate.max_loc_without_approval
         {
@@ -121,32 +143,61 @@ impl Rules {
     }
 
     fn decide_command(&self, command: &CommandLine) -> Verdict {
-        if let Some(words) = command.segments().iter().find(|words| self.denies(words)) {
-            return deny(&format!("`{}` is listed in policy.deny_commands", words.join(" ")));
-        }
-        if let Some(what) = command.opaque() {
-            // Its words can not be told apart, so any of them may be the one.
-            let words: Vec<String> = loose_words(command.text());
-            if (0..words.len()).any(|at| words.get(at..).is_some_and(|rest| self.denies(rest))) {
-                return deny(&format!(
-                    "the command has {what}, and a word listed in policy.deny_commands"
-                ));
-            }
+        if let Some(why) = self.denied(command) {
+            return deny(&why);
         }
         if self.mode == Mode::Yolo {
             return Verdict::Allow;
         }
+        if let Some(why) = self.unlistable(command) {
+            return self.ask(why);
+        }
+        let unlisted = self.unlisted(command).next();
+        unlisted
+            .map_or(Verdict::Allow, |(words, why)| self.ask(format!("`{}` {why}", words.join(" "))))
+    }
+
+    /// Why a command never runs, if it is on the deny list.
+    fn denied(&self, command: &CommandLine) -> Option<String> {
+        if let Some(words) = command.segments().iter().find(|words| self.denies(words)) {
+            return Some(format!("`{}` is listed in policy.deny_commands", words.join(" ")));
+        }
+        let what = command.opaque()?;
+        // Its words can not be told apart, so any of them may be the one.
+        let words: Vec<String> = loose_words(command.text());
+        (0..words.len())
+            .any(|at| words.get(at..).is_some_and(|rest| self.denies(rest)))
+            .then(|| format!("the command has {what}, and a word listed in policy.deny_commands"))
+    }
+
+    /// Why no rule can list a command.
+    fn unlistable(&self, command: &CommandLine) -> Option<String> {
         if let Some(what) = command.opaque() {
-            return self.ask(format!("the command has {what}"));
+            return Some(format!("the command has {what}"));
         }
         let mut words = command.segments().iter().flatten();
-        if let Some(word) = words.find(|word| self.names_a_secret(word)) {
-            return self.ask(format!("`{word}` is listed in policy.secret_files"));
-        }
-        let stranger = command.segments().iter().find(|words| !self.allows(words));
-        stranger.map_or(Verdict::Allow, |words| {
-            self.ask(format!("`{}` is not listed in policy.allow_commands", words.join(" ")))
+        let secret = words.find(|word| self.names_a_secret(word))?;
+        Some(format!("`{secret}` is listed in policy.secret_files"))
+    }
+
+    fn unlisted<'a>(
+        &'a self,
+        command: &'a CommandLine,
+    ) -> impl Iterator<Item = (&'a [String], Unlisted<'a>)> {
+        command.segments().iter().filter_map(|words| {
+            Some((words.as_slice(), self.allow.admits(words, command.expands()).err()?))
         })
+    }
+
+    /// The rules that are missing in `policy.allow_commands` for a command to run without asking; none if there can not be any.
+    pub fn missing_rules(&self, command: &CommandLine) -> Vec<String> {
+        let forbidden = self.mode == Mode::Plan
+            || self.denied(command).is_some()
+            || self.unlistable(command).is_some();
+        if forbidden {
+            return Vec::new();
+        }
+        self.unlisted(command).map(|(words, _)| rule_for(words)).collect()
     }
 
     /// Whether a rule forbids these words, whatever stands before the program: assignments, or a program that runs another.
@@ -158,13 +209,6 @@ impl Rules {
         let starts = if begins_with_runner { words.len() } else { 1 };
         (0..starts).any(|at| {
             words.get(at..).is_some_and(|rest| self.deny.iter().any(|rule| rule.forbids(rest)))
-        })
-    }
-
-    /// Whether these words are listed, and none of what follows could make the program run, read or write something else.
-    fn allows(&self, words: &[String]) -> bool {
-        self.allow.iter().any(|rule| {
-            rule.admits(words) && words.iter().skip(rule.words.len()).all(|word| is_harmless(word))
         })
     }
 
@@ -198,136 +242,10 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Options of test runners and their like that only say what is checked and how it is told.
-const HARMLESS: [&str; 58] = [
-    "--",
-    "--all",
-    "--all-features",
-    "--all-targets",
-    "--benches",
-    "--bins",
-    "--check",
-    "--ci",
-    "--color",
-    "--count",
-    "--coverage",
-    "--deny",
-    "--doc",
-    "--exact",
-    "--examples",
-    "--exclude",
-    "--failfast",
-    "--features",
-    "--if-present",
-    "--ignored",
-    "--include-ignored",
-    "--jobs",
-    "--keyword",
-    "--lib",
-    "--locked",
-    "--maxfail",
-    "--message-format",
-    "--name-only",
-    "--no-default-features",
-    "--no-fail-fast",
-    "--nocapture",
-    "--offline",
-    "--oneline",
-    "--package",
-    "--porcelain",
-    "--profile",
-    "--quiet",
-    "--release",
-    "--run",
-    "--runInBand",
-    "--short",
-    "--silent",
-    "--skip",
-    "--stat",
-    "--tb",
-    "--test",
-    "--test-threads",
-    "--tests",
-    "--verbose",
-    "--workspace",
-    "-count",
-    "-cover",
-    "-race",
-    "-run",
-    "-short",
-    "-timeout",
-    "-D",
-    "-W",
-];
-
-/// Whether an argument can be let through unseen: a known option, or a word that stays in the workspace and is no pattern,
-/// no assignment and no secret. Unknown options are asked for, because programs have too many that do something else.
-fn is_harmless(word: &str) -> bool {
-    if word.starts_with('-') {
-        let option = word.split_once('=').map_or(word, |(option, _)| option);
-        let letters = word.trim_start_matches('-').trim_end_matches(|c: char| c.is_ascii_digit());
-        let short = !word.starts_with("--")
-            && letters.len() < 4
-            && letters.chars().all(|c| "vqsxkjpnmra".contains(c));
-        return HARMLESS.contains(&option) || short;
-    }
-    let leaves = word.starts_with(['/', '~']) || word.split('/').any(|part| part == "..");
-    !leaves && !word.contains(['*', '?', '[', '='])
-}
-
-/// The last component of a path.
-fn base_name(word: &str) -> &str {
-    word.rsplit('/').next().unwrap_or(word)
-}
-
 /// The words of a text that nobody can parse.
 fn loose_words(text: &str) -> Vec<String> {
     let words = text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/')));
     words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
-}
-
-/// A command rule: words that must begin the command, or be all of it when there is no final `*`.
-#[derive(Debug, Clone)]
-struct Pattern {
-    words: Vec<String>,
-    open: bool,
-}
-
-impl Pattern {
-    fn new(rule: &str) -> Self {
-        let open = rule.ends_with('*');
-        let words = rule.trim_end_matches('*').split_whitespace().map(str::to_owned).collect();
-        Self { words, open }
-    }
-
-    /// Whether the rule lets these words go ahead: narrowly, the program by its bare name.
-    ///
-    /// The last word of `npm run test*` also admits `test:unit`.
-    fn admits(&self, words: &[String]) -> bool {
-        if words.len() < self.words.len() || (!self.open && words.len() > self.words.len()) {
-            return false;
-        }
-        let last = self.words.len().saturating_sub(1);
-        self.words.iter().zip(words).enumerate().all(|(at, (rule, word))| {
-            let goes_on = self.open && at == last && at > 0;
-            rule == word
-                || (goes_on
-                    && word
-                        .strip_prefix(rule.as_str())
-                        .is_some_and(|rest| rest.starts_with([':', '-', '.'])))
-        })
-    }
-
-    /// Whether the rule forbids these words: widely, the program by any path or suffix, the rest in order with anything between.
-    fn forbids(&self, words: &[String]) -> bool {
-        let (Some(program), Some(rule)) = (words.first(), self.words.first()) else { return false };
-        let name = base_name(program);
-        let same = name == rule
-            || (self.open
-                && name.strip_prefix(rule.as_str()).is_some_and(|rest| rest.starts_with('.')));
-        let mut rest = words.iter().skip(1);
-        same && self.words.iter().skip(1).all(|rule| rest.any(|word| word == rule))
-    }
 }
 
 #[cfg(test)]
@@ -346,13 +264,20 @@ mod tests {
 
     /// What each rule set says of one action.
     fn verdicts(rules: &Rules) -> Vec<(&'static str, String)> {
-        let patch = |files| rules.decide(Action::Patch { files, lines: 9 }).to_string();
+        let patch = |names: &[&str], author| {
+            let paths: Vec<RepoPath> =
+                names.iter().map(|it| RepoPath::parse(it).unwrap()).collect();
+            let paths: Vec<&RepoPath> = paths.iter().collect();
+            rules.decide(Action::Patch { author, paths: &paths, lines: 9 }).to_string()
+        };
         let read = |path| rules.decide(Action::Read { path }).to_string();
         vec![
             ("read src/lib.rs", read("src/lib.rs")),
             ("read .env", read(".env")),
-            ("patch 1 file", patch(1)),
-            ("patch 9 files", patch(9)),
+            ("patch 1 file", patch(&["a"], Author::Model)),
+            ("patch 9 files", patch(&["a"; 9], Author::Model)),
+            ("patch .deepseek/config.toml", patch(&["a", ".deepseek/config.toml"], Author::Model)),
+            ("rewind .deepseek/config.toml", patch(&[".deepseek/config.toml"], Author::User)),
             ("cargo test", command(rules, "cargo test -q")),
             ("./build.sh", command(rules, "./build.sh")),
             ("cargo test && git push", command(rules, "cargo test && git push")),
@@ -378,46 +303,138 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_matched_by_words() {
+    fn listed_commands_run_with_the_options_that_are_named_for_them() {
         let rules = rules(Approval::Auto, Mode::Agent);
         for allowed in [
             "cargo test",
-            "cargo test --workspace",
+            "cargo test --workspace -p config -- --nocapture --test-threads=1 some_test",
+            "cargo test -j4 --features a,b",
+            "cargo clippy --all-targets -- -D warnings -Aclippy::pedantic",
+            "cargo fmt --all -- --check",
+            "cargo build --release",
             "npm test",
-            "pytest -q tests",
-            "go test ./...",
-            "cargo test 2>&1 | rg error",
+            "npm run test -- --runInBand",
             "npm run test:unit",
-            "cargo fmt --check",
+            "yarn test --watchAll=false",
+            "pytest -q tests",
+            "pytest -xvs -k 'not slow' --maxfail=2 tests/test_a.py::test_b",
+            "pytest 'tests/test_a.py::test[1]'",
+            "python3 -m pytest -rA tests",
+            "python -m unittest discover -s tests -p 'test_*.py' -v",
+            "go test ./...",
+            "go test -race -run TestX -count=1 ./pkg/...",
+            "make test",
+            "make -s test",
+            "make test -j4 --no-print-directory",
+            "node --test",
+            "node --test tests/a.test.js b.test.mjs",
+            "cargo test 2>&1 | rg error",
+            "rg -n -A3 'fn main' src",
+            "grep -qr --include='*.rs' TODO src",
+            "test -f out.txt",
+            "test -n x -a -d src",
+            "true",
         ] {
-            assert_eq!(command(&rules, allowed), "allow", "{allowed}");
+            let is_make = allowed == "make -s test";
+            let verdict = command(&rules, allowed);
+            // Options come after the words of a rule: what stands before them may give them another meaning.
+            assert_eq!(verdict == "allow", !is_make, "{allowed}: {verdict}");
         }
+    }
+
+    /// C2, H7 and M1 of a review of the fence, and variants: each of these ran unasked, or nearly did.
+    #[test]
+    fn no_rule_admits_an_option_that_it_does_not_name() {
+        let rules = rules(Approval::Auto, Mode::Agent);
         for asked in [
-            "cargo testify",
-            "cargo run",
-            "RUSTC_WRAPPER=x cargo test",
-            "cargo test > out",
-            "cargo test $(x)",
-            "rg --pre ./x y",
-            "git diff --output=x",
-            "cargo fmt",
-            "cargo --config x test",
-            "./x/cargo test",
-            "git diff --no-index /dev/null README.md",
-            "rg key .env",
-            "git diff -- config/.env.local",
-            "git show HEAD:.env",
+            "node --test-only -p \"require('child_process').execSync('id')\"",
+            "node --test-timeout=9 evil.js",
+            "node --test -r ./evil.js",
+            "node --test --import ./evil.mjs",
+            "node --test --test-reporter=./evil.js",
+            "node --test -p 1",
+            "node -e 1 --test",
+            "node --test=evil.js",
+            "node --testx",
+            "make test deploy",
+            "make test-deploy",
+            "make test.x",
             "make test --eval=x",
-            "go test -exec ./x ./...",
             "make test --eva=x",
             "make test -f other.mk",
+            "make test -fother.mk",
+            "make test -sf other.mk",
             "make test SHELL=x",
-            "git diff /dev/null ../outside.txt",
-            "git diff HEAD .e*",
+            "make test -n",
+            "make test -C other",
+            "npm run test-deploy",
+            "npm run test deploy",
+            "npm test deploy",
+            "npm run test:e2e",
+            "npm test --script-shell=./x",
+            "npm test --prefix other",
+            "yarn test --cwd other",
+            "pnpm test -C other",
+            "git status",
+            "git diff-evil",
+            "git show HEAD",
+            "git log --show-signature",
+            "git diff --no-index /dev/null README.md",
+            "git diff --output=x",
+            "cargo testify",
+            "cargo run",
+            "cargo fmt",
+            "cargo --config x test",
+            "cargo test --config x",
+            "cargo test --config=x",
+            "cargo test -Zunstable-options",
+            "cargo test --target-dir out",
             "cargo clippy --fix",
+            "cargo clippy -- -Clinker=./x",
+            "cargo build --out-dir x",
+            "RUSTC_WRAPPER=x cargo test",
+            "./x/cargo test",
+            "cargo test > out",
+            "cargo test $(x)",
+            "pytest -p evil",
+            "pytest -pevil",
+            "pytest -c evil.cfg",
+            "pytest -o addopts=x",
+            "pytest --rootdir=x",
+            "pytest --basetemp=src",
+            "pytest -xp evil",
+            "pytest @args.txt",
+            "pytest ../elsewhere",
+            "pytest /tmp/x",
+            "python -m evil -m pytest",
+            "python -m pytest_evil",
+            "python evil.py -m pytest",
+            "go test -exec ./x ./...",
+            "go test -toolexec=./x",
+            "go test -vettool=./x",
+            "go test -overlay=x",
+            "go vet -vettool ./x",
+            "go test -pgo=x",
+            "go test -args x",
+            "go test -run",
+            "go test -run -exec ./x",
+            "rg --pre ./x y",
+            "rg -f .e y",
+            "rg --hidden y",
+            "rg key .env",
+            "grep -f list x",
+            "grep -R x .",
+            "test -v x",
+            "grep x .e*",
+            "true x",
         ] {
             assert!(command(&rules, asked).starts_with("ask"), "{asked}");
         }
+    }
+
+    #[test]
+    fn denied_commands_are_found_whatever_stands_before_them() {
+        let rules = rules(Approval::Auto, Mode::Agent);
         for denied in [
             "sudo ls",
             "cargo test && sudo ls",

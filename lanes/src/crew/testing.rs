@@ -24,7 +24,7 @@ use tools::model::{
 };
 use tools::policy::Rules;
 use tools::shell::{CommandLine, Environment};
-use tools::tree::{CommitLog, ReadTree, WriteTree};
+use tools::tree::{Change, CommitLog, ReadTree, WriteTree};
 
 use super::CrewSetup;
 use crate::cycle::Goal;
@@ -202,6 +202,10 @@ impl Workspace for Directory {
             self.tree.commit(&staged.changes, "test").unwrap();
             (self.happens)(Stage::Committed).await.map_err(refused)
         })
+    }
+
+    fn approve<'a>(&'a self, _: &'a str, _: &'a [Change]) -> BoxFuture<'a, Result<(), Denied>> {
+        Box::pin(std::future::ready(Ok(())))
     }
 
     fn permit<'a>(&'a self, _: &'a CommandLine) -> BoxFuture<'a, Result<(), Denied>> {

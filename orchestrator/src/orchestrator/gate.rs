@@ -12,10 +12,10 @@ use actors::workspace::{CommitRefused, Denied, Staged};
 use ractor::{ActorRef, RpcReplyPort};
 use tokio::sync::watch;
 use tools::clock::{Clock, IdSource};
-use tools::policy::{Action, Rules, Verdict};
+use tools::policy::{Action, Author, Rules, Verdict, quoted};
 use tools::redact::redact;
 use tools::shell::CommandLine;
-use tools::tree::{Change, Checkpoint, Note};
+use tools::tree::{Change, Checkpoint, Note, RepoPath};
 
 use super::recorded::{
     HalfCommit, RecordedCommit, SAID_NO, Step, answered, denied_unasked, recorded_saying,
@@ -118,6 +118,23 @@ impl State {
         }
     }
 
+    /// Whether the patch of a lane may be written where its commands run. It is the lane's own for the run in hand, or nobody's.
+    pub(super) fn approve(
+        &mut self,
+        myself: &ActorRef<Msg>,
+        (run, lane): (&str, LaneId),
+        (patch, changes): (String, Vec<Change>),
+        reply: RpcReplyPort<Result<(), Denied>>,
+    ) {
+        if self.active.as_ref().is_none_or(|active| active.id != run) {
+            return;
+        }
+        let gate = self.gate(Some(lane));
+        self.tell(myself, async move {
+            News::Approved(reply, gate.approve(lane, &patch, &changes).await)
+        });
+    }
+
     fn gate(&self, lane: Option<LaneId>) -> Gate {
         let (publisher, stop) = match &self.active {
             Some(active) => (active.publisher.clone(), active.stop.subscribe()),
@@ -145,6 +162,21 @@ impl State {
             patience: Duration::from_secs(config.limits.approval_timeout_seconds),
             asked: None,
         }
+    }
+}
+
+/// What would let a command run that lacks these rules.
+fn hint_for(missing: &[String], verdict: &Verdict) -> String {
+    let rules: Vec<String> = missing.iter().map(|rule| quoted(rule)).collect();
+    match (rules.is_empty(), verdict) {
+        (true, Verdict::Deny { .. }) => {
+            "no flag allows it: policy.deny_commands and plan mode come first".to_owned()
+        }
+        (true, _) => "to run it in this run: --yolo".to_owned(),
+        (false, _) => format!(
+            "to allow it from now on: deepseek config add policy.allow_commands {}; for this run only: --yolo",
+            rules.join(" ")
+        ),
     }
 }
 
@@ -221,15 +253,10 @@ impl Gate {
         if self.publisher.publish(event).await.is_err() {
             return (tree, Err(CommitRefused::Gone));
         }
-        let lines =
-            changes.iter().map(Change::line_counts).map(|(added, removed)| added + removed).sum();
-        let what = format!("patch {patch}");
-        let verdict = self.decide(Action::Patch { files: changes.len(), lines }, &what);
         let hint = format!(
             "the patch is staged: look at it with `deepseek diff {patch}`, apply it with `deepseek apply {patch}`, or run again with `--approval auto`"
         );
-        if let Err(denied) = self.pass(verdict, Proposal::Patch(changes.clone()), what, hint).await
-        {
+        if let Err(denied) = self.pass_patch(patch, &changes, hint).await {
             return (tree, Err(denied.into()));
         }
         let half = match self.recorded_commit(patch).await {
@@ -244,6 +271,40 @@ impl Gate {
             }
         }
         (tree, result)
+    }
+
+    /// Takes the patch of a lane through: commands will run on what it says, before anybody sees the whole.
+    async fn approve(
+        mut self,
+        lane: LaneId,
+        patch: &str,
+        changes: &[Change],
+    ) -> Result<(), Denied> {
+        let hint = format!(
+            "see it with `deepseek diff --lane {lane}`, or run again with `--approval auto`, which does not ask for patches"
+        );
+        if self.publisher.follows() {
+            return self.pass_patch(patch, changes, hint).await;
+        }
+        // Lanes ask one after the other.
+        let said = Arc::clone(&self.said);
+        let _turn = said.lock().await;
+        self.pass_patch(patch, changes, hint).await
+    }
+
+    async fn pass_patch(
+        &mut self,
+        patch: &str,
+        changes: &[Change],
+        hint: String,
+    ) -> Result<(), Denied> {
+        let paths: Vec<&RepoPath> = changes.iter().flat_map(Change::paths).collect();
+        let lines =
+            changes.iter().map(Change::line_counts).map(|(added, removed)| added + removed).sum();
+        let author = if self.publisher.run().is_empty() { Author::User } else { Author::Model };
+        let what = format!("patch {patch}");
+        let verdict = self.decide(Action::Patch { author, paths: &paths, lines }, &what);
+        self.pass(verdict, Proposal::Patch(changes.to_vec()), what, hint).await
     }
 
     /// What is recorded of a commit, when the run is driven again.
@@ -370,17 +431,7 @@ impl Gate {
     async fn permit(mut self, command: &CommandLine) -> Result<(), Denied> {
         let what = format!("`{}`", command.text());
         let verdict = self.decide(Action::Command(command), &what);
-        if matches!(verdict, Verdict::Deny { .. }) {
-            let hint =
-                "no flag allows it: policy.deny_commands and plan mode come first".to_owned();
-            return self
-                .pass(verdict, Proposal::Command(command.text().to_owned()), what, hint)
-                .await;
-        }
-        let hint = format!(
-            "allow it with policy.allow_commands = [{:?}], or run with --yolo",
-            command.text()
-        );
+        let hint = hint_for(&self.rules.missing_rules(command), &verdict);
         let proposal = Proposal::Command(command.text().to_owned());
         if !matches!(verdict, Verdict::Ask { .. }) {
             return self.pass(verdict, proposal, what, hint).await;

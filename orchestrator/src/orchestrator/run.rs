@@ -128,6 +128,11 @@ impl State {
                 self.end(ending).await;
             }
             News::Permitted(wanted, result) => self.permitted(wanted, &result),
+            News::Approved(reply, result) => {
+                if reply.send(result).is_err() {
+                    tracing::debug!("the lane that wanted the patch is gone");
+                }
+            }
             // The tree comes home whatever became of the run.
             News::Committed(commit) => self.committed(myself, *commit).await,
         }

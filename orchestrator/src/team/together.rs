@@ -312,6 +312,14 @@ impl Workspace for Bench {
         Box::pin(std::future::ready(Err(CommitRefused::Gone)))
     }
 
+    fn approve<'a>(
+        &'a self,
+        patch: &'a str,
+        changes: &'a [Change],
+    ) -> BoxFuture<'a, Result<(), Denied>> {
+        self.above.approve(patch, changes)
+    }
+
     fn permit<'a>(&'a self, command: &'a CommandLine) -> BoxFuture<'a, Result<(), Denied>> {
         self.above.permit(command)
     }

@@ -182,7 +182,8 @@ fn every_reason() -> Vec<(Reason, Refusal)> {
             case.refuse(&diff("a", "@@ -2,2 +2,2 @@\n two\n-THREE\n+3"))
         }),
         (Reason::WriteFailed, Refusal::from(&commit)),
-        // Told by the Applier, who knows the lanes.
+        // Told by the Applier, who knows what models may not touch, and the lanes.
+        (Reason::ProtectedPath, PatchMismatch::file(Reason::ProtectedPath, ".deepseek/x").into()),
         (Reason::NotOwned, PatchMismatch::file(Reason::NotOwned, "a").into()),
     ]
 }

@@ -75,6 +75,8 @@ reasons! {
     UndeclaredFile "undeclared_file" => "Change declared files only.",
     /// The file belongs to another lane.
     NotOwned "not_owned" => "Leave files of other lanes alone.",
+    /// The path leads into this program's own directory.
+    ProtectedPath "protected_path" => "Leave `.deepseek` alone; only the user changes it.",
     /// The path is absolute.
     AbsolutePath "absolute_path" => "Use paths relative to the workspace.",
     /// The path leaves the workspace.

@@ -10,6 +10,7 @@ pub struct CommandLine {
     text: String,
     segments: Vec<Vec<String>>,
     needs_shell: bool,
+    expands: bool,
     masks_failure: bool,
     opaque: Option<&'static str>,
 }
@@ -47,6 +48,7 @@ impl CommandLine {
             text: text.to_owned(),
             needs_shell: reader.needs_shell || reader.opaque.is_some() || reader.segments.len() > 1,
             segments: reader.segments,
+            expands: reader.expands,
             masks_failure: reader.masks_failure,
             opaque: reader.opaque,
         })
@@ -65,6 +67,11 @@ impl CommandLine {
     /// Whether it has to be run by a shell.
     pub const fn needs_shell(&self) -> bool {
         self.needs_shell
+    }
+
+    /// Whether a word has a wildcard or `~` that is not quoted, so that a shell would put file names in its place.
+    pub const fn expands(&self) -> bool {
+        self.expands
     }
 
     /// Whether it can end well although a command in it failed: it has an operator other than `&&`.
@@ -90,6 +97,7 @@ struct Reader {
     word: Option<String>,
     after_operator: bool,
     needs_shell: bool,
+    expands: bool,
     masks_failure: bool,
     opaque: Option<&'static str>,
 }
@@ -133,7 +141,8 @@ impl Reader {
             '`' => self.opaque = self.opaque.or(Some("a command substitution")),
             '(' | ')' => self.opaque = self.opaque.or(Some("a subshell")),
             '{' | '}' => self.opaque = self.opaque.or(Some("a brace expression")),
-            '*' | '?' | '[' | '~' | '!' => self.needs_shell = true,
+            '*' | '?' | '[' | '~' => (self.needs_shell, self.expands) = (true, true),
+            '!' => self.needs_shell = true,
             _ => {}
         }
         self.push(c);

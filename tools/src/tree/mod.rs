@@ -27,7 +27,7 @@ pub use snapshot::{
     Checkpoint, Entries, Kept, Note, Own, Snapshot, SnapshotError, SnapshotLimits, SnapshotReader,
     Snapshots, TreeId,
 };
-pub use worktree::{Origin, Worktree};
+pub use worktree::{Extras, Worktree};
 pub use write::{CommitError, Committed, WriteTree};
 
 use std::io;

@@ -75,7 +75,7 @@ impl RepoPath {
                 "" if text.is_empty() => return Err(PathError::Empty),
                 "" => return Err(PathError::EmptyComponent),
                 ".." => return Err(PathError::Escape),
-                _ if is_git_dir(part) => return Err(PathError::GitDir),
+                _ if spells(part, &[".git", "git~1"]) => return Err(PathError::GitDir),
                 _ if part.len() > MAX_COMPONENT_BYTES => return Err(PathError::TooLong),
                 _ => {}
             }
@@ -120,6 +120,11 @@ impl RepoPath {
     pub fn is_at_or_below(&self, other: &RepoPath) -> bool {
         let rest = self.0.strip_prefix(other.as_str());
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    /// Whether it leads into this program's own directory, `.deepseek`, in any spelling some file system takes for it.
+    pub fn is_in_our_directory(&self) -> bool {
+        self.components().any(|part| spells(part, &[".deepseek", "deepse~1"]))
     }
 
     /// Whether every common system can hold a file of this name, and a reader can see what it is.
@@ -183,18 +188,19 @@ fn is_absolute(text: &str) -> bool {
     }
 }
 
-/// Whether some file system opens `.git` when told to open `part`.
+/// Whether some file system opens one of `names`, which are in lower case, when told to open `part`.
 ///
-/// NTFS ignores trailing dots and spaces, cuts at a colon and has a short name; HFS+, and ext4 where it folds case,
+/// NTFS ignores trailing dots and spaces, cuts at a colon and has short names; HFS+, and ext4 where it folds case,
 /// ignore invisible characters.
-fn is_git_dir(part: &str) -> bool {
-    let visible = || part.chars().filter(|c| !is_ignorable(*c));
-    if !matches!(visible().next(), Some('.' | 'g' | 'G')) {
+fn spells(part: &str, names: &[&str]) -> bool {
+    let visible = || part.chars().filter(|c| !is_ignorable(*c)).map(|c| c.to_ascii_lowercase());
+    let first = visible().next();
+    if !names.iter().any(|name| name.chars().next() == first) {
         return false;
     }
     let visible: String = visible().collect();
     let name = visible.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
-    name.eq_ignore_ascii_case(".git") || name.eq_ignore_ascii_case("git~1")
+    names.contains(&name)
 }
 
 /// Characters that do not show and that some file systems ignore in names: Unicode's `Default_Ignorable_Code_Point`,

@@ -38,7 +38,7 @@ pub struct Worktree {
 
 /// What a worktree gets from the user's directory beside the files of its tree.
 #[derive(Debug, Clone, Copy)]
-pub struct Origin<'a> {
+pub struct Extras<'a> {
     /// Files that the snapshot left out, and builds may need all the same.
     pub left_out: &'a [RepoPath],
     /// Paths at which builds leave what they read again, such as `target`.
@@ -57,7 +57,7 @@ impl Worktree {
         snapshots: &Snapshots,
         entries: &Entries,
         dir: &Path,
-        from: &Origin<'_>,
+        from: &Extras<'_>,
     ) -> Result<Worktree, SnapshotError> {
         let half = half(dir);
         let failed = |source| SnapshotError::Io { path: dir.to_owned(), source };
@@ -84,7 +84,7 @@ impl Worktree {
         entries: &Entries,
         dir: &Path,
         half: &Path,
-        from: &Origin<'_>,
+        from: &Extras<'_>,
     ) -> Result<Worktree, SnapshotError> {
         let registration = Registration::of(snapshots, dir);
         let is_git = registration.make(snapshots, entries, from.now)?;
@@ -109,7 +109,7 @@ impl Worktree {
         snapshots: &Snapshots,
         entries: &Entries,
         dir: &Path,
-        from: &Origin<'_>,
+        from: &Extras<'_>,
     ) -> Worktree {
         let beside = from.left_out.iter().filter_map(|path| {
             let stamp = Stamp::of(&dir.join(path.as_str()))?;

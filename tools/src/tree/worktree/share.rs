@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
-use super::{Origin, copy, threads};
+use super::{Extras, copy, threads};
 use crate::relocate::relocate;
 use crate::tree::{Entries, RepoPath, Snapshots};
 
@@ -31,7 +31,7 @@ pub(super) fn all(
     snapshots: &Snapshots,
     entries: &Entries,
     (half, dir): (&Path, &Path),
-    from: &Origin<'_>,
+    from: &Extras<'_>,
 ) -> io::Result<Vec<RepoPath>> {
     let shared = names(snapshots, entries, from);
     for name in &shared {
@@ -57,7 +57,7 @@ pub(super) fn all(
 }
 
 /// What `from` names and the workspace has, and `entries` have nothing of.
-pub(super) fn names(snapshots: &Snapshots, entries: &Entries, from: &Origin<'_>) -> Vec<RepoPath> {
+pub(super) fn names(snapshots: &Snapshots, entries: &Entries, from: &Extras<'_>) -> Vec<RepoPath> {
     let is_there = |name: &RepoPath| {
         let at = snapshots.workspace.join(name.as_str());
         // Behind a symlink is another directory, which a lane would share with the user.

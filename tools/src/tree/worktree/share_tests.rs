@@ -13,7 +13,7 @@ fn strings(names: &[&str]) -> Vec<String> {
 
 fn lane(world: &World, name: &str, share: &[&str], max_copied_bytes: u64) -> Worktree {
     let (share, entries) = (strings(share), world.take().entries);
-    let origin = Origin { share: &share, max_copied_bytes, ..origin() };
+    let origin = Extras { share: &share, max_copied_bytes, ..origin() };
     Worktree::create(&world.snapshots(), &entries, &world.dir(name), &origin).unwrap()
 }
 
@@ -180,7 +180,7 @@ fn the_state_of_the_program_is_never_copied_into_itself() {
         world.snapshots().limits,
     );
     let share = strings(&["cache"]);
-    let origin = Origin { share: &share, ..origin() };
+    let origin = Extras { share: &share, ..origin() };
     let dir = state.join("lanes/01");
     let tree = crate::tree::ReadTree::open(&world.workspace()).unwrap();
     let base = snapshots.take(&tree, &[], Timestamp::MAX).unwrap().entries;

@@ -78,7 +78,7 @@ impl World {
     /// A worktree of the workspace as it is.
     fn lane(&self, name: &str) -> (Worktree, Entries) {
         let Snapshot { entries, left_out } = self.take();
-        let origin = Origin { left_out: &left_out, ..origin() };
+        let origin = Extras { left_out: &left_out, ..origin() };
         let dir = self.dir(name);
         let worktree = Worktree::create(&self.snapshots(), &entries, &dir, &origin).unwrap();
         (worktree, entries)
@@ -106,8 +106,8 @@ impl World {
     }
 }
 
-pub(super) fn origin() -> Origin<'static> {
-    Origin { left_out: &[], share: &[], max_copied_bytes: 1 << 20, now: Timestamp::UNIX_EPOCH }
+pub(super) fn origin() -> Extras<'static> {
+    Extras { left_out: &[], share: &[], max_copied_bytes: 1 << 20, now: Timestamp::UNIX_EPOCH }
 }
 
 /// Nothing is looked at but what git would add.

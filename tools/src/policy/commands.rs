@@ -1,0 +1,249 @@
+//! Which commands a rule lists or forbids, judged word by word. Pure.
+//!
+//! A listed command may be given the options that `policy.options` names for it and, where its rule ends in `*`, plain
+//! words. Every other option asks: programs have too many that make them run, read or write something else.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::shell::CommandLine;
+
+/// The commands that run without asking.
+#[derive(Debug, Clone)]
+pub(super) struct Listed {
+    rules: Vec<Rule>,
+    options: Vec<(Vec<String>, Vec<CommandOption>)>,
+}
+
+/// Why a command is not one of them.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Unlisted<'a> {
+    /// No rule begins with its words.
+    Command,
+    /// A rule does, but the option is not named for it.
+    Option(&'a str),
+    /// A rule does, but the word is more than it admits.
+    Word(&'a str),
+}
+
+impl fmt::Display for Unlisted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Command => write!(f, "is not listed in policy.allow_commands"),
+            Self::Option(word) => {
+                write!(f, "has `{word}`, which policy.options does not name for it in this form")
+            }
+            Self::Word(word) => {
+                write!(f, "has `{word}`, which its rule in policy.allow_commands does not admit")
+            }
+        }
+    }
+}
+
+impl Listed {
+    pub(super) fn new(rules: &[String], options: &BTreeMap<String, Vec<String>>) -> Self {
+        let named =
+            |names: &Vec<String>| names.iter().map(|name| CommandOption::new(name)).collect();
+        Self {
+            rules: rules.iter().map(|rule| Rule::new(rule)).collect(),
+            options: options
+                .iter()
+                .map(|(command, names)| (split(command), named(names)))
+                .collect(),
+        }
+    }
+
+    /// Whether a rule lists `words`. `expands` says that a shell would expand wildcards and `~` in them.
+    pub(super) fn admits<'a>(
+        &self,
+        words: &'a [String],
+        expands: bool,
+    ) -> Result<(), Unlisted<'a>> {
+        let mut closest = Unlisted::Command;
+        for rule in &self.rules {
+            let Some(rest) = words.strip_prefix(rule.words.as_slice()) else { continue };
+            match self.admits_rest(rule, rest, expands) {
+                Ok(()) => return Ok(()),
+                Err(unlisted) => closest = unlisted,
+            }
+        }
+        Err(closest)
+    }
+
+    /// Whether `rule` admits what follows the words it begins with.
+    fn admits_rest<'a>(
+        &self,
+        rule: &Rule,
+        rest: &'a [String],
+        expands: bool,
+    ) -> Result<(), Unlisted<'a>> {
+        let options = self.options_of(&rule.words);
+        let mut rest = rest.iter();
+        while let Some(word) = rest.next() {
+            if !is_option(word) {
+                if !rule.open || !is_plain(word, expands) || word.contains('=') {
+                    return Err(Unlisted::Word(word));
+                }
+                continue;
+            }
+            let admitted = match find(&options, word) {
+                Some(Value::None) => true,
+                Some(Value::Joined(value)) => is_plain(value, expands),
+                Some(Value::Next) => {
+                    rest.next().is_some_and(|value| !is_option(value) && is_plain(value, expands))
+                }
+                None => false,
+            };
+            if !admitted {
+                return Err(Unlisted::Option(word));
+            }
+        }
+        Ok(())
+    }
+
+    /// The options named for a command that begins with `words`.
+    fn options_of(&self, words: &[String]) -> Vec<&CommandOption> {
+        let words = match words {
+            // A module that Python runs is a program of its own.
+            [python, flag, module @ ..]
+                if matches!(python.as_str(), "python" | "python3") && flag == "-m" =>
+            {
+                module
+            }
+            all => all,
+        };
+        let named = self.options.iter().filter(|(command, _)| words.starts_with(command));
+        named.flat_map(|(_, options)| options).collect()
+    }
+}
+
+/// The words a command begins with, and whether plain words may follow.
+#[derive(Debug, Clone)]
+pub(super) struct Rule {
+    words: Vec<String>,
+    open: bool,
+}
+
+impl Rule {
+    pub(super) fn new(rule: &str) -> Self {
+        let open = rule.ends_with('*');
+        let begins = rule.trim_end_matches('*');
+        // Quoted as in a shell, where a word has a space or ends in a star.
+        let words = match CommandLine::parse(begins).as_ref().map(CommandLine::segments) {
+            Ok([words]) => words.clone(),
+            Ok(_) | Err(_) => split(begins),
+        };
+        Self { words, open }
+    }
+
+    /// Whether the rule forbids `words`: the program by any path or suffix, the rest in order with anything between.
+    pub(super) fn forbids(&self, words: &[String]) -> bool {
+        let (Some(program), Some(rule)) = (words.first(), self.words.first()) else { return false };
+        let name = base_name(program);
+        let same = name == rule
+            || (self.open
+                && name.strip_prefix(rule.as_str()).is_some_and(|rest| rest.starts_with('.')));
+        let mut rest = words.iter().skip(1);
+        same && self.words.iter().skip(1).all(|rule| rest.any(|word| word == rule))
+    }
+}
+
+/// An option that a command may be given.
+#[derive(Debug, Clone)]
+struct CommandOption {
+    /// With its dashes.
+    name: String,
+    takes: Takes,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Takes {
+    /// `-x`: no value.
+    Nothing,
+    /// `-p=`: a value, joined or as the next word.
+    Value,
+    /// `--color[=]`: a value, which can only be joined, or none.
+    JoinedValue,
+}
+
+/// Where the value of an option is.
+enum Value<'a> {
+    None,
+    Joined(&'a str),
+    Next,
+}
+
+impl CommandOption {
+    fn new(text: &str) -> Self {
+        let (name, takes) = if let Some(name) = text.strip_suffix("[=]") {
+            (name, Takes::JoinedValue)
+        } else if let Some(name) = text.strip_suffix('=') {
+            (name, Takes::Value)
+        } else {
+            (text, Takes::Nothing)
+        };
+        Self { name: name.to_owned(), takes }
+    }
+
+    fn value_in<'a>(&self, word: &'a str) -> Option<Value<'a>> {
+        let rest = word.strip_prefix(self.name.as_str())?;
+        let is_letter = self.name.chars().count() == 2;
+        match self.takes {
+            Takes::Nothing => rest.is_empty().then_some(Value::None),
+            Takes::JoinedValue if rest.is_empty() => Some(Value::None),
+            Takes::Value if rest.is_empty() => Some(Value::Next),
+            Takes::Value | Takes::JoinedValue => {
+                let value = rest.strip_prefix('=').or(is_letter.then_some(rest))?;
+                Some(Value::Joined(value))
+            }
+        }
+    }
+}
+
+/// The option that `word` is, or the letters without values that it joins, as in `-xvs`.
+fn find<'a>(options: &[&CommandOption], word: &'a str) -> Option<Value<'a>> {
+    let is_letter = |letter: char| {
+        options
+            .iter()
+            .any(|option| option.takes == Takes::Nothing && option.name.chars().eq(['-', letter]))
+    };
+    let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+    options.iter().find_map(|option| option.value_in(word)).or_else(|| {
+        letters.is_some_and(|letters| letters.chars().all(is_letter)).then_some(Value::None)
+    })
+}
+
+/// Whether a program takes the word for an option. A lone `-` is standard input.
+fn is_option(word: &str) -> bool {
+    word.starts_with('-') && word != "-"
+}
+
+/// Whether a word stays in the workspace and stands for itself: not for files it matches, nor for a file of more words.
+fn is_plain(word: &str, expands: bool) -> bool {
+    let leaves = word.starts_with(['/', '~']) || word.split('/').any(|part| part == "..");
+    !leaves && !word.starts_with('@') && !(expands && word.contains(['*', '?', '[']))
+}
+
+/// The rule that lists exactly these words.
+pub(super) fn rule_for(words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    words.join(" ")
+}
+
+/// A text as one word of a shell.
+pub fn quoted(text: &str) -> String {
+    let is_safe = |c: char| c.is_ascii_alphanumeric() || "_-./:=,+@%".contains(c);
+    if !text.is_empty() && text.chars().all(is_safe) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// The last component of a path.
+pub(super) fn base_name(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or(word)
+}
+
+fn split(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
