@@ -228,7 +228,8 @@ fn quoted(text: &str) -> String {
     format!("{text:?}")
 }
 
-fn read_config(path: &Path) -> Result<Option<FileText>, CliError> {
+/// A file of configuration, if it is there.
+pub(crate) fn read_config(path: &Path) -> Result<Option<FileText>, CliError> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(FileText { path: path.to_owned(), text })),
         Err(error)

@@ -1,29 +1,27 @@
-//! What a workspace's own file may set: nothing that widens policy, raises budgets, has more work done at once, or chooses
-//! where a key goes and what is copied where. Pure.
-
-use std::collections::BTreeMap;
+//! What a workspace's own file may set: what makes a limit smaller or a rule stricter, and nothing that widens policy, spends
+//! more, has more work done at once, or chooses where a key goes and what is copied where. Pure.
 
 use toml::{Table, Value};
 
-use crate::keys::lookup;
+use crate::keys::{insert, lookup};
 use crate::layers::{Inputs, Setting, WorkspaceTrust};
 
-/// Keys that an untrusted workspace can not set.
-const GUARDED: [&str; 10] = [
-    "llm.base_url",
-    "llm.api_key_env",
-    "llm.prices",
-    "llm.peak",
-    "policy",
-    "budget",
-    "trust",
-    "checkpoints",
-    "lanes",
-    "agent_loop.safety_gate",
-];
+/// Keys that an untrusted workspace cannot set at all: no value of theirs is smaller than another.
+const NEVER: [&str; 7] =
+    ["llm.base_url", "llm.api_key_env", "llm.prices", "llm.peak", "trust", "checkpoints", "lanes"];
 
-/// Lists that an untrusted workspace can only add to, because longer means narrower.
+/// Lists that an untrusted workspace can only add to, because longer means narrower. From other lists it can only take away.
 const ADDITIVE: [&str; 2] = ["policy.deny_commands", "policy.secret_files"];
+
+/// Values of keys, or of all keys that end so, from the strictest to the widest. What is on no common line is not compared.
+const STRICTEST_FIRST: [(&str, &[&str]); 6] = [
+    ("policy.approval", &["suggest", "auto"]),
+    ("policy.approval", &["never", "auto"]),
+    ("policy.mode", &["plan", "agent", "yolo"]),
+    ("agent_loop.baseline", &["off", "skip", "wait"]),
+    ("agent_loop.apply_strategy", &["auto", "three_way"]),
+    (".effort", &["low", "high", "max"]),
+];
 
 /// Whether the user's own file trusts this workspace.
 pub(crate) fn trust(user: &[Setting], inputs: &Inputs) -> WorkspaceTrust {
@@ -37,26 +35,11 @@ pub(crate) fn trust(user: &[Setting], inputs: &Inputs) -> WorkspaceTrust {
     if trusted { WorkspaceTrust::Trusted } else { WorkspaceTrust::Untrusted }
 }
 
-/// The lists that may only grow, as they stand before the workspace adds to them.
-pub(crate) fn merged_list(
-    defaults: &Table,
-    user: &[Setting],
-) -> BTreeMap<&'static str, Vec<Value>> {
-    ADDITIVE
-        .iter()
-        .map(|key| {
-            let own = user.iter().rev().find(|setting| setting.key == *key).map(|s| &s.value);
-            let list = own.or_else(|| lookup(defaults, key)).and_then(Value::as_array);
-            (*key, list.cloned().unwrap_or_default())
-        })
-        .collect()
-}
-
-/// Drops what an untrusted workspace may not set, with a warning each.
+/// Drops what an untrusted workspace may not set, with a warning each. `before` are the values without it.
 pub(crate) fn guard(
     settings: Vec<Setting>,
     trust: WorkspaceTrust,
-    lists: &BTreeMap<&'static str, Vec<Value>>,
+    before: &Table,
     warnings: &mut Vec<String>,
 ) -> Vec<Setting> {
     if trust == WorkspaceTrust::Trusted {
@@ -64,21 +47,68 @@ pub(crate) fn guard(
     }
     let mut kept = Vec::new();
     for mut setting in settings {
-        let guarded = GUARDED
-            .iter()
-            .any(|key| setting.key == *key || setting.key.starts_with(&format!("{key}.")));
-        let addition = lists.get(setting.key.as_str()).zip(setting.value.as_array_mut());
-        match addition {
-            Some((list, added)) => {
-                added.splice(0..0, list.iter().cloned());
-                kept.push(setting);
-            }
-            None if guarded => warnings.push(format!(
-                "{}: `{}` is not taken from a workspace you have not trusted (add its path to trust.workspaces)",
+        let current = lookup(before, &setting.key);
+        if ADDITIVE.contains(&setting.key.as_str())
+            && let (Some(list), Some(added)) =
+                (current.and_then(Value::as_array), setting.value.as_array_mut())
+        {
+            added.splice(0..0, list.iter().cloned());
+            kept.push(setting);
+        } else if current.is_some_and(|current| narrows(&setting.key, current, &setting.value)) {
+            kept.push(setting);
+        } else {
+            warnings.push(format!(
+                "{}: ignored `{}`: this workspace is not trusted, so its configuration can make limits smaller and nothing larger; to trust it: deepseek config add trust.workspaces \"$PWD\"",
                 setting.place, setting.key
-            )),
-            None => kept.push(setting),
+            ));
         }
     }
     kept
+}
+
+/// Values with these settings on top.
+pub(crate) fn with<'a>(mut values: Table, settings: impl Iterator<Item = &'a Setting>) -> Table {
+    for setting in settings {
+        insert(&mut values, &setting.key, setting.value.clone());
+    }
+    values
+}
+
+/// Whether `new` allows nothing that `current` does not.
+fn narrows(key: &str, current: &Value, new: &Value) -> bool {
+    if new == current {
+        return true;
+    }
+    if NEVER.iter().any(|never| key == *never || key.starts_with(&format!("{never}."))) {
+        return false;
+    }
+    if let (Some(current), Some(new)) = (limit(key, current), limit(key, new)) {
+        return new <= current;
+    }
+    if let (Some(current), Some(new)) = (current.as_array(), new.as_array()) {
+        return new.iter().all(|item| current.contains(item));
+    }
+    if let (Some(current), Some(new)) = (current.as_str(), new.as_str()) {
+        return is_stricter(key, new, current);
+    }
+    // What is left are switches: on is more than off.
+    current.as_bool() == Some(true) && new.as_bool() == Some(false)
+}
+
+/// A number as a limit.
+fn limit(key: &str, value: &Value) -> Option<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "limits are far below 2^53")]
+    let number = value.as_float().or(value.as_integer().map(|number| number as f64))?;
+    // A budget of 0 has no limit.
+    let unlimited = number.is_nan() || (key.starts_with("budget.") && number <= 0.0);
+    Some(if unlimited { f64::INFINITY } else { number })
+}
+
+fn is_stricter(key: &str, new: &str, current: &str) -> bool {
+    STRICTEST_FIRST.iter().any(|(of, values)| {
+        let place = |value: &str| values.iter().position(|it| *it == value);
+        let places = place(new).zip(place(current));
+        (key == *of || (of.starts_with('.') && key.ends_with(of)))
+            && places.is_some_and(|(new, current)| new < current)
+    })
 }

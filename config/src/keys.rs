@@ -23,7 +23,7 @@ pub(crate) fn template(key: &str) -> String {
 }
 
 /// The tables that a dotted key leads through, and its name in the last.
-pub(crate) fn split(key: &str) -> (Vec<&str>, &str) {
+pub fn split_key(key: &str) -> (Vec<&str>, &str) {
     if let Some(command) = key.strip_prefix(OPTIONS) {
         return (vec!["policy", "options"], command);
     }
@@ -49,7 +49,7 @@ pub(crate) fn lookup<'a>(table: &'a Table, key: &str) -> Option<&'a Value> {
 
 /// Sets the value at a dotted key, making tables on the way.
 pub(crate) fn insert(table: &mut Table, key: &str, value: Value) {
-    let (path, name) = split(key);
+    let (path, name) = split_key(key);
     insert_path(table, &path, name, value);
 }
 

@@ -11,7 +11,7 @@ use thiserror::Error;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
-use crate::guard::{guard, merged_list, trust};
+use crate::guard::{guard, trust, with};
 use crate::keys::{insert, join, leaves, lookup, template};
 use crate::{Config, Effort, SUBAGENTS};
 
@@ -183,13 +183,16 @@ pub fn resolve(inputs: &Inputs) -> Result<Settings, ConfigError> {
         }
     }
 
-    let workspace = guard(workspace, trust, &merged_list(&merged, &user), &mut warnings);
-    let workspace_profile =
-        guard(pick_profile(workspace_profiles, profile), trust, &BTreeMap::new(), &mut warnings);
+    let user_profile = pick_profile(user_profiles, profile);
+    let workspace_profile = pick_profile(workspace_profiles, profile);
+    let before = with(defaults.clone(), user.iter());
+    let workspace = guard(workspace, trust, &before, &mut warnings);
+    let before = with(before, workspace.iter().chain(&user_profile));
+    let workspace_profile = guard(workspace_profile, trust, &before, &mut warnings);
 
     let mut settings = user;
     settings.extend(workspace);
-    settings.extend(pick_profile(user_profiles, profile));
+    settings.extend(user_profile);
     settings.extend(workspace_profile);
     settings.extend(given(&inputs.env, |name| Source::Env(name.to_owned())));
     settings.extend(given(&inputs.flags, |name| Source::Flag(name.to_owned())));

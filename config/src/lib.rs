@@ -8,6 +8,7 @@ mod keys;
 mod layers;
 mod schema;
 
+pub use keys::split_key;
 pub use layers::{
     ConfigError, DEFAULTS, FileText, Inputs, Settings, Source, WorkspaceTrust, parse_value,
     recorded, resolve, to_record,

@@ -5,14 +5,14 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use config::Settings;
+use config::{Settings, Source, split_key};
 use serde_json::{Map, Value, json};
 use toml_edit::{DocumentMut, Item, Table};
 
 use crate::error::{CliError, Kind};
 use crate::flags::{Global, Output};
 use crate::render;
-use crate::surroundings::Surroundings;
+use crate::surroundings::{Surroundings, read_config};
 
 /// Show and change the configuration.
 #[derive(Debug, Args)]
@@ -40,6 +40,36 @@ enum Action {
         #[arg(long)]
         local: bool,
     },
+    /// Add values to a list, keeping those it has.
+    Add {
+        /// Dotted, as in `policy.allow_commands`.
+        key: String,
+        /// As they are; no quotes of TOML's.
+        #[arg(required = true)]
+        values: Vec<String>,
+        /// Change the workspace's .deepseek/config.toml instead.
+        #[arg(long)]
+        local: bool,
+    },
+    /// Remove values from a list.
+    Remove {
+        /// Dotted, as in `policy.allow_commands`.
+        key: String,
+        /// As they are; no quotes of TOML's.
+        #[arg(required = true)]
+        values: Vec<String>,
+        /// Change the workspace's .deepseek/config.toml instead.
+        #[arg(long)]
+        local: bool,
+    },
+    /// Forget what your configuration says of a key, so that its default holds again.
+    Unset {
+        /// Dotted, as in `agent_loop.max_iterations`.
+        key: String,
+        /// Change the workspace's .deepseek/config.toml instead.
+        #[arg(long)]
+        local: bool,
+    },
     /// Open your configuration in $VISUAL or $EDITOR.
     Edit {
         /// Open the workspace's .deepseek/config.toml instead.
@@ -57,7 +87,39 @@ pub(crate) fn run(
     match &args.action {
         Action::Show => show(around, global),
         Action::Get { key } => get(around, global, key),
-        Action::Set { key, value, local } => set(around, global, key, value, *local),
+        Action::Set { key, value, local } => {
+            let value = config::parse_value(value).to_string();
+            let edit = |table: &mut Table| put(table, key, value.parse().ok()?);
+            change(around, global, *local, key, &edit)?;
+            told(around, global, *local, &format!("{key} is set"))
+        }
+        Action::Add { key, values, local } => {
+            let mut list = list(around, global, *local, key)?;
+            list.extend(
+                values.iter().filter(|value| !list.contains(value)).cloned().collect::<Vec<_>>(),
+            );
+            change(around, global, *local, key, &|table| put(table, key, array(&list)))?;
+            told(around, global, *local, &format!("{key} has {} entries", list.len()))
+        }
+        Action::Remove { key, values, local } => {
+            let mut list = list(around, global, *local, key)?;
+            if let Some(missing) = values.iter().find(|value| !list.contains(value)) {
+                return Err(CliError::new(Kind::Usage, format!("`{missing}` is not in {key}"))
+                    .hint(format!("what is: deepseek config get {key}")));
+            }
+            list.retain(|value| !values.contains(value));
+            change(around, global, *local, key, &|table| put(table, key, array(&list)))?;
+            told(around, global, *local, &format!("{key} has {} entries", list.len()))
+        }
+        Action::Unset { key, local } => {
+            let path = file(around, global, *local)?;
+            if own(&path)?.get(key).is_none_or(|(_, source)| *source == Source::Default) {
+                let not_set = format!("{key} is not set in {}", path.display());
+                return Err(CliError::new(Kind::Usage, not_set));
+            }
+            change(around, global, *local, key, &|table| unset(table, key))?;
+            told(around, global, *local, &format!("{key} is not set any more"))
+        }
         Action::Edit { local } => edit(around, global, *local),
     }
 }
@@ -127,26 +189,75 @@ fn file(around: &Surroundings, global: &Global, local: bool) -> Result<PathBuf, 
     }
 }
 
-fn set(
+/// Changes a file of configuration and keeps its comments. What would not resolve is not written.
+fn change(
     around: &Surroundings,
     global: &Global,
-    key: &str,
-    value: &str,
     local: bool,
+    key: &str,
+    edit: &dyn Fn(&mut Table) -> Option<()>,
 ) -> Result<(), CliError> {
     let path = file(around, global, local)?;
     let unreadable = |error: &dyn std::fmt::Display| {
         CliError::new(Kind::Usage, format!("{} can not be changed: {error}", path.display()))
     };
-    let old = fs::read_to_string(&path).unwrap_or_default();
+    let old = read_config(&path)?.map(|file| file.text).unwrap_or_default();
     let mut document: DocumentMut =
         old.parse().map_err(|error: toml_edit::TomlError| unreadable(&error))?;
-    put(document.as_table_mut(), key, value).ok_or_else(|| no_key(key))?;
+    edit(document.as_table_mut()).ok_or_else(|| no_key(key))?;
     let text = document.to_string();
     check(around, global, &path, &text, local)?;
-    write(&path, &text).map_err(|error| unreadable(&error))?;
-    render::warn(&format!("{key} is set in {}", path.display()));
+    write(&path, &text).map_err(|error| unreadable(&error))
+}
+
+fn told(around: &Surroundings, global: &Global, local: bool, what: &str) -> Result<(), CliError> {
+    render::warn(&format!("{what} in {}", file(around, global, local)?.display()));
     Ok(())
+}
+
+/// What one file of configuration says, on top of the defaults.
+fn own(path: &Path) -> Result<Settings, CliError> {
+    resolved(&config::Inputs { user: read_config(path)?, ..config::Inputs::default() })
+}
+
+fn resolved(inputs: &config::Inputs) -> Result<Settings, CliError> {
+    config::resolve(inputs).map_err(|error| CliError::caused(Kind::Usage, &error))
+}
+
+/// The list that a key has in a file of configuration, or that holds below that file.
+fn list(
+    around: &Surroundings,
+    global: &Global,
+    local: bool,
+    key: &str,
+) -> Result<Vec<String>, CliError> {
+    let own = own(&file(around, global, local)?)?;
+    let below = if local {
+        self::own(&around.user_config(global)?)?
+    } else {
+        resolved(&config::Inputs::default())?
+    };
+    let set = own.get(key).filter(|(_, source)| **source != Source::Default);
+    let (value, _) = set.or_else(|| below.get(key)).ok_or_else(|| no_key(key))?;
+    let items = value.as_array().map(|items| items.iter().map(|item| item.as_str()));
+    let texts = items.and_then(|texts| texts.map(|text| Some(text?.to_owned())).collect());
+    texts.ok_or_else(|| {
+        CliError::new(Kind::Usage, format!("{key} is not a list of texts"))
+            .hint(format!("deepseek config set {key} VALUE"))
+    })
+}
+
+/// A list, an entry on each line if it is long.
+fn array(list: &[String]) -> toml_edit::Value {
+    let mut array: toml_edit::Array = list.iter().collect();
+    if array.to_string().len() > 100 {
+        for item in array.iter_mut() {
+            item.decor_mut().set_prefix("\n    ");
+        }
+        array.set_trailing("\n");
+        array.set_trailing_comma(true);
+    }
+    array.into()
 }
 
 /// The file as it would be must resolve, before it is.
@@ -176,10 +287,10 @@ fn check(
 }
 
 /// Sets a dotted key, making tables on the way.
-fn put(table: &mut Table, key: &str, value: &str) -> Option<()> {
-    let (head, name) = key.rsplit_once('.').unwrap_or(("", key));
+fn put(table: &mut Table, key: &str, value: toml_edit::Value) -> Option<()> {
+    let (path, name) = split_key(key);
     let mut table = table;
-    for step in head.split('.').filter(|step| !step.is_empty()) {
+    for step in path {
         let item = table.entry(step).or_insert_with(|| {
             let mut inner = Table::new();
             inner.set_implicit(true);
@@ -187,9 +298,18 @@ fn put(table: &mut Table, key: &str, value: &str) -> Option<()> {
         });
         table = item.as_table_mut()?;
     }
-    let value: toml_edit::Value = config::parse_value(value).to_string().parse().ok()?;
     table.insert(name, Item::Value(value));
     Some(())
+}
+
+/// Takes a dotted key away, if it is there.
+fn unset(table: &mut Table, key: &str) -> Option<()> {
+    let (path, name) = split_key(key);
+    let mut table = table;
+    for step in path {
+        table = table.get_mut(step)?.as_table_mut()?;
+    }
+    table.remove(name).map(|_| ())
 }
 
 /// Replaces a file as a whole.

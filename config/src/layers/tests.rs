@@ -27,7 +27,7 @@ fn the_defaults_are_whole_and_every_key_has_a_comment() {
 fn later_layers_win_and_values_know_their_source() {
     let inputs = Inputs {
         user: Some(file(
-            "agent_loop.max_files_per_iteration = 3\n[profiles.fast]\nagent_loop.max_file_bytes = 9\n",
+            "agent_loop.max_files_per_iteration = 5\n[profiles.fast]\nagent_loop.max_file_bytes = 9\n",
         )),
         workspace: Some(file("[agent_loop]\nmax_files_per_iteration = 4\n")),
         profile: Some("fast".to_owned()),
@@ -67,28 +67,117 @@ fn a_value_of_the_wrong_kind_names_file_and_line() {
     assert!(matches!(error, ConfigError::Syntax { line: 1, .. }), "{error}");
 }
 
-#[test]
-fn an_untrusted_workspace_can_not_widen_anything() {
-    let workspace = "[policy]\napproval = \"auto\"\nallow_commands = [\"*\"]\ndeny_commands = [\"x*\"]\n[llm]\nbase_url = \"http://evil\"\n";
-    let mut inputs = Inputs {
+fn untrusted(user: &str, workspace: &str) -> Settings {
+    resolve(&Inputs {
+        user: Some(file(user)),
         workspace: Some(file(workspace)),
         workspace_root: "/w".into(),
         ..Inputs::default()
-    };
-    let settings = resolve(&inputs).unwrap();
-    let default = resolve(&Inputs::default()).unwrap().config;
-    assert_eq!(settings.config.policy.approval, default.policy.approval);
-    assert_eq!(settings.config.policy.allow_commands, default.policy.allow_commands);
-    assert_eq!(settings.config.llm, default.llm);
-    assert_eq!(settings.warnings.len(), 3, "{:?}", settings.warnings);
-    let denied = &settings.config.policy.deny_commands;
-    assert_eq!(denied.len(), default.policy.deny_commands.len() + 1);
-    assert_eq!(denied.last().unwrap(), "x*");
+    })
+    .unwrap()
+}
 
-    inputs.user = Some(file("trust.workspaces = [\"/w\"]"));
-    let settings = resolve(&inputs).unwrap();
-    assert_eq!(settings.config.llm.base_url, "http://evil");
+/// H3 of a review of the fence, and variants: each of these spent the user's money or let more happen.
+#[test]
+fn an_untrusted_workspace_can_not_widen_anything() {
+    for (user, workspace) in [
+        ("", "policy.approval = \"auto\""),
+        ("", "policy.approval = \"never\""),
+        ("policy.approval = \"never\"", "policy.approval = \"suggest\""),
+        ("", "policy.mode = \"yolo\""),
+        ("policy.mode = \"plan\"", "policy.mode = \"agent\""),
+        ("", "policy.allow_commands = [\"*\"]"),
+        ("", "policy.allow_commands = [\"cargo test*\", \"./evil.sh\"]"),
+        ("", "policy.options.make = [\"-s\", \"-f=\"]"),
+        ("", "policy.options.evil = [\"-x\"]"),
+        ("", "llm.base_url = \"http://evil\""),
+        ("", "llm.api_key_env = \"HOME\""),
+        ("", "llm.base_model.model = \"deepseek-v4-pro\""),
+        ("", "llm.base_model.thinking = true"),
+        ("", "llm.max_think_model.effort = \"max\""),
+        ("", "llm.flash_model.max_output_tokens = 99999"),
+        ("", "llm.max_retries = 6"),
+        ("", "llm.max_retries = 1e9"),
+        ("", "llm.prices.deepseek-flash.miss = 0.0"),
+        ("", "llm.prices.evil.miss = 1.0"),
+        ("", "llm.max_concurrent_calls = 99"),
+        ("", "agent_loop.max_iterations = 7"),
+        ("agent_loop.max_iterations = 3", "agent_loop.max_iterations = 4"),
+        ("", "agent_loop.max_context_requests_per_iteration = 500"),
+        ("", "agent_loop.architect_parse_retries = 3"),
+        ("", "agent_loop.evidence_tokens = 900000"),
+        ("", "agent_loop.safety_gate.max_loc_without_approval = 601"),
+        ("agent_loop.baseline = \"off\"", "agent_loop.baseline = \"wait\""),
+        ("", "agent_loop.apply_strategy = \"three_way\""),
+        ("budget.usd = 0.1", "budget.usd = 0.2"),
+        ("budget.usd = 0.1", "budget.usd = 0.0"),
+        ("budget.usd = 0.1", "budget.usd = -1.0"),
+        ("budget.tokens = 9", "budget.tokens = 0"),
+        ("", "limits.approval_timeout_seconds = 99999999"),
+        ("", "limits.max_workspace_files = 50001"),
+        ("", "commands.output_keep_bytes = 9999999"),
+        ("", "trust.workspaces = [\"/w\"]"),
+        ("", "lanes.share = []"),
+        ("", "checkpoints.max_count = 1"),
+    ] {
+        let alone = resolve(&Inputs { user: Some(file(user)), ..Inputs::default() }).unwrap();
+        let settings = untrusted(user, workspace);
+        assert_eq!(settings.config, alone.config, "{user} | {workspace}");
+        assert_eq!(settings.warnings.len(), 1, "{workspace}: {:?}", settings.warnings);
+        assert!(settings.warnings[0].starts_with("c.toml:1: ignored `"), "{:?}", settings.warnings);
+    }
+}
+
+#[test]
+fn an_untrusted_workspace_can_make_limits_smaller() {
+    for (user, key, value) in [
+        ("policy.approval = \"auto\"", "policy.approval", "\"suggest\""),
+        ("policy.approval = \"auto\"", "policy.approval", "\"never\""),
+        ("policy.mode = \"yolo\"", "policy.mode", "\"agent\""),
+        ("", "policy.mode", "\"plan\""),
+        ("", "policy.allow_commands", "[\"cargo test*\"]"),
+        ("", "policy.options.cargo", "[\"-q\"]"),
+        ("", "llm.max_think_model.thinking", "false"),
+        ("", "llm.max_think_model.effort", "\"low\""),
+        ("", "llm.base_model.max_output_tokens", "1000"),
+        ("", "agent_loop.max_iterations", "6"),
+        ("", "agent_loop.max_iterations", "2"),
+        ("", "agent_loop.safety_gate.max_files_without_approval", "0"),
+        ("", "agent_loop.baseline", "\"off\""),
+        ("", "budget.usd", "0.05"),
+        ("budget.usd = 1", "budget.usd", "0.5"),
+        ("", "limits.max_workspace_files", "10"),
+        ("", "commands.kill_grace_ms", "1"),
+    ] {
+        let settings = untrusted(user, &format!("{key} = {value}"));
+        assert_eq!(settings.warnings, Vec::<String>::new());
+        assert_eq!(settings.get(key).unwrap().0.to_string(), value, "{user} | {key}");
+    }
+    let settings = untrusted("", "policy.deny_commands = [\"x*\"]");
+    let denied = &settings.config.policy.deny_commands;
+    assert!(denied.len() > 1 && denied.last().unwrap() == "x*", "{denied:?}");
+}
+
+#[test]
+fn a_trusted_workspace_sets_what_it_likes() {
+    let settings = untrusted("trust.workspaces = [\"/w\"]", "llm.base_url = \"http://mine\"");
+    assert_eq!(settings.config.llm.base_url, "http://mine");
     assert_eq!(settings.trust, WorkspaceTrust::Trusted);
+    assert!(settings.warnings.is_empty());
+}
+
+#[test]
+fn a_profile_of_an_untrusted_workspace_is_compared_with_that_of_the_user() {
+    let inputs = |user: i32, workspace: i32| Inputs {
+        user: Some(file(&format!("[profiles.p]\nagent_loop.max_iterations = {user}\n"))),
+        workspace: Some(file(&format!("[profiles.p]\nagent_loop.max_iterations = {workspace}\n"))),
+        profile: Some("p".to_owned()),
+        ..Inputs::default()
+    };
+    for (user, workspace, expected) in [(3, 5, 3), (9, 5, 5), (9, 10, 9)] {
+        let settings = resolve(&inputs(user, workspace)).unwrap();
+        assert_eq!(settings.config.agent_loop.max_iterations, expected, "{user} {workspace}");
+    }
 }
 
 #[test]

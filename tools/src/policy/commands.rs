@@ -221,7 +221,8 @@ fn is_option(word: &str) -> bool {
 /// Whether a word stays in the workspace and stands for itself: not for files it matches, nor for a file of more words.
 fn is_plain(word: &str, expands: bool) -> bool {
     let leaves = word.starts_with(['/', '~']) || word.split('/').any(|part| part == "..");
-    !leaves && !word.starts_with('@') && !(expands && word.contains(['*', '?', '[']))
+    let matches_files = expands && word.contains(['*', '?', '[']);
+    !leaves && !matches_files && !word.starts_with('@')
 }
 
 /// The rule that lists exactly these words.

@@ -91,6 +91,7 @@ impl CommandLine {
 }
 
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the line")]
 struct Reader {
     segments: Vec<Vec<String>>,
     words: Vec<String>,
