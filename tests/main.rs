@@ -26,6 +26,7 @@ mod invariants;
 // What goes wrong on the user's side.
 mod bad_input;
 mod checks;
+mod fence;
 mod permissions;
 
 // What goes wrong on the other side of the wire.

@@ -11,8 +11,12 @@ use crate::support::{Program, Project, Provider, World, architect, editor, plan_
 fn source_of(package: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut cargo = Program::new(env!("CARGO"), root);
+    let said = cargo.args(["-vV"]).with_cargo().run().stdout;
+    let host = said.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
+    let mut cargo = Program::new(env!("CARGO"), root);
+    // Sources for other platforms were not needed to build this test, so they need not be there.
     cargo.args(["metadata", "--offline", "--locked", "--format-version", "1"]);
-    let run = cargo.with_cargo().run();
+    let run = cargo.args(["--filter-platform", host]).with_cargo().run();
     let metadata: Value = serde_json::from_str(&run.stdout).unwrap();
     let packages = metadata["packages"].as_array().unwrap();
     let found = packages.iter().find(|known| known["name"] == package).unwrap();

@@ -17,6 +17,7 @@ use crate::failure::ErrorSet;
 use crate::publisher::{JournalClosed, Publisher};
 use crate::workspace::{Denied, Workspace};
 use crate::{Unanswered, answer, answered};
+use tools::regular::{self, MAX_NOTE_BYTES, read_text};
 
 /// A report, with the first denial if there was one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -228,7 +229,7 @@ impl VerifierSetup {
     async fn run_to_limit(&self, line: &CommandLine) -> CommandOutcome {
         let remembered = self.cache.join(format!("time-{}", FileHash::of(line.text().as_bytes())));
         let measured =
-            std::fs::read_to_string(&remembered).ok().and_then(|text| text.trim().parse().ok());
+            read_text(&remembered, MAX_NOTE_BYTES).ok().and_then(|text| text.trim().parse().ok());
         let largest = Duration::from_secs(self.bounds.verify_timeout_max_seconds);
         let first = Duration::from_secs(measured.unwrap_or(self.bounds.verify_timeout_seconds))
             .min(largest);
@@ -273,7 +274,7 @@ impl VerifierSetup {
     }
 
     fn remembered(&self, key: &FileHash, text: &str) -> Option<Check> {
-        let kept = std::fs::read(self.cache.join(format!("base-{key}"))).ok()?;
+        let kept = regular::read(&self.cache.join(format!("base-{key}")), MAX_NOTE_BYTES).ok()?;
         let check: Check = serde_json::from_slice(&kept).ok()?;
         (check.command == text).then_some(check)
     }

@@ -51,7 +51,31 @@ pub(crate) struct Session {
     cut_short: Option<CutShort>,
     orchestrator: Orchestrator,
     signals: mpsc::Receiver<Signal>,
-    _lock: Option<WorkspaceLock>,
+    lock: Lock,
+    /// Interrupts, from the first wait on, so that none is missed between two requests.
+    interrupts: Option<mpsc::Receiver<Interrupt>>,
+    /// Whether the whole program was asked to end while a request was at work.
+    pub(crate) leaves: bool,
+}
+
+/// The right to write to the workspace, while somebody has it.
+struct Lock {
+    /// Where it is, if this session writes at all.
+    path: Option<PathBuf>,
+    patience: Duration,
+    held: Option<WorkspaceLock>,
+}
+
+impl Lock {
+    /// Takes it, unless it is held. Whether it had to be taken.
+    async fn take(&mut self) -> Result<bool, CliError> {
+        let Some(path) = self.path.as_ref().filter(|_| self.held.is_none()) else {
+            return Ok(false);
+        };
+        let taken = WorkspaceLock::acquire(path, self.patience).await;
+        self.held = Some(taken.map_err(|error| locked(&error))?);
+        Ok(true)
+    }
 }
 
 impl Session {
@@ -103,17 +127,12 @@ impl Session {
         let state = around.state_dir()?;
         let own = around.workspace_state(&workspace)?;
         let config = &settings.config;
-        let lock = match purpose {
-            Use::Read => None,
-            Use::Write => {
-                let patience = Duration::from_secs(config.limits.workspace_lock_timeout_seconds);
-                Some(
-                    WorkspaceLock::acquire(&own.join("lock"), patience)
-                        .await
-                        .map_err(|error| locked(&error))?,
-                )
-            }
+        let mut lock = Lock {
+            path: (purpose == Use::Write).then(|| own.join("lock")),
+            patience: Duration::from_secs(config.limits.workspace_lock_timeout_seconds),
+            held: None,
         };
+        lock.take().await?;
         let id = match &which {
             Which::New => RandomIds.fresh(),
             Which::Earlier(id) => id.clone(),
@@ -140,7 +159,20 @@ impl Session {
         };
         let (orchestrator, signals, cut_short) = opened.map_err(|error| not_started(&error))?;
         tracing::info!(session = id, "session opened");
-        Ok(Self { id, cut_short, orchestrator, signals, _lock: lock })
+        Ok(Self { id, cut_short, orchestrator, signals, lock, interrupts: None, leaves: false })
+    }
+
+    /// Lets others work in the workspace until the next request.
+    pub(crate) fn let_go(&mut self) {
+        self.lock.held = None;
+    }
+
+    /// Takes the workspace again, for the next request.
+    pub(crate) async fn take_hold(&mut self) -> Result<(), CliError> {
+        if self.lock.take().await? {
+            self.orchestrator.settle().await;
+        }
+        Ok(())
     }
 
     /// Takes a request to its delivery. The first Ctrl-C cancels it.
@@ -149,6 +181,7 @@ impl Session {
         request: Request,
         view: &mut dyn View,
     ) -> Result<Outcome, CliError> {
+        self.take_hold().await?;
         let orchestrator = self.orchestrator.clone();
         let outcome = self.watch(orchestrator.run(request), view).await?;
         view.outcome(&outcome, &self.id);
@@ -175,6 +208,17 @@ impl Session {
         self.watch(orchestrator.take_up(cut_short), view).await.map(Some)
     }
 
+    /// Comes back when the program is asked to end while no request is at work.
+    pub(crate) async fn told_to_leave(&mut self) -> Result<(), CliError> {
+        let interrupts = listen(&mut self.interrupts)?;
+        while let Some(interrupt) = interrupts.recv().await {
+            if interrupt == Interrupt::Leave {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     async fn watch(
         &mut self,
         work: impl Future<Output = Result<Outcome, Unanswered>>,
@@ -182,14 +226,15 @@ impl Session {
     ) -> Result<Outcome, CliError> {
         tokio::pin!(work);
         let mut tick = tokio::time::interval(Duration::from_millis(100));
-        let mut interrupts = interrupts()?;
+        let interrupts = listen(&mut self.interrupts)?;
         let mut stopping = false;
         let outcome = loop {
             tokio::select! {
                 biased;
                 Some(signal) = self.signals.recv() => view.signal(signal).await,
                 outcome = &mut work => break outcome,
-                Some(()) = interrupts.recv() => {
+                Some(interrupt) = interrupts.recv() => {
+                    self.leaves |= interrupt == Interrupt::Leave;
                     if std::mem::replace(&mut stopping, true) {
                         return Err(CliError::new(Kind::Interrupted, "stopped at once"));
                     }
@@ -220,13 +265,13 @@ impl Session {
         let orchestrator = self.orchestrator.clone();
         let work = orchestrator.apply(staged);
         tokio::pin!(work);
-        let mut interrupts = interrupts()?;
+        let interrupts = listen(&mut self.interrupts)?;
         let mut stopped = false;
         let result = loop {
             tokio::select! {
                 biased;
                 Some(signal) = self.signals.recv() => view.signal(signal).await,
-                Some(()) = interrupts.recv() => stopped = true,
+                Some(_) = interrupts.recv() => stopped = true,
                 result = &mut work => break result,
             }
         };
@@ -234,8 +279,27 @@ impl Session {
     }
 }
 
-/// Ctrl-C, the polite signal, and a terminal that is gone, as they come. Listened to from before the first wait, so that none is missed.
-fn interrupts() -> Result<mpsc::Receiver<()>, CliError> {
+/// What stops a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Interrupt {
+    /// Ctrl-C: the request, and nothing else.
+    Stop,
+    /// The polite signal, or a terminal that is gone: everything.
+    Leave,
+}
+
+/// Interrupts as they come, listened to from now on if they were not before.
+fn listen(
+    interrupts: &mut Option<mpsc::Receiver<Interrupt>>,
+) -> Result<&mut mpsc::Receiver<Interrupt>, CliError> {
+    let listening = match interrupts.take() {
+        Some(listening) => listening,
+        None => self::interrupts()?,
+    };
+    Ok(interrupts.insert(listening))
+}
+
+fn interrupts() -> Result<mpsc::Receiver<Interrupt>, CliError> {
     let failed =
         |error| CliError::new(Kind::Internal, format!("can not listen to signals: {error}"));
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
@@ -244,12 +308,12 @@ fn interrupts() -> Result<mpsc::Receiver<()>, CliError> {
     let (tell, told) = mpsc::channel(2);
     tokio::spawn(async move {
         loop {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-                _ = hangup.recv() => {}
-            }
-            if tell.send(()).await.is_err() {
+            let interrupt = tokio::select! {
+                _ = interrupt.recv() => Interrupt::Stop,
+                _ = terminate.recv() => Interrupt::Leave,
+                _ = hangup.recv() => Interrupt::Leave,
+            };
+            if tell.send(interrupt).await.is_err() {
                 return;
             }
         }
@@ -337,9 +401,8 @@ fn failure(class: &str, message: &str) -> CliError {
 
 fn locked(error: &LockError) -> CliError {
     match error {
-        LockError::Held { .. } => {
-            CliError::caused(Kind::NotDelivered, error).hint("wait for it, or stop it")
-        }
+        LockError::Held { .. } => CliError::caused(Kind::NotDelivered, error)
+            .hint("wait until its request has ended, or stop it"),
         LockError::Io { .. } => CliError::caused(Kind::Internal, error),
     }
 }

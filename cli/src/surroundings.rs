@@ -2,7 +2,6 @@
 //! from it: the settings, the server and key, the places where things are kept.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
@@ -13,6 +12,10 @@ use tools::tree::FileHash;
 
 use crate::error::{CliError, Kind};
 use crate::flags::{Color, Global};
+use tools::regular;
+
+/// Bytes of a file of configuration, or of `.env`.
+const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
 /// What is around the program.
 #[derive(Debug, Clone)]
@@ -179,8 +182,15 @@ impl Surroundings {
 
     /// The server and the key.
     pub(crate) fn access(&self, settings: &Settings, workspace: &Path) -> Access {
-        let dotenv = fs::read_to_string(workspace.join(".env")).ok();
-        access(settings, &self.vars, dotenv.as_deref())
+        let dotenv = workspace.join(".env");
+        let (text, warning) = match regular::read_text(&dotenv, MAX_SETTINGS_BYTES) {
+            Ok(text) => (Some(text), None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (None, None),
+            Err(error) => (None, Some(format!("{} is not read: {error}", dotenv.display()))),
+        };
+        let mut access = access(settings, &self.vars, text.as_deref());
+        access.warnings.extend(warning);
+        access
     }
 }
 
@@ -230,7 +240,7 @@ fn quoted(text: &str) -> String {
 
 /// A file of configuration, if it is there.
 pub(crate) fn read_config(path: &Path) -> Result<Option<FileText>, CliError> {
-    match fs::read_to_string(path) {
+    match regular::read_text(path, MAX_SETTINGS_BYTES) {
         Ok(text) => Ok(Some(FileText { path: path.to_owned(), text })),
         Err(error)
             if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>

@@ -8,6 +8,7 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
 use tokio::time::Instant;
+use tools::regular;
 
 /// The right to work in a workspace, for as long as this lives.
 #[derive(Debug)]
@@ -19,7 +20,7 @@ pub struct WorkspaceLock {
 #[derive(Debug, Error)]
 pub enum LockError {
     /// Another process works in it.
-    #[error("another deepseek works in this workspace (process {owner})")]
+    #[error("another deepseek is at work in this directory (pid {owner})")]
     Held {
         /// Its process id, as it wrote it.
         owner: String,
@@ -44,13 +45,8 @@ impl WorkspaceLock {
             fs::create_dir_all(dir).map_err(failed)?;
         }
         let mut options = OpenOptions::new();
-        let mut file = options
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map_err(failed)?;
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = regular::open(path, &mut options).map_err(failed)?;
         let deadline = Instant::now() + timeout;
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {

@@ -29,7 +29,7 @@ use actors::event::{Blob, Event};
 use actors::lane_id::LaneId;
 use actors::ledger::Amount;
 use actors::plan::Plan;
-use actors::publisher::{Publisher, Signal};
+use actors::publisher::{JournalClosed, Publisher, Signal};
 use actors::router::{Router, Seat};
 use actors::team::EndedLane;
 use actors::verifier::running;
@@ -51,6 +51,7 @@ use tools::shell::{CommandLine, Environment, end_leftovers};
 use tools::tree::{Change, CommitError, ReadTree, Settled};
 
 use self::end::Ending;
+use crate::blocking::on_a_thread;
 use crate::chat::Intent;
 use crate::earlier::{Again, CutShort, Earlier, EarlierError};
 use crate::journal::log::{Capacity, Journal, LogError};
@@ -153,6 +154,9 @@ pub(crate) enum Msg {
         lane: Option<LaneId>,
         command: CommandLine,
         reply: RpcReplyPort<Result<(), Denied>>,
+    },
+    Settle {
+        reply: RpcReplyPort<()>,
     },
     /// The patch of a lane, before it is written to its worktree.
     Approve {
@@ -280,6 +284,13 @@ impl Orchestrator {
         }
     }
 
+    /// Settles what other processes, that had the workspace meanwhile, left half done.
+    pub async fn settle(&self) {
+        if self.actor.call(|reply| Msg::Settle { reply }, None).await.is_err() {
+            tracing::debug!("the orchestrator is gone");
+        }
+    }
+
     /// Applies a patch set that was staged earlier, through the same gate as every other.
     pub async fn apply(&self, staged: Staged) -> Result<(), CommitRefused> {
         commit(&self.actor, None, staged).await
@@ -374,6 +385,35 @@ fn answer_or_gone(
         Ok(CallResult::Success(result)) => result,
         Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => {
             Err(Denied { what, why: "the orchestrator is gone".to_owned(), hint: String::new() })
+        }
+    }
+}
+
+/// Tells what was found half done, and settled.
+async fn tell_settled(publisher: &Publisher, settled: Vec<Settled>) -> Result<(), JournalClosed> {
+    for Settled { label: patch, outcome, left } in settled {
+        publisher.publish(Event::CommitSettled { patch, outcome, left }).await?;
+    }
+    Ok(())
+}
+
+impl State {
+    /// Settles what other processes left half done in the workspace.
+    async fn settle(&mut self) -> Result<(), JournalClosed> {
+        // While it is away there is a change on its way, which holds the lock that all others wait for.
+        let Some(tree) = self.main_tree.take() else { return Ok(()) };
+        let (tree, settled) = on_a_thread(move || {
+            let settled = tree.recover();
+            (tree, settled)
+        })
+        .await;
+        self.main_tree = Some(tree);
+        match settled {
+            Ok(settled) => tell_settled(&self.publisher, settled).await,
+            Err(error) => {
+                tracing::warn!(%error, "what a crash cut short could not be settled");
+                Ok(())
+            }
         }
     }
 }
@@ -474,9 +514,7 @@ impl Actor for OrchestratorActor {
     async fn pre_start(&self, _: ActorRef<Msg>, root: Root) -> Result<State, ActorProcessingErr> {
         let Root { setup, main_tree, settled, terms, publisher, journal, begun, earlier } = root;
         publisher.publish(begun).await?;
-        for Settled { label: patch, outcome, left } in settled {
-            publisher.publish(Event::CommitSettled { patch, outcome, left }).await?;
-        }
+        tell_settled(&publisher, settled).await?;
         Ok(State {
             reader: main_tree.reader(),
             main_tree: Some(main_tree),
@@ -508,6 +546,12 @@ impl Actor for OrchestratorActor {
             }
             Msg::Permit { lane, command, reply } => {
                 state.permit(&myself, (lane, command), reply);
+            }
+            Msg::Settle { reply } => {
+                state.settle().await?;
+                if reply.send(()).is_err() {
+                    tracing::debug!("nobody waits for the workspace any more");
+                }
             }
             Msg::Approve { run, lane, patch, changes, reply } => {
                 state.approve(&myself, (&run, lane), (patch, changes), reply);

@@ -16,6 +16,7 @@ use crate::blocking::on_a_thread;
 use crate::earlier::ended_lanes;
 use crate::orchestrator::Setup;
 use crate::places::snapshots;
+use tools::regular;
 
 const OWNER: &str = "owner";
 
@@ -74,7 +75,7 @@ fn owner_file(dir: &Path) -> io::Result<File> {
     options.create(true).truncate(false).read(true).write(true);
     loop {
         fs::create_dir_all(dir)?;
-        match options.open(dir.join(OWNER)) {
+        match regular::open(&dir.join(OWNER), &mut options) {
             // A process that collects took the directory, empty as it was.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             opened => return opened,
@@ -155,7 +156,7 @@ pub(crate) fn collect(snapshots: &Snapshots, lanes: &Path, sessions: &Path, keep
 
 /// The session of a run's directory that no living process owns, with the lock on it.
 fn unowned(dir: &Path) -> Option<(File, String)> {
-    let file = File::open(dir.join(OWNER)).ok()?;
+    let file = regular::open_to_read(&dir.join(OWNER)).ok()?;
     file.try_lock().ok()?;
     let owner: Owner = serde_json::from_reader(&file).ok()?;
     Some((file, owner.session))

@@ -5,6 +5,7 @@ mod program;
 mod project;
 mod provider;
 mod run;
+mod terminal;
 mod world;
 
 pub(crate) use answers::{
@@ -14,4 +15,5 @@ pub(crate) use program::{Program, Running, left_in, shell, wait_until};
 pub(crate) use project::{Project, hashes_in};
 pub(crate) use provider::Provider;
 pub(crate) use run::Run;
+pub(crate) use terminal::Terminal;
 pub(crate) use world::{KEY, World};

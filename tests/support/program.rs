@@ -88,6 +88,12 @@ impl Program {
         self
     }
 
+    /// Starts it with everything at a terminal.
+    pub(crate) fn at_terminal(&mut self, terminal: &File) -> Child {
+        let end = || terminal.try_clone().unwrap();
+        self.command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap()
+    }
+
     /// Starts it. What it prints goes to files, so that nobody has to read while it runs.
     pub(crate) fn start(&mut self) -> Running {
         let (stdout, stderr) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());

@@ -60,6 +60,15 @@ impl World {
         self
     }
 
+    /// The same, where those commands are listed that the defaults list.
+    pub(crate) fn with_default_commands(self) -> Self {
+        let path = self.home.path().join("config/deepseek/config.toml");
+        let mut config: toml::Table = fs::read_to_string(&path).unwrap().parse().unwrap();
+        config.remove("policy");
+        fs::write(path, config.to_string()).unwrap();
+        self
+    }
+
     /// Where the program keeps what it keeps.
     pub(crate) fn state(&self) -> PathBuf {
         self.home.path().join("state")
@@ -68,6 +77,12 @@ impl World {
     /// The program, in this world.
     pub(crate) fn deepseek<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Program {
         self.program(Path::new(env!("CARGO_BIN_EXE_deepseek")), args)
+    }
+
+    /// The program, with arguments as a shell reads them.
+    pub(crate) fn deepseek_by_shell(&self, args: &str) -> Program {
+        let line = format!("exec {} {args}", env!("CARGO_BIN_EXE_deepseek"));
+        self.program(Path::new("sh"), ["-c", &line])
     }
 
     fn program<'a>(&self, file: &Path, args: impl IntoIterator<Item = &'a str>) -> Program {

@@ -8,6 +8,7 @@ pub mod model;
 pub mod patch;
 pub mod policy;
 pub mod redact;
+pub mod regular;
 mod relocate;
 pub mod search;
 pub mod shell;

@@ -5,6 +5,7 @@ use std::io::{self, Read as _};
 use actors::delivery::Delivery;
 use orchestrator::chat::Intent;
 use orchestrator::request::Request;
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::error::ReadlineError;
 use rustyline::{Config as LineConfig, DefaultEditor};
 
@@ -126,8 +127,20 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
     // The first conversation has no history yet.
     editor.load_history(&history).ok();
     loop {
-        let (returned, line) = read_line(editor).await?;
+        session.let_go();
+        let terminal = Terminal::now();
+        let (returned, line) = tokio::select! {
+            read = read_line(editor) => read?,
+            told = session.told_to_leave() => {
+                terminal.restore();
+                return told;
+            }
+        };
         editor = returned;
+        // At once, since a terminal may be closed at any time.
+        if editor.append_history(&history).is_err() {
+            tracing::warn!("the history of the conversation could not be kept");
+        }
         match line {
             Ok(line) => match line.trim() {
                 "" => {}
@@ -139,8 +152,15 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
                 }
                 text => {
                     let (text, intent) = addressed(text, global);
+                    if let Err(error) = session.take_hold().await {
+                        view.note(&error.to_string());
+                        continue;
+                    }
                     let outcome = session.run(Request { text, intent }, view.as_mut()).await?;
                     tell(&outcome.delivery, view.as_mut());
+                    if session.leaves {
+                        break;
+                    }
                 }
             },
             Err(ReadlineError::Interrupted) => view.note("(Ctrl-D or /exit leaves)"),
@@ -148,10 +168,23 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
             Err(error) => return Err(no_terminal(&error)),
         }
     }
-    if editor.save_history(&history).is_err() {
-        tracing::warn!("the history of the conversation could not be kept");
-    }
     Ok(())
+}
+
+/// The settings of the terminal, to put back when a line that is being read is given up.
+struct Terminal(Option<Termios>);
+
+impl Terminal {
+    fn now() -> Self {
+        Self(tcgetattr(io::stdin()).ok())
+    }
+
+    fn restore(self) {
+        let Self(Some(settings)) = self else { return };
+        // The terminal may be gone, which is as good.
+        tcsetattr(io::stdin(), OptionalActions::Now, &settings).ok();
+        render::leave_prompt();
+    }
 }
 
 const HELP: &str = "Messages are treated as an edit or a question by what they say; to make sure:

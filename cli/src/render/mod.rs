@@ -45,6 +45,14 @@ pub(crate) fn warn(content: &str) {
     }
 }
 
+/// Leaves a line that the user was typing: no more bracketed paste, and what follows stands on a line of its own.
+pub(crate) fn leave_prompt() {
+    let left = write!(io::stdout(), "\x1b[?2004l\r\n").and_then(|()| io::stdout().flush());
+    if left.is_err() {
+        tracing::debug!("the terminal is gone");
+    }
+}
+
 /// What became of a commit that a crash cut short, for people.
 pub(crate) fn settled(patch: &str, outcome: Settlement, left: &[RepoPath]) -> String {
     let became = match outcome {

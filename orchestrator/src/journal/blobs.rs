@@ -10,6 +10,7 @@ use tools::tree::FileHash;
 
 use super::delta::Delta;
 use super::read::ReadError;
+use tools::regular::{self, MAX_STATE_BYTES};
 
 /// A fast level: what is kept is small, and somebody waits.
 const LEVEL: i32 = 1;
@@ -107,7 +108,7 @@ pub fn content(session: &Path, blob: &Blob) -> Result<Vec<u8>, ReadError> {
     let mut deltas = Vec::new();
     let (mut hash, mut bytes) = (blob.blob, blob.bytes);
     let mut text = loop {
-        if let Ok(packed) = fs::read(whole_path(session, &hash)) {
+        if let Ok(packed) = regular::read(&whole_path(session, &hash), MAX_STATE_BYTES) {
             let size = usize::try_from(bytes).map_err(|_| damaged())?;
             break zstd::bulk::decompress(&packed, size).map_err(|_| damaged())?;
         }
@@ -125,7 +126,7 @@ pub fn content(session: &Path, blob: &Blob) -> Result<Vec<u8>, ReadError> {
 }
 
 fn read_delta(path: &Path) -> Option<Head> {
-    let text = zstd::stream::decode_all(File::open(path).ok()?).ok()?;
+    let text = zstd::stream::decode_all(regular::open_to_read(path).ok()?).ok()?;
     let end = text.iter().position(|byte| *byte == b'\n')?;
     let (head, fresh) = text.split_at_checked(end)?;
     let head: Head = serde_json::from_slice(head).ok()?;

@@ -27,6 +27,7 @@ use super::blobs::{self, Base};
 use super::read::{Place, ReadError, Record, scan};
 use super::{EVENTS, Line, repair};
 use crate::session::SessionState;
+use tools::regular;
 
 /// Why there is no journal.
 #[derive(Debug, Error)]
@@ -107,7 +108,8 @@ impl Journal {
     ) -> Result<(Self, Publisher, Vec<Record>), LogError> {
         let path = dir.join(EVENTS);
         let open = |source| LogError::Open { path: path.clone(), source };
-        let mut file = OpenOptions::new().read(true).append(true).open(&path).map_err(open)?;
+        let mut file =
+            regular::open(&path, OpenOptions::new().read(true).append(true)).map_err(open)?;
         if !repair::is_free(&file).map_err(open)? {
             return Err(LogError::InUse(dir.to_owned()));
         }

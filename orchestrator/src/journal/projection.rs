@@ -26,6 +26,7 @@ use tools::tree::FileHash;
 use self::homes::Homes;
 use self::queries::Tables;
 use super::read::ReadError;
+use tools::regular;
 
 const SCHEMA: &str = include_str!("projection/schema.sql");
 
@@ -140,8 +141,8 @@ impl Projection {
             .map_err(|errno| failed(errno.into()))?;
         let mut options = OpenOptions::new();
         // What was asked and answered is nobody else's business.
-        let created = options.create(true).truncate(false).write(true).mode(0o600);
-        created.open(&self.database).map_err(failed)?;
+        options.create(true).truncate(false).write(true).mode(0o600);
+        regular::open(&self.database, &mut options).map_err(failed)?;
         let tables = Tables(prepared(Connection::open(&self.database)?)?);
         Ok(Open { tables, _lock: Some(lock) })
     }

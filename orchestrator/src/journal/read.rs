@@ -3,7 +3,6 @@
 //! A torn last line is what a crash leaves; it is left out and reported. Anything else that is wrong is an error that names
 //! the line. Kinds that this version does not know are kept as they are.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +15,7 @@ use tools::tree::FileHash;
 
 pub use super::blobs::content;
 use super::{EVENTS, SUM_DIGITS, checksum};
+use tools::regular::{self, MAX_STATE_BYTES};
 
 /// One line of the journal.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -100,7 +100,8 @@ pub fn read(dir: &Path) -> Result<Reading, ReadError> {
 /// Reads the valid beginning of the journal, and tells what ends it if that is damage.
 pub fn read_valid(dir: &Path) -> Result<(Reading, Option<ReadError>), ReadError> {
     let path = dir.join(EVENTS);
-    let text = fs::read(&path).map_err(|source| ReadError::Io { path: path.clone(), source })?;
+    let text = regular::read(&path, MAX_STATE_BYTES)
+        .map_err(|source| ReadError::Io { path: path.clone(), source })?;
     let valid = scan(&text, Place::start());
     let damage = valid.damage(&path);
     let torn_bytes = if damage.is_some() { 0 } else { text.len() - valid.end.bytes };
@@ -190,6 +191,8 @@ fn record(line: &[u8]) -> Result<(Record, String), &'static str> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use std::sync::Arc;
     use std::time::Duration;
 

@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use super::EVENTS;
 use super::read::{Place, scan};
+use tools::regular;
 
 /// What was done to a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +43,8 @@ pub enum RepairError {
 pub fn repair(dir: &Path) -> Result<Option<Repaired>, RepairError> {
     let path = dir.join(EVENTS);
     let failed = |source| RepairError::Io { path: path.clone(), source };
-    let mut file = OpenOptions::new().read(true).write(true).open(&path).map_err(failed)?;
+    let mut file =
+        regular::open(&path, OpenOptions::new().read(true).write(true)).map_err(failed)?;
     if !is_free(&file).map_err(failed)? {
         return Err(RepairError::InUse);
     }
@@ -81,7 +83,7 @@ pub(super) fn is_free(file: &File) -> io::Result<bool> {
 
 /// Whether a process works in the session `dir`.
 pub fn is_in_use(dir: &Path) -> bool {
-    File::open(dir.join(EVENTS)).and_then(|file| is_free(&file)).is_ok_and(|free| !free)
+    regular::open_to_read(&dir.join(EVENTS)).and_then(|file| is_free(&file)).is_ok_and(|free| !free)
 }
 
 /// Writes what is cut off to a new file beside the log.

@@ -1,17 +1,21 @@
 //! One hash over everything in a tree that is not ignored: what the result of a command on it depends on.
 
-use std::fs::File;
 use std::io;
 use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
+use crate::regular;
 use crate::tree::{FileHash, list};
 
-/// Hash of every path with its content; `None` when the tree has more than `max_files` or can not be read.
+/// Bytes of a tree that are worth reading to save a command.
+const MAX_BYTES: u64 = 512 << 20;
+
+/// Hash of every path with its content; `None` when the tree has more than `max_files`, is too large or can not be read.
 pub fn tree_hash(root: &Path, max_files: usize) -> Option<FileHash> {
     let listing = list(root, max_files);
-    if listing.truncated {
+    let bytes = listing.files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.bytes));
+    if listing.truncated || bytes > MAX_BYTES {
         return None;
     }
     let mut text = String::new();
@@ -25,7 +29,7 @@ pub fn tree_hash(root: &Path, max_files: usize) -> Option<FileHash> {
 /// Read in pieces, because a file may be larger than memory.
 fn file_hash(path: &Path) -> io::Result<String> {
     let mut hasher = Hasher(Sha256::new());
-    io::copy(&mut File::open(path)?, &mut hasher)?;
+    io::copy(&mut regular::open_to_read(path)?, &mut hasher)?;
     Ok(FileHash::from_digest(hasher.0.finalize().into()).to_string())
 }
 

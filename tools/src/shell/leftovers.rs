@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::regular::{self, MAX_NOTE_BYTES};
 use rustix::process::{Pid, Signal, getpid, kill_process_group};
 
 /// A command's process group that is noted, until this is dropped.
@@ -82,7 +83,8 @@ pub fn end_leftovers(dir: &Path) -> io::Result<usize> {
         let path = entry?.path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let leader = name.parse().ok().and_then(Pid::from_raw);
-        let note = fs::read_to_string(&path).ok().and_then(|text| Note::read(&text));
+        let note =
+            regular::read_text(&path, MAX_NOTE_BYTES).ok().and_then(|text| Note::read(&text));
         let (Some(leader), Some(note)) = (leader, note) else { continue };
         if Pid::from_raw(note.owner).and_then(started) == Some(note.owner_started) {
             continue;

@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{FileHash, FileMode, FileState, RepoPath};
+use crate::regular::{self, MAX_STATE_BYTES};
 
 /// Where the intents of commits are kept.
 #[derive(Debug, Clone)]
@@ -147,7 +148,8 @@ impl CommitLog {
             let written = Written { file: Some(entry.path()) };
             let is_done = entry.path().extension().is_some_and(|end| end == DONE);
             let stage = if is_done { Stage::Done } else { Stage::Begun };
-            match serde_json::from_slice::<Intent>(&fs::read(entry.path())?) {
+            match serde_json::from_slice::<Intent>(&regular::read(&entry.path(), MAX_STATE_BYTES)?)
+            {
                 Ok(intent) if intent.root == root => found.push((intent, stage, written)),
                 Ok(_) => {}
                 // It is torn, so it was never durable, and nothing was done for it.

@@ -8,6 +8,7 @@ use ignore::{DirEntry, WalkBuilder};
 
 use super::RepoPath;
 use super::beside::is_temporary;
+use super::ignored::{Ignored, Rules};
 
 /// Directories that are never part of the work: the repository's own, and ours.
 const NEVER: [&str; 2] = [".git", ".deepseek"];
@@ -36,9 +37,12 @@ pub struct Listing {
 /// directories and names that are no [`RepoPath`] are passed over. The user's global ignore file does not count:
 /// the same tree gives the same list everywhere.
 pub fn list(root: &Path, max_files: usize) -> Listing {
+    let ignored = Ignored::new(top_of(root), Rules::WithDotIgnore);
     let walk = walker(root)
         .sort_by_file_name(Ord::cmp)
-        .filter_entry(|entry| !NEVER.iter().any(|name| entry.file_name() == *name))
+        .filter_entry(move |entry| {
+            !NEVER.iter().any(|name| entry.file_name() == *name) && !is_ignored(&ignored, entry)
+        })
         .build();
     let mut found = walk.flatten().filter_map(|entry| listed(root, &entry));
     let mut files: Vec<Listed> = found.by_ref().take(max_files).collect();
@@ -47,20 +51,21 @@ pub fn list(root: &Path, max_files: usize) -> Listing {
     Listing { files, truncated }
 }
 
-/// Walks everything below `root` that no `.gitignore` or `.ignore` excludes.
+/// Walks everything below `root`. Ignore files are not its business: it would open whatever is in their place.
 fn walker(root: &Path) -> WalkBuilder {
-    // Inside a repository the rules above `root` hold up to its top, and no further. Elsewhere only those below it do.
-    let in_repository = root.ancestors().any(|dir| dir.join(".git").exists());
-    let mut walk = walker_alone(root);
-    walk.require_git(in_repository).parents(in_repository);
+    let mut walk = WalkBuilder::new(root);
+    walk.standard_filters(false).follow_links(false);
     walk
 }
 
-/// The same, whatever lies above `root`.
-fn walker_alone(root: &Path) -> WalkBuilder {
-    let mut walk = WalkBuilder::new(root);
-    walk.hidden(false).follow_links(false).git_global(false).require_git(false).parents(false);
-    walk
+/// The highest directory whose ignore files count: the top of the repository around `root`, or itself without one.
+fn top_of(root: &Path) -> PathBuf {
+    let has_git = |dir: &&Path| dir.join(".git").symlink_metadata().is_ok();
+    root.ancestors().find(has_git).unwrap_or(root).to_owned()
+}
+
+fn is_ignored(ignored: &Ignored, entry: &DirEntry) -> bool {
+    ignored.is_ignored(entry.path(), entry.file_type().is_some_and(|kind| kind.is_dir()))
 }
 
 /// What git would add below `root`: files and symlinks that are not ignored, the user's own excludes included, and those that
@@ -71,7 +76,7 @@ pub(super) fn git_sees(
     tracked: impl IntoIterator<Item = RepoPath>,
 ) -> BTreeSet<RepoPath> {
     let tracked = tracked.into_iter().filter(|path| !root.join(path.as_str()).starts_with(outside));
-    let mut seen = leaves(walker(root), root, vec![outside.to_owned()]);
+    let mut seen = leaves(root, top_of(root), vec![outside.to_owned()]);
     seen.extend(tracked.filter(|path| !is_temporary(path)));
     seen
 }
@@ -79,15 +84,16 @@ pub(super) fn git_sees(
 /// What git would add in a worktree that is a repository's top, or in none: no rules above `root` hold. What lies below
 /// the directories `but` is passed over.
 pub(super) fn git_sees_alone(root: &Path, but: Vec<PathBuf>) -> BTreeSet<RepoPath> {
-    leaves(walker_alone(root), root, but)
+    leaves(root, root.to_owned(), but)
 }
 
-fn leaves(mut walk: WalkBuilder, root: &Path, but: Vec<PathBuf>) -> BTreeSet<RepoPath> {
-    let walk = walk
-        .ignore(false)
-        .git_global(true)
+fn leaves(root: &Path, top: PathBuf, but: Vec<PathBuf>) -> BTreeSet<RepoPath> {
+    let ignored = Ignored::new(top, Rules::WithGlobal);
+    let walk = walker(root)
         .filter_entry(move |entry| {
-            entry.file_name() != ".git" && !but.iter().any(|but| but == entry.path())
+            entry.file_name() != ".git"
+                && !but.iter().any(|but| but == entry.path())
+                && !is_ignored(&ignored, entry)
         })
         .build();
     let is_leaf = |kind: FileType| kind.is_file() || kind.is_symlink();

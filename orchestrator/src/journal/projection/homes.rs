@@ -1,7 +1,7 @@
 //! Which workspace each session is at home in, by the first line of its journal.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +9,7 @@ use actors::event::Event;
 
 use crate::journal::EVENTS;
 use crate::journal::read::{Place, ReadError, scan};
+use tools::regular;
 
 /// Longer than any first line.
 const LONGEST: u64 = 1 << 20;
@@ -79,7 +80,7 @@ impl Homes {
 /// The workspace that the first line of a journal names; none when there is no whole line yet.
 fn home(session: &Path) -> Result<Option<String>, ReadError> {
     let path = session.join(EVENTS);
-    let file = match File::open(&path) {
+    let file = match regular::open_to_read(&path) {
         Ok(file) => file,
         // What is no directory, or was begun and not gone on with, is no session.
         Err(error)

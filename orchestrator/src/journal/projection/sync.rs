@@ -14,6 +14,7 @@ use super::homes::Homes;
 use super::rows::{Cell, Row, Table, rows};
 use crate::journal::EVENTS;
 use crate::journal::read::{Place, ReadError, scan};
+use tools::regular::{self, MAX_STATE_BYTES};
 
 /// How far a journal was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +65,7 @@ fn project(
     path: &Path,
 ) -> rusqlite::Result<Option<ReadError>> {
     // Looked at before it is read, so that what is added meanwhile is seen the next time.
-    let read = stamp(path).and_then(|stamp| Ok((stamp, fs::read(path)?)));
+    let read = stamp(path).and_then(|stamp| Ok((stamp, regular::read(path, MAX_STATE_BYTES)?)));
     let (stamp, text) = match read {
         Ok(read) => read,
         Err(source) => {

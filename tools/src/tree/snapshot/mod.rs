@@ -30,8 +30,9 @@ use self::objects::Objects;
 use self::stamps::{Stamp, Stamps};
 use super::confine::lock_within;
 use super::files::git_sees;
-use super::{FileMode, FileState, ReadTree, RepoPath, TreeError};
+use super::{FileMode, FileState, ReadTree, RepoPath, TreeError, repository};
 use crate::clock::Timestamp;
+use crate::regular::{self, MAX_NOTE_BYTES};
 
 /// Snapshots of one workspace.
 #[derive(Debug, Clone)]
@@ -313,10 +314,6 @@ impl Snapshots {
     /// The paths the user's repository tracks; an ignored file may be among them.
     fn tracked(&self) -> Vec<RepoPath> {
         let Some(theirs) = self.theirs() else { return Vec::new() };
-        // A pipe in its place would be waited for.
-        if !fs::metadata(theirs.index_path()).is_ok_and(|index| index.is_file()) {
-            return Vec::new();
-        }
         let Ok(index) = theirs.index_or_empty() else { return Vec::new() };
         let Some(top) = theirs.workdir().and_then(|top| top.canonicalize().ok()) else {
             return Vec::new();
@@ -330,10 +327,12 @@ impl Snapshots {
 
     /// The user's repository, if there is one. It is only read, and its configuration runs nothing.
     pub(super) fn theirs(&self) -> Option<gix::Repository> {
-        let options = gix::open::Options::isolated();
-        let found = gix::discover::upwards(&self.workspace).ok()?;
-        let (git_dir, _) = found.0.into_repository_and_work_tree_directories();
-        options.open(git_dir).ok().map(Into::into)
+        let git_dir = repository::around(&self.workspace)?;
+        if let Some(what) = repository::what_blocks(&git_dir) {
+            tracing::warn!(what = %what.display(), "the repository is not opened: this is not what git leaves there");
+            return None;
+        }
+        gix::open::Options::isolated().open(git_dir).ok().map(Into::into)
     }
 
     /// One process at a time uses the repository; others wait for as long as a snapshot takes.
@@ -344,7 +343,8 @@ impl Snapshots {
             fs::create_dir_all(above).map_err(failed)?;
         }
         let mut options = OpenOptions::new();
-        let file = options.create(true).truncate(false).write(true).open(&path).map_err(failed)?;
+        options.create(true).truncate(false).write(true);
+        let file = regular::open(&path, &mut options).map_err(failed)?;
         if lock_within(&file, self.limits.patience) == Err(Errno::WOULDBLOCK) {
             return Err(SnapshotError::Busy { dir: self.dir.clone() });
         }
@@ -418,7 +418,7 @@ impl Snapshots {
             Some(Ok(theirs)) => [theirs.as_os_str().as_encoded_bytes(), b"\n"].concat(),
             Some(Err(_)) | None => Vec::new(),
         };
-        if fs::read(&file).unwrap_or_default() == wanted {
+        if regular::read(&file, MAX_NOTE_BYTES).unwrap_or_default() == wanted {
             return Ok(());
         }
         fs::create_dir_all(self.dir.join("objects/info")).map_err(failed)?;

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use super::{Kept, SnapshotError};
 use crate::clock::Timestamp;
+use crate::regular::{self, MAX_STATE_BYTES};
 use crate::tree::RepoPath;
 
 const FILE: &str = "stamps";
@@ -65,7 +66,7 @@ impl From<&Metadata> for Stamp {
 
 impl Stamps {
     pub(in crate::tree) fn read(dir: &Path) -> Stamps {
-        let text = fs::read_to_string(dir.join(FILE)).unwrap_or_default();
+        let text = regular::read_text(&dir.join(FILE), MAX_STATE_BYTES).unwrap_or_default();
         Stamps { known: text.lines().filter_map(parse).collect() }
     }
 

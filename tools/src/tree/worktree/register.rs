@@ -18,6 +18,7 @@ use gix::objs::CommitRef;
 
 use super::rules::lowered;
 use crate::clock::Timestamp;
+use crate::regular::{self, MAX_NOTE_BYTES};
 use crate::tree::snapshot::objects::{Objects, Survives};
 use crate::tree::{Entries, FileHash, FileMode, Kept, RepoPath, SnapshotError, Snapshots};
 
@@ -181,7 +182,7 @@ fn settings(snapshots: &Snapshots, theirs: &gix::Repository) -> io::Result<()> {
     fs::create_dir_all(dir.join("info"))?;
     write_if_new(&dir.join("info/exclude"), excludes(snapshots, theirs).as_bytes())?;
     write_if_new(&dir.join("info/attributes"), ATTRIBUTES.as_bytes())?;
-    match fs::read(common.join("shallow")) {
+    match regular::read(&common.join("shallow"), MAX_NOTE_BYTES) {
         Ok(shallow) => write_if_new(&dir.join("shallow"), &shallow)?,
         Err(_) if dir.join("shallow").exists() => fs::remove_file(dir.join("shallow"))?,
         Err(_) => {}
@@ -196,8 +197,7 @@ fn settings(snapshots: &Snapshots, theirs: &gix::Repository) -> io::Result<()> {
 /// The rules of `info/exclude`, and of ignore files above the workspace, which a worktree does not have.
 fn excludes(snapshots: &Snapshots, theirs: &gix::Repository) -> String {
     let read = |path: PathBuf| {
-        let is_file = fs::metadata(&path).is_ok_and(|data| data.is_file());
-        let bytes = if is_file { fs::read(path).unwrap_or_default() } else { Vec::new() };
+        let bytes = regular::read(&path, MAX_NOTE_BYTES).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     };
     let top = theirs.workdir().and_then(|top| top.canonicalize().ok()).unwrap_or_default();

@@ -1,0 +1,409 @@
+//! Attacks: what models and repositories say to reach further than they may. Each went through once.
+
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use tools::model::mock::Reply;
+
+use crate::support::{
+    Program, Project, Provider, Run, Terminal, World, architect, diff, editor, mended,
+    mended_and_checked_by, plan_verified_by,
+};
+use rustix::process::Signal;
+
+/// Programs that only write down that they ran.
+const PROGRAMS: [&str; 7] = ["node", "make", "npm", "yarn", "git", "pytest", "go"];
+
+/// A directory of them, and the file they write to.
+struct Programs(tempfile::TempDir);
+
+impl Programs {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        for name in PROGRAMS {
+            let path = dir.path().join(name);
+            let ran = dir.path().join("ran");
+            fs::write(&path, format!("#!/bin/sh\necho \"{name} $*\" >> {}\n", ran.display()))
+                .unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+        }
+        Self(dir)
+    }
+
+    fn before<'a>(&self, program: &'a mut Program) -> &'a mut Program {
+        let path = std::env::var("PATH").unwrap();
+        program.env("PATH", format!("{}:{path}", self.0.path().display()))
+    }
+
+    fn ran(&self) -> String {
+        fs::read_to_string(self.0.path().join("ran")).unwrap_or_default()
+    }
+}
+
+#[test]
+fn what_is_not_listed_to_the_letter_does_not_run_unasked() {
+    let attacks = [
+        "node --test-only -p \"require('child_process').execSync('id')\"",
+        "node --test-timeout=9 evil.js",
+        "node --test -r ./evil.js",
+        "node --test --experimental-loader ./evil.mjs",
+        "make test deploy",
+        "make test-deploy",
+        "make test -f evil.mk",
+        "npm run test-deploy",
+        "npm run test deploy",
+        "yarn test --cwd evil",
+        "git diff-evil",
+        "git status",
+        "git -c core.fsmonitor=./evil status",
+        "pytest -p evil",
+        "go vet -vettool=./evil",
+    ];
+    for (attack, approval) in attacks.iter().zip(["suggest", "auto", "never"].iter().cycle()) {
+        let programs = Programs::new();
+        let world = World::greeting(mended_and_checked_by(&[attack])).with_default_commands();
+        let mut program =
+            world.deepseek(["-p", "Fix it", "--approval", approval, "--output", "stream-json"]);
+        let run = programs.before(&mut program).run();
+        assert_eq!(run.code, Some(3), "{attack}: {}", run.stderr);
+        assert_eq!(programs.ran(), "", "{attack} under {approval}");
+    }
+}
+
+#[test]
+fn what_is_listed_runs_unasked() {
+    for command in
+        ["node --test a.test.js", "make test", "npm run test -- --ci", "pytest -q", "go vet ./..."]
+    {
+        let programs = Programs::new();
+        let world = World::greeting(mended_and_checked_by(&[command])).with_default_commands();
+        let run = programs.before(&mut world.request("Fix it")).run();
+        assert_eq!(run.code, Some(0), "{command}: {}", run.stderr);
+        assert!(programs.ran().contains(command), "{command}: {}", programs.ran());
+    }
+}
+
+/// Two lanes whose own patches are what a listed command runs.
+fn lanes_that_run(patch: &str, path: &str, check: &str, outside: &str) -> World {
+    const TEAM: &str = "TEAM_PLAN_V1\nLANE|01|first|one\nOWN|01|PATH\nLANE|02|second|two\nOWN|02|two.txt\nTEAM_PLAN_END";
+    let team = TEAM.replace("PATH", path);
+    let mut replies = vec![Reply::text(team).to("lane-planner")];
+    let files = [
+        ("01", path, patch.replace("OUTSIDE", outside)),
+        ("02", "two.txt", diff("two.txt", "two", "zwei")),
+    ];
+    for (lane, file, diff) in files {
+        let plan = plan_verified_by(&[file], &[check]);
+        replies.push(Reply::text(plan).to("architect").in_lane(lane));
+        replies.push(Reply::text(diff).to("editor").in_lane(lane));
+    }
+    let files = [
+        ("Makefile", "test:\n\ttrue\n"),
+        ("check.sh", "true\n"),
+        ("run.sh", ". ./lib.sh\n"),
+        ("lib.sh", "true\n"),
+        ("two.txt", "two\n"),
+    ];
+    World::of(Project::new(&files), Provider::new(replies))
+}
+
+#[test]
+fn under_suggest_nothing_runs_a_patch_of_a_lane_before_somebody_saw_it() {
+    let cases = [
+        (
+            "--- a/Makefile\n+++ b/Makefile\n@@ -1,2 +1,2 @@\n test:\n-\ttrue\n+\ttouch OUTSIDE\n",
+            "Makefile",
+            "make test",
+        ),
+        (
+            "--- a/check.sh\n+++ b/check.sh\n@@ -1 +1 @@\n-true\n+touch OUTSIDE\n",
+            "check.sh",
+            "sh check.sh",
+        ),
+        ("--- a/lib.sh\n+++ b/lib.sh\n@@ -1 +1 @@\n-true\n+touch OUTSIDE\n", "lib.sh", "sh run.sh"),
+        ("--- /dev/null\n+++ b/new.sh\n@@ -0,0 +1 @@\n+touch OUTSIDE\n", "new.sh", "sh new.sh"),
+    ];
+    for (patch, path, check) in cases {
+        for approval in ["suggest", "auto"] {
+            let outside = tempfile::tempdir().unwrap();
+            let pwned = outside.path().join("pwned");
+            let world = lanes_that_run(patch, path, check, pwned.to_str().unwrap())
+                .configure("[policy]\nallow_commands = [\"make test\", \"sh check.sh\", \"sh run.sh\", \"sh new.sh\"]\n");
+            let args = ["-p", "Fix both files", "--teammate-mode", "on", "--approval", approval];
+            let run = world.deepseek(args).run();
+            // Without the question the check runs it, which is what makes this a test.
+            assert_eq!(pwned.exists(), approval == "auto", "{path}: {}", run.stderr);
+            if approval == "suggest" {
+                assert_eq!(run.code, Some(3), "{}", run.stderr);
+                assert!(run.stderr.contains("--approval auto"), "{}", run.stderr);
+                assert!(world.project.changed().is_empty());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_lane_whose_patch_somebody_allowed_goes_on() {
+    let patch = "--- a/check.sh\n+++ b/check.sh\n@@ -1 +1 @@\n-true\n+test -s two.txt\n";
+    let world = lanes_that_run(patch, "check.sh", "sh check.sh", "");
+    let args = ["-p", "Fix both files", "--teammate-mode", "on", "--approval", "suggest"];
+    let mut terminal = Terminal::start(&mut world.deepseek(args));
+    for question in 1..=3 {
+        // One for each lane, and one for the whole.
+        terminal.until("Apply it? [y/N]", question);
+        terminal.types("y\n");
+    }
+    let shown = terminal.shown();
+    assert_eq!(terminal.end(), Some(0), "{shown}");
+    assert_eq!(world.project.read("two.txt"), "zwei\n");
+    assert_eq!(world.project.read("check.sh"), "test -s two.txt\n");
+    let replayed = world.deepseek(["replay"]).run();
+    assert_eq!(replayed.code, Some(0), "{}", replayed.stderr);
+}
+
+#[test]
+fn no_model_changes_what_the_program_is_told() {
+    for path in [
+        ".deepseek/config.toml",
+        ".DeepSeek/config.toml",
+        "sub/.deepseek/config.toml",
+        ".deepseek/prompts/editor.md",
+        ".deep\u{200b}seek/config.toml",
+    ] {
+        let new = format!("--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+policy.mode = \"yolo\"\n");
+        // Declared, and slipped into a diff for another file.
+        for declared in [path, "greet.txt"] {
+            let replies = vec![
+                architect(plan_verified_by(&[declared], &["sh check.sh"])).forever(),
+                editor(new.clone()).forever(),
+            ];
+            for flag in ["--approval=auto", "--yolo"] {
+                let world = World::greeting(replies.clone());
+                let run = world.deepseek(["-p", "Fix it", flag]).run();
+                assert_eq!(run.code, Some(1), "{path}: {}", run.stderr);
+                assert!(
+                    world.project.changed().is_empty(),
+                    "{path}: {:?}",
+                    world.project.changed()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_rename_does_not_lead_into_our_directory() {
+    let renamed = "diff --git a/mine.toml b/.deepseek/config.toml\nsimilarity index 100%\nrename from mine.toml\nrename to .deepseek/config.toml\n";
+    let files = [("mine.toml", "policy.mode = \"yolo\"\n"), ("check.sh", "true\n")];
+    let replies = vec![
+        architect(plan_verified_by(&["mine.toml", ".deepseek/config.toml"], &["sh check.sh"])),
+        architect(plan_verified_by(&["mine.toml"], &["sh check.sh"])).forever(),
+        editor(renamed).forever(),
+    ];
+    let world = World::of(Project::new(&files), Provider::new(replies));
+    let run = world.deepseek(["-p", "Move it", "--yolo"]).run();
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(world.project.changed().is_empty());
+    let told = world.provider.told("architect", 2);
+    assert!(told.contains("only the user changes .deepseek"), "{told}");
+}
+
+#[test]
+fn a_workspace_that_is_not_trusted_spends_no_more() {
+    let config = "[agent_loop]\nmax_context_requests_per_iteration = 400\nmax_iterations = 99\n[llm.base_model]\nmax_output_tokens = 390000\nmodel = \"deepseek-v4-pro\"\n";
+    let replies = vec![
+        architect(plan_verified_by(&["greet.txt"], &["sh check.sh"])).forever(),
+        editor("NEED_CONTEXT|check.sh").forever(),
+    ];
+    let world = World::greeting(replies);
+    world.project.write(".deepseek/config.toml", config);
+    let run = world.deepseek(["-p", "Fix it", "--approval", "auto"]).run();
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert_eq!(run.stderr.matches("this workspace is not trusted").count(), 4, "{}", run.stderr);
+    assert!(world.provider.requests().len() < 40, "{}", world.provider.requests().len());
+    let asked = world.provider.requests();
+    assert!(asked.iter().all(|seen| seen.request.header("x-agent-role") != Some("editor")
+        || seen.request.json["model"] == "deepseek-flash"));
+}
+
+/// Puts something that has no end, or that never begins, at a path of a project.
+fn put(project: &Project, path: &str, what: &str) {
+    let at = project.path(path);
+    fs::create_dir_all(at.parent().unwrap()).unwrap();
+    if at.is_dir() { fs::remove_dir_all(&at) } else { fs::remove_file(&at) }.ok();
+    match what {
+        "pipe" => mknodat(CWD, &at, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap(),
+        "zeros" => symlink("/dev/zero", &at).unwrap(),
+        "link to a pipe" => {
+            let pipe = project.root().with_extension("pipe");
+            if !pipe.exists() {
+                mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+            }
+            symlink(pipe, &at).unwrap();
+        }
+        _ => File::create(&at).unwrap().set_len(20 << 30).unwrap(),
+    }
+}
+
+const KINDS: [&str; 4] = ["pipe", "zeros", "link to a pipe", "giant"];
+
+#[test]
+fn nothing_in_a_clone_is_waited_for_or_read_without_end() {
+    let paths = [
+        ".env",
+        ".git",
+        ".gitignore",
+        "sub/.gitignore",
+        ".ignore",
+        ".git/info/exclude",
+        ".git/HEAD",
+        ".git/config",
+        ".git/packed-refs",
+        ".git/commondir",
+        ".git/objects/info/alternates",
+        ".git/index",
+        ".git/refs/heads/master",
+        ".git/refs/heads/other",
+        ".git/shallow",
+        ".git/objects/pack/pack-1.idx",
+    ];
+    for (at, path) in paths.iter().enumerate() {
+        // Every path as a pipe, and as one of the others.
+        for what in ["pipe", KINDS[1 + at % 3]] {
+            if what == "giant" && path.contains("refs/heads") {
+                continue;
+            }
+            let world = World::greeting(mended());
+            put(&world.project, path, what);
+            let run = world.chat("Fix the greeting");
+            assert_eq!(run.ending(), "0 delivered/passed", "{path} is a {what}: {}", run.stderr);
+            assert_eq!(world.project.read("greet.txt"), "hello world\n");
+            let back = world.deepseek(["rewind", "1"]).run();
+            assert_eq!(back.code, Some(0), "{path} is a {what}: {}", back.stderr);
+            assert_eq!(world.project.read("greet.txt"), "hello\n");
+        }
+    }
+}
+
+#[test]
+fn lanes_wait_for_nothing_in_a_clone_either() {
+    for (at, path) in
+        [".env", ".git/info/exclude", ".git/shallow", "node_modules/x"].iter().enumerate()
+    {
+        let patch = "--- a/check.sh\n+++ b/check.sh\n@@ -1 +1 @@\n-true\n+test -s two.txt\n";
+        let world = lanes_that_run(patch, "check.sh", "sh check.sh", "");
+        world.project.write(".gitignore", ".env\nnode_modules\n");
+        put(&world.project, path, KINDS[at % 3]);
+        let args = ["-p", "Fix both files", "--teammate-mode", "on", "--approval", "auto"];
+        let run = world.deepseek(args).run();
+        assert_eq!(run.code, Some(0), "{path}: {}", run.stderr);
+        assert_eq!(world.project.read("two.txt"), "zwei\n");
+    }
+}
+
+#[test]
+fn a_configuration_that_is_no_file_is_an_error_at_once() {
+    for what in KINDS {
+        let world = World::greeting(mended());
+        put(&world.project, ".deepseek/config.toml", what);
+        for args in [&["ask", "why?"][..], &["config", "show"], &["doctor"], &["-p", "Fix it"]] {
+            let run = world.deepseek(args.iter().copied()).run();
+            let expected = if args == ["doctor"] { 1 } else { 2 };
+            assert_eq!(run.code, Some(expected), "{what}: {args:?}: {}", run.stderr);
+            let said = run.stdout + &run.stderr;
+            assert!(said.contains(".deepseek/config.toml"), "{what}: {args:?}: {said}");
+        }
+    }
+}
+
+#[test]
+fn state_that_is_no_file_is_an_error_at_once() {
+    let world = World::greeting(mended());
+    assert_eq!(world.chat("Fix the greeting").code, Some(0));
+    let session = fs::read_dir(world.state().join("sessions")).unwrap().next().unwrap().unwrap();
+    let home = fs::read_dir(world.state().join("workspaces")).unwrap().next().unwrap().unwrap();
+    for path in [
+        session.path().join("events.jsonl"),
+        home.path().join("projections.sqlite"),
+        home.path().join("lock"),
+    ] {
+        let kept = fs::read(&path).unwrap_or_default();
+        fs::remove_file(&path).ok();
+        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        for args in
+            [&["usage"][..], &["sessions"], &["replay"], &["-c", "-p", "Fix it"], &["doctor"]]
+        {
+            // That it ends is what counts.
+            let run: Run = world.deepseek(args.iter().copied()).run();
+            assert!(run.code.is_some(), "{}: {args:?}: {}", path.display(), run.stderr);
+        }
+        fs::remove_file(&path).ok();
+        fs::write(&path, kept).unwrap();
+    }
+}
+
+#[test]
+fn the_hint_for_a_command_that_is_not_listed_lists_it_and_nothing_else_changes() {
+    let lines = ["./build.sh --all 'two words' && test -s 'a*b'", "sh ./build.sh"];
+    for line in lines {
+        let twice = [mended_and_checked_by(&[line]), mended_and_checked_by(&[line])].concat();
+        let world = World::greeting(twice).with_default_commands();
+        world.project.write("build.sh", "#!/bin/sh\nexit 0\n");
+        world.project.write("a*b", "x");
+        fs::set_permissions(world.project.path("build.sh"), Permissions::from_mode(0o755)).unwrap();
+        let run = world.chat("Fix it");
+        assert_eq!(run.ending(), "3 denied", "{}", run.stderr);
+        let hint = run.stderr.lines().find(|line| line.starts_with("hint:")).unwrap();
+        let command = hint.split("now on: deepseek ").nth(1).unwrap();
+        let command = command.split("; for this run").next().unwrap();
+        let before = world.deepseek(["config", "get", "policy.allow_commands"]).run().stdout;
+        let done = world.deepseek_by_shell(command).run();
+        assert_eq!(done.code, Some(0), "{command}: {}", done.stderr);
+        let after = world.deepseek(["config", "get", "policy.allow_commands"]).run().stdout;
+        let kept = before.trim_end().trim_end_matches(']').trim_end().trim_end_matches(',');
+        assert!(after.starts_with(kept) && after.len() > before.len(), "{before}{after}");
+        let run = world.chat("Fix it");
+        assert_eq!(run.code, Some(0), "{command}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn an_idle_conversation_holds_nothing_and_ends_when_it_is_told_to() {
+    for signal in [Signal::TERM, Signal::HUP] {
+        let answer = Reply::text("ANALYSIS").to("analysis");
+        let world = World::greeting([mended(), vec![answer]].concat());
+        let mut terminal = Terminal::start(&mut world.deepseek(["--approval", "suggest"]));
+        terminal.until("›", 1);
+        terminal.types("Fix the greeting\r");
+        terminal.until("Apply it? [y/N]", 1);
+        terminal.types("n\n");
+        terminal.until("hint:", 1);
+
+        // It waits for what is said next, and not for those who work meanwhile.
+        let applied = world.deepseek(["apply", "--yes"]).run();
+        assert_eq!(applied.code, Some(0), "{}", applied.stderr);
+        assert_eq!(world.project.read("greet.txt"), "hello world\n");
+
+        // It goes on afterwards, and while it works nobody else does.
+        terminal.types("? What is in greet.txt\r");
+        terminal.until("ANALYSIS", 1);
+        terminal.until("session ", 2);
+        terminal.signal(signal);
+        let shown = terminal.shown();
+        assert_eq!(terminal.end(), Some(0), "{shown}");
+        let history = fs::read_to_string(world.state().join("history")).unwrap();
+        assert!(history.contains("Fix the greeting"), "{history}");
+    }
+}
+
+#[test]
+fn a_conversation_that_nobody_spoke_in_ends_too() {
+    for signal in [Signal::TERM, Signal::HUP] {
+        let world = World::greeting(mended());
+        let terminal = Terminal::start(&mut world.deepseek([]));
+        terminal.until("›", 1);
+        terminal.signal(signal);
+        assert_eq!(terminal.end(), Some(0));
+    }
+}

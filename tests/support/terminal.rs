@@ -1,0 +1,85 @@
+//! A pseudo-terminal with the program at it, and somebody who types.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read as _, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use super::program::{Program, wait_until};
+
+/// Longer than anything takes that does not hang.
+const HANGS: Duration = Duration::from_mins(1);
+
+/// A terminal with a program at it, which ends with this.
+pub(crate) struct Terminal {
+    child: std::process::Child,
+    typed: File,
+    shown: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Terminal {
+    /// Starts a program at a terminal of its own.
+    pub(crate) fn start(program: &mut Program) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let size = Winsize { ws_row: 40, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&master, size).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap();
+        let name = std::ffi::OsStr::from_bytes(name.to_bytes());
+        let slave = OpenOptions::new().read(true).write(true).open(name).unwrap();
+        let child = program.env("TERM", "xterm-256color").at_terminal(&slave);
+        let typed = File::from(master);
+        let shown: Arc<Mutex<Vec<u8>>> = Arc::default();
+        let (mut read, heard) = (typed.try_clone().unwrap(), Arc::clone(&shown));
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(count @ 1..) = read.read(&mut buffer) {
+                heard.lock().unwrap().extend_from_slice(&buffer[..count]);
+            }
+        });
+        Self { child, typed, shown }
+    }
+
+    /// What it has shown so far, control sequences included.
+    pub(crate) fn shown(&self) -> String {
+        String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned()
+    }
+
+    /// Waits until it has shown this so many times.
+    pub(crate) fn until(&self, text: &str, times: usize) {
+        let seen =
+            wait_until(HANGS, || (self.shown().matches(text).count() >= times).then_some(()));
+        assert!(seen.is_some(), "{text:?} is not shown {times} times:\n{}", self.shown());
+    }
+
+    /// Types these characters.
+    pub(crate) fn types(&mut self, text: &str) {
+        self.typed.write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Sends a signal to the program.
+    pub(crate) fn signal(&self, signal: Signal) {
+        let id = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        kill_process(id, signal).unwrap();
+    }
+
+    /// Waits until it ends, and tells its exit code.
+    pub(crate) fn end(mut self) -> Option<i32> {
+        let ended = wait_until(HANGS, || self.child.try_wait().unwrap());
+        ended.unwrap_or_else(|| panic!("it hangs:\n{}", self.shown())).code()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // Both fail when it has ended, which is the usual case.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}

@@ -1,0 +1,97 @@
+//! Opens files in whose place a repository, or another program, may have put anything: a pipe, a device, a giant. Only regular
+//! files are opened, without waiting, and no more is read of them than was asked for.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+/// Bytes that no file of this program's own state has.
+pub const MAX_STATE_BYTES: u64 = 16 << 30;
+/// Bytes that no note has: a lock, a time that was measured.
+pub const MAX_NOTE_BYTES: u64 = 16 << 20;
+
+/// Opens a regular file. A symlink to one counts.
+pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    // Looked at first, because a device may do something when it is opened; and again, because it may be another by then.
+    match fs::metadata(path) {
+        Ok(data) if !data.is_file() => return Err(not_regular()),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(_) | Err(_) => {}
+    }
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = options.custom_flags(i32::try_from(flags.bits()).unwrap_or_default()).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular()) }
+}
+
+/// Opens a regular file for reading.
+pub fn open_to_read(path: &Path) -> io::Result<File> {
+    open(path, OpenOptions::new().read(true))
+}
+
+/// Reads a regular file of at most `max_bytes`.
+pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
+    let file = open_to_read(path)?;
+    let size = file.metadata()?.len();
+    let mut bytes = Vec::new();
+    if size <= max_bytes {
+        bytes.reserve_exact(usize::try_from(size).unwrap_or_default());
+        file.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
+    }
+    if size.max(bytes.len() as u64) > max_bytes {
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("it is larger than {max_bytes} bytes"),
+        ));
+    }
+    Ok(bytes)
+}
+
+/// Reads a regular file of at most `max_bytes` as text.
+pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<String> {
+    String::from_utf8(read(path, max_bytes)?)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
+}
+
+fn not_regular() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    #[test]
+    fn only_regular_files_of_a_bounded_size_are_read() {
+        let home = tempfile::tempdir().unwrap();
+        let at = |name: &str| home.path().join(name);
+        fs::write(at("file"), "text").unwrap();
+        symlink("file", at("link")).unwrap();
+        symlink("/dev/zero", at("zeros")).unwrap();
+        symlink("pipe", at("link to pipe")).unwrap();
+        mknodat(CWD, at("pipe"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        File::create(at("giant")).unwrap().set_len(20 << 30).unwrap();
+        fs::create_dir(at("dir")).unwrap();
+
+        for name in ["file", "link"] {
+            assert_eq!(read(&at(name), 4).unwrap(), b"text", "{name}");
+            assert_eq!(read(&at(name), 3).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        }
+        for name in ["zeros", "pipe", "link to pipe", "dir"] {
+            assert_eq!(
+                read(&at(name), 9).unwrap_err().kind(),
+                io::ErrorKind::InvalidInput,
+                "{name}"
+            );
+        }
+        assert_eq!(read(&at("giant"), 1 << 20).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(read(&at("none"), 9).unwrap_err().kind(), io::ErrorKind::NotFound);
+        let append = open(&at("pipe"), OpenOptions::new().append(true));
+        assert_eq!(append.unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    }
+}
