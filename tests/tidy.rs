@@ -104,6 +104,44 @@ fn the_environment_is_read_in_one_file() {
 }
 
 #[test]
+fn the_clock_and_chance_are_read_in_one_file() {
+    // The second plays a server's misfortunes, from a seed.
+    only_in("fastrand", &["tools/src/clock.rs", "tools/src/model/mock/state.rs"]);
+    only_in("SystemTime::now", &["tools/src/clock.rs"]);
+    only_in("Timestamp::now", &["tools/src/clock.rs"]);
+}
+
+/// Waiting is measured; nothing that is recorded may depend on it.
+#[test]
+fn only_waits_are_measured() {
+    let places = [
+        "tools/src/model/",
+        "tools/src/shell/run.rs",
+        "tools/src/tree/confine.rs",
+        "orchestrator/src/journal/log.rs",
+        "orchestrator/src/lock.rs",
+        "orchestrator/src/worktrees.rs",
+        "cli/src/render/terminal.rs",
+    ];
+    only_in("Instant::now", &places);
+}
+
+/// Planted where tests stand above the code, which is where a guard once did not look.
+#[test]
+fn a_violation_anywhere_in_a_file_is_found() {
+    let name = "lanes/src/crew.rs";
+    let code = fs::read_to_string(Path::new(ROOT).join(name)).expect("a source file is text");
+    assert!(code.lines().any(|line| line == "#[cfg(test)]"), "{name} has tests above its code");
+    let planted = format!("{code}\nfn planted() {{ WriteTree::open(here, log); }}\n");
+    assert!(has(&without_tests(&planted), "WriteTree::open("));
+    assert!(!has(&without_tests(&code), "WriteTree::open("));
+    let in_test = "#[cfg(test)]\nmod tests {\n    fn f() {\n        WriteTree::open(a);\n    }\n}\nfn g() {}\n";
+    assert_eq!(without_tests(in_test), "fn g() {}\n");
+    let outside = "#[cfg(test)]\n#[path = \"x.rs\"]\nmod tests;\nfn g() {}\n";
+    assert_eq!(without_tests(outside), "fn g() {}\n");
+}
+
+#[test]
 fn pure_files_have_no_effects() {
     let sources = sources();
     for listed in PURE {
@@ -131,9 +169,34 @@ fn every_file_says_what_it_is() {
 fn only_in(words: &str, places: &[&str]) {
     for (path, code) in sources() {
         let allowed = places.iter().any(|place| path.starts_with(place));
-        let found = without_comments(&code).any(|line| line.contains(words));
-        assert!(allowed || !found, "{path} has {words}, which belongs in {places:?}");
+        assert!(allowed || !has(&code, words), "{path} has {words}, which belongs in {places:?}");
     }
+}
+
+fn has(code: &str, words: &str) -> bool {
+    without_comments(code).any(|line| line.contains(words))
+}
+
+/// The code without the items that only tests have. As rustfmt lays it out, an item ends with a `;` or with the first `}` that
+/// stands as far in as it began.
+fn without_tests(code: &str) -> String {
+    let mut kept = String::new();
+    let mut lines = code.lines();
+    while let Some(line) = lines.next() {
+        if line.trim_start() != "#[cfg(test)]" {
+            kept.push_str(line);
+            kept.push('\n');
+            continue;
+        }
+        let indent = line.len() - line.trim_start().len();
+        let end = format!("{}}}", &line[..indent]);
+        let mut rest = lines.by_ref().skip_while(|line| line.trim_start().starts_with("#["));
+        let first = rest.next().unwrap_or_default();
+        if !first.ends_with(';') && !first.ends_with('}') {
+            rest.find(|line| *line == end);
+        }
+    }
+    kept
 }
 
 /// Whether the first paragraph ends with the word, or goes on to say where it is not.
@@ -155,7 +218,7 @@ fn sources() -> Vec<(String, String)> {
     }
     let named = files.into_iter().map(|path| {
         let code = fs::read_to_string(&path).expect("a source file is text");
-        let code = code.split("#[cfg(test)]").next().unwrap_or_default().to_owned();
+        let code = without_tests(&code);
         let name = path.strip_prefix(ROOT).expect("it is below the root");
         (name.to_string_lossy().into_owned(), code)
     });

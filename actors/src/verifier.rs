@@ -8,6 +8,7 @@ use std::time::Duration;
 use config::{AgentLoop, Commands};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tools::redact::redact;
+use tools::regular::{self, MAX_NOTE_BYTES, read_text};
 use tools::shell::{CommandLine, CommandOutcome, Environment, Exit, RunOptions, run};
 use tools::tree::FileHash;
 
@@ -17,7 +18,6 @@ use crate::failure::ErrorSet;
 use crate::publisher::{JournalClosed, Publisher};
 use crate::workspace::{Denied, Workspace};
 use crate::{Unanswered, answer, answered};
-use tools::regular::{self, MAX_NOTE_BYTES, read_text};
 
 /// A report, with the first denial if there was one.
 #[derive(Debug, Clone, PartialEq, Eq)]

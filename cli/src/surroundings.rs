@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use config::access::{Access, access};
 use config::{FileText, Inputs, SUBAGENTS, Settings};
 use orchestrator::places::Places;
+use tools::regular;
 use tools::tree::FileHash;
 
 use crate::error::{CliError, Kind};
 use crate::flags::{Color, Global};
-use tools::regular;
 
 /// Bytes of a file of configuration, or of `.env`.
 const MAX_SETTINGS_BYTES: u64 = 1 << 20;

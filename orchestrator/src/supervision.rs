@@ -118,10 +118,10 @@ pub(crate) async fn hire_team(
     orchestrator: &ActorRef<Msg>,
 ) -> Result<Team, String> {
     let Work { run, request, evidence, .. } = work;
-    let (lanes, session) = (setup.places.lanes.clone(), setup.session_id());
+    let (dir, session) = (setup.places.lanes.join(&run), setup.session_id());
     let patience = Duration::from_secs(active.terms.config.limits.workspace_lock_timeout_seconds);
-    let of_run = run.clone();
-    let claim = on_a_thread(move || worktrees::claim(&lanes, &of_run, &session, patience)).await;
+    let now = setup.clock.now();
+    let claim = on_a_thread(move || worktrees::claim(dir, &session, now, patience)).await;
     let claim = claim.map_err(|error| format!("there is no place for worktrees: {error}"))?;
     let worktrees = claim.dir.clone();
     active.claim = Some(claim);

@@ -6,17 +6,18 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use lanes::lane_tree::remove;
 use serde::{Deserialize, Serialize};
+use tools::clock::Timestamp;
+use tools::regular;
 use tools::tree::Snapshots;
 
 use crate::blocking::on_a_thread;
 use crate::earlier::ended_lanes;
 use crate::orchestrator::Setup;
 use crate::places::snapshots;
-use tools::regular;
 
 const OWNER: &str = "owner";
 
@@ -39,14 +40,13 @@ struct Owner {
 /// How long to wait before looking again whether a directory is free.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Claims the directory of a run below `lanes`. Whoever has it is waited for as long as `patience`. Blocks.
+/// Claims the directory `dir` of a run for `session`. Whoever has it is waited for as long as `patience`. Blocks.
 pub(crate) fn claim(
-    lanes: &Path,
-    run: &str,
+    dir: PathBuf,
     session: &str,
+    now: Timestamp,
     patience: Duration,
 ) -> io::Result<Claim> {
-    let dir = lanes.join(run);
     let file = owner_file(&dir)?;
     let began = Instant::now();
     loop {
@@ -60,9 +60,8 @@ pub(crate) fn claim(
             Err(TryLockError::Error(error)) => return Err(error),
         }
     }
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let owner =
-        Owner { process: std::process::id(), since: now.as_secs(), session: session.to_owned() };
+    let since = u64::try_from(now.as_second()).unwrap_or_default();
+    let owner = Owner { process: std::process::id(), since, session: session.to_owned() };
     file.set_len(0)?;
     serde_json::to_writer(&file, &owner)?;
     (&file).flush()?;

@@ -65,6 +65,11 @@ pub fn chance() -> f64 {
     fastrand::f64()
 }
 
+/// Sixteen characters that nothing else has, for names of files that are made and gone.
+pub fn token() -> String {
+    format!("{:016x}", fastrand::u64(..))
+}
+
 /// The last `width` base-32 digits of `value`, in Crockford's alphabet, lower case.
 fn base32(value: u64, width: u32) -> String {
     const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";

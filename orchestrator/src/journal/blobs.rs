@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use actors::event::Blob;
 use serde::{Deserialize, Serialize};
+use tools::regular::{self, MAX_STATE_BYTES};
 use tools::tree::FileHash;
 
 use super::delta::Delta;
 use super::read::ReadError;
-use tools::regular::{self, MAX_STATE_BYTES};
 
 /// A fast level: what is kept is small, and somebody waits.
 const LEVEL: i32 = 1;

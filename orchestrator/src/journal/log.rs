@@ -22,12 +22,12 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
 use tools::clock::Clock;
 use tools::model::AgentRole;
+use tools::regular;
 
 use super::blobs::{self, Base};
 use super::read::{Place, ReadError, Record, scan};
 use super::{EVENTS, Line, repair};
 use crate::session::SessionState;
-use tools::regular;
 
 /// Why there is no journal.
 #[derive(Debug, Error)]

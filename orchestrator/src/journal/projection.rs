@@ -21,12 +21,12 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
+use tools::regular;
 use tools::tree::FileHash;
 
 use self::homes::Homes;
 use self::queries::Tables;
 use super::read::ReadError;
-use tools::regular;
 
 const SCHEMA: &str = include_str!("projection/schema.sql");
 

@@ -11,11 +11,11 @@ use actors::lane_id::LaneId;
 use serde::Deserialize;
 use serde_json::Value;
 use thiserror::Error;
+use tools::regular::{self, MAX_STATE_BYTES};
 use tools::tree::FileHash;
 
 pub use super::blobs::content;
 use super::{EVENTS, SUM_DIGITS, checksum};
-use tools::regular::{self, MAX_STATE_BYTES};
 
 /// One line of the journal.
 #[derive(Debug, Clone, PartialEq, Deserialize)]

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
+use tools::regular;
 
 use super::EVENTS;
 use super::read::{Place, scan};
-use tools::regular;
 
 /// What was done to a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,6 +15,7 @@ use super::commit_log::{CommitLog, Written};
 use super::confine::Root;
 use super::settle::{Settled, settle};
 use super::{Change, Entry, FileHash, FileMode, FileState, ReadTree, RepoPath, TreeError};
+use crate::clock;
 
 /// A directory that may be changed.
 #[derive(Debug)]
@@ -115,7 +116,7 @@ impl WriteTree {
             tracing::warn!(?settled, "an earlier commit was cut short");
         }
         self.check(&targets, &[])?;
-        let intent = intent(format!("{:016x}", fastrand::u64(..)), label, &self.root, &targets)?;
+        let intent = intent(clock::token(), label, &self.root, &targets)?;
         let mut written = self.log.write(&intent).map_err(|source| CommitError::Log { source })?;
         let mut attempt = Attempt::new(&self.root, &intent.id);
         let done = attempt

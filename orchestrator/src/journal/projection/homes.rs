@@ -6,10 +6,10 @@ use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 use actors::event::Event;
+use tools::regular;
 
 use crate::journal::EVENTS;
 use crate::journal::read::{Place, ReadError, scan};
-use tools::regular;
 
 /// Longer than any first line.
 const LONGEST: u64 = 1 << 20;

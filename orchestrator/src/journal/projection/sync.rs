@@ -8,13 +8,13 @@ use std::path::Path;
 
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _, ToSql, Transaction, TransactionBehavior};
+use tools::regular::{self, MAX_STATE_BYTES};
 use tools::tree::FileHash;
 
 use super::homes::Homes;
 use super::rows::{Cell, Row, Table, rows};
 use crate::journal::EVENTS;
 use crate::journal::read::{Place, ReadError, scan};
-use tools::regular::{self, MAX_STATE_BYTES};
 
 /// How far a journal was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
