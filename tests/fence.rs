@@ -287,6 +287,103 @@ fn nothing_in_a_clone_is_waited_for_or_read_without_end() {
 }
 
 #[test]
+fn what_links_and_lists_in_a_repository_lead_to_is_not_waited_for_either() {
+    type Trap = fn(&Project);
+    let traps: [(&str, Trap); 4] = [
+        ("objects/info is a link", |project| {
+            put(project, "dir/alternates", "pipe");
+            fs::remove_dir_all(project.path(".git/objects/info")).unwrap();
+            symlink(project.path("dir"), project.path(".git/objects/info")).unwrap();
+        }),
+        ("objects is a link", |project| {
+            fs::rename(project.path(".git/objects"), project.path("objs")).unwrap();
+            symlink("../objs", project.path(".git/objects")).unwrap();
+            put(project, "objs/info/alternates", "pipe");
+        }),
+        ("alternates are quoted", |project| {
+            put(project, "oo/info/alternates", "pipe");
+            let list = format!("\"{}/o\\157\"\n", project.root().display());
+            project.write(".git/objects/info/alternates", list);
+        }),
+        ("a link to itself", |project| {
+            symlink("..", project.path(".git/objects/loop")).unwrap();
+        }),
+    ];
+    for (name, trap) in traps {
+        let world = World::greeting(mended());
+        world.project.write(".gitignore", "dir\nobjs\noo\n");
+        trap(&world.project);
+        let run = world.chat("Fix the greeting");
+        assert_eq!(run.ending(), "0 delivered/passed", "{name}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn what_is_nested_deeply_is_an_error_and_no_crash() {
+    let deep = format!("{}b{}", "{a,".repeat(20_000), "}".repeat(20_000));
+    let world = World::greeting(mended());
+    world.project.write("sub/.gitignore", format!("{deep}\n"));
+    assert_eq!(world.chat("Fix the greeting").ending(), "0 delivered/passed");
+    let config = format!("policy.secret_files = [\"{deep}\"]\n");
+    world.project.write(".deepseek/config.toml", config);
+    let run = world.deepseek(["ask", "why?"]).run();
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+}
+
+#[test]
+fn a_configuration_behind_a_link_is_not_read() {
+    for (link, to) in [(".deepseek/config.toml", "../conf/config.toml"), (".deepseek", "conf")] {
+        let world = World::greeting(mended());
+        world.project.write("conf/config.toml", "policy.mode = \"agent\"\n");
+        if link.ends_with("toml") {
+            fs::create_dir(world.project.path(".deepseek")).unwrap();
+        }
+        symlink(to, world.project.path(link)).unwrap();
+        let run = world.deepseek(["-p", "Fix it", "--approval", "auto"]).run();
+        assert_eq!(run.code, Some(2), "{}", run.stderr);
+        assert!(run.stderr.contains("is a symlink"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_history_that_is_no_file_is_done_without() {
+    for what in KINDS {
+        let world = World::greeting(mended());
+        let home = Project::without_git(&[]);
+        put(&home, "history", what);
+        let mut program = world.deepseek([]);
+        let mut terminal = Terminal::start(program.env("DEEPSEEK_HOME", home.root()));
+        terminal.until("›", 1);
+        terminal.types("/exit\r");
+        assert_eq!(terminal.end(), Some(0), "{what}");
+    }
+}
+
+#[test]
+fn lists_are_changed_in_every_form_a_file_may_have() {
+    let world = World::greeting(mended()).with_default_commands();
+    let said = |args: &[&str]| {
+        let run = world.deepseek(args.iter().copied()).run();
+        assert_eq!(run.code, Some(0), "{args:?}: {}", run.stderr);
+        run.stdout
+    };
+    said(&["config", "set", "policy", "{ mode = \"agent\" }"]);
+    said(&["config", "add", "policy.allow_commands", "./a.sh", "--", "-x y"]);
+    let all = said(&["config", "get", "policy.allow_commands"]);
+    assert!(all.contains("cargo test*") && all.contains("./a.sh") && all.contains("-x y"), "{all}");
+    said(&["config", "remove", "policy.allow_commands", "./a.sh"]);
+    let all = said(&["config", "get", "policy.allow_commands"]);
+    assert!(all.contains("cargo test*") && !all.contains("./a.sh"), "{all}");
+    said(&["config", "set", "policy.options.cargo test", "[\"--doc\"]"]);
+    assert_eq!(said(&["config", "get", "policy.options.cargo test"]).trim(), "[\"--doc\"]");
+    said(&["config", "unset", "policy.allow_commands"]);
+    let again = world.deepseek(["config", "unset", "policy.allow_commands"]).run();
+    assert_eq!(again.code, Some(2), "{}", again.stderr);
+    let missing = world.deepseek(["config", "remove", "policy.allow_commands", "no such"]).run();
+    assert_eq!(missing.code, Some(2), "{}", missing.stderr);
+}
+
+#[test]
 fn lanes_wait_for_nothing_in_a_clone_either() {
     for (at, path) in
         [".env", ".git/info/exclude", ".git/shallow", "node_modules/x"].iter().enumerate()
@@ -323,17 +420,28 @@ fn state_that_is_no_file_is_an_error_at_once() {
     assert_eq!(world.chat("Fix the greeting").code, Some(0));
     let session = fs::read_dir(world.state().join("sessions")).unwrap().next().unwrap().unwrap();
     let home = fs::read_dir(world.state().join("workspaces")).unwrap().next().unwrap().unwrap();
-    for path in [
+    let kept = fs::read_dir(home.path().join("verify")).unwrap();
+    let kept = kept.map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+    let own = [
         session.path().join("events.jsonl"),
         home.path().join("projections.sqlite"),
         home.path().join("lock"),
-    ] {
+        home.path().join("checkpoints.git/config"),
+        home.path().join("checkpoints.git/HEAD"),
+    ];
+    for path in own.into_iter().chain(kept) {
         let kept = fs::read(&path).unwrap_or_default();
         fs::remove_file(&path).ok();
         mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-        for args in
-            [&["usage"][..], &["sessions"], &["replay"], &["-c", "-p", "Fix it"], &["doctor"]]
-        {
+        for args in [
+            &["-p", "Fix it", "--approval", "auto"][..],
+            &["usage"],
+            &["sessions"],
+            &["replay"],
+            &["-c", "-p", "Fix it"],
+            &["doctor"],
+            &["rewind"],
+        ] {
             // That it ends is what counts.
             let run: Run = world.deepseek(args.iter().copied()).run();
             assert!(run.code.is_some(), "{}: {args:?}: {}", path.display(), run.stderr);
@@ -345,7 +453,8 @@ fn state_that_is_no_file_is_an_error_at_once() {
 
 #[test]
 fn the_hint_for_a_command_that_is_not_listed_lists_it_and_nothing_else_changes() {
-    let lines = ["./build.sh --all 'two words' && test -s 'a*b'", "sh ./build.sh"];
+    let lines =
+        ["./build.sh --all 'two words' && test -s 'a*b'", "sh ./build.sh", "X=1 sh build.sh"];
     for line in lines {
         let twice = [mended_and_checked_by(&[line]), mended_and_checked_by(&[line])].concat();
         let world = World::greeting(twice).with_default_commands();

@@ -295,7 +295,7 @@ impl VerifierSetup {
             .recursive(true)
             .mode(0o700)
             .create(&self.cache)
-            .and_then(|()| std::fs::write(path, content));
+            .and_then(|()| regular::write(path, content));
         if let Err(error) = written {
             tracing::warn!(%error, path = %path.display(), "a result of verification could not be kept");
         }

@@ -151,7 +151,7 @@ impl Surroundings {
         }
         let inputs = Inputs {
             user,
-            workspace: read_config(&workspace.join(".deepseek/config.toml"))?,
+            workspace: read_workspace_config(workspace)?,
             workspace_root: workspace.to_owned(),
             profile: global
                 .profile
@@ -236,6 +236,20 @@ fn subagents(asked: i64) -> (i64, Option<String>) {
 /// A string as TOML.
 fn quoted(text: &str) -> String {
     format!("{text:?}")
+}
+
+/// The configuration that a workspace brings. What it is must be a file of its own: behind a symlink it would be one that
+/// models may patch.
+fn read_workspace_config(workspace: &Path) -> Result<Option<FileText>, CliError> {
+    let dir = workspace.join(".deepseek");
+    let path = dir.join("config.toml");
+    let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|data| data.is_symlink());
+    if let Some(link) = [&dir, &path].into_iter().find(|path| is_link(path)) {
+        let what = format!("{} is a symlink, and must not be one", link.display());
+        return Err(CliError::new(Kind::Usage, what)
+            .hint("models can change what it leads to: put the file itself there, or remove it"));
+    }
+    read_config(&path)
 }
 
 /// A file of configuration, if it is there.

@@ -267,8 +267,9 @@ fn file_settings(
         message: error.message().to_owned(),
     })?;
     let mut settings = Vec::new();
+    let ends: Vec<usize> = file.text.match_indices('\n').map(|(at, _)| at).collect();
     collect(table.get_ref(), "", &mut |key, value, offset| {
-        let line = line_of(&file.text, offset);
+        let line = ends.partition_point(|end| *end < offset) + 1;
         settings.push(Setting {
             key,
             value,

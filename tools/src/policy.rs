@@ -77,21 +77,30 @@ pub enum Verdict {
 #[error("`{rule}` in policy.secret_files is not a glob")]
 pub struct PolicyError {
     rule: String,
-    source: globset::Error,
+    source: Option<globset::Error>,
 }
+
+/// Groups of alternatives that a glob may have.
+const MAX_ALTERNATIVES: usize = 32;
 
 impl Rules {
     /// Compiles the policy.
     pub fn new(policy: &Policy, gate: SafetyGate) -> Result<Self, PolicyError> {
         let mut secrets = GlobSetBuilder::new();
         for rule in &policy.secret_files {
-            let glob = Glob::new(&rule.to_ascii_lowercase())
-                .map_err(|source| PolicyError { rule: rule.clone(), source })?;
+            let invalid = |source| PolicyError { rule: rule.clone(), source };
+            // Alternatives in alternatives are read by recursion.
+            if rule.matches('{').count() > MAX_ALTERNATIVES {
+                return Err(invalid(None));
+            }
+            let glob =
+                Glob::new(&rule.to_ascii_lowercase()).map_err(|error| invalid(Some(error)))?;
             secrets.add(glob);
         }
-        let secrets = secrets
-            .build()
-            .map_err(|source| PolicyError { rule: "the list as a whole".to_owned(), source })?;
+        let secrets = secrets.build().map_err(|error| PolicyError {
+            rule: "the list as a whole".to_owned(),
+            source: Some(error),
+        })?;
         Ok(Self {
             mode: policy.mode,
             approval: policy.approval,
@@ -330,7 +339,8 @@ mod tests {
             "node --test tests/a.test.js b.test.mjs",
             "cargo test 2>&1 | rg error",
             "rg -n -A3 'fn main' src",
-            "grep -qr --include='*.rs' TODO src",
+            "grep -q 'hello world' greet.txt",
+            "cargo clippy -- -D clippy::all -Wunused_variables",
             "test -f out.txt",
             "test -n x -a -d src",
             "true",
@@ -427,6 +437,19 @@ mod tests {
             "test -v x",
             "grep x .e*",
             "true x",
+            "python3 -m unittest 'open(\"x\")' timeit.main",
+            "python3 -m unittest os.abort",
+            "python3 -m unittest tests.test_a",
+            "cargo test --doc -- --skip='zz --logfile x'",
+            "cargo test 'zz --logfile x'",
+            "cargo clippy -- -Wunused__CLIPPY_HACKERY__-Clinker=./evil.sh",
+            "cargo clippy -- -W unused__CLIPPY_HACKERY__@x",
+            "cargo clippy -- --deny=x --emit=dep-info=y",
+            "grep -rh TOKEN .",
+            "make test 22>/dev/null",
+            "make test '2'>/dev/null",
+            "make test ''>/dev/null",
+            "X=1 make test",
         ] {
             assert!(command(&rules, asked).starts_with("ask"), "{asked}");
         }

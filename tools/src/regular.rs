@@ -2,7 +2,7 @@
 //! files are opened, without waiting, and no more is read of them than was asked for.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
@@ -53,6 +53,13 @@ pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
 pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<String> {
     String::from_utf8(read(path, max_bytes)?)
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
+}
+
+/// Writes a regular file, in the place of the one that is there.
+pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = open(path, OpenOptions::new().write(true).create(true))?;
+    file.set_len(0)?;
+    file.write_all(content)
 }
 
 fn not_regular() -> io::Error {

@@ -8,6 +8,7 @@ use orchestrator::request::Request;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::error::ReadlineError;
 use rustyline::{Config as LineConfig, DefaultEditor};
+use tools::regular::{self, MAX_NOTE_BYTES};
 
 use crate::drive::{Session, Use, Which, exit_of};
 use crate::error::{CliError, Kind};
@@ -124,8 +125,12 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
     let line_config = LineConfig::builder().auto_add_history(true).build();
     let mut editor =
         DefaultEditor::with_config(line_config).map_err(|error| no_terminal(&error))?;
-    // The first conversation has no history yet.
-    editor.load_history(&history).ok();
+    // The first conversation has no history yet; and what is no file is none.
+    let has_history = regular::read(&history, MAX_NOTE_BYTES)
+        .map_or_else(|error| error.kind() == io::ErrorKind::NotFound, |_| true);
+    if has_history {
+        editor.load_history(&history).ok();
+    }
     loop {
         session.let_go();
         let terminal = Terminal::now();
@@ -138,7 +143,7 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
         };
         editor = returned;
         // At once, since a terminal may be closed at any time.
-        if editor.append_history(&history).is_err() {
+        if has_history && editor.append_history(&history).is_err() {
             tracing::warn!("the history of the conversation could not be kept");
         }
         match line {

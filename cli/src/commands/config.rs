@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use config::{Settings, Source, split_key};
 use serde_json::{Map, Value, json};
-use toml_edit::{DocumentMut, Item, Table};
+use toml_edit::{DocumentMut, Item, Table, TableLike};
 
 use crate::error::{CliError, Kind};
 use crate::flags::{Global, Output};
@@ -289,14 +289,14 @@ fn check(
 /// Sets a dotted key, making tables on the way.
 fn put(table: &mut Table, key: &str, value: toml_edit::Value) -> Option<()> {
     let (path, name) = split_key(key);
-    let mut table = table;
+    let mut table: &mut dyn TableLike = table;
     for step in path {
         let item = table.entry(step).or_insert_with(|| {
             let mut inner = Table::new();
             inner.set_implicit(true);
             Item::Table(inner)
         });
-        table = item.as_table_mut()?;
+        table = item.as_table_like_mut()?;
     }
     table.insert(name, Item::Value(value));
     Some(())
@@ -305,9 +305,9 @@ fn put(table: &mut Table, key: &str, value: toml_edit::Value) -> Option<()> {
 /// Takes a dotted key away, if it is there.
 fn unset(table: &mut Table, key: &str) -> Option<()> {
     let (path, name) = split_key(key);
-    let mut table = table;
+    let mut table: &mut dyn TableLike = table;
     for step in path {
-        table = table.get_mut(step)?.as_table_mut()?;
+        table = table.get_mut(step)?.as_table_like_mut()?;
     }
     table.remove(name).map(|_| ())
 }

@@ -174,7 +174,8 @@ fn hint_for(missing: &[String], verdict: &Verdict) -> String {
         }
         (true, _) => "to run it in this run: --yolo".to_owned(),
         (false, _) => format!(
-            "to allow it from now on: deepseek config add policy.allow_commands {}; for this run only: --yolo",
+            "to allow it from now on: deepseek config add policy.allow_commands {}{}; for this run only: --yolo",
+            if missing.iter().any(|rule| rule.starts_with('-')) { "-- " } else { "" },
             rules.join(" ")
         ),
     }

@@ -81,17 +81,22 @@ impl Listed {
         let mut rest = rest.iter();
         while let Some(word) = rest.next() {
             if !is_option(word) {
-                if !rule.open || !is_plain(word, expands) || word.contains('=') {
+                let admitted = match rule.open {
+                    Open::No => false,
+                    Open::ToWords => !word.contains(char::is_whitespace),
+                    Open::ToText => true,
+                };
+                if !admitted || !is_plain(word, expands) || word.contains('=') {
                     return Err(Unlisted::Word(word));
                 }
                 continue;
             }
             let admitted = match find(&options, word) {
                 Some(Value::None) => true,
-                Some(Value::Joined(value)) => is_plain(value, expands),
-                Some(Value::Next) => {
-                    rest.next().is_some_and(|value| !is_option(value) && is_plain(value, expands))
-                }
+                Some(Value::Joined(kind, value)) => kind.admits(value, expands),
+                Some(Value::Next(kind)) => rest
+                    .next()
+                    .is_some_and(|value| !is_option(value) && kind.admits(value, expands)),
                 None => false,
             };
             if !admitted {
@@ -121,12 +126,26 @@ impl Listed {
 #[derive(Debug, Clone)]
 pub(super) struct Rule {
     words: Vec<String>,
-    open: bool,
+    open: Open,
+}
+
+/// What may follow the words of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Open {
+    No,
+    /// `*`: words.
+    ToWords,
+    /// `**`: also words with spaces, which some programs would split again.
+    ToText,
 }
 
 impl Rule {
     pub(super) fn new(rule: &str) -> Self {
-        let open = rule.ends_with('*');
+        let open = match rule {
+            _ if rule.ends_with("**") => Open::ToText,
+            _ if rule.ends_with('*') => Open::ToWords,
+            _ => Open::No,
+        };
         let begins = rule.trim_end_matches('*');
         // Quoted as in a shell, where a word has a space or ends in a star.
         let words = match CommandLine::parse(begins).as_ref().map(CommandLine::segments) {
@@ -141,7 +160,7 @@ impl Rule {
         let (Some(program), Some(rule)) = (words.first(), self.words.first()) else { return false };
         let name = base_name(program);
         let same = name == rule
-            || (self.open
+            || (self.open != Open::No
                 && name.strip_prefix(rule.as_str()).is_some_and(|rest| rest.starts_with('.')));
         let mut rest = words.iter().skip(1);
         same && self.words.iter().skip(1).all(|rule| rest.any(|word| word == rule))
@@ -161,41 +180,65 @@ enum Takes {
     /// `-x`: no value.
     Nothing,
     /// `-p=`: a value, joined or as the next word.
-    Value,
+    Value(Kind),
     /// `--color[=]`: a value, which can only be joined, or none.
     JoinedValue,
+}
+
+/// What a value may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// One word.
+    Word,
+    /// `=*`: any text.
+    Text,
+    /// `=name`: a name in lower case.
+    Name,
+}
+
+impl Kind {
+    fn admits(self, value: &str, expands: bool) -> bool {
+        let is_of_name =
+            |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_:-".contains(c);
+        is_plain(value, expands)
+            && match self {
+                Self::Word => !value.contains(char::is_whitespace),
+                Self::Text => true,
+                Self::Name => value.chars().all(is_of_name),
+            }
+    }
 }
 
 /// Where the value of an option is.
 enum Value<'a> {
     None,
-    Joined(&'a str),
-    Next,
+    Joined(Kind, &'a str),
+    Next(Kind),
 }
 
 impl CommandOption {
     fn new(text: &str) -> Self {
-        let (name, takes) = if let Some(name) = text.strip_suffix("[=]") {
-            (name, Takes::JoinedValue)
-        } else if let Some(name) = text.strip_suffix('=') {
-            (name, Takes::Value)
-        } else {
-            (text, Takes::Nothing)
-        };
+        let forms = [
+            ("[=]", Takes::JoinedValue),
+            ("=", Takes::Value(Kind::Word)),
+            ("=*", Takes::Value(Kind::Text)),
+            ("=name", Takes::Value(Kind::Name)),
+        ];
+        let form = forms.iter().find_map(|(end, takes)| Some((text.strip_suffix(end)?, *takes)));
+        let (name, takes) = form.unwrap_or((text, Takes::Nothing));
         Self { name: name.to_owned(), takes }
     }
 
     fn value_in<'a>(&self, word: &'a str) -> Option<Value<'a>> {
         let rest = word.strip_prefix(self.name.as_str())?;
         let is_letter = self.name.chars().count() == 2;
+        let joined = || rest.strip_prefix('=').or(is_letter.then_some(rest));
         match self.takes {
             Takes::Nothing => rest.is_empty().then_some(Value::None),
             Takes::JoinedValue if rest.is_empty() => Some(Value::None),
-            Takes::Value if rest.is_empty() => Some(Value::Next),
-            Takes::Value | Takes::JoinedValue => {
-                let value = rest.strip_prefix('=').or(is_letter.then_some(rest))?;
-                Some(Value::Joined(value))
-            }
+            Takes::JoinedValue => Some(Value::Joined(Kind::Word, joined()?)),
+            Takes::Value(kind) if rest.is_empty() => Some(Value::Next(kind)),
+            Takes::Value(kind) => Some(Value::Joined(kind, joined()?)),
         }
     }
 }

@@ -46,7 +46,10 @@ impl CommandLine {
         }
         Ok(Self {
             text: text.to_owned(),
-            needs_shell: reader.needs_shell || reader.opaque.is_some() || reader.segments.len() > 1,
+            needs_shell: reader.needs_shell
+                || reader.opaque.is_some()
+                || reader.segments.len() > 1
+                || reader.segments.iter().any(|words| begins_with_assignment(words)),
             segments: reader.segments,
             expands: reader.expands,
             masks_failure: reader.masks_failure,
@@ -90,12 +93,20 @@ impl CommandLine {
     }
 }
 
+/// Whether a shell would set a variable before it runs the command.
+fn begins_with_assignment(words: &[String]) -> bool {
+    let name = words.first().and_then(|word| word.split_once('=')).map_or("", |(name, _)| name);
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
 #[derive(Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the line")]
 struct Reader {
     segments: Vec<Vec<String>>,
     words: Vec<String>,
     word: Option<String>,
+    /// Whether a part of the word is quoted.
+    is_quoted: bool,
     after_operator: bool,
     needs_shell: bool,
     expands: bool,
@@ -150,6 +161,7 @@ impl Reader {
     }
 
     fn single_quoted<'a>(&mut self, rest: &'a str) -> Result<&'a str, CommandSyntaxError> {
+        self.is_quoted = true;
         let (inner, after) = rest.split_once('\'').ok_or(CommandSyntaxError::OpenQuote)?;
         self.word.get_or_insert_default().push_str(inner);
         Ok(after)
@@ -157,6 +169,7 @@ impl Reader {
 
     fn double_quoted<'a>(&mut self, rest: &'a str) -> Result<&'a str, CommandSyntaxError> {
         self.word.get_or_insert_default();
+        self.is_quoted = true;
         let mut chars = rest.char_indices();
         while let Some((at, c)) = chars.next() {
             match c {
@@ -180,6 +193,7 @@ impl Reader {
     }
 
     fn escaped<'a>(&mut self, rest: &'a str) -> &'a str {
+        self.is_quoted = true;
         match rest.chars().next() {
             Some('\n') | None => rest.get(1..).unwrap_or(""),
             Some(c) => {
@@ -192,8 +206,9 @@ impl Reader {
     /// `>`, `>>`, `<`, `&>`: to a descriptor or `/dev/null` it is harmless, else it is a write nobody can see in the words.
     fn redirect<'a>(&mut self, rest: &'a str) -> &'a str {
         self.needs_shell = true;
-        // The descriptor number before the operator is no word.
-        if self.word.as_deref().is_some_and(|word| word.chars().all(|c| c.is_ascii_digit())) {
+        // The descriptor before the operator is no word: a single digit, as it is.
+        let is_digit = |word: &str| matches!(word.as_bytes(), [b'0'..=b'9']);
+        if self.word.as_deref().is_some_and(is_digit) && !self.is_quoted {
             self.word = None;
         }
         self.end_word();
@@ -226,6 +241,7 @@ impl Reader {
     }
 
     fn end_word(&mut self) {
+        self.is_quoted = false;
         if let Some(word) = self.word.take() {
             self.words.push(word);
         }

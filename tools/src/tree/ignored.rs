@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ignore::Match;
@@ -12,7 +13,9 @@ use super::repository;
 use crate::regular;
 
 /// Bytes of one ignore file; a larger one is passed over.
-const MAX_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 256 << 10;
+/// Bytes of all of them together.
+const MAX_BYTES_IN_ALL: u64 = 2 << 20;
 
 /// Which rules count beside `.gitignore` and `info/exclude`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +33,8 @@ pub(super) struct Ignored {
     rules: Rules,
     global: Gitignore,
     known: Mutex<HashMap<PathBuf, Arc<Directory>>>,
+    /// Bytes that may still be read.
+    left: AtomicU64,
 }
 
 /// The rules of one directory, and of those above it.
@@ -48,7 +53,8 @@ impl Ignored {
             Rules::WithGlobal => GitignoreBuilder::new(&top).build_global().0,
             Rules::WithDotIgnore => Gitignore::empty(),
         };
-        Self { top, rules, global, known: Mutex::default() }
+        let (known, left) = (Mutex::default(), AtomicU64::new(MAX_BYTES_IN_ALL));
+        Self { top, rules, global, known, left }
     }
 
     /// Whether what is at `path`, below the top, is ignored. What is above it is taken not to be.
@@ -82,16 +88,16 @@ impl Ignored {
         }
         let above = dir.parent().filter(|above| above.starts_with(&self.top));
         let git_dir = repository::of(dir);
-        let exclude = git_dir
-            .as_deref()
-            .map(|git_dir| rules_in(dir, &repository::common_dir(git_dir).join("info/exclude")));
+        let exclude = git_dir.as_deref().map(|git_dir| {
+            self.rules_in(dir, &repository::common_dir(git_dir).join("info/exclude"))
+        });
         let directory = Arc::new(Directory {
             above: above.map(|above| self.directory(above)),
             dot_ignore: match self.rules {
-                Rules::WithDotIgnore => rules_in(dir, &dir.join(".ignore")),
+                Rules::WithDotIgnore => self.rules_in(dir, &dir.join(".ignore")),
                 Rules::WithGlobal => Gitignore::empty(),
             },
-            gitignore: rules_in(dir, &dir.join(".gitignore")),
+            gitignore: self.rules_in(dir, &dir.join(".gitignore")),
             exclude: exclude.unwrap_or_else(Gitignore::empty),
             is_repository: git_dir.is_some(),
         });
@@ -99,23 +105,80 @@ impl Ignored {
         known.insert(dir.to_owned(), Arc::clone(&directory));
         directory
     }
+
+    /// The rules for `dir` that stand in a file. One that can not be read has none, like a line that is no glob.
+    fn rules_in(&self, dir: &Path, file: &Path) -> Gitignore {
+        let most = MAX_BYTES.min(self.left.load(Ordering::Relaxed));
+        let bytes = match regular::read(file, most) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Gitignore::empty();
+            }
+            Err(error) => {
+                tracing::warn!(file = %file.display(), %error, "an ignore file is passed over");
+                return Gitignore::empty();
+            }
+        };
+        self.left.fetch_sub(bytes.len() as u64, Ordering::Relaxed);
+        let mut builder = GitignoreBuilder::new(dir);
+        for line in String::from_utf8_lossy(&bytes).trim_start_matches('\u{feff}').lines() {
+            if let Err(error) = builder.add_line(None, &without_alternatives(line)) {
+                tracing::debug!(file = %file.display(), %error, "a line of an ignore file is passed over");
+            }
+        }
+        builder.build().unwrap_or_else(|_| Gitignore::empty())
+    }
 }
 
-/// The rules for `dir` that stand in a file. One that can not be read has none, like a line that is no glob.
-fn rules_in(dir: &Path, file: &Path) -> Gitignore {
-    let bytes = match regular::read(file, MAX_BYTES) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Gitignore::empty(),
-        Err(error) => {
-            tracing::warn!(file = %file.display(), %error, "an ignore file is passed over");
-            return Gitignore::empty();
+/// A line whose braces stand for themselves, as they do for git.
+fn without_alternatives(line: &str) -> String {
+    let mut escaped = String::with_capacity(line.len());
+    let mut after_backslash = false;
+    for c in line.chars() {
+        if matches!(c, '{' | '}') && !after_backslash {
+            escaped.push('\\');
         }
-    };
-    let mut builder = GitignoreBuilder::new(dir);
-    for line in String::from_utf8_lossy(&bytes).trim_start_matches('\u{feff}').lines() {
-        if let Err(error) = builder.add_line(None, line) {
-            tracing::debug!(file = %file.display(), %error, "a line of an ignore file is passed over");
-        }
+        after_backslash = c == '\\' && !after_backslash;
+        escaped.push(c);
     }
-    builder.build().unwrap_or_else(|_| Gitignore::empty())
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn ignored(rules: &str, path: &str) -> bool {
+        let home = tempfile::tempdir().unwrap();
+        fs::write(home.path().join(".gitignore"), rules).unwrap();
+        let ignored = Ignored::new(home.path().to_owned(), Rules::WithDotIgnore);
+        ignored.is_ignored(&home.path().join(path), false)
+    }
+
+    #[test]
+    fn braces_are_letters_as_they_are_to_git_however_deep() {
+        assert!(ignored("{a,b}\n", "{a,b}"));
+        assert!(!ignored("{a,b}\n", "a"));
+        assert!(ignored("\\{a\n", "{a"));
+        let deep = format!("{}b{}\n", "{a,".repeat(20_000), "}".repeat(20_000));
+        assert!(!ignored(&deep, "a"));
+    }
+
+    #[test]
+    fn what_is_nearer_counts_more_and_what_is_too_large_not_at_all() {
+        let home = tempfile::tempdir().unwrap();
+        let at = |path: &str| home.path().join(path);
+        fs::create_dir_all(at("sub")).unwrap();
+        fs::write(at(".gitignore"), "*.log\n").unwrap();
+        fs::write(at("sub/.gitignore"), "!keep.log\n").unwrap();
+        let ignored = Ignored::new(home.path().to_owned(), Rules::WithDotIgnore);
+        assert!(ignored.is_ignored(&at("a.log"), false));
+        assert!(ignored.is_ignored(&at("sub/a.log"), false));
+        assert!(!ignored.is_ignored(&at("sub/keep.log"), false));
+        fs::write(at(".gitignore"), "x\n".repeat(1 << 18)).unwrap();
+        let ignored = Ignored::new(home.path().to_owned(), Rules::WithDotIgnore);
+        assert!(!ignored.is_ignored(&at("x"), false));
+    }
 }

@@ -193,7 +193,9 @@ fn is_absolute(text: &str) -> bool {
 /// NTFS ignores trailing dots and spaces, cuts at a colon and has short names; HFS+, and ext4 where it folds case,
 /// ignore invisible characters.
 fn spells(part: &str, names: &[&str]) -> bool {
-    let visible = || part.chars().filter(|c| !is_ignorable(*c)).map(|c| c.to_ascii_lowercase());
+    // Upper case first: some letters that are lower case already fold to others.
+    let folded = |c: char| c.to_uppercase().flat_map(char::to_lowercase);
+    let visible = || part.chars().filter(|c| !is_ignorable(*c)).flat_map(folded);
     let first = visible().next();
     if !names.iter().any(|name| name.chars().next() == first) {
         return false;

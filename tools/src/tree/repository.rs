@@ -1,7 +1,8 @@
 //! The user's repository: found, and looked over before a library opens it, so that nothing in it can be waited for.
 
+use std::collections::HashSet;
 use std::fs::{self, FileType};
-use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use crate::regular;
@@ -72,6 +73,10 @@ pub(super) fn what_blocks(git_dir: &Path) -> Option<PathBuf> {
                 return Some(list);
             }
             let lines = regular::read_text(&list, MAX_BYTES).unwrap_or_default();
+            if lines.lines().any(|line| line.starts_with('"')) {
+                // What is quoted there is read by rules of its own; git does not quote what it writes.
+                return Some(list);
+            }
             objects
                 .extend(lines.lines().filter(|line| !line.is_empty()).map(|line| dir.join(line)));
         }
@@ -83,17 +88,31 @@ fn is_larger(file: &Path, max_bytes: u64) -> bool {
     fs::metadata(file).is_ok_and(|data| data.len() > max_bytes && !data.is_dir())
 }
 
-/// A pipe or a device below `dir`, or a symlink to one.
+/// The first of the files that are read whole in a repository of our own which is not one.
+pub(super) fn not_regular(git_dir: &Path) -> Option<PathBuf> {
+    let files = SMALL.iter().copied().chain(["packed-refs"]).map(|name| git_dir.join(name));
+    files.into_iter().find(|file| fs::metadata(file).is_ok_and(|data| !data.is_file()))
+}
+
+/// A pipe or a device below `dir`, or below what symlinks there lead to.
 fn special_below(dir: &Path) -> Option<PathBuf> {
     let is_special =
         |kind: FileType| kind.is_fifo() || kind.is_char_device() || kind.is_block_device();
     let mut open = vec![dir.to_owned()];
+    let mut seen = HashSet::new();
     while let Some(below) = open.pop() {
+        let is_new = fs::metadata(&below).is_ok_and(|data| seen.insert((data.dev(), data.ino())));
+        if !is_new {
+            continue;
+        }
         for entry in fs::read_dir(&below).into_iter().flatten().flatten() {
             let Ok(kind) = entry.file_type() else { continue };
-            let leads_to_special =
-                || fs::metadata(entry.path()).is_ok_and(|data| is_special(data.file_type()));
-            if is_special(kind) || (kind.is_symlink() && leads_to_special()) {
+            let kind = match kind.is_symlink().then(|| fs::metadata(entry.path())) {
+                Some(Ok(data)) => data.file_type(),
+                Some(Err(_)) => continue,
+                None => kind,
+            };
+            if is_special(kind) {
                 return Some(entry.path());
             }
             let is_read = below != dir || !NOT_READ.iter().any(|name| entry.file_name() == *name);

@@ -376,6 +376,10 @@ impl Snapshots {
         if !self.dir.exists() {
             return Ok(None);
         }
+        if let Some(path) = repository::not_regular(&self.dir) {
+            let source = io::ErrorKind::InvalidInput.into();
+            return Err(SnapshotError::Io { path, source });
+        }
         let opened = gix::open::Options::isolated().open_path_as_is(true).open(&self.dir);
         opened
             .map(|repo| Some(Objects::new(repo.into(), &self.dir)))
