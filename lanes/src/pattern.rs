@@ -30,7 +30,7 @@ pub struct Pattern {
 
 /// Why text is no pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum PatternError {
+pub enum OwnershipPatternError {
     /// It could match nothing inside the workspace.
     #[error(transparent)]
     Path(#[from] PathError),
@@ -85,14 +85,14 @@ impl Pattern {
 }
 
 impl FromStr for Pattern {
-    type Err = PatternError;
+    type Err = OwnershipPatternError;
 
-    fn from_str(text: &str) -> Result<Self, PatternError> {
+    fn from_str(text: &str) -> Result<Self, OwnershipPatternError> {
         if text.chars().nth(MAX_CHARS).is_some() {
-            return Err(PatternError::TooLong);
+            return Err(OwnershipPatternError::TooLong);
         }
         if text.starts_with('!') {
-            return Err(PatternError::Negated);
+            return Err(OwnershipPatternError::Negated);
         }
         let below = if text.ends_with('/') { ANYWHERE } else { "" };
         // What is no path is no pattern either: wildcards are ordinary characters there.
@@ -108,15 +108,15 @@ impl FromStr for Pattern {
     }
 }
 
-fn part(name: &str) -> Result<Piece<Name>, PatternError> {
+fn part(name: &str) -> Result<Piece<Name>, OwnershipPatternError> {
     if name == ANYWHERE {
         return Ok(Piece::Gap);
     }
     if name.contains(ANYWHERE) {
-        return Err(PatternError::GapInName);
+        return Err(OwnershipPatternError::GapInName);
     }
     if has_alternatives(name) {
-        return Err(PatternError::Alternatives);
+        return Err(OwnershipPatternError::Alternatives);
     }
     Ok(Piece::One(name.chars().map(letter).collect()))
 }
@@ -190,9 +190,9 @@ impl From<Pattern> for String {
 }
 
 impl TryFrom<String> for Pattern {
-    type Error = PatternError;
+    type Error = OwnershipPatternError;
 
-    fn try_from(text: String) -> Result<Self, PatternError> {
+    fn try_from(text: String) -> Result<Self, OwnershipPatternError> {
         text.parse()
     }
 }
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn what_is_no_pattern() {
-        use PatternError::{Alternatives, GapInName, Negated, Path, TooLong};
+        use OwnershipPatternError::{Alternatives, GapInName, Negated, Path, TooLong};
         for (text, why) in [
             ("", Path(PathError::Empty)),
             (".", Path(PathError::Empty)),
