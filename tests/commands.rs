@@ -245,3 +245,27 @@ fn the_demo_needs_no_key_and_shows_a_refusal_a_red_check_and_a_delivery() {
     }
     assert!(world.provider.requests().is_empty());
 }
+
+#[test]
+fn lists_are_changed_in_every_form_a_file_may_have() {
+    let world = World::greeting(mended()).with_default_commands();
+    let said = |args: &[&str]| {
+        let run = world.deepseek(args.iter().copied()).run();
+        assert_eq!(run.code, Some(0), "{args:?}: {}", run.stderr);
+        run.stdout
+    };
+    said(&["config", "set", "policy", "{ mode = \"agent\" }"]);
+    said(&["config", "add", "policy.allow_commands", "./a.sh", "--", "-x y"]);
+    let all = said(&["config", "get", "policy.allow_commands"]);
+    assert!(all.contains("cargo test*") && all.contains("./a.sh") && all.contains("-x y"), "{all}");
+    said(&["config", "remove", "policy.allow_commands", "./a.sh"]);
+    let all = said(&["config", "get", "policy.allow_commands"]);
+    assert!(all.contains("cargo test*") && !all.contains("./a.sh"), "{all}");
+    said(&["config", "set", "policy.options.cargo test", "[\"--doc\"]"]);
+    assert_eq!(said(&["config", "get", "policy.options.cargo test"]).trim(), "[\"--doc\"]");
+    said(&["config", "unset", "policy.allow_commands"]);
+    let again = world.deepseek(["config", "unset", "policy.allow_commands"]).run();
+    assert_eq!(again.code, Some(2), "{}", again.stderr);
+    let missing = world.deepseek(["config", "remove", "policy.allow_commands", "no such"]).run();
+    assert_eq!(missing.code, Some(2), "{}", missing.stderr);
+}

@@ -10,7 +10,6 @@ use crate::support::{
     Program, Project, Provider, Run, Terminal, World, architect, diff, editor, mended,
     mended_and_checked_by, plan_verified_by,
 };
-use rustix::process::Signal;
 
 /// Programs that only write down that they ran.
 const PROGRAMS: [&str; 7] = ["node", "make", "npm", "yarn", "git", "pytest", "go"];
@@ -360,30 +359,6 @@ fn a_history_that_is_no_file_is_done_without() {
 }
 
 #[test]
-fn lists_are_changed_in_every_form_a_file_may_have() {
-    let world = World::greeting(mended()).with_default_commands();
-    let said = |args: &[&str]| {
-        let run = world.deepseek(args.iter().copied()).run();
-        assert_eq!(run.code, Some(0), "{args:?}: {}", run.stderr);
-        run.stdout
-    };
-    said(&["config", "set", "policy", "{ mode = \"agent\" }"]);
-    said(&["config", "add", "policy.allow_commands", "./a.sh", "--", "-x y"]);
-    let all = said(&["config", "get", "policy.allow_commands"]);
-    assert!(all.contains("cargo test*") && all.contains("./a.sh") && all.contains("-x y"), "{all}");
-    said(&["config", "remove", "policy.allow_commands", "./a.sh"]);
-    let all = said(&["config", "get", "policy.allow_commands"]);
-    assert!(all.contains("cargo test*") && !all.contains("./a.sh"), "{all}");
-    said(&["config", "set", "policy.options.cargo test", "[\"--doc\"]"]);
-    assert_eq!(said(&["config", "get", "policy.options.cargo test"]).trim(), "[\"--doc\"]");
-    said(&["config", "unset", "policy.allow_commands"]);
-    let again = world.deepseek(["config", "unset", "policy.allow_commands"]).run();
-    assert_eq!(again.code, Some(2), "{}", again.stderr);
-    let missing = world.deepseek(["config", "remove", "policy.allow_commands", "no such"]).run();
-    assert_eq!(missing.code, Some(2), "{}", missing.stderr);
-}
-
-#[test]
 fn lanes_wait_for_nothing_in_a_clone_either() {
     for (at, path) in
         [".env", ".git/info/exclude", ".git/shallow", "node_modules/x"].iter().enumerate()
@@ -474,45 +449,5 @@ fn the_hint_for_a_command_that_is_not_listed_lists_it_and_nothing_else_changes()
         assert!(after.starts_with(kept) && after.len() > before.len(), "{before}{after}");
         let run = world.chat("Fix it");
         assert_eq!(run.code, Some(0), "{command}: {}", run.stderr);
-    }
-}
-
-#[test]
-fn an_idle_conversation_holds_nothing_and_ends_when_it_is_told_to() {
-    for signal in [Signal::TERM, Signal::HUP] {
-        let answer = Reply::text("ANALYSIS").to("analysis");
-        let world = World::greeting([mended(), vec![answer]].concat());
-        let mut terminal = Terminal::start(&mut world.deepseek(["--approval", "suggest"]));
-        terminal.until("›", 1);
-        terminal.types("Fix the greeting\r");
-        terminal.until("Apply it? [y/N]", 1);
-        terminal.types("n\n");
-        terminal.until("hint:", 1);
-
-        // It waits for what is said next, and not for those who work meanwhile.
-        let applied = world.deepseek(["apply", "--yes"]).run();
-        assert_eq!(applied.code, Some(0), "{}", applied.stderr);
-        assert_eq!(world.project.read("greet.txt"), "hello world\n");
-
-        // It goes on afterwards, and while it works nobody else does.
-        terminal.types("? What is in greet.txt\r");
-        terminal.until("ANALYSIS", 1);
-        terminal.until("session ", 2);
-        terminal.signal(signal);
-        let shown = terminal.shown();
-        assert_eq!(terminal.end(), Some(0), "{shown}");
-        let history = fs::read_to_string(world.state().join("history")).unwrap();
-        assert!(history.contains("Fix the greeting"), "{history}");
-    }
-}
-
-#[test]
-fn a_conversation_that_nobody_spoke_in_ends_too() {
-    for signal in [Signal::TERM, Signal::HUP] {
-        let world = World::greeting(mended());
-        let terminal = Terminal::start(&mut world.deepseek([]));
-        terminal.until("›", 1);
-        terminal.signal(signal);
-        assert_eq!(terminal.end(), Some(0));
     }
 }

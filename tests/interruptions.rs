@@ -1,11 +1,13 @@
 //! Ctrl-C at every stage, power cuts, and two processes in one workspace.
 
+use std::fs;
 use std::time::Duration;
 
+use rustix::process::Signal;
 use tools::model::mock::{Behaviour, Reply};
 
 use crate::support::{
-    Project, Provider, World, architect, diff, editor, left_in, mended, plan, wait_until,
+    Project, Provider, Terminal, World, architect, diff, editor, left_in, mended, plan, wait_until,
 };
 
 /// A second is promised; a machine that does much else gets some more.
@@ -127,4 +129,44 @@ fn a_journal_cut_off_by_a_power_cut_can_be_read() {
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     assert!(shown.stdout.contains("PlanCreated"), "{}", shown.stdout);
     assert!(world.project.changed().is_empty());
+}
+
+#[test]
+fn an_idle_conversation_holds_nothing_and_ends_when_it_is_told_to() {
+    for signal in [Signal::TERM, Signal::HUP] {
+        let answer = Reply::text("ANALYSIS").to("analysis");
+        let world = World::greeting([mended(), vec![answer]].concat());
+        let mut terminal = Terminal::start(&mut world.deepseek(["--approval", "suggest"]));
+        terminal.until("›", 1);
+        terminal.types("Fix the greeting\r");
+        terminal.until("Apply it? [y/N]", 1);
+        terminal.types("n\n");
+        terminal.until("hint:", 1);
+
+        // It waits for what is said next, and not for those who work meanwhile.
+        let applied = world.deepseek(["apply", "--yes"]).run();
+        assert_eq!(applied.code, Some(0), "{}", applied.stderr);
+        assert_eq!(world.project.read("greet.txt"), "hello world\n");
+
+        // It goes on afterwards, and while it works nobody else does.
+        terminal.types("? What is in greet.txt\r");
+        terminal.until("ANALYSIS", 1);
+        terminal.until("session ", 2);
+        terminal.signal(signal);
+        let shown = terminal.shown();
+        assert_eq!(terminal.end(), Some(0), "{shown}");
+        let history = fs::read_to_string(world.state().join("history")).unwrap();
+        assert!(history.contains("Fix the greeting"), "{history}");
+    }
+}
+
+#[test]
+fn a_conversation_that_nobody_spoke_in_ends_too() {
+    for signal in [Signal::TERM, Signal::HUP] {
+        let world = World::greeting(mended());
+        let terminal = Terminal::start(&mut world.deepseek([]));
+        terminal.until("›", 1);
+        terminal.signal(signal);
+        assert_eq!(terminal.end(), Some(0));
+    }
 }
