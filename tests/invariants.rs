@@ -202,7 +202,7 @@ fn there_is_one_end_and_no_hidden_escalation() {
         let kinds: Vec<_> =
             run.events.iter().map(|event| event["kind"].as_str().unwrap()).collect();
         assert!(!kinds.iter().any(|kind| kind.starts_with("RouterEscalation")));
-        let end = kinds.iter().position(|kind| *kind == "RunFinished@v1").unwrap();
+        let end = kinds.iter().position(|kind| *kind == "RunFinished@v2").unwrap();
         assert_eq!(kinds[end + 1..], ["SessionStateChanged@v1", "Outcome"], "after the end");
         let numbers: Vec<_> = run.events.iter().filter_map(|event| event["seq"].as_u64()).collect();
         assert!(numbers.iter().zip(1..).all(|(seq, place)| *seq == place), "{numbers:?}");

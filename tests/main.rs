@@ -41,6 +41,7 @@ mod fork;
 mod replay;
 mod resume;
 mod team_crashes;
+mod wording;
 
 // The way back.
 mod rewind;

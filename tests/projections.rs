@@ -287,7 +287,7 @@ fn a_patch_a_call_and_a_check_tell_where_they_come_from() {
     );
     in_order(&explain("RouterDecision", 0), &["edit, by its words"]);
     let denied = said(&world, &["sessions", "show", "--output", "json"]);
-    let staged = denied.events.iter().find(|event| event["kind"] == "PatchStaged@v1").unwrap();
+    let staged = denied.events.iter().find(|event| event["kind"] == "PatchStaged@v2").unwrap();
     let staged = said(&world, &["explain", &staged["seq"].to_string()]).stdout;
     in_order(&staged, &["led to", "ToolProposed", "ToolDenied"]);
     let none = world.deepseek(["explain", "9999"]).run();

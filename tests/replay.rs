@@ -5,26 +5,26 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tools::model::mock::{Behaviour, Reply};
-use tools::tree::FileHash;
 
 use crate::invariants::twenty_calls;
 use crate::resume::eventful;
+use crate::support::journal::{keep, kept, rewrite};
 use crate::support::{
     Project, Provider, World, architect, diff, editor, mended, mended_and_checked_by, plan,
 };
 use crate::team_crashes;
 
 /// Where the golden sessions are kept.
-const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/golden");
+pub(crate) const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/golden");
 
 const REQUEST: [&str; 4] = ["-p", "Fix the greeting", "--approval", "auto"];
 
 /// A way to make a session.
-type Made = fn() -> World;
+pub(crate) type Made = fn() -> World;
 
 /// The golden sessions, and how each was made. One that is not there is made by `RECORD_GOLDEN=1`; one that is there stays
 /// as it is, since journals of earlier versions have to replay.
-const SESSIONS: [(&str, Made); 13] = [
+pub(crate) const SESSIONS: [(&str, Made); 13] = [
     ("team", || ends(team_crashes::world(), &team_crashes::REQUEST, 0)),
     ("delivered", || ends(World::greeting(mended()), &REQUEST, 0)),
     ("repaired", || ends(World::greeting(eventful()), &REQUEST, 0)),
@@ -112,14 +112,14 @@ fn cancelled(world: World, come_to: impl Fn(&World) -> bool) -> World {
 }
 
 /// The directory of the one session that something was asked in.
-fn session(world: &World) -> PathBuf {
+pub(crate) fn session(world: &World) -> PathBuf {
     let sessions = fs::read_dir(world.state().join("sessions")).unwrap();
     let dirs: Vec<PathBuf> = sessions.map(|entry| entry.unwrap().path()).collect();
     let [dir] = dirs.as_slice() else { panic!("{dirs:?}") };
     dir.clone()
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap().path();
@@ -133,7 +133,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// What `replay` says of a session: its exit code and the document.
-fn replayed(world: &World, session: &str) -> (Option<i32>, Value) {
+pub(crate) fn replayed(world: &World, session: &str) -> (Option<i32>, Value) {
     let run = world.deepseek(["replay", session, "--output", "json"]).run();
     let document = run.events.first().cloned();
     (run.code, document.unwrap_or_else(|| panic!("{session}: {}", run.stderr)))
@@ -192,34 +192,16 @@ fn twenty_calls_replay_to_the_same_bytes() {
 
 /// Has another text in the answer of a call, in a journal that is whole all the same.
 fn forge(session: &Path, call: u64, old: &str, new: &str) -> u64 {
-    let path = session.join("events.jsonl");
-    let mut prev = "0".repeat(16);
-    let (mut text, mut forged) = (String::new(), 0);
-    for line in fs::read_to_string(&path).unwrap().lines() {
-        let mut event: Value = serde_json::from_str(line).unwrap();
+    let mut forged = 0;
+    rewrite(session, |event| {
         if event["kind"] == "ModelReply@v1" && event["data"]["call"] == call {
-            let answer = &mut event["data"]["answer"];
-            let blob = |hash: &Value| {
-                session.join("blobs").join(format!("{}.zst", hash.as_str().unwrap()))
-            };
-            let kept = zstd::decode_all(fs::read(blob(&answer["blob"])).unwrap().as_slice());
-            let said = String::from_utf8(kept.unwrap()).unwrap();
+            let said = kept(session, &event["data"]["answer"]);
             let other = said.replace(old, new);
             assert_ne!(other, said);
-            let hash = FileHash::of(other.as_bytes()).to_string();
-            *answer = json!({ "blob": hash, "bytes": other.len() });
-            let packed = zstd::encode_all(other.as_bytes(), 1).unwrap();
-            fs::write(blob(&answer["blob"]), packed).unwrap();
+            event["data"]["answer"] = keep(session, &other);
             forged = event["seq"].as_u64().unwrap();
         }
-        event["prev"] = json!(prev);
-        event.as_object_mut().unwrap().shift_remove("sum");
-        let mut line = event.to_string();
-        line.pop();
-        FileHash::of(line.as_bytes()).to_string()[..16].clone_into(&mut prev);
-        text.push_str(&format!("{line},\"sum\":\"{prev}\"}}\n"));
-    }
-    fs::write(path, text).unwrap();
+    });
     forged
 }
 
@@ -231,8 +213,8 @@ fn another_answer_is_one_difference_and_the_first() {
     assert_eq!((code, &document["identical"]), (Some(1), &json!(false)), "{document:#}");
     let difference = &document["difference"];
     assert!(difference["seq"].as_u64().unwrap() > forged, "{document:#}");
-    assert_eq!(difference["recorded"]["kind"], "PatchStaged@v1", "{document:#}");
-    assert_eq!(difference["replayed"]["kind"], "PatchStaged@v1", "{document:#}");
+    assert_eq!(difference["recorded"]["kind"], "PatchStaged@v2", "{document:#}");
+    assert_eq!(difference["replayed"]["kind"], "PatchStaged@v2", "{document:#}");
 
     let run = world.deepseek(["replay", "--diff"]).run();
     assert_eq!(run.code, Some(1));

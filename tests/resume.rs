@@ -182,7 +182,7 @@ fn a_request_killed_at_any_time_and_again_while_it_goes_on_is_gone_on_with() {
 }
 
 pub(crate) fn has_ended(world: &World) -> bool {
-    journal(world).iter().any(|event| event["kind"] == "RunFinished@v1")
+    journal(world).iter().any(|event| event["kind"] == "RunFinished@v2")
 }
 
 #[expect(
@@ -198,7 +198,7 @@ fn cut(world: &World, kind: &str, nth: usize) {
     let path = session(world).join("events.jsonl");
     let text = std::fs::read_to_string(&path).unwrap();
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let kind = format!("\"kind\":\"{kind}@v1\"");
+    let kind = format!("\"kind\":\"{kind}@v");
     let mut of_kind = lines.iter().enumerate().filter(|(_, line)| line.contains(&kind));
     let (at, _) = of_kind.nth(nth - 1).unwrap();
     std::fs::write(path, lines[..=at].concat()).unwrap();
@@ -268,7 +268,7 @@ fn a_run_that_was_about_to_end_ends_once() {
     let world = World::greeting(answers()).configure("[agent_loop]\nmax_iterations = 2\n");
     assert_eq!(world.deepseek(REQUEST).run().code, Some(1));
     // The last event but its end is the last way back.
-    let staged = journal(&world).iter().filter(|it| it["kind"] == "PatchStaged@v1").count();
+    let staged = journal(&world).iter().filter(|it| it["kind"] == "PatchStaged@v2").count();
     cut(&world, "PatchStaged", staged);
     ends_and_replays(&world, &["run"], 1);
 }

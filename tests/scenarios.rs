@@ -155,7 +155,7 @@ fn six_failures_end_with_the_ways_back_on_offer() {
         text
     };
     assert_eq!(rollbacks.len(), 2);
-    assert_eq!(rollbacks[0]["to"], "the start");
+    assert_eq!(rollbacks[0]["to"], "start");
     assert_eq!(back_to(&rollbacks[0]), "good\n");
     assert_eq!(back_to(&rollbacks[1]), "c\n", "{}", rollbacks[1]["to"]);
 }

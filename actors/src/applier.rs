@@ -9,6 +9,7 @@ use thiserror::Error;
 use tools::patch::{self, ApplyPlan, PatchLimits, PatchMismatch, Reason, Refusal, Repair, Scope};
 use tools::tree::{Change, RepoPath};
 
+use crate::delivery::StagedFor;
 use crate::lane_id::LaneId;
 use crate::sight::Sight;
 use crate::workspace::{CommitRefused, Denied, NotApplied, Staged, Workspace};
@@ -142,9 +143,10 @@ impl ApplierSetup {
         }
         let staged = Staged {
             id: None,
-            title: ask.title,
+            purpose: StagedFor::Change,
+            title: ask.title.into(),
             changes: plan.changes.clone(),
-            repairs: plan.repairs.iter().map(described).collect(),
+            repairs: plan.repairs.iter().map(|repair| described(repair).into()).collect(),
         };
         match self.workspace.commit(staged).await {
             Ok(()) => {
@@ -192,7 +194,7 @@ fn not_owned(path: &RepoPath, owner: LaneId) -> PatchMismatch {
 }
 
 fn not_written(message: String) -> ApplyError {
-    ApplyError::NotApplied(NotApplied::NotWritten { message })
+    ApplyError::NotApplied(NotApplied::NotWritten { message: message.into() })
 }
 
 /// A repair in words.

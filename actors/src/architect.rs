@@ -18,6 +18,7 @@ use crate::failure::FailureClass;
 use crate::plan::{FileIntent, Leniency, Plan, PlanError, PlanLimits};
 use crate::publisher::JournalClosed;
 use crate::sight::Sight;
+use crate::wording::Wording;
 use crate::workspace::Workspace;
 use crate::{Unanswered, answer, answered, fill};
 
@@ -173,7 +174,7 @@ impl ArchitectSetup {
                 }
                 Err(error) => return Err(error.into()),
             };
-            let refused = Event::PlanRefused { error: redact(&error.to_string()).into_owned() };
+            let refused = Event::PlanRefused { error: Wording::of(&redact(&error.to_string())) };
             self.caller.publisher.publish(refused).await.map_err(CallError::from)?;
             if repairs == self.bounds.architect_parse_retries {
                 return Err(ArchitectError::Unreadable(error));

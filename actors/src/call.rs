@@ -19,6 +19,7 @@ use crate::event::{Blob, Event};
 use crate::ledger::{Amount, Ask, Unaffordable};
 use crate::publisher::{JournalClosed, Publisher, Signal, Speaker, Written};
 use crate::router::{Admission, AdmissionError, Router};
+use crate::wording::Wording;
 
 /// Why there is no answer.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
@@ -108,6 +109,8 @@ impl Caller {
         // The answer gets what the prompt, at four bytes a token, leaves of the window.
         let room = u32::try_from(self.window.saturating_sub(prompt_tokens / 4)).unwrap_or(u32::MAX);
         let ask = Ask { prompt_tokens, output_tokens: request.max_tokens.min(room.max(1)) };
+        let recorded = self.recorded_request();
+        let ask = recorded.as_ref().map_or(ask, |(ask, _)| *ask);
         let mut admission = self.router.admit(&request.model, ask).await?;
         let reservation = admission.reservation();
         request.max_tokens = reservation.output_tokens;
@@ -118,7 +121,7 @@ impl Caller {
             max_tokens: request.max_tokens,
             retry,
             reserved: reservation.amount,
-            body: Blob::new(request.body()),
+            body: recorded.map_or_else(|| Blob::new(request.body()), |(_, body)| body),
         };
         let outcome = match self.publisher.record(asked).await? {
             Written::Now(_) => {
@@ -139,6 +142,18 @@ impl Caller {
         };
         self.settle(admission, &request.model, dialogue, &outcome).await?;
         Ok(outcome)
+    }
+
+    /// The request that is recorded next, where it is taken as it is: what it asked to be reserved, and its body.
+    fn recorded_request(&self) -> Option<(Ask, Blob)> {
+        if !self.publisher.takes_requests() {
+            return None;
+        }
+        self.publisher.recorded_next(|event| {
+            let Event::ModelRequest { max_tokens, reserved, body, .. } = event else { return None };
+            let prompt_tokens = reserved.tokens.saturating_sub(u64::from(*max_tokens));
+            Some((Ask { prompt_tokens, output_tokens: *max_tokens }, body.clone()))
+        })
     }
 
     fn request(&self, dialogue: &Dialogue) -> ChatRequest {
@@ -202,8 +217,8 @@ impl Caller {
         let answer =
             outcome.as_ref().ok().and_then(|reply| serde_json::to_vec(reply).ok()).map(Blob::new);
         let (name, message) = match outcome {
-            Ok(_) => ("ok".to_owned(), String::new()),
-            Err(error) => (error.class().to_owned(), error.to_string()),
+            Ok(_) => ("ok".to_owned(), None),
+            Err(error) => (error.class().name().to_owned(), Some(Wording::of(error))),
         };
         let reply = Event::ModelReply {
             call,

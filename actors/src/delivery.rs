@@ -1,9 +1,15 @@
 //! How a run ends, and what it leaves to go back with. Values only.
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
 
-/// How a run ends. Written once; nothing changes it afterwards.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+use serde::{Deserialize, Serialize};
+use tools::model::ErrorClass;
+
+use crate::ledger::Unaffordable;
+use crate::wording::Wording;
+
+/// How a run ends. Written once; nothing changes it afterwards. Two are equal when they say the same in other words, too.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Delivery {
     /// Planned, applied, verified; or answered.
@@ -14,51 +20,82 @@ pub enum Delivery {
     /// There was nothing to edit.
     NoEditNeeded {
         /// The Architect's reason.
-        reason: String,
+        reason: Wording,
     },
     /// It did not get done.
     NeedsWork {
         /// Why.
         why: NeedsWork,
         /// In words.
-        detail: String,
+        detail: Wording,
     },
     /// Policy or the user said no.
     Denied {
         /// To what, and why.
-        what: String,
+        what: Wording,
         /// The flag that would allow it.
-        hint: String,
+        hint: Wording,
     },
     /// The user stopped it.
     Cancelled,
     /// The next call could not be paid.
     BudgetExhausted {
         /// Which limit.
-        limit: String,
+        limit: Limit,
+        /// In words.
+        detail: Wording,
     },
     /// Something outside the task broke.
     Failed {
-        /// The kind: `auth`, `transport`, `length`, …
-        class: String,
+        /// The kind.
+        class: FailureKind,
         /// In words.
-        message: String,
+        message: Wording,
     },
 }
+
+impl PartialEq for Delivery {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Delivered { verified: a }, Self::Delivered { verified: b }) => a == b,
+            (Self::NeedsWork { why: a, .. }, Self::NeedsWork { why: b, .. }) => a == b,
+            (Self::BudgetExhausted { limit: a, .. }, Self::BudgetExhausted { limit: b, .. }) => {
+                a == b
+            }
+            (Self::Failed { class: a, .. }, Self::Failed { class: b, .. }) => a == b,
+            (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
+        }
+    }
+}
+
+impl Eq for Delivery {}
 
 impl Delivery {
     /// The end of a run that used up its time.
     pub fn out_of_time(seconds: u64) -> Self {
-        Self::BudgetExhausted { limit: format!("the budget of {seconds} s of {TIME} is spent") }
+        let detail = format!("the budget of {seconds} s of wall time is spent").into();
+        Self::BudgetExhausted { limit: Limit::WallTime, detail }
+    }
+
+    /// The end of a run whose next call can not be paid.
+    pub fn unaffordable(refusal: &Unaffordable) -> Self {
+        Self::BudgetExhausted { limit: refusal.into(), detail: Wording::of(refusal) }
+    }
+
+    /// The end of a run for which something outside the task broke.
+    pub fn failed(class: FailureKind, message: &(impl fmt::Display + ?Sized)) -> Self {
+        Self::Failed { class, message: Wording::of(message) }
     }
 
     /// Whether somebody else decided it than the run itself.
-    pub fn is_from_outside(&self) -> bool {
+    pub const fn is_from_outside(&self) -> bool {
         match self {
             Self::Cancelled => true,
-            Self::BudgetExhausted { limit } => limit.contains(TIME),
+            Self::BudgetExhausted { limit, .. } => matches!(limit, Limit::WallTime),
             // An actor died that nobody replaces, or a run could not be taken up.
-            Self::Failed { class, .. } => class == "internal" || class == "resume",
+            Self::Failed { class, .. } => {
+                matches!(class, FailureKind::Internal | FailureKind::Resume)
+            }
             Self::Delivered { .. }
             | Self::NoEditNeeded { .. }
             | Self::NeedsWork { .. }
@@ -67,8 +104,68 @@ impl Delivery {
     }
 }
 
-/// What a clock limits, and no ledger.
-const TIME: &str = "wall time";
+/// What a budget limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// Money, by the price table.
+    Usd,
+    /// Prompt and answer tokens.
+    Tokens,
+    /// Model calls.
+    Calls,
+    /// Time; a clock limits it, and no ledger.
+    WallTime,
+    /// Money, for a model that has no price.
+    NoPrice,
+}
+
+impl From<&Unaffordable> for Limit {
+    fn from(refusal: &Unaffordable) -> Self {
+        match refusal {
+            Unaffordable::Usd { .. } => Self::Usd,
+            Unaffordable::Tokens { .. } => Self::Tokens,
+            Unaffordable::Calls { .. } => Self::Calls,
+            Unaffordable::NoPrice => Self::NoPrice,
+        }
+    }
+}
+
+/// What broke outside the task: one of our own parts, or the provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// An actor died that nobody replaces.
+    Internal,
+    /// A run could not be resumed.
+    Resume,
+    /// The journal takes no more events.
+    Journal,
+    /// Nobody admits calls any more.
+    Router,
+    /// The change could not be written.
+    Write,
+    /// A worktree could not be had.
+    Worktree,
+    /// The provider.
+    #[serde(untagged)]
+    Model(ErrorClass),
+}
+
+impl FailureKind {
+    /// The kind as one word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Internal => "internal",
+            Self::Resume => "resume",
+            Self::Journal => "journal",
+            Self::Router => "router",
+            Self::Write => "write",
+            Self::Worktree => "worktree",
+            Self::Model(class) => class.name(),
+        }
+    }
+}
 
 /// How a delivery was verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,8 +201,34 @@ pub enum NeedsWork {
     Staged,
 }
 
-/// How the title of a patch set begins that is a way back.
-pub const WAY_BACK: &str = "back to ";
+/// What a patch set is staged for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StagedFor {
+    /// To change the workspace.
+    Change,
+    /// To go back, after something failed.
+    WayBack,
+}
+
+/// Where a way back leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Target {
+    /// The workspace as it was when the run began.
+    Start,
+    /// The tree with the fewest failures.
+    Best,
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Start => "the start",
+            Self::Best => "the tree with the fewest failures",
+        })
+    }
+}
 
 /// A way back that the user is offered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,5 +236,5 @@ pub struct Rollback {
     /// Id of the staged patch set.
     pub patch: String,
     /// Where it leads.
-    pub to: String,
+    pub to: Target,
 }

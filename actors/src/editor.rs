@@ -16,6 +16,7 @@ use crate::dialogue::{Dialogue, shown_file};
 use crate::draft::{self, ContextRequest, DraftError, EditorAnswer};
 use crate::event::{Blob, Event};
 use crate::plan::Plan;
+use crate::wording::Wording;
 use crate::{Unanswered, answer, answered, fill};
 
 /// What the Editor is asked.
@@ -172,7 +173,7 @@ impl EditorSetup {
         error: DraftError,
         repairs: &mut u32,
     ) -> Result<(), EditorError> {
-        let refused = Event::DraftRefused { error: redact(&error.to_string()).into_owned() };
+        let refused = Event::DraftRefused { error: Wording::of(&redact(&error.to_string())) };
         self.caller.publisher.publish(refused).await.map_err(CallError::from)?;
         if *repairs == self.bounds.editor_parse_retries {
             return Err(EditorError::Unreadable(error));
@@ -216,7 +217,7 @@ impl EditorSetup {
                 Err(why) => {
                     let line = format!("{request} is not shown: {why}");
                     shown.push_str(&format!("{line}\n"));
-                    refused.push(line);
+                    refused.push(line.into());
                 }
             }
         }

@@ -8,7 +8,7 @@ use tools::model::{AgentRole, ModelError, Usage};
 use tools::tree::{FileHash, FileMode, FileState, RepoPath, Settlement, TreeId};
 
 use crate::checks::{CheckOutcome, Findings};
-use crate::delivery::{Delivery, Rollback, Verified};
+use crate::delivery::{Delivery, Rollback, StagedFor, Verified};
 use crate::draft::ContextRequest;
 use crate::failure::FailureClass;
 use crate::lane_id::LaneId;
@@ -16,6 +16,8 @@ use crate::ledger::{Allowance, Amount};
 use crate::plan::{Leniency, Plan, StepMark};
 use crate::seen::SeenFile;
 use crate::team::{EndedLane, Other, PlannedLane};
+use crate::wording::Wording;
+use crate::words::{Asked, DeniedBy, Intent, IntentBy, Role, SessionState, Side};
 use crate::workspace::NotApplied;
 
 /// Content that is kept beside the log and named in it by its hash.
@@ -97,6 +99,16 @@ mod mode_words {
     }
 }
 
+/// The number of the texts that this version builds for models and of the verdicts that it reaches from the same rules. A
+/// change that gives a recorded run another request body or verdict raises it; what an older format recorded of either is
+/// taken as it is, and not compared.
+pub const FORMAT: u32 = 2;
+
+/// The format of journals that name none.
+const fn first_format() -> u32 {
+    1
+}
+
 /// A place in the journal of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
@@ -107,7 +119,7 @@ pub struct Origin {
 }
 
 /// A fact.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "data")]
 pub enum Event {
     /// A session begins.
@@ -120,6 +132,9 @@ pub enum Event {
         /// The configuration as TOML: its runs keep to it.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         config: Option<Blob>,
+        /// The [`FORMAT`] of its runs.
+        #[serde(default = "first_format")]
+        format: u32,
         /// The session and the event that it was forked from; what follows up to that event is a copy.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         forked_from: Option<Origin>,
@@ -131,6 +146,9 @@ pub enum Event {
         version: String,
         /// The configuration as TOML: runs that begin from now on keep to it.
         config: Blob,
+        /// The [`FORMAT`] of runs that begin from now on.
+        #[serde(default = "first_format")]
+        format: u32,
         /// The run that was cut short before, if there is one.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         cut_short: Option<String>,
@@ -139,36 +157,36 @@ pub enum Event {
     #[serde(rename = "SessionStateChanged@v1")]
     SessionStateChanged {
         /// The state left.
-        from: String,
+        from: SessionState,
         /// The state entered.
-        to: String,
+        to: SessionState,
     },
     /// A request begins its way to a delivery.
     #[serde(rename = "RunStarted@v1")]
     RunStarted {
-        /// `edit`, `plan` or `answer`.
-        intent: String,
+        /// What it is treated as.
+        intent: Intent,
         /// What the user asked.
         request: String,
     },
     /// A message of the conversation.
     #[serde(rename = "TurnAdded@v1")]
     TurnAdded {
-        /// `user` or `assistant`.
-        speaker: String,
+        /// Who said it.
+        speaker: Side,
         /// What was said.
         text: String,
-        /// `edit`, `plan` or `answer`, when a flag or a command says what the message is.
+        /// What the message is, when a flag or a command says so.
         #[serde(skip_serializing_if = "Option::is_none", default)]
-        intent: Option<String>,
+        intent: Option<Intent>,
     },
     /// It was decided how a message is treated.
     #[serde(rename = "RouterDecision@v1")]
     RouterDecision {
-        /// `edit`, `plan` or `answer`.
-        intent: String,
-        /// `flag`, `words`, `model`, or `default` when none of them could say.
-        reason: String,
+        /// What it is treated as.
+        intent: Intent,
+        /// How that was found out.
+        reason: IntentBy,
     },
     /// Evidence was gathered from the workspace.
     #[serde(rename = "EvidenceGathered@v1")]
@@ -207,7 +225,7 @@ pub enum Event {
     #[serde(rename = "PlanRefused@v1")]
     PlanRefused {
         /// Line and rule.
-        error: String,
+        error: Wording,
     },
     /// The first plan of a run.
     #[serde(rename = "PlanCreated@v1")]
@@ -257,7 +275,7 @@ pub enum Event {
     #[serde(rename = "DraftRefused@v1")]
     DraftRefused {
         /// Line and rule.
-        error: String,
+        error: Wording,
     },
     /// The Editor asked to see more.
     #[serde(rename = "ContextRequested@v1")]
@@ -265,7 +283,7 @@ pub enum Event {
         /// What it asked for.
         requests: Vec<ContextRequest>,
         /// What was not shown, and why.
-        refused: Vec<String>,
+        refused: Vec<Wording>,
         /// What it was told.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         told: Option<Blob>,
@@ -288,21 +306,23 @@ pub enum Event {
     #[serde(rename = "PatchRefused@v1")]
     PatchRefused {
         /// `file: hunk: reason`, for people.
-        reasons: Vec<String>,
+        reasons: Vec<Wording>,
         /// What the model is told.
-        feedback: String,
+        feedback: Wording,
     },
     /// A patch set is validated and may be applied: now, or by the user later.
-    #[serde(rename = "PatchStaged@v1")]
+    #[serde(rename = "PatchStaged@v2")]
     PatchStaged {
         /// Its id.
         patch: String,
+        /// What it is staged for.
+        purpose: StagedFor,
         /// What it is: `iteration 2`, `back to the start`, …
-        title: String,
+        title: Wording,
         /// What it changes.
         files: Vec<StagedFile>,
         /// Where the diff was read tolerantly.
-        repairs: Vec<String>,
+        repairs: Vec<Wording>,
     },
     /// The workspace as it is before a patch set is kept, to go back to.
     #[serde(rename = "CheckpointCreated@v1")]
@@ -348,14 +368,14 @@ pub enum Event {
         left: Vec<RepoPath>,
     },
     /// Something needs a yes.
-    #[serde(rename = "ToolProposed@v1")]
+    #[serde(rename = "ToolProposed@v2")]
     ToolProposed {
         /// Number of the question.
         ask: String,
-        /// The effect: a patch or a command.
-        what: String,
+        /// The effect.
+        action: Asked,
         /// Why it has to be asked for.
-        why: String,
+        why: Wording,
     },
     /// Somebody said yes.
     #[serde(rename = "ToolApproved@v1")]
@@ -364,14 +384,17 @@ pub enum Event {
         ask: String,
     },
     /// Somebody said no, or nobody was there, or policy forbids it.
-    #[serde(rename = "ToolDenied@v1")]
+    #[serde(rename = "ToolDenied@v2")]
     ToolDenied {
-        /// Number of the question; empty when none was asked.
-        ask: String,
+        /// Number of the question; absent when none was asked.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        ask: Option<String>,
         /// The effect.
-        what: String,
+        action: Asked,
+        /// Who said no.
+        by: DeniedBy,
         /// Why.
-        why: String,
+        why: Wording,
     },
     /// Verification begins.
     #[serde(rename = "VerifyStarted@v1")]
@@ -451,9 +474,9 @@ pub enum Event {
         role: AgentRole,
         /// `ok`, or the class of the error.
         outcome: String,
-        /// The error in words; empty when there is none.
-        #[serde(skip_serializing_if = "String::is_empty", default)]
-        message: String,
+        /// The error in words.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        message: Option<Wording>,
         /// The error with all that is known of it.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         error: Option<ModelError>,
@@ -481,7 +504,7 @@ pub enum Event {
     #[serde(rename = "RoleCrashed@v1")]
     RoleCrashed {
         /// Which.
-        role: String,
+        role: Role,
     },
     /// The task was split over lanes.
     #[serde(rename = "LanesPlanned@v1")]
@@ -495,7 +518,7 @@ pub enum Event {
     #[serde(rename = "LanesDeclined@v1")]
     LanesDeclined {
         /// Why.
-        why: String,
+        why: Wording,
     },
     /// The workspace as it is, with what is not committed, was kept: lanes begin from it.
     #[serde(rename = "LanesBegun@v1")]
@@ -538,7 +561,7 @@ pub enum Event {
         spent: Amount,
     },
     /// A lane did not get done.
-    #[serde(rename = "LaneFailed@v1")]
+    #[serde(rename = "LaneFailed@v2")]
     LaneFailed {
         /// Which attempt; zero if it never began.
         attempt: u32,
@@ -591,13 +614,13 @@ pub enum Event {
         class: FailureClass,
     },
     /// What became of each lane.
-    #[serde(rename = "LanesFinished@v1")]
+    #[serde(rename = "LanesFinished@v2")]
     LanesFinished {
         /// The lanes, by number.
         lanes: Vec<EndedLane>,
     },
     /// A run is over.
-    #[serde(rename = "RunFinished@v1")]
+    #[serde(rename = "RunFinished@v2")]
     RunFinished {
         /// How.
         delivery: Delivery,
@@ -617,6 +640,12 @@ impl Event {
     /// The data as they stand in the line.
     pub fn data(&self) -> Value {
         self.field("data")
+    }
+
+    /// What the event decides or testifies to, without its wording: two events are the same when this is.
+    pub fn decisions(&self) -> Decisions {
+        // Nothing in an event has a form that could not be written.
+        Decisions(ciborium::Value::serialized(self).unwrap_or(ciborium::Value::Null))
     }
 
     fn field(&self, name: &str) -> Value {
@@ -675,8 +704,36 @@ impl Event {
     }
 }
 
+impl PartialEq for Event {
+    fn eq(&self, other: &Self) -> bool {
+        self.decisions() == other.decisions()
+    }
+}
+
+/// All of an event but its wording.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decisions(ciborium::Value);
+
+impl Decisions {
+    /// The same without the fields of these names, however deep they stand.
+    #[must_use]
+    pub fn without(mut self, names: &[&str]) -> Self {
+        forget(names, &mut self.0);
+        self
+    }
+}
+
+fn forget(names: &[&str], value: &mut ciborium::Value) {
+    if let Some(fields) = value.as_map_mut() {
+        fields.retain(|(name, _)| !name.as_text().is_some_and(|name| names.contains(&name)));
+        fields.iter_mut().for_each(|(_, field)| forget(names, field));
+    } else if let Some(items) = value.as_array_mut() {
+        items.iter_mut().for_each(|item| forget(names, item));
+    }
+}
+
 /// An event with its place in the journal.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Envelope {
     /// Contiguous from one.
     pub seq: u64,

@@ -24,7 +24,10 @@ pub mod seen;
 pub mod sight;
 pub mod staged;
 pub mod team;
+pub mod v1;
 pub mod verifier;
+pub mod wording;
+pub mod words;
 pub mod workspace;
 
 use ractor::rpc::CallResult;

@@ -15,7 +15,7 @@ use tools::model::AgentRole;
 use crate::event::{Envelope, Event};
 use crate::lane_id::LaneId;
 use crate::ledger::Amount;
-use crate::recording::{Beyond, Followed, Recording};
+use crate::recording::{Beyond, Followed, Recording, Requests};
 
 /// What the screen is told.
 #[derive(Debug)]
@@ -208,6 +208,11 @@ impl Publisher {
     /// Whether the run is only compared with what is recorded, and never goes on beyond it.
     pub fn only_compares(&self) -> bool {
         self.recording.as_ref().is_some_and(|recording| recording.beyond() == Beyond::Stop)
+    }
+
+    /// Whether the requests and verdicts that are recorded are taken as they are, and not made again.
+    pub fn takes_requests(&self) -> bool {
+        self.follows() && self.recording.as_ref().is_some_and(|it| it.requests() == Requests::Taken)
     }
 
     /// What `take` finds in the event that is recorded next.

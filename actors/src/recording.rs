@@ -8,14 +8,14 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use serde_json::Value;
 use tokio::sync::watch;
 use tools::clock::IdSource;
 
-use crate::delivery::{Delivery, WAY_BACK};
+use crate::delivery::{Delivery, StagedFor};
 use crate::event::Event;
 use crate::lane_id::LaneId;
 use crate::ledger::Amount;
+use crate::words::Role;
 
 /// An event as the journal has it.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,8 +26,6 @@ pub struct Recorded {
     pub lane: Option<LaneId>,
     /// The event, with the content that effects are answered from.
     pub event: Event,
-    /// Its data, as they were written.
-    pub data: Value,
 }
 
 /// What happens when a run comes to the end of what is recorded of it.
@@ -37,6 +35,15 @@ pub enum Beyond {
     GoOn,
     /// It stops.
     Stop,
+}
+
+/// What is done with the requests to models and the verdicts of policy that are recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Requests {
+    /// They are made again, and compared.
+    Compared,
+    /// They are taken as they are: another version made them, from other texts or rules.
+    Taken,
 }
 
 /// The first place where a run did not do what is recorded.
@@ -73,7 +80,7 @@ impl fmt::Display for Difference {
 #[derive(Debug)]
 pub struct Recording {
     events: Vec<Recorded>,
-    beyond: Beyond,
+    how: How,
     /// How many of them were followed.
     at: watch::Sender<usize>,
     /// What is recorded of the lanes of this run.
@@ -85,11 +92,18 @@ pub struct Recording {
     /// How its lanes ended that did not end before it.
     end_of_lanes: End,
     ids: Mutex<VecDeque<String>>,
-    /// Whether a Router died: what its successor counted depends on when.
-    uncounted: bool,
     /// Calls that were given up: the number of the event, and what was charged.
     dropped: BTreeMap<u64, (u64, Amount)>,
     difference: OnceLock<Difference>,
+}
+
+/// How a run is compared with what is recorded of it.
+#[derive(Debug, Clone, Copy)]
+struct How {
+    beyond: Beyond,
+    requests: Requests,
+    /// Whether a Router died: what its successor counted depends on when.
+    uncounted: bool,
 }
 
 /// How what is recorded ends.
@@ -124,10 +138,10 @@ impl Recording {
     /// The states of the session are left out, since the journal makes them. So are Routers that died: nothing depends on
     /// them but what their successors counted, which is not compared then. And when a call is told to be given up depends on
     /// who is faster.
-    pub fn new(events: Vec<Recorded>, beyond: Beyond) -> Self {
-        let is_router =
-            |event: &Event| matches!(event, Event::RoleCrashed { role } if role == "router");
+    pub fn new(events: Vec<Recorded>, beyond: Beyond, requests: Requests) -> Self {
+        let is_router = |event: &Event| matches!(event, Event::RoleCrashed { role: Role::Router });
         let uncounted = events.iter().any(|recorded| is_router(&recorded.event));
+        let how = How { beyond, requests, uncounted };
         let mut own = Vec::new();
         let mut of_lanes: BTreeMap<LaneId, Vec<Recorded>> = BTreeMap::new();
         for recorded in events.into_iter().filter(|recorded| !is_router(&recorded.event)) {
@@ -145,10 +159,10 @@ impl Recording {
             Some(Event::RunFinished { .. }) => (End::Own, End::Own),
             _ => (End::CutShort, End::CutShort),
         };
-        let run = Self::part(own, beyond, uncounted, of_run, Arc::default());
+        let run = Self::part(own, how, of_run, Arc::default());
         let lane = |(id, events)| {
             let progress = Arc::clone(&run.progress);
-            (id, Arc::new(Self::part(events, beyond, uncounted, of_lane, progress)))
+            (id, Arc::new(Self::part(events, how, of_lane, progress)))
         };
         let lanes = Mutex::new(of_lanes.into_iter().map(lane).collect());
         Self { lanes, end_of_lanes: of_lane, ..run }
@@ -156,8 +170,7 @@ impl Recording {
 
     fn part(
         mut events: Vec<Recorded>,
-        beyond: Beyond,
-        uncounted: bool,
+        how: How,
         end: End,
         progress: Arc<watch::Sender<usize>>,
     ) -> Self {
@@ -175,14 +188,13 @@ impl Recording {
         let ids = events.iter().filter_map(|recorded| made_id(&recorded.event)).collect();
         Self {
             events,
-            beyond,
+            how,
             at: watch::channel(0).0,
             lanes: Mutex::default(),
             progress,
             end,
             end_of_lanes: end,
             ids: Mutex::new(ids),
-            uncounted,
             dropped,
             difference: OnceLock::new(),
         }
@@ -194,7 +206,7 @@ impl Recording {
         let nothing = || {
             let progress = Arc::clone(&self.progress);
             let end = self.end_of_lanes;
-            Arc::new(Self::part(Vec::new(), self.beyond, self.uncounted, end, progress))
+            Arc::new(Self::part(Vec::new(), self.how, end, progress))
         };
         Arc::clone(lanes.entry(lane).or_insert_with(nothing))
     }
@@ -212,7 +224,12 @@ impl Recording {
 
     /// What happens at the end of the record.
     pub const fn beyond(&self) -> Beyond {
-        self.beyond
+        self.how.beyond
+    }
+
+    /// What is done with requests and verdicts.
+    pub const fn requests(&self) -> Requests {
+        self.how.requests
     }
 
     /// What is recorded, that of the lanes included, in the order of the journal.
@@ -283,10 +300,10 @@ impl Recording {
 
     /// The role that dies next, once everything before its death was followed, and that is at least `from` events; with where
     /// to look for the death behind it.
-    pub async fn crash(&self, from: usize) -> (usize, String) {
+    pub async fn crash(&self, from: usize) -> (usize, Role) {
         self.found(|at, rest| {
             let Event::RoleCrashed { role } = &rest.first()?.event else { return None };
-            (at >= from).then(|| (at + 1, role.clone()))
+            (at >= from).then_some((at + 1, *role))
         })
         .await
     }
@@ -319,7 +336,7 @@ impl Recording {
                     *at += 1;
                     self.progress.send_modify(|all| *all += 1);
                 }
-                None if self.beyond == Beyond::GoOn => followed = Followed::Beyond,
+                None if self.how.beyond == Beyond::GoOn => followed = Followed::Beyond,
                 Some(_) if end_from_outside(self.from(*at)).is_some() => {
                     followed = Followed::TooLate;
                 }
@@ -346,15 +363,8 @@ impl Recording {
     }
 
     fn says_the_same(&self, recorded: &Recorded, event: &Event) -> bool {
-        let comparable = |mut data: Value| {
-            forget(&HINTS, &mut data);
-            if self.uncounted {
-                forget(&COUNTED, &mut data);
-            }
-            data
-        };
-        recorded.event.kind() == event.kind()
-            && comparable(recorded.data.clone()) == comparable(event.data())
+        let counted: &[&str] = if self.how.uncounted { &COUNTED } else { &[] };
+        recorded.event.decisions().without(counted) == event.decisions().without(counted)
     }
 
     /// What `take` finds in the event that is recorded next.
@@ -388,7 +398,7 @@ impl Recording {
             None => Some(None),
         });
         let recalled = recalled.await;
-        if recalled.is_none() && self.beyond == Beyond::Stop {
+        if recalled.is_none() && self.how.beyond == Beyond::Stop {
             std::future::pending::<()>().await;
         }
         recalled
@@ -397,7 +407,7 @@ impl Recording {
     /// Comes back when nothing but events of a kind is left, and the run goes on beyond them.
     pub(crate) async fn live(&self, is_of_kind: impl Fn(&Event) -> bool) {
         self.reached(|rest| rest.iter().all(|recorded| is_of_kind(&recorded.event))).await;
-        if self.beyond == Beyond::Stop {
+        if self.how.beyond == Beyond::Stop {
             std::future::pending::<()>().await;
         }
     }
@@ -410,7 +420,7 @@ impl Recording {
 
     /// How the end of a call that is given up compares: it is told once.
     fn follow_dropped(&self, call: u64) -> Followed {
-        match (self.dropped.get(&call), self.beyond) {
+        match (self.dropped.get(&call), self.how.beyond) {
             (Some((seq, _)), _) => Followed::Same(*seq),
             (None, Beyond::GoOn) => Followed::Beyond,
             (None, Beyond::Stop) => Followed::Same(0),
@@ -448,21 +458,6 @@ impl Recording {
 /// What depends on how much a Router has counted.
 const COUNTED: [&str; 5] = ["spent", "reserved", "max_tokens", "body", "budget"];
 
-/// What only helps the user on: a later version may say it better.
-const HINTS: [&str; 1] = ["hint"];
-
-/// Takes these fields out of the data of an event, however deep they stand.
-fn forget(names: &[&str], data: &mut Value) {
-    match data {
-        Value::Object(fields) => {
-            fields.retain(|name, _| !names.contains(&name.as_str()));
-            fields.values_mut().for_each(|field| forget(names, field));
-        }
-        Value::Array(items) => items.iter_mut().for_each(|item| forget(names, item)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-}
-
 /// Ids as they are recorded, and fresh ones beyond.
 #[derive(Debug)]
 pub struct RecordedIds {
@@ -490,9 +485,9 @@ fn made_id(event: &Event) -> Option<String> {
 
 /// How a run ends, if its end is next, and came from outside. Ways back are staged as part of it.
 fn end_from_outside(rest: &[Recorded]) -> Option<Delivery> {
-    let mut events = rest.iter().map(|recorded| &recorded.event).skip_while(
-        |event| matches!(event, Event::PatchStaged { title, .. } if title.starts_with(WAY_BACK)),
-    );
+    let mut events = rest.iter().map(|recorded| &recorded.event).skip_while(|event| {
+        matches!(event, Event::PatchStaged { purpose: StagedFor::WayBack, .. })
+    });
     let (Event::RunFinished { delivery, .. } | Event::LaneFailed { why: delivery, .. }) =
         events.next()?
     else {
@@ -506,15 +501,17 @@ mod tests {
     use tools::clock::CountingIds;
 
     use super::*;
+    use crate::wording::Wording;
+    use crate::words::{Asked, Side};
 
     fn turn(text: &str) -> Event {
-        Event::TurnAdded { speaker: "user".to_owned(), text: text.to_owned(), intent: None }
+        Event::TurnAdded { speaker: Side::User, text: text.to_owned(), intent: None }
     }
 
     fn recording(events: Vec<Event>, beyond: Beyond) -> Recording {
-        let recorded =
-            |(event, seq): (Event, u64)| Recorded { seq, lane: None, data: event.data(), event };
-        Recording::new(events.into_iter().zip(7..).map(recorded).collect(), beyond)
+        let recorded = |(event, seq): (Event, u64)| Recorded { seq, lane: None, event };
+        let events = events.into_iter().zip(7..).map(recorded).collect();
+        Recording::new(events, beyond, Requests::Compared)
     }
 
     fn end() -> Event {
@@ -563,7 +560,7 @@ mod tests {
 
     #[test]
     fn what_a_router_counted_that_died_is_not_compared() {
-        let died = Event::RoleCrashed { role: "router".to_owned() };
+        let died = Event::RoleCrashed { role: Role::Router };
         let finished = |calls| {
             let spent = Amount { calls, ..Amount::default() };
             Event::RunFinished { delivery: Delivery::Cancelled, spent, rollbacks: Vec::new() }
@@ -579,8 +576,8 @@ mod tests {
     fn ids_are_those_of_the_record_and_then_fresh_ones() {
         let ask = |ask: &str| Event::ToolProposed {
             ask: ask.to_owned(),
-            what: String::new(),
-            why: String::new(),
+            action: Asked::Command(String::new()),
+            why: Wording::default(),
         };
         let recording = Arc::new(recording(vec![ask("q1"), turn("x"), ask("q2")], Beyond::GoOn));
         let ids = RecordedIds { recording, beyond: Arc::new(CountingIds::default()) };

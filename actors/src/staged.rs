@@ -2,7 +2,9 @@
 
 use tools::tree::{Change, FileState, Op};
 
+use crate::delivery::{StagedFor, Target};
 use crate::event::{Event, StagedContent, StagedFile};
+use crate::workspace::Staged;
 
 impl From<&Change> for StagedFile {
     fn from(change: &Change) -> Self {
@@ -25,13 +27,22 @@ impl From<&Change> for StagedFile {
 
 impl Event {
     /// Tells of changes that may be made.
-    pub fn staged(patch: &str, title: &str, changes: &[Change], repairs: Vec<String>) -> Self {
+    pub fn staged(patch: &str, staged: &Staged) -> Self {
         Self::PatchStaged {
             patch: patch.to_owned(),
-            title: title.to_owned(),
-            files: changes.iter().map(StagedFile::from).collect(),
-            repairs,
+            purpose: staged.purpose,
+            title: staged.title.clone(),
+            files: staged.changes.iter().map(StagedFile::from).collect(),
+            repairs: staged.repairs.clone(),
         }
+    }
+}
+
+impl Staged {
+    /// Changes that lead back.
+    pub fn way_back(to: Target, changes: Vec<Change>) -> Self {
+        let title = format!("back to {to}").into();
+        Self { id: None, purpose: StagedFor::WayBack, title, changes, repairs: Vec::new() }
     }
 }
 

@@ -175,7 +175,7 @@ impl VerifierSetup {
             }
         };
         if let Err(denial) = self.workspace.permit(&line).await {
-            let check = not_run(text, CheckOutcome::PolicyDenied, &denial.why);
+            let check = not_run(text, CheckOutcome::PolicyDenied, &denial.why.to_string());
             denied.get_or_insert(denial);
             return Ok(check);
         }

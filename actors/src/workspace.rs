@@ -10,7 +10,10 @@ use thiserror::Error;
 use tools::shell::CommandLine;
 use tools::tree::{Change, ReadTree, RepoPath};
 
+use crate::delivery::{Delivery, StagedFor};
 use crate::lane_id::LaneId;
+use crate::wording::Wording;
+use crate::words::Asked;
 
 /// A tree that a crew works on, through its owner.
 pub trait Workspace: Send + Sync + 'static {
@@ -42,28 +45,46 @@ pub trait Workspace: Send + Sync + 'static {
 }
 
 /// A validated change, ready to be committed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Staged {
     /// Its id, when it was staged before.
     pub id: Option<String>,
+    /// What it is for.
+    pub purpose: StagedFor,
     /// What it is, for people.
-    pub title: String,
+    pub title: Wording,
     /// What it changes.
     pub changes: Vec<Change>,
     /// Where the diff was read tolerantly.
-    pub repairs: Vec<String>,
+    pub repairs: Vec<Wording>,
 }
 
 /// A no.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, Error)]
 #[error("{what} was denied: {why}")]
 pub struct Denied {
     /// The effect.
-    pub what: String,
+    pub what: Asked,
     /// Why.
-    pub why: String,
+    pub why: Wording,
     /// What would allow it.
-    pub hint: String,
+    pub hint: Wording,
+}
+
+impl PartialEq for Denied {
+    fn eq(&self, other: &Self) -> bool {
+        self.what == other.what
+    }
+}
+
+impl Eq for Denied {}
+
+impl Denied {
+    /// How a run ends by it.
+    pub fn delivery(&self) -> Delivery {
+        let what = format!("{}: {}", self.what, self.why).into();
+        Delivery::Denied { what, hint: self.hint.clone() }
+    }
 }
 
 /// Why a change is not in the tree. Nothing of it is.
@@ -81,7 +102,7 @@ pub enum CommitRefused {
 }
 
 /// Why a change that was allowed is not in the tree.
-#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[derive(Debug, Clone, Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotApplied {
     /// A file is not what the change was made for any more.
@@ -94,6 +115,19 @@ pub enum NotApplied {
     #[error("the change could not be written: {message}")]
     NotWritten {
         /// What it said.
-        message: String,
+        message: Wording,
     },
 }
+
+impl PartialEq for NotApplied {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Stale { path: a }, Self::Stale { path: b }) => a == b,
+            (Self::NotWritten { .. }, Self::NotWritten { .. }) => true,
+            (Self::Stale { .. }, Self::NotWritten { .. })
+            | (Self::NotWritten { .. }, Self::Stale { .. }) => false,
+        }
+    }
+}
+
+impl Eq for NotApplied {}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actors::Unanswered;
-use actors::delivery::{Delivery, NeedsWork};
+use actors::delivery::{Delivery, FailureKind, NeedsWork};
 use actors::publisher::Signal;
 use actors::workspace::{CommitRefused, NotApplied};
 use config::Settings;
@@ -17,7 +17,7 @@ use orchestrator::request::Request;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tools::clock::{IdSource as _, RandomIds, SystemClock};
-use tools::model::{ChatModel, DeepSeekClient, NoModel};
+use tools::model::{ChatModel, DeepSeekClient, ErrorClass, NoModel};
 use tools::shell::Environment;
 use tools::tree::CommitError;
 
@@ -350,12 +350,12 @@ pub(crate) fn exit_of(delivery: &Delivery) -> Result<(), CliError> {
             Err(error.hint(way_on(*why)))
         }
         Delivery::Denied { what, hint } => {
-            Err(CliError::new(Kind::Denied, format!("denied: {what}")).hint(hint.clone()))
+            Err(CliError::new(Kind::Denied, format!("denied: {what}")).hint(hint.to_string()))
         }
         Delivery::Cancelled => Err(CliError::new(Kind::Interrupted, "stopped")),
-        Delivery::BudgetExhausted { limit } => Err(CliError::new(Kind::Budget, limit.clone())
+        Delivery::BudgetExhausted { detail, .. } => Err(CliError::new(Kind::Budget, detail.to_string())
             .hint("raise it: budget.* in the configuration, --budget-usd, --budget-tokens; a model without a price needs one in llm.prices")),
-        Delivery::Failed { class, message } => Err(failure(class, message)),
+        Delivery::Failed { class, message } => Err(failure(*class, &message.to_string())),
     }
 }
 
@@ -380,23 +380,35 @@ const fn way_on(why: NeedsWork) -> &'static str {
     }
 }
 
-fn failure(class: &str, message: &str) -> CliError {
-    match class {
-        "write" => CliError::new(Kind::NotDelivered, message)
-            .hint("nothing was changed; free space or permissions may be missing"),
-        "journal" => CliError::new(Kind::Internal, message)
-            .hint("nothing is acted on that can not be journaled; is the disk full?"),
-        "internal" | "router" => CliError::new(Kind::Internal, message)
-            .hint("this is a bug; what was done is in the journal: `deepseek sessions show`"),
-        "resume" => CliError::new(Kind::NotDelivered, message)
-            .hint("what it changed is in the workspace, and `deepseek rewind` undoes it; ask again in this session with `deepseek -r ID -p`"),
-        "worktree" => CliError::new(Kind::NotDelivered, message)
-            .hint("worktrees of lanes are kept under DEEPSEEK_HOME; is it writable and is there room?"),
-        "auth" => CliError::new(Kind::Provider, message).hint("check the key: `deepseek doctor`"),
-        "transport" => CliError::new(Kind::Provider, message)
-            .hint("check the network and llm.base_url: `deepseek doctor`"),
-        _ => CliError::new(Kind::Provider, message),
-    }
+fn failure(class: FailureKind, message: &str) -> CliError {
+    let (kind, hint) = match class {
+        FailureKind::Write => {
+            (Kind::NotDelivered, "nothing was changed; free space or permissions may be missing")
+        }
+        FailureKind::Journal => {
+            (Kind::Internal, "nothing is acted on that cannot be journaled; is the disk full?")
+        }
+        FailureKind::Internal | FailureKind::Router => (
+            Kind::Internal,
+            "this is a bug; what was done is in the journal: `deepseek sessions show`",
+        ),
+        FailureKind::Resume => (
+            Kind::NotDelivered,
+            "what it changed is in the workspace, and `deepseek rewind` undoes it; ask again in this session with `deepseek -r ID -p`",
+        ),
+        FailureKind::Worktree => (
+            Kind::NotDelivered,
+            "worktrees of lanes are kept under DEEPSEEK_HOME; is it writable and is there room?",
+        ),
+        FailureKind::Model(ErrorClass::Auth) => {
+            (Kind::Provider, "check the key: `deepseek doctor`")
+        }
+        FailureKind::Model(ErrorClass::Transport) => {
+            (Kind::Provider, "check the network and llm.base_url: `deepseek doctor`")
+        }
+        FailureKind::Model(_) => return CliError::new(Kind::Provider, message),
+    };
+    CliError::new(kind, message).hint(hint)
 }
 
 fn locked(error: &LockError) -> CliError {

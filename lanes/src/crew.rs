@@ -24,7 +24,7 @@ use actors::applier::ApplyError;
 use actors::architect::{Architect, ArchitectError, Planned};
 use actors::call::{CallError, Caller};
 use actors::checks::Report;
-use actors::delivery::{Delivery, Verified};
+use actors::delivery::{Delivery, FailureKind, Target, Verified};
 use actors::dialogue::Dialogue;
 use actors::editor::{Editor, EditorError};
 use actors::event::Event;
@@ -32,6 +32,7 @@ use actors::plan::{Plan, StepMark};
 use actors::publisher::{JournalClosed, Publisher};
 use actors::sight::Sight;
 use actors::verifier::Checked;
+use actors::words::Role;
 use actors::workspace::Workspace;
 use config::Config;
 use ractor::rpc::CallResult;
@@ -77,7 +78,7 @@ pub struct CrewReport {
     /// The last plan.
     pub plan: Option<Plan>,
     /// Ways back besides that to the start: where each leads, and the changes that lead there.
-    pub ways_back: Vec<(&'static str, Vec<Change>)>,
+    pub ways_back: Vec<(Target, Vec<Change>)>,
 }
 
 enum Msg {
@@ -90,7 +91,7 @@ enum Msg {
     },
     /// A role died here when the run was driven before, and dies again.
     Die {
-        role: String,
+        role: Role,
     },
 }
 
@@ -104,7 +105,7 @@ enum News {
     Applied(Result<Vec<Change>, ApplyError>),
     Verified(Checked),
     BaselineKnown(Report),
-    RoleDied(&'static str),
+    RoleDied(Role),
     JournalClosed,
 }
 
@@ -236,7 +237,7 @@ impl Actor for CrewActor {
             }
             Msg::Told { epoch, .. } if epoch != state.epoch => {}
             Msg::Told { news, .. } => state.told(&myself, *news).await?,
-            Msg::Die { role } => state.roles.kill_one(&role),
+            Msg::Die { role } => state.roles.kill_one(role),
         }
         Ok(())
     }
@@ -249,7 +250,7 @@ impl Actor for CrewActor {
     ) -> Result<(), ActorProcessingErr> {
         match event {
             SupervisionEvent::ActorFailed(who, _) | SupervisionEvent::ActorTerminated(who, ..) => {
-                if let Some(role) = state.roles.name_of(&who) {
+                if let Some(role) = state.roles.role_of(&who) {
                     state.told(&myself, News::RoleDied(role)).await?;
                 }
             }
@@ -320,19 +321,20 @@ impl State {
                 return if apply_waits { self.start_apply(myself).await } else { Ok(()) };
             }
             News::RoleDied(role) => {
-                self.applier_died = role == "applier";
+                self.applier_died = role == Role::Applier;
                 self.rebuild(myself).await?;
-                let crashed = Event::RoleCrashed { role: role.to_owned() };
+                let crashed = Event::RoleCrashed { role };
                 self.publisher().publish(crashed).await.map(|()| Input::Crashed)
             }
             News::JournalClosed => Err(JournalClosed),
         };
-        let input = input.unwrap_or_else(|error| Input::Stopped(failed("journal", &error)));
+        let input = input
+            .unwrap_or_else(|error| Input::Stopped(Delivery::failed(FailureKind::Journal, &error)));
         let mut next = self.cycle.step(input);
         if let Some(mark) = mark_before(&next)
             && let Err(error) = self.mark_steps(mark).await
         {
-            next = Effect::Finish(failed("journal", &error));
+            next = Effect::Finish(Delivery::failed(FailureKind::Journal, &error));
         }
         self.start(myself, next).await
     }
@@ -386,7 +388,7 @@ impl State {
         let undone =
             !matches!(delivery, Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. });
         let to_best = if undone { self.trail.to_best() } else { Vec::new() };
-        let mut ways_back = vec![("the tree with the fewest failures", to_best)];
+        let mut ways_back = vec![(Target::Best, to_best)];
         ways_back.retain(|(_, changes)| !changes.is_empty());
         let report = CrewReport { delivery, plan: self.plan.clone(), ways_back };
         if let Some(reply) = self.reply.take()
@@ -413,13 +415,9 @@ fn mark_before(next: &Effect) -> Option<StepMark> {
 /// How a run ends when a call does.
 pub fn call_failed(error: &CallError) -> Delivery {
     match error {
-        CallError::Budget(refusal) => Delivery::BudgetExhausted { limit: refusal.to_string() },
-        CallError::Model(model) => failed(model.class(), model),
-        CallError::Router(router) => failed("router", router),
-        CallError::Journal(journal) => failed("journal", journal),
+        CallError::Budget(refusal) => Delivery::unaffordable(refusal),
+        CallError::Model(model) => Delivery::failed(FailureKind::Model(model.class()), model),
+        CallError::Router(router) => Delivery::failed(FailureKind::Router, router),
+        CallError::Journal(journal) => Delivery::failed(FailureKind::Journal, journal),
     }
-}
-
-fn failed(class: &str, error: &dyn std::error::Error) -> Delivery {
-    Delivery::Failed { class: class.to_owned(), message: error.to_string() }
 }

@@ -5,6 +5,7 @@
 use actors::checks::CheckOutcome;
 use actors::delivery::{Delivery, NeedsWork, Verified};
 use actors::failure::{ErrorSet, FailureClass, FailureHistory};
+use actors::workspace::Denied;
 use config::FailureClassifier;
 
 /// How far a run goes.
@@ -60,8 +61,8 @@ pub struct Judgement {
     pub errors: ErrorSet,
     /// Whether what failed before the change fails to the letter as it did then.
     pub old_unchanged: bool,
-    /// The denial, when the outcome is that policy denied a command: what, and what would allow it.
-    pub denied: Option<(String, String)>,
+    /// The denial, when the outcome is that policy denied a command.
+    pub denied: Option<Denied>,
 }
 
 /// What to do next.
@@ -154,7 +155,9 @@ impl Cycle {
             Input::NoEdit { reason } if self.last_class.is_some() => {
                 needs_work(NeedsWork::NoPlan, reason)
             }
-            Input::NoEdit { reason } => Effect::Finish(Delivery::NoEditNeeded { reason }),
+            Input::NoEdit { reason } => {
+                Effect::Finish(Delivery::NoEditNeeded { reason: reason.into() })
+            }
             Input::Drafted => Effect::Apply,
             // Shown what failed before, the Editor has nothing to add: then that is how it stands.
             Input::DraftUnreadable if self.doing == Effect::Draft(DraftReason::OldFailures) => {
@@ -197,8 +200,9 @@ impl Cycle {
             CheckOutcome::Passed | CheckOutcome::Flaky => delivered(Verified::Passed),
             CheckOutcome::Unverified => delivered(Verified::Unverified),
             CheckOutcome::PolicyDenied => {
-                let (what, hint) = judgement.denied.unwrap_or_default();
-                Effect::Finish(Delivery::Denied { what, hint })
+                let (what, hint) = Default::default();
+                let unknown = Delivery::Denied { what, hint };
+                Effect::Finish(judgement.denied.map_or(unknown, |denied| denied.delivery()))
             }
             CheckOutcome::CommandMissing => unverifiable("a verification command is not installed"),
             CheckOutcome::TimedOut => unverifiable("a verification command did not end in time"),
@@ -288,7 +292,7 @@ fn unverifiable(detail: &str) -> Effect {
 }
 
 fn needs_work(why: NeedsWork, detail: String) -> Effect {
-    Effect::Finish(Delivery::NeedsWork { why, detail })
+    Effect::Finish(Delivery::NeedsWork { why, detail: detail.into() })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actors::call::Caller;
-use actors::delivery::{Delivery, NeedsWork, Verified};
+use actors::delivery::{Delivery, FailureKind, NeedsWork, Verified};
 use actors::event::{Event, StagedFile};
 use actors::lane_id::LaneId;
 use actors::ledger::Allowance;
@@ -158,7 +158,11 @@ impl LaneSetup {
         let place = self.place(number);
         let tree = match LaneTree::open(self, place, base).await {
             Ok(tree) => Arc::new(tree),
-            Err(error) => return self.end(number, Err(failed("worktree", &error)), None).await,
+            Err(error) => {
+                return self
+                    .end(number, Err(Delivery::failed(FailureKind::Worktree, &error)), None)
+                    .await;
+            }
         };
         let report = self.crew(attempt, &tree, lane).await;
         let commands = report.plan.map(|plan| plan.verify).unwrap_or_default();
@@ -250,7 +254,10 @@ impl LaneSetup {
                 let spent = self.caller.router.spent().await.unwrap_or_default();
                 Event::LaneCompleted { attempt, verified, tree, files, left_behind, spent }
             }
-            Err(error) => self.failed(attempt, failed("worktree", &error), Some(tree)).await,
+            Err(error) => {
+                self.failed(attempt, Delivery::failed(FailureKind::Worktree, &error), Some(tree))
+                    .await
+            }
         }
     }
 
@@ -316,9 +323,5 @@ async fn ended_before(publisher: &Publisher) -> Delivery {
 
 /// The end of a lane whose crew is gone.
 fn crew_died() -> Delivery {
-    Delivery::Failed { class: "internal".to_owned(), message: "the crew died".to_owned() }
-}
-
-fn failed(class: &str, error: &dyn std::error::Error) -> Delivery {
-    Delivery::Failed { class: class.to_owned(), message: error.to_string() }
+    Delivery::failed(FailureKind::Internal, "the crew died")
 }

@@ -216,10 +216,10 @@ impl LaneTree {
     }
 
     async fn commit_recorded_or_now(&self, staged: Staged) -> Result<(), CommitRefused> {
-        let Staged { title, changes, repairs, .. } = staged;
         let patch = self.ids.fresh();
         // On disk before the first byte is written: what comes of it would be nobody's otherwise.
-        let event = Event::staged(&patch, &title, &changes, repairs);
+        let event = Event::staged(&patch, &staged);
+        let changes = staged.changes;
         self.publisher.record(event).await.map_err(|_| CommitRefused::Gone)?;
         self.above.approve(&patch, &changes).await?;
         self.know(&changes);
@@ -343,5 +343,5 @@ fn write(writer: &WriteTree, changes: &[Change], label: &str) -> Result<(), NotA
 }
 
 fn not_written(message: &str) -> NotApplied {
-    NotApplied::NotWritten { message: message.to_owned() }
+    NotApplied::NotWritten { message: message.into() }
 }

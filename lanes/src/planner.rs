@@ -4,6 +4,7 @@ use actors::call::{CallError, Caller};
 use actors::contract::{Leniency, PlanError};
 use actors::dialogue::Dialogue;
 use actors::event::Event;
+use actors::wording::Wording;
 use config::Config;
 use thiserror::Error;
 use tools::model::ModelError;
@@ -55,7 +56,7 @@ pub async fn plan(
             }
             Err(error) => return Err(error.into()),
         };
-        let refused = Event::PlanRefused { error: redact(&error.to_string()).into_owned() };
+        let refused = Event::PlanRefused { error: Wording::of(&redact(&error.to_string())) };
         caller.publisher.publish(refused).await.map_err(CallError::from)?;
         if repairs == config.agent_loop.architect_parse_retries {
             return Err(PlanningError::Unreadable(error));

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actors::delivery::Delivery;
-use actors::event::{Blob, Event};
+use actors::event::{Blob, Event, FORMAT};
 use actors::ledger::Amount;
 use actors::publisher::{Publisher, Signal};
 use config::Inputs;
@@ -38,7 +38,7 @@ const APPENDERS: usize = 20;
 
 fn event(n: usize) -> Event {
     Event::TurnAdded {
-        speaker: "user".to_owned(),
+        speaker: actors::words::Side::User,
         text: format!("event {n}: {}", "x".repeat(100)),
         intent: None,
     }
@@ -166,6 +166,7 @@ async fn fill(session: &Path) {
         workspace: "/".to_owned(),
         version: String::new(),
         config: Some(Blob::new(config::to_record(&config))),
+        format: FORMAT,
         forked_from: None,
     };
     publisher.publish(started).await.unwrap();

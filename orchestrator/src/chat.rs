@@ -5,34 +5,8 @@
 
 use actors::call::Caller;
 use actors::dialogue::Dialogue;
+pub use actors::words::Intent;
 use tools::model::AgentRole;
-
-/// What a message is treated as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Intent {
-    /// Files are to be changed.
-    Edit,
-    /// A plan is wanted, and nothing else.
-    Plan,
-    /// An answer is wanted.
-    Answer,
-}
-
-impl Intent {
-    /// The intent of that name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        [Self::Edit, Self::Plan, Self::Answer].into_iter().find(|intent| intent.name() == name)
-    }
-
-    /// The name in events.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Edit => "edit",
-            Self::Plan => "plan",
-            Self::Answer => "answer",
-        }
-    }
-}
 
 /// Verbs that begin a request for a change.
 const EDIT_VERBS: [&str; 40] = [

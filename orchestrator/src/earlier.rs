@@ -6,17 +6,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actors::delivery::{Delivery, WAY_BACK};
+use actors::delivery::{Delivery, StagedFor};
 use actors::dialogue::Dialogue;
-use actors::event::{Blob, Event};
-use actors::recording::{Beyond, Recorded, Recording};
+use actors::event::{Blob, Event, FORMAT};
+use actors::recording::{Beyond, Recorded, Recording, Requests};
 use config::Config;
 use serde::Deserialize;
 use thiserror::Error;
 use tools::clock::Timestamp;
 use tools::model::{AgentRole, Message, ModelReply};
 
-use crate::chat::{self, Intent};
+use crate::chat;
 use crate::journal::read::{ReadError, Record, content, read};
 use crate::request::{Request, Terms, outcome_line};
 
@@ -91,8 +91,8 @@ impl CutShort {
 pub(crate) struct RunRecords<'r> {
     /// Its id.
     pub(crate) id: &'r str,
-    /// The configuration of the process in which it began.
-    config: Option<&'r Record>,
+    /// The beginning of the process in which it began.
+    begun: Option<&'r Record>,
     records: Vec<&'r Record>,
     /// When it was worked on: from and to, for each process.
     worked: Vec<(&'r str, &'r str)>,
@@ -102,25 +102,25 @@ pub(crate) struct RunRecords<'r> {
 pub(crate) fn runs(records: &[Record]) -> Vec<RunRecords<'_>> {
     let mut runs: Vec<RunRecords<'_>> = Vec::new();
     // The event with which the process begins that wrote what follows, until something followed.
-    let (mut config, mut begun) = (None, None);
+    let (mut begun, mut taken_up) = (None, None);
     for record in records {
-        if matches!(record.kind.as_str(), "SessionStarted@v1" | "SessionContinued@v1") {
-            (config, begun) = (Some(record), Some(record));
+        if matches!(record.name(), "SessionStarted" | "SessionContinued") {
+            (begun, taken_up) = (Some(record), Some(record));
         }
         let Some(id) = record.run.as_deref() else { continue };
         let at = record.at.as_str();
-        let taken_up = begun.take().map(|begun| (begun.at.as_str(), at));
+        let resumed = taken_up.take().map(|begun: &Record| (begun.at.as_str(), at));
         match runs.iter_mut().rev().find(|run| run.id == id) {
             Some(run) => {
                 run.records.push(record);
-                match (taken_up, run.worked.last_mut()) {
+                match (resumed, run.worked.last_mut()) {
                     (Some(worked), _) => run.worked.push(worked),
                     (None, Some((_, to))) => *to = at,
                     (None, None) => {}
                 }
             }
             None => {
-                runs.push(RunRecords { id, config, records: vec![record], worked: vec![(at, at)] });
+                runs.push(RunRecords { id, begun, records: vec![record], worked: vec![(at, at)] });
             }
         }
     }
@@ -130,27 +130,25 @@ pub(crate) fn runs(records: &[Record]) -> Vec<RunRecords<'_>> {
 impl<'r> RunRecords<'r> {
     /// Whether its end is written down.
     pub(crate) fn is_finished(&self) -> bool {
-        self.of_kind("RunFinished@v1").is_some()
+        self.of_kind("RunFinished").is_some()
     }
 
     /// The last event of a kind.
     fn of_kind(&self, kind: &str) -> Option<&'r Record> {
-        self.records.iter().rev().find(|record| record.kind == kind).copied()
+        self.records.iter().rev().find(|record| record.name() == kind).copied()
     }
 
     /// What the user asked for, and what the flags said it is.
     pub(crate) fn request(&self) -> Request {
         match self.records.first().and_then(|record| record.event()) {
-            Some(Event::TurnAdded { text, intent, .. }) => {
-                Request { text, intent: intent.as_deref().and_then(Intent::named) }
-            }
+            Some(Event::TurnAdded { text, intent, .. }) => Request { text, intent },
             Some(_) | None => Request { text: String::new(), intent: None },
         }
     }
 
     /// How it ended.
     fn delivery(&self) -> Option<Delivery> {
-        let Event::RunFinished { delivery, .. } = self.of_kind("RunFinished@v1")?.event()? else {
+        let Event::RunFinished { delivery, .. } = self.of_kind("RunFinished")?.event()? else {
             return None;
         };
         Some(delivery)
@@ -176,12 +174,26 @@ impl<'r> RunRecords<'r> {
             for blob in event.effects_mut() {
                 blob.content = content(session, blob)?.into();
             }
-            let (seq, lane, data) = (record.seq, record.lane(), record.data.clone());
-            events.push(Recorded { seq, lane, event, data });
+            events.push(Recorded { seq: record.seq, lane: record.lane(), event });
         }
         forget_open_ends(&mut events);
-        let recording = Arc::new(Recording::new(events, beyond));
+        let requests = match beyond {
+            Beyond::Stop if self.format() == Some(FORMAT) => Requests::Compared,
+            Beyond::Stop | Beyond::GoOn => Requests::Taken,
+        };
+        let recording = Arc::new(Recording::new(events, beyond, requests));
         Ok(Again { run: self.id.to_owned(), terms, recording, elapsed: self.elapsed() })
+    }
+
+    /// The format of what is recorded of it.
+    fn format(&self) -> Option<u32> {
+        let begun = self.begun?.event()?;
+        if let Event::SessionStarted { format, .. } | Event::SessionContinued { format, .. } = begun
+        {
+            Some(format)
+        } else {
+            None
+        }
     }
 
     /// What it keeps to.
@@ -191,7 +203,7 @@ impl<'r> RunRecords<'r> {
     }
 
     fn config(&self, session: &Path) -> Option<Config> {
-        let begun = self.config?.event()?;
+        let begun = self.begun?.event()?;
         let blob = begun.blobs().first().copied().cloned()?;
         config::recorded(&String::from_utf8(content(session, &blob).ok()?).ok()?)
     }
@@ -242,8 +254,8 @@ fn forget_open_ends(events: &mut Vec<Recorded>) {
         .map(|rollback| rollback.patch.clone())
         .collect();
     events.retain(|recorded| {
-        let Event::PatchStaged { patch, title, .. } = &recorded.event else { return true };
-        !title.starts_with(WAY_BACK) || offered.contains(patch)
+        let Event::PatchStaged { patch, purpose, .. } = &recorded.event else { return true };
+        *purpose != StagedFor::WayBack || offered.contains(patch)
     });
 }
 
@@ -269,7 +281,7 @@ pub(crate) fn ended_lanes(session: &Path, run: &str) -> Option<Vec<String>> {
 }
 
 fn is_call(record: &Record) -> bool {
-    matches!(record.kind.as_str(), "ModelRequest@v1" | "ModelReply@v1")
+    matches!(record.name(), "ModelRequest" | "ModelReply")
 }
 
 /// The part of a request body that a dialogue is made of.

@@ -127,11 +127,11 @@ pub fn settle(
 }
 
 fn not_written(error: &dyn std::error::Error) -> CommitRefused {
-    NotApplied::NotWritten { message: chain(error) }.into()
+    NotApplied::NotWritten { message: chain(error).into() }.into()
 }
 
 fn died(message: &str) -> CommitRefused {
-    NotApplied::NotWritten { message: message.to_owned() }.into()
+    NotApplied::NotWritten { message: message.into() }.into()
 }
 
 /// An error with its causes, in one line.

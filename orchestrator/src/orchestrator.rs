@@ -25,7 +25,7 @@ use actors::Unanswered;
 use actors::call::CallError;
 use actors::delivery::{Delivery, Rollback};
 use actors::dialogue::Dialogue;
-use actors::event::{Blob, Event};
+use actors::event::{Blob, Event, FORMAT};
 use actors::lane_id::LaneId;
 use actors::ledger::Amount;
 use actors::plan::Plan;
@@ -33,6 +33,8 @@ use actors::publisher::{JournalClosed, Publisher, Signal};
 use actors::router::{Router, Seat};
 use actors::team::EndedLane;
 use actors::verifier::running;
+use actors::wording::Wording;
+use actors::words::{Asked, DeniedBy, IntentBy};
 use actors::workspace::{CommitRefused, Denied, Staged, Workspace};
 use config::Config;
 use futures_util::future::BoxFuture;
@@ -178,7 +180,7 @@ pub(crate) enum Msg {
 
 /// What came of something the orchestrator started.
 pub(crate) enum News {
-    Intent(Intent, &'static str),
+    Intent(Intent, IntentBy),
     Evidence(Intent, Box<Event>),
     CrewDone(Result<CrewReport, Unanswered>),
     /// With the evidence, for the crew if the task is not one for lanes.
@@ -217,6 +219,7 @@ impl Orchestrator {
             workspace: setup.workspace.display().to_string(),
             version: setup.version.clone(),
             config: Some(Blob::new(config::to_record(&setup.config))),
+            format: FORMAT,
             forked_from: None,
         };
         let orchestrator =
@@ -237,6 +240,7 @@ impl Orchestrator {
         let begun = Event::SessionContinued {
             version: setup.version.clone(),
             config: Blob::new(config::to_record(&setup.config)),
+            format: FORMAT,
             cut_short: cut_short.as_ref().map(|cut| cut.run().to_owned()),
         };
         let orchestrator = Self::launch(setup, (journal, publisher), begun, earlier).await?;
@@ -356,7 +360,7 @@ impl Workspace for MainWorkspace {
     fn permit<'a>(&'a self, command: &'a CommandLine) -> BoxFuture<'a, Result<(), Denied>> {
         Box::pin(async move {
             let (lane, command) = (self.lane, command.clone());
-            let what = format!("`{}`", command.text());
+            let what = Asked::Command(command.text().to_owned());
             let answer = self.actor.call(|reply| Msg::Permit { lane, command, reply }, None).await;
             answer_or_gone(what, answer)
         })
@@ -372,19 +376,19 @@ impl Workspace for MainWorkspace {
             let Some(lane) = self.lane else { return Ok(()) };
             let (run, id, changes) = (self.run.clone(), patch.to_owned(), changes.to_vec());
             let ask = |reply| Msg::Approve { run, lane, patch: id, changes, reply };
-            answer_or_gone(format!("patch {patch}"), self.actor.call(ask, None).await)
+            answer_or_gone(Asked::Patch(patch.to_owned()), self.actor.call(ask, None).await)
         })
     }
 }
 
 fn answer_or_gone(
-    what: String,
+    what: Asked,
     answer: Result<CallResult<Result<(), Denied>>, MessagingErr<Msg>>,
 ) -> Result<(), Denied> {
     match answer {
         Ok(CallResult::Success(result)) => result,
         Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => {
-            Err(Denied { what, why: "the orchestrator is gone".to_owned(), hint: String::new() })
+            Err(Denied { what, why: "the orchestrator is gone".into(), hint: Wording::default() })
         }
     }
 }
@@ -480,10 +484,12 @@ impl Default for Permit {
 #[derive(Debug, Clone)]
 pub(crate) struct SaidTo {
     ask: String,
+    /// Who said no, if it was a no.
+    by: DeniedBy,
     result: Result<(), Denied>,
 }
 
-type Said = Arc<Mutex<BTreeMap<String, SaidTo>>>;
+type Said = Arc<Mutex<BTreeMap<Asked, SaidTo>>>;
 
 type CommitReply = RpcReplyPort<Result<(), CommitRefused>>;
 

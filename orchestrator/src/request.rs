@@ -60,7 +60,7 @@ pub(crate) fn outcome_line(request: &str, delivery: &Delivery) -> String {
         Delivery::Denied { what, .. } => format!("denied: {what}"),
         Delivery::Cancelled => "cancelled".to_owned(),
         Delivery::BudgetExhausted { .. } => "the budget was exhausted".to_owned(),
-        Delivery::Failed { class, .. } => format!("failed: {class}"),
+        Delivery::Failed { class, .. } => format!("failed: {}", class.name()),
     };
     format!("{request}: {ended}")
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use actors::delivery::WAY_BACK;
+use actors::delivery::StagedFor;
 use actors::event::StagedFile;
 use serde::Serialize;
 use tools::tree::Change;
@@ -18,6 +18,8 @@ pub struct StagedPatch {
     /// Its id.
     #[serde(rename = "patch")]
     pub id: String,
+    /// What it is for.
+    pub purpose: StagedFor,
     /// What it is, for people.
     pub title: String,
     /// What it changes.
@@ -29,7 +31,7 @@ pub struct StagedPatch {
 impl StagedPatch {
     /// Whether it was staged for going back, after something failed.
     pub fn is_way_back(&self) -> bool {
-        self.title.starts_with(WAY_BACK)
+        self.purpose == StagedFor::WayBack
     }
 }
 

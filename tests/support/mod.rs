@@ -1,6 +1,7 @@
 //! What the tests stand on: a project, a provider, the program between them, and what it said.
 
 mod answers;
+pub(crate) mod journal;
 mod program;
 mod project;
 mod provider;

@@ -29,10 +29,12 @@ impl Run {
         Self { code, stdout, stderr, elapsed, events: events.unwrap_or_default() }
     }
 
-    /// The data of the events of this kind, in order; `@v1` is understood.
+    /// The data of the events of this kind, in order, whatever their version.
     pub(crate) fn all(&self, kind: &str) -> Vec<&Value> {
-        let versioned = format!("{kind}@v1");
-        let meant = |event: &&Value| event["kind"] == kind || event["kind"] == versioned.as_str();
+        let name = |event: &Value| {
+            event["kind"].as_str().and_then(|it| it.split('@').next()).map(str::to_owned)
+        };
+        let meant = |event: &&Value| event["kind"] == kind || name(event).as_deref() == Some(kind);
         self.events.iter().filter(meant).map(|event| &event["data"]).collect()
     }
 

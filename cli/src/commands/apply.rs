@@ -47,7 +47,8 @@ pub(crate) async fn run(
     let files: Vec<_> = changes.iter().map(Change::summary).collect();
     let staged = Staged {
         id: Some(patch.id.clone()),
-        title: patch.title.clone(),
+        purpose: patch.purpose,
+        title: patch.title.as_str().into(),
         changes,
         repairs: Vec::new(),
     };

@@ -80,7 +80,7 @@ fn as_json(difference: &Difference) -> Value {
     let Difference { recorded, done } = difference;
     json!({
         "seq": recorded.as_ref().map(|it| it.seq),
-        "recorded": recorded.as_ref().map(|it| json!({ "kind": it.event.kind(), "data": it.data })),
+        "recorded": recorded.as_ref().map(|it| json!({ "kind": it.event.kind(), "data": it.event.data() })),
         "replayed": done.as_ref().map(|event| json!({ "kind": event.kind(), "data": event.data() })),
     })
 }
@@ -89,9 +89,9 @@ fn as_json(difference: &Difference) -> Value {
 fn both(difference: &Difference, kept: &dyn Fn(&Blob) -> Option<Vec<u8>>) -> (String, String) {
     let Difference { recorded, done } = difference;
     let (old, new) = (recorded.as_ref().map(|it| &it.event), done.as_ref());
-    let side = |data: Option<(String, &Value)>, own: Vec<&Blob>, other: &[&Blob]| {
-        let mut text = data
-            .map_or_else(|| "(nothing)\n".to_owned(), |(kind, data)| format!("{kind}\n{data:#}\n"));
+    let side = |event: Option<&Event>, own: Vec<&Blob>, other: &[&Blob]| {
+        let shown = |event: &Event| format!("{}\n{:#}\n", event.kind(), event.data());
+        let mut text = event.map_or_else(|| "(nothing)\n".to_owned(), shown);
         for blob in own.iter().filter(|blob| !other.iter().any(|it| it.blob == blob.blob)) {
             let bytes =
                 if blob.content.is_empty() { kept(blob) } else { Some(blob.content.to_vec()) };
@@ -99,11 +99,7 @@ fn both(difference: &Difference, kept: &dyn Fn(&Blob) -> Option<Vec<u8>>) -> (St
         }
         text
     };
-    let replayed_data = new.map(Event::data);
-    let left =
-        side(recorded.as_ref().map(|it| (it.event.kind(), &it.data)), named(old), &named(new));
-    let right = side(new.map(Event::kind).zip(replayed_data.as_ref()), named(new), &named(old));
-    (left, right)
+    (side(old, named(old), &named(new)), side(new, named(new), &named(old)))
 }
 
 fn named(event: Option<&Event>) -> Vec<&Blob> {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use actors::delivery::StagedFor;
 use actors::workspace::Staged;
 use clap::Args;
 use orchestrator::checkpoints::{Manner, WayBack};
@@ -137,7 +138,8 @@ async fn go(
         let mut session = Session::open_offline(around, &settings, workspace).await?;
         let staged = Staged {
             id: None,
-            title: format!("back to checkpoint {number}"),
+            purpose: StagedFor::WayBack,
+            title: format!("back to checkpoint {number}").into(),
             changes: back.changes.clone(),
             repairs: Vec::new(),
         };

@@ -12,11 +12,14 @@ use actors::event::{Envelope, Event, StagedFile};
 use actors::lane_id::LaneId;
 use actors::plan::Plan;
 use actors::publisher::{Proposal, Question, Signal, Speaker};
+use actors::wording::Wording;
+use actors::words::Intent;
 use anstyle::{AnsiColor, Style};
 use futures_util::future::BoxFuture;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use orchestrator::orchestrator::Outcome;
 use tools::model::AgentRole;
+use tools::model::ModelError;
 use tools::model::price::Usd;
 
 use super::ask::answer;
@@ -65,7 +68,7 @@ pub(crate) struct Terminal {
     /// The files of the last patch set, shown once it is applied.
     staged: String,
     /// The last failure of a call, so that it is told once.
-    last_failure: String,
+    last_failure: Option<ModelError>,
     streamed: String,
     tally: Tally,
     /// The lanes of the run, if it has any.
@@ -89,7 +92,7 @@ impl Terminal {
             heard: 0,
             plan_only: false,
             staged: String::new(),
-            last_failure: String::new(),
+            last_failure: None,
             streamed: String::new(),
             tally: Tally::default(),
             lanes: LaneTable::default(),
@@ -143,9 +146,9 @@ impl Terminal {
         match &envelope.event {
             Event::RunStarted { intent, .. } => {
                 self.lanes = LaneTable::default();
-                self.plan_only = intent == "plan";
+                self.plan_only = *intent == Intent::Plan;
                 self.staged.clear();
-                self.last_failure.clear();
+                self.last_failure = None;
                 self.started = Instant::now();
                 self.tally = Tally::default();
                 "looking around".clone_into(&mut self.phase);
@@ -168,7 +171,7 @@ impl Terminal {
                 self.say(&format!(
                     "  {} {}",
                     self.style(AnsiColor::Yellow, "answer refused:"),
-                    harmless(error)
+                    harmless(&error.to_string())
                 ));
             }
             Event::EditorStarted { iteration } => self.enter(&format!("edit {iteration}"), ""),
@@ -184,7 +187,7 @@ impl Terminal {
                     let title = self.style(AnsiColor::Yellow, "patch refused, nothing written:");
                     self.say(&format!(
                         "  {title}\n    {}",
-                        reason.trim_end().replace('\n', "\n    ")
+                        reason.to_string().trim_end().replace('\n', "\n    ")
                     ));
                 }
             }
@@ -198,8 +201,8 @@ impl Terminal {
             Event::CommitSettled { patch, outcome, left } => {
                 self.say(&super::settled(patch, *outcome, left));
             }
-            Event::ToolDenied { what, why, .. } => {
-                self.say(&format!("  {} {what}: {why}", self.style(AnsiColor::Red, "denied:")));
+            Event::ToolDenied { action, why, .. } => {
+                self.say(&format!("  {} {action}: {why}", self.style(AnsiColor::Red, "denied:")));
             }
             Event::VerifyStarted { commands, .. } if !self.lanes.is_empty() => {
                 self.enter(&format!("verify {}", self.lanes.together()), "");
@@ -217,15 +220,16 @@ impl Terminal {
             }
             Event::RoleCrashed { role } => {
                 self.say(&format!(
-                    "  {} the {role} died; a new one takes over",
-                    self.style(AnsiColor::Red, "!")
+                    "  {} the {} died; a new one takes over",
+                    self.style(AnsiColor::Red, "!"),
+                    role.name()
                 ));
             }
             event => self.team_event(event),
         }
     }
 
-    fn files_text(&self, files: &[StagedFile], repairs: &[String]) -> String {
+    fn files_text(&self, files: &[StagedFile], repairs: &[Wording]) -> String {
         let mut text = String::new();
         for file in files {
             writeln!(text, "  {}", file_line(file, self.paint)).ok();
@@ -260,6 +264,7 @@ impl Terminal {
         let Event::ModelReply {
             outcome,
             message,
+            error,
             usage,
             cost_nano_usd: cost,
             avoidable_misses,
@@ -291,11 +296,12 @@ impl Terminal {
                 writeln!(io::stdout()).ok();
                 self.streamed.clear();
             }
-            if *message != self.last_failure {
-                message.clone_into(&mut self.last_failure);
+            if *error != self.last_failure {
+                error.clone_into(&mut self.last_failure);
+                let message = message.as_ref().map(ToString::to_string).unwrap_or_default();
                 let title = self.style(AnsiColor::Yellow, "a call failed:");
                 let label = lane.map_or("  ".to_owned(), |lane| labelled(lane, self.paint));
-                self.say(&format!("{label}{title} {}", harmless(message)));
+                self.say(&format!("{label}{title} {}", harmless(&message)));
             }
         }
     }
@@ -438,7 +444,7 @@ impl View for Terminal {
                 format!(
                     "{} {}",
                     self.style(AnsiColor::Green, "✓ nothing to edit:"),
-                    harmless(reason)
+                    harmless(&reason.to_string())
                 )
             }
             Delivery::NeedsWork { .. }

@@ -97,8 +97,8 @@ pub(crate) fn outcome(delivery: &Delivery) -> String {
         Delivery::NeedsWork { detail, .. } => format!("needs work: {detail}"),
         Delivery::Denied { what, .. } => format!("denied: {what}"),
         Delivery::Cancelled => "stopped".to_owned(),
-        Delivery::BudgetExhausted { limit } => format!("budget exhausted: {limit}"),
-        Delivery::Failed { class, message } => format!("failed ({class}): {message}"),
+        Delivery::BudgetExhausted { detail, .. } => format!("budget exhausted: {detail}"),
+        Delivery::Failed { class, message } => format!("failed ({}): {message}", class.name()),
     }
 }
 

@@ -51,7 +51,7 @@ fn crashes(events: &[Event]) -> (Vec<&str>, u32) {
     let mut attempt = 0;
     for event in events {
         if let Event::RoleCrashed { role } = event {
-            crashed.push(role.as_str());
+            crashed.push(role.name());
         }
         if let Event::VerifyStarted { iteration, .. } = event {
             attempt = *iteration;

@@ -3,15 +3,16 @@
 use actors::applier::ApplyError;
 use actors::architect::{ArchitectError, Planned};
 use actors::checks::{CheckOutcome, Report};
-use actors::delivery::{Delivery, NeedsWork};
+use actors::delivery::{Delivery, FailureKind, NeedsWork};
 use actors::editor::EditorError;
 use actors::event::Event;
 use actors::publisher::JournalClosed;
 use actors::verifier::Checked;
+use actors::wording::Wording;
 use actors::workspace::NotApplied;
 use tools::tree::Change;
 
-use super::{State, Untouched, call_failed, failed};
+use super::{State, Untouched, call_failed};
 use crate::cycle::{Input, Judgement};
 use crate::feedback;
 
@@ -24,7 +25,7 @@ impl State {
         let Planned { plan, tolerances } = match planned {
             Ok(planned) => planned,
             Err(ArchitectError::Unreadable(error)) => {
-                let detail = format!("the Architect gave no usable plan: {error}");
+                let detail = format!("the Architect gave no usable plan: {error}").into();
                 return Ok(Input::Stopped(Delivery::NeedsWork { why: NeedsWork::NoPlan, detail }));
             }
             Err(ArchitectError::Call(error)) => return Ok(Input::Stopped(call_failed(&error))),
@@ -81,8 +82,9 @@ impl State {
             }
             Err(ApplyError::Mismatch(refusal)) => {
                 self.details = refusal.for_model();
-                let reasons = refusal.mismatches.iter().map(ToString::to_string).collect();
-                let refused = Event::PatchRefused { reasons, feedback: self.details.clone() };
+                let reasons = refusal.mismatches.iter().map(Wording::of).collect();
+                let feedback = Wording::of(&self.details);
+                let refused = Event::PatchRefused { reasons, feedback };
                 self.publisher().publish(refused).await?;
                 Ok(Input::Refused)
             }
@@ -90,17 +92,15 @@ impl State {
                 self.details = format!(
                     "{path} was changed by somebody else; its current content is shown below."
                 );
-                let reasons = vec![format!("{path}: changed meanwhile")];
-                let refused = Event::PatchRefused { reasons, feedback: self.details.clone() };
+                let reasons = vec![format!("{path}: changed meanwhile").into()];
+                let feedback = Wording::of(&self.details);
+                let refused = Event::PatchRefused { reasons, feedback };
                 self.publisher().publish(refused).await?;
                 Ok(Input::Refused)
             }
-            Err(ApplyError::Denied(denied)) => {
-                let what = format!("{}: {}", denied.what, denied.why);
-                Ok(Input::Stopped(Delivery::Denied { what, hint: denied.hint }))
-            }
+            Err(ApplyError::Denied(denied)) => Ok(Input::Stopped(denied.delivery())),
             Err(ApplyError::NotApplied(error @ NotApplied::NotWritten { .. })) => {
-                Ok(Input::Stopped(failed("write", &error)))
+                Ok(Input::Stopped(Delivery::failed(FailureKind::Write, &error)))
             }
             Err(ApplyError::Unanswered(_)) => Ok(Input::Crashed),
         }
@@ -117,10 +117,7 @@ impl State {
             outcome: report.outcome(),
             errors: report.errors(),
             old_unchanged,
-            denied: verified
-                .denied
-                .as_ref()
-                .map(|denied| (format!("{}: {}", denied.what, denied.why), denied.hint.clone())),
+            denied: verified.denied.clone(),
         };
         let failed =
             matches!(judgement.outcome, CheckOutcome::CodeFailure | CheckOutcome::PreExisting);

@@ -9,6 +9,7 @@ use actors::call::Caller;
 use actors::editor::{Editor, EditorSetup};
 use actors::sight::Sight;
 use actors::verifier::{Verifier, VerifierSetup};
+use actors::words::Role;
 use ractor::ActorCell;
 use tools::model::AgentRole;
 use tools::patch::PatchLimits;
@@ -83,22 +84,22 @@ impl Roles {
         })
     }
 
-    pub(super) fn cells(&self) -> [(&'static str, ActorCell); 4] {
+    pub(super) fn cells(&self) -> [(Role, ActorCell); 4] {
         [
-            ("architect", self.architect.cell()),
-            ("editor", self.editor.cell()),
-            ("applier", self.applier.cell()),
-            ("verifier", self.verifier.cell()),
+            (Role::Architect, self.architect.cell()),
+            (Role::Editor, self.editor.cell()),
+            (Role::Applier, self.applier.cell()),
+            (Role::Verifier, self.verifier.cell()),
         ]
     }
 
-    pub(super) fn name_of(&self, who: &ActorCell) -> Option<&'static str> {
-        self.cells().iter().find(|(_, cell)| cell.get_id() == who.get_id()).map(|(name, _)| *name)
+    pub(super) fn role_of(&self, who: &ActorCell) -> Option<Role> {
+        self.cells().iter().find(|(_, cell)| cell.get_id() == who.get_id()).map(|(role, _)| *role)
     }
 
-    /// Kills the role of that name.
-    pub(super) fn kill_one(&self, role: &str) {
-        for (_, cell) in self.cells().into_iter().filter(|(name, _)| *name == role) {
+    /// Kills one of them.
+    pub(super) fn kill_one(&self, role: Role) {
+        for (_, cell) in self.cells().into_iter().filter(|(it, _)| *it == role) {
             cell.kill();
         }
     }

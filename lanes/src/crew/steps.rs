@@ -10,6 +10,7 @@ use actors::event::Event;
 use actors::publisher::JournalClosed;
 use actors::sight::Sight;
 use actors::verifier::{self, Checked, Subject};
+use actors::words::Role;
 use config::Baseline;
 use ractor::{ActorProcessingErr, ActorRef};
 use tools::patch::{BaseState, Scope};
@@ -43,7 +44,7 @@ impl State {
         self.tell(myself, async move {
             publisher.publish(Event::ArchitectStarted { iteration }).await?;
             let Ok((dialogue, planned)) = architect.plan(dialogue, ask).await else {
-                return Ok(News::RoleDied("architect"));
+                return Ok(News::RoleDied(Role::Architect));
             };
             let completed = Event::ArchitectCompleted { iteration, planned: planned.is_ok() };
             publisher.publish(completed).await?;
@@ -83,7 +84,7 @@ impl State {
             let ask = DraftAsk { plan, files: unseen(&bases, &shown), feedback };
             publisher.publish(Event::EditorStarted { iteration }).await?;
             let Ok((dialogue, drafted)) = editor.draft(dialogue, ask).await else {
-                return Ok(News::RoleDied("editor"));
+                return Ok(News::RoleDied(Role::Editor));
             };
             let completed = Event::EditorCompleted { iteration, drafted: drafted.is_ok() };
             publisher.publish(completed).await?;
@@ -127,7 +128,7 @@ impl State {
             self.tell(myself, async move {
                 match verifier.verify(commands, Subject::Untouched).await {
                     Ok(verified) => Ok(News::BaselineKnown(verified?.report)),
-                    Err(_) => Ok(News::RoleDied("verifier")),
+                    Err(_) => Ok(News::RoleDied(Role::Verifier)),
                 }
             });
         }
@@ -180,7 +181,7 @@ impl State {
             publisher.publish(Event::ApplyStarted { iteration }).await?;
             let applied = applier.apply(ask).await;
             if matches!(applied, Err(ApplyError::Unanswered(_))) {
-                return Ok(News::RoleDied("applier"));
+                return Ok(News::RoleDied(Role::Applier));
             }
             let completed = Event::ApplyCompleted { iteration, applied: applied.is_ok() };
             publisher.publish(completed).await?;
@@ -214,7 +215,7 @@ impl State {
             // On disk before a command runs, and with it everything that led to it.
             publisher.record(started).await?;
             let Ok(verified) = verifier.verify(commands, Subject::Changed).await else {
-                return Ok(News::RoleDied("verifier"));
+                return Ok(News::RoleDied(Role::Verifier));
             };
             let Checked { report, denied } = verified?;
             let report = report.against(&baseline);

@@ -11,6 +11,8 @@ use actors::call::Caller;
 use actors::event::Event;
 use actors::publisher::Publisher;
 use actors::router::{Book, Router, RouterSetup, Seat};
+use actors::wording::Wording;
+use actors::words::Side;
 use actors::workspace::{CommitRefused, Denied, NotApplied, Staged, Workspace};
 use config::{Config, Inputs};
 use futures_util::future::BoxFuture;
@@ -109,8 +111,7 @@ impl World {
     /// The facts so far.
     pub(super) async fn events(&self) -> Vec<Event> {
         // What was published before it is there when this one is.
-        let now =
-            Event::TurnAdded { speaker: "test".to_owned(), text: String::new(), intent: None };
+        let now = Event::TurnAdded { speaker: Side::User, text: String::new(), intent: None };
         self.setup.caller.publisher.record(now).await.unwrap();
         self.events.lock().unwrap().clone()
     }
@@ -195,7 +196,7 @@ impl Workspace for Directory {
 
     fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<(), CommitRefused>> {
         let refused = |error: ModelError| {
-            CommitRefused::from(NotApplied::NotWritten { message: error.to_string() })
+            CommitRefused::from(NotApplied::NotWritten { message: Wording::of(&error) })
         };
         Box::pin(async move {
             (self.happens)(Stage::Commit).await.map_err(refused)?;

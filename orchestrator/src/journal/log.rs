@@ -27,7 +27,7 @@ use tools::regular;
 use super::blobs::{self, Base};
 use super::read::{Place, ReadError, Record, scan};
 use super::{EVENTS, Line, repair};
-use crate::session::SessionState;
+use crate::session::{SessionState, Transitions as _};
 
 /// Why there is no journal.
 #[derive(Debug, Error)]
@@ -185,10 +185,10 @@ struct End {
 /// The state that a session was left in.
 fn state_after(records: &[Record]) -> SessionState {
     let state = |record: &Record| match record.event() {
-        Some(Event::SessionStateChanged { to, .. }) => SessionState::named(&to),
+        Some(Event::SessionStateChanged { to, .. }) => Some(to),
         _ => None,
     };
-    let mut changes = records.iter().rev().filter(|it| it.kind == "SessionStateChanged@v1");
+    let mut changes = records.iter().rev().filter(|it| it.name() == "SessionStateChanged");
     changes.find_map(state).unwrap_or(SessionState::Idle)
 }
 
@@ -245,8 +245,7 @@ impl Writer {
             written.push(envelope);
             if let Some(to) = changed {
                 let from = std::mem::replace(&mut self.state, to);
-                let event =
-                    Event::SessionStateChanged { from: from.to_string(), to: to.to_string() };
+                let event = Event::SessionStateChanged { from, to };
                 written.push(self.line(event, run, lane, &mut text)?);
             }
         }

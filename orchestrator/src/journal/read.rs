@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use actors::event::Event;
 use actors::lane_id::LaneId;
+use actors::v1;
 use serde::Deserialize;
 use serde_json::Value;
 use thiserror::Error;
@@ -43,10 +44,15 @@ impl Record {
         self.lane.clone().and_then(|lane| lane.try_into().ok())
     }
 
+    /// Its kind without the version.
+    pub fn name(&self) -> &str {
+        self.kind.split('@').next().unwrap_or_default()
+    }
+
     /// The event; `None` for a kind or form that this version does not know.
     pub fn event(&self) -> Option<Event> {
-        let tagged = serde_json::json!({ "kind": self.kind, "data": self.data });
-        serde_json::from_value(tagged).ok()
+        let (kind, data) = v1::upgraded(&self.kind, self.data.clone());
+        serde_json::from_value(serde_json::json!({ "kind": kind, "data": data })).ok()
     }
 }
 
@@ -208,7 +214,7 @@ mod tests {
     const CAPACITY: Capacity = Capacity { queue: 8, patience: Duration::ZERO };
 
     fn turn(text: &str) -> Event {
-        Event::TurnAdded { speaker: "user".to_owned(), text: text.to_owned(), intent: None }
+        Event::TurnAdded { speaker: actors::words::Side::User, text: text.to_owned(), intent: None }
     }
 
     /// A journal with three turns and one piece of content.

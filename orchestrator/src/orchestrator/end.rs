@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use actors::delivery::{Delivery, Rollback, WAY_BACK};
+use actors::delivery::{Delivery, FailureKind, Rollback, Target};
 use actors::event::Event;
 use actors::plan::Plan;
 use actors::team::EndedLane;
+use actors::words::Side;
+use actors::workspace::Staged;
 use lanes::crew::{Crew, CrewReport};
 use tools::tree::Change;
 
@@ -24,7 +26,7 @@ pub(super) struct Ending {
     pub(super) delivery: Delivery,
     pub(super) plan: Option<Plan>,
     pub(super) answer: Option<String>,
-    pub(super) ways_back: Vec<(&'static str, Vec<Change>)>,
+    pub(super) ways_back: Vec<(Target, Vec<Change>)>,
     pub(super) lanes: Vec<EndedLane>,
     pub(super) kept: Vec<PathBuf>,
 }
@@ -73,7 +75,7 @@ impl State {
         let changes = active.trail.changes();
         let done = matches!(delivery, Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. });
         if !done && !changes.is_empty() {
-            ways_back.insert(0, ("the start", active.trail.to_start()));
+            ways_back.insert(0, (Target::Start, active.trail.to_start()));
         }
         let spent = active.router.spent().await.unwrap_or_default();
         supervision::dismiss(active.seat.cell()).await;
@@ -87,7 +89,7 @@ impl State {
             Progress::Astray(why) => {
                 // It can not go on, and that is written down for good. What it would go back to is not known.
                 active.publisher = self.publisher.for_run(&active.id);
-                delivery = failed("resume", &why).delivery;
+                delivery = failed(FailureKind::Resume, &why).delivery;
                 ways_back.clear();
             }
         }
@@ -96,13 +98,13 @@ impl State {
         }
         for (to, changes) in ways_back {
             let patch = active.ids.fresh();
-            let staged = Event::staged(&patch, &format!("{WAY_BACK}{to}"), &changes, Vec::new());
+            let staged = Event::staged(&patch, &Staged::way_back(to, changes));
             if active.publisher.publish(staged).await.is_ok() {
-                rollbacks.push(Rollback { patch, to: to.to_owned() });
+                rollbacks.push(Rollback { patch, to });
             }
         }
         if let Some(text) = &answer {
-            let (speaker, text) = ("assistant".to_owned(), text.clone());
+            let (speaker, text) = (Side::Assistant, text.clone());
             let turn = Event::TurnAdded { speaker, text, intent: None };
             active.publisher.publish(turn).await.ok();
         }
@@ -110,7 +112,7 @@ impl State {
             Event::RunFinished { delivery: delivery.clone(), spent, rollbacks: rollbacks.clone() };
         if is_over && active.publisher.record(finished).await.is_err() {
             let why = self.journal.failure().unwrap_or("it takes no more events");
-            delivery = failed("journal", why).delivery;
+            delivery = failed(FailureKind::Journal, why).delivery;
         }
         if is_over && lanes.is_empty() && active.claim.take().is_some() {
             // Its lanes did not come to their end; what they changed is in the journal.
@@ -133,10 +135,10 @@ impl From<CrewReport> for Ending {
     }
 }
 
-pub(super) fn failed(class: &str, message: &str) -> Ending {
-    Delivery::Failed { class: class.to_owned(), message: message.to_owned() }.into()
+pub(super) fn failed(class: FailureKind, message: &str) -> Ending {
+    Delivery::failed(class, message).into()
 }
 
 pub(super) fn journal_closed() -> Ending {
-    failed("journal", "the journal takes no more events")
+    failed(FailureKind::Journal, "the journal takes no more events")
 }

@@ -8,6 +8,8 @@ use actors::event::Event;
 use actors::lane_id::LaneId;
 use actors::publisher::{Answer, Proposal, Publisher};
 use actors::recording::RecordedIds;
+use actors::wording::Wording;
+use actors::words::{Asked, DeniedBy};
 use actors::workspace::{CommitRefused, Denied, Staged};
 use ractor::{ActorRef, RpcReplyPort};
 use tokio::sync::watch;
@@ -18,8 +20,8 @@ use tools::shell::CommandLine;
 use tools::tree::{Change, Checkpoint, Note, RepoPath};
 
 use super::recorded::{
-    HalfCommit, RecordedCommit, SAID_NO, Step, answered, denied_unasked, recorded_saying,
-    recorded_step,
+    HalfCommit, RecordedCommit, Step, answered, denied_unasked, recorded_saying, recorded_step,
+    recorded_verdict,
 };
 use super::{Commit, Msg, News, Said, SaidTo, State, Wanted};
 use crate::blocking::on_a_thread;
@@ -181,8 +183,8 @@ fn hint_for(missing: &[String], verdict: &Verdict) -> String {
     }
 }
 
-fn stopped(what: String, hint: String) -> Denied {
-    Denied { what, why: "the request was stopped".to_owned(), hint }
+fn stopped(what: Asked, hint: String) -> Denied {
+    Denied { what, why: "the request was stopped".into(), hint: hint.into() }
 }
 
 /// The beginning of a request, in one line without secrets.
@@ -217,12 +219,16 @@ struct Gate {
     stop: watch::Receiver<bool>,
     /// How long an answer is waited for.
     patience: Duration,
-    /// The question that was asked.
-    asked: Option<String>,
+    /// The question that was asked, and who said no to it if somebody did.
+    asked: Option<(String, DeniedBy)>,
 }
 
 impl Gate {
-    fn decide(&self, action: Action<'_>, what: &str) -> Verdict {
+    fn decide(&self, action: Action<'_>, what: &Asked) -> Verdict {
+        if self.publisher.takes_requests() {
+            let recorded = self.publisher.recorded_next(|event| recorded_verdict(event, what));
+            return recorded.unwrap_or(Verdict::Allow);
+        }
         // What barred it then is not known now, but that it was barred is.
         let denied = self.publisher.recorded_next(|event| denied_unasked(event, what));
         let barred = denied.map(|why| Verdict::Deny { why }).or_else(|| self.bars(action));
@@ -231,7 +237,7 @@ impl Gate {
 
     /// Whether a command is denied without a question.
     fn denies(&self, command: &CommandLine) -> bool {
-        let what = format!("`{}`", command.text());
+        let what = Asked::Command(command.text().to_owned());
         matches!(self.decide(Action::Command(command), &what), Verdict::Deny { .. })
     }
 
@@ -248,9 +254,9 @@ impl Gate {
         patch: &str,
         staged: Staged,
     ) -> (MainTree, Result<(), CommitRefused>) {
-        let Staged { title, changes, repairs, .. } = staged;
-        let note = self.note(patch, &title);
-        let event = Event::staged(patch, &title, &changes, repairs);
+        let note = self.note(patch, &staged.title);
+        let event = Event::staged(patch, &staged);
+        let changes = staged.changes;
         if self.publisher.publish(event).await.is_err() {
             return (tree, Err(CommitRefused::Gone));
         }
@@ -303,7 +309,7 @@ impl Gate {
         let lines =
             changes.iter().map(Change::line_counts).map(|(added, removed)| added + removed).sum();
         let author = if self.publisher.run().is_empty() { Author::User } else { Author::Model };
-        let what = format!("patch {patch}");
+        let what = Asked::Patch(patch.to_owned());
         let verdict = self.decide(Action::Patch { author, paths: &paths, lines }, &what);
         self.pass(verdict, Proposal::Patch(changes.to_vec()), what, hint).await
     }
@@ -419,10 +425,10 @@ impl Gate {
     }
 
     /// What the change is to those who look at its checkpoint later.
-    fn note(&self, patch: &str, title: &str) -> Note {
+    fn note(&self, patch: &str, title: &Wording) -> Note {
         let title = match &self.request {
             Some(request) => format!("{request} · {title}"),
-            None => title.to_owned(),
+            None => title.to_string(),
         };
         let run = Some(self.publisher.run().to_owned()).filter(|run| !run.is_empty());
         Note { title, patch: patch.to_owned(), session: self.session.clone(), run }
@@ -430,7 +436,7 @@ impl Gate {
 
     /// Takes a command through.
     async fn permit(mut self, command: &CommandLine) -> Result<(), Denied> {
-        let what = format!("`{}`", command.text());
+        let what = Asked::Command(command.text().to_owned());
         let verdict = self.decide(Action::Command(command), &what);
         let hint = hint_for(&self.rules.missing_rules(command), &verdict);
         let proposal = Proposal::Command(command.text().to_owned());
@@ -448,12 +454,12 @@ impl Gate {
         // Lanes ask one after the other, and nothing is asked twice.
         let said = Arc::clone(&self.said);
         let mut said = said.lock().await;
-        if let Some(said) = said.get(command.text()) {
+        if let Some(said) = said.get(&what) {
             return self.say_again(said).await;
         }
-        let result = self.pass(verdict, proposal, what, hint).await;
-        if let Some(ask) = self.asked.take() {
-            said.insert(command.text().to_owned(), SaidTo { ask, result: result.clone() });
+        let result = self.pass(verdict, proposal, what.clone(), hint).await;
+        if let Some((ask, by)) = self.asked.take() {
+            said.insert(what, SaidTo { ask, by, result: result.clone() });
         }
         result
     }
@@ -463,9 +469,12 @@ impl Gate {
         let ask = said.ask.clone();
         let event = match &said.result {
             Ok(()) => Event::ToolApproved { ask },
-            Err(Denied { what, why, .. }) => {
-                Event::ToolDenied { ask, what: what.clone(), why: why.clone() }
-            }
+            Err(Denied { what, why, .. }) => Event::ToolDenied {
+                ask: Some(ask),
+                action: what.clone(),
+                by: said.by,
+                why: why.clone(),
+            },
         };
         if self.publisher.record(event).await.is_err() {
             tracing::debug!("what was said before could not be journaled again");
@@ -478,23 +487,28 @@ impl Gate {
         &mut self,
         verdict: Verdict,
         effect: Proposal,
-        what: String,
+        what: Asked,
         hint: String,
     ) -> Result<(), Denied> {
         let why = match verdict {
             Verdict::Allow => return Ok(()),
-            Verdict::Deny { why } => return Err(self.deny(String::new(), what, why, hint).await),
+            Verdict::Deny { why } => {
+                return Err(self.deny(None, what, DeniedBy::Policy, why.into(), hint).await);
+            }
             Verdict::Ask { why } => why,
         };
         if *self.stop.borrow() {
             return Err(stopped(what, hint));
         }
         let ask = self.ids.fresh();
-        let proposed =
-            Event::ToolProposed { ask: ask.clone(), what: what.clone(), why: why.clone() };
+        let proposed = Event::ToolProposed {
+            ask: ask.clone(),
+            action: what.clone(),
+            why: why.as_str().into(),
+        };
         // Recorded, so that everything before it is on the screen when the question comes.
         if self.publisher.record(proposed).await.is_err() {
-            return Err(Denied { what, why: "the journal takes no more events".to_owned(), hint });
+            return Err(no_journal(what, hint));
         }
         let answered = answered(&self.publisher, &ask, effect, why.clone());
         let answer = tokio::select! {
@@ -505,30 +519,38 @@ impl Gate {
             }
             () = tokio::time::sleep(self.patience) => None,
         };
-        self.asked = Some(ask.clone());
-        match answer {
+        let (by, why) = match answer {
             Some(Answer::Yes) => {
-                let approved = Event::ToolApproved { ask };
-                self.publisher.record(approved).await.map_err(|_| Denied {
-                    what,
-                    why: "the journal takes no more events".to_owned(),
-                    hint,
-                })?;
-                Ok(())
+                self.asked = Some((ask.clone(), DeniedBy::Nobody));
+                let approved = self.publisher.record(Event::ToolApproved { ask }).await;
+                return approved.map(|_| ()).map_err(|_| no_journal(what, hint));
             }
-            Some(Answer::No) => Err(self.deny(ask, what, SAID_NO.to_owned(), hint).await),
+            Some(Answer::No) => (DeniedBy::User, "you said no".into()),
             None => {
-                let why = format!("{why}, and nobody is there to say yes");
-                Err(self.deny(ask, what, why, hint).await)
+                let why = format!("{why}, and there is no terminal to ask on");
+                (DeniedBy::Nobody, why.into())
             }
-        }
+        };
+        self.asked = Some((ask.clone(), by));
+        Err(self.deny(Some(ask), what, by, why, hint).await)
     }
 
-    async fn deny(&self, ask: String, what: String, why: String, hint: String) -> Denied {
-        let denied = Event::ToolDenied { ask, what: what.clone(), why: why.clone() };
+    async fn deny(
+        &self,
+        ask: Option<String>,
+        what: Asked,
+        by: DeniedBy,
+        why: Wording,
+        hint: String,
+    ) -> Denied {
+        let denied = Event::ToolDenied { ask, action: what.clone(), by, why: why.clone() };
         if self.publisher.record(denied).await.is_err() {
             tracing::debug!("a denial could not be journaled; nothing happens all the same");
         }
-        Denied { what, why, hint }
+        Denied { what, why, hint: hint.into() }
     }
+}
+
+fn no_journal(what: Asked, hint: String) -> Denied {
+    Denied { what, why: "the journal takes no more events".into(), hint: hint.into() }
 }

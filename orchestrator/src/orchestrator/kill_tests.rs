@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use actors::delivery::{Delivery, Verified};
+use actors::delivery::{Delivery, FailureKind, Verified};
 use actors::event::Event;
 use actors::publisher::Signal;
 use config::Inputs;
@@ -155,7 +155,7 @@ async fn a_lost_router_is_replaced_and_nothing_that_was_spent_is_forgotten() {
         let delivered = Delivery::Delivered { verified: Verified::Passed };
         assert_eq!(outcome.delivery, delivered, "{role:?}");
         assert_eq!(count(&events, "RoleCrashed@v1"), 1, "{role:?}");
-        assert_eq!(count(&events, "RunFinished@v1"), 1, "{role:?}");
+        assert_eq!(count(&events, "RunFinished@v2"), 1, "{role:?}");
         assert_eq!((outcome.spent.calls, outcome.changes.len()), (2, 1), "{role:?}");
         assert_eq!(greeting(&dir), "hello world\n");
     }
@@ -166,11 +166,11 @@ async fn a_lost_crew_is_the_end_of_its_run() {
     for role in [AgentRole::Architect, AgentRole::Editor] {
         let (outcome, events, dir) = run(Lost::Crew, role).await;
         assert!(
-            matches!(&outcome.delivery, Delivery::Failed { class, .. } if class == "internal"),
+            matches!(&outcome.delivery, Delivery::Failed { class, .. } if *class == FailureKind::Internal),
             "{:?}",
             outcome.delivery
         );
-        assert_eq!(count(&events, "RunFinished@v1"), 1, "{role:?}");
+        assert_eq!(count(&events, "RunFinished@v2"), 1, "{role:?}");
         assert_eq!(greeting(&dir), "hello\n");
     }
 }
@@ -180,7 +180,7 @@ async fn without_a_journal_nothing_is_written() {
     for role in [AgentRole::Architect, AgentRole::Editor] {
         let (outcome, _, dir) = run(Lost::Journal, role).await;
         assert!(
-            matches!(&outcome.delivery, Delivery::Failed { class, .. } if class == "journal"),
+            matches!(&outcome.delivery, Delivery::Failed { class, .. } if *class == FailureKind::Journal),
             "{:?}",
             outcome.delivery
         );

@@ -2,12 +2,11 @@
 
 use actors::event::Event;
 use actors::publisher::{Answer, Proposal, Publisher};
+use actors::words::{Asked, DeniedBy};
 use actors::workspace::{CommitRefused, Denied};
+use tools::policy::Verdict;
 
 use super::SaidTo;
-
-/// Why something is denied that the user was asked for.
-pub(super) const SAID_NO: &str = "the user said no";
 
 /// The answer to a question: what was answered when the run was driven before, or what the user says now.
 pub(super) async fn answered(
@@ -23,9 +22,28 @@ pub(super) async fn answered(
 }
 
 /// Why `what` was denied without a question, if an event says so.
-pub(super) fn denied_unasked(event: &Event, what: &str) -> Option<String> {
-    let Event::ToolDenied { ask, what: denied, why } = event else { return None };
-    (ask.is_empty() && denied == what).then(|| why.clone())
+pub(super) fn denied_unasked(event: &Event, what: &Asked) -> Option<String> {
+    let Event::ToolDenied { ask: None, action, why, .. } = event else { return None };
+    (action == what).then(|| why.to_string())
+}
+
+/// What policy said to `what`, if an event tells that it did not simply let it go ahead.
+#[expect(clippy::wildcard_enum_match_arm, reason = "other events come of no verdict")]
+pub(super) fn recorded_verdict(event: &Event, what: &Asked) -> Option<Verdict> {
+    match event {
+        Event::ToolProposed { action, why, .. } if action == what => {
+            Some(Verdict::Ask { why: why.to_string() })
+        }
+        Event::ToolDenied { ask: None, action, why, .. } if action == what => {
+            Some(Verdict::Deny { why: why.to_string() })
+        }
+        // What was said to the same command in answer to another lane.
+        Event::ToolDenied { ask: Some(_), action, why, .. } if action == what => {
+            Some(Verdict::Ask { why: why.to_string() })
+        }
+        Event::ToolApproved { .. } => Some(Verdict::Ask { why: String::new() }),
+        _ => None,
+    }
 }
 
 /// What came of a question: the answer, or that nobody was there to give one.
@@ -36,23 +54,21 @@ struct Reaction(Option<Answer>);
 fn recorded_answer(event: &Event, question: &str) -> Option<Reaction> {
     match event {
         Event::ToolApproved { ask } if ask == question => Some(Reaction(Some(Answer::Yes))),
-        Event::ToolDenied { ask, why, .. } if ask == question => {
-            Some(Reaction((why == SAID_NO).then_some(Answer::No)))
+        Event::ToolDenied { ask: Some(ask), by, .. } if ask == question => {
+            Some(Reaction((*by == DeniedBy::User).then_some(Answer::No)))
         }
         _ => None,
     }
 }
 
 /// What is recorded to have been said to a command in answer to another lane: an answer without a question before it.
-pub(super) fn recorded_saying(event: &Event, what: &str, hint: &str) -> Option<SaidTo> {
+pub(super) fn recorded_saying(event: &Event, what: &Asked, hint: &str) -> Option<SaidTo> {
     if let Event::ToolApproved { ask } = event {
-        return Some(SaidTo { ask: ask.clone(), result: Ok(()) });
+        return Some(SaidTo { ask: ask.clone(), by: DeniedBy::Nobody, result: Ok(()) });
     }
-    let Event::ToolDenied { ask, what: denied, why } = event else { return None };
-    let (hint, why) = (hint.to_owned(), why.clone());
-    let is_it = !ask.is_empty() && denied == what;
-    let result = Err(Denied { what: denied.clone(), why, hint });
-    is_it.then(|| SaidTo { ask: ask.clone(), result })
+    let Event::ToolDenied { ask: Some(ask), action, by, why } = event else { return None };
+    let denied = Denied { what: action.clone(), why: why.clone(), hint: hint.into() };
+    (action == what).then(|| SaidTo { ask: ask.clone(), by: *by, result: Err(denied) })
 }
 
 /// What is recorded of a commit.

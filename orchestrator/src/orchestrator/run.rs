@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use actors::Unanswered;
 use actors::call::Caller;
-use actors::delivery::{Delivery, Verified};
+use actors::delivery::{Delivery, FailureKind, Verified};
 use actors::event::{Blob, Event};
+use actors::words::{IntentBy, Role, Side};
 use config::{LaneMode, Mode};
 use lanes::crew::{Crew, call_failed};
 use lanes::cycle::Goal;
@@ -70,8 +71,7 @@ impl State {
         self.limit_wall_time(myself, elapsed);
         self.end_as_recorded(myself);
         let text = redact(&request.text).into_owned();
-        let intent = request.intent.map(|intent| intent.name().to_owned());
-        let turn = Event::TurnAdded { speaker: "user".to_owned(), text, intent };
+        let turn = Event::TurnAdded { speaker: Side::User, text, intent: request.intent };
         if publisher.publish(turn).await.is_err() {
             self.end(journal_closed()).await;
             return Ok(());
@@ -86,17 +86,17 @@ impl State {
         let request = request.clone();
         self.tell_in_run(myself, async move {
             if let Some(intent) = request.intent {
-                return News::Intent(intent, "flag");
+                return News::Intent(intent, IntentBy::Flag);
             }
             if let Some(intent) = chat::by_words(&request.text) {
-                return News::Intent(intent, "words");
+                return News::Intent(intent, IntentBy::Words);
             }
             let asked = match caller {
                 Some(caller) => chat::by_model(caller, &request.text).await,
                 None => None,
             };
-            asked.map_or(News::Intent(Intent::Answer, "default"), |intent| {
-                News::Intent(intent, "model")
+            asked.map_or(News::Intent(Intent::Answer, IntentBy::Default), |intent| {
+                News::Intent(intent, IntentBy::Model)
             })
         });
     }
@@ -115,7 +115,9 @@ impl State {
             }
             News::TeamDone(evidence, report) => self.team_done(myself, evidence, report).await,
             News::CrewDone(Ok(report)) => self.end(report.into()).await,
-            News::CrewDone(Err(_)) => self.end(failed("internal", "the crew died")).await,
+            News::CrewDone(Err(_)) => {
+                self.end(failed(FailureKind::Internal, "the crew died")).await
+            }
             News::Answered(dialogue, result) => {
                 self.analysis = dialogue;
                 let ending = match result {
@@ -138,15 +140,14 @@ impl State {
         }
     }
 
-    async fn intent_decided(&mut self, myself: &ActorRef<Msg>, intent: Intent, reason: &str) {
+    async fn intent_decided(&mut self, myself: &ActorRef<Msg>, intent: Intent, reason: IntentBy) {
         // In plan mode there is no way to an edit, whatever was asked for.
         let reads_only = self.terms().config.policy.mode == Mode::Plan;
         let intent = if intent == Intent::Edit && reads_only { Intent::Plan } else { intent };
         let Some(active) = &self.active else { return };
         let text = redact(&active.request.text).into_owned();
-        let decision =
-            Event::RouterDecision { intent: intent.name().to_owned(), reason: reason.to_owned() };
-        let started = Event::RunStarted { intent: intent.name().to_owned(), request: text.clone() };
+        let decision = Event::RouterDecision { intent, reason };
+        let started = Event::RunStarted { intent, request: text.clone() };
         if active.publisher.publish(decision).await.is_err()
             || active.publisher.publish(started).await.is_err()
         {
@@ -230,7 +231,7 @@ impl State {
         let crew: Crew = match hired {
             Ok(crew) => crew,
             Err(error) => {
-                self.end(failed("internal", &error.to_string())).await;
+                self.end(failed(FailureKind::Internal, &error.to_string())).await;
                 return;
             }
         };
@@ -263,7 +264,7 @@ impl State {
         let team = match hired.await {
             Ok(team) => team,
             Err(error) => {
-                self.end(failed("internal", &error)).await;
+                self.end(failed(FailureKind::Internal, &error)).await;
                 return;
             }
         };
@@ -282,7 +283,7 @@ impl State {
             Ok(TeamReport::Done { delivery, lanes, kept }) => {
                 self.end(Ending { lanes, kept, ..delivery.into() }).await;
             }
-            Err(_) => self.end(failed("internal", "the team died")).await,
+            Err(_) => self.end(failed(FailureKind::Internal, "the team died")).await,
         }
     }
 
@@ -372,8 +373,7 @@ impl State {
             return Ok(());
         }
         if active.seat.cell().get_id() == who.get_id() {
-            let role = "router".to_owned();
-            if active.publisher.publish(Event::RoleCrashed { role }).await.is_err() {
+            if active.publisher.publish(Event::RoleCrashed { role: Role::Router }).await.is_err() {
                 self.end(journal_closed()).await;
                 return Ok(());
             }
@@ -384,9 +384,9 @@ impl State {
             let Active { seat, terms, publisher, .. } = active;
             supervision::refill_router(seat, terms, publisher, ledger, myself).await?;
         } else if active.crew.as_ref().is_some_and(|crew| crew.cell().get_id() == who.get_id()) {
-            self.end(failed("internal", "the crew died")).await;
+            self.end(failed(FailureKind::Internal, "the crew died")).await;
         } else if active.team.as_ref().is_some_and(|team| team.get_id() == who.get_id()) {
-            self.end(failed("internal", "the team died")).await;
+            self.end(failed(FailureKind::Internal, "the team died")).await;
         }
         Ok(())
     }

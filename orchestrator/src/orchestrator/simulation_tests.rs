@@ -454,7 +454,9 @@ impl Story {
         assert!(budget == 0 || *tokens <= budget, "seed {seed}: {tokens} of {budget} tokens");
         self.check_workspace(delivery, &events);
         self.check_calls(&records, &events);
-        let died = |event: &Event| matches!(event, Event::RoleCrashed { role } if role == "router");
+        let died = |event: &Event| {
+            matches!(event, Event::RoleCrashed { role: actors::words::Role::Router })
+        };
         if budget > 0 && events.iter().any(died) {
             // How far a budget reaches depends on what a Router that died had counted.
             return;

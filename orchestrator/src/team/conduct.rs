@@ -7,7 +7,7 @@ use crate::blocking::on_a_thread;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use actors::delivery::{Delivery, NeedsWork};
+use actors::delivery::{Delivery, FailureKind, NeedsWork, StagedFor};
 use actors::event::Event;
 use actors::lane_id::LaneId;
 use actors::ledger::Allowance;
@@ -39,9 +39,7 @@ pub(super) async fn conduct(setup: TeamSetup, team: ActorCell) -> TeamReport {
     match Conductor::new(setup, team).conduct().await {
         Ok(report) => report,
         Err(Stop::Ended(delivery)) => ended(delivery),
-        Err(Stop::Closed(closed)) => {
-            ended(Delivery::Failed { class: "journal".to_owned(), message: closed.to_string() })
-        }
+        Err(Stop::Closed(closed)) => ended(Delivery::failed(FailureKind::Journal, &closed)),
     }
 }
 
@@ -70,7 +68,7 @@ impl Conductor {
                 self.setup.caller.router.take_back(lane);
             }
             let why = format!("too few calls are left for {} lanes", plan.lanes.len());
-            self.publisher().publish(Event::LanesDeclined { why }).await?;
+            self.publisher().publish(Event::LanesDeclined { why: why.into() }).await?;
             return Ok(TeamReport::Declined);
         }
         let base = self.base(budget).await?;
@@ -105,7 +103,7 @@ impl Conductor {
                 return Err(Stop::Ended(call_failed(&error)));
             }
         };
-        self.publisher().publish(Event::LanesDeclined { why: declined }).await?;
+        self.publisher().publish(Event::LanesDeclined { why: declined.into() }).await?;
         Ok(None)
     }
 
@@ -286,25 +284,22 @@ impl Conductor {
 
     /// Has the one change written to the workspace.
     async fn write(&self, merged: &MergedLanes, standing: &Standing) -> Result<Written, Stop> {
-        let staged = Staged {
-            id: None,
-            title: standing.title(),
-            changes: merged.changes(),
-            repairs: Vec::new(),
-        };
+        let staged = Self::staged(merged, &standing.title());
         Ok(match self.setup.workspace(None).commit(staged).await {
             Ok(()) => Written::Yes,
-            Err(CommitRefused::Denied(denied)) => {
-                let what = format!("{}: {}", denied.what, denied.why);
-                Written::No(Delivery::Denied { what, hint: denied.hint })
-            }
+            Err(CommitRefused::Denied(denied)) => Written::No(denied.delivery()),
             Err(CommitRefused::NotApplied(NotApplied::Stale { path })) => Written::Stale(path),
             Err(CommitRefused::NotApplied(error @ NotApplied::NotWritten { .. })) => {
-                let (class, message) = ("write".to_owned(), error.to_string());
-                Written::No(Delivery::Failed { class, message })
+                Written::No(Delivery::failed(FailureKind::Write, &error))
             }
             Err(CommitRefused::Gone) => return Err(JournalClosed.into()),
         })
+    }
+
+    fn staged(merged: &MergedLanes, title: &str) -> Staged {
+        let (id, repairs) = (None, Vec::new());
+        let (purpose, changes) = (StagedFor::Change, merged.changes());
+        Staged { id, purpose, title: title.into(), changes, repairs }
     }
 
     /// Keeps what is not written for the user to look at, and to apply.
@@ -314,20 +309,18 @@ impl Conductor {
         standing: &Standing,
         delivery: Delivery,
     ) -> Result<Option<Delivery>, Stop> {
-        let (patch, title) = (
-            self.setup.ids(self.publisher()).fresh(),
-            format!("{}, not verified", standing.title()),
-        );
-        let staged = Event::staged(&patch, &title, &merged.changes(), Vec::new());
-        self.publisher().publish(staged).await?;
+        let patch = self.setup.ids(self.publisher()).fresh();
+        let staged = Self::staged(merged, &format!("{}, not verified", standing.title()));
+        self.publisher().publish(Event::staged(&patch, &staged)).await?;
         Ok(Some(match delivery {
             Delivery::NeedsWork { detail, .. } => {
                 let detail =
-                    format!("{detail}; what was made is staged as {patch}, and not written");
+                    format!("{detail}; what was made is staged as {patch}, and not written").into();
                 Delivery::NeedsWork { why: NeedsWork::Staged, detail }
             }
             Delivery::Denied { what, hint } => {
-                let hint = format!("{hint}; what was made is staged: `deepseek diff {patch}`");
+                let hint =
+                    format!("{hint}; what was made is staged: `deepseek diff {patch}`").into();
                 Delivery::Denied { what, hint }
             }
             ended @ (Delivery::Delivered { .. }
@@ -350,11 +343,11 @@ enum Written {
 }
 
 fn kept_changing() -> Delivery {
-    let detail = "the workspace was changed again and again while lanes were verified".to_owned();
+    let detail = "the workspace was changed again and again while lanes were verified".into();
     Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail }
 }
 
 fn in_the_way(path: &str) -> Delivery {
-    let detail = format!("something else is at {path} than what was verified to be there");
+    let detail = format!("something else is at {path} than what was verified to be there").into();
     Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail }
 }

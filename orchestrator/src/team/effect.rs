@@ -1,6 +1,6 @@
 //! What a team does to the world: looked up in what is recorded, else done, and written down either way.
 
-use actors::delivery::Delivery;
+use actors::delivery::{Delivery, FailureKind};
 use actors::event::Event;
 use actors::publisher::{JournalClosed, Publisher};
 use tools::tree::SnapshotError;
@@ -21,7 +21,7 @@ impl From<JournalClosed> for Stop {
 
 impl From<SnapshotError> for Stop {
     fn from(error: SnapshotError) -> Self {
-        Self::Ended(Delivery::Failed { class: "worktree".to_owned(), message: error.to_string() })
+        Self::Ended(Delivery::failed(FailureKind::Worktree, &error))
     }
 }
 

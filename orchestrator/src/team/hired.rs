@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use actors::call::Caller;
-use actors::delivery::{Delivery, NeedsWork, Verified};
+use actors::delivery::{Delivery, FailureKind, NeedsWork, Verified};
 use actors::event::{Event, StagedFile};
 use actors::lane_id::LaneId;
 use actors::ledger::{Allowance, Amount};
@@ -264,7 +264,7 @@ impl AtWork {
                 "what it waits for does not fit together: lane {lane} in {}",
                 paths.join(", ")
             );
-            Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail }
+            Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail: detail.into() }
         }))
     }
 
@@ -290,7 +290,8 @@ impl AtWork {
     /// Never begins, since a lane that it waits for did not get done.
     async fn give_up(&self, missing: LaneId) -> Ended {
         let detail = format!("lane {missing}, which it waits for, did not get done");
-        self.fail(0, Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail }).await
+        self.fail(0, Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail: detail.into() })
+            .await
     }
 
     /// Writes down for a lane that it failed.
@@ -307,7 +308,7 @@ impl AtWork {
 }
 
 fn lane_died() -> Delivery {
-    Delivery::Failed { class: "internal".to_owned(), message: "the lane died".to_owned() }
+    Delivery::failed(FailureKind::Internal, "the lane died")
 }
 
 /// Gives each of these lanes one of `parts` of what is left to spend.
@@ -316,6 +317,6 @@ pub(super) async fn share(
     lanes: Vec<LaneId>,
     parts: u64,
 ) -> Result<Allowance, Stop> {
-    let gone = || Delivery::Failed { class: "router".to_owned(), message: "it is gone".to_owned() };
+    let gone = || Delivery::failed(FailureKind::Router, "it is gone");
     router.share(lanes, parts).await.ok_or_else(|| Stop::Ended(gone()))
 }

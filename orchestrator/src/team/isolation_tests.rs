@@ -92,7 +92,7 @@ async fn a_lane_that_dies_again_and_again_is_given_up() {
     let Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail } = told.outcome.delivery else {
         panic!("{:?}", told.outcome.delivery)
     };
-    assert!(detail.contains("lane 02 (b)"), "{detail}");
+    assert!(detail.to_string().contains("lane 02 (b)"), "{detail}");
 }
 
 #[tokio::test]

@@ -153,7 +153,7 @@ impl Standing {
             } else {
                 format!("together with {} the checks of the whole fail", others.join(", "))
             };
-            self.failed(*lane, Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail });
+            self.failed(*lane, lanes_failed(detail));
         }
     }
 
@@ -168,7 +168,7 @@ impl Standing {
             .collect();
         for dependent in dependents {
             let detail = format!("it builds on lane {lane}, which is not in the result");
-            let why = Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail };
+            let why = lanes_failed(detail);
             self.leave_out(dependent, LaneEnd::Failed { why });
         }
     }
@@ -199,16 +199,15 @@ pub(super) fn delivery(lanes: &[EndedLane], end: Option<Delivery>) -> Delivery {
     let is_done = matches!(end, Some(Delivery::Delivered { .. }) | None);
     let Some(first) = undone.first().filter(|_| is_done) else {
         let reason = "no lane had anything to change".to_owned();
-        return end.unwrap_or(Delivery::NoEditNeeded { reason });
+        return end.unwrap_or(Delivery::NoEditNeeded { reason: reason.into() });
     };
     // The limit of a budget is one whoever came to it.
     let spent = undone.iter().find_map(|lane| {
-        let LaneEnd::Failed { why: Delivery::BudgetExhausted { limit } } = &lane.end else {
+        let LaneEnd::Failed { why: Delivery::BudgetExhausted { limit, detail } } = &lane.end else {
             return None;
         };
-        Some(Delivery::BudgetExhausted {
-            limit: format!("lane {} used up its share: {limit}", lane.lane),
-        })
+        let detail = format!("lane {} used up its share: {detail}", lane.lane).into();
+        Some(Delivery::BudgetExhausted { limit: *limit, detail })
     });
     match (spent, &first.end, &end) {
         (Some(spent), ..) => spent,
@@ -217,9 +216,13 @@ pub(super) fn delivery(lanes: &[EndedLane], end: Option<Delivery>) -> Delivery {
             let each: Vec<String> = undone.iter().map(|lane| told(lane)).collect();
             let rest = if end.is_some() { "; the rest is in the workspace" } else { "" };
             let detail = format!("{}{rest}", each.join("; "));
-            Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail }
+            lanes_failed(detail)
         }
     }
+}
+
+fn lanes_failed(detail: String) -> Delivery {
+    Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail: detail.into() }
 }
 
 /// Why a lane is not in the result, in words.
@@ -244,11 +247,12 @@ fn told(lane: &EndedLane) -> String {
 fn reason(why: &Delivery) -> String {
     match why {
         Delivery::Delivered { .. } => String::new(),
-        Delivery::NoEditNeeded { reason } => reason.clone(),
-        Delivery::NeedsWork { detail, .. } => detail.clone(),
+        Delivery::NoEditNeeded { reason } => reason.to_string(),
+        Delivery::NeedsWork { detail, .. } | Delivery::BudgetExhausted { detail, .. } => {
+            detail.to_string()
+        }
         Delivery::Denied { what, hint } => format!("denied: {what} ({hint})"),
         Delivery::Cancelled => "stopped".to_owned(),
-        Delivery::BudgetExhausted { limit } => limit.clone(),
-        Delivery::Failed { message, .. } => message.clone(),
+        Delivery::Failed { message, .. } => message.to_string(),
     }
 }

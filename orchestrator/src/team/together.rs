@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actors::checks::{CheckOutcome, Report};
-use actors::delivery::{Delivery, NeedsWork, Verified};
+use actors::delivery::{Delivery, FailureKind, NeedsWork, Verified};
 use actors::event::{Event, StagedFile};
 use actors::failure::{FailureClass, FailureHistory};
 use actors::lane_id::LaneId;
 use actors::publisher::Publisher;
 use actors::team::Other;
 use actors::verifier::{Checked, Subject, Verifier, VerifierSetup, run_event};
+use actors::wording::Wording;
 use actors::workspace::{CommitRefused, Denied, Staged, Workspace};
 use futures_util::future::BoxFuture;
 use lanes::feedback;
@@ -153,7 +154,7 @@ impl Together {
     }
 
     fn judge(&self, report: &Report, denied: Option<Denied>) -> Verdict {
-        let needs_work = |why, detail: &str| Delivery::NeedsWork { why, detail: detail.to_owned() };
+        let needs_work = |why, detail: &str| Delivery::NeedsWork { why, detail: detail.into() };
         let unverifiable = |detail| Verdict::Open(needs_work(NeedsWork::Unverifiable, detail));
         match report.outcome() {
             CheckOutcome::Passed | CheckOutcome::Flaky => {
@@ -171,12 +172,10 @@ impl Together {
                 let class = FailureHistory::default().classify(&report.errors(), classifier);
                 Verdict::Red(Red { class, details: feedback::failures(report) })
             }
-            CheckOutcome::PolicyDenied => {
-                let (what, hint) = denied.map_or_else(Default::default, |denied| {
-                    (format!("{}: {}", denied.what, denied.why), denied.hint)
-                });
-                Verdict::Open(Delivery::Denied { what, hint })
-            }
+            CheckOutcome::PolicyDenied => Verdict::Open(denied.map_or_else(
+                || Delivery::Denied { what: Wording::default(), hint: Wording::default() },
+                |denied| denied.delivery(),
+            )),
             CheckOutcome::CommandMissing => unverifiable("a verification command is not installed"),
             CheckOutcome::TimedOut => unverifiable("a verification command did not end in time"),
             CheckOutcome::Infrastructure => unverifiable("the machine failed while verifying"),
@@ -258,10 +257,7 @@ impl Together {
             max_files: config.limits.max_workspace_files,
             timeout: Duration::from_secs(config.limits.role_timeout_seconds),
         };
-        let died = || {
-            let message = "the verifier died".to_owned();
-            Stop::Ended(Delivery::Failed { class: "internal".to_owned(), message })
-        };
+        let died = || Stop::Ended(Delivery::failed(FailureKind::Internal, "the verifier died"));
         let verifier = Verifier::spawn(setup, self.team.clone()).await.map_err(|_| died())?;
         let checked = verifier.verify(commands, subject).await.map_err(|_| died())?;
         verifier.cell().stop(None);

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     fn class(status: u16, body: &str) -> &'static str {
-        refusal(&Refusal { status, retry_after: None, body: body.as_bytes() }, None).class()
+        refusal(&Refusal { status, retry_after: None, body: body.as_bytes() }, None).class().name()
     }
 
     #[test]

@@ -165,26 +165,88 @@ pub enum ModelError {
     Lost,
 }
 
-impl ModelError {
-    /// The class as one word, for events and tables.
-    pub const fn class(&self) -> &'static str {
+/// The classes of errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorClass {
+    /// The key was refused.
+    Auth,
+    /// The account has no money left.
+    Quota,
+    /// Too many requests.
+    RateLimited,
+    /// The prompt is longer than the model can hold.
+    ContextTooLong,
+    /// The request was refused.
+    InvalidRequest,
+    /// The server failed.
+    Server,
+    /// The connection failed.
+    Transport,
+    /// Nothing was heard in time.
+    TimedOut,
+    /// The stream ended too early.
+    Truncated,
+    /// The server broke the answer off.
+    Interrupted,
+    /// The answer could not be read.
+    Malformed,
+    /// There was no answer in the answer.
+    Empty,
+    /// The answer was cut at its limit.
+    Length,
+    /// The filter of the provider refused it.
+    ContentFilter,
+    /// The provider had no room.
+    OutOfCapacity,
+    /// The program was killed before the answer was kept.
+    Lost,
+}
+
+impl ErrorClass {
+    /// The class as one word.
+    pub const fn name(self) -> &'static str {
         match self {
-            Self::Auth { .. } => "auth",
-            Self::Quota { .. } => "quota",
-            Self::RateLimited { .. } => "rate_limited",
-            Self::ContextTooLong { .. } => "context_too_long",
-            Self::InvalidRequest { .. } => "invalid_request",
-            Self::Server { .. } => "server",
-            Self::Transport { .. } => "transport",
-            Self::TimedOut { .. } => "timed_out",
-            Self::Truncated { .. } => "truncated",
-            Self::Interrupted { .. } => "interrupted",
-            Self::Malformed { .. } => "malformed",
-            Self::Empty { .. } => "empty",
-            Self::Length { .. } => "length",
-            Self::ContentFilter { .. } => "content_filter",
-            Self::OutOfCapacity { .. } => "out_of_capacity",
+            Self::Auth => "auth",
+            Self::Quota => "quota",
+            Self::RateLimited => "rate_limited",
+            Self::ContextTooLong => "context_too_long",
+            Self::InvalidRequest => "invalid_request",
+            Self::Server => "server",
+            Self::Transport => "transport",
+            Self::TimedOut => "timed_out",
+            Self::Truncated => "truncated",
+            Self::Interrupted => "interrupted",
+            Self::Malformed => "malformed",
+            Self::Empty => "empty",
+            Self::Length => "length",
+            Self::ContentFilter => "content_filter",
+            Self::OutOfCapacity => "out_of_capacity",
             Self::Lost => "lost",
+        }
+    }
+}
+
+impl ModelError {
+    /// Its class.
+    pub const fn class(&self) -> ErrorClass {
+        match self {
+            Self::Auth { .. } => ErrorClass::Auth,
+            Self::Quota { .. } => ErrorClass::Quota,
+            Self::RateLimited { .. } => ErrorClass::RateLimited,
+            Self::ContextTooLong { .. } => ErrorClass::ContextTooLong,
+            Self::InvalidRequest { .. } => ErrorClass::InvalidRequest,
+            Self::Server { .. } => ErrorClass::Server,
+            Self::Transport { .. } => ErrorClass::Transport,
+            Self::TimedOut { .. } => ErrorClass::TimedOut,
+            Self::Truncated { .. } => ErrorClass::Truncated,
+            Self::Interrupted { .. } => ErrorClass::Interrupted,
+            Self::Malformed { .. } => ErrorClass::Malformed,
+            Self::Empty { .. } => ErrorClass::Empty,
+            Self::Length { .. } => ErrorClass::Length,
+            Self::ContentFilter { .. } => ErrorClass::ContentFilter,
+            Self::OutOfCapacity { .. } => ErrorClass::OutOfCapacity,
+            Self::Lost => ErrorClass::Lost,
         }
     }
 

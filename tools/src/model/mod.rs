@@ -14,7 +14,7 @@ mod wire;
 
 pub use client::{ClientError, DeepSeekClient};
 pub use deadlines::Deadlines;
-pub use error::{Awaited, ModelError, Partial};
+pub use error::{Awaited, ErrorClass, ModelError, Partial};
 pub use sse::{SseError, SseEvent, SseParser};
 pub use wire::{AgentRole, ChatRequest, Delta, FinishReason, Message, ModelReply, Usage};
 

@@ -60,11 +60,14 @@ impl LaneTable {
                 vec![format!("plans to change {}", list(&files))]
             }
             Event::PlanRefused { error } | Event::DraftRefused { error } => {
-                vec![format!("{} {}", refused("answer refused:"), first_line(error))]
+                vec![format!("{} {}", refused("answer refused:"), first_line(&error.to_string()))]
             }
             Event::PatchRefused { reasons, .. } => {
                 let title = refused("patch refused, nothing written:");
-                reasons.iter().map(|reason| format!("{title} {}", first_line(reason))).collect()
+                reasons
+                    .iter()
+                    .map(|reason| format!("{title} {}", first_line(&reason.to_string())))
+                    .collect()
             }
             Event::PatchApplied { .. } => {
                 self.staged(lane).iter().map(|file| file_line(file, paint)).collect()
@@ -111,13 +114,13 @@ fn ends(event: &Event, paint: Paint) -> Vec<String> {
             let failed = style(paint, AnsiColor::Red, "failed:");
             vec![format!("{failed} {} · {}", reason(why), used(*spent))]
         }
-        Event::ToolDenied { what, why, .. } => {
+        Event::ToolDenied { action, why, .. } => {
             let denied = style(paint, AnsiColor::Red, "denied:");
-            vec![format!("{denied} {}: {}", harmless(what), harmless(why))]
+            vec![format!("{denied} {}", harmless(&format!("{action}: {why}")))]
         }
         Event::RoleCrashed { role } => {
             let crashed = style(paint, AnsiColor::Red, "!");
-            vec![format!("{crashed} the {role} died; a new one takes over")]
+            vec![format!("{crashed} the {} died; a new one takes over", role.name())]
         }
         _ => Vec::new(),
     }
@@ -190,8 +193,8 @@ pub(in crate::render) fn style(paint: Paint, colour: AnsiColor, text: &str) -> S
 /// Why something was not done.
 pub(super) fn reason(why: &Delivery) -> String {
     match why {
-        Delivery::NeedsWork { detail, .. } => first_line(detail),
-        Delivery::Failed { message, .. } => first_line(message),
+        Delivery::NeedsWork { detail, .. } => first_line(&detail.to_string()),
+        Delivery::Failed { message, .. } => first_line(&message.to_string()),
         other @ (Delivery::Delivered { .. }
         | Delivery::NoEditNeeded { .. }
         | Delivery::Denied { .. }

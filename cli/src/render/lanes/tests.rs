@@ -1,7 +1,7 @@
 //! Tables and lines of lanes, from the events that make them.
 
 use actors::checks::CheckOutcome;
-use actors::delivery::{Delivery, NeedsWork, Verified};
+use actors::delivery::{Delivery, NeedsWork, StagedFor, Verified};
 use actors::event::{Blob, StagedContent};
 use actors::ledger::Allowance;
 use actors::team::{Other, PlannedLane};
@@ -57,7 +57,7 @@ fn replied() -> Event {
         call: 1,
         role: AgentRole::Architect,
         outcome: "ok".to_owned(),
-        message: String::new(),
+        message: None,
         error: None,
         usage: Some(Usage { prompt: 12_000, hit: 9_000, output: 345, reasoning: 0 }),
         cost_nano_usd: Some(spent().nano_usd),
@@ -91,7 +91,7 @@ fn completed() -> Event {
 }
 
 fn failed(why: &str) -> Event {
-    let why = Delivery::NeedsWork { why: NeedsWork::NoDraft, detail: why.to_owned() };
+    let why = Delivery::NeedsWork { why: NeedsWork::NoDraft, detail: why.into() };
     Event::LaneFailed { attempt: 1, why, files: Vec::new(), worktree: None, spent: spent() }
 }
 
@@ -218,9 +218,15 @@ fn without_a_table_steps_are_told_in_lines() {
     let mut table = table(&[(None, planned(&["a"]))]);
     let patch = || "p".to_owned();
     let files = vec![file("a.txt"), file("b.txt")];
-    let staged = Event::PatchStaged { patch: patch(), title: patch(), files, repairs: Vec::new() };
-    let reasons = vec!["a.txt: no such line\nmore of it".to_owned()];
-    let refused = Event::PatchRefused { reasons, feedback: String::new() };
+    let staged = Event::PatchStaged {
+        patch: patch(),
+        purpose: StagedFor::Change,
+        title: patch().into(),
+        files,
+        repairs: Vec::new(),
+    };
+    let reasons = vec!["a.txt: no such line\nmore of it".into()];
+    let refused = Event::PatchRefused { reasons, feedback: "".into() };
     let steps = [
         (spawned(1, "a\u{1b}"), "lane 01 · begins: a\u{fffd}", ""),
         (Event::EditorStarted { iteration: 1 }, "", ""),
@@ -259,7 +265,7 @@ fn the_end_tells_what_became_of_each() {
     }
     let table = table(&events);
     let paths = vec![RepoPath::parse("a.txt").unwrap()];
-    let why = Delivery::NeedsWork { why: NeedsWork::NoDraft, detail: "no diff".to_owned() };
+    let why = Delivery::NeedsWork { why: NeedsWork::NoDraft, detail: "no diff".into() };
     let ends = [
         ended(1, "a", LaneEnd::Merged),
         ended(2, "b", LaneEnd::Failed { why }),

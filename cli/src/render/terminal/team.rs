@@ -42,7 +42,7 @@ impl Terminal {
             }
             Event::LanesDeclined { why } => {
                 let title = self.style(AnsiColor::Yellow, "not split into lanes:");
-                self.say(&format!("  {title} {}", harmless(why)));
+                self.say(&format!("  {title} {}", harmless(&why.to_string())));
             }
             Event::LaneConflicted { lane, paths, with } => {
                 self.say(&lines::conflict(*lane, paths, *with, self.paint));

@@ -197,6 +197,7 @@ fn patch(row: &Row<'_>) -> Result<StagedPatch> {
     Ok(StagedPatch {
         session: row.get("session")?,
         id: row.get("patch")?,
+        purpose: word(row, "purpose")?,
         title: row.get("title")?,
         files: json(row, "files")?,
         applied: row.get("applied")?,
@@ -341,6 +342,12 @@ fn blob(row: &Row<'_>, hash: &str, bytes: &str) -> Result<Option<Blob>> {
 fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Result<T> {
     let text: String = row.get(column)?;
     serde_json::from_str(&text).map_err(|error| malformed(row, column, error))
+}
+
+/// An enum that serialises as a word.
+fn word<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Result<T> {
+    let word: String = row.get(column)?;
+    serde_json::from_value(word.into()).map_err(|error| malformed(row, column, error))
 }
 
 /// A column does not hold what was put there.

@@ -157,14 +157,16 @@ fn own_rows(event: Event, whose: Whose<'_>) -> Vec<(Table, Vec<Cell>)> {
         Event::SessionStarted { workspace, version, .. } => {
             (Table::Starts, vec![text(workspace), text(version)])
         }
-        Event::SessionStateChanged { to, .. } => (Table::States, vec![text(to)]),
+        Event::SessionStateChanged { to, .. } => (Table::States, vec![text(to.to_string())]),
         Event::TurnAdded { speaker, text: said, .. } => {
-            (Table::Turns, vec![text(speaker), text(said)])
+            (Table::Turns, vec![text(speaker.name()), text(said)])
         }
         Event::RouterDecision { intent, reason } => {
-            (Table::Decisions, vec![text(intent), text(reason)])
+            (Table::Decisions, vec![text(intent.name()), text(reason.name())])
         }
-        Event::RunStarted { intent, request } => (Table::Runs, vec![text(intent), text(request)]),
+        Event::RunStarted { intent, request } => {
+            (Table::Runs, vec![text(intent.name()), text(request)])
+        }
         Event::PlanCreated { version, plan, .. } | Event::PlanRevised { version, plan, .. } => {
             let steps = plan.steps.iter().zip(1_u64..);
             let steps = steps.map(|(step, n)| (Table::Steps, vec![number(n), text(step)]));
@@ -178,13 +180,14 @@ fn own_rows(event: Event, whose: Whose<'_>) -> Vec<(Table, Vec<Cell>)> {
         | Event::EditorStarted { iteration }
         | Event::ApplyStarted { iteration }
         | Event::VerifyStarted { iteration, .. } => (Table::Stages, vec![number(iteration)]),
-        Event::PlanRefused { error } => (Table::Refusals, vec![text("plan"), text(error)]),
-        Event::DraftRefused { error } => (Table::Refusals, vec![text("draft"), text(error)]),
+        Event::PlanRefused { error } => (Table::Refusals, vec![text("plan"), words(&error)]),
+        Event::DraftRefused { error } => (Table::Refusals, vec![text("draft"), words(&error)]),
         Event::PatchRefused { reasons, .. } => {
+            let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
             (Table::Refusals, vec![text("patch"), text(reasons.join("\n"))])
         }
-        Event::PatchStaged { patch, title, files, .. } => {
-            (Table::Patches, vec![text(patch), text(title), json(&files)])
+        Event::PatchStaged { patch, purpose, title, files, .. } => {
+            (Table::Patches, vec![text(patch), word(&purpose), words(&title), json(&files)])
         }
         Event::PatchApplied { patch } => (Table::Commits, vec![text(patch), text("applied")]),
         Event::CommitSettled { patch, outcome, .. } => {
@@ -193,14 +196,15 @@ fn own_rows(event: Event, whose: Whose<'_>) -> Vec<(Table, Vec<Cell>)> {
         Event::CheckpointCreated { checkpoint, patch, .. } => {
             (Table::Checkpoints, vec![number(checkpoint), text(patch)])
         }
-        Event::ToolProposed { ask, what, why } => {
-            (Table::Proposals, vec![text(ask), text(what), text(why)])
+        Event::ToolProposed { ask, action, why } => {
+            (Table::Proposals, vec![text(ask), words(&action), words(&why)])
         }
         Event::ToolApproved { ask } => {
             (Table::Answers, vec![text(ask), text("approved"), Cell::Null, Cell::Null])
         }
-        Event::ToolDenied { ask, what, why } => {
-            (Table::Answers, vec![text(ask), text("denied"), text(what), text(why)])
+        Event::ToolDenied { ask, action, why, .. } => {
+            let ask = text(ask.unwrap_or_default());
+            (Table::Answers, vec![ask, text("denied"), words(&action), words(&why)])
         }
         Event::VerifyCompleted { iteration, outcome } => {
             (Table::Verifications, vec![number(iteration), word(&outcome)])
@@ -262,7 +266,10 @@ fn work(event: Event, whose: Whose<'_>) -> Option<(Table, Vec<Cell>)> {
                 [usage.prompt, usage.hit, usage.output, usage.reasoning].map(number)
             });
             let cost = cost_nano_usd.map_or(Cell::Null, |cost| number(cost.nanos()));
-            let how = whose.call(call).into_iter().chain([text(outcome), text(message)]);
+            let how = whose
+                .call(call)
+                .into_iter()
+                .chain([text(outcome), message.as_ref().map_or_else(|| text(""), words)]);
             let spent = tokens.into_iter().chain([cost, number(avoidable_misses)]);
             (Table::Replies, how.chain(spent).chain(blob(answer.as_ref())).collect())
         }
@@ -318,6 +325,11 @@ fn ending(delivery: &Delivery) -> &'static str {
 
 fn text(text: impl Into<String>) -> Cell {
     Cell::Text(text.into())
+}
+
+/// What is shown of something.
+fn words(shown: &impl ToString) -> Cell {
+    Cell::Text(shown.to_string())
 }
 
 /// A number; one that is larger than any real one is the largest there is.

@@ -50,7 +50,7 @@ CREATE TABLE refusals (session TEXT, seq INTEGER, what TEXT NOT NULL, why TEXT N
     PRIMARY KEY (session, seq)) STRICT, WITHOUT ROWID;
 
 -- `files` is JSON, as in the journal.
-CREATE TABLE patches (session TEXT, seq INTEGER, patch TEXT NOT NULL, title TEXT NOT NULL, files TEXT NOT NULL,
+CREATE TABLE patches (session TEXT, seq INTEGER, patch TEXT NOT NULL, purpose TEXT NOT NULL, title TEXT NOT NULL, files TEXT NOT NULL,
     PRIMARY KEY (session, seq)) STRICT, WITHOUT ROWID;
 
 -- What became of patch sets: `outcome` is applied, completed, taken_back or stuck.
@@ -116,7 +116,7 @@ LEFT JOIN replies ON replies.session = requests.session AND replies.seq = (
 -- A patch set as it was staged. It may have been staged in one session and applied in another. That of a lane is one for its
 -- worktree, and never for the workspace.
 CREATE VIEW staged AS
-SELECT session, seq, run, lane, patch, title, files, EXISTS (
+SELECT session, seq, run, lane, patch, purpose, title, files, EXISTS (
     SELECT 1 FROM commits WHERE commits.patch = patches.patch AND outcome IN ('applied', 'completed')) AS applied
 FROM patches
 JOIN events USING (session, seq);

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use actors::delivery::Delivery;
-use actors::event::{Blob, Event, StagedContent, StagedFile};
+use actors::delivery::{Delivery, Limit, StagedFor};
+use actors::event::{Blob, Event, FORMAT, StagedContent, StagedFile};
 use actors::lane_id::LaneId;
 use actors::ledger::{Allowance, Amount};
 use actors::plan::Plan;
 use actors::team::{EndedLane, LaneEnd};
+use actors::words::{Asked, DeniedBy, Intent, IntentBy, Role, Side};
 use proptest::prelude::*;
 use rusqlite::types::Value;
 use tempfile::TempDir;
@@ -87,13 +88,19 @@ fn journal(events: Vec<Event>) -> Vec<u8> {
         let (journal, publisher) = Journal::create(dir.path(), clock, capacity, screen).unwrap();
         let watching = tokio::spawn(async move { while seen.recv().await.is_some() {} });
         let (workspace, version) = (WORKSPACE.to_owned(), "1".to_owned());
-        let started = Event::SessionStarted { workspace, version, config: None, forked_from: None };
+        let started = Event::SessionStarted {
+            workspace,
+            version,
+            config: None,
+            format: FORMAT,
+            forked_from: None,
+        };
         publisher.publish(started).await.unwrap();
         let publisher = publisher.for_run("r");
         for event in events {
             publisher.publish(event).await.unwrap();
         }
-        publisher.record(Event::RoleCrashed { role: "nobody".to_owned() }).await.unwrap();
+        publisher.record(Event::RoleCrashed { role: Role::Verifier }).await.unwrap();
         drop(publisher);
         drop(journal);
         watching.abort();
@@ -102,7 +109,7 @@ fn journal(events: Vec<Event>) -> Vec<u8> {
 }
 
 fn turn(text: &str) -> Event {
-    Event::TurnAdded { speaker: "user".to_owned(), text: text.to_owned(), intent: None }
+    Event::TurnAdded { speaker: Side::User, text: text.to_owned(), intent: None }
 }
 
 fn three_turns() -> Vec<u8> {
@@ -114,21 +121,21 @@ fn any_event() -> impl Strategy<Value = Event> {
     let text = || prop_oneof!["[a-c]", "\\PC{0,8}", Just("a\0b".to_owned())];
     let usage = proptest::option::of((any::<u64>(), any::<u64>()));
     prop_oneof![
-        (text(), text()).prop_map(|(speaker, text)| Event::TurnAdded {
-            speaker,
-            text,
-            intent: None
+        (any::<bool>(), text()).prop_map(|(user, text)| {
+            let speaker = if user { Side::User } else { Side::Assistant };
+            Event::TurnAdded { speaker, text, intent: None }
         }),
-        (text(), text()).prop_map(|(intent, reason)| Event::RouterDecision { intent, reason }),
-        (text(), text()).prop_map(|(intent, request)| Event::RunStarted { intent, request }),
+        Just(Event::RouterDecision { intent: Intent::Plan, reason: IntentBy::Words }),
+        text().prop_map(|request| Event::RunStarted { intent: Intent::Edit, request }),
         any::<u32>().prop_map(|iteration| Event::EditorStarted { iteration }),
         (any::<u32>(), proptest::collection::vec(text(), 0..3)).prop_map(|(version, steps)| {
             let plan = Plan { steps, files: vec![], verify: vec![], accept: vec![], no_edit: None };
             Event::PlanCreated { version, plan, tolerances: vec![] }
         }),
-        (text(), text()).prop_map(|(patch, title)| Event::PatchStaged {
+        (text(), text(), any::<bool>()).prop_map(|(patch, title, back)| Event::PatchStaged {
             patch,
-            title,
+            purpose: if back { StagedFor::WayBack } else { StagedFor::Change },
+            title: title.into(),
             files: vec![StagedFile {
                 path: RepoPath::parse("a").unwrap(),
                 renamed_from: None,
@@ -140,13 +147,16 @@ fn any_event() -> impl Strategy<Value = Event> {
             repairs: vec![],
         }),
         text().prop_map(|patch| Event::PatchApplied { patch }),
-        (text(), text(), text()).prop_map(|(ask, what, why)| Event::ToolProposed {
+        (text(), text(), text()).prop_map(|(ask, patch, why)| Event::ToolProposed {
             ask,
-            what,
-            why
+            action: Asked::Patch(patch),
+            why: why.into(),
         }),
         text().prop_map(|ask| Event::ToolApproved { ask }),
-        (text(), text(), text()).prop_map(|(ask, what, why)| Event::ToolDenied { ask, what, why }),
+        (proptest::option::of(text()), text(), text()).prop_map(|(ask, command, why)| {
+            let (action, by) = (Asked::Command(command), DeniedBy::Nobody);
+            Event::ToolDenied { ask, action, by, why: why.into() }
+        }),
         (text(), any::<bool>(), any::<u64>()).prop_map(|(command, baseline, elapsed_ms)| {
             let outcome = actors::checks::CheckOutcome::TimedOut;
             Event::VerificationRun {
@@ -173,7 +183,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 call,
                 role: AgentRole::Editor,
                 outcome,
-                message: String::new(),
+                message: None,
                 error: None,
                 usage: usage.map(|(prompt, hit)| Usage { prompt, hit, ..Usage::default() }),
                 cost_nano_usd: cost.map(Usd::from_nanos),
@@ -188,7 +198,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         }),
         (0_u32..3, text()).prop_map(|(attempt, limit)| Event::LaneFailed {
             attempt,
-            why: Delivery::BudgetExhausted { limit },
+            why: Delivery::BudgetExhausted { limit: Limit::Usd, detail: limit.into() },
             files: vec![],
             worktree: None,
             spent: Amount::default(),
@@ -199,7 +209,7 @@ fn any_event() -> impl Strategy<Value = Event> {
             Event::LanesFinished { lanes: vec![ended] }
         }),
         text().prop_map(|limit| Event::RunFinished {
-            delivery: Delivery::BudgetExhausted { limit },
+            delivery: Delivery::BudgetExhausted { limit: Limit::Calls, detail: limit.into() },
             spent: Amount { nano_usd: Usd::from_nanos(u64::MAX), tokens: u64::MAX, calls: 1 },
             rollbacks: vec![],
         }),

@@ -1,0 +1,161 @@
+//! Small words that events and messages have in common: who, what kind, which state. Values only.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What a message of the user is treated as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Intent {
+    /// Files are to be changed.
+    Edit,
+    /// A plan is wanted, and nothing else.
+    Plan,
+    /// An answer is wanted.
+    Answer,
+}
+
+impl Intent {
+    /// The word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Edit => "edit",
+            Self::Plan => "plan",
+            Self::Answer => "answer",
+        }
+    }
+}
+
+/// How it was found out what a message is treated as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IntentBy {
+    /// A flag or a command says so.
+    Flag,
+    /// Its words are clear.
+    Words,
+    /// A model was asked.
+    Model,
+    /// None of them could say.
+    Default,
+}
+
+impl IntentBy {
+    /// The word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Flag => "flag",
+            Self::Words => "words",
+            Self::Model => "model",
+            Self::Default => "default",
+        }
+    }
+}
+
+/// The two sides of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// The user.
+    User,
+    /// The program.
+    Assistant,
+}
+
+impl Side {
+    /// The word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Assistant => "assistant",
+        }
+    }
+}
+
+/// What a session is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum SessionState {
+    /// Nothing was asked yet.
+    Idle,
+    /// Evidence is gathered, a plan is made, an answer is thought about.
+    Planning,
+    /// A diff is written or applied.
+    ExecutingStep,
+    /// The user is asked for a yes.
+    AwaitingApproval,
+    /// The checks are run.
+    Verifying,
+    /// The last request was delivered.
+    Completed,
+    /// The last request was stopped and may be taken up again.
+    Paused,
+    /// The last request was not delivered.
+    Failed,
+}
+
+impl fmt::Display for SessionState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+/// An effect that needs a yes, as it is told apart from others.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Asked {
+    /// A patch set, by its id.
+    Patch(String),
+    /// A command, as written.
+    Command(String),
+}
+
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Patch(id) => write!(f, "patch {id}"),
+            Self::Command(text) => write!(f, "`{text}`"),
+        }
+    }
+}
+
+/// Who said no.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeniedBy {
+    /// The user.
+    User,
+    /// Policy.
+    Policy,
+    /// Nobody: there was no one to ask.
+    Nobody,
+}
+
+/// An actor of a run that is replaced when it dies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Plans.
+    Architect,
+    /// Drafts.
+    Editor,
+    /// Applies.
+    Applier,
+    /// Verifies.
+    Verifier,
+    /// Admits calls.
+    Router,
+}
+
+impl Role {
+    /// The word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Architect => "architect",
+            Self::Editor => "editor",
+            Self::Applier => "applier",
+            Self::Verifier => "verifier",
+            Self::Router => "router",
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Sentences are for people: whatever a session's sentences say, it replays, and is resumed.
+
+use std::path::Path;
+
+use actors::event::Event;
+use actors::v1;
+use ciborium::Value as Binary;
+use serde_json::{Value, json};
+
+use crate::replay::{GOLDEN, SESSIONS, copy, replayed, session};
+use crate::resume::eventful;
+use crate::support::World;
+use crate::support::journal::{keep, kept, rewrite};
+
+/// Replaces what is text for people and nothing for machines: that is how wording tells itself apart. Tells how often.
+fn replace(told: &mut Value, decided: &Binary, noise: &impl Fn(&str) -> String) -> usize {
+    match (told, decided) {
+        (Value::String(words), Binary::Null) => {
+            *words = noise(words);
+            1
+        }
+        (Value::Object(fields), Binary::Map(decided)) => {
+            let field = |name: &str| decided.iter().find(|(key, _)| key.as_text() == Some(name));
+            let each = fields.iter_mut().filter_map(|(name, it)| Some((it, &field(name)?.1)));
+            each.map(|(told, decided)| replace(told, decided, noise)).sum()
+        }
+        (Value::Array(items), Binary::Array(decided)) => {
+            let each = items.iter_mut().zip(decided);
+            each.map(|(told, decided)| replace(told, decided, noise)).sum()
+        }
+        _ => 0,
+    }
+}
+
+/// Has other words in every sentence of a session. Tells how many sentences that are.
+fn reword(session: &Path, noise: impl Fn(&str) -> String) -> usize {
+    let mut replaced = 0;
+    rewrite(session, |line| {
+        let kind = line["kind"].as_str().unwrap().to_owned();
+        // Sentences of the first version are read as states, so they are written as this version does first.
+        let (kind, data) = v1::upgraded(&kind, line["data"].clone());
+        let mut told = json!({ "kind": kind, "data": data });
+        let event: Event = serde_json::from_value(told.clone()).unwrap();
+        replaced += replace(&mut told, &Binary::serialized(&event).unwrap(), &noise);
+        (line["kind"], line["data"]) = (told["kind"].take(), told["data"].take());
+    });
+    replaced
+}
+
+fn is_identical(world: &World, session: &str) {
+    let (code, document) = replayed(world, session);
+    assert_eq!((code, &document["identical"]), (Some(0), &json!(true)), "{session}: {document:#}");
+}
+
+#[test]
+fn a_session_replays_whatever_its_sentences_say() {
+    let world = World::greeting(Vec::new());
+    let mut replaced = 0;
+    for (name, _) in SESSIONS {
+        let golden = world.state().join("sessions").join(name);
+        copy(&Path::new(GOLDEN).join(name), &golden);
+        replaced += reword(&golden, |words| format!("{} noise", words.len()));
+        is_identical(&world, name);
+    }
+    assert!(replaced >= 40, "{replaced} sentences");
+    // Those of this version have their requests compared, too: no sentence of an event is in one.
+    for (name, make) in SESSIONS {
+        let world = make();
+        reword(&session(&world), |words| format!("{} noise", words.len()));
+        let (code, document) = replayed(&world, "latest");
+        assert_eq!((code, &document["identical"]), (Some(0), &json!(true)), "{name}: {document:#}");
+    }
+}
+
+#[test]
+fn a_killed_run_is_resumed_by_a_version_that_says_everything_in_other_words() {
+    let args = ["-p", "Fix the greeting", "--approval", "auto"];
+    for step in [15, 30, 45, 60, 75, 90] {
+        let world = World::greeting(eventful());
+        let killed = world.deepseek(args).env("DEEPSEEK_KILL_AT", step.to_string()).run();
+        assert_eq!(killed.code, None, "step {step}: {}", killed.stderr);
+        let session = session(&world);
+        reword(&session, str::to_uppercase);
+        rewrite(&session, |line| {
+            if line["kind"] == "ModelRequest@v1" {
+                let body = kept(&session, &line["data"]["body"]);
+                let mut body: Value = serde_json::from_str(&body).unwrap();
+                for message in body["messages"].as_array_mut().unwrap() {
+                    let said = message["content"].as_str().unwrap().to_uppercase();
+                    message["content"] = format!("IN OTHER WORDS: {said}").into();
+                }
+                line["data"]["body"] = keep(&session, &body.to_string());
+            }
+        });
+        let resumed = world.deepseek(["run"]).run();
+        assert_eq!(resumed.code, Some(0), "step {step}: {}", resumed.stderr);
+        let text = std::fs::read_to_string(world.project.path("greet.txt")).unwrap();
+        assert_eq!(text, "hello world\n", "step {step}");
+    }
+}
