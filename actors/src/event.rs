@@ -1,11 +1,10 @@
 //! Every fact the program publishes, as it stands in the journal. Values only; how they get there is the publisher's.
 
-use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tools::model::price::Usd;
 use tools::model::{AgentRole, ModelError, Usage};
-use tools::tree::{FileHash, FileMode, FileState, RepoPath, Settlement, TreeId};
+use tools::tree::{RepoPath, Settlement, TreeId};
 
 use crate::checks::{CheckOutcome, Findings};
 use crate::delivery::{Delivery, Rollback, StagedFor, Verified};
@@ -20,84 +19,11 @@ use crate::wording::Wording;
 use crate::words::{Asked, DeniedBy, Intent, IntentBy, Role, SessionState, Side};
 use crate::workspace::NotApplied;
 
-/// Content that is kept beside the log and named in it by its hash.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Blob {
-    /// SHA-256 of the content.
-    pub blob: FileHash,
-    /// Its length.
-    pub bytes: u64,
-    /// The content; not part of the event line.
-    #[serde(skip)]
-    pub content: Bytes,
-}
+mod content;
+mod decisions;
 
-impl Blob {
-    /// Names `content` by its hash.
-    pub fn new(content: impl Into<Bytes>) -> Self {
-        let content = content.into();
-        Self { blob: FileHash::of(&content), bytes: content.len() as u64, content }
-    }
-}
-
-/// One path of a staged patch, with enough to make or undo the change.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StagedFile {
-    /// The path after the change; of a deletion, the path that goes.
-    pub path: RepoPath,
-    /// The path before, of a rename.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub renamed_from: Option<RepoPath>,
-    /// The file before; absent for a creation.
-    pub before: Option<StagedContent>,
-    /// The file after; absent for a deletion.
-    pub after: Option<StagedContent>,
-    /// Lines that are new.
-    pub added: usize,
-    /// Lines that are gone.
-    pub removed: usize,
-}
-
-/// A file's content in a staged patch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StagedContent {
-    /// The bytes.
-    #[serde(flatten)]
-    pub blob: Blob,
-    /// What kind of file it is.
-    #[serde(flatten, with = "mode_words")]
-    pub mode: FileMode,
-}
-
-impl From<FileState> for StagedContent {
-    fn from(state: FileState) -> Self {
-        Self { blob: Blob::new(state.bytes), mode: state.mode }
-    }
-}
-
-/// A mode as it is written: `executable`, and `symlink` where it is one.
-mod mode_words {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use tools::tree::FileMode;
-
-    #[derive(Serialize, Deserialize)]
-    struct Words {
-        executable: bool,
-        #[serde(skip_serializing_if = "std::ops::Not::not", default)]
-        symlink: bool,
-    }
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-    pub(super) fn serialize<S: Serializer>(mode: &FileMode, to: S) -> Result<S::Ok, S::Error> {
-        let symlink = *mode == FileMode::Symlink;
-        Words { executable: *mode == FileMode::Executable, symlink }.serialize(to)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<FileMode, D::Error> {
-        let words = Words::deserialize(from)?;
-        Ok(if words.symlink { FileMode::Symlink } else { FileMode::of_file(words.executable) })
-    }
-}
+pub use self::content::{Blob, StagedContent, StagedFile};
+pub use self::decisions::Decisions;
 
 /// The number of the texts that this version builds for models and of the verdicts that it reaches from the same rules. A
 /// change that gives a recorded run another request body or verdict raises it; what an older format recorded of either is
@@ -642,12 +568,6 @@ impl Event {
         self.field("data")
     }
 
-    /// What the event decides or testifies to, without its wording: two events are the same when this is.
-    pub fn decisions(&self) -> Decisions {
-        // Nothing in an event has a form that could not be written.
-        Decisions(ciborium::Value::serialized(self).unwrap_or(ciborium::Value::Null))
-    }
-
     fn field(&self, name: &str) -> Value {
         let mut tagged = serde_json::to_value(self).unwrap_or_default();
         tagged.get_mut(name).map(Value::take).unwrap_or_default()
@@ -704,34 +624,6 @@ impl Event {
     }
 }
 
-impl PartialEq for Event {
-    fn eq(&self, other: &Self) -> bool {
-        self.decisions() == other.decisions()
-    }
-}
-
-/// All of an event but its wording.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Decisions(ciborium::Value);
-
-impl Decisions {
-    /// The same without the fields of these names, however deep they stand.
-    #[must_use]
-    pub fn without(mut self, names: &[&str]) -> Self {
-        forget(names, &mut self.0);
-        self
-    }
-}
-
-fn forget(names: &[&str], value: &mut ciborium::Value) {
-    if let Some(fields) = value.as_map_mut() {
-        fields.retain(|(name, _)| !name.as_text().is_some_and(|name| names.contains(&name)));
-        fields.iter_mut().for_each(|(_, field)| forget(names, field));
-    } else if let Some(items) = value.as_array_mut() {
-        items.iter_mut().for_each(|item| forget(names, item));
-    }
-}
-
 /// An event with its place in the journal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Envelope {
@@ -745,23 +637,4 @@ pub struct Envelope {
     pub lane: Option<LaneId>,
     /// The event.
     pub event: Event,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_mode_of_a_staged_file_is_written_in_words() {
-        for (mode, words) in [
-            (FileMode::Regular, "\"executable\":false}"),
-            (FileMode::Executable, "\"executable\":true}"),
-            (FileMode::Symlink, "\"executable\":false,\"symlink\":true}"),
-        ] {
-            let staged = StagedContent { blob: Blob::new("x"), mode };
-            let json = serde_json::to_string(&staged).unwrap();
-            assert!(json.starts_with("{\"blob\":") && json.ends_with(words), "{json}");
-            assert_eq!(serde_json::from_str::<StagedContent>(&json).unwrap().mode, mode);
-        }
-    }
 }

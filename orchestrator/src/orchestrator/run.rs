@@ -116,7 +116,7 @@ impl State {
             News::TeamDone(evidence, report) => self.team_done(myself, evidence, report).await,
             News::CrewDone(Ok(report)) => self.end(report.into()).await,
             News::CrewDone(Err(_)) => {
-                self.end(failed(FailureKind::Internal, "the crew died")).await
+                self.end(failed(FailureKind::Internal, "the crew died")).await;
             }
             News::Answered(dialogue, result) => {
                 self.analysis = dialogue;
