@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use config::ApplyStrategy;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
 use thiserror::Error;
 use tools::patch::{self, ApplyPlan, PatchLimits, PatchMismatch, Reason, Refusal, Repair, Scope};
@@ -11,6 +10,7 @@ use tools::tree::{Change, RepoPath};
 
 use crate::delivery::StagedFor;
 use crate::lane_id::LaneId;
+use crate::run::Run;
 use crate::sight::Sight;
 use crate::workspace::{CommitRefused, Denied, NotApplied, Staged, Workspace};
 use crate::{Unanswered, answer, answered};
@@ -63,12 +63,8 @@ pub struct ApplierSetup {
     pub workspace: Arc<dyn Workspace>,
     /// How it sees the files.
     pub sight: Sight,
-    /// What is too large.
-    pub limits: PatchLimits,
-    /// What happens to a stale base.
-    pub strategy: ApplyStrategy,
-    /// How long it may take, approvals included.
-    pub timeout: Duration,
+    /// The run it is part of.
+    pub run: Run,
 }
 
 impl Applier {
@@ -77,7 +73,10 @@ impl Applier {
         setup: ApplierSetup,
         supervisor: ActorCell,
     ) -> Result<Self, ractor::SpawnErr> {
-        let timeout = setup.timeout;
+        let config = setup.run.config();
+        // An approval may take its time on top.
+        let approval = Duration::from_secs(config.limits.approval_timeout_seconds);
+        let timeout = setup.run.role_timeout() + approval;
         let (actor, _) = Actor::spawn_linked(None, ApplierActor, setup, supervisor).await?;
         Ok(Self { actor, timeout })
     }
@@ -124,8 +123,14 @@ impl Actor for ApplierActor {
 
 impl ApplierSetup {
     async fn apply(&self, ask: ApplyAsk) -> ApplyReply {
-        let look = self.sight.look();
-        let (limits, strategy) = (self.limits, self.strategy);
+        let look = self.sight.look().await.map_err(|_| Unanswered::Stopped)?;
+        let bounds = &self.run.config().agent_loop;
+        let strategy = bounds.apply_strategy;
+        let limits = PatchLimits {
+            max_diff_bytes: Some(bounds.max_diff_bytes),
+            max_file_bytes: Some(bounds.max_file_bytes),
+            max_files: Some(bounds.max_files_per_iteration),
+        };
         let most = limits.max_file_bytes.unwrap_or(u64::MAX);
         let prepared = tokio::task::spawn_blocking(move || {
             let current = |path: &RepoPath| look.entry(path, most);

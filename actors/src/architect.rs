@@ -7,7 +7,7 @@ use config::AgentLoop;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
 use thiserror::Error;
 use tools::model::ModelError;
-use tools::policy::{Action, Rules, Verdict};
+use tools::policy::{Action, Verdict};
 use tools::redact::redact;
 use tools::tree::Entry;
 
@@ -83,16 +83,10 @@ pub struct Architect {
 pub struct ArchitectSetup {
     /// Its line to the model.
     pub caller: Caller,
-    /// Its bounds.
-    pub bounds: AgentLoop,
     /// Where it looks whether a declared file can be edited.
     pub sight: Sight,
     /// Who knows which files are another lane's.
     pub workspace: Arc<dyn Workspace>,
-    /// What may be read.
-    pub rules: Arc<Rules>,
-    /// How long it may take.
-    pub timeout: Duration,
 }
 
 impl Architect {
@@ -107,7 +101,7 @@ impl Architect {
         setup: ArchitectSetup,
         supervisor: ActorCell,
     ) -> Result<Self, ractor::SpawnErr> {
-        let timeout = setup.timeout;
+        let timeout = setup.caller.run.role_timeout();
         let (actor, _) = Actor::spawn_linked(None, ArchitectActor, setup, supervisor).await?;
         Ok(Self { actor, timeout })
     }
@@ -156,6 +150,10 @@ impl Actor for ArchitectActor {
 }
 
 impl ArchitectSetup {
+    fn bounds(&self) -> &AgentLoop {
+        &self.caller.run.config().agent_loop
+    }
+
     async fn plan(
         &self,
         dialogue: &mut Dialogue,
@@ -175,8 +173,8 @@ impl ArchitectSetup {
                 Err(error) => return Err(error.into()),
             };
             let refused = Event::PlanRefused { error: Wording::of(&redact(&error.to_string())) };
-            self.caller.publisher.publish(refused).await.map_err(CallError::from)?;
-            if repairs == self.bounds.architect_parse_retries {
+            self.caller.run.publish(refused).await.map_err(CallError::from)?;
+            if repairs == self.bounds().architect_parse_retries {
                 return Err(ArchitectError::Unreadable(error));
             }
             repairs += 1;
@@ -186,7 +184,7 @@ impl ArchitectSetup {
 
     /// Reads an answer and checks that what it declares can be edited at all.
     async fn read(&self, answer: &str) -> Result<Result<Planned, PlanError>, JournalClosed> {
-        let limits = PlanLimits { max_files: self.bounds.max_files_per_iteration };
+        let limits = PlanLimits { max_files: self.bounds().max_files_per_iteration };
         let (plan, tolerances) = match Plan::parse(answer, limits) {
             Ok(read) => read,
             Err(error) => return Ok(Err(error)),
@@ -197,7 +195,7 @@ impl ArchitectSetup {
             return Ok(Err(uneditable(answer, file, &why)));
         }
         let paths = plan.files.iter().map(|file| file.path.clone()).collect();
-        let entries = self.sight.entries(paths, self.bounds.max_file_bytes).await?;
+        let entries = self.sight.entries(paths, self.bounds().max_file_bytes).await?;
         let mut files = plan.files.iter().zip(entries);
         if let Some((file, why)) = files.find_map(|(file, entry)| Some((file, unfit(entry)?))) {
             return Ok(Err(uneditable(answer, file, &why)));
@@ -212,7 +210,7 @@ impl ArchitectSetup {
         if file.path.is_in_our_directory() {
             return Some("only the user changes .deepseek".to_owned());
         }
-        match self.rules.decide(Action::Read { path: file.path.as_str() }) {
+        match self.caller.run.terms.rules.decide(Action::Read { path: file.path.as_str() }) {
             Verdict::Deny { why } | Verdict::Ask { why } => Some(why),
             Verdict::Allow => None,
         }

@@ -2,23 +2,21 @@
 //!
 //! Everything that talks to a model goes through here; nothing of a failed attempt gets into a dialogue.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use config::ModelRole;
 use thiserror::Error;
-use tools::clock::{self, Clock};
-use tools::model::price::Prices;
+use tools::clock;
 use tools::model::retry::{self, Retry, RetryPolicy};
-use tools::model::{
-    AgentRole, Awaited, ChatModel, ChatRequest, Delta, ModelError, ModelReply, Usage,
-};
+use tools::model::{AgentRole, Awaited, ChatRequest, Delta, ModelError, ModelReply, Usage};
 
 use crate::dialogue::Dialogue;
+use crate::effect::{Effect, Look};
 use crate::event::{Blob, Event};
 use crate::ledger::{Amount, Ask, Unaffordable};
-use crate::publisher::{JournalClosed, Publisher, Signal, Speaker, Written};
-use crate::router::{Admission, AdmissionError, Router};
+use crate::publisher::{JournalClosed, Signal, Speaker, Written};
+use crate::router::{Admission, AdmissionError};
+use crate::run::Run;
 use crate::wording::Wording;
 
 /// Why there is no answer.
@@ -50,24 +48,12 @@ impl From<AdmissionError> for CallError {
 /// A role's line to its model. Model, thinking and effort are fixed for its life.
 #[derive(Clone)]
 pub struct Caller {
+    /// The run it is part of.
+    pub run: Run,
     /// Who asks.
     pub role: AgentRole,
-    /// The model that is hired for it.
+    /// The model that is configured for it.
     pub hire: ModelRole,
-    /// The provider.
-    pub model: Arc<dyn ChatModel>,
-    /// Who admits.
-    pub router: Router,
-    /// Where facts go.
-    pub publisher: Publisher,
-    /// When to try again.
-    pub retry: RetryPolicy,
-    /// What calls cost.
-    pub prices: Arc<Prices>,
-    /// Tokens of prompt and answer together that the model can hold.
-    pub window: u64,
-    /// What time it is.
-    pub clock: Arc<dyn Clock>,
 }
 
 impl Caller {
@@ -83,13 +69,14 @@ impl Caller {
                 // It was not the model's fault, and nobody has to be waited for.
                 Err(ModelError::Lost) => {}
                 Err(error) => {
-                    let wait = match retry::next(&self.retry, &error, retries, clock::chance()) {
+                    let policy = RetryPolicy::from(&self.run.config().llm);
+                    let wait = match retry::next(&policy, &error, retries, clock::chance()) {
                         Retry::After(wait) => wait,
                         Retry::GiveUp => return Err(error.into()),
                     };
                     retries += 1;
-                    if !self.publisher.follows() {
-                        self.show_wait(&error, wait, retries);
+                    if !self.run.publisher.follows() {
+                        self.show_wait(&error, wait, (retries, policy.max_retries));
                         tokio::time::sleep(wait).await;
                     }
                 }
@@ -104,14 +91,9 @@ impl Caller {
         retry: u32,
     ) -> Result<Result<ModelReply, ModelError>, CallError> {
         let mut request = self.request(dialogue);
-        // A token is at least a byte, so the length of the body is a bound that can not be passed.
-        let prompt_tokens = request.body().len() as u64;
-        // The answer gets what the prompt, at four bytes a token, leaves of the window.
-        let room = u32::try_from(self.window.saturating_sub(prompt_tokens / 4)).unwrap_or(u32::MAX);
-        let ask = Ask { prompt_tokens, output_tokens: request.max_tokens.min(room.max(1)) };
         let recorded = self.recorded_request();
-        let ask = recorded.as_ref().map_or(ask, |(ask, _)| *ask);
-        let mut admission = self.router.admit(&request.model, ask).await?;
+        let ask = recorded.as_ref().map_or_else(|| self.reserves(&request), |(ask, _)| *ask);
+        let mut admission = self.run.router.admit(&request.model, ask).await?;
         let reservation = admission.reservation();
         request.max_tokens = reservation.output_tokens;
         let asked = Event::ModelRequest {
@@ -123,33 +105,36 @@ impl Caller {
             reserved: reservation.amount,
             body: recorded.map_or_else(|| Blob::new(request.body()), |(_, body)| body),
         };
-        let outcome = match self.publisher.record(asked).await? {
-            Written::Now(_) => {
-                admission.sent();
-                self.model.attempt(&request, &mut |delta| self.hear(&admission, delta)).await
-            }
-            Written::Before(_) => {
-                let replied = replied(reservation.id);
-                admission.sent();
-                admission.presume(self.publisher.recorded_charge(reservation.id));
-                if let Some((outcome, charged, reply)) = self.publisher.recall(replied).await {
-                    admission.settle(charged);
-                    self.publisher.publish(reply).await?;
-                    return Ok(outcome);
-                }
-                Err(ModelError::Lost)
-            }
-        };
-        self.settle(admission, &request.model, dialogue, &outcome).await?;
+        let begun = matches!(self.run.record(asked).await?, Written::Before(_));
+        admission.sent();
+        if begun {
+            admission.presume(self.run.publisher.recorded_charge(reservation.id));
+        }
+        let (caller, admission) = (self, Some(admission));
+        let mut call = Call { caller, request, dialogue, admission, begun };
+        let Answered { outcome, charged } = self.run.perform(&mut call).await?;
+        if let Some(admission) = call.admission {
+            admission.settle(charged);
+        }
         Ok(outcome)
+    }
+
+    /// What has to be reserved for a request.
+    fn reserves(&self, request: &ChatRequest) -> Ask {
+        let window = self.run.config().llm.context_window_tokens;
+        // A token is at least a byte, so the length of the body is a bound that cannot be passed.
+        let prompt_tokens = request.body().len() as u64;
+        // The answer gets what the prompt, at four bytes a token, leaves of the window.
+        let room = u32::try_from(window.saturating_sub(prompt_tokens / 4)).unwrap_or(u32::MAX);
+        Ask { prompt_tokens, output_tokens: request.max_tokens.min(room.max(1)) }
     }
 
     /// The request that is recorded next, where it is taken as it is: what it asked to be reserved, and its body.
     fn recorded_request(&self) -> Option<(Ask, Blob)> {
-        if !self.publisher.takes_requests() {
+        if !self.run.publisher.takes_requests() {
             return None;
         }
-        self.publisher.recorded_next(|event| {
+        self.run.publisher.recorded_next(|event| {
             let Event::ModelRequest { max_tokens, reserved, body, .. } = event else { return None };
             let prompt_tokens = reserved.tokens.saturating_sub(u64::from(*max_tokens));
             Some((Ask { prompt_tokens, output_tokens: *max_tokens }, body.clone()))
@@ -159,8 +144,8 @@ impl Caller {
     fn request(&self, dialogue: &Dialogue) -> ChatRequest {
         ChatRequest {
             role: self.role,
-            run: self.publisher.run().to_owned(),
-            lane: self.publisher.lane().map(|lane| lane.to_string()),
+            run: self.run.id().to_owned(),
+            lane: self.run.scope().lane().map(|lane| lane.to_string()),
             model: self.hire.model.clone(),
             thinking: self.hire.thinking.then_some(self.hire.effort),
             max_tokens: self.hire.max_output_tokens,
@@ -168,8 +153,8 @@ impl Caller {
         }
     }
 
-    const fn speaker(&self) -> Speaker {
-        Speaker { role: self.role, lane: self.publisher.lane() }
+    fn speaker(&self) -> Speaker {
+        Speaker { role: self.role, scope: self.run.scope().clone() }
     }
 
     /// Passes a piece of the answer on to the screen, and counts it.
@@ -177,31 +162,94 @@ impl Caller {
         match delta {
             Delta::Text(text) => {
                 admission.count(text.len());
-                self.publisher.show(Signal::Text(self.speaker(), text));
+                self.run.publisher.show(Signal::Text(self.speaker(), text));
             }
             Delta::Reasoning(text) => {
                 admission.count(text.len());
-                self.publisher.show(Signal::Reasoning(self.speaker(), text));
+                self.run.publisher.show(Signal::Reasoning(self.speaker(), text));
             }
             Delta::KeepAlive => {
-                self.publisher.show_wait("the provider has queued the call");
+                self.run.publisher.show_wait("the provider has queued the call");
             }
         }
     }
 
-    /// Settles the ledger and journals what came of the attempt.
-    async fn settle(
+    fn show_wait(&self, error: &ModelError, wait: Duration, (retry, most): (u32, u32)) {
+        let seconds = wait.as_secs_f64();
+        let why = format!("{error}; attempt {} of {} in {seconds:.1} s", retry + 1, most + 1);
+        self.run.publisher.show_wait(why);
+    }
+}
+
+/// The effect of a request that is on disk: the model answers it.
+struct Call<'c> {
+    caller: &'c Caller,
+    request: ChatRequest,
+    dialogue: &'c Dialogue,
+    /// Settled with what came of it.
+    admission: Option<Admission>,
+    /// Whether the request is recorded: what came of it, if that is not, is lost.
+    begun: bool,
+}
+
+/// What came of a call, and what was charged for it.
+struct Answered {
+    outcome: Result<ModelReply, ModelError>,
+    charged: Amount,
+}
+
+impl Effect for Call<'_> {
+    type Outcome = Answered;
+    type Stop = CallError;
+
+    fn look(&mut self, event: &Event) -> Look<Answered> {
+        let Event::ModelReply { call, answer, error, charged, .. } = event else {
+            return Look::Absent;
+        };
+        let id = self.admission.as_ref().map(|admission| admission.reservation().id);
+        if Some(*call) != id {
+            return Look::Absent;
+        }
+        let answer = answer.as_ref().and_then(|it| serde_json::from_slice(&it.content).ok());
+        let outcome = match (answer, error) {
+            (Some(reply), _) => Ok(reply),
+            (None, Some(error)) => Err(error.clone()),
+            (None, None) => return Look::Absent,
+        };
+        Look::Done(Answered { outcome, charged: *charged })
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<Answered, CallError> {
+        // Taken by nobody before.
+        let Some(admission) = &self.admission else { return Err(JournalClosed.into()) };
+        let outcome = if self.begun {
+            Err(ModelError::Lost)
+        } else {
+            let mut hear = |delta| self.caller.hear(admission, delta);
+            run.model.attempt(&self.request, &mut hear).await
+        };
+        let (charged, reply) = self.reply(admission, &outcome);
+        if let Some(admission) = self.admission.take() {
+            admission.settle(charged);
+        }
+        run.publish(reply).await?;
+        Ok(Answered { outcome, charged })
+    }
+}
+
+impl Call<'_> {
+    /// What is charged for an outcome, and the event that tells of both.
+    fn reply(
         &self,
-        admission: Admission,
-        model: &str,
-        dialogue: &Dialogue,
+        admission: &Admission,
         outcome: &Result<ModelReply, ModelError>,
-    ) -> Result<(), JournalClosed> {
+    ) -> (Amount, Event) {
+        let run = &self.caller.run;
         let usage = match outcome {
             Ok(reply) => reply.usage,
             Err(error) => error.usage(),
         };
-        let cost = self.prices.cost(model, usage, self.clock.now());
+        let cost = run.terms.prices.cost(&self.request.model, usage, run.clock.now());
         let charged = match (usage, outcome) {
             (Some(usage), _) => {
                 Amount { nano_usd: cost.unwrap_or_default(), tokens: usage.total(), calls: 1 }
@@ -213,56 +261,26 @@ impl Caller {
             }
             (None, _) => admission.worst_so_far(),
         };
-        let call = admission.reservation().id;
         let answer =
             outcome.as_ref().ok().and_then(|reply| serde_json::to_vec(reply).ok()).map(Blob::new);
         let (name, message) = match outcome {
             Ok(_) => ("ok".to_owned(), None),
             Err(error) => (error.class().name().to_owned(), Some(Wording::of(error))),
         };
+        let sent = self.dialogue.sent_tokens();
         let reply = Event::ModelReply {
-            call,
-            role: self.role,
+            call: admission.reservation().id,
+            role: self.caller.role,
             outcome: name,
             message,
             error: outcome.as_ref().err().cloned(),
             usage,
             cost_nano_usd: cost,
             charged,
-            avoidable_misses: usage.map_or(0, |usage| avoidable(&usage, dialogue.sent_tokens())),
+            avoidable_misses: usage.map_or(0, |usage| avoidable(&usage, sent)),
             answer,
         };
-        admission.settle(charged);
-        self.publisher.publish(reply).await
-    }
-
-    fn show_wait(&self, error: &ModelError, wait: Duration, retries: u32) {
-        let seconds = wait.as_secs_f64();
-        let why = format!(
-            "{error}; try {} of {} in {seconds:.1} s",
-            retries + 1,
-            self.retry.max_retries + 1
-        );
-        self.publisher.show_wait(why);
-    }
-}
-
-/// Finds what is recorded of a call: what came of it, and what was charged for it.
-fn replied(id: u64) -> impl Fn(&Event) -> Option<(Result<ModelReply, ModelError>, Amount, Event)> {
-    move |event| {
-        if let Event::ModelReply { call, answer, error, charged, .. } = event
-            && *call == id
-        {
-            let answer = answer.as_ref().and_then(|it| serde_json::from_slice(&it.content).ok());
-            let outcome = match (answer, error) {
-                (Some(reply), _) => Ok(reply),
-                (None, Some(error)) => Err(error.clone()),
-                (None, None) => return None,
-            };
-            Some((outcome, *charged, event.clone()))
-        } else {
-            None
-        }
+        (charged, reply)
     }
 }
 

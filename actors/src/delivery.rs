@@ -4,8 +4,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use tools::model::ErrorClass;
+use tools::tree::SnapshotError;
 
 use crate::ledger::Unaffordable;
+use crate::publisher::JournalClosed;
 use crate::wording::Wording;
 
 /// How a run ends. Written once; nothing changes it afterwards. Two are equal when they say the same in other words, too.
@@ -101,6 +103,18 @@ impl Delivery {
             | Self::NeedsWork { .. }
             | Self::Denied { .. } => false,
         }
+    }
+}
+
+impl From<JournalClosed> for Delivery {
+    fn from(closed: JournalClosed) -> Self {
+        Self::failed(FailureKind::Journal, &closed)
+    }
+}
+
+impl From<SnapshotError> for Delivery {
+    fn from(error: SnapshotError) -> Self {
+        Self::failed(FailureKind::Worktree, &error)
     }
 }
 

@@ -1,21 +1,22 @@
 //! The Editor turns a plan and the exact content of its files into a diff; it may ask to see other files first.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use config::AgentLoop;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
 use thiserror::Error;
 use tools::model::ModelError;
-use tools::policy::{Action, Rules, Verdict};
+use tools::policy::{Action, Verdict};
 use tools::redact::redact;
 use tools::tree::{Entry, ReadTree};
 
 use crate::call::{CallError, Caller};
 use crate::dialogue::{Dialogue, shown_file};
 use crate::draft::{self, ContextRequest, DraftError, EditorAnswer};
+use crate::effect::{Effect, Look, Place};
 use crate::event::{Blob, Event};
 use crate::plan::Plan;
+use crate::run::Run;
 use crate::wording::Wording;
 use crate::{Unanswered, answer, answered, fill};
 
@@ -66,14 +67,8 @@ pub struct Editor {
 pub struct EditorSetup {
     /// Its line to the model.
     pub caller: Caller,
-    /// Its bounds.
-    pub bounds: AgentLoop,
     /// Where it looks up what it asks to see.
     pub tree: ReadTree,
-    /// What may be read.
-    pub rules: Arc<Rules>,
-    /// How long it may take.
-    pub timeout: Duration,
 }
 
 impl Editor {
@@ -88,7 +83,7 @@ impl Editor {
         setup: EditorSetup,
         supervisor: ActorCell,
     ) -> Result<Self, ractor::SpawnErr> {
-        let timeout = setup.timeout;
+        let timeout = setup.caller.run.role_timeout();
         let (actor, _) = Actor::spawn_linked(None, EditorActor, setup, supervisor).await?;
         Ok(Self { actor, timeout })
     }
@@ -137,16 +132,20 @@ impl Actor for EditorActor {
 }
 
 impl EditorSetup {
+    fn bounds(&self) -> &AgentLoop {
+        &self.caller.run.config().agent_loop
+    }
+
     async fn draft(&self, dialogue: &mut Dialogue, ask: &DraftAsk) -> Result<String, EditorError> {
         dialogue.say(&question(ask));
         let (mut repairs, mut rounds) = (0, 0);
         loop {
             match self.caller.ask(dialogue).await {
                 Ok(reply) => {
-                    match draft::parse(&reply.content, self.bounds.max_context_range_lines) {
+                    match draft::parse(&reply.content, self.bounds().max_context_range_lines) {
                         Ok(EditorAnswer::Diff(diff)) => return Ok(diff),
                         Ok(EditorAnswer::NeedContext(requests)) => {
-                            if rounds == self.bounds.max_context_requests_per_iteration {
+                            if rounds == self.bounds().max_context_requests_per_iteration {
                                 return Err(EditorError::TooManyRequests(rounds));
                             }
                             rounds += 1;
@@ -174,8 +173,8 @@ impl EditorSetup {
         repairs: &mut u32,
     ) -> Result<(), EditorError> {
         let refused = Event::DraftRefused { error: Wording::of(&redact(&error.to_string())) };
-        self.caller.publisher.publish(refused).await.map_err(CallError::from)?;
-        if *repairs == self.bounds.editor_parse_retries {
+        self.caller.run.publish(refused).await.map_err(CallError::from)?;
+        if *repairs == self.bounds().editor_parse_retries {
             return Err(EditorError::Unreadable(error));
         }
         *repairs += 1;
@@ -186,64 +185,31 @@ impl EditorSetup {
         Ok(())
     }
 
-    /// Shows what was asked for, as far as policy and the files allow.
+    /// Tells the model what it asked to see.
     async fn show_context(
         &self,
         dialogue: &mut Dialogue,
         requests: Vec<ContextRequest>,
         round: u32,
     ) -> Result<(), EditorError> {
-        let mut refused = Vec::new();
-        let recorded = self.caller.publisher.pass_recorded(|event| {
-            if let Event::ContextRequested { told, .. } = event { told.clone() } else { None }
-        });
-        if let Some(told) = recorded {
-            dialogue.say(&String::from_utf8_lossy(&told.content));
-            return Ok(());
-        }
-        let mut shown = String::from("Read-only context:\n\n");
-        let most = usize::try_from(self.bounds.max_file_bytes).unwrap_or(usize::MAX);
-        for request in &requests {
-            let looked = self.look_up(request).and_then(|text| {
-                let fits = shown.len() + text.len() <= most;
-                if fits {
-                    Ok(text)
-                } else {
-                    Err("there is no room left for it in this answer".to_owned())
-                }
-            });
-            match looked {
-                Ok(text) => shown.push_str(&text),
-                Err(why) => {
-                    let line = format!("{request} is not shown: {why}");
-                    shown.push_str(&format!("{line}\n"));
-                    refused.push(line.into());
-                }
-            }
-        }
-        let left = self.bounds.max_context_requests_per_iteration - round;
-        shown.push_str(&format!(
-            "\nYou may ask {left} more times. Only the declared files may be changed."
-        ));
-        let told = Some(Blob::new(redact(&shown).into_owned()));
-        let asked = Event::ContextRequested { requests, refused, told };
-        self.caller.publisher.publish(asked).await.map_err(CallError::from)?;
-        dialogue.say(&shown);
+        let mut context = Context { editor: self, requests, round };
+        let told = self.caller.run.perform(&mut context).await?;
+        dialogue.say(&told);
         Ok(())
     }
 
     fn look_up(&self, request: &ContextRequest) -> Result<String, String> {
         let path = request.path.as_str();
         if let Verdict::Deny { why } | Verdict::Ask { why } =
-            self.rules.decide(Action::Read { path })
+            self.caller.run.terms.rules.decide(Action::Read { path })
         {
             return Err(why);
         }
         // A range of a large file is small: only what is shown has to fit.
         let most = if request.lines.is_some() {
-            self.bounds.max_file_bytes.saturating_mul(50)
+            self.bounds().max_file_bytes.saturating_mul(50)
         } else {
-            self.bounds.max_file_bytes
+            self.bounds().max_file_bytes
         };
         let entry = self.tree.entry(&request.path, most).map_err(|error| error.to_string())?;
         let text = match entry {
@@ -265,10 +231,62 @@ impl EditorSetup {
         if lines.is_empty() {
             return Err(format!("it has only {count} lines"));
         }
-        if lines.len() as u64 > self.bounds.max_file_bytes {
+        if lines.len() as u64 > self.bounds().max_file_bytes {
             return Err("the range is larger than agent_loop.max_file_bytes".to_owned());
         }
         Ok(shown_file(path, Some((first, last.min(count))), &lines))
+    }
+}
+
+/// The effect of showing what was asked for, as far as policy and the files allow.
+struct Context<'e> {
+    editor: &'e EditorSetup,
+    requests: Vec<ContextRequest>,
+    round: u32,
+}
+
+impl Effect for Context<'_> {
+    type Outcome = String;
+    type Stop = CallError;
+    // Early versions did not record what was told.
+    const PLACE: Place = Place::NextIfAtAll;
+
+    fn look(&mut self, event: &Event) -> Look<String> {
+        let Event::ContextRequested { told: Some(told), .. } = event else { return Look::Absent };
+        Look::Done(String::from_utf8_lossy(&told.content).into_owned())
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<String, CallError> {
+        let bounds = self.editor.bounds();
+        let most = usize::try_from(bounds.max_file_bytes).unwrap_or(usize::MAX);
+        let mut shown = String::from("Read-only context:\n\n");
+        let mut refused = Vec::new();
+        for request in &self.requests {
+            let looked = self.editor.look_up(request).and_then(|text| {
+                let fits = shown.len() + text.len() <= most;
+                if fits {
+                    Ok(text)
+                } else {
+                    Err("there is no room left for it in this answer".to_owned())
+                }
+            });
+            match looked {
+                Ok(text) => shown.push_str(&text),
+                Err(why) => {
+                    let line = format!("{request} is not shown: {why}");
+                    shown.push_str(&format!("{line}\n"));
+                    refused.push(line.into());
+                }
+            }
+        }
+        let left = bounds.max_context_requests_per_iteration - self.round;
+        shown.push_str(&format!(
+            "\nYou may ask {left} more times. Only the declared files may be changed."
+        ));
+        let told = Some(Blob::new(redact(&shown).into_owned()));
+        let asked = Event::ContextRequested { requests: self.requests.clone(), refused, told };
+        run.publish(asked).await?;
+        Ok(shown)
     }
 }
 

@@ -13,6 +13,7 @@ use crate::failure::FailureClass;
 use crate::lane_id::LaneId;
 use crate::ledger::{Allowance, Amount};
 use crate::plan::{Leniency, Plan, StepMark};
+use crate::scope::Scope;
 use crate::seen::SeenFile;
 use crate::team::{EndedLane, Other, PlannedLane};
 use crate::wording::Wording;
@@ -631,10 +632,8 @@ pub struct Envelope {
     pub seq: u64,
     /// When it was written.
     pub at: String,
-    /// The run it belongs to.
-    pub run: Option<String>,
-    /// The lane it belongs to.
-    pub lane: Option<LaneId>,
+    /// What it is about.
+    pub scope: Scope,
     /// The event.
     pub event: Event,
 }

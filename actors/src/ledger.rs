@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tools::model::price::Usd;
 
-use crate::lane_id::LaneId;
+use crate::scope::Scope;
 
 /// Allowance; `None` means there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -101,8 +101,8 @@ const LEAST_OUTPUT_TOKENS: u32 = 512;
 pub struct Ledger {
     limits: Allowance,
     promised: BTreeMap<u64, Amount>,
-    /// What lanes have of it: they keep ledgers of their own.
-    shares: BTreeMap<LaneId, Amount>,
+    /// What parts of the run have of it: they keep ledgers of their own.
+    shares: BTreeMap<Scope, Amount>,
     spent: Amount,
     last_id: u64,
 }
@@ -174,9 +174,9 @@ impl Ledger {
         }
     }
 
-    /// Sets a share aside for a lane, or, in its place, what the lane used in the end.
-    pub fn share(&mut self, lane: LaneId, share: Amount) {
-        self.shares.insert(lane, share);
+    /// Sets a share aside for a part of the run, or, in its place, what the part used in the end.
+    pub fn share(&mut self, part: Scope, share: Amount) {
+        self.shares.insert(part, share);
     }
 
     /// Replaces a promise by what was used. A promise that is not there was settled before.
@@ -293,17 +293,17 @@ mod tests {
         ledger.restore(Amount { calls: 1, ..Amount::default() }, 1);
         let part = ledger.part(3);
         assert_eq!(part, Allowance { calls: Some(3), tokens: Some(3000), usd: None });
-        let lanes = [1, 2].map(|number| LaneId::new(number).unwrap());
-        for lane in lanes {
-            ledger.share(lane, part.into());
+        let parts = ["1", "2"].map(Scope::of_run);
+        for scope in parts.clone() {
+            ledger.share(scope, part.into());
         }
         assert_eq!(ledger.part(1).calls, Some(3));
         for _ in 0..3 {
             reserve(&mut ledger, 1, 1).unwrap();
         }
         assert_eq!(reserve(&mut ledger, 1, 1), Err(Unaffordable::Calls { limit: 10 }));
-        // The first lane used two of its three.
-        ledger.share(lanes[0], Amount { calls: 2, ..Amount::default() });
+        // The first used two of its three.
+        ledger.share(parts[0].clone(), Amount { calls: 2, ..Amount::default() });
         assert!(reserve(&mut ledger, 1, 1).is_ok());
     }
 

@@ -13,9 +13,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tools::model::AgentRole;
 
 use crate::event::{Envelope, Event};
-use crate::lane_id::LaneId;
 use crate::ledger::Amount;
-use crate::recording::{Beyond, Followed, Recording, Requests};
+use crate::recording::{Followed, Recording, Requests};
+use crate::scope::{Scope, Segment};
 
 /// What the screen is told.
 #[derive(Debug)]
@@ -26,26 +26,26 @@ pub enum Signal {
     Text(Speaker, String),
     /// Reasoning as it comes. May be lost when the screen is slow.
     Reasoning(Speaker, String),
-    /// Why somebody waits, and in which lane. May be lost when the screen is slow.
-    Waiting(Option<LaneId>, Cow<'static, str>),
+    /// Why somebody waits, and where. May be lost when the screen is slow.
+    Waiting(Scope, Cow<'static, str>),
     /// A question that only the user can answer. Never lost.
     Question(Question),
 }
 
 /// Who says something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Speaker {
     /// The role.
     pub role: AgentRole,
-    /// Its lane.
-    pub lane: Option<LaneId>,
+    /// Where it works.
+    pub scope: Scope,
 }
 
 /// A question to the user.
 #[derive(Debug)]
 pub struct Question {
-    /// The lane that asks.
-    pub lane: Option<LaneId>,
+    /// Where it is asked.
+    pub scope: Scope,
     /// What wants to happen.
     pub what: Proposal,
     /// Why it has to be asked for.
@@ -77,10 +77,8 @@ pub enum Answer {
 pub struct Submission {
     /// The event.
     pub event: Event,
-    /// The run it belongs to.
-    pub run: Option<String>,
-    /// The lane it belongs to.
-    pub lane: Option<LaneId>,
+    /// What it is about.
+    pub scope: Scope,
     /// Told the sequence number once the event, and all before it, are on disk.
     pub durable: Option<oneshot::Sender<u64>>,
 }
@@ -97,9 +95,8 @@ pub struct Publisher {
     screen: mpsc::Sender<Signal>,
     /// Ends when whoever reads the channel does.
     journal_lives: watch::Receiver<()>,
-    run: Option<String>,
-    lane: Option<LaneId>,
-    /// What is recorded of the run, or of the lane, when it is driven again.
+    scope: Scope,
+    /// What is recorded of its scope, when the run is driven again.
     recording: Option<Arc<Recording>>,
 }
 
@@ -114,7 +111,7 @@ pub enum Written {
 
 impl fmt::Debug for Publisher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Publisher").field("run", &self.run).finish_non_exhaustive()
+        f.debug_struct("Publisher").field("scope", &self.scope).finish_non_exhaustive()
     }
 }
 
@@ -126,13 +123,13 @@ impl Publisher {
         screen: mpsc::Sender<Signal>,
         journal_lives: watch::Receiver<()>,
     ) -> Self {
-        Self { journal, screen, journal_lives, run: None, lane: None, recording: None }
+        Self { journal, screen, journal_lives, scope: Scope::SESSION, recording: None }
     }
 
     /// The same, speaking for `run`.
     #[must_use]
     pub fn for_run(&self, run: &str) -> Self {
-        Self { run: Some(run.to_owned()), ..self.clone() }
+        Self { scope: Scope::of_run(run), ..self.clone() }
     }
 
     /// The same, for a run that is driven again: what is recorded of it is not written twice.
@@ -141,21 +138,22 @@ impl Publisher {
         Self { recording: Some(recording), ..self.clone() }
     }
 
-    /// The same, speaking for a lane of the run.
+    /// The same, speaking for a part of the run.
     #[must_use]
-    pub fn for_lane(&self, lane: LaneId) -> Self {
-        let recording = self.recording.as_ref().map(|recording| recording.of_lane(lane));
-        Self { lane: Some(lane), recording, ..self.clone() }
+    pub fn for_part(&self, segment: Segment) -> Self {
+        let scope = self.scope.within(segment);
+        let recording = self.recording.as_ref().map(|recording| recording.of_part(&scope));
+        Self { scope, recording, ..self.clone() }
     }
 
-    /// The lane it speaks for.
-    pub const fn lane(&self) -> Option<LaneId> {
-        self.lane
+    /// What it speaks for.
+    pub const fn scope(&self) -> &Scope {
+        &self.scope
     }
 
     /// The run it speaks for.
     pub fn run(&self) -> &str {
-        self.run.as_deref().unwrap_or_default()
+        self.scope.run().unwrap_or_default()
     }
 
     /// Writes a fact and waits until it is on disk. Nothing that depends on it may happen before.
@@ -189,7 +187,7 @@ impl Publisher {
             Followed::Same(seq) => Ok(Some(seq)),
             Followed::Beyond => Ok(None),
             // The end of the run comes from elsewhere, and with it that of the lane.
-            Followed::Different if self.lane.is_some() && recording.was_cut() => {
+            Followed::Different if self.scope.lane().is_some() && recording.was_cut() => {
                 std::future::pending().await
             }
             Followed::Different | Followed::TooLate => Err(JournalClosed),
@@ -205,65 +203,24 @@ impl Publisher {
         self.recording.as_ref().is_some_and(|recording| !recording.is_over())
     }
 
-    /// Whether the run is only compared with what is recorded, and never goes on beyond it.
-    pub fn only_compares(&self) -> bool {
-        self.recording.as_ref().is_some_and(|recording| recording.beyond() == Beyond::Stop)
-    }
-
     /// Whether the requests and verdicts that are recorded are taken as they are, and not made again.
     pub fn takes_requests(&self) -> bool {
         self.follows() && self.recording.as_ref().is_some_and(|it| it.requests() == Requests::Taken)
     }
 
     /// What `take` finds in the event that is recorded next.
-    pub fn recorded_next<T>(&self, take: impl Fn(&Event) -> Option<T>) -> Option<T> {
+    pub(crate) fn recorded_next<T>(&self, take: impl Fn(&Event) -> Option<T>) -> Option<T> {
         self.recording.as_ref()?.next(take)
     }
 
-    /// The same, and passes over that event.
-    pub fn pass_recorded<T>(&self, take: impl Fn(&Event) -> Option<T>) -> Option<T> {
-        self.recording.as_ref()?.pass(take)
-    }
-
-    /// What `take` finds first in all that is still recorded.
-    pub fn recorded_ahead<T>(&self, take: impl Fn(&Event) -> Option<T>) -> Option<T> {
-        self.recording.as_ref()?.ahead(take, |_| false)
-    }
-
-    /// What came of an effect by the event that is recorded next. `None` says that it is to be done: at once, or as soon as
-    /// the record is over.
-    pub async fn recall<T>(&self, take: impl Fn(&Event) -> Option<T>) -> Option<T> {
-        self.recording.as_ref()?.recall(take).await
-    }
-
-    /// What came of a check of the untouched tree, by an event that is recorded later than it was made. `None` as above.
-    pub async fn recall_baseline<T>(&self, take: impl Fn(&Event) -> Option<T>) -> Option<T> {
-        let ends = |event: &Event| {
-            matches!(
-                event,
-                Event::RoleCrashed { .. } | Event::PlanCreated { .. } | Event::PlanRevised { .. }
-            )
-        };
-        let recording = self.recording.as_ref()?;
-        if let Some(taken) = recording.ahead(take, ends) {
-            return Some(taken);
-        }
-        recording
-            .live(|event| matches!(event, Event::VerificationRun { baseline: true, .. }))
-            .await;
-        None
-    }
-
-    /// Waits until nothing more is recorded, and everything happens for real. For ever, if that is not to be.
-    pub async fn live(&self) {
-        if let Some(recording) = &self.recording {
-            recording.live(|_| false).await;
-        }
-    }
-
     /// What is recorded to have been charged for a call that was given up.
-    pub fn recorded_charge(&self, call: u64) -> Option<Amount> {
+    pub(crate) fn recorded_charge(&self, call: u64) -> Option<Amount> {
         self.recording.as_ref()?.charged_for(call)
+    }
+
+    /// The id that is recorded to have been made next.
+    pub(crate) fn recorded_id(&self) -> Option<String> {
+        self.recording.as_ref()?.next_id()
     }
 
     /// What is recorded of the run, when it is driven again.
@@ -276,7 +233,7 @@ impl Publisher {
         event: Event,
         durable: Option<oneshot::Sender<u64>>,
     ) -> Result<(), JournalClosed> {
-        let entry = Submission { event, run: self.run.clone(), lane: self.lane, durable };
+        let entry = Submission { event, scope: self.scope.clone(), durable };
         match self.journal.try_send(entry) {
             Ok(()) => Ok(()),
             Err(TrySendError::Disconnected(_)) => Err(JournalClosed),
@@ -298,14 +255,14 @@ impl Publisher {
 
     /// Tells the screen why somebody waits.
     pub fn show_wait(&self, why: impl Into<Cow<'static, str>>) {
-        self.show(Signal::Waiting(self.lane, why.into()));
+        self.show(Signal::Waiting(self.scope.clone(), why.into()));
     }
 
     /// Asks the user. `None` when nobody is there to answer.
     pub async fn ask(&self, what: Proposal, why: String) -> Option<Answer> {
         let (answer, answered) = oneshot::channel();
         self.screen
-            .send(Signal::Question(Question { lane: self.lane, what, why, answer }))
+            .send(Signal::Question(Question { scope: self.scope.clone(), what, why, answer }))
             .await
             .ok()?;
         answered.await.ok()

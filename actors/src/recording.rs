@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tools::clock::IdSource;
 
 use crate::delivery::{Delivery, StagedFor};
+use crate::effect::{Effect, Look, Place};
 use crate::event::Event;
-use crate::lane_id::LaneId;
 use crate::ledger::Amount;
+use crate::scope::Scope;
 use crate::words::Role;
 
 /// An event as the journal has it.
@@ -22,8 +22,8 @@ use crate::words::Role;
 pub struct Recorded {
     /// Its place in the journal.
     pub seq: u64,
-    /// The lane it belongs to.
-    pub lane: Option<LaneId>,
+    /// What it is about.
+    pub scope: Scope,
     /// The event, with the content that effects are answered from.
     pub event: Event,
 }
@@ -73,7 +73,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// What is recorded of one run, or of one of its lanes.
+/// What is recorded of one run, or of a part of it: a lane.
 ///
 /// Lanes work at the same time, and who is faster is not the same every time. So each lane is followed for itself: the order
 /// of events holds within a lane, and within what belongs to none.
@@ -83,14 +83,14 @@ pub struct Recording {
     how: How,
     /// How many of them were followed.
     at: watch::Sender<usize>,
-    /// What is recorded of the lanes of this run.
-    lanes: Mutex<BTreeMap<LaneId, Arc<Recording>>>,
-    /// How many events were followed in the run and its lanes together.
+    /// What is recorded of the parts of this run.
+    parts: Mutex<BTreeMap<Scope, Arc<Recording>>>,
+    /// How many events were followed in the run and its parts together.
     progress: Arc<watch::Sender<usize>>,
     /// How it ended, as far as that is recorded.
     end: End,
-    /// How its lanes ended that did not end before it.
-    end_of_lanes: End,
+    /// How its parts ended that did not end before it.
+    end_of_parts: End,
     ids: Mutex<VecDeque<String>>,
     /// Calls that were given up: the number of the event, and what was charged.
     dropped: BTreeMap<u64, (u64, Amount)>,
@@ -104,6 +104,15 @@ struct How {
     requests: Requests,
     /// Whether a Router died: what its successor counted depends on when.
     uncounted: bool,
+}
+
+/// What it means that the next event tells nothing of an effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Absence {
+    /// Others come first.
+    IsWaitedOut,
+    /// Nothing is recorded of it.
+    IsAnAnswer,
 }
 
 /// How what is recorded ends.
@@ -143,16 +152,17 @@ impl Recording {
         let uncounted = events.iter().any(|recorded| is_router(&recorded.event));
         let how = How { beyond, requests, uncounted };
         let mut own = Vec::new();
-        let mut of_lanes: BTreeMap<LaneId, Vec<Recorded>> = BTreeMap::new();
+        let mut of_parts: BTreeMap<Scope, Vec<Recorded>> = BTreeMap::new();
         for recorded in events.into_iter().filter(|recorded| !is_router(&recorded.event)) {
-            match recorded.lane {
-                Some(lane) => of_lanes.entry(lane).or_default().push(recorded),
-                None => own.push(recorded),
+            if recorded.scope.segments().len() > 1 {
+                of_parts.entry(recorded.scope.clone()).or_default().push(recorded);
+            } else {
+                own.push(recorded);
             }
         }
         let states = |event: &Event| matches!(event, Event::SessionStateChanged { .. });
         let last = own.iter().map(|recorded| &recorded.event).rfind(|event| !states(event));
-        let (of_run, of_lane) = match last {
+        let (of_run, of_part) = match last {
             Some(Event::RunFinished { delivery, .. }) if delivery.is_from_outside() => {
                 (End::Own, End::Stopped)
             }
@@ -160,12 +170,12 @@ impl Recording {
             _ => (End::CutShort, End::CutShort),
         };
         let run = Self::part(own, how, of_run, Arc::default());
-        let lane = |(id, events)| {
+        let part = |(scope, events)| {
             let progress = Arc::clone(&run.progress);
-            (id, Arc::new(Self::part(events, how, of_lane, progress)))
+            (scope, Arc::new(Self::part(events, how, of_part, progress)))
         };
-        let lanes = Mutex::new(of_lanes.into_iter().map(lane).collect());
-        Self { lanes, end_of_lanes: of_lane, ..run }
+        let parts = Mutex::new(of_parts.into_iter().map(part).collect());
+        Self { parts, end_of_parts: of_part, ..run }
     }
 
     fn part(
@@ -190,36 +200,35 @@ impl Recording {
             events,
             how,
             at: watch::channel(0).0,
-            lanes: Mutex::default(),
+            parts: Mutex::default(),
             progress,
             end,
-            end_of_lanes: end,
+            end_of_parts: end,
             ids: Mutex::new(ids),
             dropped,
             difference: OnceLock::new(),
         }
     }
 
-    /// What is recorded of a lane of this run; nothing if it had not begun.
-    pub fn of_lane(&self, lane: LaneId) -> Arc<Recording> {
-        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+    /// What is recorded of a part of this run; nothing if it had not begun.
+    pub fn of_part(&self, scope: &Scope) -> Arc<Recording> {
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let nothing = || {
             let progress = Arc::clone(&self.progress);
-            let end = self.end_of_lanes;
-            Arc::new(Self::part(Vec::new(), self.how, end, progress))
+            Arc::new(Self::part(Vec::new(), self.how, self.end_of_parts, progress))
         };
-        Arc::clone(lanes.entry(lane).or_insert_with(nothing))
+        Arc::clone(parts.entry(scope.clone()).or_insert_with(nothing))
     }
 
-    fn lanes(&self) -> Vec<Arc<Recording>> {
-        let lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
-        lanes.values().map(Arc::clone).collect()
+    fn parts(&self) -> Vec<Arc<Recording>> {
+        let parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        parts.values().map(Arc::clone).collect()
     }
 
     /// The first difference, if there was one.
     pub fn difference(&self) -> Option<Difference> {
-        let of_lanes = || self.lanes().iter().find_map(|lane| lane.difference());
-        self.difference.get().cloned().or_else(of_lanes)
+        let of_parts = || self.parts().iter().find_map(|part| part.difference());
+        self.difference.get().cloned().or_else(of_parts)
     }
 
     /// What happens at the end of the record.
@@ -234,9 +243,9 @@ impl Recording {
 
     /// What is recorded, that of the lanes included, in the order of the journal.
     pub fn events(&self) -> Vec<Recorded> {
-        let lanes = self.lanes();
-        let of_lanes = lanes.iter().flat_map(|lane| lane.events.iter().cloned());
-        let mut all: Vec<Recorded> = self.events.iter().cloned().chain(of_lanes).collect();
+        let parts = self.parts();
+        let of_parts = parts.iter().flat_map(|part| part.events.iter().cloned());
+        let mut all: Vec<Recorded> = self.events.iter().cloned().chain(of_parts).collect();
         all.sort_by_key(|recorded| recorded.seq);
         all
     }
@@ -248,15 +257,16 @@ impl Recording {
 
     /// Whether everything recorded of the run and its lanes was followed.
     pub fn is_all_over(&self) -> bool {
-        self.is_over() && self.lanes().iter().all(|lane| lane.is_over())
+        self.is_over() && self.parts().iter().all(|part| part.is_over())
     }
 
-    /// Where the run and each of its lanes is on its way, if it is: the number of the event that it comes to next.
-    pub fn on_the_way(&self) -> BTreeMap<Option<LaneId>, u64> {
-        let lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+    /// How far each part of the run has come, while it is on its way: the number of the event that it comes to next. That of
+    /// the run itself stands under `run`.
+    pub fn on_the_way(&self, run: &Scope) -> BTreeMap<Scope, u64> {
+        let parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let next = |part: &Self| part.rest().first().map(|recorded| recorded.seq);
-        let of_lanes = lanes.iter().filter_map(|(id, lane)| Some((Some(*id), next(lane)?)));
-        of_lanes.chain(next(self).map(|seq| (None, seq))).collect()
+        let of_parts = parts.iter().filter_map(|(scope, part)| Some((scope.clone(), next(part)?)));
+        of_parts.chain(next(self).map(|seq| (run.clone(), seq))).collect()
     }
 
     /// Whether everything recorded was followed, and that is not all that there was to be.
@@ -271,8 +281,8 @@ impl Recording {
 
     /// The run has ended: what is recorded behind that is a difference.
     pub fn ended(&self) {
-        let lanes = self.lanes();
-        let left = std::iter::once(self).chain(lanes.iter().map(AsRef::as_ref));
+        let parts = self.parts();
+        let left = std::iter::once(self).chain(parts.iter().map(AsRef::as_ref));
         let first = left.filter_map(|part| part.rest().first()).min_by_key(|next| next.seq);
         if let Some(recorded) = first.cloned() {
             self.difference.set(Difference { recorded: Some(recorded), done: None }).ok();
@@ -311,8 +321,8 @@ impl Recording {
     /// The end that came from outside, once everything before it was followed: a cancel, or the end of the time.
     pub async fn stopped(&self) -> Delivery {
         let why = self.found(|_, rest| end_from_outside(rest)).await;
-        for lane in self.lanes() {
-            lane.over().await;
+        for part in self.parts() {
+            part.over().await;
         }
         why
     }
@@ -372,44 +382,82 @@ impl Recording {
         self.rest().first().and_then(|recorded| take(&recorded.event))
     }
 
-    /// The same, and passes over that event.
-    pub(crate) fn pass<T>(&self, take: impl Fn(&Event) -> Option<T>) -> Option<T> {
-        let taken = self.next(take)?;
-        self.progress.send_modify(|all| *all += 1);
-        self.at.send_modify(|at| *at += 1);
-        Some(taken)
-    }
-
-    /// What `take` finds first in the events to come, before one that `ends` the search.
-    pub(crate) fn ahead<T>(
-        &self,
-        take: impl Fn(&Event) -> Option<T>,
-        ends: impl Fn(&Event) -> bool,
-    ) -> Option<T> {
-        let events = self.rest().iter().map(|recorded| &recorded.event);
-        events.take_while(|event| !ends(event)).find_map(take)
-    }
-
-    /// What `take` finds in the event that is recorded next, as soon as it does; `None` when the record is over, and the run
-    /// goes on beyond it.
-    pub(crate) async fn recall<T>(&self, take: impl Fn(&Event) -> Option<T>) -> Option<T> {
-        let recalled = self.found(|_, rest| match rest.first() {
-            Some(next) => take(&next.event).map(Some),
-            None => Some(None),
-        });
-        let recalled = recalled.await;
-        if recalled.is_none() && self.how.beyond == Beyond::Stop {
-            std::future::pending::<()>().await;
+    /// What came of `effect`, as far as that is recorded; `None` when it is to be done.
+    pub(crate) async fn recall<E: Effect>(&self, effect: &mut E) -> Option<E::Outcome> {
+        let recalled = match E::PLACE {
+            Place::Next => self.recall_next(effect, Absence::IsWaitedOut).await,
+            Place::NextIfAtAll => self.recall_next(effect, Absence::IsAnAnswer).await,
+            Place::Ahead | Place::AheadIfAtAll => self.recall_ahead(effect),
+        };
+        if recalled.is_some() {
+            return recalled;
         }
-        recalled
-    }
-
-    /// Comes back when nothing but events of a kind is left, and the run goes on beyond them.
-    pub(crate) async fn live(&self, is_of_kind: impl Fn(&Event) -> bool) {
-        self.reached(|rest| rest.iter().all(|recorded| is_of_kind(&recorded.event))).await;
+        match E::PLACE {
+            Place::Next | Place::Ahead => {
+                let is_past =
+                    |rest: &[Recorded]| rest.iter().all(|next| effect.may_precede(&next.event));
+                self.reached(is_past).await;
+            }
+            Place::NextIfAtAll | Place::AheadIfAtAll if !self.is_over() => return None,
+            Place::NextIfAtAll | Place::AheadIfAtAll => {}
+        }
+        // From here on everything is done for real, if anything is.
         if self.how.beyond == Beyond::Stop {
             std::future::pending::<()>().await;
         }
+        None
+    }
+
+    /// Follows the events that tell of `effect`, from the next one on.
+    async fn recall_next<E: Effect>(&self, effect: &mut E, absence: Absence) -> Option<E::Outcome> {
+        let mut at = self.at.subscribe();
+        loop {
+            at.borrow_and_update();
+            match self.look_and_follow(effect) {
+                Some(Look::Done(outcome) | Look::Foretold(outcome)) => return Some(outcome),
+                Some(Look::Begun) => {}
+                Some(Look::Absent | Look::Over) if absence == Absence::IsWaitedOut => {
+                    // The sender is this recording itself.
+                    at.changed().await.ok();
+                }
+                Some(Look::Absent | Look::Over) | None => return None,
+            }
+        }
+    }
+
+    /// What the next event tells of `effect`; the event is followed if it is one of the effect's own.
+    fn look_and_follow<E: Effect>(&self, effect: &mut E) -> Option<Look<E::Outcome>> {
+        let here = *self.at.borrow();
+        // Not under the lock of `at`: the effect may ask where the run is.
+        let looked = self.events.get(here).map(|next| effect.look(&next.event));
+        if matches!(looked, Some(Look::Done(_) | Look::Begun)) {
+            self.at.send_if_modified(|at| {
+                let is_here = *at == here;
+                if is_here {
+                    *at += 1;
+                    self.progress.send_modify(|all| *all += 1);
+                }
+                is_here
+            });
+        }
+        looked
+    }
+
+    /// What any of the events to come tells of `effect`. None of them is followed by that.
+    fn recall_ahead<E: Effect>(&self, effect: &mut E) -> Option<E::Outcome> {
+        for next in self.rest() {
+            match effect.look(&next.event) {
+                Look::Done(outcome) | Look::Foretold(outcome) => return Some(outcome),
+                Look::Absent | Look::Begun => {}
+                Look::Over => return None,
+            }
+        }
+        None
+    }
+
+    /// The id that was made next.
+    pub(crate) fn next_id(&self) -> Option<String> {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 
     /// What was charged for a call that was given up. When the run ended and nothing is recorded of it, it was not sent.
@@ -458,22 +506,6 @@ impl Recording {
 /// What depends on how much a Router has counted.
 const COUNTED: [&str; 5] = ["spent", "reserved", "max_tokens", "body", "budget"];
 
-/// Ids as they are recorded, and fresh ones beyond.
-#[derive(Debug)]
-pub struct RecordedIds {
-    /// The record.
-    pub recording: Arc<Recording>,
-    /// Where ids come from when it has none left.
-    pub beyond: Arc<dyn IdSource>,
-}
-
-impl IdSource for RecordedIds {
-    fn fresh(&self) -> String {
-        let mut ids = self.recording.ids.lock().unwrap_or_else(PoisonError::into_inner);
-        ids.pop_front().unwrap_or_else(|| self.beyond.fresh())
-    }
-}
-
 /// The id that was made for an event.
 fn made_id(event: &Event) -> Option<String> {
     if let Event::PatchStaged { patch: id, .. } | Event::ToolProposed { ask: id, .. } = event {
@@ -498,8 +530,6 @@ fn end_from_outside(rest: &[Recorded]) -> Option<Delivery> {
 
 #[cfg(test)]
 mod tests {
-    use tools::clock::CountingIds;
-
     use super::*;
     use crate::wording::Wording;
     use crate::words::{Asked, Side};
@@ -509,7 +539,8 @@ mod tests {
     }
 
     fn recording(events: Vec<Event>, beyond: Beyond) -> Recording {
-        let recorded = |(event, seq): (Event, u64)| Recorded { seq, lane: None, event };
+        let recorded =
+            |(event, seq): (Event, u64)| Recorded { seq, scope: Scope::of_run("r"), event };
         let events = events.into_iter().zip(7..).map(recorded).collect();
         Recording::new(events, beyond, Requests::Compared)
     }
@@ -573,18 +604,15 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_those_of_the_record_and_then_fresh_ones() {
+    fn ids_are_those_of_the_record() {
         let ask = |ask: &str| Event::ToolProposed {
             ask: ask.to_owned(),
             action: Asked::Command(String::new()),
             why: Wording::default(),
         };
-        let recording = Arc::new(recording(vec![ask("q1"), turn("x"), ask("q2")], Beyond::GoOn));
-        let ids = RecordedIds { recording, beyond: Arc::new(CountingIds::default()) };
-        assert_eq!(
-            ["q1", "q2", "0000000000000001"].map(str::to_owned),
-            [(); 3].map(|()| ids.fresh())
-        );
+        let recording = recording(vec![ask("q1"), turn("x"), ask("q2")], Beyond::GoOn);
+        let ids = [(); 3].map(|()| recording.next_id());
+        assert_eq!(ids, [Some("q1".to_owned()), Some("q2".to_owned()), None]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -17,13 +17,13 @@ use tokio::sync::watch;
 use tools::model::price::{Prices, Usd};
 
 use crate::event::Event;
-use crate::lane_id::LaneId;
 use crate::ledger::{Allowance, Amount, Ask, Ledger, Reservation, Unaffordable};
 use crate::publisher::Publisher;
+use crate::scope::Scope;
 use crate::{Unanswered, answer, answered};
 
-/// Whose budget a call is paid from: that of a lane, or what the run has besides.
-type Account = Option<LaneId>;
+/// Whose budget a call is paid from: that of a part of the run, or what the run has besides.
+type Account = Scope;
 
 /// What the Router is asked.
 enum Msg {
@@ -44,17 +44,17 @@ enum Msg {
         id: u64,
         used: Amount,
     },
-    /// Gives each of these lanes one of so many parts of what is left.
+    /// Gives each of these accounts one of so many parts of what is left.
     Share {
-        lanes: Vec<LaneId>,
+        accounts: Vec<Account>,
         parts: u64,
         reply: RpcReplyPort<Allowance>,
     },
-    /// Takes back what a lane did not use.
+    /// Takes back what an account did not use.
     Return {
-        lane: LaneId,
+        account: Account,
     },
-    /// What an account has spent; that of the run has what its lanes spent in it.
+    /// What an account has spent; that of the run has what its parts spent in it.
     Spent {
         account: Account,
         reply: RpcReplyPort<Amount>,
@@ -78,7 +78,8 @@ pub enum AdmissionError {
 /// A handle to the Router that is running, whichever that is: a successor takes the seat of one that died.
 #[derive(Clone)]
 pub struct Router {
-    seat: watch::Receiver<ActorRef<Msg>>,
+    /// None where nobody admits calls.
+    seat: watch::Receiver<Option<ActorRef<Msg>>>,
     account: Account,
     timeout: Duration,
 }
@@ -89,7 +90,7 @@ type Given = Arc<Mutex<BTreeMap<Account, u64>>>;
 
 /// The Router's place, kept by its supervisor.
 pub struct Seat {
-    seat: watch::Sender<ActorRef<Msg>>,
+    seat: watch::Sender<Option<ActorRef<Msg>>>,
     given: Given,
 }
 
@@ -102,13 +103,13 @@ impl Seat {
     ) -> Result<(), ractor::SpawnErr> {
         let setup = (setup, Arc::clone(&self.given));
         let (actor, _) = Actor::spawn_linked(None, RouterActor, setup, supervisor).await?;
-        self.seat.send_replace(actor);
+        self.seat.send_replace(Some(actor));
         Ok(())
     }
 
     /// The actor in the seat, for its supervisor.
-    pub fn cell(&self) -> ActorCell {
-        self.seat.borrow().get_cell()
+    pub fn cell(&self) -> Option<ActorCell> {
+        self.seat.borrow().as_ref().map(ActorRef::get_cell)
     }
 }
 
@@ -127,8 +128,8 @@ pub struct Book {
 pub struct RouterSetup {
     /// The account of the run.
     pub book: Book,
-    /// Those of its lanes, when a Router is replaced.
-    pub lanes: BTreeMap<LaneId, Book>,
+    /// Those of its parts, when a Router is replaced.
+    pub parts: BTreeMap<Account, Book>,
     /// Calls in flight at once.
     pub permits: usize,
     /// What calls cost.
@@ -146,22 +147,33 @@ impl Router {
         supervisor: ActorCell,
     ) -> Result<(Self, Seat), ractor::SpawnErr> {
         let (timeout, given) = (setup.timeout, Given::default());
+        let account = setup.publisher.scope().clone();
         let setup = (setup, Arc::clone(&given));
         let (actor, _) = Actor::spawn_linked(None, RouterActor, setup, supervisor).await?;
-        let (keep, seat) = watch::channel(actor);
-        Ok((Self { seat, account: None, timeout }, Seat { seat: keep, given }))
+        let (keep, seat) = watch::channel(Some(actor));
+        Ok((Self { seat, account, timeout }, Seat { seat: keep, given }))
+    }
+
+    /// The Router of where no calls are made: it admits none.
+    pub fn nobody() -> Self {
+        Self { seat: watch::channel(None).1, account: Scope::SESSION, timeout: Duration::ZERO }
+    }
+
+    fn actor(&self) -> Option<ActorRef<Msg>> {
+        self.seat.borrow().clone()
     }
 
     /// Waits for a permit and reserves the call's worst case.
     pub async fn admit(&self, model: &str, ask: Ask) -> Result<Admission, AdmissionError> {
         let mut seat = self.seat.clone();
         loop {
-            let router = seat.borrow_and_update().clone();
+            let router = seat.borrow_and_update().clone().ok_or(AdmissionError::Stopped)?;
             let model = model.to_owned();
-            let account = self.account;
+            let account = self.account.clone();
             let message = |reply| Msg::Admit { account, model, ask, reply };
             match answered(router.call(message, Some(self.timeout)).await) {
                 Ok(granted) => {
+                    let account = self.account.clone();
                     return Ok(Admission::new(router, account, granted?, ask.prompt_tokens));
                 }
                 Err(Unanswered::TimedOut) => return Err(AdmissionError::TimedOut),
@@ -171,19 +183,19 @@ impl Router {
         }
     }
 
-    /// The same, for the calls of a lane. It has to have a share.
+    /// The same, for the calls of a part of the run. It has to have a share.
     #[must_use]
-    pub fn for_lane(&self, lane: LaneId) -> Self {
-        Self { account: Some(lane), ..self.clone() }
+    pub fn for_scope(&self, account: Scope) -> Self {
+        Self { account, ..self.clone() }
     }
 
-    /// Gives each of these lanes one of `parts` equal parts of what is left; `None` when the Router is gone for good.
-    pub async fn share(&self, lanes: Vec<LaneId>, parts: u64) -> Option<Allowance> {
+    /// Gives each of these scopes one of `parts` equal parts of what is left; `None` when the Router is gone for good.
+    pub async fn share(&self, accounts: Vec<Scope>, parts: u64) -> Option<Allowance> {
         let mut seat = self.seat.clone();
         loop {
-            let router = seat.borrow_and_update().clone();
-            let lanes = lanes.clone();
-            let message = |reply| Msg::Share { lanes, parts, reply };
+            let router = seat.borrow_and_update().clone()?;
+            let accounts = accounts.clone();
+            let message = |reply| Msg::Share { accounts, parts, reply };
             if let Ok(share) = answered(router.call(message, Some(self.timeout)).await) {
                 return Some(share);
             }
@@ -191,21 +203,25 @@ impl Router {
         }
     }
 
-    /// Takes back what a lane did not use of its share. It makes no more calls.
-    pub fn take_back(&self, lane: LaneId) {
+    /// Takes back what a scope did not use of its share. It makes no more calls.
+    pub fn take_back(&self, account: Scope) {
         // A Router that is gone keeps no ledger.
-        self.seat.borrow().cast(Msg::Return { lane }).ok();
+        if let Some(router) = self.actor() {
+            router.cast(Msg::Return { account }).ok();
+        }
     }
 
-    /// What is settled so far, in the lane or in the run with its lanes; `None` when the Router is gone.
+    /// What is settled so far, in a part of the run or in the run with its parts; `None` when the Router is gone.
     pub async fn spent(&self) -> Option<Amount> {
-        let (router, account) = (self.seat.borrow().clone(), self.account);
+        let (router, account) = (self.actor()?, self.account.clone());
         answered(router.call(|reply| Msg::Spent { account, reply }, Some(self.timeout)).await).ok()
     }
 }
 
 /// Comes back when a dead Router has a successor.
-async fn succeeded(seat: &mut watch::Receiver<ActorRef<Msg>>) -> Result<(), AdmissionError> {
+async fn succeeded(
+    seat: &mut watch::Receiver<Option<ActorRef<Msg>>>,
+) -> Result<(), AdmissionError> {
     match tokio::time::timeout(SUCCESSION, seat.changed()).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(_)) | Err(_) => Err(AdmissionError::Stopped),
@@ -284,7 +300,7 @@ impl Admission {
 
 impl Drop for Admission {
     fn drop(&mut self) {
-        let (id, account) = (self.reservation.id, self.account);
+        let (id, account) = (self.reservation.id, self.account.clone());
         let message = match (self.used, self.presumed) {
             (Some(used), _) => Msg::Settle { account, id, used },
             (None, Some(used)) => Msg::Drop { account, id, used },
@@ -308,7 +324,7 @@ struct Waiting {
 
 struct State {
     ledger: Ledger,
-    lanes: BTreeMap<LaneId, Ledger>,
+    parts: BTreeMap<Account, Ledger>,
     given: Given,
     prices: Arc<Prices>,
     publisher: Publisher,
@@ -327,16 +343,19 @@ impl Actor for RouterActor {
         _: ActorRef<Msg>,
         (setup, given): (RouterSetup, Given),
     ) -> Result<State, ActorProcessingErr> {
-        let last = |account| lock(&given).get(&account).copied().unwrap_or_default();
-        let mut ledger = opened(setup.book, last(None));
-        for (lane, book) in &setup.lanes {
-            ledger.share(*lane, book.limits.into());
+        let last = |account: &Account| lock(&given).get(account).copied().unwrap_or_default();
+        let mut ledger = opened(setup.book, last(setup.publisher.scope()));
+        for (account, book) in &setup.parts {
+            ledger.share(account.clone(), book.limits.into());
         }
-        let lanes = setup.lanes.into_iter();
-        let lanes = lanes.map(|(lane, book)| (lane, opened(book, last(Some(lane))))).collect();
+        let open = |(account, book): (Account, Book)| {
+            let ledger = opened(book, last(&account));
+            (account, ledger)
+        };
+        let parts = setup.parts.into_iter().map(open).collect();
         Ok(State {
             ledger,
-            lanes,
+            parts,
             given,
             prices: setup.prices,
             publisher: setup.publisher,
@@ -356,20 +375,20 @@ impl Actor for RouterActor {
             Msg::Admit { account, model, ask, reply } => {
                 state.enqueue(Waiting { account, model, ask, reply });
             }
-            Msg::Settle { account, id, used } => state.settle(account, id, used),
+            Msg::Settle { account, id, used } => state.settle(&account, id, used),
             Msg::Drop { account, id, used } => {
-                state.settle(account, id, used);
+                state.settle(&account, id, used);
                 let dropped = Event::CallDropped { call: id, charged: used };
-                if state.publisher_of(account).publish(dropped).await.is_err() {
+                if state.publisher_of(&account).publish(dropped).await.is_err() {
                     tracing::debug!("a call that was given up is not in the journal");
                 }
             }
-            Msg::Share { lanes, parts, reply } => answer(reply, state.share(lanes, parts)),
-            Msg::Return { lane } => {
-                let spent = state.lanes.get(&lane).map(Ledger::spent).unwrap_or_default();
-                state.ledger.share(lane, spent);
+            Msg::Share { accounts, parts, reply } => answer(reply, state.share(accounts, parts)),
+            Msg::Return { account } => {
+                let spent = state.parts.get(&account).map(Ledger::spent).unwrap_or_default();
+                state.ledger.share(account, spent);
             }
-            Msg::Spent { account, reply } => answer(reply, state.spent(account)),
+            Msg::Spent { account, reply } => answer(reply, state.spent(&account)),
         }
         Ok(())
     }
@@ -387,44 +406,48 @@ fn lock(given: &Given) -> MutexGuard<'_, BTreeMap<Account, u64>> {
 }
 
 impl State {
-    fn publisher_of(&self, account: Account) -> Publisher {
-        account.map_or_else(|| self.publisher.clone(), |lane| self.publisher.for_lane(lane))
+    /// Speaks for an account.
+    fn publisher_of(&self, account: &Account) -> Publisher {
+        let below = account.segments().iter().skip(self.publisher.scope().segments().len());
+        below.fold(self.publisher.clone(), |above, segment| above.for_part(segment.clone()))
     }
 
-    fn ledger_of(&mut self, account: Account) -> &mut Ledger {
-        match account {
-            Some(lane) => {
-                // A share that a Router which died had given, and nobody knows of: it is what is left.
-                let ledger = &mut self.ledger;
-                self.lanes.entry(lane).or_insert_with(|| {
-                    let left = ledger.part(1);
-                    ledger.share(lane, left.into());
-                    Ledger::new(left)
-                })
-            }
-            None => &mut self.ledger,
+    fn is_of_run(&self, account: &Account) -> bool {
+        account == self.publisher.scope()
+    }
+
+    fn ledger_of(&mut self, account: &Account) -> &mut Ledger {
+        if self.is_of_run(account) {
+            return &mut self.ledger;
         }
+        // A share that a Router which died had given, and nobody knows of: it is what is left.
+        let ledger = &mut self.ledger;
+        self.parts.entry(account.clone()).or_insert_with(|| {
+            let left = ledger.part(1);
+            ledger.share(account.clone(), left.into());
+            Ledger::new(left)
+        })
     }
 
-    fn share(&mut self, lanes: Vec<LaneId>, parts: u64) -> Allowance {
+    fn share(&mut self, accounts: Vec<Account>, parts: u64) -> Allowance {
         let part = self.ledger.part(parts);
-        for lane in lanes {
-            self.ledger.share(lane, part.into());
-            self.lanes.insert(lane, Ledger::new(part));
+        for account in accounts {
+            self.ledger.share(account.clone(), part.into());
+            self.parts.insert(account, Ledger::new(part));
         }
         part
     }
 
-    fn spent(&mut self, account: Account) -> Amount {
+    fn spent(&mut self, account: &Account) -> Amount {
         let own = self.ledger_of(account).spent();
-        if account.is_some() {
+        if !self.is_of_run(account) {
             return own;
         }
-        self.lanes.values().fold(own, |sum, lane| sum.plus(lane.spent()))
+        self.parts.values().fold(own, |sum, part| sum.plus(part.spent()))
     }
 
     fn enqueue(&mut self, waiting: Waiting) {
-        let publisher = self.publisher_of(waiting.account);
+        let publisher = self.publisher_of(&waiting.account);
         self.queue.push_back(waiting);
         if self.in_flight >= self.permits {
             let why =
@@ -434,7 +457,7 @@ impl State {
         self.admit_next();
     }
 
-    fn settle(&mut self, account: Account, id: u64, used: Amount) {
+    fn settle(&mut self, account: &Account, id: u64, used: Amount) {
         self.ledger_of(account).settle(id, used);
         self.in_flight = self.in_flight.saturating_sub(1);
         self.admit_next();
@@ -450,17 +473,17 @@ impl State {
             }
             let prices = Arc::clone(&self.prices);
             let worst = |output| prices.worst_case(&model, ask.prompt_tokens, output);
-            let granted = self.ledger_of(account).reserve(&ask, worst);
+            let granted = self.ledger_of(&account).reserve(&ask, worst);
             let reserved = granted.as_ref().ok().map(|reservation| reservation.id);
             if let Some(id) = reserved {
-                lock(&self.given).insert(account, id);
+                lock(&self.given).insert(account.clone(), id);
             }
             self.in_flight += usize::from(reserved.is_some());
             if reply.send(granted).is_err()
                 && let Some(id) = reserved
             {
                 // The caller left between the question and the answer.
-                self.ledger_of(account).settle(id, Amount::default());
+                self.ledger_of(&account).settle(id, Amount::default());
                 self.in_flight -= 1;
             }
         }

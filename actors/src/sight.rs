@@ -6,37 +6,35 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tools::tree::{Change, Entry, Op, ReadTree, RepoPath, TreeError};
 
+use crate::effect::{Effect, Look as Recall, Place};
 use crate::event::Event;
-use crate::publisher::{JournalClosed, Publisher};
+use crate::publisher::JournalClosed;
+use crate::run::Run;
 use crate::seen::{Found, SeenFile};
 
 /// What was found at each path.
 type Seen = BTreeMap<RepoPath, Found>;
 
 /// The sight of a run; shared by its roles, cheap to clone.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Sight {
     tree: ReadTree,
-    publisher: Publisher,
+    run: Run,
     /// What the journal tells of each path: as it was seen last, or written.
     known: Arc<Mutex<Seen>>,
 }
 
 impl Sight {
     /// Sees the files of `tree`.
-    pub fn new(tree: ReadTree, publisher: Publisher) -> Self {
-        Self { tree, publisher, known: Arc::default() }
+    pub fn new(tree: ReadTree, run: Run) -> Self {
+        Self { tree, run, known: Arc::default() }
     }
 
     /// Begins to look. One at a time: roles take turns.
-    pub fn look(&self) -> Look {
-        let recorded = self.publisher.recorded_next(|event| {
-            if let Event::FilesRead { files } = event { Some(files.clone()) } else { None }
-        });
-        let follows = self.publisher.follows();
-        let seen = recorded.into_iter().flatten();
-        let seen = seen.map(|file| (file.path, file.found)).collect();
-        Look { sight: self.clone(), follows, seen: Mutex::new(seen) }
+    pub async fn look(&self) -> Result<Look, JournalClosed> {
+        let follows = self.run.publisher.follows();
+        let seen = self.run.perform(&mut Reading).await?;
+        Ok(Look { sight: self.clone(), follows, seen: Mutex::new(seen) })
     }
 
     /// What is at each of `paths`; nothing where it can not be read. Written down, and off the runtime.
@@ -45,7 +43,7 @@ impl Sight {
         paths: Vec<RepoPath>,
         max_bytes: u64,
     ) -> Result<Vec<Option<Entry>>, JournalClosed> {
-        let look = self.look();
+        let look = self.look().await?;
         let looked = tokio::task::spawn_blocking(move || {
             let entries = paths.iter().map(|path| look.entry(path, max_bytes).ok()).collect();
             (look, entries)
@@ -69,8 +67,27 @@ impl Sight {
     }
 }
 
+/// The effect of reading files, which begins with what is recorded of it. What was read is told by the look once it is done.
+struct Reading;
+
+impl Effect for Reading {
+    type Outcome = Seen;
+    type Stop = JournalClosed;
+    // What is known from before is not recorded again.
+    const PLACE: Place = Place::NextIfAtAll;
+
+    fn look(&mut self, event: &Event) -> Recall<Seen> {
+        let Event::FilesRead { files } = event else { return Recall::Absent };
+        let seen = files.iter().map(|file| (file.path.clone(), file.found.clone()));
+        Recall::Foretold(seen.collect())
+    }
+
+    async fn act(&mut self, _: &Run) -> Result<Seen, JournalClosed> {
+        Ok(Seen::new())
+    }
+}
+
 /// A look at some files.
-#[derive(Debug)]
 pub struct Look {
     sight: Sight,
     /// Whether the run is driven again, so that it sees what it saw then.
@@ -110,7 +127,7 @@ impl Look {
         };
         let read = Event::FilesRead { files: seen.iter().map(file).collect() };
         lock(&self.sight.known).extend(seen);
-        self.sight.publisher.publish(read).await
+        self.sight.run.publish(read).await
     }
 }
 

@@ -5,17 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use config::{AgentLoop, Commands};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tools::redact::redact;
 use tools::regular::{self, MAX_NOTE_BYTES, read_text};
-use tools::shell::{CommandLine, CommandOutcome, Environment, Exit, RunOptions, run};
+use tools::shell::{CommandLine, CommandOutcome, Exit, RunOptions, run};
 use tools::tree::FileHash;
 
 use crate::checks::{self, Check, CheckOutcome, Findings, Report};
+use crate::effect::{Effect, Look, Place};
 use crate::event::{Blob, Event};
 use crate::failure::ErrorSet;
-use crate::publisher::{JournalClosed, Publisher};
+use crate::publisher::JournalClosed;
+use crate::run::Run;
 use crate::workspace::{Denied, Workspace};
 use crate::{Unanswered, answer, answered};
 
@@ -56,20 +57,8 @@ pub struct Verifier {
 pub struct VerifierSetup {
     /// Who owns the tree and says whether a command may run.
     pub workspace: Arc<dyn Workspace>,
-    /// Where facts go.
-    pub publisher: Publisher,
-    /// Its limits.
-    pub bounds: AgentLoop,
-    /// How commands run.
-    pub commands: Commands,
-    /// Where results of the untouched tree and measured times are kept between runs.
-    pub cache: PathBuf,
-    /// What commands see of the environment.
-    pub env: Environment,
-    /// A tree with more files has no hash, and its results are not kept.
-    pub max_files: usize,
-    /// How long it may take in all.
-    pub timeout: Duration,
+    /// The run it is part of.
+    pub run: Run,
 }
 
 impl Verifier {
@@ -78,7 +67,7 @@ impl Verifier {
         setup: VerifierSetup,
         supervisor: ActorCell,
     ) -> Result<Self, ractor::SpawnErr> {
-        let timeout = setup.timeout;
+        let timeout = setup.run.role_timeout();
         let (actor, _) = Actor::spawn_linked(None, VerifierActor, setup, supervisor).await?;
         Ok(Self { actor, timeout })
     }
@@ -133,7 +122,8 @@ impl VerifierSetup {
     async fn verify(&self, commands: &[String], subject: Subject) -> VerifyReply {
         let tree = match subject {
             Subject::Untouched => {
-                tree_hash(self.workspace.reader().root().to_owned(), self.max_files).await
+                let max_files = self.run.config().limits.max_workspace_files;
+                tree_hash(self.workspace.reader().root().to_owned(), max_files).await
             }
             Subject::Changed => None,
         };
@@ -145,95 +135,70 @@ impl VerifierSetup {
         };
         let mut verified = Checked { report: Report::default(), denied: None };
         for text in commands {
-            let key = key(text);
-            let recalled = match subject {
-                Subject::Untouched => self.recall_baseline(text).await,
-                Subject::Changed => None,
+            let checked = match subject {
+                Subject::Untouched => {
+                    let mut baseline = Baseline { verifier: self, text, key: key(text) };
+                    self.run.perform(&mut baseline).await?
+                }
+                Subject::Changed => self.check(text).await?,
             };
-            let known = || key.as_ref().and_then(|key| self.remembered(key, text));
-            let check = match recalled.or_else(known) {
-                Some(check) => check,
-                None => self.check(text, subject, key, &mut verified.denied).await?,
+            let (check, denied) = match checked {
+                Ok(check) => (check, None),
+                Err((check, denied)) => (check, denied),
             };
             verified.report.checks.push(check);
+            verified.denied = verified.denied.or(denied);
         }
         Ok(verified)
     }
 
-    /// Runs one command, if it may run.
-    async fn check(
-        &self,
-        text: &str,
-        subject: Subject,
-        key: Option<FileHash>,
-        denied: &mut Option<Denied>,
-    ) -> Result<Check, JournalClosed> {
-        let line = match CommandLine::parse(text) {
+    /// Runs one command on the changed tree, if it may run.
+    async fn check(&self, text: &str) -> Result<MaybeChecked, JournalClosed> {
+        let line = match self.permitted(text).await {
             Ok(line) => line,
-            Err(error) => {
-                return Ok(not_run(text, CheckOutcome::CommandMissing, &error.to_string()));
-            }
+            Err(not_run) => return Ok(Err(not_run)),
         };
-        if let Err(denial) = self.workspace.permit(&line).await {
-            let check = not_run(text, CheckOutcome::PolicyDenied, &denial.why.to_string());
-            denied.get_or_insert(denial);
-            return Ok(check);
+        let mut first = Changed { verifier: self, text, line: &line };
+        let check = self.run.perform(&mut first).await?;
+        if !checks::could_be_flaky(&check) {
+            return Ok(Ok(check));
         }
-        if subject == Subject::Changed
-            && let Some(check) = self.recall(text).await
-        {
-            return Ok(check);
-        }
-        let mut outcome = self.run_to_limit(&line).await;
-        let mut check = self.read(text, &outcome);
-        if subject == Subject::Changed && checks::could_be_flaky(&check) {
-            let again = self.run_to_limit(&line).await;
-            if again.succeeded() {
-                self.publish(&check, &outcome).await?;
-                outcome = again;
-                check = Check { outcome: CheckOutcome::Flaky, ..self.read(text, &outcome) };
+        let mut second = SecondTry { verifier: self, text, line: &line };
+        let flaky = self.run.perform(&mut second).await?;
+        Ok(Ok(flaky.unwrap_or(check)))
+    }
+
+    /// The command, if it is one and may run.
+    async fn permitted(&self, text: &str) -> Result<CommandLine, (Check, Option<Denied>)> {
+        let line = CommandLine::parse(text).map_err(|error| {
+            (not_run(text, CheckOutcome::CommandMissing, &error.to_string()), None)
+        })?;
+        match self.workspace.permit(&line).await {
+            Ok(()) => Ok(line),
+            Err(denial) => {
+                let check = not_run(text, CheckOutcome::PolicyDenied, &denial.why.to_string());
+                Err((check, Some(denial)))
             }
         }
-        match (subject, key) {
-            (Subject::Untouched, Some(key)) => self.remember(&key, &check),
-            (Subject::Untouched, None) => {}
-            (Subject::Changed, _) => self.publish(&check, &outcome).await?,
-        }
-        Ok(check)
-    }
-
-    /// What came of a command on the untouched tree when the run was driven before; `None` when that has to be found out.
-    async fn recall_baseline(&self, text: &str) -> Option<Check> {
-        self.publisher.recall_baseline(|event| recorded(event, text, true)).await
-    }
-
-    /// What came of a command when the run was driven before; `None` when it is to be run.
-    async fn recall(&self, text: &str) -> Option<Check> {
-        let publisher = &self.publisher;
-        let first = publisher.recall(|event| recorded(event, text, false)).await?;
-        publisher.pass_recorded(|_| Some(()));
-        // What failed and then passed is told of twice.
-        let flaky = publisher.pass_recorded(|event| {
-            recorded(event, text, false).filter(|check| check.outcome == CheckOutcome::Flaky)
-        });
-        Some(flaky.unwrap_or(first))
     }
 
     fn read(&self, text: &str, outcome: &CommandOutcome) -> Check {
-        let mut check = checks::read(text, outcome, self.commands.output_keep_bytes);
+        let mut check = checks::read(text, outcome, self.run.config().commands.output_keep_bytes);
         check.excerpt = redact(&check.excerpt).into_owned();
         check
     }
 
     /// Runs with the first limit; when that is exceeded, once more with the larger one, and remembers the time it took.
     async fn run_to_limit(&self, line: &CommandLine) -> CommandOutcome {
-        let remembered = self.cache.join(format!("time-{}", FileHash::of(line.text().as_bytes())));
+        let bounds = &self.run.config().agent_loop;
+        let remembered =
+            self.run.cache.join(format!("time-{}", FileHash::of(line.text().as_bytes())));
         let measured =
             read_text(&remembered, MAX_NOTE_BYTES).ok().and_then(|text| text.trim().parse().ok());
-        let largest = Duration::from_secs(self.bounds.verify_timeout_max_seconds);
-        let first = Duration::from_secs(measured.unwrap_or(self.bounds.verify_timeout_seconds))
-            .min(largest);
-        let outcome = self.run(line, first).await;
+        let largest = Duration::from_secs(bounds.verify_timeout_max_seconds);
+        let first =
+            Duration::from_secs(measured.unwrap_or(bounds.verify_timeout_seconds)).min(largest);
+        let outcome = self.execute(line, first).await;
         if outcome.exit != Exit::TimedOut || first >= largest {
             return outcome;
         }
@@ -243,8 +208,8 @@ impl VerifierSetup {
             line.text(),
             largest.as_secs()
         );
-        self.publisher.show_wait(why);
-        let outcome = self.run(line, largest).await;
+        self.run.publisher.show_wait(why);
+        let outcome = self.execute(line, largest).await;
         if outcome.exit != Exit::TimedOut {
             // Half as much again, so that a slower day does not cost a second run.
             let limit = outcome.elapsed.as_secs() * 3 / 2 + 1;
@@ -253,28 +218,30 @@ impl VerifierSetup {
         outcome
     }
 
-    async fn run(&self, line: &CommandLine, timeout: Duration) -> CommandOutcome {
+    async fn execute(&self, line: &CommandLine, timeout: Duration) -> CommandOutcome {
+        let commands = &self.run.config().commands;
         let options = RunOptions {
             cwd: self.workspace.reader().root().to_owned(),
             timeout,
-            keep_bytes: self.commands.output_journal_bytes / 2,
-            kill_grace: Duration::from_millis(self.commands.kill_grace_ms),
-            env: self.env.clone(),
+            keep_bytes: commands.output_journal_bytes / 2,
+            kill_grace: Duration::from_millis(commands.kill_grace_ms),
+            env: self.run.env.clone(),
             in_place_of: self.workspace.in_place_of().map(Path::to_owned),
-            notes: Some(running(&self.cache)),
+            notes: Some(running(&self.run.cache)),
         };
-        self.publisher.show_wait(format!("running `{}`", line.text()));
+        self.run.publisher.show_wait(format!("running `{}`", line.text()));
         run(line, &options).await
     }
 
     async fn publish(&self, check: &Check, outcome: &CommandOutcome) -> Result<(), JournalClosed> {
         let output = redact(&outcome.output.text()).into_owned();
         let elapsed_ms = u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX);
-        self.publisher.publish(run_event(check, false, elapsed_ms, output)).await
+        self.run.publish(run_event(check, false, elapsed_ms, output)).await
     }
 
     fn remembered(&self, key: &FileHash, text: &str) -> Option<Check> {
-        let kept = regular::read(&self.cache.join(format!("base-{key}")), MAX_NOTE_BYTES).ok()?;
+        let kept =
+            regular::read(&self.run.cache.join(format!("base-{key}")), MAX_NOTE_BYTES).ok()?;
         let check: Check = serde_json::from_slice(&kept).ok()?;
         (check.command == text).then_some(check)
     }
@@ -285,7 +252,7 @@ impl VerifierSetup {
             return;
         }
         if let Ok(text) = serde_json::to_vec(check) {
-            self.keep(&self.cache.join(format!("base-{key}")), &text);
+            self.keep(&self.run.cache.join(format!("base-{key}")), &text);
         }
     }
 
@@ -294,11 +261,116 @@ impl VerifierSetup {
         let written = std::fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
-            .create(&self.cache)
+            .create(&self.run.cache)
             .and_then(|()| regular::write(path, content));
         if let Err(error) = written {
             tracing::warn!(%error, path = %path.display(), "a result of verification could not be kept");
         }
+    }
+}
+
+/// What came of a command; or how it came not to be run, with the denial if it was that.
+type MaybeChecked = Result<Check, (Check, Option<Denied>)>;
+
+/// The effect of a command on the changed tree.
+struct Changed<'v> {
+    verifier: &'v VerifierSetup,
+    text: &'v str,
+    line: &'v CommandLine,
+}
+
+impl Effect for Changed<'_> {
+    type Outcome = Check;
+    type Stop = JournalClosed;
+
+    fn look(&mut self, event: &Event) -> Look<Check> {
+        recorded(event, self.text, false).map_or(Look::Absent, Look::Done)
+    }
+
+    async fn act(&mut self, _: &Run) -> Result<Check, JournalClosed> {
+        let outcome = self.verifier.run_to_limit(self.line).await;
+        let check = self.verifier.read(self.text, &outcome);
+        self.verifier.publish(&check, &outcome).await?;
+        Ok(check)
+    }
+}
+
+/// The effect of running a command that failed once more. It is recorded only if it passes then.
+struct SecondTry<'v> {
+    verifier: &'v VerifierSetup,
+    text: &'v str,
+    line: &'v CommandLine,
+}
+
+impl Effect for SecondTry<'_> {
+    type Outcome = Option<Check>;
+    type Stop = JournalClosed;
+    const PLACE: Place = Place::NextIfAtAll;
+
+    fn look(&mut self, event: &Event) -> Look<Option<Check>> {
+        let check = recorded(event, self.text, false);
+        match check.filter(|check| check.outcome == CheckOutcome::Flaky) {
+            Some(flaky) => Look::Done(Some(flaky)),
+            None => Look::Foretold(None),
+        }
+    }
+
+    async fn act(&mut self, _: &Run) -> Result<Option<Check>, JournalClosed> {
+        let outcome = self.verifier.run_to_limit(self.line).await;
+        if !outcome.succeeded() {
+            return Ok(None);
+        }
+        let read = self.verifier.read(self.text, &outcome);
+        let flaky = Check { outcome: CheckOutcome::Flaky, ..read };
+        self.verifier.publish(&flaky, &outcome).await?;
+        Ok(Some(flaky))
+    }
+}
+
+/// The effect of a command on the untouched tree. It runs beside other work, so it is told later, by whoever uses it: in the
+/// record it stands ahead.
+struct Baseline<'v> {
+    verifier: &'v VerifierSetup,
+    text: &'v str,
+    /// What it depends on; none if that has no hash.
+    key: Option<FileHash>,
+}
+
+impl Effect for Baseline<'_> {
+    type Outcome = MaybeChecked;
+    type Stop = JournalClosed;
+    const PLACE: Place = Place::Ahead;
+
+    fn look(&mut self, event: &Event) -> Look<MaybeChecked> {
+        if matches!(
+            event,
+            Event::RoleCrashed { .. } | Event::PlanCreated { .. } | Event::PlanRevised { .. }
+        ) {
+            return Look::Over;
+        }
+        recorded(event, self.text, true).map_or(Look::Absent, |check| Look::Foretold(Ok(check)))
+    }
+
+    fn may_precede(&self, event: &Event) -> bool {
+        matches!(event, Event::VerificationRun { baseline: true, .. })
+    }
+
+    async fn act(&mut self, _: &Run) -> Result<MaybeChecked, JournalClosed> {
+        let verifier = self.verifier;
+        let known = self.key.as_ref().and_then(|key| verifier.remembered(key, self.text));
+        if let Some(check) = known {
+            return Ok(Ok(check));
+        }
+        let line = match verifier.permitted(self.text).await {
+            Ok(line) => line,
+            Err(not_run) => return Ok(Err(not_run)),
+        };
+        let outcome = verifier.run_to_limit(&line).await;
+        let check = verifier.read(self.text, &outcome);
+        if let Some(key) = &self.key {
+            verifier.remember(key, &check);
+        }
+        Ok(Ok(check))
     }
 }
 

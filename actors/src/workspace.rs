@@ -12,6 +12,7 @@ use tools::tree::{Change, ReadTree, RepoPath};
 
 use crate::delivery::{Delivery, StagedFor};
 use crate::lane_id::LaneId;
+use crate::publisher::JournalClosed;
 use crate::wording::Wording;
 use crate::words::Asked;
 
@@ -99,6 +100,12 @@ pub enum CommitRefused {
     /// The owner of the tree is gone.
     #[error("the owner of the workspace is gone")]
     Gone,
+}
+
+impl From<JournalClosed> for CommitRefused {
+    fn from(_: JournalClosed) -> Self {
+        Self::Gone
+    }
 }
 
 /// Why a change that was allowed is not in the tree.

@@ -202,7 +202,7 @@ impl Session {
         let request = cut_short.request().lines().next().unwrap_or_default();
         view.note(&render::harmless(&format!("going on with: {request}")));
         for recorded in cut_short.events() {
-            view.earlier(recorded.lane, &recorded.event);
+            view.earlier(recorded.scope.lane(), &recorded.event);
         }
         let orchestrator = self.orchestrator.clone();
         self.watch(orchestrator.take_up(cut_short), view).await.map(Some)

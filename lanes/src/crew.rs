@@ -16,13 +16,12 @@ pub use steps::derived;
 mod testing;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use actors::Unanswered;
 use actors::applier::ApplyError;
 use actors::architect::{Architect, ArchitectError, Planned};
-use actors::call::{CallError, Caller};
+use actors::call::CallError;
 use actors::checks::Report;
 use actors::delivery::{Delivery, FailureKind, Target, Verified};
 use actors::dialogue::Dialogue;
@@ -30,17 +29,15 @@ use actors::editor::{Editor, EditorError};
 use actors::event::Event;
 use actors::plan::{Plan, StepMark};
 use actors::publisher::{JournalClosed, Publisher};
+use actors::run::Run;
 use actors::sight::Sight;
 use actors::verifier::Checked;
 use actors::words::Role;
 use actors::workspace::Workspace;
-use config::Config;
 use ractor::rpc::CallResult;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 use tokio::task::JoinSet;
 use tools::patch::BaseState;
-use tools::policy::Rules;
-use tools::shell::Environment;
 use tools::tree::{Change, RepoPath};
 
 use self::roles::Roles;
@@ -58,16 +55,8 @@ pub struct CrewSetup {
     pub goal: Goal,
     /// The tree, through its owner.
     pub workspace: Arc<dyn Workspace>,
-    /// A line to the models; the crew sets role and hire on copies of it.
-    pub caller: Caller,
-    /// The configuration.
-    pub config: Arc<Config>,
-    /// What may be read and run.
-    pub rules: Arc<Rules>,
-    /// Where the Verifier keeps results between runs.
-    pub cache: PathBuf,
-    /// What commands see of the environment.
-    pub env: Environment,
+    /// The run it is part of.
+    pub run: Run,
 }
 
 /// What a crew leaves behind.
@@ -191,8 +180,8 @@ impl Actor for CrewActor {
         myself: ActorRef<Msg>,
         setup: CrewSetup,
     ) -> Result<State, ActorProcessingErr> {
-        let bounds = &setup.config.agent_loop;
-        let sight = Sight::new(setup.workspace.reader().clone(), setup.caller.publisher.clone());
+        let bounds = &setup.run.config().agent_loop;
+        let sight = Sight::new(setup.workspace.reader().clone(), setup.run.clone());
         let cycle_bounds =
             Bounds { max_iterations: bounds.max_iterations, classifier: bounds.failure_classifier };
         Ok(State {
@@ -262,7 +251,7 @@ impl Actor for CrewActor {
 
 impl State {
     fn publisher(&self) -> &Publisher {
-        &self.setup.caller.publisher
+        &self.setup.run.publisher
     }
 
     /// Starts what the cycle says is next; the crew is told what came of it.

@@ -4,18 +4,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actors::call::Caller;
 use actors::delivery::{Delivery, FailureKind, NeedsWork, Verified};
+use actors::effect::{Effect, Look, Place as Recorded};
 use actors::event::{Event, StagedFile};
 use actors::lane_id::LaneId;
 use actors::ledger::Allowance;
 use actors::publisher::{JournalClosed, Publisher};
+use actors::run::Run;
 use actors::workspace::Workspace;
-use config::Config;
 use ractor::{ActorCell, SpawnErr};
-use tools::clock::IdSource;
-use tools::policy::Rules;
-use tools::shell::Environment;
 use tools::tree::{RepoPath, SnapshotError, Snapshots, TreeId};
 
 use crate::crew::{Crew, CrewReport, CrewSetup};
@@ -34,8 +31,8 @@ pub struct LaneSetup {
     pub budget: Allowance,
     /// What was found in the workspace, rendered.
     pub evidence: String,
-    /// A line to the models that speaks, and is paid, for the lane.
-    pub caller: Caller,
+    /// The run, as the lane has it.
+    pub run: Run,
     /// Who is asked whether a command may run.
     pub above: Arc<dyn Workspace>,
     /// Which files it may change.
@@ -46,16 +43,6 @@ pub struct LaneSetup {
     pub worktrees: PathBuf,
     /// Where its worktrees have from what no tree has.
     pub origin: WorktreeExtras,
-    /// Where ids come from.
-    pub ids: Arc<dyn IdSource>,
-    /// The configuration.
-    pub config: Arc<Config>,
-    /// What may be read and run.
-    pub rules: Arc<Rules>,
-    /// Where the Verifier keeps results between runs.
-    pub cache: PathBuf,
-    /// What commands see of the environment.
-    pub env: Environment,
 }
 
 /// A piece of work for a lane.
@@ -137,7 +124,7 @@ struct Left {
 
 impl LaneSetup {
     fn publisher(&self) -> &Publisher {
-        &self.caller.publisher
+        &self.run.publisher
     }
 
     /// Name of the worktree of an attempt.
@@ -155,7 +142,8 @@ impl LaneSetup {
         let (title, budget) = (self.title.clone(), self.budget);
         let spawned = Event::LaneSpawned { attempt: number, title, base, budget };
         self.publisher().record(spawned).await?;
-        let place = self.place(number);
+        let mut settling = Settling { lane: self, attempt: number, begun: false };
+        let place = self.run.perform(&mut settling).await?;
         let tree = match LaneTree::open(self, place, base).await {
             Ok(tree) => Arc::new(tree),
             Err(error) => {
@@ -173,25 +161,6 @@ impl LaneSetup {
         self.end(number, came, Some(&tree)).await
     }
 
-    /// Where an attempt works: nowhere, if all that came of it is recorded.
-    fn place(&self, attempt: u32) -> Place {
-        let ended = |event: &Event| {
-            let (Event::LaneCompleted { attempt: of, .. } | Event::LaneFailed { attempt: of, .. }) =
-                event
-            else {
-                return None;
-            };
-            (*of == attempt).then_some(())
-        };
-        let begun = |event: &Event| matches!(event, Event::PatchApplied { .. }).then_some(());
-        let publisher = self.publisher();
-        if publisher.only_compares() || publisher.recorded_ahead(ended).is_some() {
-            return Place::Nowhere;
-        }
-        let dir = self.worktrees.join(self.name(attempt));
-        if publisher.recorded_ahead(begun).is_some() { Place::GoOn(dir) } else { Place::At(dir) }
-    }
-
     /// Has a crew do it. Whatever it dies of, there is a report.
     async fn crew(&self, attempt: &Attempt, tree: &Arc<LaneTree>, lane: ActorCell) -> CrewReport {
         let setup = CrewSetup {
@@ -199,11 +168,7 @@ impl LaneSetup {
             evidence: self.evidence.clone(),
             goal: Goal::Deliver,
             workspace: Arc::clone(tree) as Arc<dyn Workspace>,
-            caller: self.caller.clone(),
-            config: Arc::clone(&self.config),
-            rules: Arc::clone(&self.rules),
-            cache: self.cache.clone(),
-            env: self.env.clone(),
+            run: self.run.clone(),
         };
         let died = || CrewReport { delivery: crew_died(), plan: None, ways_back: Vec::new() };
         let Ok(crew) = Crew::spawn(setup, lane).await else { return died() };
@@ -227,14 +192,8 @@ impl LaneSetup {
         tree: Option<&Arc<LaneTree>>,
     ) -> Result<LaneReport, JournalClosed> {
         let commands = came.as_ref().map(|(_, commands)| commands.clone()).unwrap_or_default();
-        let recorded = self.publisher().recall(|event| is_end(event).then(|| event.clone()));
-        let event = match (recorded.await, came, tree) {
-            (Some(event), ..) => event,
-            (None, Ok((verified, _)), Some(tree)) => self.completed(attempt, verified, tree).await,
-            (None, Ok(_), None) => self.failed(attempt, crew_died(), None).await,
-            (None, Err(why), tree) => self.failed(attempt, why, tree).await,
-        };
-        self.publisher().record(event.clone()).await?;
+        let mut end = End { lane: self, attempt, came, tree };
+        let event = self.run.perform(&mut end).await?;
         if let Event::LaneCompleted { tree: made, files, verified, .. } = event {
             if let Some(tree) = tree {
                 tree.remove().await;
@@ -251,7 +210,7 @@ impl LaneSetup {
     async fn completed(&self, attempt: u32, verified: Verified, tree: &Arc<LaneTree>) -> Event {
         match self.left(attempt, tree).await {
             Ok(Left { tree, files, behind: left_behind }) => {
-                let spent = self.caller.router.spent().await.unwrap_or_default();
+                let spent = self.run.router.spent().await.unwrap_or_default();
                 Event::LaneCompleted { attempt, verified, tree, files, left_behind, spent }
             }
             Err(error) => {
@@ -274,7 +233,7 @@ impl LaneSetup {
         if let Some(tree) = tree.filter(|_| worktree.is_none()) {
             tree.remove().await;
         }
-        let spent = self.caller.router.spent().await.unwrap_or_default();
+        let spent = self.run.router.spent().await.unwrap_or_default();
         Event::LaneFailed { attempt, why, files, worktree, spent }
     }
 
@@ -294,6 +253,76 @@ impl LaneSetup {
     }
 }
 
+/// The effect of finding a place for an attempt: nowhere, if all that comes of it is recorded.
+struct Settling<'l> {
+    lane: &'l LaneSetup,
+    attempt: u32,
+    /// Whether a patch was written there before.
+    begun: bool,
+}
+
+impl Effect for Settling<'_> {
+    type Outcome = Place;
+    type Stop = JournalClosed;
+    // The crew reads there while the rest of the record is followed.
+    const PLACE: Recorded = Recorded::AheadIfAtAll;
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "other events tell nothing of it")]
+    fn look(&mut self, event: &Event) -> Look<Place> {
+        match event {
+            Event::LaneCompleted { attempt, .. } | Event::LaneFailed { attempt, .. }
+                if *attempt == self.attempt =>
+            {
+                Look::Foretold(Place::Nowhere)
+            }
+            Event::PatchApplied { .. } => {
+                self.begun = true;
+                Look::Begun
+            }
+            _ => Look::Absent,
+        }
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<Place, JournalClosed> {
+        let dir = self.lane.worktrees.join(self.lane.name(self.attempt));
+        Ok(match self.begun {
+            _ if run.only_compares() => Place::Nowhere,
+            true => Place::GoOn(dir),
+            false => Place::At(dir),
+        })
+    }
+}
+
+/// The effect that ends an attempt: what it made is kept.
+struct End<'l> {
+    lane: &'l LaneSetup,
+    attempt: u32,
+    /// How it was verified, and by which commands.
+    came: Result<(Verified, Vec<String>), Delivery>,
+    tree: Option<&'l Arc<LaneTree>>,
+}
+
+impl Effect for End<'_> {
+    type Outcome = Event;
+    type Stop = JournalClosed;
+
+    fn look(&mut self, event: &Event) -> Look<Event> {
+        let is_end = matches!(event, Event::LaneCompleted { .. } | Event::LaneFailed { .. });
+        if is_end { Look::Done(event.clone()) } else { Look::Absent }
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<Event, JournalClosed> {
+        let (lane, attempt) = (self.lane, self.attempt);
+        let event = match (&self.came, self.tree) {
+            (Ok((verified, _)), Some(tree)) => lane.completed(attempt, *verified, tree).await,
+            (Ok(_), None) => lane.failed(attempt, crew_died(), None).await,
+            (Err(why), tree) => lane.failed(attempt, why.clone(), tree).await,
+        };
+        run.record(event.clone()).await?;
+        Ok(event)
+    }
+}
+
 /// How a delivery was verified, if the lane did what it was to do. What failed before it is not the lane's.
 fn verified(delivery: &Delivery) -> Option<Verified> {
     match delivery {
@@ -306,11 +335,6 @@ fn verified(delivery: &Delivery) -> Option<Verified> {
         | Delivery::BudgetExhausted { .. }
         | Delivery::Failed { .. } => None,
     }
-}
-
-/// Whether an event tells the end of an attempt.
-fn is_end(event: &Event) -> bool {
-    matches!(event, Event::LaneCompleted { .. } | Event::LaneFailed { .. })
 }
 
 /// The end that came to a lane from outside when the run was driven before; it waits for ever if there is none.

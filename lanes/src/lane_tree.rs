@@ -7,13 +7,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use actors::effect::{Effect, Look};
 use actors::event::Event;
 use actors::lane_id::LaneId;
-use actors::publisher::Publisher;
+use actors::publisher::JournalClosed;
+use actors::run::Run;
 use actors::workspace::{CommitRefused, Denied, NotApplied, Staged, Workspace};
 use futures_util::future::BoxFuture;
 use thiserror::Error;
-use tools::clock::{Clock, IdSource};
+use tools::clock::Clock;
 use tools::shell::CommandLine;
 use tools::tree::{
     Change, CommitError, CommitLog, Entries, Entry, Extras, FileState, Op, ReadTree, RepoPath,
@@ -101,8 +103,7 @@ pub(crate) struct LaneTree {
     snapshots: Snapshots,
     territories: Territories,
     above: Arc<dyn Workspace>,
-    publisher: Publisher,
-    ids: Arc<dyn IdSource>,
+    run: Run,
     /// Paths that the lane's own patches touched.
     patched: Mutex<BTreeSet<RepoPath>>,
 }
@@ -156,8 +157,7 @@ impl LaneTree {
             snapshots: setup.snapshots.clone(),
             territories: Arc::clone(&setup.territories),
             above: Arc::clone(&setup.above),
-            publisher: setup.caller.publisher.clone(),
-            ids: Arc::clone(&setup.ids),
+            run: setup.run.clone(),
             patched: Mutex::default(),
         })
     }
@@ -215,21 +215,46 @@ impl LaneTree {
         patched.extend(changes.iter().flat_map(Change::paths).cloned());
     }
 
-    async fn commit_recorded_or_now(&self, staged: Staged) -> Result<(), CommitRefused> {
-        let patch = self.ids.fresh();
+    async fn commit_staged(&self, staged: Staged) -> Result<(), CommitRefused> {
+        let patch = self.run.fresh_id();
         // On disk before the first byte is written: what comes of it would be nobody's otherwise.
         let event = Event::staged(&patch, &staged);
         let changes = staged.changes;
-        self.publisher.record(event).await.map_err(|_| CommitRefused::Gone)?;
+        self.run.record(event).await.map_err(|_| CommitRefused::Gone)?;
         self.above.approve(&patch, &changes).await?;
         self.know(&changes);
-        let ended = self.publisher.recall(|event| ended(event, &patch)).await;
-        if let Some(ended) = ended {
-            self.publisher.pass_recorded(|_| Some(()));
-            return ended;
+        let mut commit = LaneCommit { tree: self, patch, changes };
+        let written = self.run.perform(&mut commit).await;
+        written.map_err(|_| CommitRefused::Gone)?.map_err(CommitRefused::NotApplied)
+    }
+}
+
+/// The effect of a patch that is written to the worktree.
+struct LaneCommit<'t> {
+    tree: &'t LaneTree,
+    patch: String,
+    changes: Vec<Change>,
+}
+
+impl Effect for LaneCommit<'_> {
+    type Outcome = Result<(), NotApplied>;
+    type Stop = JournalClosed;
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "other events tell nothing of it")]
+    fn look(&mut self, event: &Event) -> Look<Self::Outcome> {
+        match event {
+            Event::PatchApplied { patch } if *patch == self.patch => Look::Done(Ok(())),
+            Event::PatchNotApplied { patch, why } if *patch == self.patch => {
+                Look::Done(Err(why.clone()))
+            }
+            _ => Look::Absent,
         }
-        let Some(own) = &self.worktree else { return Err(CommitRefused::Gone) };
-        let (writer, label) = (Arc::clone(&own.writer), patch.clone());
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<Self::Outcome, JournalClosed> {
+        let Some(own) = &self.tree.worktree else { return Err(JournalClosed) };
+        let (writer, label) = (Arc::clone(&own.writer), self.patch.clone());
+        let changes = self.changes.clone();
         let written = tokio::task::spawn_blocking(move || {
             if holds(&writer.reader(), &changes) {
                 Ok(())
@@ -238,12 +263,13 @@ impl LaneTree {
             }
         });
         let result = written.await.unwrap_or_else(|_| Err(not_written("the writer died")));
+        let patch = self.patch.clone();
         let event = match &result {
             Ok(()) => Event::PatchApplied { patch },
             Err(why) => Event::PatchNotApplied { patch, why: why.clone() },
         };
-        self.publisher.record(event).await.map_err(|_| CommitRefused::Gone)?;
-        result.map_err(CommitRefused::NotApplied)
+        run.record(event).await?;
+        Ok(result)
     }
 }
 
@@ -264,7 +290,7 @@ impl Workspace for LaneTree {
     }
 
     fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<(), CommitRefused>> {
-        Box::pin(self.commit_recorded_or_now(staged))
+        Box::pin(self.commit_staged(staged))
     }
 
     fn approve<'a>(
@@ -321,16 +347,6 @@ pub fn remove(snapshots: &Snapshots, dir: &Path) -> io::Result<()> {
     match fs::remove_dir_all(dir.with_extension("commits")) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         Ok(()) | Err(_) => Ok(()),
-    }
-}
-
-/// What is recorded to have come of a patch.
-#[expect(clippy::wildcard_enum_match_arm, reason = "other events tell nothing of it")]
-fn ended(event: &Event, patch: &str) -> Option<Result<(), CommitRefused>> {
-    match event {
-        Event::PatchApplied { patch: of } if of == patch => Some(Ok(())),
-        Event::PatchNotApplied { patch: of, why } if of == patch => Some(Err(why.clone().into())),
-        _ => None,
     }
 }
 

@@ -1,13 +1,13 @@
 //! The lane planner asks a model how a task splits. It keeps nothing: the dialogue ends with the plan.
 
-use actors::call::{CallError, Caller};
+use actors::call::CallError;
 use actors::contract::{Leniency, PlanError};
 use actors::dialogue::Dialogue;
 use actors::event::Event;
+use actors::run::Run;
 use actors::wording::Wording;
-use config::Config;
 use thiserror::Error;
-use tools::model::ModelError;
+use tools::model::{AgentRole, ModelError};
 use tools::redact::redact;
 
 use crate::team_plan::{TeamLimits, TeamPlan, instructions};
@@ -33,12 +33,8 @@ pub enum PlanningError {
 }
 
 /// Asks how `request` splits over at most `lanes.max_lanes` lanes.
-pub async fn plan(
-    caller: &Caller,
-    config: &Config,
-    request: &str,
-    evidence: &str,
-) -> Result<TeamPlanned, PlanningError> {
+pub async fn plan(run: &Run, request: &str, evidence: &str) -> Result<TeamPlanned, PlanningError> {
+    let (caller, config) = (run.caller(AgentRole::LanePlanner), run.config());
     let limits = TeamLimits { max_lanes: config.lanes.max_lanes };
     let mut dialogue = Dialogue::new(instructions(limits));
     dialogue.say(&format!(
@@ -57,7 +53,7 @@ pub async fn plan(
             Err(error) => return Err(error.into()),
         };
         let refused = Event::PlanRefused { error: Wording::of(&redact(&error.to_string())) };
-        caller.publisher.publish(refused).await.map_err(CallError::from)?;
+        run.publish(refused).await.map_err(CallError::from)?;
         if repairs == config.agent_loop.architect_parse_retries {
             return Err(PlanningError::Unreadable(error));
         }

@@ -122,7 +122,7 @@ async fn run(dir: &Path, at_once: usize) -> Took {
         let (mut each, mut last) = (Vec::new(), Instant::now());
         while let Some(signal) = signals.recv().await {
             let Signal::Event(envelope) = signal else { continue };
-            match (&envelope.event, envelope.lane) {
+            match (&envelope.event, envelope.scope.lane()) {
                 (Event::LaneSpawned { .. }, Some(lane)) => {
                     begun.insert(lane, Instant::now());
                 }

@@ -10,6 +10,7 @@ use actors::delivery::{Delivery, StagedFor};
 use actors::dialogue::Dialogue;
 use actors::event::{Blob, Event, FORMAT};
 use actors::recording::{Beyond, Recorded, Recording, Requests};
+use actors::run::Terms;
 use config::Config;
 use serde::Deserialize;
 use thiserror::Error;
@@ -18,7 +19,7 @@ use tools::model::{AgentRole, Message, ModelReply};
 
 use crate::chat;
 use crate::journal::read::{ReadError, Record, content, read};
-use crate::request::{Request, Terms, outcome_line};
+use crate::request::{Request, outcome_line};
 
 /// Why a session can not be gone on with.
 #[derive(Debug, Error)]
@@ -174,7 +175,7 @@ impl<'r> RunRecords<'r> {
             for blob in event.effects_mut() {
                 blob.content = content(session, blob)?.into();
             }
-            events.push(Recorded { seq: record.seq, lane: record.lane(), event });
+            events.push(Recorded { seq: record.seq, scope: record.scope(), event });
         }
         forget_open_ends(&mut events);
         let requests = match beyond {

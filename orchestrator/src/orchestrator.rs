@@ -6,10 +6,7 @@
 mod again;
 mod end;
 mod gate;
-mod recorded;
 mod run;
-
-pub(crate) use gate::ids_of;
 
 #[cfg(test)]
 mod kill_tests;
@@ -17,7 +14,7 @@ mod kill_tests;
 mod simulation_tests;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +28,7 @@ use actors::ledger::Amount;
 use actors::plan::Plan;
 use actors::publisher::{JournalClosed, Publisher, Signal};
 use actors::router::{Router, Seat};
+use actors::run::{Run, Terms, TermsError};
 use actors::team::EndedLane;
 use actors::verifier::running;
 use actors::wording::Wording;
@@ -49,6 +47,7 @@ use tokio::sync::{Mutex, mpsc, watch};
 use tokio::task::JoinHandle;
 use tools::clock::{Clock, IdSource};
 use tools::model::ChatModel;
+use tools::policy::Rules;
 use tools::shell::{CommandLine, Environment, end_leftovers};
 use tools::tree::{Change, CommitError, ReadTree, Settled};
 
@@ -59,7 +58,7 @@ use crate::earlier::{Again, CutShort, Earlier, EarlierError};
 use crate::journal::log::{Capacity, Journal, LogError};
 use crate::main_tree::MainTree;
 use crate::places::Places;
-use crate::request::{Request, Terms, TermsError};
+use crate::request::Request;
 use crate::team::TeamReport;
 use crate::worktrees::{self, Claim};
 
@@ -89,8 +88,13 @@ pub struct Setup {
 
 impl Setup {
     /// Id of the session: the name of its directory.
-    pub(crate) fn session_id(&self) -> String {
+    fn session_id(&self) -> String {
         self.session_dir.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// Where sessions are kept.
+    fn sessions(&self) -> PathBuf {
+        self.session_dir.parent().map(Path::to_owned).unwrap_or_default()
     }
 }
 
@@ -151,8 +155,9 @@ pub(crate) enum Msg {
         staged: Staged,
         reply: RpcReplyPort<Result<(), CommitRefused>>,
     },
-    /// `lane` is the lane that wants it; none is the run itself.
+    /// `lane` is the lane of `run` that wants it; none is the run itself.
     Permit {
+        run: String,
         lane: Option<LaneId>,
         command: CommandLine,
         reply: RpcReplyPort<Result<(), Denied>>,
@@ -181,7 +186,7 @@ pub(crate) enum Msg {
 /// What came of something the orchestrator started.
 pub(crate) enum News {
     Intent(Intent, IntentBy),
-    Evidence(Intent, Box<Event>),
+    Evidence(Intent, Result<String, Delivery>),
     CrewDone(Result<CrewReport, Unanswered>),
     /// With the evidence, for the crew if the task is not one for lanes.
     TeamDone(String, Result<TeamReport, Unanswered>),
@@ -196,7 +201,7 @@ pub(crate) type Wanted = (Option<LaneId>, String);
 
 /// A change that came back from the main tree.
 pub(crate) struct Commit {
-    tree: MainTree,
+    tree: Option<MainTree>,
     changes: Vec<Change>,
     reply: CommitReply,
     result: Result<(), CommitRefused>,
@@ -260,7 +265,8 @@ impl Orchestrator {
             Ok(count) => tracing::warn!(count, "commands that a crash had left running were ended"),
             Err(error) => tracing::warn!(%error, "what a crash left running could not be ended"),
         }
-        worktrees::collect_left(&setup).await;
+        let sessions = setup.sessions();
+        worktrees::collect_left(&setup.places, &setup.workspace, sessions, &setup.config).await;
         let terms = Terms::new(Arc::clone(&setup.config))?;
         let journal = Arc::new(journal);
         let of_actor = Arc::clone(&journal);
@@ -359,10 +365,10 @@ impl Workspace for MainWorkspace {
 
     fn permit<'a>(&'a self, command: &'a CommandLine) -> BoxFuture<'a, Result<(), Denied>> {
         Box::pin(async move {
-            let (lane, command) = (self.lane, command.clone());
+            let (run, lane, command) = (self.run.clone(), self.lane, command.clone());
             let what = Asked::Command(command.text().to_owned());
-            let answer = self.actor.call(|reply| Msg::Permit { lane, command, reply }, None).await;
-            answer_or_gone(what, answer)
+            let ask = |reply| Msg::Permit { run, lane, command, reply };
+            answer_or_gone(what, self.actor.call(ask, None).await)
         })
     }
 
@@ -413,7 +419,7 @@ impl State {
         .await;
         self.main_tree = Some(tree);
         match settled {
-            Ok(settled) => tell_settled(&self.publisher, settled).await,
+            Ok(settled) => tell_settled(&self.idle.publisher, settled).await,
             Err(error) => {
                 tracing::warn!(%error, "what a crash cut short could not be settled");
                 Ok(())
@@ -440,13 +446,11 @@ struct Root {
 
 /// The request in hand.
 pub(crate) struct Active {
-    id: String,
+    pub(crate) run: Run,
     request: Request,
     reply: RpcReplyPort<Outcome>,
-    pub(crate) terms: Terms,
-    ids: Arc<dyn IdSource>,
-    publisher: Publisher,
-    router: Router,
+    /// What must not be done any more, in a run that is resumed: what the user forbade after it began.
+    bars: Option<Arc<Rules>>,
     seat: Seat,
     crew: Option<Crew>,
     /// The post of its team.
@@ -494,18 +498,21 @@ type Said = Arc<Mutex<BTreeMap<Asked, SaidTo>>>;
 type CommitReply = RpcReplyPort<Result<(), CommitRefused>>;
 
 struct State {
-    setup: Setup,
-    /// Those of runs that begin now.
-    terms: Terms,
-    publisher: Publisher,
+    workspace: PathBuf,
+    places: Places,
+    session: String,
+    /// Where sessions are kept.
+    sessions: PathBuf,
+    /// What runs begin with: it belongs to none, and nobody ever stops it.
+    idle: Run,
+    /// Keeps `idle` from being stopped.
+    _idle: watch::Sender<bool>,
     journal: Arc<Journal>,
     reader: ReadTree,
     /// Away while a commit is on its way.
     main_tree: Option<MainTree>,
     commits: VecDeque<(Option<String>, Staged, CommitReply)>,
     active: Option<Active>,
-    /// What waits for the user while no request is in hand listens here; nobody ever stops it.
-    idle: watch::Sender<bool>,
     /// Questions and answers of this session.
     analysis: Dialogue,
     /// What became of earlier requests, one line each.
@@ -521,16 +528,22 @@ impl Actor for OrchestratorActor {
         let Root { setup, main_tree, settled, terms, publisher, journal, begun, earlier } = root;
         publisher.publish(begun).await?;
         tell_settled(&publisher, settled).await?;
+        let (session, sessions) = (setup.session_id(), setup.sessions());
+        let Setup { workspace, places, cache, model, clock, ids, env, .. } = setup;
+        let (running, stop) = watch::channel(false);
+        let router = Router::nobody();
         Ok(State {
+            idle: Run { terms, publisher, router, model, clock, ids, env, cache, stop },
+            _idle: running,
             reader: main_tree.reader(),
             main_tree: Some(main_tree),
-            setup,
-            terms,
-            publisher,
+            workspace,
+            places,
+            session,
+            sessions,
             journal,
             commits: VecDeque::new(),
             active: None,
-            idle: watch::channel(false).0,
             analysis: earlier.analysis,
             outcomes: earlier.outcomes,
         })
@@ -550,8 +563,8 @@ impl Actor for OrchestratorActor {
                 state.commits.push_back((run, staged, reply));
                 state.commit_next(&myself);
             }
-            Msg::Permit { lane, command, reply } => {
-                state.permit(&myself, (lane, command), reply);
+            Msg::Permit { run, lane, command, reply } => {
+                state.permit(&myself, (&run, lane, command), reply).await;
             }
             Msg::Settle { reply } => {
                 state.settle().await?;
@@ -563,7 +576,8 @@ impl Actor for OrchestratorActor {
                 state.approve(&myself, (&run, lane), (patch, changes), reply);
             }
             Msg::Cancel { run, why } => {
-                if run.is_none() || run.as_ref() == state.active.as_ref().map(|active| &active.id) {
+                let in_hand = state.active.as_ref().map(|active| active.run.id());
+                if run.is_none() || run.as_deref() == in_hand {
                     state.stop(&myself, why).await;
                 }
             }

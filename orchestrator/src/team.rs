@@ -3,7 +3,6 @@
 mod bisect;
 mod brief;
 mod conduct;
-mod effect;
 mod hired;
 mod merge;
 mod result;
@@ -20,28 +19,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use actors::Unanswered;
-use actors::call::Caller;
 use actors::delivery::Delivery;
 use actors::lane_id::LaneId;
-use actors::publisher::Publisher;
+use actors::run::Run;
 use actors::team::EndedLane;
-use config::Config;
 use lanes::lane_tree::WorktreeExtras;
 use lanes::post;
 use ractor::{ActorCell, ActorRef, SpawnErr};
 use tokio::task::JoinSet;
-use tools::clock::{Clock, IdSource};
-use tools::policy::Rules;
-use tools::shell::Environment;
 use tools::tree::{ReadTree, RepoPath, Snapshots};
 
-use crate::orchestrator::{MainWorkspace, Msg as Above, ids_of};
+use crate::orchestrator::{MainWorkspace, Msg as Above};
 
 /// What a team is made with.
 #[derive(Clone)]
 pub(crate) struct TeamSetup {
-    /// The run.
-    pub(crate) run: String,
+    /// The run it works for.
+    pub(crate) run: Run,
     /// What the user wants.
     pub(crate) request: String,
     /// What was found in the workspace, rendered.
@@ -52,20 +46,6 @@ pub(crate) struct TeamSetup {
     pub(crate) snapshots: Snapshots,
     /// Where the worktrees of this run are.
     pub(crate) worktrees: PathBuf,
-    /// The lane planner's line to its model.
-    pub(crate) caller: Caller,
-    /// The configuration.
-    pub(crate) config: Arc<Config>,
-    /// What may be read and run.
-    pub(crate) rules: Arc<Rules>,
-    /// Where ids come from that are not recorded.
-    pub(crate) fresh_ids: Arc<dyn IdSource>,
-    /// What time it is.
-    pub(crate) clock: Arc<dyn Clock>,
-    /// Where results of verification are kept between runs.
-    pub(crate) cache: PathBuf,
-    /// What commands see of the environment.
-    pub(crate) env: Environment,
     /// Who owns the workspace.
     pub(crate) above: ActorRef<Above>,
 }
@@ -73,22 +53,19 @@ pub(crate) struct TeamSetup {
 impl TeamSetup {
     /// The user's workspace, as a lane may ask for it, or the team itself.
     fn workspace(&self, lane: Option<LaneId>) -> MainWorkspace {
-        let (run, reader, actor) = (self.run.clone(), self.reader.clone(), self.above.clone());
+        let (run, reader, actor) =
+            (self.run.id().to_owned(), self.reader.clone(), self.above.clone());
         MainWorkspace { run, lane, reader, actor }
-    }
-
-    /// Where the ids of the run, or of a lane of it, come from.
-    fn ids(&self, publisher: &Publisher) -> Arc<dyn IdSource> {
-        ids_of(publisher, &self.fresh_ids)
     }
 
     /// Where worktrees have from what no tree has.
     fn origin(&self, left_out: &[RepoPath]) -> WorktreeExtras {
+        let lanes = &self.run.config().lanes;
         WorktreeExtras {
             left_out: left_out.to_vec(),
-            share: self.config.lanes.share.clone(),
-            max_copied_bytes: self.config.lanes.max_copied_bytes,
-            clock: Arc::clone(&self.clock),
+            share: lanes.share.clone(),
+            max_copied_bytes: lanes.max_copied_bytes,
+            clock: Arc::clone(&self.run.clock),
         }
     }
 }

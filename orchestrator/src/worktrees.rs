@@ -8,6 +8,8 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use actors::run::Run;
+use config::Config;
 use lanes::lane_tree::remove;
 use serde::{Deserialize, Serialize};
 use tools::clock::Timestamp;
@@ -16,8 +18,7 @@ use tools::tree::Snapshots;
 
 use crate::blocking::on_a_thread;
 use crate::earlier::ended_lanes;
-use crate::orchestrator::Setup;
-use crate::places::snapshots;
+use crate::places::{Places, snapshots};
 
 const OWNER: &str = "owner";
 
@@ -120,12 +121,23 @@ fn remove_owned(dir: &Path) -> io::Result<()> {
     fs::remove_dir(dir)
 }
 
-/// Collects what was left in the workspace of `setup` before, off the runtime.
-pub(crate) async fn collect_left(setup: &Setup) {
-    let keep = Duration::from_secs(u64::from(setup.config.lanes.keep_days) * 24 * 60 * 60);
-    let lanes = setup.places.lanes.clone();
-    let sessions = setup.session_dir.parent().map(Path::to_owned).unwrap_or_default();
-    let snapshots = snapshots(&setup.places, &setup.workspace, &setup.config);
+/// Claims a directory for the worktrees of `run`, off the runtime.
+pub(crate) async fn claim_for(lanes: &Path, session: &str, run: &Run) -> io::Result<Claim> {
+    let (dir, session, now) = (lanes.join(run.id()), session.to_owned(), run.clock.now());
+    let patience = Duration::from_secs(run.config().limits.workspace_lock_timeout_seconds);
+    on_a_thread(move || claim(dir, &session, now, patience)).await
+}
+
+/// Collects what was left in a workspace before, off the runtime. `sessions` is where sessions are kept.
+pub(crate) async fn collect_left(
+    places: &Places,
+    workspace: &Path,
+    sessions: PathBuf,
+    config: &Config,
+) {
+    let keep = Duration::from_secs(u64::from(config.lanes.keep_days) * 24 * 60 * 60);
+    let lanes = places.lanes.clone();
+    let snapshots = snapshots(places, workspace, config);
     on_a_thread(move || collect(&snapshots, &lanes, &sessions, keep)).await;
 }
 

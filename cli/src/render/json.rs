@@ -24,14 +24,17 @@ impl View for StreamJson {
             Signal::Event(envelope) => print(&event(&envelope)),
             Signal::Text(speaker, text) => {
                 let data = json!({"role": speaker.role, "text": text});
-                print(&in_lane(json!({"kind": "TextDelta", "data": data}), speaker.lane));
+                print(&in_lane(json!({"kind": "TextDelta", "data": data}), speaker.scope.lane()));
             }
             Signal::Reasoning(speaker, text) => {
                 let data = json!({"role": speaker.role, "text": text});
-                print(&in_lane(json!({"kind": "ReasoningDelta", "data": data}), speaker.lane));
+                print(&in_lane(
+                    json!({"kind": "ReasoningDelta", "data": data}),
+                    speaker.scope.lane(),
+                ));
             }
-            Signal::Waiting(lane, why) => {
-                print(&in_lane(json!({"kind": "Waiting", "data": {"why": why}}), lane));
+            Signal::Waiting(scope, why) => {
+                print(&in_lane(json!({"kind": "Waiting", "data": {"why": why}}), scope.lane()));
             }
             // Nobody is there to answer: dropping the question says so.
             Signal::Question(_) => {}
@@ -73,11 +76,11 @@ fn event(envelope: &Envelope) -> Value {
         (line.as_object_mut(), serde_json::to_value(&envelope.event))
     {
         line.extend(event);
-        if let Some(run) = &envelope.run {
-            line.insert("run".to_owned(), run.clone().into());
+        if let Some(run) = envelope.scope.run() {
+            line.insert("run".to_owned(), run.into());
         }
     }
-    in_lane(line, envelope.lane)
+    in_lane(line, envelope.scope.lane())
 }
 
 /// The same line, with the lane it is of.

@@ -11,7 +11,7 @@ use actors::delivery::{Delivery, Verified};
 use actors::event::{Envelope, Event, StagedFile};
 use actors::lane_id::LaneId;
 use actors::plan::Plan;
-use actors::publisher::{Proposal, Question, Signal, Speaker};
+use actors::publisher::{Proposal, Question, Signal};
 use actors::wording::Wording;
 use actors::words::Intent;
 use anstyle::{AnsiColor, Style};
@@ -137,9 +137,10 @@ impl Terminal {
         reason = "the rest is for the journal and for programs"
     )]
     fn event(&mut self, envelope: &Envelope) {
-        self.lanes.event(envelope.lane, &envelope.event, self.started.elapsed());
-        self.count(&envelope.event, envelope.lane);
-        if let Some(lane) = envelope.lane {
+        let lane = envelope.scope.lane();
+        self.lanes.event(lane, &envelope.event, self.started.elapsed());
+        self.count(&envelope.event, lane);
+        if let Some(lane) = lane {
             self.lane_event(lane, &envelope.event);
             return;
         }
@@ -327,7 +328,7 @@ impl Terminal {
             Proposal::Patch(changes) => (changes_as_text(changes, self.paint), "Apply it?"),
             Proposal::Command(command) => (format!("  $ {}\n", harmless(command)), "Run it?"),
         };
-        let who = match question.lane {
+        let who = match question.scope.lane() {
             Some(lane) => self.style(AnsiColor::Yellow, &format!("lane {lane} asks: ")),
             None => String::new(),
         };
@@ -368,14 +369,18 @@ impl View for Terminal {
     fn signal(&mut self, signal: Signal) -> BoxFuture<'_, ()> {
         match signal {
             Signal::Event(envelope) => self.event(&envelope),
-            Signal::Text(Speaker { lane: Some(lane), .. }, text)
-            | Signal::Reasoning(Speaker { lane: Some(lane), .. }, text) => {
-                self.lanes.hear(lane, text.len());
-            }
-            Signal::Text(speaker, text) => self.hear(speaker.role, &text),
-            Signal::Reasoning(_, text) => self.heard += text.len(),
-            Signal::Waiting(Some(lane), why) => self.lanes.wait(lane, why.into_owned()),
-            Signal::Waiting(None, why) => self.waiting = Some(harmless(&why)),
+            Signal::Text(speaker, text) => match speaker.scope.lane() {
+                Some(lane) => self.lanes.hear(lane, text.len()),
+                None => self.hear(speaker.role, &text),
+            },
+            Signal::Reasoning(speaker, text) => match speaker.scope.lane() {
+                Some(lane) => self.lanes.hear(lane, text.len()),
+                None => self.heard += text.len(),
+            },
+            Signal::Waiting(scope, why) => match scope.lane() {
+                Some(lane) => self.lanes.wait(lane, why.into_owned()),
+                None => self.waiting = Some(harmless(&why)),
+            },
             Signal::Question(question) => return Box::pin(self.ask(question)),
         }
         Box::pin(std::future::ready(()))

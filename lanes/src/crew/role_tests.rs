@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use actors::applier::{ApplyAsk, ApplyError};
 use actors::architect::{Architect, PlanAsk};
-use actors::call::Caller;
 use actors::checks::CheckOutcome;
 use actors::editor::{DraftAsk, Editor};
 use actors::ledger::Ask;
@@ -62,7 +61,7 @@ fn refused() -> ModelError {
 
 async fn roles(world: &World) -> Roles {
     let (setup, supervisor) = (&world.setup, &world.supervisor);
-    let sight = Sight::new(setup.workspace.reader().clone(), setup.caller.publisher.clone());
+    let sight = Sight::new(setup.workspace.reader().clone(), setup.run.clone());
     Roles::spawn(setup, &sight, supervisor).await.unwrap()
 }
 
@@ -83,7 +82,7 @@ fn patch() -> ApplyAsk {
 
 /// Whether the role that is asked first at this stage does its work now.
 async fn works(world: &World, roles: &Roles, stage: Stage) -> bool {
-    let bounds = &world.setup.config.agent_loop;
+    let bounds = &world.setup.run.config().agent_loop;
     match stage {
         Stage::Plan => roles
             .architect
@@ -155,7 +154,8 @@ async fn a_caller_who_leaves_does_not_take_a_role_along() {
 #[tokio::test]
 async fn the_router_outlives_callers_who_leave_and_calls_that_can_not_be_paid() {
     let world = World::new(Arc::new(|_| Box::pin(std::future::ready(Ok(()))))).await;
-    let Caller { router, hire, .. } = world.setup.caller.clone();
+    let router = world.setup.run.router.clone();
+    let hire = &world.setup.run.config().llm.base_model;
     let ask = Ask { prompt_tokens: 10, output_tokens: 10 };
     let first = router.admit(&hire.model, ask).await.unwrap();
     {

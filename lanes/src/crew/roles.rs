@@ -1,18 +1,15 @@
 //! The four roles of a crew as they live now: hired together, let go together.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use actors::applier::{Applier, ApplierSetup};
 use actors::architect::{Architect, ArchitectSetup};
-use actors::call::Caller;
 use actors::editor::{Editor, EditorSetup};
 use actors::sight::Sight;
 use actors::verifier::{Verifier, VerifierSetup};
 use actors::words::Role;
 use ractor::ActorCell;
 use tools::model::AgentRole;
-use tools::patch::PatchLimits;
 
 use super::CrewSetup;
 
@@ -30,52 +27,23 @@ impl Roles {
         sight: &Sight,
         crew: &ActorCell,
     ) -> Result<Self, ractor::SpawnErr> {
-        let config = &setup.config;
-        let bounds = config.agent_loop.clone();
-        let timeout = Duration::from_secs(config.limits.role_timeout_seconds);
-        let tree = setup.workspace.reader().clone();
-        let caller = |role, hire: &config::ModelRole| Caller {
-            role,
-            hire: hire.clone(),
-            ..setup.caller.clone()
-        };
+        let workspace = || Arc::clone(&setup.workspace);
         let architect = ArchitectSetup {
-            caller: caller(AgentRole::Architect, &config.llm.max_think_model),
-            bounds: bounds.clone(),
+            caller: setup.run.caller(AgentRole::Architect),
             sight: sight.clone(),
-            workspace: Arc::clone(&setup.workspace),
-            rules: Arc::clone(&setup.rules),
-            timeout,
+            workspace: workspace(),
         };
         let editor = EditorSetup {
-            caller: caller(AgentRole::Editor, &config.llm.base_model),
-            bounds: bounds.clone(),
-            tree,
-            rules: Arc::clone(&setup.rules),
-            timeout,
+            caller: setup.run.caller(AgentRole::Editor),
+            tree: setup.workspace.reader().clone(),
         };
+        let (workspace, run) = (workspace(), setup.run.clone());
         let applier = ApplierSetup {
-            workspace: Arc::clone(&setup.workspace),
+            workspace: Arc::clone(&workspace),
             sight: sight.clone(),
-            limits: PatchLimits {
-                max_diff_bytes: Some(bounds.max_diff_bytes),
-                max_file_bytes: Some(bounds.max_file_bytes),
-                max_files: Some(bounds.max_files_per_iteration),
-            },
-            strategy: bounds.apply_strategy,
-            // An approval may take its time on top.
-            timeout: timeout + Duration::from_secs(config.limits.approval_timeout_seconds),
+            run: run.clone(),
         };
-        let verifier = VerifierSetup {
-            workspace: Arc::clone(&setup.workspace),
-            publisher: setup.caller.publisher.clone(),
-            bounds,
-            commands: config.commands.clone(),
-            cache: setup.cache.clone(),
-            env: setup.env.clone(),
-            max_files: config.limits.max_workspace_files,
-            timeout,
-        };
+        let verifier = VerifierSetup { workspace, run };
         Ok(Self {
             architect: Architect::spawn(architect, crew.clone()).await?,
             editor: Editor::spawn(editor, crew.clone()).await?,

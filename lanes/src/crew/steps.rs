@@ -6,8 +6,10 @@ use actors::applier::{ApplyAsk, ApplyError};
 use actors::architect::PlanAsk;
 use actors::checks::{self, Report};
 use actors::editor::DraftAsk;
+use actors::effect::{Effect, Look, Place};
 use actors::event::Event;
 use actors::publisher::JournalClosed;
+use actors::run::Run;
 use actors::sight::Sight;
 use actors::verifier::{self, Checked, Subject};
 use actors::words::Role;
@@ -102,7 +104,7 @@ impl State {
 
     /// Re-reads and re-hashes the declared files, off the runtime.
     fn look(&self) -> impl Future<Output = Result<Bases, JournalClosed>> + Send + use<> {
-        let most = self.setup.config.agent_loop.max_file_bytes;
+        let most = self.setup.run.config().agent_loop.max_file_bytes;
         let sight = self.sight.clone();
         let declared = self.plan.iter().flat_map(|plan| &plan.files);
         let paths: Vec<RepoPath> = declared.map(|file| file.path.clone()).collect();
@@ -118,7 +120,7 @@ impl State {
 
     /// Begins to check the untouched tree while the Editor works.
     pub(super) fn start_baseline(&mut self, myself: &ActorRef<Msg>) {
-        let wanted = self.setup.config.agent_loop.baseline != Baseline::Off
+        let wanted = self.setup.run.config().agent_loop.baseline != Baseline::Off
             && self.baseline == Untouched::NotChecked
             && self.trail.is_empty()
             && !self.commands.is_empty();
@@ -139,7 +141,10 @@ impl State {
         &mut self,
         myself: &ActorRef<Msg>,
     ) -> Result<(), ActorProcessingErr> {
-        let skipped = self.skips_baseline();
+        let iteration = self.cycle.iteration();
+        let is_late = matches!(self.baseline, Untouched::Running { .. })
+            && self.setup.run.config().agent_loop.baseline != Baseline::Wait;
+        let skipped = self.setup.run.perform(&mut SkipBaseline { iteration, is_late }).await?;
         if matches!(self.baseline, Untouched::Running { .. }) && !skipped {
             self.baseline = Untouched::Running { apply_waits: true };
             return Ok(());
@@ -155,7 +160,7 @@ impl State {
             }
             Untouched::Known(_) | Untouched::NotChecked | Untouched::Running { .. } => Vec::new(),
         };
-        let (applier, iteration) = (self.roles.applier.clone(), self.cycle.iteration());
+        let applier = self.roles.applier.clone();
         let declared = self.plan.iter().flat_map(|plan| &plan.files).map(|file| file.path.clone());
         let declared = Some(declared.collect());
         // A diff may have been committed before its Applier died: then what is there now is what counts.
@@ -164,9 +169,6 @@ impl State {
         let diff = self.diff.clone().unwrap_or_default();
         let publisher = self.publisher().clone();
         self.tell(myself, async move {
-            if skipped {
-                publisher.publish(Event::BaselineSkipped { iteration }).await?;
-            }
             for check in &fresh {
                 publisher
                     .publish(verifier::run_event(check, true, 0, check.excerpt.clone()))
@@ -188,18 +190,6 @@ impl State {
             Ok(News::Applied(applied))
         });
         Ok(())
-    }
-
-    /// Whether applying goes on without the checks of the untouched tree: as it did when the run was driven before, or since
-    /// they are not there now and need not be.
-    fn skips_baseline(&self) -> bool {
-        if self.publisher().follows() {
-            let skipped =
-                |event: &Event| matches!(event, Event::BaselineSkipped { .. }).then_some(());
-            return self.publisher().recorded_next(skipped).is_some();
-        }
-        matches!(self.baseline, Untouched::Running { .. })
-            && self.setup.config.agent_loop.baseline != Baseline::Wait
     }
 
     pub(super) fn start_verify(&mut self, myself: &ActorRef<Msg>) {
@@ -226,6 +216,31 @@ impl State {
     }
 }
 
+/// The effect of not waiting for the checks of the untouched tree, which depends on who is faster.
+struct SkipBaseline {
+    iteration: u32,
+    /// Whether they are not there, and need not be.
+    is_late: bool,
+}
+
+impl Effect for SkipBaseline {
+    type Outcome = bool;
+    type Stop = JournalClosed;
+    const PLACE: Place = Place::NextIfAtAll;
+
+    fn look(&mut self, event: &Event) -> Look<bool> {
+        let is_skipped = matches!(event, Event::BaselineSkipped { .. });
+        if is_skipped { Look::Done(true) } else { Look::Foretold(false) }
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<bool, JournalClosed> {
+        if self.is_late {
+            run.publish(Event::BaselineSkipped { iteration: self.iteration }).await?;
+        }
+        Ok(self.is_late)
+    }
+}
+
 /// The files that the Editor has not seen as they are, with their content.
 fn unseen(bases: &Bases, shown: &Bases) -> Vec<(String, Option<String>)> {
     let text = |base: &BaseState| match base {
@@ -241,7 +256,7 @@ fn unseen(bases: &Bases, shown: &Bases) -> Vec<(String, Option<String>)> {
 /// The commands that check the kinds of project that are seen.
 pub async fn derived(sight: &Sight) -> Result<Vec<String>, JournalClosed> {
     const MOST: u64 = 1 << 20;
-    let look = sight.look();
+    let look = sight.look().await?;
     let derived = tokio::task::spawn_blocking(move || {
         let entry =
             |name: &str| RepoPath::parse(name).ok().and_then(|path| look.entry(&path, MOST).ok());

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use actors::call::Caller;
 use actors::event::Event;
 use actors::publisher::Publisher;
 use actors::router::{Book, Router, RouterSetup, Seat};
+use actors::run::{Run, Terms};
 use actors::wording::Wording;
 use actors::words::Side;
 use actors::workspace::{CommitRefused, Denied, NotApplied, Staged, Workspace};
@@ -18,13 +18,11 @@ use config::{Config, Inputs};
 use futures_util::future::BoxFuture;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tempfile::TempDir;
-use tools::clock::{FixedClock, Timestamp};
-use tools::model::price::Prices;
-use tools::model::retry::RetryPolicy;
+use tokio::sync::watch;
+use tools::clock::{CountingIds, FixedClock, Timestamp};
 use tools::model::{
     AgentRole, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelReply,
 };
-use tools::policy::Rules;
 use tools::shell::{CommandLine, Environment};
 use tools::tree::{Change, CommitLog, ReadTree, WriteTree};
 
@@ -61,6 +59,7 @@ pub(super) struct World {
     events: Arc<Mutex<Vec<Event>>>,
     dir: TempDir,
     _seat: Seat,
+    _running: watch::Sender<bool>,
 }
 
 impl World {
@@ -71,26 +70,27 @@ impl World {
         let publisher = journal(Arc::clone(&events));
         let (supervisor, _) = Actor::spawn(None, Bystander, ()).await.unwrap();
         let config = config();
-        let prices = Arc::new(Prices::new(&config.llm.prices, &config.llm.peak).unwrap());
+        let terms = Terms::new(Arc::new(config)).unwrap();
         let setup = RouterSetup {
             book: Book::default(),
-            lanes: std::collections::BTreeMap::new(),
+            parts: std::collections::BTreeMap::new(),
             permits: 1,
-            prices: Arc::clone(&prices),
+            prices: Arc::clone(&terms.prices),
             publisher: publisher.clone(),
             timeout: std::time::Duration::from_secs(30),
         };
         let (router, seat) = Router::spawn(setup, supervisor.get_cell()).await.unwrap();
-        let caller = Caller {
-            role: AgentRole::Architect,
-            hire: config.llm.base_model.clone(),
-            model: Arc::new(Scripted(Arc::clone(&happens))),
-            router,
+        let (running, stop) = watch::channel(false);
+        let run = Run {
+            terms,
             publisher,
-            retry: RetryPolicy::from(&config.llm),
-            prices,
-            window: 1 << 20,
+            router,
+            model: Arc::new(Scripted(Arc::clone(&happens))),
             clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
+            ids: Arc::new(CountingIds::default()),
+            env: Environment::default(),
+            cache: dir.path().join("cache"),
+            stop,
         };
         let tree = WriteTree::open(dir.path(), CommitLog::none(std::time::Duration::from_secs(10)))
             .unwrap();
@@ -99,20 +99,23 @@ impl World {
             evidence: String::new(),
             goal: Goal::Deliver,
             workspace: Arc::new(Directory { reader: tree.reader(), tree, happens }),
-            caller,
-            rules: Arc::new(Rules::new(&config.policy, config.agent_loop.safety_gate).unwrap()),
-            config: Arc::new(config),
-            cache: dir.path().join("cache"),
-            env: Environment::default(),
+            run,
         };
-        Self { setup, supervisor: supervisor.get_cell(), events, dir, _seat: seat }
+        Self {
+            setup,
+            supervisor: supervisor.get_cell(),
+            events,
+            dir,
+            _seat: seat,
+            _running: running,
+        }
     }
 
     /// The facts so far.
     pub(super) async fn events(&self) -> Vec<Event> {
         // What was published before it is there when this one is.
         let now = Event::TurnAdded { speaker: Side::User, text: String::new(), intent: None };
-        self.setup.caller.publisher.record(now).await.unwrap();
+        self.setup.run.record(now).await.unwrap();
         self.events.lock().unwrap().clone()
     }
 
@@ -138,7 +141,7 @@ fn config() -> Config {
 fn journal(events: Arc<Mutex<Vec<Event>>>) -> Publisher {
     let (sender, entries) = crossbeam_channel::bounded(64);
     let (screen, _) = tokio::sync::mpsc::channel(1);
-    let (alive, lives) = tokio::sync::watch::channel(());
+    let (alive, lives) = watch::channel(());
     thread::spawn(move || {
         let _alive = alive;
         for (seq, entry) in (1..).zip(entries) {

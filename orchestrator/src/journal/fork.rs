@@ -33,7 +33,7 @@ pub fn fork(
             at: &record.at,
             kind: &record.kind,
             run: record.run.as_deref(),
-            lane: record.lane.as_deref(),
+            lane: record.scope().lane(),
             data: &data,
             prev: &prev,
         };

@@ -13,8 +13,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use actors::event::{Blob, Envelope, Event};
-use actors::lane_id::LaneId;
 use actors::publisher::{Publisher, Signal, Submission};
+use actors::scope::Scope;
 use crossbeam_channel::Receiver;
 use serde_json::value::RawValue;
 use thiserror::Error;
@@ -198,8 +198,8 @@ struct Writer {
     /// Bytes that are whole lines.
     len: u64,
     patience: Duration,
-    /// The last prompt of each role in each run and lane: the next repeats most of it.
-    prompts: BTreeMap<(Option<String>, Option<LaneId>, AgentRole), Option<Base>>,
+    /// The last prompt of each role in each scope: the next repeats most of it.
+    prompts: BTreeMap<(Scope, AgentRole), Option<Base>>,
     clock: Arc<dyn Clock>,
     screen: mpsc::Sender<Signal>,
     seq: u64,
@@ -236,9 +236,9 @@ impl Writer {
                 new_blobs |= self.with_room(|writer| writer.keep(&entry, blob))?;
             }
             // What lanes do at the same time is one thing to the session: they carry out its request.
-            let changed = self.state.after(&entry.event).filter(|_| entry.lane.is_none());
-            let (run, lane) = (entry.run.clone(), entry.lane);
-            let envelope = self.line(entry.event, entry.run, entry.lane, &mut text)?;
+            let changed = self.state.after(&entry.event).filter(|_| entry.scope.lane().is_none());
+            let scope = entry.scope.clone();
+            let envelope = self.line(entry.event, entry.scope, &mut text)?;
             if let Some(waits) = entry.durable {
                 waiting.push((waits, envelope.seq));
             }
@@ -246,7 +246,7 @@ impl Writer {
             if let Some(to) = changed {
                 let from = std::mem::replace(&mut self.state, to);
                 let event = Event::SessionStateChanged { from, to };
-                written.push(self.line(event, run, lane, &mut text)?);
+                written.push(self.line(event, scope, &mut text)?);
             }
         }
         if new_blobs {
@@ -279,34 +279,27 @@ impl Writer {
     }
 
     /// Appends the line of one event to `text`.
-    fn line(
-        &mut self,
-        event: Event,
-        run: Option<String>,
-        lane: Option<LaneId>,
-        text: &mut Vec<u8>,
-    ) -> io::Result<Envelope> {
+    fn line(&mut self, event: Event, scope: Scope, text: &mut Vec<u8>) -> io::Result<Envelope> {
         self.seq += 1;
         let at = format!("{:.3}", self.clock.now());
         let Tagged { kind, data } = serde_json::from_str(&serde_json::to_string(&event)?)?;
-        let lane_text = lane.map(|lane| lane.to_string());
         let line = Line {
             seq: self.seq,
             at: &at,
             kind: &kind,
-            run: run.as_deref(),
-            lane: lane_text.as_deref(),
+            run: scope.run(),
+            lane: scope.lane(),
             data: &data,
             prev: &self.prev,
         };
         self.prev = line.append_to(text)?;
-        Ok(Envelope { seq: self.seq, at, run, lane, event })
+        Ok(Envelope { seq: self.seq, at, scope, event })
     }
 
     /// Keeps content beside the log; true when it was not there yet.
     fn keep(&mut self, entry: &Submission, blob: &Blob) -> io::Result<bool> {
         if let Event::ModelRequest { role, .. } = &entry.event {
-            let last = self.prompts.entry((entry.run.clone(), entry.lane, *role)).or_default();
+            let last = self.prompts.entry((entry.scope.clone(), *role)).or_default();
             return blobs::keep_like(&self.dir, blob, last);
         }
         blobs::keep(&self.dir, blob)
@@ -336,7 +329,7 @@ impl Writer {
                     let dir = self.dir.display();
                     let why = format!("{error} in {dir}: nothing happens until there is room");
                     // A screen that is slow or gone is told the next time.
-                    self.screen.try_send(Signal::Waiting(None, why.into())).ok();
+                    self.screen.try_send(Signal::Waiting(Scope::SESSION, why.into())).ok();
                     crossbeam_channel::after(PAUSE).recv().ok();
                 }
                 done => return done,
@@ -392,7 +385,7 @@ mod tests {
         let recorded = tokio::spawn(async move { publisher.record(event).await });
         let told = seen.recv().await.unwrap();
         assert!(
-            matches!(&told, Signal::Waiting(None, why) if why.contains("until there is room")),
+            matches!(&told, Signal::Waiting(_, why) if why.contains("until there is room")),
             "{told:?}"
         );
         assert!(!recorded.is_finished());

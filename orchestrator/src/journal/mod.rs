@@ -12,6 +12,7 @@ pub mod projection;
 pub mod read;
 pub mod repair;
 
+use actors::lane_id::LaneId;
 use serde::Serialize;
 use tools::tree::FileHash;
 
@@ -24,7 +25,7 @@ struct Line<'a, D> {
     #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    lane: Option<&'a str>,
+    lane: Option<LaneId>,
     data: &'a D,
     prev: &'a str,
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use actors::event::Event;
 use actors::lane_id::LaneId;
+use actors::scope::{Scope, Segment};
 use actors::v1;
 use serde::Deserialize;
 use serde_json::Value;
@@ -39,9 +40,13 @@ pub struct Record {
 }
 
 impl Record {
-    /// The lane it belongs to.
-    pub fn lane(&self) -> Option<LaneId> {
-        self.lane.clone().and_then(|lane| lane.try_into().ok())
+    /// What it is about.
+    pub fn scope(&self) -> Scope {
+        let run = self.run.as_deref().map_or(Scope::SESSION, Scope::of_run);
+        match self.lane.clone().and_then(|lane| LaneId::try_from(lane).ok()) {
+            Some(lane) => run.within(Segment::Lane(lane)),
+            None => run,
+        }
     }
 
     /// Its kind without the version.

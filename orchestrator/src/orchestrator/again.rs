@@ -6,20 +6,20 @@ use std::time::Duration;
 use actors::delivery::Delivery;
 use actors::publisher::Publisher;
 use actors::recording::{Beyond, Recording};
+use actors::run::Terms;
 use ractor::ActorRef;
-use tools::clock::IdSource;
+use tools::policy::Rules;
 
 use super::end::journal_closed;
-use super::gate::ids_of;
 use super::{Msg, State};
 use crate::earlier::Again;
-use crate::request::Terms;
 
 /// What a run begins with.
 pub(super) struct Beginning {
-    pub(super) run: String,
+    pub(super) id: String,
     pub(super) terms: Terms,
-    pub(super) ids: Arc<dyn IdSource>,
+    /// What was forbidden since it began before.
+    pub(super) bars: Option<Arc<Rules>>,
     pub(super) publisher: Publisher,
     /// How long it had worked before.
     pub(super) elapsed: Duration,
@@ -27,22 +27,21 @@ pub(super) struct Beginning {
 
 impl Beginning {
     pub(super) fn new(state: &State) -> Self {
-        let run = state.setup.ids.fresh();
+        let id = state.idle.ids.fresh();
         Self {
-            publisher: state.publisher.for_run(&run),
-            run,
-            terms: state.terms.clone(),
-            ids: Arc::clone(&state.setup.ids),
+            publisher: state.idle.publisher.for_run(&id),
+            id,
+            terms: state.idle.terms.clone(),
+            bars: None,
             elapsed: Duration::ZERO,
         }
     }
 
     pub(super) fn again(state: &State, again: Again) -> Self {
-        let Again { run, mut terms, recording, elapsed } = again;
-        terms.bars = Some(Arc::clone(&state.terms.rules));
-        let publisher = state.publisher.for_run(&run).following(recording);
-        let ids = ids_of(&publisher, &state.setup.ids);
-        Self { run, terms, ids, publisher, elapsed }
+        let Again { run: id, terms, recording, elapsed } = again;
+        let bars = Some(Arc::clone(&state.idle.terms.rules));
+        let publisher = state.idle.publisher.for_run(&id).following(recording);
+        Self { id, terms, bars, publisher, elapsed }
     }
 }
 
@@ -78,7 +77,7 @@ impl State {
     /// what was spent is counted only then.
     pub(super) async fn stop(&mut self, myself: &ActorRef<Msg>, why: Delivery) {
         let Some(active) = &self.active else { return };
-        let recording = active.publisher.recording().cloned();
+        let recording = active.run.publisher.recording().cloned();
         let catches_up = |recording: &Arc<Recording>| {
             recording.is_over() && !recording.is_all_over() && recording.difference().is_none()
         };
@@ -87,7 +86,7 @@ impl State {
             self.end(why.into()).await;
             return;
         };
-        let (me, run) = (myself.clone(), Some(active.id.clone()));
+        let (me, run) = (myself.clone(), Some(active.run.id().to_owned()));
         tokio::spawn(async move {
             tokio::time::timeout(CATCHING_UP, recording.all_over()).await.ok();
             // An orchestrator that is gone has nothing left to stop.
@@ -98,9 +97,9 @@ impl State {
     /// Ends a run that is driven again where it was ended from outside.
     pub(super) fn end_as_recorded(&self, myself: &ActorRef<Msg>) {
         let Some(active) = &self.active else { return };
-        let Some(recording) = active.publisher.recording().cloned() else { return };
-        let (me, run) = (myself.clone(), active.id.clone());
-        let patience = Duration::from_secs(active.terms.config.limits.replay_timeout_seconds);
+        let Some(recording) = active.run.publisher.recording().cloned() else { return };
+        let (me, run) = (myself.clone(), active.run.id().to_owned());
+        let patience = Duration::from_secs(active.run.config().limits.replay_timeout_seconds);
         tokio::spawn(async move {
             let why = tokio::select! {
                 biased;

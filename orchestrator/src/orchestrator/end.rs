@@ -13,7 +13,7 @@ use lanes::crew::{Crew, CrewReport};
 use tools::tree::Change;
 
 use super::again::{Progress, progress};
-use super::{Active, Outcome, State};
+use super::{Outcome, State};
 use crate::request::outcome_line;
 use crate::supervision;
 use crate::worktrees;
@@ -46,7 +46,7 @@ impl State {
             return;
         }
         // A run that is driven again may come to another end before it hears of the one it had.
-        let stopped = active.publisher.recording().and_then(|recording| recording.stops_here());
+        let stopped = active.run.publisher.recording().and_then(|recording| recording.stops_here());
         let ending = stopped.map_or(ending, Ending::from);
         for task in &mut active.tasks {
             task.abort();
@@ -77,18 +77,20 @@ impl State {
         if !done && !changes.is_empty() {
             ways_back.insert(0, (Target::Start, active.trail.to_start()));
         }
-        let spent = active.router.spent().await.unwrap_or_default();
-        supervision::dismiss(active.seat.cell()).await;
+        let spent = active.run.router.spent().await.unwrap_or_default();
+        if let Some(router) = active.seat.cell() {
+            supervision::dismiss(router).await;
+        }
         let mut rollbacks = Vec::new();
         let mut delivery = delivery;
         let mut is_over = true;
-        match progress(&active.publisher) {
+        match progress(&active.run.publisher) {
             Progress::AsRecorded | Progress::Live => {}
             // Stopped before it came to anything new: it stays as it was cut short.
             Progress::OnTheWay => is_over = false,
             Progress::Astray(why) => {
                 // It can not go on, and that is written down for good. What it would go back to is not known.
-                active.publisher = self.publisher.for_run(&active.id);
+                active.run.publisher = self.idle.publisher.for_run(active.run.id());
                 delivery = failed(FailureKind::Resume, &why).delivery;
                 ways_back.clear();
             }
@@ -97,29 +99,31 @@ impl State {
             ways_back.clear();
         }
         for (to, changes) in ways_back {
-            let patch = active.ids.fresh();
+            let patch = active.run.fresh_id();
             let staged = Event::staged(&patch, &Staged::way_back(to, changes));
-            if active.publisher.publish(staged).await.is_ok() {
+            if active.run.publish(staged).await.is_ok() {
                 rollbacks.push(Rollback { patch, to });
             }
         }
         if let Some(text) = &answer {
             let (speaker, text) = (Side::Assistant, text.clone());
             let turn = Event::TurnAdded { speaker, text, intent: None };
-            active.publisher.publish(turn).await.ok();
+            active.run.publish(turn).await.ok();
         }
         let finished =
             Event::RunFinished { delivery: delivery.clone(), spent, rollbacks: rollbacks.clone() };
-        if is_over && active.publisher.record(finished).await.is_err() {
+        if is_over && active.run.record(finished).await.is_err() {
             let why = self.journal.failure().unwrap_or("it takes no more events");
             delivery = failed(FailureKind::Journal, why).delivery;
         }
         if is_over && lanes.is_empty() && active.claim.take().is_some() {
             // Its lanes did not come to their end; what they changed is in the journal.
-            worktrees::collect_left(&self.setup).await;
+            let sessions = self.sessions.clone();
+            worktrees::collect_left(&self.places, &self.workspace, sessions, self.idle.config())
+                .await;
         }
         self.outcomes.insert(0, outcome_line(&active.request.text, &delivery));
-        let Active { id: run, reply, .. } = active;
+        let (run, reply) = (active.run.id().to_owned(), active.reply);
         let outcome =
             Outcome { run, delivery, plan, answer, changes, rollbacks, spent, lanes, kept };
         if reply.send(outcome).is_err() {

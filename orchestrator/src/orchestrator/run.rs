@@ -5,33 +5,36 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actors::Unanswered;
-use actors::call::Caller;
 use actors::delivery::{Delivery, FailureKind, Verified};
+use actors::effect::{Effect, Look};
 use actors::event::{Blob, Event};
+use actors::publisher::JournalClosed;
+use actors::run::Run;
 use actors::words::{IntentBy, Role, Side};
 use config::{LaneMode, Mode};
-use lanes::crew::{Crew, call_failed};
+use lanes::crew::{Crew, CrewSetup, call_failed};
 use lanes::cycle::Goal;
 use lanes::trail::Trail;
 use lanes::worth::worth_planning;
 use ractor::{ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tools::clock::IdSource;
 use tools::model::AgentRole;
-use tools::model::retry::RetryPolicy;
 use tools::policy::{Action, Verdict};
 use tools::redact::redact;
 use tools::search::{self, Evidence, EvidenceOptions};
+use tools::tree::ReadTree;
 
 use super::again::Beginning;
 use super::end::{Ending, failed, journal_closed};
-use super::{Active, Msg, News, Outcome, Said, State};
+use super::{Active, MainWorkspace, Msg, News, Outcome, Said, State};
 use crate::chat::{self, Intent};
 use crate::earlier::Again;
-use crate::request::{Request, Terms};
+use crate::places::snapshots;
+use crate::request::Request;
 use crate::supervision;
-use crate::team::TeamReport;
+use crate::team::{Team, TeamReport, TeamSetup};
+use crate::worktrees;
 
 impl State {
     /// Takes a request in hand. There is one at a time: a second waits in the mailbox of whoever asks.
@@ -42,21 +45,20 @@ impl State {
         again: Option<Again>,
         reply: RpcReplyPort<Outcome>,
     ) -> Result<(), ActorProcessingErr> {
-        let Beginning { run: id, terms, ids, publisher, elapsed } = match again {
+        let Beginning { id, terms, bars, publisher, elapsed } = match again {
             None => Beginning::new(self),
             Some(again) => Beginning::again(self, again),
         };
         let fresh = supervision::LostBooks::default();
         let (router, seat) = supervision::hire_router(&terms, &publisher, fresh, myself).await?;
-        let (stop, _) = watch::channel(false);
+        let (stop, stopped) = watch::channel(false);
+        let run = Run { terms, publisher, router, stop: stopped, ..self.idle.clone() };
+        tracing::debug!(run = id, "a run begins");
         self.active = Some(Active {
-            id: id.clone(),
+            run: run.clone(),
             request: request.clone(),
             reply,
-            terms,
-            ids,
-            publisher: publisher.clone(),
-            router,
+            bars,
             seat,
             crew: None,
             team: None,
@@ -72,7 +74,7 @@ impl State {
         self.end_as_recorded(myself);
         let text = redact(&request.text).into_owned();
         let turn = Event::TurnAdded { speaker: Side::User, text, intent: request.intent };
-        if publisher.publish(turn).await.is_err() {
+        if run.publish(turn).await.is_err() {
             self.end(journal_closed()).await;
             return Ok(());
         }
@@ -82,7 +84,7 @@ impl State {
 
     /// An explicit flag, then clear words, then one short question to a model.
     fn decide_intent(&mut self, myself: &ActorRef<Msg>, request: &Request) {
-        let caller = self.caller(AgentRole::Intent, &self.terms().config.llm.flash_model);
+        let caller = self.run().caller(AgentRole::Intent);
         let request = request.clone();
         self.tell_in_run(myself, async move {
             if let Some(intent) = request.intent {
@@ -91,10 +93,7 @@ impl State {
             if let Some(intent) = chat::by_words(&request.text) {
                 return News::Intent(intent, IntentBy::Words);
             }
-            let asked = match caller {
-                Some(caller) => chat::by_model(caller, &request.text).await,
-                None => None,
-            };
+            let asked = chat::by_model(caller, &request.text).await;
             asked.map_or(News::Intent(Intent::Answer, IntentBy::Default), |intent| {
                 News::Intent(intent, IntentBy::Model)
             })
@@ -103,15 +102,17 @@ impl State {
 
     /// Takes in what came of something that was started for this run.
     pub(super) async fn told(&mut self, myself: &ActorRef<Msg>, run: &str, news: News) {
-        let over =
-            self.active.as_ref().is_none_or(|active| active.id != run || active.ending.is_some());
+        let over = self
+            .active
+            .as_ref()
+            .is_none_or(|active| active.run.id() != run || active.ending.is_some());
         if over && !matches!(news, News::Committed(..)) {
             return;
         }
         match news {
             News::Intent(intent, reason) => self.intent_decided(myself, intent, reason).await,
             News::Evidence(intent, evidence) => {
-                self.evidence_gathered(myself, intent, *evidence).await;
+                self.evidence_gathered(myself, intent, evidence).await;
             }
             News::TeamDone(evidence, report) => self.team_done(myself, evidence, report).await,
             News::CrewDone(Ok(report)) => self.end(report.into()).await,
@@ -142,56 +143,38 @@ impl State {
 
     async fn intent_decided(&mut self, myself: &ActorRef<Msg>, intent: Intent, reason: IntentBy) {
         // In plan mode there is no way to an edit, whatever was asked for.
-        let reads_only = self.terms().config.policy.mode == Mode::Plan;
+        let reads_only = self.run().config().policy.mode == Mode::Plan;
         let intent = if intent == Intent::Edit && reads_only { Intent::Plan } else { intent };
         let Some(active) = &self.active else { return };
         let text = redact(&active.request.text).into_owned();
         let decision = Event::RouterDecision { intent, reason };
         let started = Event::RunStarted { intent, request: text.clone() };
-        if active.publisher.publish(decision).await.is_err()
-            || active.publisher.publish(started).await.is_err()
+        if active.run.publish(decision).await.is_err() || active.run.publish(started).await.is_err()
         {
             self.end(journal_closed()).await;
             return;
         }
-        let publisher = active.publisher.clone();
+        let (run, text) = (active.run.clone(), active.request.text.clone());
         let (tree, outcomes) = (self.reader.clone(), self.outcomes.clone());
-        let Terms { config, rules, .. } = self.terms().clone();
-        let options = EvidenceOptions {
-            tokens: config.agent_loop.evidence_tokens,
-            max_files: config.limits.max_workspace_files,
-            max_file_bytes: config.agent_loop.max_file_bytes,
-        };
         self.tell_in_run(myself, async move {
-            let recorded = publisher.recall(|event| {
-                if let Event::EvidenceGathered { .. } = event { Some(event.clone()) } else { None }
-            });
-            if let Some(gathered) = recorded.await {
-                return News::Evidence(intent, Box::new(gathered));
-            }
-            let gathered = tokio::task::spawn_blocking(move || {
-                let may_read = |path: &tools::tree::RepoPath| {
-                    rules.decide(Action::Read { path: path.as_str() }) == Verdict::Allow
-                };
-                search::gather(&text, &tree, &options, &may_read, &outcomes)
-            });
-            match gathered.await {
-                Ok(evidence) => News::Evidence(intent, Box::new(gathered_event(&evidence))),
-                Err(_) => News::CrewDone(Err(Unanswered::Stopped)),
-            }
+            let mut gathering = Gathering { text, tree, outcomes };
+            News::Evidence(intent, run.perform(&mut gathering).await)
         });
     }
 
-    async fn evidence_gathered(&mut self, myself: &ActorRef<Msg>, intent: Intent, gathered: Event) {
-        let text = gathered
-            .blobs()
-            .first()
-            .map_or_else(String::new, |text| String::from_utf8_lossy(&text.content).into_owned());
-        let Some(active) = &self.active else { return };
-        if active.publisher.publish(gathered).await.is_err() {
-            self.end(journal_closed()).await;
-            return;
-        }
+    async fn evidence_gathered(
+        &mut self,
+        myself: &ActorRef<Msg>,
+        intent: Intent,
+        gathered: Result<String, Delivery>,
+    ) {
+        let text = match gathered {
+            Ok(text) => text,
+            Err(why) => {
+                self.end(why.into()).await;
+                return;
+            }
+        };
         match intent {
             Intent::Answer => self.start_answer(myself, &text),
             Intent::Edit if self.is_for_a_team() => self.start_team(myself, text).await,
@@ -201,8 +184,8 @@ impl State {
     }
 
     fn start_answer(&mut self, myself: &ActorRef<Msg>, evidence: &str) {
-        let caller = self.caller(AgentRole::Analysis, &self.terms().config.llm.base_model);
-        let (Some(caller), Some(active)) = (caller, &self.active) else { return };
+        let Some(active) = &self.active else { return };
+        let caller = active.run.caller(AgentRole::Analysis);
         let mut dialogue = self.analysis.clone();
         dialogue
             .say(&format!("Evidence from the workspace:\n\n{evidence}\n\n{}", active.request.text));
@@ -213,21 +196,14 @@ impl State {
     }
 
     async fn start_crew(&mut self, myself: &ActorRef<Msg>, goal: Goal, evidence: String) {
-        let Some(caller) =
-            self.caller(AgentRole::Architect, &self.terms().config.llm.max_think_model)
-        else {
-            return;
-        };
         let Some(active) = &mut self.active else { return };
-        let work = supervision::Work {
-            run: active.id.clone(),
-            request: active.request.text.clone(),
-            evidence,
-            goal,
-        };
-        let reader = self.reader.clone();
-        let hired =
-            supervision::hire_crew(&self.setup, work, reader, caller, &active.terms, myself).await;
+        let (run, actor) = (active.run.clone(), myself.clone());
+        let id = run.id().to_owned();
+        let workspace =
+            Arc::new(MainWorkspace { run: id, lane: None, reader: self.reader.clone(), actor });
+        let request = active.request.text.clone();
+        let setup = CrewSetup { request, evidence, goal, workspace, run };
+        let hired = Crew::spawn(setup, myself.get_cell()).await;
         let crew: Crew = match hired {
             Ok(crew) => crew,
             Err(error) => {
@@ -241,7 +217,7 @@ impl State {
 
     /// Whether the request in hand may be one for several lanes.
     fn is_for_a_team(&self) -> bool {
-        let lanes = &self.terms().config.lanes;
+        let lanes = &self.run().config().lanes;
         let Some(active) = &self.active else { return false };
         match lanes.mode {
             LaneMode::Off => false,
@@ -251,17 +227,24 @@ impl State {
     }
 
     async fn start_team(&mut self, myself: &ActorRef<Msg>, evidence: String) {
-        let caller = self.caller(AgentRole::LanePlanner, &self.terms().config.llm.max_think_model);
-        let (Some(caller), Some(active)) = (caller, &mut self.active) else { return };
-        let work = supervision::Work {
-            run: active.id.clone(),
-            request: active.request.text.clone(),
-            evidence: evidence.clone(),
-            goal: Goal::Deliver,
+        let Some(active) = &mut self.active else { return };
+        let (run, reader) = (active.run.clone(), self.reader.clone());
+        let claimed = worktrees::claim_for(&self.places.lanes, &self.session, &run).await;
+        let hired = match claimed {
+            Ok(claim) => {
+                let worktrees = claim.dir.clone();
+                active.claim = Some(claim);
+                let snapshots = snapshots(&self.places, &self.workspace, run.config());
+                let (request, evidence) = (active.request.text.clone(), evidence.clone());
+                let above = myself.clone();
+                let setup =
+                    TeamSetup { run, request, evidence, reader, snapshots, worktrees, above };
+                let team = Team::spawn(setup, myself.get_cell()).await;
+                team.map_err(|error| error.to_string())
+            }
+            Err(error) => Err(format!("there is no place for worktrees: {error}")),
         };
-        let hired =
-            supervision::hire_team(&self.setup, work, self.reader.clone(), caller, active, myself);
-        let team = match hired.await {
+        let team = match hired {
             Ok(team) => team,
             Err(error) => {
                 self.end(failed(FailureKind::Internal, &error)).await;
@@ -287,29 +270,12 @@ impl State {
         }
     }
 
-    /// A line to the models for the run in hand.
-    fn caller(&self, role: AgentRole, hire: &config::ModelRole) -> Option<Caller> {
-        let active = self.active.as_ref()?;
-        let Terms { config, prices, .. } = &active.terms;
-        Some(Caller {
-            role,
-            hire: hire.clone(),
-            model: Arc::clone(&self.setup.model),
-            router: active.router.clone(),
-            publisher: active.publisher.clone(),
-            retry: RetryPolicy::from(&config.llm),
-            prices: Arc::clone(prices),
-            window: config.llm.context_window_tokens,
-            clock: Arc::clone(&self.setup.clock),
-        })
-    }
-
     /// Runs `work` beside the actor and tells it the news, marked with the run they belong to.
     pub(super) fn tell<F>(&self, myself: &ActorRef<Msg>, work: F) -> JoinHandle<()>
     where
         F: Future<Output = News> + Send + 'static,
     {
-        let run = self.active.as_ref().map(|active| active.id.clone()).unwrap_or_default();
+        let run = self.run().id().to_owned();
         let me = myself.clone();
         tokio::spawn(async move {
             let news = Box::new(work.await);
@@ -330,34 +296,22 @@ impl State {
         }
     }
 
-    /// What the run in hand keeps to, or what the next will.
-    pub(super) fn terms(&self) -> &Terms {
-        self.active.as_ref().map_or(&self.terms, |active| &active.terms)
-    }
-
-    /// Where the run in hand has its ids from, or the next will.
-    pub(super) fn ids(&self) -> Arc<dyn IdSource> {
-        Arc::clone(self.active.as_ref().map_or(&self.setup.ids, |active| &active.ids))
+    /// The run in hand, or what the next begins with.
+    pub(super) fn run(&self) -> &Run {
+        self.active.as_ref().map_or(&self.idle, |active| &active.run)
     }
 
     /// Stops the run when its time is over, of which some may have passed.
     fn limit_wall_time(&self, myself: &ActorRef<Msg>, elapsed: Duration) {
-        let seconds = self.terms().config.budget.wall_seconds;
+        let seconds = self.run().config().budget.wall_seconds;
         let Some(active) = self.active.as_ref().filter(|_| seconds > 0) else { return };
-        let (me, run, publisher) = (myself.clone(), active.id.clone(), active.publisher.clone());
-        let mut stopped = active.stop.subscribe();
+        let (me, run) = (myself.clone(), active.run.clone());
+        let left = Duration::from_secs(seconds).saturating_sub(elapsed);
         tokio::spawn(async move {
-            let out_of_time = async {
-                // What is recorded takes no time: how it ended is recorded, too.
-                publisher.live().await;
-                tokio::time::sleep(Duration::from_secs(seconds).saturating_sub(elapsed)).await;
-            };
-            tokio::select! {
-                () = out_of_time => {
-                    let why = Delivery::out_of_time(seconds);
-                    me.cast(Msg::Cancel { run: Some(run), why }).ok();
-                }
-                _ = stopped.changed() => {}
+            // A run that is stopped has no deadline.
+            if run.perform(&mut Deadline { left }).await.is_ok() {
+                let why = Delivery::out_of_time(seconds);
+                me.cast(Msg::Cancel { run: Some(run.id().to_owned()), why }).ok();
             }
         });
     }
@@ -372,17 +326,19 @@ impl State {
         if active.ending.is_some() {
             return Ok(());
         }
-        if active.seat.cell().get_id() == who.get_id() {
-            if active.publisher.publish(Event::RoleCrashed { role: Role::Router }).await.is_err() {
+        let is_router = |router: ActorCell| router.get_id() == who.get_id();
+        if active.seat.cell().is_some_and(is_router) {
+            if active.run.publish(Event::RoleCrashed { role: Role::Router }).await.is_err() {
                 self.end(journal_closed()).await;
                 return Ok(());
             }
-            let on_the_way = active.publisher.recording().map(|recording| recording.on_the_way());
-            let (session, run) = (self.journal.dir().to_owned(), active.id.clone());
+            let (session, scope) = (self.journal.dir().to_owned(), active.run.scope().clone());
+            let recording = active.run.publisher.recording();
+            let on_the_way = recording.map(|recording| recording.on_the_way(&scope));
             let ledger =
-                supervision::recover_ledger(session, run, on_the_way.unwrap_or_default()).await;
-            let Active { seat, terms, publisher, .. } = active;
-            supervision::refill_router(seat, terms, publisher, ledger, myself).await?;
+                supervision::recover_ledger(session, scope, on_the_way.unwrap_or_default()).await;
+            let Active { seat, run, .. } = active;
+            supervision::refill_router(seat, &run.terms, &run.publisher, ledger, myself).await?;
         } else if active.crew.as_ref().is_some_and(|crew| crew.cell().get_id() == who.get_id()) {
             self.end(failed(FailureKind::Internal, "the crew died")).await;
         } else if active.team.as_ref().is_some_and(|team| team.get_id() == who.get_id()) {
@@ -392,8 +348,70 @@ impl State {
     }
 }
 
+/// The effect of gathering evidence for a request.
+struct Gathering {
+    text: String,
+    tree: ReadTree,
+    /// How earlier requests ended, a line each.
+    outcomes: Vec<String>,
+}
+
+impl Effect for Gathering {
+    type Outcome = String;
+    type Stop = Delivery;
+
+    fn look(&mut self, event: &Event) -> Look<String> {
+        let Event::EvidenceGathered { text, .. } = event else { return Look::Absent };
+        Look::Done(String::from_utf8_lossy(&text.content).into_owned())
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<String, Delivery> {
+        let (text, tree, outcomes) = (self.text.clone(), self.tree.clone(), self.outcomes.clone());
+        let rules = Arc::clone(&run.terms.rules);
+        let config = run.config();
+        let options = EvidenceOptions {
+            tokens: config.agent_loop.evidence_tokens,
+            max_files: config.limits.max_workspace_files,
+            max_file_bytes: config.agent_loop.max_file_bytes,
+        };
+        let gathered = tokio::task::spawn_blocking(move || {
+            let may_read = |path: &tools::tree::RepoPath| {
+                rules.decide(Action::Read { path: path.as_str() }) == Verdict::Allow
+            };
+            search::gather(&text, &tree, &options, &may_read, &outcomes)
+        });
+        let died = |_| Delivery::failed(FailureKind::Internal, "gathering evidence failed");
+        let evidence = gathered.await.map_err(died)?;
+        let text = redact(&search::render(&evidence)).into_owned();
+        run.publish(gathered_event(&evidence, &text)).await?;
+        Ok(text)
+    }
+}
+
+/// The effect of a limit of time: it passes only while the run does something new.
+struct Deadline {
+    left: Duration,
+}
+
+impl Effect for Deadline {
+    type Outcome = ();
+    type Stop = JournalClosed;
+
+    fn look(&mut self, _: &Event) -> Look<()> {
+        Look::Absent
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<(), JournalClosed> {
+        let mut stop = run.stop.clone();
+        tokio::select! {
+            () = tokio::time::sleep(self.left) => Ok(()),
+            _ = stop.wait_for(|stopped| *stopped) => Err(JournalClosed),
+        }
+    }
+}
+
 /// The event of evidence that was gathered.
-fn gathered_event(evidence: &Evidence) -> Event {
+fn gathered_event(evidence: &Evidence, text: &str) -> Event {
     let items = evidence.items.iter();
     Event::EvidenceGathered {
         items: items
@@ -403,6 +421,6 @@ fn gathered_event(evidence: &Evidence) -> Event {
             .collect(),
         omitted: evidence.omitted.clone(),
         tokens: evidence.tokens,
-        text: Blob::new(redact(&search::render(evidence)).into_owned()),
+        text: Blob::new(text.to_owned()),
     }
 }

@@ -8,21 +8,22 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use actors::delivery::{Delivery, FailureKind, NeedsWork, StagedFor};
+use actors::effect::{Effect, Look};
 use actors::event::Event;
 use actors::lane_id::LaneId;
 use actors::ledger::Allowance;
 use actors::publisher::{JournalClosed, Publisher};
+use actors::run::Run;
 use actors::team::Other;
 use actors::workspace::{CommitRefused, NotApplied, Staged, Workspace as _};
 use lanes::crew::call_failed;
 use lanes::planner::{self, TeamPlanned};
 use lanes::team_plan::{LanePlan, TeamPlan};
 use ractor::ActorCell;
-use tools::tree::{RepoPath, TreeId};
+use tools::tree::{RepoPath, SnapshotError, TreeId};
 
 use super::bisect::{self, Bisect, Question};
-use super::effect::{Stop, effect};
-use super::hired::{Base, Lanes, Made, share};
+use super::hired::{Began, Lanes, Made, share};
 use super::result::{Standing, delivery};
 use super::together::{Merge, MergedLanes, Together, Verdict, add};
 use super::{TeamReport, TeamSetup};
@@ -38,8 +39,7 @@ pub(super) async fn conduct(setup: TeamSetup, team: ActorCell) -> TeamReport {
     let ended = |delivery| TeamReport::Done { delivery, lanes: Vec::new(), kept: Vec::new() };
     match Conductor::new(setup, team).conduct().await {
         Ok(report) => report,
-        Err(Stop::Ended(delivery)) => ended(delivery),
-        Err(Stop::Closed(closed)) => ended(Delivery::failed(FailureKind::Journal, &closed)),
+        Err(delivery) => ended(delivery),
     }
 }
 
@@ -54,18 +54,18 @@ impl Conductor {
     }
 
     fn publisher(&self) -> &Publisher {
-        &self.setup.caller.publisher
+        &self.setup.run.publisher
     }
 
-    async fn conduct(self) -> Result<TeamReport, Stop> {
+    async fn conduct(self) -> Result<TeamReport, Delivery> {
         let Some(plan) = self.plan().await? else { return Ok(TeamReport::Declined) };
         let ids: Vec<LaneId> = plan.lanes.iter().map(|lane| lane.id).collect();
         // One part is left for what comes after them.
         let parts = ids.len() as u64 + 1;
-        let budget = share(&self.setup.caller.router, ids.clone(), parts).await?;
+        let budget = share(&self.setup.run, &ids, parts).await?;
         if budget.calls.is_some_and(|calls| calls < LEAST_CALLS) {
             for lane in ids {
-                self.setup.caller.router.take_back(lane);
+                self.setup.run.for_lane(lane).give_back();
             }
             let why = format!("too few calls are left for {} lanes", plan.lanes.len());
             self.publisher().publish(Event::LanesDeclined { why: why.into() }).await?;
@@ -86,9 +86,9 @@ impl Conductor {
     }
 
     /// The lanes of the task; none if it is one for a single crew.
-    async fn plan(&self) -> Result<Option<TeamPlan>, Stop> {
-        let TeamSetup { caller, config, request, evidence, .. } = &*self.setup;
-        let planned = planner::plan(caller, config, request, evidence).await;
+    async fn plan(&self) -> Result<Option<TeamPlan>, Delivery> {
+        let TeamSetup { run, request, evidence, .. } = &*self.setup;
+        let planned = planner::plan(run, request, evidence).await;
         let declined = match planned {
             Ok(TeamPlanned { plan, tolerances }) if plan.lanes.len() > 1 => {
                 let lanes = plan.lanes.iter().map(LanePlan::planned).collect();
@@ -100,7 +100,7 @@ impl Conductor {
                 format!("the lane planner gave no usable plan: {error}")
             }
             Err(planner::PlanningError::Call(error)) => {
-                return Err(Stop::Ended(call_failed(&error)));
+                return Err(call_failed(&error));
             }
         };
         self.publisher().publish(Event::LanesDeclined { why: declined.into() }).await?;
@@ -108,28 +108,14 @@ impl Conductor {
     }
 
     /// Keeps the workspace as it is, for lanes to begin from.
-    async fn base(&self, budget: Allowance) -> Result<Base, Stop> {
+    async fn base(&self, budget: Allowance) -> Result<Began, Delivery> {
         let setup = Arc::clone(&self.setup);
-        let take = async move || {
-            let taken = on_a_thread(move || {
-                let snapshot = setup.snapshots.take(&setup.reader, &[], setup.clock.now())?;
-                let tree = setup.snapshots.keep_tree(&snapshot.entries)?;
-                setup.snapshots.hold(&format!("{}/base", setup.run), tree)?;
-                let (files, left_out) = (snapshot.entries.len(), snapshot.left_out);
-                Ok(Event::LanesBegun { tree, files, left_out, budget })
-            });
-            taken.await
-        };
-        let begun = |event: &Event| {
-            let Event::LanesBegun { tree, left_out, .. } = event else { return None };
-            Some(Base { tree: *tree, left_out: left_out.clone() })
-        };
-        effect(self.publisher(), begun, take).await
+        self.setup.run.perform(&mut Base { setup, budget }).await
     }
 
     /// Brings the work of the lanes together, one after the other, whoever was first. A lane that does not fit in is planned
     /// again on what there is.
-    async fn merge(&self, lanes: &Lanes, standing: &mut Standing) -> Result<(), Stop> {
+    async fn merge(&self, lanes: &Lanes, standing: &mut Standing) -> Result<(), Delivery> {
         let mut so_far = lanes.base.tree;
         for lane in lanes.plan.merge_order() {
             let mut attempt = 1;
@@ -141,7 +127,7 @@ impl Conductor {
                     }
                     Err(paths) => paths,
                 };
-                if attempt > self.setup.config.lanes.max_replans {
+                if attempt > self.setup.run.config().lanes.max_replans {
                     standing.conflicted(lane, paths, Other::Lanes);
                     break;
                 }
@@ -165,31 +151,10 @@ impl Conductor {
         lane: LaneId,
         so_far: TreeId,
         made: &Made,
-    ) -> Result<Result<TreeId, Vec<RepoPath>>, Stop> {
-        let (setup, made) = (Arc::clone(&self.setup), made.clone());
-        let merge = async move || {
-            on_a_thread(move || {
-                let hold = format!("{}/merged-{lane}", setup.run);
-                match add(&setup.snapshots, so_far, &[made], &hold)? {
-                    Ok(tree) => Ok(Event::LaneMerged { lane, tree }),
-                    Err((_, paths)) => {
-                        let with = Other::Lanes;
-                        Ok(Event::LaneConflicted { lane, paths, with })
-                    }
-                }
-            })
-            .await
-        };
-        let came = |event: &Event| {
-            if let Event::LaneMerged { tree, .. } = event {
-                Some(Ok(*tree))
-            } else if let Event::LaneConflicted { paths, .. } = event {
-                Some(Err(paths.clone()))
-            } else {
-                None
-            }
-        };
-        effect(self.publisher(), came, merge).await
+    ) -> Result<Result<TreeId, Vec<RepoPath>>, Delivery> {
+        let setup = Arc::clone(&self.setup);
+        let mut adding = Adding { setup, lane, so_far, made: made.clone() };
+        self.setup.run.perform(&mut adding).await
     }
 
     /// Verifies what the lanes come to, mends or leaves out what does not work, and has the rest written. None if there is
@@ -198,7 +163,7 @@ impl Conductor {
         &self,
         lanes: &Lanes,
         standing: &mut Standing,
-    ) -> Result<Option<Delivery>, Stop> {
+    ) -> Result<Option<Delivery>, Delivery> {
         let mut together = Together::new(&self.setup, &self.team, &lanes.base.left_out);
         let (mut may_mend, mut rounds) = (true, 0);
         let mut refused: Option<(TreeId, String)> = None;
@@ -263,7 +228,7 @@ impl Conductor {
         together: &mut Together,
         standing: &Standing,
         merged: &MergedLanes,
-    ) -> Result<BTreeSet<LaneId>, Stop> {
+    ) -> Result<BTreeSet<LaneId>, Delivery> {
         let mut bisect = Bisect::new(standing.order(), standing.needs());
         loop {
             let some: Vec<LaneId> = match bisect.next() {
@@ -283,7 +248,7 @@ impl Conductor {
     }
 
     /// Has the one change written to the workspace.
-    async fn write(&self, merged: &MergedLanes, standing: &Standing) -> Result<Written, Stop> {
+    async fn write(&self, merged: &MergedLanes, standing: &Standing) -> Result<Written, Delivery> {
         let staged = Self::staged(merged, &standing.title());
         Ok(match self.setup.workspace(None).commit(staged).await {
             Ok(()) => Written::Yes,
@@ -308,8 +273,8 @@ impl Conductor {
         merged: &MergedLanes,
         standing: &Standing,
         delivery: Delivery,
-    ) -> Result<Option<Delivery>, Stop> {
-        let patch = self.setup.ids(self.publisher()).fresh();
+    ) -> Result<Option<Delivery>, Delivery> {
+        let patch = self.setup.run.fresh_id();
         let staged = Self::staged(merged, &format!("{}, not verified", standing.title()));
         self.publisher().publish(Event::staged(&patch, &staged)).await?;
         Ok(Some(match delivery {
@@ -329,6 +294,74 @@ impl Conductor {
             | Delivery::BudgetExhausted { .. }
             | Delivery::Failed { .. }) => ended,
         }))
+    }
+}
+
+/// The effect of keeping the workspace as it is.
+struct Base {
+    setup: Arc<TeamSetup>,
+    /// What each lane may spend.
+    budget: Allowance,
+}
+
+impl Effect for Base {
+    type Outcome = Began;
+    type Stop = Delivery;
+
+    fn look(&mut self, event: &Event) -> Look<Began> {
+        let Event::LanesBegun { tree, left_out, .. } = event else { return Look::Absent };
+        Look::Done(Began { tree: *tree, left_out: left_out.clone() })
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<Began, Delivery> {
+        let setup = Arc::clone(&self.setup);
+        let taken = on_a_thread(move || {
+            let snapshot = setup.snapshots.take(&setup.reader, &[], setup.run.clock.now())?;
+            let tree = setup.snapshots.keep_tree(&snapshot.entries)?;
+            setup.snapshots.hold(&format!("{}/base", setup.run.id()), tree)?;
+            Ok::<_, SnapshotError>((tree, snapshot.entries.len(), snapshot.left_out))
+        });
+        let (tree, files, left_out) = taken.await?;
+        let begun =
+            Event::LanesBegun { tree, files, left_out: left_out.clone(), budget: self.budget };
+        run.record(begun).await?;
+        Ok(Began { tree, left_out })
+    }
+}
+
+/// The effect of adding the work of one more lane to what there is.
+struct Adding {
+    setup: Arc<TeamSetup>,
+    lane: LaneId,
+    so_far: TreeId,
+    made: Made,
+}
+
+impl Effect for Adding {
+    type Outcome = Result<TreeId, Vec<RepoPath>>;
+    type Stop = Delivery;
+
+    fn look(&mut self, event: &Event) -> Look<Self::Outcome> {
+        if let Event::LaneMerged { tree, .. } = event {
+            Look::Done(Ok(*tree))
+        } else if let Event::LaneConflicted { paths, .. } = event {
+            Look::Done(Err(paths.clone()))
+        } else {
+            Look::Absent
+        }
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<Self::Outcome, Delivery> {
+        let (setup, so_far, made) = (Arc::clone(&self.setup), self.so_far, self.made.clone());
+        let (lane, hold) = (self.lane, format!("{}/merged-{}", run.id(), self.lane));
+        let added = on_a_thread(move || add(&setup.snapshots, so_far, &[made], &hold)).await?;
+        let added = added.map_err(|(_, paths)| paths);
+        run.record(match added.clone() {
+            Ok(tree) => Event::LaneMerged { lane, tree },
+            Err(paths) => Event::LaneConflicted { lane, paths, with: Other::Lanes },
+        })
+        .await?;
+        Ok(added)
     }
 }
 

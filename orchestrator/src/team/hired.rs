@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use actors::call::Caller;
 use actors::delivery::{Delivery, FailureKind, NeedsWork, Verified};
+use actors::effect::{Effect, Look, Place};
 use actors::event::{Event, StagedFile};
 use actors::lane_id::LaneId;
 use actors::ledger::{Allowance, Amount};
 use actors::publisher::{JournalClosed, Publisher};
-use actors::router::Router;
+use actors::run::Run;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use lanes::lane::{Attempt, Lane, LaneReport, LaneSetup, Undone};
@@ -21,12 +21,11 @@ use ractor::ActorCell;
 use tokio::task::JoinSet;
 use tools::tree::{RepoPath, TreeId};
 
-use super::effect::Stop;
 use super::together::{MergedLanes, Red, add};
 use super::{TeamSetup, brief};
 
 /// What the lanes begin from.
-pub(super) struct Base {
+pub(super) struct Began {
     pub(super) tree: TreeId,
     pub(super) left_out: Vec<RepoPath>,
 }
@@ -48,14 +47,14 @@ pub(super) struct Made {
 }
 
 /// What came of a lane, unless the whole team stops.
-type Ended = Result<Result<Made, Undone>, Stop>;
+type Ended = Result<Result<Made, Undone>, Delivery>;
 
 /// The lanes of a team.
 pub(super) struct Lanes {
     setup: Arc<TeamSetup>,
     team: ActorCell,
     pub(super) plan: TeamPlan,
-    pub(super) base: Base,
+    pub(super) base: Began,
     /// What came of each.
     pub(super) reports: BTreeMap<LaneId, Result<Made, Undone>>,
     /// What each may spend.
@@ -67,20 +66,17 @@ impl Lanes {
         setup: &Arc<TeamSetup>,
         team: &ActorCell,
         plan: TeamPlan,
-        base: Base,
+        base: Began,
         budget: Allowance,
     ) -> Self {
         let (setup, team) = (Arc::clone(setup), team.clone());
         Self { setup, team, plan, base, reports: BTreeMap::new(), budget }
     }
 
-    fn publisher(&self) -> &Publisher {
-        &self.setup.caller.publisher
-    }
-
     /// Has every lane work to its end.
-    pub(super) async fn work(&mut self) -> Result<(), Stop> {
-        let width = usize::try_from(self.setup.config.lanes.max_subagents).unwrap_or(usize::MAX);
+    pub(super) async fn work(&mut self) -> Result<(), Delivery> {
+        let width =
+            usize::try_from(self.setup.run.config().lanes.max_subagents).unwrap_or(usize::MAX);
         let (mut begun, mut ended) = (BTreeSet::new(), BTreeSet::new());
         let mut running = FuturesUnordered::new();
         loop {
@@ -92,7 +88,7 @@ impl Lanes {
             }
             for (place, lane) in ready.iter().skip(room).enumerate() {
                 let why = format!("queued {}.: {width} lanes are at work", place + 1);
-                self.publisher().for_lane(*lane).show_wait(why);
+                self.setup.run.for_lane(*lane).publisher.show_wait(why);
             }
             let Some((lane, report)) = running.next().await else { return Ok(()) };
             ended.insert(lane);
@@ -101,7 +97,10 @@ impl Lanes {
     }
 
     /// The first attempt of a lane, as work to be waited for.
-    fn first(&self, lane: LaneId) -> Result<impl Future<Output = (LaneId, Ended)> + use<>, Stop> {
+    fn first(
+        &self,
+        lane: LaneId,
+    ) -> Result<impl Future<Output = (LaneId, Ended)> + use<>, Delivery> {
         let plan = self.plan.lane(lane).ok_or(JournalClosed)?.clone();
         let needs = self.plan.needs(lane);
         let in_order = self.plan.merge_order().into_iter().filter(|it| needs.contains(it));
@@ -150,7 +149,7 @@ impl Lanes {
     ) -> Ended {
         let lanes = found.iter().filter_map(|lane| self.plan.lane(*lane));
         let text = brief::mend(&self.setup.request, lanes, red.class, &red.details);
-        let budget = share(&self.setup.caller.router, vec![LaneId::TOGETHER], 1).await?;
+        let budget = share(&self.setup.run, &[LaneId::TOGETHER], 1).await?;
         let title = "bring the lanes together".to_owned();
         self.at_work(LaneId::TOGETHER, title, budget).attempt(1, text, merged.tree).await
     }
@@ -158,19 +157,13 @@ impl Lanes {
     /// Takes back what lanes did not use: they have ended.
     pub(super) fn settle_shares(&self) {
         for lane in &self.plan.lanes {
-            self.setup.caller.router.take_back(lane.id);
+            self.setup.run.for_lane(lane.id).give_back();
         }
     }
 
     /// A lane as it goes to work.
     fn at_work(&self, lane: LaneId, title: String, budget: Allowance) -> AtWork {
         let Self { setup, team, plan, base, .. } = self;
-        let publisher = self.publisher().for_lane(lane);
-        let caller = Caller {
-            router: setup.caller.router.for_lane(lane),
-            publisher: publisher.clone(),
-            ..setup.caller.clone()
-        };
         let owned = plan.clone();
         let territories: Territories = Arc::new(move |path| match owned.owner_of(path) {
             _ if lane == LaneId::TOGETHER => Territory::Own,
@@ -183,26 +176,21 @@ impl Lanes {
             title,
             budget,
             evidence: setup.evidence.clone(),
-            caller,
+            run: setup.run.for_lane(lane),
             above: Arc::new(setup.workspace(Some(lane))),
             territories,
             snapshots: setup.snapshots.clone(),
             worktrees: setup.worktrees.clone(),
             origin: setup.origin(&base.left_out),
-            ids: setup.ids(&publisher),
-            config: Arc::clone(&setup.config),
-            rules: Arc::clone(&setup.rules),
-            cache: setup.cache.clone(),
-            env: setup.env.clone(),
         };
-        AtWork { setup, team: team.clone(), run: self.setup.run.clone() }
+        AtWork { setup, team: team.clone() }
     }
 
     /// Removes every worktree but those of lanes that failed, and lets go of the trees. Tells where the others are.
     pub(super) async fn tidy_up(&self, kept: Vec<String>) -> Vec<PathBuf> {
         let setup = Arc::clone(&self.setup);
         on_a_thread(move || {
-            if let Err(error) = setup.snapshots.release(&setup.run) {
+            if let Err(error) = setup.snapshots.release(setup.run.id()) {
                 tracing::warn!(%error, "trees of lanes stay until a later start");
             }
             crate::worktrees::tidy(&setup.snapshots, &setup.worktrees, &kept)
@@ -214,7 +202,7 @@ impl Lanes {
     pub(super) async fn spent(&self) -> BTreeMap<LaneId, Amount> {
         let mut spent = BTreeMap::new();
         for lane in &self.plan.lanes {
-            let router = self.setup.caller.router.for_lane(lane.id);
+            let router = self.setup.run.for_lane(lane.id).router;
             spent.insert(lane.id, router.spent().await.unwrap_or_default());
         }
         spent
@@ -225,12 +213,11 @@ impl Lanes {
 struct AtWork {
     setup: LaneSetup,
     team: ActorCell,
-    run: String,
 }
 
 impl AtWork {
     fn publisher(&self) -> &Publisher {
-        &self.setup.caller.publisher
+        &self.setup.run.publisher
     }
 
     /// The tree to begin from: with what those before it did, if that fits together.
@@ -238,34 +225,8 @@ impl AtWork {
         &self,
         base: TreeId,
         before: Vec<Made>,
-    ) -> Result<Result<TreeId, Delivery>, Stop> {
-        let spawned = |event: &Event| {
-            if let Event::LaneSpawned { base, .. } = event { Some(*base) } else { None }
-        };
-        if let Some(recorded) = self.publisher().recorded_ahead(spawned) {
-            return Ok(Ok(recorded));
-        }
-        let failed = |event: &Event| {
-            if let Event::LaneFailed { why, .. } = event { Some(why.clone()) } else { None }
-        };
-        if let Some(recorded) = self.publisher().recorded_ahead(failed) {
-            return Ok(Err(recorded));
-        }
-        if before.is_empty() {
-            return Ok(Ok(base));
-        }
-        self.publisher().live().await;
-        let hold = format!("{}/before-{}", self.run, self.setup.id);
-        let snapshots = self.setup.snapshots.clone();
-        let added = on_a_thread(move || add(&snapshots, base, &before, &hold)).await?;
-        Ok(added.map_err(|(lane, paths)| {
-            let paths: Vec<&str> = paths.iter().map(RepoPath::as_str).collect();
-            let detail = format!(
-                "what it waits for does not fit together: lane {lane} in {}",
-                paths.join(", ")
-            );
-            Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail: detail.into() }
-        }))
+    ) -> Result<Result<TreeId, Delivery>, Delivery> {
+        self.setup.run.perform(&mut OnTopOf { lane: &self.setup, base, before }).await
     }
 
     /// Works through an attempt. Whatever the lane dies of, the others go on.
@@ -298,7 +259,7 @@ impl AtWork {
     async fn fail(&self, attempt: u32, why: Delivery) -> Ended {
         let name = format!("{}-{attempt}", self.setup.id);
         let worktree = self.setup.worktrees.join(&name).exists().then_some(name);
-        let spent = self.setup.caller.router.spent().await.unwrap_or_default();
+        let spent = self.setup.run.router.spent().await.unwrap_or_default();
         let files = Vec::new();
         let undone = Undone { why: why.clone(), worktree: worktree.clone() };
         let failed = Event::LaneFailed { attempt, why, files, worktree, spent };
@@ -307,16 +268,55 @@ impl AtWork {
     }
 }
 
+/// The effect of putting together the tree that a lane begins from: with what those before it did, if that fits together.
+struct OnTopOf<'l> {
+    lane: &'l LaneSetup,
+    base: TreeId,
+    before: Vec<Made>,
+}
+
+impl Effect for OnTopOf<'_> {
+    type Outcome = Result<TreeId, Delivery>;
+    type Stop = Delivery;
+    // It is told by the first event of the lane.
+    const PLACE: Place = Place::Ahead;
+
+    fn look(&mut self, event: &Event) -> Look<Self::Outcome> {
+        if let Event::LaneSpawned { base, .. } = event {
+            Look::Foretold(Ok(*base))
+        } else if let Event::LaneFailed { why, .. } = event {
+            Look::Foretold(Err(why.clone()))
+        } else {
+            Look::Absent
+        }
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<Self::Outcome, Delivery> {
+        if self.before.is_empty() {
+            return Ok(Ok(self.base));
+        }
+        let hold = format!("{}/before-{}", run.id(), self.lane.id);
+        let (snapshots, base) = (self.lane.snapshots.clone(), self.base);
+        let before = self.before.clone();
+        let added = on_a_thread(move || add(&snapshots, base, &before, &hold)).await?;
+        Ok(added.map_err(|(lane, paths)| {
+            let paths: Vec<&str> = paths.iter().map(RepoPath::as_str).collect();
+            let detail = format!(
+                "what it waits for does not fit together: lane {lane} in {}",
+                paths.join(", ")
+            );
+            Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail: detail.into() }
+        }))
+    }
+}
+
 fn lane_died() -> Delivery {
     Delivery::failed(FailureKind::Internal, "the lane died")
 }
 
 /// Gives each of these lanes one of `parts` of what is left to spend.
-pub(super) async fn share(
-    router: &Router,
-    lanes: Vec<LaneId>,
-    parts: u64,
-) -> Result<Allowance, Stop> {
+pub(super) async fn share(run: &Run, lanes: &[LaneId], parts: u64) -> Result<Allowance, Delivery> {
     let gone = || Delivery::failed(FailureKind::Router, "it is gone");
-    router.share(lanes, parts).await.ok_or_else(|| Stop::Ended(gone()))
+    let accounts = lanes.iter().map(|lane| run.for_lane(*lane).scope().clone()).collect();
+    run.router.share(accounts, parts).await.ok_or_else(gone)
 }

@@ -71,7 +71,7 @@ async fn run(order: Vec<usize>) -> (BTreeMap<String, String>, Vec<String>, Vec<u
     let told = work(model, &common, &[("policy.mode", "\"yolo\"")], heard).await;
     assert_eq!(told.outcome.delivery, Delivery::Delivered { verified: Verified::Passed });
     let first = |envelope: &Arc<Envelope>| {
-        let lane = usize::from(envelope.lane?.number());
+        let lane = usize::from(envelope.scope.lane()?.number());
         matches!(envelope.event, Event::LaneCompleted { attempt: 1, .. }).then_some(lane)
     };
     let order = told.events.iter().filter_map(first).collect();
@@ -83,7 +83,7 @@ fn of_merging(events: &[Arc<Envelope>]) -> Vec<String> {
     let merging = events.iter().filter(|envelope| {
         let kind = envelope.event.kind();
         let is_it = ["Lane", "Verify", "PatchStaged"].iter().any(|it| kind.starts_with(it));
-        envelope.lane.is_none() && is_it
+        envelope.scope.lane().is_none() && is_it
     });
     merging.map(|envelope| format!("{} {}", envelope.event.kind(), envelope.event.data())).collect()
 }

@@ -82,7 +82,7 @@ pub(super) async fn work<S: Says>(
                     }
                 }
                 Signal::Question(question) => {
-                    questions.push(format!("{:?} {:?}", question.lane, question.what));
+                    questions.push(format!("{:?} {:?}", question.scope.lane(), question.what));
                     question.answer.send(Answer::Yes).unwrap();
                 }
                 Signal::Text(..) | Signal::Reasoning(..) | Signal::Waiting(..) => {}

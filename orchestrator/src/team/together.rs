@@ -4,14 +4,15 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use actors::checks::{CheckOutcome, Report};
 use actors::delivery::{Delivery, FailureKind, NeedsWork, Verified};
+use actors::effect::{Effect, Look, Place};
 use actors::event::{Event, StagedFile};
 use actors::failure::{FailureClass, FailureHistory};
 use actors::lane_id::LaneId;
 use actors::publisher::Publisher;
+use actors::run::Run;
 use actors::team::Other;
 use actors::verifier::{Checked, Subject, Verifier, VerifierSetup, run_event};
 use actors::wording::Wording;
@@ -25,7 +26,6 @@ use tools::tree::{
 };
 
 use super::TeamSetup;
-use super::effect::{Stop, effect};
 use super::hired::Made;
 use super::merge::merge;
 use super::result::Standing;
@@ -94,7 +94,7 @@ impl Together {
     }
 
     fn publisher(&self) -> &Publisher {
-        &self.setup.caller.publisher
+        &self.setup.run.publisher
     }
 
     /// Merges what these lanes made with the workspace as it is, or as it was.
@@ -103,25 +103,14 @@ impl Together {
         standing: &Standing,
         lanes: &[LaneId],
         onto: Option<TreeId>,
-    ) -> Result<Merge, Stop> {
+    ) -> Result<Merge, Delivery> {
         if onto.is_none() {
             // Another workspace may fail otherwise.
             self.baseline = None;
         }
         let made: Vec<Made> = lanes.iter().filter_map(|lane| standing.made(*lane)).collect();
         let (setup, lanes) = (Arc::clone(&self.setup), lanes.to_vec());
-        let merge = async move || on_a_thread(move || merged(&setup, lanes, &made, onto)).await;
-        let came = |event: &Event| {
-            if let Event::LanesMerged { lanes, onto, tree, files } = event {
-                let (lanes, files) = (lanes.clone(), files.clone());
-                Some(Merge::Done(MergedLanes { lanes, onto: *onto, tree: *tree, files }))
-            } else if let Event::LaneConflicted { lane, paths, .. } = event {
-                Some(Merge::Conflict(*lane, paths.clone()))
-            } else {
-                None
-            }
-        };
-        effect(self.publisher(), came, merge).await
+        self.setup.run.perform(&mut Merging { setup, lanes, made, onto }).await
     }
 
     /// Runs the checks of all lanes, and those of the project, on what lanes came to. What failed before them is told apart,
@@ -130,7 +119,7 @@ impl Together {
         &mut self,
         merged: &MergedLanes,
         standing: &Standing,
-    ) -> Result<Verdict, Stop> {
+    ) -> Result<Verdict, Delivery> {
         self.verifications += 1;
         let iteration = self.verifications;
         let place = self.place(merged.tree).await?;
@@ -168,7 +157,7 @@ impl Together {
                 "what fails in a copy of the workspace failed there before the change; of ignored files it has only those of lanes.share",
             )),
             CheckOutcome::CodeFailure => {
-                let classifier = &self.setup.config.agent_loop.failure_classifier;
+                let classifier = &self.setup.run.config().agent_loop.failure_classifier;
                 let class = FailureHistory::default().classify(&report.errors(), classifier);
                 Verdict::Red(Red { class, details: feedback::failures(report) })
             }
@@ -187,8 +176,8 @@ impl Together {
         &self,
         place: &ReadTree,
         commands: &[String],
-    ) -> Result<Vec<String>, Stop> {
-        let sight = actors::sight::Sight::new(place.clone(), self.publisher().clone());
+    ) -> Result<Vec<String>, Delivery> {
+        let sight = actors::sight::Sight::new(place.clone(), self.setup.run.clone());
         let derived = lanes::crew::derived(&sight).await?;
         let missing = derived.into_iter().filter(|command| !commands.contains(command));
         Ok(commands.iter().cloned().chain(missing).collect())
@@ -199,7 +188,7 @@ impl Together {
         &mut self,
         onto: TreeId,
         commands: Vec<String>,
-    ) -> Result<Report, Stop> {
+    ) -> Result<Report, Delivery> {
         let place = self.place(onto).await?;
         let report = self.run(place, commands, Subject::Untouched).await?.report;
         for check in &report.checks {
@@ -210,16 +199,103 @@ impl Together {
     }
 
     /// A directory that holds `tree`: the worktree, made so if something is to be run there.
-    async fn place(&mut self, tree: TreeId) -> Result<ReadTree, Stop> {
-        let is_over = |event: &Event| matches!(event, Event::VerifyCompleted { .. }).then_some(());
-        let publisher = self.publisher();
-        let recorded = publisher.only_compares() || publisher.recorded_ahead(is_over).is_some();
+    async fn place(&mut self, tree: TreeId) -> Result<ReadTree, Delivery> {
         let (setup, own) = (Arc::clone(&self.setup), self.worktree.take());
         let left_out = self.left_out.clone();
-        let placed = on_a_thread(move || {
-            if recorded {
-                return Ok((nowhere(&setup)?, own));
+        let mut placing = Placing { setup, own, left_out, tree };
+        let placed = self.setup.run.perform(&mut placing).await;
+        self.worktree = placing.own;
+        match placed? {
+            Some(reader) => Ok(reader),
+            None => Ok(nowhere(&self.setup)?),
+        }
+    }
+
+    async fn run(
+        &self,
+        place: ReadTree,
+        commands: Vec<String>,
+        subject: Subject,
+    ) -> Result<Checked, Delivery> {
+        let workspace = Arc::new(Bench { place, above: self.setup.workspace(None) });
+        let setup = VerifierSetup { workspace, run: self.setup.run.clone() };
+        let died = || Delivery::failed(FailureKind::Internal, "the verifier died");
+        let verifier = Verifier::spawn(setup, self.team.clone()).await.map_err(|_| died())?;
+        let checked = verifier.verify(commands, subject).await.map_err(|_| died())?;
+        verifier.cell().stop(None);
+        Ok(checked?)
+    }
+}
+
+/// The effect of merging what lanes made with the workspace as it is, or as it was.
+struct Merging {
+    setup: Arc<TeamSetup>,
+    lanes: Vec<LaneId>,
+    made: Vec<Made>,
+    onto: Option<TreeId>,
+}
+
+impl Effect for Merging {
+    type Outcome = Merge;
+    type Stop = Delivery;
+
+    fn look(&mut self, event: &Event) -> Look<Merge> {
+        if let Event::LanesMerged { lanes, onto, tree, files } = event {
+            let (lanes, files) = (lanes.clone(), files.clone());
+            Look::Done(Merge::Done(MergedLanes { lanes, onto: *onto, tree: *tree, files }))
+        } else if let Event::LaneConflicted { lane, paths, .. } = event {
+            Look::Done(Merge::Conflict(*lane, paths.clone()))
+        } else {
+            Look::Absent
+        }
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<Merge, Delivery> {
+        let (setup, lanes) = (Arc::clone(&self.setup), self.lanes.clone());
+        let (made, onto) = (self.made.clone(), self.onto);
+        let merge = on_a_thread(move || merged(&setup, lanes, &made, onto)).await?;
+        run.record(match &merge {
+            Merge::Done(MergedLanes { lanes, onto, tree, files }) => {
+                let (lanes, files) = (lanes.clone(), files.clone());
+                Event::LanesMerged { lanes, onto: *onto, tree: *tree, files }
             }
+            Merge::Conflict(lane, paths) => {
+                let (lane, paths) = (*lane, paths.clone());
+                Event::LaneConflicted { lane, paths, with: Other::User }
+            }
+        })
+        .await?;
+        Ok(merge)
+    }
+}
+
+/// The effect of making a directory hold a tree; none where all that would be run in it is recorded.
+struct Placing {
+    setup: Arc<TeamSetup>,
+    /// The worktree, and the tree it holds, if there is one.
+    own: Option<(Worktree, Entries)>,
+    left_out: Vec<RepoPath>,
+    tree: TreeId,
+}
+
+impl Effect for Placing {
+    type Outcome = Option<ReadTree>;
+    type Stop = Delivery;
+    // The checks look there while the rest of the record is followed.
+    const PLACE: Place = Place::AheadIfAtAll;
+
+    fn look(&mut self, event: &Event) -> Look<Self::Outcome> {
+        let is_over = matches!(event, Event::VerifyCompleted { .. });
+        if is_over { Look::Foretold(None) } else { Look::Absent }
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<Self::Outcome, Delivery> {
+        if run.only_compares() {
+            return Ok(None);
+        }
+        let (setup, own) = (Arc::clone(&self.setup), self.own.take());
+        let (left_out, tree) = (self.left_out.clone(), self.tree);
+        let placed = on_a_thread(move || {
             let wanted = setup.snapshots.tree(tree)?;
             let worktree = match own {
                 Some((mut worktree, holds)) => {
@@ -233,35 +309,11 @@ impl Together {
                 None => fresh(&setup, &wanted, &left_out)?,
             };
             let reader = ReadTree::open(worktree.root())?;
-            Ok::<_, SnapshotError>((reader, Some((worktree, wanted))))
+            Ok::<_, SnapshotError>((reader, (worktree, wanted)))
         });
         let (reader, own) = placed.await?;
-        self.worktree = own;
-        Ok(reader)
-    }
-
-    async fn run(
-        &self,
-        place: ReadTree,
-        commands: Vec<String>,
-        subject: Subject,
-    ) -> Result<Checked, Stop> {
-        let TeamSetup { config, cache, env, .. } = &*self.setup;
-        let setup = VerifierSetup {
-            workspace: Arc::new(Bench { place, above: self.setup.workspace(None) }),
-            publisher: self.publisher().clone(),
-            bounds: config.agent_loop.clone(),
-            commands: config.commands.clone(),
-            cache: cache.clone(),
-            env: env.clone(),
-            max_files: config.limits.max_workspace_files,
-            timeout: Duration::from_secs(config.limits.role_timeout_seconds),
-        };
-        let died = || Stop::Ended(Delivery::failed(FailureKind::Internal, "the verifier died"));
-        let verifier = Verifier::spawn(setup, self.team.clone()).await.map_err(|_| died())?;
-        let checked = verifier.verify(commands, subject).await.map_err(|_| died())?;
-        verifier.cell().stop(None);
-        Ok(checked?)
+        self.own = Some(own);
+        Ok(Some(reader))
     }
 }
 
@@ -321,16 +373,16 @@ impl Workspace for Bench {
     }
 }
 
-/// What came of merging what lanes made with the workspace, as an event. Blocks.
+/// Merges what lanes made with the workspace. Blocks.
 fn merged(
     setup: &TeamSetup,
     lanes: Vec<LaneId>,
     made: &[Made],
     onto: Option<TreeId>,
-) -> Result<Event, SnapshotError> {
+) -> Result<Merge, SnapshotError> {
     let snapshots = &setup.snapshots;
     let onto = onto.map_or_else(|| workspace_now(setup, made), Ok)?;
-    match add(snapshots, onto, made, &format!("{}/result", setup.run))? {
+    match add(snapshots, onto, made, &format!("{}/result", setup.run.id()))? {
         Ok(tree) => {
             let changes = lanes::lane_tree::changes(
                 snapshots,
@@ -338,9 +390,9 @@ fn merged(
                 &snapshots.tree(tree)?,
             )?;
             let files = changes.iter().map(StagedFile::from).collect();
-            Ok(Event::LanesMerged { lanes, onto, tree, files })
+            Ok(Merge::Done(MergedLanes { lanes, onto, tree, files }))
         }
-        Err((lane, paths)) => Ok(Event::LaneConflicted { lane, paths, with: Other::User }),
+        Err((lane, paths)) => Ok(Merge::Conflict(lane, paths)),
     }
 }
 
@@ -350,9 +402,9 @@ fn workspace_now(setup: &TeamSetup, made: &[Made]) -> Result<TreeId, SnapshotErr
     let paths: BTreeSet<&RepoPath> =
         made.iter().flat_map(|made| &made.files).map(|file| &file.path).collect();
     let also: Vec<&RepoPath> = paths.into_iter().collect();
-    let snapshot = snapshots.take(&setup.reader, &also, setup.clock.now())?;
+    let snapshot = snapshots.take(&setup.reader, &also, setup.run.clock.now())?;
     let onto = snapshots.keep_tree(&snapshot.entries)?;
-    snapshots.hold(&format!("{}/onto", setup.run), onto)?;
+    snapshots.hold(&format!("{}/onto", setup.run.id()), onto)?;
     Ok(onto)
 }
 

@@ -1,0 +1,61 @@
+//! A run for tests: a journal that keeps everything in memory, and nobody else.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use config::Inputs;
+use tokio::sync::{mpsc, watch};
+use tools::clock::{CountingIds, FixedClock, Timestamp};
+use tools::model::NoModel;
+use tools::shell::Environment;
+
+use crate::event::Event;
+use crate::publisher::{Publisher, Submission};
+use crate::recording::Recording;
+use crate::router::Router;
+use crate::run::{Run, Terms};
+
+/// A run that follows `recording`, if there is one; and what tells the facts that it wrote.
+pub(crate) fn run(recording: Option<Arc<Recording>>) -> (Run, impl Fn() -> Vec<Event>) {
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let publisher = journal(Arc::clone(&events));
+    let publisher = match recording {
+        Some(recording) => publisher.following(recording),
+        None => publisher,
+    };
+    let config = config::resolve(&Inputs::default()).unwrap().config;
+    let terms = Terms::new(Arc::new(config)).unwrap();
+    let (stop, stopped) = watch::channel(false);
+    // A run in a test is never stopped.
+    std::mem::forget(stop);
+    let run = Run {
+        terms,
+        publisher,
+        router: Router::nobody(),
+        model: Arc::new(NoModel),
+        clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
+        ids: Arc::new(CountingIds::default()),
+        env: Environment::default(),
+        cache: PathBuf::new(),
+        stop: stopped,
+    };
+    (run, move || events.lock().unwrap().clone())
+}
+
+/// Takes facts in, and says at once that they are on disk.
+fn journal(events: Arc<Mutex<Vec<Event>>>) -> Publisher {
+    let (sender, entries) = crossbeam_channel::bounded(64);
+    let (screen, _) = mpsc::channel(1);
+    let (alive, lives) = watch::channel(());
+    thread::spawn(move || {
+        let _alive = alive;
+        for (seq, Submission { event, durable, .. }) in (1..).zip(entries) {
+            events.lock().unwrap().push(event);
+            if let Some(waits) = durable {
+                waits.send(seq).ok();
+            }
+        }
+    });
+    Publisher::new(sender, screen, lives).for_run("run")
+}

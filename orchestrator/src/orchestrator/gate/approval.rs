@@ -1,0 +1,326 @@
+//! Whether an effect may happen: policy decides, the user is asked where it says so, and the answer is journaled.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actors::effect::{Effect, Look, Place};
+use actors::event::Event;
+use actors::lane_id::LaneId;
+use actors::publisher::{Answer, JournalClosed, Proposal};
+use actors::run::Run;
+use actors::wording::Wording;
+use actors::words::{Asked, DeniedBy};
+use actors::workspace::Denied;
+use tools::policy::{Action, Author, Verdict, quoted};
+use tools::shell::CommandLine;
+use tools::tree::{Change, RepoPath};
+
+use super::super::SaidTo;
+use super::Gate;
+
+impl Gate {
+    /// What policy says.
+    async fn decide(&self, action: Action<'_>, what: &Asked) -> Verdict {
+        let mut decision = Decision { gate: self, action, what };
+        let decided = self.run.perform(&mut decision).await;
+        decided.unwrap_or_else(|closed| Verdict::Deny { why: closed.to_string() })
+    }
+
+    /// Whether a command is denied without a question.
+    pub(super) async fn denies(&self, command: &CommandLine) -> bool {
+        let what = Asked::Command(command.text().to_owned());
+        matches!(self.decide(Action::Command(command), &what).await, Verdict::Deny { .. })
+    }
+
+    /// Takes the patch of a lane through: commands will run on what it says, before anybody sees the whole.
+    pub(super) async fn approve(
+        mut self,
+        lane: LaneId,
+        patch: &str,
+        changes: &[Change],
+    ) -> Result<(), Denied> {
+        let hint = format!(
+            "see it with `deepseek diff --lane {lane}`, or run again with `--approval auto`, which does not ask for patches"
+        );
+        if self.run.publisher.follows() {
+            return self.pass_patch(patch, changes, hint).await;
+        }
+        // Lanes ask one after the other.
+        let said = Arc::clone(&self.said);
+        let _turn = said.lock().await;
+        self.pass_patch(patch, changes, hint).await
+    }
+
+    /// Takes a patch through, whoever wrote it.
+    pub(super) async fn pass_patch(
+        &mut self,
+        patch: &str,
+        changes: &[Change],
+        hint: String,
+    ) -> Result<(), Denied> {
+        let paths: Vec<&RepoPath> = changes.iter().flat_map(Change::paths).collect();
+        let lines =
+            changes.iter().map(Change::line_counts).map(|(added, removed)| added + removed).sum();
+        let author = if self.run.id().is_empty() { Author::User } else { Author::Model };
+        let what = Asked::Patch(patch.to_owned());
+        let verdict = self.decide(Action::Patch { author, paths: &paths, lines }, &what).await;
+        self.pass(verdict, Proposal::Patch(changes.to_vec()), what, hint).await
+    }
+
+    /// Takes a command through.
+    pub(super) async fn permit(mut self, command: &CommandLine) -> Result<(), Denied> {
+        let what = Asked::Command(command.text().to_owned());
+        let verdict = self.decide(Action::Command(command), &what).await;
+        let hint = hint_for(&self.run.terms.rules.missing_rules(command), &verdict);
+        let proposal = Proposal::Command(command.text().to_owned());
+        if !matches!(verdict, Verdict::Ask { .. }) {
+            return self.pass(verdict, proposal, what, hint).await;
+        }
+        let mut told = ToldBefore { what: &what, hint: &hint };
+        if let Ok(Some(said)) = self.run.perform(&mut told).await {
+            return said.result;
+        }
+        if self.run.publisher.follows() {
+            return self.pass(verdict, proposal, what, hint).await;
+        }
+        // Lanes ask one after the other, and nothing is asked twice.
+        let said = Arc::clone(&self.said);
+        let mut said = said.lock().await;
+        if let Some(said) = said.get(&what) {
+            return self.say_again(said).await;
+        }
+        let result = self.pass(verdict, proposal, what.clone(), hint).await;
+        if let Some((ask, by)) = self.asked.take() {
+            said.insert(what, SaidTo { ask, by, result: result.clone() });
+        }
+        result
+    }
+
+    /// Writes down what was said to the same command before, in answer to another lane.
+    async fn say_again(&self, said: &SaidTo) -> Result<(), Denied> {
+        let ask = said.ask.clone();
+        let event = match &said.result {
+            Ok(()) => Event::ToolApproved { ask },
+            Err(Denied { what, why, .. }) => Event::ToolDenied {
+                ask: Some(ask),
+                action: what.clone(),
+                by: said.by,
+                why: why.clone(),
+            },
+        };
+        if self.run.record(event).await.is_err() {
+            tracing::debug!("what was said before could not be journaled again");
+        }
+        said.result.clone()
+    }
+
+    /// Allows, asks or denies, and writes down what was asked and answered.
+    async fn pass(
+        &mut self,
+        verdict: Verdict,
+        proposal: Proposal,
+        what: Asked,
+        hint: String,
+    ) -> Result<(), Denied> {
+        let hint = Wording::from(hint);
+        let why = match verdict {
+            Verdict::Allow => return Ok(()),
+            Verdict::Deny { why } => {
+                let (by, why) = (DeniedBy::Policy, Wording::from(why));
+                let denied =
+                    Event::ToolDenied { ask: None, action: what.clone(), by, why: why.clone() };
+                if self.run.record(denied).await.is_err() {
+                    tracing::debug!(
+                        "a denial could not be journaled; nothing happens all the same"
+                    );
+                }
+                return Err(Denied { what, why, hint });
+            }
+            Verdict::Ask { why } => why,
+        };
+        match self.ask(proposal, &what, why).await {
+            Ok(Reply::Yes) => Ok(()),
+            Ok(Reply::No { why, .. }) => Err(Denied { what, why, hint }),
+            // That the run is over is told by its end.
+            Err(JournalClosed) => Err(Denied { what, why: "the request was stopped".into(), hint }),
+        }
+    }
+
+    /// Asks the user.
+    async fn ask(
+        &mut self,
+        proposal: Proposal,
+        what: &Asked,
+        why: String,
+    ) -> Result<Reply, JournalClosed> {
+        if *self.run.stop.borrow() {
+            return Err(JournalClosed);
+        }
+        let ask = self.run.fresh_id();
+        let proposed = Event::ToolProposed {
+            ask: ask.clone(),
+            action: what.clone(),
+            why: why.as_str().into(),
+        };
+        // Recorded, so that everything before it is on the screen when the question comes.
+        self.run.record(proposed).await?;
+        let mut question = Question { ask: ask.clone(), what, proposal, why };
+        let reply = self.run.perform(&mut question).await?;
+        let by = if let Reply::No { by, .. } = &reply { *by } else { DeniedBy::Nobody };
+        self.asked = Some((ask, by));
+        Ok(reply)
+    }
+}
+
+/// The effect of asking policy. What it said in a recorded run is told by the events that followed from it.
+struct Decision<'g> {
+    gate: &'g Gate,
+    action: Action<'g>,
+    what: &'g Asked,
+}
+
+impl Effect for Decision<'_> {
+    type Outcome = Verdict;
+    type Stop = JournalClosed;
+    const PLACE: Place = Place::NextIfAtAll;
+
+    fn look(&mut self, event: &Event) -> Look<Verdict> {
+        match recorded_verdict(event, self.what) {
+            // What barred it then is not known now, but that it was barred is.
+            Some(verdict @ Verdict::Deny { .. }) => Look::Foretold(verdict),
+            Some(verdict) if self.gate.run.publisher.takes_requests() => Look::Foretold(verdict),
+            None if self.gate.run.publisher.takes_requests() => Look::Foretold(Verdict::Allow),
+            Some(_) | None => Look::Absent,
+        }
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<Verdict, JournalClosed> {
+        // What is recorded was done before it was forbidden.
+        let bars = self.gate.bars.as_ref().filter(|_| !run.publisher.follows());
+        let barred = bars.map(|bars| bars.decide(self.action));
+        let denied = barred.filter(|verdict| matches!(verdict, Verdict::Deny { .. }));
+        Ok(denied.unwrap_or_else(|| run.terms.rules.decide(self.action)))
+    }
+}
+
+/// What policy said to `what`, if an event tells that it did not simply let it go ahead.
+#[expect(clippy::wildcard_enum_match_arm, reason = "other events come of no verdict")]
+fn recorded_verdict(event: &Event, what: &Asked) -> Option<Verdict> {
+    match event {
+        Event::ToolProposed { action, why, .. } if action == what => {
+            Some(Verdict::Ask { why: why.to_string() })
+        }
+        Event::ToolDenied { ask: None, action, why, .. } if action == what => {
+            Some(Verdict::Deny { why: why.to_string() })
+        }
+        // What was said to the same command in answer to another lane.
+        Event::ToolDenied { ask: Some(_), action, why, .. } if action == what => {
+            Some(Verdict::Ask { why: why.to_string() })
+        }
+        Event::ToolApproved { .. } => Some(Verdict::Ask { why: String::new() }),
+        _ => None,
+    }
+}
+
+/// The effect of looking whether the answer to a command was given to another lane: an answer without a question before it.
+struct ToldBefore<'g> {
+    what: &'g Asked,
+    hint: &'g str,
+}
+
+impl Effect for ToldBefore<'_> {
+    type Outcome = Option<SaidTo>;
+    type Stop = JournalClosed;
+    const PLACE: Place = Place::NextIfAtAll;
+
+    fn look(&mut self, event: &Event) -> Look<Option<SaidTo>> {
+        if let Event::ToolApproved { ask } = event {
+            let (ask, by) = (ask.clone(), DeniedBy::Nobody);
+            return Look::Done(Some(SaidTo { ask, by, result: Ok(()) }));
+        }
+        let Event::ToolDenied { ask: Some(ask), action, by, why } = event else {
+            return Look::Foretold(None);
+        };
+        if action != self.what {
+            return Look::Foretold(None);
+        }
+        let denied = Denied { what: action.clone(), why: why.clone(), hint: self.hint.into() };
+        Look::Done(Some(SaidTo { ask: ask.clone(), by: *by, result: Err(denied) }))
+    }
+
+    async fn act(&mut self, _: &Run) -> Result<Option<SaidTo>, JournalClosed> {
+        Ok(None)
+    }
+}
+
+/// What came of a question.
+enum Reply {
+    Yes,
+    No { by: DeniedBy, why: Wording },
+}
+
+/// The effect of a question that is journaled: the user answers, or nobody does.
+struct Question<'g> {
+    ask: String,
+    what: &'g Asked,
+    proposal: Proposal,
+    /// Why it is asked.
+    why: String,
+}
+
+impl Effect for Question<'_> {
+    type Outcome = Reply;
+    type Stop = JournalClosed;
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "other events are no answers")]
+    fn look(&mut self, event: &Event) -> Look<Reply> {
+        match event {
+            Event::ToolApproved { ask } if *ask == self.ask => Look::Done(Reply::Yes),
+            Event::ToolDenied { ask: Some(ask), by, why, .. } if *ask == self.ask => {
+                Look::Done(Reply::No { by: *by, why: why.clone() })
+            }
+            _ => Look::Absent,
+        }
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<Reply, JournalClosed> {
+        let patience = Duration::from_secs(run.config().limits.approval_timeout_seconds);
+        let mut stop = run.stop.clone();
+        let answer = tokio::select! {
+            answer = run.publisher.ask(self.proposal.clone(), self.why.clone()) => answer,
+            // Nobody said anything, and nobody waits any more.
+            _ = stop.wait_for(|stopped| *stopped) => return Err(JournalClosed),
+            () = tokio::time::sleep(patience) => None,
+        };
+        let (by, why) = match answer {
+            Some(Answer::Yes) => {
+                run.record(Event::ToolApproved { ask: self.ask.clone() }).await?;
+                return Ok(Reply::Yes);
+            }
+            Some(Answer::No) => (DeniedBy::User, Wording::from("you said no")),
+            None => {
+                let why = format!("{}, and there is no terminal to ask on", self.why);
+                (DeniedBy::Nobody, why.into())
+            }
+        };
+        let (ask, action) = (Some(self.ask.clone()), self.what.clone());
+        run.record(Event::ToolDenied { ask, action, by, why: why.clone() }).await?;
+        Ok(Reply::No { by, why })
+    }
+}
+
+/// What would let a command run that lacks these rules.
+fn hint_for(missing: &[String], verdict: &Verdict) -> String {
+    let rules: Vec<String> = missing.iter().map(|rule| quoted(rule)).collect();
+    match (rules.is_empty(), verdict) {
+        (true, Verdict::Deny { .. }) => {
+            "no flag allows it: policy.deny_commands and plan mode come first".to_owned()
+        }
+        (true, _) => "to run it in this run: --yolo".to_owned(),
+        (false, _) => format!(
+            "to allow it from now on: deepseek config add policy.allow_commands {}{}; for this run only: --yolo",
+            if missing.iter().any(|rule| rule.starts_with('-')) { "-- " } else { "" },
+            rules.join(" ")
+        ),
+    }
+}

@@ -1,0 +1,152 @@
+//! The way of a change into the workspace: staged, approved, a checkpoint to go back to, and then written as a whole.
+
+use actors::effect::{Effect, Look};
+use actors::event::Event;
+use actors::run::Run;
+use actors::workspace::{CommitRefused, Staged};
+use tools::tree::{Change, Checkpoint, Note};
+
+use super::Gate;
+use crate::blocking::on_a_thread;
+use crate::main_tree::MainTree;
+
+impl Gate {
+    /// Takes a change through, and gives the tree back.
+    pub(super) async fn commit(
+        mut self,
+        tree: MainTree,
+        patch: String,
+        staged: Staged,
+    ) -> (Option<MainTree>, Result<(), CommitRefused>) {
+        let note = self.note(&patch, &staged.title);
+        let event = Event::staged(&patch, &staged);
+        let changes = staged.changes;
+        if self.run.publish(event).await.is_err() {
+            return (Some(tree), Err(CommitRefused::Gone));
+        }
+        let hint = format!(
+            "the patch is staged: look at it with `deepseek diff {patch}`, apply it with `deepseek apply {patch}`, or run again with `--approval auto`"
+        );
+        if let Err(denied) = self.pass_patch(&patch, &changes, hint).await {
+            return (Some(tree), Err(denied.into()));
+        }
+        let mut commit =
+            Commit { tree: Some(tree), patch, changes, note, checkpoint_made: false, begun: false };
+        let result = self.run.perform(&mut commit).await;
+        (commit.tree, result.and_then(|committed| committed))
+    }
+}
+
+/// The effect of a change that is written to the workspace. How far it had come is noted, so that only the rest is done.
+struct Commit {
+    /// Away while it is worked on.
+    tree: Option<MainTree>,
+    patch: String,
+    changes: Vec<Change>,
+    note: Note,
+    checkpoint_made: bool,
+    begun: bool,
+}
+
+impl Effect for Commit {
+    type Outcome = Result<(), CommitRefused>;
+    type Stop = CommitRefused;
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "other events are no steps of a commit")]
+    fn look(&mut self, event: &Event) -> Look<Self::Outcome> {
+        match event {
+            Event::CheckpointCreated { patch, .. } if *patch == self.patch => {
+                self.checkpoint_made = true;
+                Look::Begun
+            }
+            Event::PatchCommitting { patch } if *patch == self.patch => {
+                self.begun = true;
+                Look::Begun
+            }
+            Event::PatchApplied { patch } if *patch == self.patch => Look::Done(Ok(())),
+            Event::PatchNotApplied { patch, why } if *patch == self.patch => {
+                Look::Done(Err(why.clone().into()))
+            }
+            _ => Look::Absent,
+        }
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<Self::Outcome, CommitRefused> {
+        let result = self.write(run).await;
+        let patch = self.patch.clone();
+        match &result {
+            Ok(()) => drop(run.record(Event::PatchApplied { patch }).await?),
+            Err(CommitRefused::NotApplied(why)) => {
+                run.publish(Event::PatchNotApplied { patch, why: why.clone() }).await?;
+            }
+            Err(CommitRefused::Denied(_) | CommitRefused::Gone) => {}
+        }
+        Ok(result)
+    }
+}
+
+impl Commit {
+    /// Makes the checkpoint and then the change, as far as that was not done before.
+    async fn write(&mut self, run: &Run) -> Result<(), CommitRefused> {
+        let changes = self.changes.clone();
+        if self.begun && self.with_tree(move |tree| tree.holds(&changes)).await? {
+            return Ok(());
+        }
+        let checkpoint = self.checkpoint(run).await?;
+        if *run.stop.borrow() {
+            self.with_tree(move |tree| tree.forget(&checkpoint)).await?;
+            return Err(CommitRefused::Gone);
+        }
+        // Everything that is needed to make the change, or to unmake it, is on disk before the first byte is written.
+        if !self.begun {
+            run.record(Event::PatchCommitting { patch: self.patch.clone() }).await?;
+        }
+        let changes = self.changes.clone();
+        let tree = self.tree.take().ok_or(CommitRefused::Gone)?;
+        let (tree, written) = on_a_thread(move || tree.commit(&changes, &checkpoint)).await;
+        self.tree = Some(tree);
+        written
+    }
+
+    /// Makes the checkpoint to go back to, unless it was made before.
+    async fn checkpoint(&mut self, run: &Run) -> Result<Checkpoint, CommitRefused> {
+        let (changes, note) = (self.changes.clone(), self.note.clone());
+        let (stop, now, made_before) = (run.stop.clone(), run.clock.now(), self.checkpoint_made);
+        let kept = self.with_tree(move |tree| {
+            let before = made_before.then(|| tree.checkpoint_for(&note.patch)).flatten();
+            before.map_or_else(
+                || {
+                    let made = tree.checkpoint(&changes, note, now, &|| *stop.borrow());
+                    made.map(|(checkpoint, snapshot)| (checkpoint, Some(snapshot)))
+                },
+                |checkpoint| Ok((checkpoint, None)),
+            )
+        });
+        let (checkpoint, snapshot) = kept.await??;
+        if let Some(snapshot) = snapshot {
+            let created = Event::CheckpointCreated {
+                checkpoint: checkpoint.number,
+                patch: checkpoint.note.patch.clone(),
+                files: snapshot.entries.len(),
+                left_out: snapshot.left_out,
+            };
+            run.publish(created).await?;
+        }
+        Ok(checkpoint)
+    }
+
+    /// Does what blocks with the tree, which comes back whatever becomes of it.
+    async fn with_tree<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&MainTree) -> T + Send + 'static,
+    ) -> Result<T, CommitRefused> {
+        let tree = self.tree.take().ok_or(CommitRefused::Gone)?;
+        let (tree, done) = on_a_thread(move || {
+            let done = work(&tree);
+            (tree, done)
+        })
+        .await;
+        self.tree = Some(tree);
+        Ok(done)
+    }
+}
