@@ -43,9 +43,9 @@ const PURE: [&str; 44] = [
     "lanes/src/team_plan.rs",
     "lanes/src/trail.rs",
     "lanes/src/worth.rs",
-    "orchestrator/src/team/bisect.rs",
-    "orchestrator/src/team/brief.rs",
-    "orchestrator/src/team/result.rs",
+    "lanes/src/team/bisect.rs",
+    "lanes/src/team/brief.rs",
+    "lanes/src/team/result.rs",
     "orchestrator/src/chat.rs",
     "orchestrator/src/journal/causes.rs",
     "orchestrator/src/journal/projection/rows.rs",
@@ -120,7 +120,7 @@ fn only_waits_are_measured() {
         "tools/src/tree/confine.rs",
         "orchestrator/src/journal/log.rs",
         "orchestrator/src/lock.rs",
-        "orchestrator/src/worktrees.rs",
+        "lanes/src/worktrees.rs",
         "cli/src/render/terminal.rs",
     ];
     only_in("Instant::now", &places);

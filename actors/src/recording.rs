@@ -392,15 +392,11 @@ impl Recording {
         if recalled.is_some() {
             return recalled;
         }
-        match E::PLACE {
-            Place::Next | Place::Ahead => {
-                let is_past =
-                    |rest: &[Recorded]| rest.iter().all(|next| effect.may_precede(&next.event));
-                self.reached(is_past).await;
-            }
-            Place::NextIfAtAll | Place::AheadIfAtAll if !self.is_over() => return None,
-            Place::NextIfAtAll | Place::AheadIfAtAll => {}
+        if matches!(E::PLACE, Place::NextIfAtAll | Place::AheadIfAtAll) {
+            return None;
         }
+        let is_past = |rest: &[Recorded]| rest.iter().all(|next| effect.may_precede(&next.event));
+        self.reached(is_past).await;
         // From here on everything is done for real, if anything is.
         if self.how.beyond == Beyond::Stop {
             std::future::pending::<()>().await;

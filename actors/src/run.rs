@@ -78,12 +78,20 @@ pub struct Run {
 }
 
 impl Run {
-    /// The same run as a lane of it has it: its facts, calls and ids are told apart from those of others.
+    /// The same run as a part of it has it: its facts, calls and ids are told apart from those of others.
     #[must_use]
-    pub fn for_lane(&self, lane: LaneId) -> Self {
-        let publisher = self.publisher.for_part(Segment::Lane(lane));
+    pub fn at(&self, scope: &Scope) -> Self {
+        let below = scope.segments().iter().skip(self.scope().segments().len());
+        let publisher =
+            below.fold(self.publisher.clone(), |above, segment| above.for_part(segment.clone()));
         let router = self.router.for_scope(publisher.scope().clone());
         Self { publisher, router, ..self.clone() }
+    }
+
+    /// The same run as a lane of it has it.
+    #[must_use]
+    pub fn for_lane(&self, lane: LaneId) -> Self {
+        self.at(&self.scope().within(Segment::Lane(lane)))
     }
 
     /// What it is: the run itself, or a part of it.

@@ -3,6 +3,7 @@
 //! Implemented by the orchestrator for the user's workspace. Actors read for themselves and never write.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,7 @@ use tools::tree::{Change, ReadTree, RepoPath};
 use crate::delivery::{Delivery, StagedFor};
 use crate::lane_id::LaneId;
 use crate::publisher::JournalClosed;
+use crate::scope::Scope;
 use crate::wording::Wording;
 use crate::words::Asked;
 
@@ -43,6 +45,12 @@ pub trait Workspace: Send + Sync + 'static {
 
     /// Asks whether a command may run. An approval holds for the rest of the run.
     fn permit<'a>(&'a self, command: &'a CommandLine) -> BoxFuture<'a, Result<(), Denied>>;
+}
+
+/// The user's workspace, for each part of a run.
+pub trait Workspaces: Send + Sync + 'static {
+    /// The workspace, as it is asked for by `scope`.
+    fn of(&self, scope: &Scope) -> Arc<dyn Workspace>;
 }
 
 /// A validated change, ready to be committed.

@@ -1,5 +1,6 @@
 //! A lane: a part of a task, done by a crew of its own in a worktree of its own.
 
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,13 +13,16 @@ use actors::ledger::Allowance;
 use actors::publisher::{JournalClosed, Publisher};
 use actors::run::Run;
 use actors::workspace::Workspace;
-use ractor::{ActorCell, SpawnErr};
+use futures_util::FutureExt as _;
+use ractor::{
+    Actor, ActorCell, ActorProcessingErr, ActorRef, DerivedActorRef, SpawnErr, SupervisionEvent,
+};
+use tokio::task::JoinSet;
 use tools::tree::{RepoPath, SnapshotError, Snapshots, TreeId};
 
 use crate::crew::{Crew, CrewReport, CrewSetup};
 use crate::cycle::Goal;
 use crate::lane_tree::{LaneTree, Place, Territories, WorktreeExtras, changes};
-use crate::post;
 
 /// What a lane is made with.
 #[derive(Clone)]
@@ -92,25 +96,108 @@ impl From<Delivery> for Undone {
 /// How long a crew that is let go may take to be gone.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// A lane at work.
+/// What a lane tells whoever it works for.
+#[derive(Debug)]
+pub struct LaneTold {
+    /// Which lane.
+    pub lane: LaneId,
+    /// How its attempt ended.
+    pub ended: Result<LaneReport, JournalClosed>,
+}
+
+enum Msg {
+    /// Works an attempt through. There is one at a time.
+    Begin(Attempt),
+    /// The work beside the mailbox is done; none if it died of what it did.
+    Worked(Option<Result<LaneReport, JournalClosed>>),
+}
+
+/// A handle to a lane.
+#[derive(Clone)]
 pub struct Lane {
-    setup: LaneSetup,
-    /// Stands for it in the supervision tree: its crew goes with it.
-    post: ActorCell,
+    actor: ActorRef<Msg>,
 }
 
 impl Lane {
-    /// Gives a lane a post under `supervisor`.
-    pub async fn spawn(setup: LaneSetup, supervisor: ActorCell) -> Result<Self, SpawnErr> {
-        Ok(Self { setup, post: post::spawn(supervisor).await? })
+    /// Starts a lane under `supervisor`. It tells `above` how its attempts end; its own death is told by supervision.
+    pub async fn spawn(
+        setup: LaneSetup,
+        above: DerivedActorRef<LaneTold>,
+        supervisor: ActorCell,
+    ) -> Result<Self, SpawnErr> {
+        let (actor, _) = Actor::spawn_linked(None, LaneActor, (setup, above), supervisor).await?;
+        Ok(Self { actor })
     }
 
-    /// Works an attempt through, and tells how it ended. Every wait inside has its own deadline. Whoever drops it on the way
-    /// sees to it that those at its post go.
-    pub async fn work(self, attempt: &Attempt) -> Result<LaneReport, JournalClosed> {
-        let report = self.setup.attempt(attempt, self.post.clone()).await;
-        self.post.kill();
-        report
+    /// Has it work an attempt through: the first, or one that is planned again on what there is by then.
+    pub fn begin(&self, attempt: Attempt) {
+        // Of a lane that is gone, supervision tells.
+        self.actor.cast(Msg::Begin(attempt)).ok();
+    }
+
+    /// The actor itself, for its supervisor.
+    pub fn cell(&self) -> ActorCell {
+        self.actor.get_cell()
+    }
+}
+
+struct LaneActor;
+
+struct State {
+    setup: LaneSetup,
+    above: DerivedActorRef<LaneTold>,
+    /// What runs beside the actor; it goes with it.
+    work: JoinSet<()>,
+}
+
+impl Actor for LaneActor {
+    type Msg = Msg;
+    type State = State;
+    type Arguments = (LaneSetup, DerivedActorRef<LaneTold>);
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<Msg>,
+        (setup, above): Self::Arguments,
+    ) -> Result<State, ActorProcessingErr> {
+        Ok(State { setup, above, work: JoinSet::new() })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<Msg>,
+        msg: Msg,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
+        match msg {
+            Msg::Begin(attempt) => {
+                let setup = state.setup.clone();
+                state.work.spawn(async move {
+                    let worked = AssertUnwindSafe(setup.attempt(&attempt, myself.get_cell()));
+                    let worked = worked.catch_unwind().await.ok();
+                    myself.cast(Msg::Worked(worked)).ok();
+                });
+                Ok(())
+            }
+            Msg::Worked(Some(ended)) => {
+                let lane = state.setup.id;
+                state.above.cast(LaneTold { lane, ended }).map_err(Into::into)
+            }
+            Msg::Worked(None) => Err("the work of the lane panicked".into()),
+        }
+    }
+
+    /// The work hears of the death of its crew by the answer that does not come.
+    async fn handle_supervisor_evt(
+        &self,
+        _: ActorRef<Msg>,
+        event: SupervisionEvent,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
+        if let SupervisionEvent::ActorFailed(who, error) = event {
+            tracing::debug!(lane = %state.setup.id, ?who, %error, "the crew of a lane died");
+        }
+        Ok(())
     }
 }
 

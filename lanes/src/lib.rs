@@ -1,4 +1,4 @@
-//! One task in one tree: the crew and its loop.
+//! One task in one tree: the crew and its loop; and tasks that are split, each part in a tree of its own.
 //!
 //! The loop is a pure table in [`cycle`]; the crew is the actor that carries out what it says.
 
@@ -9,7 +9,8 @@ pub mod lane;
 pub mod lane_tree;
 pub mod pattern;
 pub mod planner;
-pub mod post;
+pub mod team;
 pub mod team_plan;
 pub mod trail;
+pub mod worktrees;
 pub mod worth;

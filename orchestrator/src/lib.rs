@@ -1,6 +1,5 @@
 //! The root actor of the program and what only it may do: write to the user's workspace, keep the journal, end a run.
 
-mod blocking;
 pub mod chat;
 pub mod checkpoints;
 pub mod earlier;
@@ -14,6 +13,5 @@ pub mod request;
 pub mod session;
 pub mod staged;
 mod supervision;
-mod team;
 mod undo;
 mod worktrees;

@@ -12,6 +12,8 @@ mod run;
 mod kill_tests;
 #[cfg(test)]
 mod simulation_tests;
+#[cfg(test)]
+mod team_tests;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -23,28 +25,29 @@ use actors::call::CallError;
 use actors::delivery::{Delivery, Rollback};
 use actors::dialogue::Dialogue;
 use actors::event::{Blob, Event, FORMAT};
-use actors::lane_id::LaneId;
 use actors::ledger::Amount;
 use actors::plan::Plan;
 use actors::publisher::{JournalClosed, Publisher, Signal};
 use actors::router::{Router, Seat};
 use actors::run::{Run, Terms, TermsError};
+use actors::scope::Scope;
 use actors::team::EndedLane;
 use actors::verifier::running;
 use actors::wording::Wording;
 use actors::words::{Asked, DeniedBy, IntentBy};
-use actors::workspace::{CommitRefused, Denied, Staged, Workspace};
+use actors::workspace::{CommitRefused, Denied, Staged, Workspace, Workspaces};
 use config::Config;
 use futures_util::future::BoxFuture;
 use lanes::crew::{Crew, CrewReport};
+use lanes::team::{Team, TeamReport};
 use lanes::trail::Trail;
+use lanes::worktrees::Claim;
 use ractor::rpc::CallResult;
-use ractor::{
-    Actor, ActorCell, ActorProcessingErr, ActorRef, MessagingErr, RpcReplyPort, SupervisionEvent,
-};
+use ractor::{Actor, ActorProcessingErr, ActorRef, MessagingErr, RpcReplyPort, SupervisionEvent};
 use thiserror::Error;
 use tokio::sync::{Mutex, mpsc, watch};
 use tokio::task::JoinHandle;
+use tools::blocking::on_a_thread;
 use tools::clock::{Clock, IdSource};
 use tools::model::ChatModel;
 use tools::policy::Rules;
@@ -52,15 +55,13 @@ use tools::shell::{CommandLine, Environment, end_leftovers};
 use tools::tree::{Change, CommitError, ReadTree, Settled};
 
 use self::end::Ending;
-use crate::blocking::on_a_thread;
 use crate::chat::Intent;
 use crate::earlier::{Again, CutShort, Earlier, EarlierError};
 use crate::journal::log::{Capacity, Journal, LogError};
 use crate::main_tree::MainTree;
 use crate::places::Places;
 use crate::request::Request;
-use crate::team::TeamReport;
-use crate::worktrees::{self, Claim};
+use crate::worktrees;
 
 /// What an orchestrator is made with.
 pub struct Setup {
@@ -155,10 +156,9 @@ pub(crate) enum Msg {
         staged: Staged,
         reply: RpcReplyPort<Result<(), CommitRefused>>,
     },
-    /// `lane` is the lane of `run` that wants it; none is the run itself.
+    /// `scope` is what wants it: a run, or a lane of one.
     Permit {
-        run: String,
-        lane: Option<LaneId>,
+        scope: Scope,
         command: CommandLine,
         reply: RpcReplyPort<Result<(), Denied>>,
     },
@@ -167,8 +167,7 @@ pub(crate) enum Msg {
     },
     /// The patch of a lane, before it is written to its worktree.
     Approve {
-        run: String,
-        lane: LaneId,
+        scope: Scope,
         patch: String,
         changes: Vec<Change>,
         reply: RpcReplyPort<Result<(), Denied>>,
@@ -196,8 +195,8 @@ pub(crate) enum News {
     Approved(RpcReplyPort<Result<(), Denied>>, Result<(), Denied>),
 }
 
-/// A command, and the lane that wants it.
-pub(crate) type Wanted = (Option<LaneId>, String);
+/// An effect, and what wants it.
+type Wanted = (Scope, Asked);
 
 /// A change that came back from the main tree.
 pub(crate) struct Commit {
@@ -346,12 +345,18 @@ async fn commit(
 }
 
 /// The workspace as crews see it: readable, and otherwise only asked for.
-pub(crate) struct MainWorkspace {
-    pub(crate) run: String,
-    /// The lane that asks; none is the run itself.
-    pub(crate) lane: Option<LaneId>,
-    pub(crate) reader: ReadTree,
-    pub(crate) actor: ActorRef<Msg>,
+#[derive(Clone)]
+struct MainWorkspace {
+    /// Who asks: the run itself, or a lane of it.
+    scope: Scope,
+    reader: ReadTree,
+    actor: ActorRef<Msg>,
+}
+
+impl Workspaces for MainWorkspace {
+    fn of(&self, scope: &Scope) -> Arc<dyn Workspace> {
+        Arc::new(Self { scope: scope.clone(), ..self.clone() })
+    }
 }
 
 impl Workspace for MainWorkspace {
@@ -360,14 +365,15 @@ impl Workspace for MainWorkspace {
     }
 
     fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<(), CommitRefused>> {
-        Box::pin(commit(&self.actor, Some(self.run.clone()), staged))
+        let run = self.scope.run().map(str::to_owned);
+        Box::pin(commit(&self.actor, run, staged))
     }
 
     fn permit<'a>(&'a self, command: &'a CommandLine) -> BoxFuture<'a, Result<(), Denied>> {
         Box::pin(async move {
-            let (run, lane, command) = (self.run.clone(), self.lane, command.clone());
+            let (scope, command) = (self.scope.clone(), command.clone());
             let what = Asked::Command(command.text().to_owned());
-            let ask = |reply| Msg::Permit { run, lane, command, reply };
+            let ask = |reply| Msg::Permit { scope, command, reply };
             answer_or_gone(what, self.actor.call(ask, None).await)
         })
     }
@@ -379,9 +385,11 @@ impl Workspace for MainWorkspace {
     ) -> BoxFuture<'a, Result<(), Denied>> {
         Box::pin(async move {
             // The run's own patches are asked for when they are committed.
-            let Some(lane) = self.lane else { return Ok(()) };
-            let (run, id, changes) = (self.run.clone(), patch.to_owned(), changes.to_vec());
-            let ask = |reply| Msg::Approve { run, lane, patch: id, changes, reply };
+            if self.scope.lane().is_none() {
+                return Ok(());
+            }
+            let (scope, id, changes) = (self.scope.clone(), patch.to_owned(), changes.to_vec());
+            let ask = |reply| Msg::Approve { scope, patch: id, changes, reply };
             answer_or_gone(Asked::Patch(patch.to_owned()), self.actor.call(ask, None).await)
         })
     }
@@ -453,8 +461,7 @@ pub(crate) struct Active {
     bars: Option<Arc<Rules>>,
     seat: Seat,
     crew: Option<Crew>,
-    /// The post of its team.
-    team: Option<ActorCell>,
+    team: Option<Team>,
     /// The worktrees of its lanes.
     pub(crate) claim: Option<Claim>,
     permits: BTreeMap<Wanted, Permit>,
@@ -498,7 +505,8 @@ type Said = Arc<Mutex<BTreeMap<Asked, SaidTo>>>;
 type CommitReply = RpcReplyPort<Result<(), CommitRefused>>;
 
 struct State {
-    workspace: PathBuf,
+    /// The workspace, absolute.
+    dir: PathBuf,
     places: Places,
     session: String,
     /// Where sessions are kept.
@@ -529,7 +537,7 @@ impl Actor for OrchestratorActor {
         publisher.publish(begun).await?;
         tell_settled(&publisher, settled).await?;
         let (session, sessions) = (setup.session_id(), setup.sessions());
-        let Setup { workspace, places, cache, model, clock, ids, env, .. } = setup;
+        let Setup { workspace: dir, places, cache, model, clock, ids, env, .. } = setup;
         let (running, stop) = watch::channel(false);
         let router = Router::nobody();
         Ok(State {
@@ -537,7 +545,7 @@ impl Actor for OrchestratorActor {
             _idle: running,
             reader: main_tree.reader(),
             main_tree: Some(main_tree),
-            workspace,
+            dir,
             places,
             session,
             sessions,
@@ -563,8 +571,8 @@ impl Actor for OrchestratorActor {
                 state.commits.push_back((run, staged, reply));
                 state.commit_next(&myself);
             }
-            Msg::Permit { run, lane, command, reply } => {
-                state.permit(&myself, (&run, lane, command), reply).await;
+            Msg::Permit { scope, command, reply } => {
+                state.permit(&myself, (scope, command), reply);
             }
             Msg::Settle { reply } => {
                 state.settle().await?;
@@ -572,8 +580,8 @@ impl Actor for OrchestratorActor {
                     tracing::debug!("nobody waits for the workspace any more");
                 }
             }
-            Msg::Approve { run, lane, patch, changes, reply } => {
-                state.approve(&myself, (&run, lane), (patch, changes), reply);
+            Msg::Approve { scope, patch, changes, reply } => {
+                state.approve(&myself, &scope, (patch, changes), reply);
             }
             Msg::Cancel { run, why } => {
                 let in_hand = state.active.as_ref().map(|active| active.run.id());

@@ -2,6 +2,7 @@
 //!
 //! This floor acts on the world or decides about it, one tool a room. It knows nothing of roles, runs or sessions.
 
+pub mod blocking;
 pub mod clock;
 pub mod fault;
 pub mod model;

@@ -10,6 +10,7 @@ use actors::team::EndedLane;
 use actors::words::Side;
 use actors::workspace::Staged;
 use lanes::crew::{Crew, CrewReport};
+use lanes::team::Team;
 use tools::tree::Change;
 
 use super::again::{Progress, progress};
@@ -54,7 +55,8 @@ impl State {
             tokio::time::timeout(PATIENCE, task).await.ok();
         }
         let crew = active.crew.as_ref().map(Crew::cell);
-        for at_work in crew.into_iter().chain(active.team.clone()) {
+        let team = active.team.as_ref().map(Team::cell);
+        for at_work in crew.into_iter().chain(team) {
             supervision::dismiss(at_work).await;
         }
         active.stop.send_replace(true);
@@ -119,8 +121,7 @@ impl State {
         if is_over && lanes.is_empty() && active.claim.take().is_some() {
             // Its lanes did not come to their end; what they changed is in the journal.
             let sessions = self.sessions.clone();
-            worktrees::collect_left(&self.places, &self.workspace, sessions, self.idle.config())
-                .await;
+            worktrees::collect_left(&self.places, &self.dir, sessions, self.idle.config()).await;
         }
         self.outcomes.insert(0, outcome_line(&active.request.text, &delivery));
         let (run, reply) = (active.run.id().to_owned(), active.reply);

@@ -6,13 +6,13 @@ mod commit;
 
 use std::sync::Arc;
 
-use actors::lane_id::LaneId;
 use actors::run::Run;
+use actors::scope::Scope;
 use actors::wording::Wording;
-use actors::words::DeniedBy;
+use actors::words::{Asked, DeniedBy};
 use actors::workspace::Denied;
 use ractor::{ActorRef, RpcReplyPort};
-use tools::policy::Rules;
+use tools::policy::{Action, Rules, Verdict};
 use tools::redact::redact;
 use tools::shell::CommandLine;
 use tools::tree::{Change, Note};
@@ -35,7 +35,7 @@ impl State {
             self.main_tree = Some(tree);
             return;
         };
-        let gate = self.gate(None);
+        let gate = self.gate(self.run().scope());
         let patch = staged.id.clone().unwrap_or_else(|| gate.run.fresh_id());
         // Never dropped: whoever has the tree brings it back.
         self.tell(myself, async move {
@@ -62,18 +62,18 @@ impl State {
     }
 
     /// Whether a command may run. What was answered once holds for the rest of the run.
-    pub(super) async fn permit(
+    pub(super) fn permit(
         &mut self,
         myself: &ActorRef<Msg>,
-        (run, lane, command): (&str, Option<LaneId>, CommandLine),
+        (scope, command): (Scope, CommandLine),
         reply: RpcReplyPort<Result<(), Denied>>,
     ) {
-        if !self.is_in_hand(run) {
+        if !self.is_in_hand(&scope) {
             return;
         }
-        let wanted = (lane, command.text().to_owned());
+        let wanted = (scope.clone(), Asked::Command(command.text().to_owned()));
         // What was allowed when the run was driven before may be forbidden today.
-        if self.gate(lane).denies(&command).await
+        if self.gate(&scope).bars(Action::Command(&command)).is_some()
             && let Some(active) = &mut self.active
         {
             active.permits.retain(|known, permit| {
@@ -92,7 +92,7 @@ impl State {
             super::Permit::Asking(replies) => {
                 replies.push(reply);
                 if replies.len() == 1 {
-                    let gate = self.gate(lane);
+                    let gate = self.gate(&scope);
                     self.tell(myself, async move {
                         News::Permitted(wanted, gate.permit(&command).await)
                     });
@@ -118,28 +118,28 @@ impl State {
     pub(super) fn approve(
         &mut self,
         myself: &ActorRef<Msg>,
-        (run, lane): (&str, LaneId),
+        scope: &Scope,
         (patch, changes): (String, Vec<Change>),
         reply: RpcReplyPort<Result<(), Denied>>,
     ) {
-        if !self.is_in_hand(run) {
+        if !self.is_in_hand(scope) {
             return;
         }
-        let gate = self.gate(Some(lane));
-        self.tell(myself, async move {
-            News::Approved(reply, gate.approve(lane, &patch, &changes).await)
-        });
+        let gate = self.gate(scope);
+        self.tell(
+            myself,
+            async move { News::Approved(reply, gate.approve(&patch, &changes).await) },
+        );
     }
 
     /// Whether this is the run in hand. What another one asks for is not answered by the rules of this one.
-    fn is_in_hand(&self, run: &str) -> bool {
-        self.active.as_ref().is_some_and(|active| active.run.id() == run)
+    fn is_in_hand(&self, scope: &Scope) -> bool {
+        self.active.as_ref().is_some_and(|active| active.run.scope().contains(scope))
     }
 
-    fn gate(&self, lane: Option<LaneId>) -> Gate {
-        let run = self.run();
+    fn gate(&self, scope: &Scope) -> Gate {
         Gate {
-            run: lane.map_or_else(|| run.clone(), |lane| run.for_lane(lane)),
+            run: self.run().at(scope),
             bars: self.active.as_ref().and_then(|active| active.bars.clone()),
             said: self.active.as_ref().map(|active| Arc::clone(&active.said)).unwrap_or_default(),
             session: self.session.clone(),
@@ -172,6 +172,12 @@ struct Gate {
 }
 
 impl Gate {
+    /// The denial of what was forbidden after the run began. What is recorded was done before.
+    fn bars(&self, action: Action<'_>) -> Option<Verdict> {
+        let bars = self.bars.as_ref().filter(|_| !self.run.publisher.follows())?;
+        Some(bars.decide(action)).filter(|verdict| matches!(verdict, Verdict::Deny { .. }))
+    }
+
     /// What the change is to those who look at its checkpoint later.
     fn note(&self, patch: &str, title: &Wording) -> Note {
         let title = match &self.request {

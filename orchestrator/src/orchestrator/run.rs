@@ -10,11 +10,14 @@ use actors::effect::{Effect, Look};
 use actors::event::{Blob, Event};
 use actors::publisher::JournalClosed;
 use actors::run::Run;
+use actors::scope::Scope;
 use actors::words::{IntentBy, Role, Side};
 use config::{LaneMode, Mode};
 use lanes::crew::{Crew, CrewSetup, call_failed};
 use lanes::cycle::Goal;
+use lanes::team::{Team, TeamReport, TeamSetup};
 use lanes::trail::Trail;
+use lanes::worktrees;
 use lanes::worth::worth_planning;
 use ractor::{ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tokio::sync::watch;
@@ -33,8 +36,6 @@ use crate::earlier::Again;
 use crate::places::snapshots;
 use crate::request::Request;
 use crate::supervision;
-use crate::team::{Team, TeamReport, TeamSetup};
-use crate::worktrees;
 
 impl State {
     /// Takes a request in hand. There is one at a time: a second waits in the mailbox of whoever asks.
@@ -196,12 +197,9 @@ impl State {
     }
 
     async fn start_crew(&mut self, myself: &ActorRef<Msg>, goal: Goal, evidence: String) {
-        let Some(active) = &mut self.active else { return };
-        let (run, actor) = (active.run.clone(), myself.clone());
-        let id = run.id().to_owned();
-        let workspace =
-            Arc::new(MainWorkspace { run: id, lane: None, reader: self.reader.clone(), actor });
-        let request = active.request.text.clone();
+        let Some(active) = &self.active else { return };
+        let (run, request) = (active.run.clone(), active.request.text.clone());
+        let workspace = Arc::new(self.workspace(run.scope(), myself));
         let setup = CrewSetup { request, evidence, goal, workspace, run };
         let hired = Crew::spawn(setup, myself.get_cell()).await;
         let crew: Crew = match hired {
@@ -211,7 +209,9 @@ impl State {
                 return;
             }
         };
-        active.crew = Some(crew.clone());
+        if let Some(active) = &mut self.active {
+            active.crew = Some(crew.clone());
+        }
         self.tell_in_run(myself, async move { News::CrewDone(crew.work().await) });
     }
 
@@ -227,32 +227,42 @@ impl State {
     }
 
     async fn start_team(&mut self, myself: &ActorRef<Msg>, evidence: String) {
-        let Some(active) = &mut self.active else { return };
-        let (run, reader) = (active.run.clone(), self.reader.clone());
+        let Some(active) = &self.active else { return };
+        let (run, request) = (active.run.clone(), active.request.text.clone());
         let claimed = worktrees::claim_for(&self.places.lanes, &self.session, &run).await;
-        let hired = match claimed {
-            Ok(claim) => {
-                let worktrees = claim.dir.clone();
-                active.claim = Some(claim);
-                let snapshots = snapshots(&self.places, &self.workspace, run.config());
-                let (request, evidence) = (active.request.text.clone(), evidence.clone());
-                let above = myself.clone();
-                let setup =
-                    TeamSetup { run, request, evidence, reader, snapshots, worktrees, above };
-                let team = Team::spawn(setup, myself.get_cell()).await;
-                team.map_err(|error| error.to_string())
-            }
-            Err(error) => Err(format!("there is no place for worktrees: {error}")),
-        };
-        let team = match hired {
-            Ok(team) => team,
+        let claim = match claimed {
+            Ok(claim) => claim,
             Err(error) => {
-                self.end(failed(FailureKind::Internal, &error)).await;
+                let why = format!("there is no place for worktrees: {error}");
+                self.end(failed(FailureKind::Internal, &why)).await;
                 return;
             }
         };
-        active.team = Some(team.cell());
+        let setup = TeamSetup {
+            request,
+            evidence: evidence.clone(),
+            snapshots: snapshots(&self.places, &self.dir, run.config()),
+            worktrees: claim.dir.clone(),
+            workspaces: Arc::new(self.workspace(run.scope(), myself)),
+            run,
+        };
+        let team = match Team::spawn(setup, myself.get_cell()).await {
+            Ok(team) => team,
+            Err(error) => {
+                self.end(failed(FailureKind::Internal, &error.to_string())).await;
+                return;
+            }
+        };
+        if let Some(active) = &mut self.active {
+            (active.team, active.claim) = (Some(team.clone()), Some(claim));
+        }
         self.tell_in_run(myself, async move { News::TeamDone(evidence, team.work().await) });
+    }
+
+    /// The workspace, as a part of the run may ask for it.
+    fn workspace(&self, scope: &Scope, myself: &ActorRef<Msg>) -> MainWorkspace {
+        let (reader, actor) = (self.reader.clone(), myself.clone());
+        MainWorkspace { scope: scope.clone(), reader, actor }
     }
 
     async fn team_done(
@@ -341,7 +351,7 @@ impl State {
             supervision::refill_router(seat, &run.terms, &run.publisher, ledger, myself).await?;
         } else if active.crew.as_ref().is_some_and(|crew| crew.cell().get_id() == who.get_id()) {
             self.end(failed(FailureKind::Internal, "the crew died")).await;
-        } else if active.team.as_ref().is_some_and(|team| team.get_id() == who.get_id()) {
+        } else if active.team.as_ref().is_some_and(|team| team.cell().get_id() == who.get_id()) {
             self.end(failed(FailureKind::Internal, "the team died")).await;
         }
         Ok(())

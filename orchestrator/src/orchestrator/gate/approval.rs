@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use actors::effect::{Effect, Look, Place};
 use actors::event::Event;
-use actors::lane_id::LaneId;
 use actors::publisher::{Answer, JournalClosed, Proposal};
 use actors::run::Run;
 use actors::wording::Wording;
@@ -26,21 +25,12 @@ impl Gate {
         decided.unwrap_or_else(|closed| Verdict::Deny { why: closed.to_string() })
     }
 
-    /// Whether a command is denied without a question.
-    pub(super) async fn denies(&self, command: &CommandLine) -> bool {
-        let what = Asked::Command(command.text().to_owned());
-        matches!(self.decide(Action::Command(command), &what).await, Verdict::Deny { .. })
-    }
-
     /// Takes the patch of a lane through: commands will run on what it says, before anybody sees the whole.
-    pub(super) async fn approve(
-        mut self,
-        lane: LaneId,
-        patch: &str,
-        changes: &[Change],
-    ) -> Result<(), Denied> {
+    pub(super) async fn approve(mut self, patch: &str, changes: &[Change]) -> Result<(), Denied> {
+        let lane = self.run.scope().lane().map(|lane| format!(" --lane {lane}"));
+        let lane = lane.unwrap_or_default();
         let hint = format!(
-            "see it with `deepseek diff --lane {lane}`, or run again with `--approval auto`, which does not ask for patches"
+            "see it with `deepseek diff{lane}`, or run again with `--approval auto`, which does not ask for patches"
         );
         if self.run.publisher.follows() {
             return self.pass_patch(patch, changes, hint).await;
@@ -195,11 +185,8 @@ impl Effect for Decision<'_> {
     }
 
     async fn act(&mut self, run: &Run) -> Result<Verdict, JournalClosed> {
-        // What is recorded was done before it was forbidden.
-        let bars = self.gate.bars.as_ref().filter(|_| !run.publisher.follows());
-        let barred = bars.map(|bars| bars.decide(self.action));
-        let denied = barred.filter(|verdict| matches!(verdict, Verdict::Deny { .. }));
-        Ok(denied.unwrap_or_else(|| run.terms.rules.decide(self.action)))
+        let barred = self.gate.bars(self.action);
+        Ok(barred.unwrap_or_else(|| run.terms.rules.decide(self.action)))
     }
 }
 

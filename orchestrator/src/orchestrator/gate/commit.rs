@@ -4,10 +4,10 @@ use actors::effect::{Effect, Look};
 use actors::event::Event;
 use actors::run::Run;
 use actors::workspace::{CommitRefused, Staged};
+use tools::blocking::on_a_thread;
 use tools::tree::{Change, Checkpoint, Note};
 
 use super::Gate;
-use crate::blocking::on_a_thread;
 use crate::main_tree::MainTree;
 
 impl Gate {

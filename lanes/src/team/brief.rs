@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
+use crate::pattern::Pattern;
+use crate::team_plan::{LanePlan, TeamPlan};
 use actors::failure::FailureClass;
 use actors::lane_id::LaneId;
-use lanes::pattern::Pattern;
-use lanes::team_plan::{LanePlan, TeamPlan};
 use tools::tree::RepoPath;
 
 /// A part of a request. What lanes have in common comes first, so that it is paid once.
@@ -58,7 +58,7 @@ fn list(paths: &[RepoPath]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use lanes::team_plan::TeamLimits;
+    use crate::team_plan::TeamLimits;
 
     use super::*;
 

@@ -1,10 +1,12 @@
 //! The lanes of a team at work: begun when those they wait for have ended, so many at a time, each for itself.
 
-use crate::blocking::on_a_thread;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::lane::{Attempt, LaneReport, LaneSetup, Undone};
+use crate::lane_tree::{Territories, Territory};
+use crate::team_plan::TeamPlan;
 use actors::delivery::{Delivery, FailureKind, NeedsWork, Verified};
 use actors::effect::{Effect, Look, Place};
 use actors::event::{Event, StagedFile};
@@ -14,15 +16,12 @@ use actors::publisher::{JournalClosed, Publisher};
 use actors::run::Run;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use lanes::lane::{Attempt, Lane, LaneReport, LaneSetup, Undone};
-use lanes::lane_tree::{Territories, Territory};
-use lanes::team_plan::TeamPlan;
-use ractor::ActorCell;
-use tokio::task::JoinSet;
+use tools::blocking::on_a_thread;
 use tools::tree::{RepoPath, TreeId};
 
 use super::together::{MergedLanes, Red, add};
-use super::{TeamSetup, brief};
+use super::{LaneDied, Team, TeamSetup, brief};
+use crate::worktrees::tidy;
 
 /// What the lanes begin from.
 pub(super) struct Began {
@@ -52,7 +51,7 @@ type Ended = Result<Result<Made, Undone>, Delivery>;
 /// The lanes of a team.
 pub(super) struct Lanes {
     setup: Arc<TeamSetup>,
-    team: ActorCell,
+    team: Team,
     pub(super) plan: TeamPlan,
     pub(super) base: Began,
     /// What came of each.
@@ -64,7 +63,7 @@ pub(super) struct Lanes {
 impl Lanes {
     pub(super) fn new(
         setup: &Arc<TeamSetup>,
-        team: &ActorCell,
+        team: &Team,
         plan: TeamPlan,
         base: Began,
         budget: Allowance,
@@ -177,7 +176,7 @@ impl Lanes {
             budget,
             evidence: setup.evidence.clone(),
             run: setup.run.for_lane(lane),
-            above: Arc::new(setup.workspace(Some(lane))),
+            above: setup.workspaces.of(setup.run.for_lane(lane).scope()),
             territories,
             snapshots: setup.snapshots.clone(),
             worktrees: setup.worktrees.clone(),
@@ -193,7 +192,7 @@ impl Lanes {
             if let Err(error) = setup.snapshots.release(setup.run.id()) {
                 tracing::warn!(%error, "trees of lanes stay until a later start");
             }
-            crate::worktrees::tidy(&setup.snapshots, &setup.worktrees, &kept)
+            tidy(&setup.snapshots, &setup.worktrees, &kept)
         })
         .await
     }
@@ -212,7 +211,7 @@ impl Lanes {
 /// A lane with all it needs to work.
 struct AtWork {
     setup: LaneSetup,
-    team: ActorCell,
+    team: Team,
 }
 
 impl AtWork {
@@ -232,19 +231,13 @@ impl AtWork {
     /// Works through an attempt. Whatever the lane dies of, the others go on.
     async fn attempt(&self, number: u32, request: String, base: TreeId) -> Ended {
         let attempt = Attempt { number, request, base };
-        let lane = Lane::spawn(self.setup.clone(), self.team.clone()).await;
-        let mut work = JoinSet::new();
-        if let Ok(lane) = lane {
-            work.spawn(async move { lane.work(&attempt).await });
-        }
-        match work.join_next().await {
-            Some(Ok(Ok(LaneReport::Completed { tree, files, commands, verified }))) => {
+        match self.team.attempt(self.setup.clone(), attempt).await {
+            Ok(Ok(LaneReport::Completed { tree, files, commands, verified })) => {
                 Ok(Ok(Made { lane: self.setup.id, base, tree, files, commands, verified }))
             }
-            Some(Ok(Ok(LaneReport::Failed(undone)))) => Ok(Err(undone)),
-            Some(Ok(Err(closed))) => Err(closed.into()),
-            // It died of what it did.
-            Some(Err(_)) | None => self.fail(number, lane_died()).await,
+            Ok(Ok(LaneReport::Failed(undone))) => Ok(Err(undone)),
+            Ok(Err(closed)) => Err(closed.into()),
+            Err(LaneDied) => self.fail(number, lane_died()).await,
         }
     }
 

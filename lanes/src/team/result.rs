@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::lane::Undone;
+use crate::team_plan::TeamPlan;
 use actors::delivery::{Delivery, NeedsWork, Verified};
 use actors::lane_id::LaneId;
 use actors::ledger::Amount;
 use actors::team::{EndedLane, LaneEnd, Other};
-use lanes::lane::Undone;
-use lanes::team_plan::TeamPlan;
 use tools::tree::RepoPath;
 
 use super::hired::Made;
@@ -175,7 +175,7 @@ impl Standing {
 
     /// What became of each lane, by number.
     pub(super) fn ended(&self, spent: &BTreeMap<LaneId, Amount>) -> Vec<EndedLane> {
-        let ended = |lane: &lanes::team_plan::LanePlan| {
+        let ended = |lane: &crate::team_plan::LanePlan| {
             let empty = self.made.get(&lane.id).is_some_and(|made| made.files.is_empty());
             let end = match self.out.get(&lane.id) {
                 Some(end) => end.clone(),

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::feedback;
 use actors::checks::{CheckOutcome, Report};
 use actors::delivery::{Delivery, FailureKind, NeedsWork, Verified};
 use actors::effect::{Effect, Look, Place};
@@ -18,19 +19,16 @@ use actors::verifier::{Checked, Subject, Verifier, VerifierSetup, run_event};
 use actors::wording::Wording;
 use actors::workspace::{CommitRefused, Denied, Staged, Workspace};
 use futures_util::future::BoxFuture;
-use lanes::feedback;
-use ractor::ActorCell;
+use tools::blocking::on_a_thread;
 use tools::shell::CommandLine;
 use tools::tree::{
     Change, Entries, ReadTree, RepoPath, SnapshotError, Snapshots, TreeId, Worktree,
 };
 
-use super::TeamSetup;
 use super::hired::Made;
 use super::merge::merge;
 use super::result::Standing;
-use crate::blocking::on_a_thread;
-use crate::orchestrator::MainWorkspace;
+use super::{Team, TeamSetup};
 
 /// Lanes, merged with the workspace.
 pub(super) struct MergedLanes {
@@ -77,7 +75,7 @@ pub(super) struct Red {
 /// Where lanes come together.
 pub(super) struct Together {
     setup: Arc<TeamSetup>,
-    team: ActorCell,
+    team: Team,
     /// Files that no tree has, and builds may need.
     left_out: Vec<RepoPath>,
     /// The worktree, and the tree it holds; made when it is needed.
@@ -88,7 +86,7 @@ pub(super) struct Together {
 }
 
 impl Together {
-    pub(super) fn new(setup: &Arc<TeamSetup>, team: &ActorCell, left_out: &[RepoPath]) -> Self {
+    pub(super) fn new(setup: &Arc<TeamSetup>, team: &Team, left_out: &[RepoPath]) -> Self {
         let (setup, team, left_out) = (Arc::clone(setup), team.clone(), left_out.to_vec());
         Self { setup, team, left_out, worktree: None, baseline: None, verifications: 0 }
     }
@@ -178,7 +176,7 @@ impl Together {
         commands: &[String],
     ) -> Result<Vec<String>, Delivery> {
         let sight = actors::sight::Sight::new(place.clone(), self.setup.run.clone());
-        let derived = lanes::crew::derived(&sight).await?;
+        let derived = crate::crew::derived(&sight).await?;
         let missing = derived.into_iter().filter(|command| !commands.contains(command));
         Ok(commands.iter().cloned().chain(missing).collect())
     }
@@ -217,10 +215,10 @@ impl Together {
         commands: Vec<String>,
         subject: Subject,
     ) -> Result<Checked, Delivery> {
-        let workspace = Arc::new(Bench { place, above: self.setup.workspace(None) });
+        let workspace = Arc::new(Bench { place, above: self.setup.workspace() });
         let setup = VerifierSetup { workspace, run: self.setup.run.clone() };
         let died = || Delivery::failed(FailureKind::Internal, "the verifier died");
-        let verifier = Verifier::spawn(setup, self.team.clone()).await.map_err(|_| died())?;
+        let verifier = Verifier::spawn(setup, self.team.cell()).await.map_err(|_| died())?;
         let checked = verifier.verify(commands, subject).await.map_err(|_| died())?;
         verifier.cell().stop(None);
         Ok(checked?)
@@ -331,7 +329,7 @@ fn fresh(
 }
 
 /// The name of the worktree where lanes come together.
-pub(crate) const TOGETHER: &str = "together";
+const TOGETHER: &str = "together";
 
 /// A directory with nothing in it, where all that would be found is recorded.
 fn nowhere(setup: &TeamSetup) -> Result<ReadTree, SnapshotError> {
@@ -344,7 +342,7 @@ fn nowhere(setup: &TeamSetup) -> Result<ReadTree, SnapshotError> {
 /// What lanes verify on together. Nothing is written to it but by switching trees.
 struct Bench {
     place: ReadTree,
-    above: MainWorkspace,
+    above: Arc<dyn Workspace>,
 }
 
 impl Workspace for Bench {
@@ -384,7 +382,7 @@ fn merged(
     let onto = onto.map_or_else(|| workspace_now(setup, made), Ok)?;
     match add(snapshots, onto, made, &format!("{}/result", setup.run.id()))? {
         Ok(tree) => {
-            let changes = lanes::lane_tree::changes(
+            let changes = crate::lane_tree::changes(
                 snapshots,
                 &snapshots.tree(onto)?,
                 &snapshots.tree(tree)?,
@@ -402,7 +400,7 @@ fn workspace_now(setup: &TeamSetup, made: &[Made]) -> Result<TreeId, SnapshotErr
     let paths: BTreeSet<&RepoPath> =
         made.iter().flat_map(|made| &made.files).map(|file| &file.path).collect();
     let also: Vec<&RepoPath> = paths.into_iter().collect();
-    let snapshot = snapshots.take(&setup.reader, &also, setup.run.clock.now())?;
+    let snapshot = snapshots.take(setup.workspace().reader(), &also, setup.run.clock.now())?;
     let onto = snapshots.keep_tree(&snapshot.entries)?;
     snapshots.hold(&format!("{}/onto", setup.run.id()), onto)?;
     Ok(onto)

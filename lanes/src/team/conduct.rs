@@ -3,10 +3,12 @@
 //!
 //! Whatever depends on the world is looked up in what is recorded first, so that a run can be driven again.
 
-use crate::blocking::on_a_thread;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::crew::call_failed;
+use crate::planner::{self, TeamPlanned};
+use crate::team_plan::{LanePlan, TeamPlan};
 use actors::delivery::{Delivery, FailureKind, NeedsWork, StagedFor};
 use actors::effect::{Effect, Look};
 use actors::event::Event;
@@ -15,18 +17,15 @@ use actors::ledger::Allowance;
 use actors::publisher::{JournalClosed, Publisher};
 use actors::run::Run;
 use actors::team::Other;
-use actors::workspace::{CommitRefused, NotApplied, Staged, Workspace as _};
-use lanes::crew::call_failed;
-use lanes::planner::{self, TeamPlanned};
-use lanes::team_plan::{LanePlan, TeamPlan};
-use ractor::ActorCell;
+use actors::workspace::{CommitRefused, NotApplied, Staged};
+use tools::blocking::on_a_thread;
 use tools::tree::{RepoPath, SnapshotError, TreeId};
 
 use super::bisect::{self, Bisect, Question};
 use super::hired::{Began, Lanes, Made, share};
 use super::result::{Standing, delivery};
 use super::together::{Merge, MergedLanes, Together, Verdict, add};
-use super::{TeamReport, TeamSetup};
+use super::{Team, TeamReport, TeamSetup};
 
 /// How often the user may change what lanes changed, while that is verified, before the team gives up.
 const MOST_ROUNDS: usize = 4;
@@ -35,7 +34,7 @@ const MOST_ROUNDS: usize = 4;
 const LEAST_CALLS: u64 = 2;
 
 /// Takes a task to its delivery.
-pub(super) async fn conduct(setup: TeamSetup, team: ActorCell) -> TeamReport {
+pub(super) async fn conduct(setup: TeamSetup, team: Team) -> TeamReport {
     let ended = |delivery| TeamReport::Done { delivery, lanes: Vec::new(), kept: Vec::new() };
     match Conductor::new(setup, team).conduct().await {
         Ok(report) => report,
@@ -45,11 +44,11 @@ pub(super) async fn conduct(setup: TeamSetup, team: ActorCell) -> TeamReport {
 
 struct Conductor {
     setup: Arc<TeamSetup>,
-    team: ActorCell,
+    team: Team,
 }
 
 impl Conductor {
-    fn new(setup: TeamSetup, team: ActorCell) -> Self {
+    fn new(setup: TeamSetup, team: Team) -> Self {
         Self { setup: Arc::new(setup), team }
     }
 
@@ -250,7 +249,7 @@ impl Conductor {
     /// Has the one change written to the workspace.
     async fn write(&self, merged: &MergedLanes, standing: &Standing) -> Result<Written, Delivery> {
         let staged = Self::staged(merged, &standing.title());
-        Ok(match self.setup.workspace(None).commit(staged).await {
+        Ok(match self.setup.workspace().commit(staged).await {
             Ok(()) => Written::Yes,
             Err(CommitRefused::Denied(denied)) => Written::No(denied.delivery()),
             Err(CommitRefused::NotApplied(NotApplied::Stale { path })) => Written::Stale(path),
@@ -316,7 +315,8 @@ impl Effect for Base {
     async fn act(&mut self, run: &Run) -> Result<Began, Delivery> {
         let setup = Arc::clone(&self.setup);
         let taken = on_a_thread(move || {
-            let snapshot = setup.snapshots.take(&setup.reader, &[], setup.run.clock.now())?;
+            let snapshot =
+                setup.snapshots.take(setup.workspace().reader(), &[], setup.run.clock.now())?;
             let tree = setup.snapshots.keep_tree(&snapshot.entries)?;
             setup.snapshots.hold(&format!("{}/base", setup.run.id()), tree)?;
             Ok::<_, SnapshotError>((tree, snapshot.entries.len(), snapshot.left_out))
