@@ -56,6 +56,20 @@ fn what_this_version_does_not_have_is_refused_and_never_ignored() {
 }
 
 #[test]
+fn policy_shows_the_table_and_the_lists_with_their_sources() {
+    let world = silent().with_default_commands();
+    let shown = world.deepseek(["policy", "show"]).run();
+    assert_eq!((shown.code, shown.stderr.as_str()), (Some(0), ""));
+    insta::assert_snapshot!(shown.stdout);
+    let shown = world.deepseek(["policy", "show", "--yolo", "--output", "json"]).run();
+    let told: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
+    assert_eq!((&told["mode"], &told["approval"]), (&"yolo".into(), &"suggest".into()));
+    assert_eq!(told["values"]["policy.mode"]["source"], "flag --yolo");
+    // Three modes, four stages, eleven actions, six confinements.
+    assert_eq!(told["table"].as_array().unwrap().len(), 3 * 4 * 11 * 6);
+}
+
+#[test]
 fn a_wrong_configuration_names_the_file_the_line_and_the_nearest_key() {
     let world = silent();
     let cases = [

@@ -100,17 +100,54 @@ fn a_staged_patch_is_not_applied_to_a_file_that_changed() {
 }
 
 #[test]
-fn nobody_is_asked_when_approvals_are_never() {
-    let world = World::greeting(mended());
-    let run = world
-        .deepseek(["-p", "Fix the greeting", "--approval", "never", "--output", "stream-json"])
-        .run();
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
-    let world = World::greeting(mended_and_checked_by(&["true"]));
-    let run = world
-        .deepseek(["-p", "Fix the greeting", "--approval", "never", "--output", "stream-json"])
-        .run();
+fn where_approvals_are_never_a_patch_is_staged_and_no_command_runs() {
+    for check in ["sh check.sh", "touch ran"] {
+        let world = World::greeting(mended_and_checked_by(&[check]));
+        let args = ["-p", "Fix the greeting", "--approval", "never", "--output", "stream-json"];
+        let run = world.deepseek(args).run();
+        assert_eq!(run.ending(), "3 denied", "{check}: {}", run.stderr);
+        assert!(run.stderr.contains("deepseek apply"), "{}", run.stderr);
+        assert!(world.project.changed().is_empty());
+        for ran in run.all("VerificationRun") {
+            assert_eq!(ran["outcome"], "policy_denied", "{check}");
+        }
+        let shown = world.deepseek(["diff"]).run();
+        assert!(shown.stdout.contains("+hello world\n"), "{}", shown.stdout);
+        // Who asks for the patch by name gets it.
+        let applied = world.deepseek(["apply", "--approval", "never"]).run();
+        assert_eq!(applied.code, Some(0), "{}", applied.stderr);
+        assert_eq!(world.project.read("greet.txt"), "hello world\n");
+    }
+}
+
+/// One patch of two lines is within a gate of three lines; two of them are not.
+#[test]
+fn the_patches_of_a_run_are_counted_together() {
+    for (gate, ending) in [(3, "3 denied"), (4, "0 delivered/passed")] {
+        let replies = vec![
+            architect(plan(&["greet.txt"])),
+            editor(diff("greet.txt", "hello", "hallo")),
+            editor(diff("greet.txt", "hallo", "hello world")),
+        ];
+        let gate = format!("[agent_loop.safety_gate]\nmax_loc_without_approval = {gate}\n");
+        let world = World::greeting(replies).configure(&gate);
+        let run = world.request("Fix the greeting").run();
+        assert_eq!(run.ending(), ending, "{}", run.stderr);
+        assert_eq!(run.stderr.contains("large together"), ending == "3 denied", "{}", run.stderr);
+    }
+}
+
+#[test]
+fn what_other_tools_execute_is_asked_for_under_auto_too() {
+    let path = ".github/workflows/ci.yml";
+    let project = Project::new(&[(path, "on: push\n"), ("check.sh", "true\n")]);
+    let replies =
+        vec![architect(plan(&[path])), editor(diff(path, "on: push", "on: pull_request"))];
+    let world = World::of(project, Provider::new(replies));
+    let run = world.request("Fix the workflow").run();
     assert_eq!(run.ending(), "3 denied", "{}", run.stderr);
+    assert!(run.stderr.contains("other tools execute"), "{}", run.stderr);
+    assert!(world.project.changed().is_empty());
 }
 
 #[test]

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::AgentLoop;
+use policy::Verdict;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
 use thiserror::Error;
 use tools::model::ModelError;
-use tools::policy::{Action, Verdict};
 use tools::redact::redact;
 use tools::tree::Entry;
 
@@ -210,8 +210,8 @@ impl ArchitectSetup {
         if file.path.is_in_our_directory() {
             return Some("only the user changes .deepseek".to_owned());
         }
-        match self.caller.run.terms.rules.decide(Action::Read { path: file.path.as_str() }) {
-            Verdict::Deny { why } | Verdict::Ask { why } => Some(why),
+        match self.caller.run.terms.rules.may_read(file.path.as_str()) {
+            Verdict::Ask { why } | Verdict::Stage { why } | Verdict::Deny { why } => Some(why),
             Verdict::Allow => None,
         }
     }

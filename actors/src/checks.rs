@@ -187,7 +187,7 @@ fn can_fail(command: &str) -> bool {
     !line
         .segments()
         .iter()
-        .all(|words| words.first().is_some_and(|word| NEVER.contains(&word.as_str())))
+        .all(|segment| segment.words.first().is_some_and(|word| NEVER.contains(&word.as_str())))
 }
 
 /// Whether running the same command again on the same tree could end otherwise: a compiler's complaint can not.

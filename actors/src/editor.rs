@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use config::AgentLoop;
+use policy::Verdict;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
 use thiserror::Error;
 use tools::model::ModelError;
-use tools::policy::{Action, Verdict};
 use tools::redact::redact;
 use tools::tree::{Entry, ReadTree};
 
@@ -200,10 +200,11 @@ impl EditorSetup {
 
     fn look_up(&self, request: &ContextRequest) -> Result<String, String> {
         let path = request.path.as_str();
-        if let Verdict::Deny { why } | Verdict::Ask { why } =
-            self.caller.run.terms.rules.decide(Action::Read { path })
-        {
-            return Err(why);
+        match self.caller.run.terms.rules.may_read(path) {
+            Verdict::Allow => {}
+            Verdict::Ask { why } | Verdict::Stage { why } | Verdict::Deny { why } => {
+                return Err(why);
+            }
         }
         // A range of a large file is small: only what is shown has to fit.
         let most = if request.lines.is_some() {

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::{Config, ModelRole};
+use policy::{PolicyError, Rules};
 use thiserror::Error;
 use tokio::sync::watch;
 use tools::clock::{Clock, IdSource};
 use tools::model::price::{PriceError, Prices};
 use tools::model::{AgentRole, ChatModel};
-use tools::policy::{PolicyError, Rules};
 use tools::shell::Environment;
 
 use crate::call::Caller;

@@ -11,7 +11,8 @@ const NEVER: [&str; 7] =
     ["llm.base_url", "llm.api_key_env", "llm.prices", "llm.peak", "trust", "checkpoints", "lanes"];
 
 /// Lists that an untrusted workspace can only add to, because longer means narrower. From other lists it can only take away.
-const ADDITIVE: [&str; 2] = ["policy.deny_commands", "policy.secret_files"];
+const ADDITIVE: [&str; 3] =
+    ["policy.deny_commands", "policy.secret_files", "policy.executed_files"];
 
 /// Values of keys, or of all keys that end so, from the strictest to the widest. What is on no common line is not compared.
 const STRICTEST_FIRST: [(&str, &[&str]); 6] = [

@@ -226,12 +226,16 @@ pub struct Policy {
     pub mode: Mode,
     /// Commands that run without asking; `*` stands for any further words.
     pub allow_commands: Vec<String>,
+    /// Variables that may be set for a listed command, to a plain value.
+    pub allow_variables: Vec<String>,
     /// Options that listed commands may be given, by the words a command begins with.
     pub options: BTreeMap<String, Vec<String>>,
     /// Commands that never run. Wins over everything.
     pub deny_commands: Vec<String>,
     /// Files that are never read, as globs on the workspace-relative path.
     pub secret_files: Vec<String>,
+    /// Files that other tools execute: patches to them are asked for under `auto`, too. Globs, likewise.
+    pub executed_files: Vec<String>,
 }
 
 /// How approvals are handled.
@@ -240,9 +244,9 @@ pub struct Policy {
 pub enum Approval {
     /// Effects are shown and asked for.
     Suggest,
-    /// Patches and allowed commands go ahead; the rest is asked for.
+    /// Patches within the safety gate go ahead; what is larger, or wants more, is asked for.
     Auto,
-    /// Nobody is asked: what would ask is denied.
+    /// Nobody is asked: patches are staged, and no command is run.
     Never,
 }
 

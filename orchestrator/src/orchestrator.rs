@@ -42,6 +42,7 @@ use lanes::crew::{Crew, CrewReport};
 use lanes::team::{Team, TeamReport};
 use lanes::trail::Trail;
 use lanes::worktrees::Claim;
+use policy::Rules;
 use ractor::rpc::CallResult;
 use ractor::{Actor, ActorProcessingErr, ActorRef, MessagingErr, RpcReplyPort, SupervisionEvent};
 use thiserror::Error;
@@ -50,7 +51,6 @@ use tokio::task::JoinHandle;
 use tools::blocking::on_a_thread;
 use tools::clock::{Clock, IdSource};
 use tools::model::ChatModel;
-use tools::policy::Rules;
 use tools::shell::{CommandLine, Environment, end_leftovers};
 use tools::tree::{Change, CommitError, ReadTree, Settled};
 
@@ -195,8 +195,8 @@ pub(crate) enum News {
     Approved(RpcReplyPort<Result<(), Denied>>, Result<(), Denied>),
 }
 
-/// An effect, and what wants it.
-type Wanted = (Scope, Asked);
+/// A command, and what wants it.
+type Wanted = (Scope, policy::Command);
 
 /// A change that came back from the main tree.
 pub(crate) struct Commit {
@@ -467,6 +467,8 @@ pub(crate) struct Active {
     permits: BTreeMap<Wanted, Permit>,
     /// What the user said to commands, so that lanes do not ask again; and the one place where lanes queue to ask.
     said: Said,
+    /// What the patches of this run, and of each part of it, changed so far.
+    written: BTreeMap<Scope, policy::Tally>,
     /// What was started for it and is dropped at its end.
     tasks: Vec<JoinHandle<()>>,
     /// What it changed in the workspace so far.
@@ -500,7 +502,7 @@ pub(crate) struct SaidTo {
     result: Result<(), Denied>,
 }
 
-type Said = Arc<Mutex<BTreeMap<Asked, SaidTo>>>;
+type Said = Arc<Mutex<BTreeMap<policy::Command, SaidTo>>>;
 
 type CommitReply = RpcReplyPort<Result<(), CommitRefused>>;
 

@@ -7,7 +7,6 @@ pub mod clock;
 pub mod fault;
 pub mod model;
 pub mod patch;
-pub mod policy;
 pub mod redact;
 pub mod regular;
 mod relocate;

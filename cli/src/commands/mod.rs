@@ -12,6 +12,7 @@ pub(crate) mod export;
 pub(crate) mod fork;
 pub(crate) mod mock;
 pub(crate) mod patch;
+pub(crate) mod policy;
 pub(crate) mod replay;
 pub(crate) mod rewind;
 pub(crate) mod run;

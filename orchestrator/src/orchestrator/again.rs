@@ -7,8 +7,8 @@ use actors::delivery::Delivery;
 use actors::publisher::Publisher;
 use actors::recording::{Beyond, Recording};
 use actors::run::Terms;
+use policy::Rules;
 use ractor::ActorRef;
-use tools::policy::Rules;
 
 use super::end::journal_closed;
 use super::{Msg, State};

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use actors::run::Run;
 use actors::scope::Scope;
 use actors::wording::Wording;
-use actors::words::{Asked, DeniedBy};
+use actors::words::DeniedBy;
 use actors::workspace::Denied;
+use policy::{Act, Confinement, Rules, Stage, Tally, Verdict};
 use ractor::{ActorRef, RpcReplyPort};
-use tools::policy::{Action, Rules, Verdict};
 use tools::redact::redact;
 use tools::shell::CommandLine;
-use tools::tree::{Change, Note};
+use tools::tree::{Change, Note, RepoPath};
 
 use super::{Commit, Msg, News, Said, State, Wanted};
 
@@ -51,6 +51,8 @@ impl State {
         self.main_tree = tree;
         if let (Ok(()), Some(active)) = (&result, &mut self.active) {
             active.trail.follow(&changes);
+            let scope = active.run.scope().clone();
+            count(active.written.entry(scope).or_default(), &changes);
         }
         if reply.send(result).is_err() {
             tracing::debug!("whoever wanted the change is gone");
@@ -71,9 +73,9 @@ impl State {
         if !self.is_in_hand(&scope) {
             return;
         }
-        let wanted = (scope.clone(), Asked::Command(command.text().to_owned()));
+        let wanted = (scope.clone(), command.command().clone());
         // What was allowed when the run was driven before may be forbidden today.
-        if self.gate(&scope).bars(Action::Command(&command)).is_some()
+        if self.gate(&scope).bars(Stage::Verifying, Act::Command(command.command())).is_some()
             && let Some(active) = &mut self.active
         {
             active.permits.retain(|known, permit| {
@@ -126,6 +128,9 @@ impl State {
             return;
         }
         let gate = self.gate(scope);
+        if let Some(active) = &mut self.active {
+            count(active.written.entry(scope.clone()).or_default(), &changes);
+        }
         self.tell(
             myself,
             async move { News::Approved(reply, gate.approve(&patch, &changes).await) },
@@ -142,11 +147,27 @@ impl State {
             run: self.run().at(scope),
             bars: self.active.as_ref().and_then(|active| active.bars.clone()),
             said: self.active.as_ref().map(|active| Arc::clone(&active.said)).unwrap_or_default(),
+            written: self
+                .active
+                .as_ref()
+                .and_then(|active| active.written.get(scope).cloned())
+                .unwrap_or_default(),
             session: self.session.clone(),
             request: self.active.as_ref().map(|active| first_line(&active.request.text)),
             asked: None,
         }
     }
+}
+
+/// Counts what a patch changed.
+fn count(written: &mut Tally, changes: &[Change]) {
+    let paths: Vec<&str> = changes.iter().flat_map(Change::paths).map(RepoPath::as_str).collect();
+    written.add(&paths, lines_of(changes));
+}
+
+/// Lines that a patch adds and removes.
+fn lines_of(changes: &[Change]) -> usize {
+    changes.iter().map(Change::line_counts).map(|(added, removed)| added + removed).sum()
 }
 
 /// The beginning of a request, in one line without secrets.
@@ -164,6 +185,8 @@ struct Gate {
     bars: Option<Arc<Rules>>,
     /// What the user said to commands of this run.
     said: Said,
+    /// What earlier patches of this scope changed.
+    written: Tally,
     session: String,
     /// What the user asked for, in one line.
     request: Option<String>,
@@ -173,9 +196,10 @@ struct Gate {
 
 impl Gate {
     /// The denial of what was forbidden after the run began. What is recorded was done before.
-    fn bars(&self, action: Action<'_>) -> Option<Verdict> {
+    fn bars(&self, stage: Stage, act: Act<'_>) -> Option<Verdict> {
         let bars = self.bars.as_ref().filter(|_| !self.run.publisher.follows())?;
-        Some(bars.decide(action)).filter(|verdict| matches!(verdict, Verdict::Deny { .. }))
+        let verdict = bars.decide(stage, act, Confinement::TODAY);
+        matches!(verdict, Verdict::Stage { .. } | Verdict::Deny { .. }).then_some(verdict)
     }
 
     /// What the change is to those who look at its checkpoint later.

@@ -19,11 +19,11 @@ use lanes::team::{Team, TeamReport, TeamSetup};
 use lanes::trail::Trail;
 use lanes::worktrees;
 use lanes::worth::worth_planning;
+use policy::Verdict;
 use ractor::{ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tools::model::AgentRole;
-use tools::policy::{Action, Verdict};
 use tools::redact::redact;
 use tools::search::{self, Evidence, EvidenceOptions};
 use tools::tree::ReadTree;
@@ -65,6 +65,7 @@ impl State {
             team: None,
             claim: None,
             said: Said::default(),
+            written: BTreeMap::new(),
             permits: BTreeMap::new(),
             tasks: Vec::new(),
             trail: Trail::default(),
@@ -385,9 +386,8 @@ impl Effect for Gathering {
             max_file_bytes: config.agent_loop.max_file_bytes,
         };
         let gathered = tokio::task::spawn_blocking(move || {
-            let may_read = |path: &tools::tree::RepoPath| {
-                rules.decide(Action::Read { path: path.as_str() }) == Verdict::Allow
-            };
+            let may_read =
+                |path: &tools::tree::RepoPath| rules.may_read(path.as_str()) == Verdict::Allow;
             search::gather(&text, &tree, &options, &may_read, &outcomes)
         });
         let died = |_| Delivery::failed(FailureKind::Internal, "gathering evidence failed");

@@ -1,18 +1,26 @@
-//! A command line read into argv segments, so that policy can match words instead of text. Pure.
+//! A command line read into words, so that policy can match them instead of text. Pure.
 //!
-//! What can not be understood without running a shell (substitutions, subshells, variables) is marked opaque, never guessed.
+//! What cannot be understood without running a shell (substitutions, subshells, variables) is marked opaque, never guessed; so is
+//! what only some shells know, since `sh` runs it.
 
+use policy::{Command, Opaque, Segment, Unread, hands_on};
 use thiserror::Error;
+
+mod syntax;
+mod word;
+
+#[cfg(test)]
+mod lines_tests;
+#[cfg(test)]
+mod rules_tests;
 
 /// A parsed command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandLine {
     text: String,
-    segments: Vec<Vec<String>>,
+    command: Command,
     needs_shell: bool,
-    expands: bool,
     masks_failure: bool,
-    opaque: Option<&'static str>,
 }
 
 /// Why a text is no command.
@@ -32,29 +40,38 @@ pub enum CommandSyntaxError {
     ControlCharacter,
 }
 
+/// How deep scripts in the words of commands are read: `sh -c "sh -c …"`.
+const MAX_SCRIPTS: usize = 6;
+/// Commands that are read in such scripts, of one line.
+const MAX_INNER: usize = 64;
+
 impl CommandLine {
-    /// Reads `text` by the rules of a POSIX shell, without expanding anything.
+    /// Reads `text`, without expanding anything.
     pub fn parse(text: &str) -> Result<Self, CommandSyntaxError> {
-        let text = text.trim();
+        let text = text.trim_matches([' ', '\t', '\n']);
         if text.chars().any(|c| c.is_control() && c != '\t' && c != '\n') {
             return Err(CommandSyntaxError::ControlCharacter);
         }
-        let mut reader = Reader::default();
-        reader.read(text)?;
-        if reader.segments.is_empty() {
+        let (segments, what, needs_shell, masks_failure) = match syntax::read(text) {
+            Ok(reading) => (reading.segments, None, reading.needs_shell, reading.masks_failure),
+            Err(glimpse) if !glimpse.is_grammatical && glimpse.what != Opaque::TooLong => {
+                refuse(text)?;
+                (glimpse.segments, Some(glimpse.what), true, glimpse.masks_failure)
+            }
+            Err(glimpse) => (glimpse.segments, Some(glimpse.what), true, glimpse.masks_failure),
+        };
+        if segments.is_empty() {
             return Err(CommandSyntaxError::Empty);
         }
-        Ok(Self {
-            text: text.to_owned(),
-            needs_shell: reader.needs_shell
-                || reader.opaque.is_some()
-                || reader.segments.len() > 1
-                || reader.segments.iter().any(|words| begins_with_assignment(words)),
-            segments: reader.segments,
-            expands: reader.expands,
-            masks_failure: reader.masks_failure,
-            opaque: reader.opaque,
-        })
+        let mut scripts = Scripts::default();
+        for segment in &segments {
+            scripts.find(&segment.words, MAX_SCRIPTS);
+        }
+        let what = what.or(scripts.has_more.then_some(Opaque::TooLong));
+        let inner = scripts.found;
+        let opaque = what.map(|what| Unread { what, text: text.to_owned() });
+        let command = Command { segments, inner, opaque };
+        Ok(Self { text: text.to_owned(), command, needs_shell, masks_failure })
     }
 
     /// The command as written.
@@ -62,9 +79,14 @@ impl CommandLine {
         &self.text
     }
 
-    /// The simple commands it runs, each as its words; assignments before a command are words too.
-    pub fn segments(&self) -> &[Vec<String>] {
-        &self.segments
+    /// The same as policy sees it.
+    pub const fn command(&self) -> &Command {
+        &self.command
+    }
+
+    /// The simple commands it runs. Of what is opaque: those that can be found.
+    pub fn segments(&self) -> &[Segment] {
+        &self.command.segments
     }
 
     /// Whether it has to be run by a shell.
@@ -72,189 +94,65 @@ impl CommandLine {
         self.needs_shell
     }
 
-    /// Whether a word has a wildcard or `~` that is not quoted, so that a shell would put file names in its place.
-    pub const fn expands(&self) -> bool {
-        self.expands
-    }
-
     /// Whether it can end well although a command in it failed: it has an operator other than `&&`.
     pub const fn masks_failure(&self) -> bool {
         self.masks_failure
     }
 
-    /// What in it can not be judged by its words, if anything.
-    pub const fn opaque(&self) -> Option<&'static str> {
-        self.opaque
+    /// What in it cannot be judged by its words, if anything.
+    pub fn opaque(&self) -> Option<Opaque> {
+        self.command.opaque.as_ref().map(|unread| unread.what)
     }
 
     /// The program that runs first.
     pub fn program(&self) -> &str {
-        self.segments.first().and_then(|words| words.first()).map_or("", String::as_str)
+        self.segments().first().and_then(|segment| segment.words.first()).map_or("", String::as_str)
     }
 }
 
-/// Whether a shell would set a variable before it runs the command.
-fn begins_with_assignment(words: &[String]) -> bool {
-    let name = words.first().and_then(|word| word.split_once('=')).map_or("", |(name, _)| name);
-    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+/// The errors that can be named in what the grammar cannot read.
+fn refuse(text: &str) -> Result<(), CommandSyntaxError> {
+    if word::ends_in_quotes(text) {
+        return Err(CommandSyntaxError::OpenQuote);
+    }
+    let lacks_before = text.starts_with(['&', '|', ';']);
+    if lacks_before || text.ends_with("&&") || text.ends_with('|') {
+        return Err(CommandSyntaxError::MissingCommand);
+    }
+    Ok(())
 }
 
+/// The commands in words that a program may run: scripts of `sh -c`, `eval`, `env -S` and their like.
 #[derive(Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the line")]
-struct Reader {
-    segments: Vec<Vec<String>>,
-    words: Vec<String>,
-    word: Option<String>,
-    /// Whether a part of the word is quoted.
-    is_quoted: bool,
-    after_operator: bool,
-    needs_shell: bool,
-    expands: bool,
-    masks_failure: bool,
-    opaque: Option<&'static str>,
+struct Scripts {
+    found: Vec<Segment>,
+    /// Whether there was more than is read.
+    has_more: bool,
 }
 
-impl Reader {
-    fn read(&mut self, text: &str) -> Result<(), CommandSyntaxError> {
-        let mut rest = text;
-        while let Some(c) = rest.chars().next() {
-            rest = rest.get(c.len_utf8()..).unwrap_or_default();
-            rest = match c {
-                '\'' => self.single_quoted(rest)?,
-                '"' => self.double_quoted(rest)?,
-                '\\' => self.escaped(rest),
-                ' ' | '\t' => {
-                    self.end_word();
-                    rest
-                }
-                '&' if rest.starts_with('>') => self.redirect(rest),
-                '&' | '|' | ';' | '\n' => self.operator(c, rest)?,
-                '>' | '<' => self.redirect(rest),
-                '#' if self.word.is_none() => {
-                    rest.find('\n').and_then(|at| rest.get(at..)).unwrap_or("")
-                }
-                other => {
-                    self.plain(other);
-                    rest
-                }
+impl Scripts {
+    fn find(&mut self, words: &[String], depth: usize) {
+        if !(0..words.len()).any(|at| words.get(at..).is_some_and(hands_on)) {
+            return;
+        }
+        let scripts = words.iter().skip(1).filter(|word| word.contains(char::is_whitespace));
+        // `eval` puts its words together before it reads them.
+        let joined = words.get(1..).unwrap_or_default().join(" ");
+        for script in scripts.chain([&joined]) {
+            if depth == 0 || self.found.len() > MAX_INNER {
+                self.has_more = true;
+                return;
+            }
+            let segments = match syntax::read(script) {
+                Ok(reading) => reading.segments,
+                Err(glimpse) => glimpse.segments,
             };
-        }
-        self.end_segment();
-        if self.after_operator { Err(CommandSyntaxError::MissingCommand) } else { Ok(()) }
-    }
-
-    fn push(&mut self, c: char) {
-        self.word.get_or_insert_default().push(c);
-    }
-
-    fn plain(&mut self, c: char) {
-        match c {
-            '$' => self.opaque = self.opaque.or(Some("a variable or substitution")),
-            '`' => self.opaque = self.opaque.or(Some("a command substitution")),
-            '(' | ')' => self.opaque = self.opaque.or(Some("a subshell")),
-            '{' | '}' => self.opaque = self.opaque.or(Some("a brace expression")),
-            '*' | '?' | '[' | '~' => (self.needs_shell, self.expands) = (true, true),
-            '!' => self.needs_shell = true,
-            _ => {}
-        }
-        self.push(c);
-    }
-
-    fn single_quoted<'a>(&mut self, rest: &'a str) -> Result<&'a str, CommandSyntaxError> {
-        self.is_quoted = true;
-        let (inner, after) = rest.split_once('\'').ok_or(CommandSyntaxError::OpenQuote)?;
-        self.word.get_or_insert_default().push_str(inner);
-        Ok(after)
-    }
-
-    fn double_quoted<'a>(&mut self, rest: &'a str) -> Result<&'a str, CommandSyntaxError> {
-        self.word.get_or_insert_default();
-        self.is_quoted = true;
-        let mut chars = rest.char_indices();
-        while let Some((at, c)) = chars.next() {
-            match c {
-                '"' => return Ok(rest.get(at + 1..).unwrap_or("")),
-                '$' | '`' => {
-                    self.opaque = self.opaque.or(Some("a variable or substitution"));
-                    self.push(c);
-                }
-                '\\' => match chars.next() {
-                    Some((_, escaped @ ('"' | '\\' | '$' | '`'))) => self.push(escaped),
-                    Some((_, other)) => {
-                        self.push('\\');
-                        self.push(other);
-                    }
-                    None => return Err(CommandSyntaxError::OpenQuote),
-                },
-                other => self.push(other),
+            for segment in segments {
+                let words = segment.words.clone();
+                self.found.push(segment);
+                self.find(&words, depth - 1);
             }
         }
-        Err(CommandSyntaxError::OpenQuote)
-    }
-
-    fn escaped<'a>(&mut self, rest: &'a str) -> &'a str {
-        self.is_quoted = true;
-        match rest.chars().next() {
-            Some('\n') | None => rest.get(1..).unwrap_or(""),
-            Some(c) => {
-                self.push(c);
-                rest.get(c.len_utf8()..).unwrap_or("")
-            }
-        }
-    }
-
-    /// `>`, `>>`, `<`, `&>`: to a descriptor or `/dev/null` it is harmless, else it is a write nobody can see in the words.
-    fn redirect<'a>(&mut self, rest: &'a str) -> &'a str {
-        self.needs_shell = true;
-        // The descriptor before the operator is no word: a single digit, as it is.
-        let is_digit = |word: &str| matches!(word.as_bytes(), [b'0'..=b'9']);
-        if self.word.as_deref().is_some_and(is_digit) && !self.is_quoted {
-            self.word = None;
-        }
-        self.end_word();
-        let rest = rest.trim_start_matches(['>', '<', ' ', '\t']);
-        let end = rest.find([' ', '\t', ';', '|', '\n', '<', '>']).unwrap_or(rest.len());
-        let (target, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
-        let descriptor = target
-            .strip_prefix('&')
-            .is_some_and(|number| !number.is_empty() && number.chars().all(|c| c.is_ascii_digit()));
-        if !descriptor && target != "/dev/null" {
-            self.opaque = self.opaque.or(Some("a redirection to or from a file"));
-        }
-        after
-    }
-
-    fn operator<'a>(&mut self, c: char, rest: &'a str) -> Result<&'a str, CommandSyntaxError> {
-        let double = rest.starts_with(c) && (c == '&' || c == '|');
-        let rest = if double { rest.get(1..).unwrap_or("") } else { rest };
-        if c == '&' && !double {
-            self.opaque = self.opaque.or(Some("a background command"));
-        }
-        self.needs_shell = true;
-        self.masks_failure |= !(double && c == '&');
-        let ended = self.end_segment();
-        if !ended && (self.after_operator || self.segments.is_empty()) && c != '\n' {
-            return Err(CommandSyntaxError::MissingCommand);
-        }
-        self.after_operator = double || c == '|';
-        Ok(rest)
-    }
-
-    fn end_word(&mut self) {
-        self.is_quoted = false;
-        if let Some(word) = self.word.take() {
-            self.words.push(word);
-        }
-    }
-
-    fn end_segment(&mut self) -> bool {
-        self.end_word();
-        if self.words.is_empty() {
-            return false;
-        }
-        self.segments.push(std::mem::take(&mut self.words));
-        self.after_operator = false;
-        true
     }
 }
 
@@ -263,13 +161,14 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> Vec<Vec<String>> {
-        CommandLine::parse(text).unwrap().segments().to_vec()
+        CommandLine::parse(text).unwrap().segments().iter().map(|it| it.words.clone()).collect()
     }
 
     #[test]
     fn one_command_is_run_without_a_shell() {
         let command = CommandLine::parse("cargo test -p 'my crate' \"a \\\" b\" c\\ d").unwrap();
-        assert_eq!(command.segments(), [["cargo", "test", "-p", "my crate", "a \" b", "c d"]]);
+        let expected = ["cargo", "test", "-p", "my crate", "a \" b", "c d"];
+        assert_eq!(command.segments()[0].words, expected);
         assert!(!command.needs_shell());
         assert_eq!(command.opaque(), None);
         assert_eq!(command.program(), "cargo");
@@ -320,11 +219,67 @@ mod tests {
         assert_eq!(error("a\u{1b}[31m"), CommandSyntaxError::ControlCharacter);
     }
 
+    #[test]
+    fn what_does_the_same_is_the_same_command_however_it_is_written() {
+        let command = |text| CommandLine::parse(text).unwrap().command().clone();
+        assert_eq!(command("cargo test 'a b'"), command("cargo  \"test\" a\\ b"));
+        let differ = [
+            ["ls *.rs", "ls '*.rs'"],
+            ["a && b", "a || b"],
+            ["a b", "'a b'"],
+            ["! a", "a"],
+            ["X=1 a", "a"],
+            ["X=1 a", "X=2 a"],
+            ["a $X", "a $Y"],
+        ];
+        for [one, other] in differ {
+            assert_ne!(command(one), command(other), "{one}");
+        }
+    }
+
+    #[test]
+    fn what_is_long_or_nested_is_opaque_and_no_crash() {
+        let pieces = [
+            "(",
+            "{ ",
+            "$((",
+            "$(",
+            "[[ ",
+            "`",
+            "\"$(",
+            "if ",
+            "a && ",
+            "case a in a) ",
+            "<<a ",
+            "a=(",
+            "${a:-",
+            "+(a|",
+            "! ",
+            ">a ",
+            "<(",
+            "a;",
+            "'b' ",
+            "sh -c ",
+        ];
+        for piece in pieces {
+            for length in [200, MAX_TEXT, 100_000] {
+                let line = CommandLine::parse(&piece.repeat(length / piece.len()));
+                let is_judged = line.is_ok_and(|line| line.opaque().is_none());
+                assert!(!is_judged || length <= MAX_TEXT, "{piece} {length}");
+            }
+        }
+        let many = format!("sh {}", "'sh -c x' ".repeat(300));
+        assert_eq!(CommandLine::parse(&many).unwrap().opaque(), Some(Opaque::TooLong));
+    }
+
+    /// More than is read, in bytes.
+    const MAX_TEXT: usize = 4096;
+
     proptest::proptest! {
         #[test]
         fn any_text_is_read_or_refused(text in "[ a-c'\"\\\\&|;<>$`(){}#é\n]{0,40}") {
             if let Ok(command) = CommandLine::parse(&text) {
-                proptest::prop_assert!(command.segments().iter().all(|words| !words.is_empty()));
+                proptest::prop_assert!(command.segments().iter().all(|it| !(it.words.is_empty() && it.assignments.is_empty())));
             }
         }
     }

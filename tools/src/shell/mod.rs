@@ -1,6 +1,6 @@
 //! Commands of the project: read into words, run in their own process group, drained, capped and timed.
 //!
-//! Whether a command may run is decided in [`crate::policy`]; what its failure means, by the Verifier.
+//! Whether a command may run is decided in `policy`; what its failure means, by the Verifier.
 
 mod command;
 mod leftovers;

@@ -158,9 +158,9 @@ pub fn interactive(editor: &str, file: &Path) -> io::Result<ExitStatus> {
 /// The child with the reading end of the one pipe both its streams go to.
 fn start_group(command: &CommandLine, options: &RunOptions) -> io::Result<(Group, pipe::Receiver)> {
     let mut process = match command.segments() {
-        [words] if !command.needs_shell() => {
+        [segment] if !command.needs_shell() => {
             let mut process = Command::new(command.program());
-            process.args(words.iter().skip(1));
+            process.args(segment.words.iter().skip(1));
             process
         }
         _ => {
@@ -333,6 +333,12 @@ mod tests {
         assert_eq!(sh("no-such-program-here | no-such-other", &options).await.exit, Exit::NotFound);
         let nowhere = RunOptions { cwd: "/no/such/dir".into(), ..options };
         assert_eq!(sh("true", &nowhere).await.exit, Exit::NotFound);
+    }
+
+    #[tokio::test]
+    async fn what_is_set_before_a_command_is_set_for_it() {
+        let line = "GREETING='good day' sh -c 'test \"$GREETING\" = \"good day\"'";
+        assert!(sh(line, &options()).await.succeeded());
     }
 
     #[tokio::test]

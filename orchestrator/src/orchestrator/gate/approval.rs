@@ -10,17 +10,17 @@ use actors::run::Run;
 use actors::wording::Wording;
 use actors::words::{Asked, DeniedBy};
 use actors::workspace::Denied;
-use tools::policy::{Action, Author, Verdict, quoted};
+use policy::{Act, Author, Confinement, Rules, Stage, Verdict, quoted};
 use tools::shell::CommandLine;
 use tools::tree::{Change, RepoPath};
 
 use super::super::SaidTo;
-use super::Gate;
+use super::{Gate, lines_of};
 
 impl Gate {
     /// What policy says.
-    async fn decide(&self, action: Action<'_>, what: &Asked) -> Verdict {
-        let mut decision = Decision { gate: self, action, what };
+    async fn decide(&self, stage: Stage, act: Act<'_>, what: &Asked) -> Verdict {
+        let mut decision = Decision { gate: self, stage, act, what };
         let decided = self.run.perform(&mut decision).await;
         decided.unwrap_or_else(|closed| Verdict::Deny { why: closed.to_string() })
     }
@@ -48,20 +48,26 @@ impl Gate {
         changes: &[Change],
         hint: String,
     ) -> Result<(), Denied> {
-        let paths: Vec<&RepoPath> = changes.iter().flat_map(Change::paths).collect();
-        let lines =
-            changes.iter().map(Change::line_counts).map(|(added, removed)| added + removed).sum();
-        let author = if self.run.id().is_empty() { Author::User } else { Author::Model };
+        let paths: Vec<&str> =
+            changes.iter().flat_map(Change::paths).map(RepoPath::as_str).collect();
+        let size = self.written.with(&paths, lines_of(changes));
+        let (author, stage) = if self.run.id().is_empty() {
+            (Author::User, Stage::User)
+        } else {
+            (Author::Model, Stage::Executing)
+        };
         let what = Asked::Patch(patch.to_owned());
-        let verdict = self.decide(Action::Patch { author, paths: &paths, lines }, &what).await;
+        let act = Act::Patch { author, paths: &paths, size };
+        let verdict = self.decide(stage, act, &what).await;
         self.pass(verdict, Proposal::Patch(changes.to_vec()), what, hint).await
     }
 
     /// Takes a command through.
     pub(super) async fn permit(mut self, command: &CommandLine) -> Result<(), Denied> {
         let what = Asked::Command(command.text().to_owned());
-        let verdict = self.decide(Action::Command(command), &what).await;
-        let hint = hint_for(&self.run.terms.rules.missing_rules(command), &verdict);
+        let act = Act::Command(command.command());
+        let verdict = self.decide(Stage::Verifying, act, &what).await;
+        let hint = hint_for(&self.run.terms.rules, command, &verdict);
         let proposal = Proposal::Command(command.text().to_owned());
         if !matches!(verdict, Verdict::Ask { .. }) {
             return self.pass(verdict, proposal, what, hint).await;
@@ -76,20 +82,21 @@ impl Gate {
         // Lanes ask one after the other, and nothing is asked twice.
         let said = Arc::clone(&self.said);
         let mut said = said.lock().await;
-        if let Some(said) = said.get(&what) {
-            return self.say_again(said).await;
+        if let Some(said) = said.get(command.command()) {
+            return self.say_again(what, said).await;
         }
-        let result = self.pass(verdict, proposal, what.clone(), hint).await;
+        let result = self.pass(verdict, proposal, what, hint).await;
         if let Some((ask, by)) = self.asked.take() {
-            said.insert(what, SaidTo { ask, by, result: result.clone() });
+            said.insert(command.command().clone(), SaidTo { ask, by, result: result.clone() });
         }
         result
     }
 
     /// Writes down what was said to the same command before, in answer to another lane.
-    async fn say_again(&self, said: &SaidTo) -> Result<(), Denied> {
+    async fn say_again(&self, what: Asked, said: &SaidTo) -> Result<(), Denied> {
         let ask = said.ask.clone();
-        let event = match &said.result {
+        let result = said.result.clone().map_err(|denied| Denied { what, ..denied });
+        let event = match &result {
             Ok(()) => Event::ToolApproved { ask },
             Err(Denied { what, why, .. }) => Event::ToolDenied {
                 ask: Some(ask),
@@ -101,7 +108,7 @@ impl Gate {
         if self.run.record(event).await.is_err() {
             tracing::debug!("what was said before could not be journaled again");
         }
-        said.result.clone()
+        result
     }
 
     /// Allows, asks or denies, and writes down what was asked and answered.
@@ -115,7 +122,8 @@ impl Gate {
         let hint = Wording::from(hint);
         let why = match verdict {
             Verdict::Allow => return Ok(()),
-            Verdict::Deny { why } => {
+            // What is staged stays so: it was journaled before it came here.
+            Verdict::Stage { why } | Verdict::Deny { why } => {
                 let (by, why) = (DeniedBy::Policy, Wording::from(why));
                 let denied =
                     Event::ToolDenied { ask: None, action: what.clone(), by, why: why.clone() };
@@ -165,7 +173,8 @@ impl Gate {
 /// The effect of asking policy. What it said in a recorded run is told by the events that followed from it.
 struct Decision<'g> {
     gate: &'g Gate,
-    action: Action<'g>,
+    stage: Stage,
+    act: Act<'g>,
     what: &'g Asked,
 }
 
@@ -185,8 +194,9 @@ impl Effect for Decision<'_> {
     }
 
     async fn act(&mut self, run: &Run) -> Result<Verdict, JournalClosed> {
-        let barred = self.gate.bars(self.action);
-        Ok(barred.unwrap_or_else(|| run.terms.rules.decide(self.action)))
+        let barred = self.gate.bars(self.stage, self.act);
+        let decide = || run.terms.rules.decide(self.stage, self.act, Confinement::TODAY);
+        Ok(barred.unwrap_or_else(decide))
     }
 }
 
@@ -297,7 +307,12 @@ impl Effect for Question<'_> {
 }
 
 /// What would let a command run that lacks these rules.
-fn hint_for(missing: &[String], verdict: &Verdict) -> String {
+fn hint_for(rules: &Rules, command: &CommandLine, verdict: &Verdict) -> String {
+    let missing = rules.missing_rules(command.command());
+    if rules.denies_by_approval(command.command()) {
+        return "to run it in this run: --yolo; with --approval suggest listed commands run, and others are asked for"
+            .to_owned();
+    }
     let rules: Vec<String> = missing.iter().map(|rule| quoted(rule)).collect();
     match (rules.is_empty(), verdict) {
         (true, Verdict::Deny { .. }) => {

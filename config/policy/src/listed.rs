@@ -3,27 +3,31 @@
 //! A listed command may be given the options that `policy.options` names for it and, where its rule ends in `*`, plain
 //! words. Every other option asks: programs have too many that make them run, read or write something else.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::shell::CommandLine;
+use config::Policy;
+
+use crate::command::{Assignment, Segment, base_name};
 
 /// The commands that run without asking.
 #[derive(Debug, Clone)]
-pub(super) struct Listed {
+pub(crate) struct Listed {
     rules: Vec<Rule>,
     options: Vec<(Vec<String>, Vec<CommandOption>)>,
+    variables: Vec<String>,
 }
 
 /// Why a command is not one of them.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Unlisted<'a> {
+pub(crate) enum Unlisted<'a> {
     /// No rule begins with its words.
     Command,
     /// A rule does, but the option is not named for it.
     Option(&'a str),
     /// A rule does, but the word is more than it admits.
     Word(&'a str),
+    /// A rule does, but the variable may not be set for it.
+    Variable(&'a str),
 }
 
 impl fmt::Display for Unlisted<'_> {
@@ -36,38 +40,61 @@ impl fmt::Display for Unlisted<'_> {
             Self::Word(word) => {
                 write!(f, "has `{word}`, which its rule in policy.allow_commands does not admit")
             }
+            Self::Variable(name) => {
+                write!(f, "sets `{name}`, which policy.allow_variables does not list in this form")
+            }
         }
     }
 }
 
 impl Listed {
-    pub(super) fn new(rules: &[String], options: &BTreeMap<String, Vec<String>>) -> Self {
+    pub(crate) fn new(policy: &Policy) -> Self {
         let named =
             |names: &Vec<String>| names.iter().map(|name| CommandOption::new(name)).collect();
         Self {
-            rules: rules.iter().map(|rule| Rule::new(rule)).collect(),
-            options: options
+            rules: policy.allow_commands.iter().map(|rule| Rule::new(rule)).collect(),
+            options: policy
+                .options
                 .iter()
                 .map(|(command, names)| (split(command), named(names)))
                 .collect(),
+            variables: policy.allow_variables.clone(),
         }
     }
 
-    /// Whether a rule lists `words`. `expands` says that a shell would expand wildcards and `~` in them.
-    pub(super) fn admits<'a>(
-        &self,
-        words: &'a [String],
-        expands: bool,
-    ) -> Result<(), Unlisted<'a>> {
+    /// Whether a rule lists the words, and nothing is set for them that could make them do something else.
+    pub(crate) fn admits<'a>(&self, segment: &'a Segment) -> Result<(), Unlisted<'a>> {
         let mut closest = Unlisted::Command;
         for rule in &self.rules {
-            let Some(rest) = words.strip_prefix(rule.words.as_slice()) else { continue };
-            match self.admits_rest(rule, rest, expands) {
-                Ok(()) => return Ok(()),
+            let Some(rest) = segment.words.strip_prefix(rule.words.as_slice()) else { continue };
+            if segment.words.is_empty() {
+                continue;
+            }
+            match self.admits_rest(rule, rest, segment.expands) {
+                Ok(()) => match self.admits_variables(rule, &segment.assignments) {
+                    Ok(()) => return Ok(()),
+                    Err(unlisted) => closest = unlisted,
+                },
                 Err(unlisted) => closest = unlisted,
             }
         }
         Err(closest)
+    }
+
+    /// Whether what is set is what the rule sets, and variables that may be set for any listed command.
+    fn admits_variables<'a>(
+        &self,
+        rule: &Rule,
+        assignments: &'a [Assignment],
+    ) -> Result<(), Unlisted<'a>> {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.,=".contains(c);
+        let is_harmless =
+            |it: &Assignment| self.variables.contains(&it.name) && it.value.chars().all(is_plain);
+        if !rule.sets.iter().all(|set| assignments.contains(set)) {
+            return Err(Unlisted::Command);
+        }
+        let mut others = assignments.iter().filter(|it| !rule.sets.contains(it));
+        others.find(|it| !is_harmless(it)).map_or(Ok(()), |it| Err(Unlisted::Variable(&it.name)))
     }
 
     /// Whether `rule` admits what follows the words it begins with.
@@ -124,7 +151,9 @@ impl Listed {
 
 /// The words a command begins with, and whether plain words may follow.
 #[derive(Debug, Clone)]
-pub(super) struct Rule {
+pub(crate) struct Rule {
+    /// Variables that are set before it.
+    sets: Vec<Assignment>,
     words: Vec<String>,
     open: Open,
 }
@@ -140,7 +169,7 @@ enum Open {
 }
 
 impl Rule {
-    pub(super) fn new(rule: &str) -> Self {
+    pub(crate) fn new(rule: &str) -> Self {
         let open = match rule {
             _ if rule.ends_with("**") => Open::ToText,
             _ if rule.ends_with('*') => Open::ToWords,
@@ -148,15 +177,15 @@ impl Rule {
         };
         let begins = rule.trim_end_matches('*');
         // Quoted as in a shell, where a word has a space or ends in a star.
-        let words = match CommandLine::parse(begins).as_ref().map(CommandLine::segments) {
-            Ok([words]) => words.clone(),
-            Ok(_) | Err(_) => split(begins),
-        };
-        Self { words, open }
+        let words = shlex::split(begins).unwrap_or_else(|| split(begins));
+        let is_set = |word: &&String| assignment(word).is_some();
+        let count = words.iter().take_while(is_set).count();
+        let sets = words.iter().take(count).filter_map(|word| assignment(word)).collect();
+        Self { sets, words: words.into_iter().skip(count).collect(), open }
     }
 
     /// Whether the rule forbids `words`: the program by any path or suffix, the rest in order with anything between.
-    pub(super) fn forbids(&self, words: &[String]) -> bool {
+    pub(crate) fn forbids(&self, words: &[String]) -> bool {
         let (Some(program), Some(rule)) = (words.first(), self.words.first()) else { return false };
         let name = base_name(program);
         let same = name == rule
@@ -268,10 +297,19 @@ fn is_plain(word: &str, expands: bool) -> bool {
     !leaves && !matches_files && !word.starts_with('@')
 }
 
-/// The rule that lists exactly these words.
-pub(super) fn rule_for(words: &[String]) -> String {
-    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+/// The rule that lists exactly these words, with what is set for them.
+pub(crate) fn rule_for(segment: &Segment) -> String {
+    let set = segment.assignments.iter().map(|it| quoted(&format!("{}={}", it.name, it.value)));
+    let words: Vec<String> = set.chain(segment.words.iter().map(|word| quoted(word))).collect();
     words.join(" ")
+}
+
+/// A word that sets a variable.
+fn assignment(word: &str) -> Option<Assignment> {
+    let (name, value) = word.split_once('=')?;
+    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let is_name = begins && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    is_name.then(|| Assignment { name: name.to_owned(), value: value.to_owned() })
 }
 
 /// A text as one word of a shell.
@@ -281,11 +319,6 @@ pub fn quoted(text: &str) -> String {
         return text.to_owned();
     }
     format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-/// The last component of a path.
-pub(super) fn base_name(word: &str) -> &str {
-    word.rsplit('/').next().unwrap_or(word)
 }
 
 fn split(text: &str) -> Vec<String> {

@@ -1,0 +1,170 @@
+//! `deepseek policy`: what may happen without asking, what is asked for, and what never happens.
+
+use clap::{Args, Subcommand};
+use config::{Approval, Mode, Settings, Source};
+use policy::{Action, Case, Confinement, Line, Stage};
+use serde_json::{Map, Value, json};
+
+use crate::error::CliError;
+use crate::flags::{Global, Output};
+use crate::render;
+use crate::surroundings::Surroundings;
+
+/// Show what may happen, and what is asked for.
+#[derive(Debug, Args)]
+pub(crate) struct PolicyArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show the table of decisions and the lists in force.
+    Show,
+}
+
+/// The lists, in the order in which they are read.
+const LISTS: [(&str, &str); 5] = [
+    ("policy.deny_commands", "commands that never run"),
+    ("policy.allow_commands", "listed commands"),
+    ("policy.allow_variables", "variables that may be set for a listed command"),
+    ("policy.secret_files", "secret files"),
+    ("policy.executed_files", "files that other tools execute"),
+];
+
+/// Where the options of listed commands stand.
+const OPTIONS: &str = "policy.options.";
+
+/// Runs the command.
+pub(crate) fn run(
+    around: &Surroundings,
+    global: &Global,
+    args: &PolicyArgs,
+) -> Result<(), CliError> {
+    let Command::Show = args.command;
+    let workspace = around.workspace(global)?;
+    let settings = around.settings(global, &workspace)?;
+    for warning in &settings.warnings {
+        render::warn(&render::harmless(&format!("warning: {warning}")));
+    }
+    if global.output == Output::Text {
+        render::text(&render::harmless(&as_text(&settings)));
+    } else {
+        render::json_line(&as_json(&settings));
+    }
+    Ok(())
+}
+
+const fn mode_name(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Plan => "plan",
+        Mode::Agent => "agent",
+        Mode::Yolo => "yolo",
+    }
+}
+
+const fn approval_name(approval: Approval) -> &'static str {
+    match approval {
+        Approval::Suggest => "suggest",
+        Approval::Auto => "auto",
+        Approval::Never => "never",
+    }
+}
+
+fn source(settings: &Settings, key: &str) -> String {
+    settings.get(key).map_or(&Source::Default, |(_, source)| source).to_string()
+}
+
+fn as_text(settings: &Settings) -> String {
+    let policy = &settings.config.policy;
+    let mut text = format!(
+        "mode {}  # {}\napproval {}  # {}\n",
+        mode_name(policy.mode),
+        source(settings, "policy.mode"),
+        approval_name(policy.approval),
+        source(settings, "policy.approval"),
+    );
+    text.push_str(
+        "commands are not confined by this version: a listed one runs as you, any other is asked for\n",
+    );
+    let lines = policy::lines(Confinement::TODAY);
+    for mode in [Mode::Plan, Mode::Agent, Mode::Yolo] {
+        text.push_str(&format!("\nin mode {}\n  suggest  auto   never\n", mode_name(mode)));
+        for line in lines.iter().filter(|line| line.mode == mode) {
+            text.push_str(&row(line));
+        }
+    }
+    for (key, title) in LISTS {
+        let items = settings.get(key).and_then(|(value, _)| value.as_array());
+        let items = items.into_iter().flatten().filter_map(|item| item.as_str());
+        text.push_str(&format!("\n{title} ({key})  # {}\n", source(settings, key)));
+        text.push_str(&filled(items));
+    }
+    text.push_str("\noptions that listed commands may be given (policy.options)\n");
+    for (command, options) in &policy.options {
+        let key = format!("{OPTIONS}{command}");
+        text.push_str(&format!("{command}  # {}\n", source(settings, &key)));
+        text.push_str(&filled(options.iter().map(String::as_str)));
+    }
+    text
+}
+
+/// A line of the table: three verdicts, and what they are about.
+fn row(line: &Line) -> String {
+    let [suggest, auto, never] = line.verdicts.map(|verdict| verdict.name());
+    let stages: Vec<&str> = line.stages.iter().copied().map(Stage::name).collect();
+    let actions: Vec<&str> = line.actions.iter().copied().map(Action::name).collect();
+    let (when, actions) = (stages.join(", "), actions.join(", "));
+    let when =
+        if stages.len() == Stage::ALL.len() { String::new() } else { format!("  # when {when}") };
+    format!("  {suggest:<7}  {auto:<5}  {never:<5}  {actions}{when}\n")
+}
+
+/// Items in lines that fit a terminal.
+fn filled<'a>(items: impl Iterator<Item = &'a str>) -> String {
+    const WIDTH: usize = 100;
+    let mut text = String::new();
+    let mut line = String::new();
+    for item in items {
+        if !line.is_empty() && line.len() + item.len() + 2 > WIDTH {
+            text.push_str(&format!(" {line}\n"));
+            line.clear();
+        }
+        let gap = if line.is_empty() { " " } else { "  " };
+        line.push_str(&format!("{gap}{item}"));
+    }
+    if line.is_empty() { text } else { text + &format!(" {line}\n") }
+}
+
+fn as_json(settings: &Settings) -> Value {
+    let config = &settings.config.policy;
+    let values = settings.values().iter().filter(|(key, ..)| key.starts_with("policy."));
+    let values: Map<String, Value> = values
+        .map(|(key, value, source)| {
+            (key.clone(), json!({"value": value, "source": source.to_string()}))
+        })
+        .collect();
+    let cases = Confinement::ALL.into_iter().flat_map(policy::cases);
+    json!({
+        "mode": mode_name(config.mode),
+        "approval": approval_name(config.approval),
+        "confinement": Confinement::TODAY.name(),
+        "table": cases.map(|case| case_as_json(&case)).collect::<Vec<_>>(),
+        "values": values,
+    })
+}
+
+fn case_as_json(case: &Case) -> Value {
+    let [suggest, auto, never] = case.verdicts.map(
+        |verdict| json!({"verdict": verdict.name(), "why": verdict.why().map(ToString::to_string)}),
+    );
+    json!({
+        "mode": mode_name(case.mode),
+        "stage": case.stage.name(),
+        "action": case.action.name(),
+        "confinement": case.confinement.name(),
+        "suggest": suggest,
+        "auto": auto,
+        "never": never,
+    })
+}

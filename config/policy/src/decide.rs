@@ -1,0 +1,308 @@
+//! The decision: from mode, approval, stage, kind of action and confinement to a verdict, as one total table. Pure.
+
+use config::{Approval, Mode};
+
+/// What the session is doing when an effect wants to happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stage {
+    /// Evidence is gathered and a plan made.
+    Planning,
+    /// Patches are drafted and applied.
+    Executing,
+    /// Checks are run.
+    Verifying,
+    /// The user asked for this very effect, by a command such as `apply` or `rewind`.
+    User,
+}
+
+/// Kinds of effects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Action {
+    /// A file of the workspace goes into a prompt.
+    Read(Source),
+    /// A patch is written.
+    Patch(Patch),
+    /// A command is run.
+    Command(Listing),
+    /// A command gets the network.
+    Network,
+    /// A command may write outside the workspace.
+    WriteOutside,
+}
+
+/// Kinds of files, to a reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Source {
+    /// Any that is not secret.
+    Plain,
+    /// One that `policy.secret_files` lists.
+    Secret,
+}
+
+/// Kinds of patches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Patch {
+    /// With those before it in the run, within the safety gate.
+    Within,
+    /// Beyond it.
+    Larger,
+    /// It touches files that other tools execute.
+    Executed,
+    /// It touches files that no model may change.
+    Protected,
+}
+
+/// Kinds of commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Listing {
+    /// Every part of it is listed.
+    Listed,
+    /// Some part is not, or cannot be judged.
+    Other,
+    /// Some part is on the deny list.
+    Denied,
+}
+
+/// How far commands are confined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Confinement {
+    /// Commands are not confined by this version: those that are listed run as if they were, all others are asked for.
+    Presumed,
+    /// Wholly.
+    Full,
+    /// In part.
+    Floor {
+        /// What is missing.
+        missing: Missing,
+    },
+    /// Not at all, because nothing here can.
+    None,
+    /// Not at all, because the user's own configuration says so.
+    Off,
+}
+
+/// Whether the user knows what a confinement lacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Missing {
+    /// It was not told in this workspace.
+    Untold,
+    /// The user accepted it in this workspace.
+    Accepted,
+}
+
+/// The answer. `W` is why: a [`Why`] in the table, a sentence for one effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verdict<W = String> {
+    /// It may happen.
+    Allow,
+    /// Somebody has to say yes.
+    Ask {
+        /// Why.
+        why: W,
+    },
+    /// The patch is kept and not written; the user can apply it.
+    Stage {
+        /// Why.
+        why: W,
+    },
+    /// It may not happen, whoever says yes.
+    Deny {
+        /// Why.
+        why: W,
+    },
+}
+
+/// Reasons of verdicts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Why {
+    /// The mode has no way to change or run anything.
+    PlanMode,
+    /// The stage has none.
+    Planning,
+    /// Checks change no file.
+    Verifying,
+    /// The file is secret.
+    Secret,
+    /// No model changes the file.
+    Protected,
+    /// The command is on the deny list.
+    Denied,
+    /// The patch changes files.
+    Changes,
+    /// It is large, or the run's patches are together.
+    Large,
+    /// Other tools execute what it changes.
+    Executed,
+    /// The command is not listed.
+    NotListed,
+    /// Nobody is asked, so no command runs.
+    Never,
+    /// Commands are confined in part.
+    Floor,
+    /// Commands are not confined.
+    Unconfined,
+    /// A command wants the network.
+    Network,
+    /// A command wants to write outside the workspace.
+    Outside,
+}
+
+impl Stage {
+    /// All there are.
+    pub const ALL: [Self; 4] = [Self::Planning, Self::Executing, Self::Verifying, Self::User];
+}
+
+impl Action {
+    /// All there are.
+    pub const ALL: [Self; 11] = [
+        Self::Read(Source::Plain),
+        Self::Read(Source::Secret),
+        Self::Patch(Patch::Within),
+        Self::Patch(Patch::Larger),
+        Self::Patch(Patch::Executed),
+        Self::Patch(Patch::Protected),
+        Self::Command(Listing::Listed),
+        Self::Command(Listing::Other),
+        Self::Command(Listing::Denied),
+        Self::Network,
+        Self::WriteOutside,
+    ];
+}
+
+impl Confinement {
+    /// What commands have in this version: the one place that changes when they are confined.
+    pub const TODAY: Self = Self::Presumed;
+
+    /// All there are.
+    pub const ALL: [Self; 6] = [
+        Self::Presumed,
+        Self::Full,
+        Self::Floor { missing: Missing::Accepted },
+        Self::Floor { missing: Missing::Untold },
+        Self::None,
+        Self::Off,
+    ];
+}
+
+/// What a row says in a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cell {
+    Yes,
+    Asks,
+    Staged,
+    No,
+}
+
+/// A row of the table.
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    why: Why,
+    /// Under `suggest`, `auto`, `never`.
+    cells: [Cell; 3],
+    yolo: Yolo,
+}
+
+/// What YOLO makes of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Yolo {
+    /// Every question is answered with yes.
+    Answers,
+    /// The questions of this row are asked all the same.
+    Asks,
+}
+
+impl Row {
+    const fn new(why: Why, cells: [Cell; 3]) -> Self {
+        Self { why, cells, yolo: Yolo::Answers }
+    }
+
+    const fn forbidden(why: Why) -> Self {
+        Self { why, cells: [Cell::No; 3], yolo: Yolo::Asks }
+    }
+
+    const fn verdict(self, cell: Cell) -> Verdict<Why> {
+        let why = self.why;
+        match cell {
+            Cell::Yes => Verdict::Allow,
+            Cell::Asks => Verdict::Ask { why },
+            Cell::Staged => Verdict::Stage { why },
+            Cell::No => Verdict::Deny { why },
+        }
+    }
+}
+
+/// Whether a kind of action may happen. Approvals are the agent's: YOLO looks at them only where it has to ask.
+pub const fn decide(
+    mode: Mode,
+    approval: Approval,
+    stage: Stage,
+    action: Action,
+    confinement: Confinement,
+) -> Verdict<Why> {
+    let row = row(stage, action, confinement);
+    let [suggest, auto, never] = row.cells;
+    let cell = match approval {
+        Approval::Suggest => suggest,
+        Approval::Auto => auto,
+        Approval::Never => never,
+    };
+    match (mode, action) {
+        (
+            Mode::Plan,
+            Action::Patch(_) | Action::Command(_) | Action::Network | Action::WriteOutside,
+        ) => Verdict::Deny { why: Why::PlanMode },
+        (Mode::Yolo, _) if matches!(row.yolo, Yolo::Answers) => Verdict::Allow,
+        (Mode::Plan | Mode::Agent | Mode::Yolo, _) => row.verdict(cell),
+    }
+}
+
+const fn row(stage: Stage, action: Action, confinement: Confinement) -> Row {
+    use Cell::{Asks, No, Yes};
+    match (action, stage) {
+        (Action::Read(Source::Plain), _) => Row::new(Why::Changes, [Yes; 3]),
+        (Action::Read(Source::Secret), _) => Row::forbidden(Why::Secret),
+        (Action::Patch(Patch::Protected), _) => Row::forbidden(Why::Protected),
+        (Action::Command(Listing::Denied), _) => Row::forbidden(Why::Denied),
+        (Action::Patch(_) | Action::WriteOutside, Stage::Planning) => Row::forbidden(Why::Planning),
+        (Action::Patch(_), Stage::Verifying) => Row::forbidden(Why::Verifying),
+        (Action::Patch(patch), Stage::Executing | Stage::User) => patched(stage, patch),
+        (Action::Command(listing), _) => command(stage, listing, confinement),
+        (Action::Network, _) => Row::new(Why::Network, [Asks, Asks, No]),
+        (Action::WriteOutside, Stage::Executing | Stage::Verifying | Stage::User) => {
+            Row::new(Why::Outside, [Asks, Asks, No])
+        }
+    }
+}
+
+const fn patched(stage: Stage, patch: Patch) -> Row {
+    use Cell::{Asks, Staged, Yes};
+    match (patch, stage) {
+        // Who asks for a patch by its name has approved of it, but for the size that only the diff shows.
+        (Patch::Within, Stage::User) => Row::new(Why::Changes, [Asks, Yes, Yes]),
+        (Patch::Within, _) => Row::new(Why::Changes, [Asks, Yes, Staged]),
+        (Patch::Larger, _) => Row::new(Why::Large, [Asks, Asks, Staged]),
+        (Patch::Executed, _) => Row::new(Why::Executed, [Asks, Asks, Staged]),
+        (Patch::Protected, _) => Row::forbidden(Why::Protected),
+    }
+}
+
+const fn command(stage: Stage, listing: Listing, confinement: Confinement) -> Row {
+    use Cell::{Asks, No, Yes};
+    match (confinement, listing, stage) {
+        (_, Listing::Denied, _) => Row::forbidden(Why::Denied),
+        // Before there is a plan nothing runs unless it is confined.
+        (Confinement::Presumed | Confinement::None | Confinement::Off, _, Stage::Planning) => {
+            Row::forbidden(Why::Planning)
+        }
+        (Confinement::Floor { missing: Missing::Untold }, _, _) => {
+            Row { yolo: Yolo::Asks, ..Row::new(Why::Floor, [Asks, Asks, No]) }
+        }
+        (Confinement::None, _, _) => {
+            Row { yolo: Yolo::Asks, ..Row::new(Why::Unconfined, [Asks, Asks, No]) }
+        }
+        (_, Listing::Listed | Listing::Other, Stage::User) => Row::new(Why::NotListed, [Yes; 3]),
+        (_, Listing::Listed, _) => Row::new(Why::Never, [Yes, Yes, No]),
+        (Confinement::Presumed, Listing::Other, _) => Row::new(Why::NotListed, [Asks, Asks, No]),
+        (_, Listing::Other, _) => Row::new(Why::NotListed, [Asks, Yes, No]),
+    }
+}

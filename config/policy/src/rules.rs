@@ -1,0 +1,277 @@
+//! The user's rules: what kind of action an act is, and with the table, whether it may happen. Pure.
+
+use config::{Approval, Mode, Policy, SafetyGate};
+use globset::{Glob, GlobSet, GlobSetBuilder};
+use thiserror::Error;
+
+use crate::command::{Command, Segment, base_name, hands_on};
+use crate::decide::{Action, Confinement, Listing, Patch, Source, Stage, Verdict, decide};
+use crate::listed::{Listed, Rule, Unlisted, rule_for};
+use crate::spelling::spells;
+use crate::tally::Size;
+
+/// The user's policy, ready to be asked.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    mode: Mode,
+    approval: Approval,
+    gate: SafetyGate,
+    allow: Listed,
+    deny: Vec<Rule>,
+    secrets: GlobSet,
+    executed: GlobSet,
+}
+
+/// An act that wants to happen.
+#[derive(Debug, Clone, Copy)]
+pub enum Act<'a> {
+    /// A file's content goes into a prompt.
+    Read {
+        /// Workspace-relative path.
+        path: &'a str,
+    },
+    /// A patch is written to the workspace.
+    Patch {
+        /// Who wrote it.
+        author: Author,
+        /// Files it touches, relative to the workspace.
+        paths: &'a [&'a str],
+        /// How much it changes, with what the run changed before.
+        size: Size,
+    },
+    /// A command is run.
+    Command(&'a Command),
+}
+
+/// Who wrote a patch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Author {
+    /// A model.
+    Model,
+    /// The user, or a way back that the user asked for.
+    User,
+}
+
+/// A rule that cannot be used.
+#[derive(Debug, Error)]
+#[error("`{rule}` in {list} is not a glob")]
+pub struct PolicyError {
+    rule: String,
+    list: &'static str,
+    source: Option<globset::Error>,
+}
+
+/// An act as one of the kinds that the table knows, with what is said of it.
+struct Classified {
+    action: Action,
+    said: String,
+}
+
+impl Rules {
+    /// Compiles the policy.
+    pub fn new(policy: &Policy, gate: SafetyGate) -> Result<Self, PolicyError> {
+        Ok(Self {
+            mode: policy.mode,
+            approval: policy.approval,
+            gate,
+            allow: Listed::new(policy),
+            deny: policy.deny_commands.iter().map(|rule| Rule::new(rule)).collect(),
+            secrets: globs(&policy.secret_files, "policy.secret_files")?,
+            executed: globs(&policy.executed_files, "policy.executed_files")?,
+        })
+    }
+
+    /// Whether `act` may happen.
+    pub fn decide(&self, stage: Stage, act: Act<'_>, confinement: Confinement) -> Verdict {
+        let Classified { action, said } = self.classify(act);
+        let verdict = decide(self.mode, self.approval, stage, action, confinement);
+        let is_barred = matches!(verdict, Verdict::Deny { .. } | Verdict::Stage { .. });
+        verdict.map(|why| {
+            // What is said of an act is why its kind is asked for; other reasons speak for themselves.
+            let said =
+                if why.is_of_the_effect() && !said.is_empty() { said } else { why.to_string() };
+            let never = is_barred && why.is_question();
+            if never { format!("{said}, and policy.approval is never") } else { said }
+        })
+    }
+
+    /// Whether `path` may be read into a prompt.
+    pub fn may_read(&self, path: &str) -> Verdict {
+        self.decide(Stage::Planning, Act::Read { path }, Confinement::TODAY)
+    }
+
+    /// The rules that are missing in `policy.allow_commands` for a command to run without asking; none if there cannot be any.
+    pub fn missing_rules(&self, command: &Command) -> Vec<String> {
+        let forbidden = self.mode == Mode::Plan
+            || self.denied(command).is_some()
+            || self.unlistable(command).is_some();
+        if forbidden {
+            return Vec::new();
+        }
+        // A rule is for a command; what a line only sets, none can list.
+        if command.segments.iter().any(|segment| segment.words.is_empty()) {
+            return Vec::new();
+        }
+        self.unlisted(command).map(|(segment, _)| rule_for(segment)).collect()
+    }
+
+    /// Whether a command is denied because nobody is to be asked, and for no other reason.
+    pub fn denies_by_approval(&self, command: &Command) -> bool {
+        self.mode == Mode::Agent
+            && self.approval == Approval::Never
+            && self.denied(command).is_none()
+    }
+
+    fn classify(&self, act: Act<'_>) -> Classified {
+        match act {
+            Act::Read { path } => {
+                let source = if self.is_secret(path) { Source::Secret } else { Source::Plain };
+                Classified { action: Action::Read(source), said: String::new() }
+            }
+            Act::Patch { author, paths, size } => {
+                let (patch, said) = self.classify_patch(author, paths, size);
+                Classified { action: Action::Patch(patch), said }
+            }
+            Act::Command(command) => {
+                let (listing, said) = self.classify_command(command);
+                Classified { action: Action::Command(listing), said }
+            }
+        }
+    }
+
+    fn classify_patch(&self, author: Author, paths: &[&str], size: Size) -> (Patch, String) {
+        let first = |is: &dyn Fn(&str) -> bool| paths.iter().copied().find(|path| is(path));
+        if author == Author::Model {
+            if let Some(path) = first(&is_ours) {
+                return (
+                    Patch::Protected,
+                    format!("no model changes {path}: it says what this program or git may do"),
+                );
+            }
+            if let Some(path) = first(&|path| self.is_secret(path)) {
+                return (
+                    Patch::Protected,
+                    format!("no model changes {path}: it is listed in policy.secret_files"),
+                );
+            }
+            if let Some(path) = first(&|path| self.executed.is_match(path.to_ascii_lowercase())) {
+                return (
+                    Patch::Executed,
+                    format!("the patch changes {path}, which other tools execute"),
+                );
+            }
+        }
+        let Size { files, lines, .. } = size;
+        if files > self.gate.max_files_without_approval
+            || lines > self.gate.max_loc_without_approval
+        {
+            return (Patch::Larger, size.to_string());
+        }
+        (Patch::Within, String::new())
+    }
+
+    fn classify_command(&self, command: &Command) -> (Listing, String) {
+        if let Some(why) = self.denied(command) {
+            return (Listing::Denied, why);
+        }
+        if let Some(why) = self.unlistable(command) {
+            return (Listing::Other, why);
+        }
+        match self.unlisted(command).next() {
+            Some((segment, why)) => (Listing::Other, format!("`{segment}` {why}")),
+            None => (Listing::Listed, String::new()),
+        }
+    }
+
+    /// Whether a path is listed as secret. Case-folded, because a file system may be.
+    fn is_secret(&self, path: &str) -> bool {
+        self.secrets.is_match(path.to_ascii_lowercase())
+    }
+
+    /// Why a command never runs, if it is on the deny list.
+    fn denied(&self, command: &Command) -> Option<String> {
+        let mut all = command.segments.iter().chain(&command.inner);
+        if let Some(segment) = all.find(|segment| self.denies(&segment.words)) {
+            return Some(format!("`{segment}` is listed in policy.deny_commands"));
+        }
+        let unread = command.opaque.as_ref()?;
+        // Its words cannot be told apart, so any of them may be the one.
+        let words: Vec<String> = loose_words(&unread.text);
+        (0..words.len()).any(|at| words.get(at..).is_some_and(|rest| self.forbids(rest))).then(
+            || {
+                format!(
+                    "the command has {}, and a word listed in policy.deny_commands",
+                    unread.what
+                )
+            },
+        )
+    }
+
+    /// Why no rule can list a command.
+    fn unlistable(&self, command: &Command) -> Option<String> {
+        if let Some(unread) = &command.opaque {
+            return Some(format!("the command has {}", unread.what));
+        }
+        let mut words = command.segments.iter().flat_map(|segment| &segment.words);
+        let secret = words.find(|word| self.names_a_secret(word))?;
+        Some(format!("`{secret}` is listed in policy.secret_files"))
+    }
+
+    fn unlisted<'a>(
+        &'a self,
+        command: &'a Command,
+    ) -> impl Iterator<Item = (&'a Segment, Unlisted<'a>)> {
+        let segments = command.segments.iter();
+        segments.filter_map(|segment| Some((segment, self.allow.admits(segment).err()?)))
+    }
+
+    /// Whether a rule forbids these words, also behind a program that runs another.
+    fn denies(&self, words: &[String]) -> bool {
+        let begins_with_assignment = words.first().is_some_and(|word| word.contains('='));
+        let starts = if hands_on(words) || begins_with_assignment { words.len() } else { 1 };
+        (0..starts).any(|at| words.get(at..).is_some_and(|rest| self.forbids(rest)))
+    }
+
+    fn forbids(&self, words: &[String]) -> bool {
+        self.deny.iter().any(|rule| rule.forbids(words))
+    }
+
+    /// Whether a word of a command is, or ends in, the path of a secret file.
+    fn names_a_secret(&self, word: &str) -> bool {
+        let path = word.rsplit(['=', ':']).next().unwrap_or(word).trim_start_matches("./");
+        !path.is_empty() && (self.is_secret(path) || self.is_secret(base_name(path)))
+    }
+}
+
+/// Whether a path is in this program's directory or git's.
+fn is_ours(path: &str) -> bool {
+    const NAMES: [&str; 4] = [".deepseek", "deepse~1", ".git", "git~1"];
+    path.split('/').any(|part| spells(part, &NAMES))
+}
+
+/// Groups of alternatives that a glob may have.
+const MAX_ALTERNATIVES: usize = 32;
+
+fn globs(rules: &[String], list: &'static str) -> Result<GlobSet, PolicyError> {
+    let mut globs = GlobSetBuilder::new();
+    for rule in rules {
+        let invalid = |source| PolicyError { rule: rule.clone(), list, source };
+        // Alternatives in alternatives are read by recursion.
+        if rule.matches('{').count() > MAX_ALTERNATIVES {
+            return Err(invalid(None));
+        }
+        let glob = Glob::new(&rule.to_ascii_lowercase()).map_err(|error| invalid(Some(error)))?;
+        globs.add(glob);
+    }
+    globs.build().map_err(|error| PolicyError {
+        rule: "the list as a whole".to_owned(),
+        list,
+        source: Some(error),
+    })
+}
+
+/// The words of a text that nobody can parse.
+fn loose_words(text: &str) -> Vec<String> {
+    let words = text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/')));
+    words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}

@@ -1,0 +1,162 @@
+//! Tests: which kind of action an effect is, and that no rule set makes the table say more than it does.
+
+use std::sync::LazyLock;
+
+use config::{Approval, Config, Mode, Policy};
+use proptest::prelude::*;
+
+use crate::command::{Assignment, Command, Join, Segment};
+use crate::decide::{Confinement, Stage, Verdict};
+use crate::rules::{Act, Author, PolicyError, Rules};
+use crate::tally::Tally;
+
+static DEFAULTS: LazyLock<Config> =
+    LazyLock::new(|| config::resolve(&config::Inputs::default()).unwrap().config);
+
+/// The default rules in every mode and under every approval.
+static ALL: LazyLock<Vec<Rules>> = LazyLock::new(|| {
+    let modes = [Mode::Plan, Mode::Agent, Mode::Yolo];
+    let approvals = [Approval::Suggest, Approval::Auto, Approval::Never];
+    modes.iter().flat_map(|mode| approvals.map(|approval| rules(approval, *mode))).collect()
+});
+
+fn compiled(policy: &Policy) -> Result<Rules, PolicyError> {
+    Rules::new(policy, DEFAULTS.agent_loop.safety_gate)
+}
+
+fn rules(approval: Approval, mode: Mode) -> Rules {
+    compiled(&Policy { approval, mode, ..DEFAULTS.policy.clone() }).unwrap()
+}
+
+fn command(text: &str) -> Command {
+    let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+    let (set, words): (Vec<_>, Vec<_>) = words.into_iter().partition(|word| word.contains('='));
+    let assignments = set.iter().map(|word| word.split_once('=').unwrap());
+    let assignments = assignments
+        .map(|(name, value)| Assignment { name: name.to_owned(), value: value.to_owned() })
+        .collect();
+    let segment = Segment { join: Join::First, negated: false, assignments, words, expands: false };
+    Command { segments: vec![segment], inner: Vec::new(), opaque: None }
+}
+
+fn patch(rules: &Rules, author: Author, paths: &[&str], before: &Tally) -> Verdict {
+    let stage = if author == Author::User { Stage::User } else { Stage::Executing };
+    let size = before.with(paths, 9);
+    rules.decide(stage, Act::Patch { author, paths, size }, Confinement::TODAY)
+}
+
+#[test]
+fn what_is_said_of_effects() {
+    let nine = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
+    let mut many = Tally::default();
+    many.add(&["x"], 600);
+    let mut lines = Vec::new();
+    for (mode, approval) in [
+        (Mode::Agent, Approval::Suggest),
+        (Mode::Agent, Approval::Auto),
+        (Mode::Agent, Approval::Never),
+        (Mode::Yolo, Approval::Suggest),
+        (Mode::Plan, Approval::Suggest),
+    ] {
+        let rules = rules(approval, mode);
+        let model = |paths: &[&str]| patch(&rules, Author::Model, paths, &Tally::default());
+        let run = |text| {
+            let command = command(text);
+            rules.decide(Stage::Verifying, Act::Command(&command), Confinement::TODAY)
+        };
+        for (name, verdict) in [
+            ("read a.rs", rules.may_read("a.rs")),
+            ("read a/.ENV", rules.may_read("a/.ENV")),
+            ("patch a", model(&["a"])),
+            ("patch a, after 600 lines", patch(&rules, Author::Model, &["a"], &many)),
+            ("patch nine files", model(&nine)),
+            ("patch .github/workflows/ci.yml", model(&["a", ".github/workflows/ci.yml"])),
+            ("patch x/.cargo/config.toml", model(&["x/.cargo/config.toml"])),
+            ("patch .deepseek/config.toml", model(&[".deepseek/config.toml"])),
+            ("patch .GIT/hooks/pre-push", model(&[".GIT/hooks/pre-push"])),
+            ("patch .env", model(&[".env"])),
+            ("apply .deepseek/x", patch(&rules, Author::User, &[".deepseek/x"], &Tally::default())),
+            ("apply nine files", patch(&rules, Author::User, &nine, &Tally::default())),
+            ("cargo test", run("cargo test")),
+            ("CI=1 cargo test", run("CI=1 cargo test")),
+            ("RUSTC=x cargo test", run("RUSTC=x cargo test")),
+            ("CI=/x cargo test", run("CI=/x cargo test")),
+            ("cargo run", run("cargo run")),
+            ("grep x .env", run("grep x .env")),
+            ("setsid git push", run("setsid git push")),
+        ] {
+            lines.push(format!("{mode:?} {approval:?} | {name} | {verdict}"));
+        }
+    }
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+/// A word of a denied command, of a wrapper, or any other.
+fn word() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just("git".to_owned()),
+        Just("push".to_owned()),
+        Just("env".to_owned()),
+        Just("cargo".to_owned()),
+        Just("test".to_owned()),
+        "[a-z/.=-]{1,8}",
+    ]
+}
+
+proptest! {
+    #[test]
+    fn the_deny_list_wins_in_every_mode_and_stage(
+        before in proptest::collection::vec(word(), 0..4),
+        between in proptest::collection::vec(word(), 0..3),
+        behind in proptest::collection::vec(word(), 0..3),
+        stage in proptest::sample::select(Stage::ALL.to_vec()),
+        confinement in proptest::sample::select(Confinement::ALL.to_vec()),
+        wrapper in proptest::sample::select(vec!["env", "/usr/bin/nohup", "setsid", "xargs", "stdbuf"]),
+    ) {
+        let wrapped = if before.is_empty() { None } else { Some(wrapper.to_owned()) };
+        let words: Vec<String> = wrapped.into_iter().chain(before).chain(["git".to_owned()])
+            .chain(between).chain(["push".to_owned()]).chain(behind).collect();
+        let mut command = command("x");
+        command.segments[0].words = words;
+        for rules in ALL.iter() {
+            let verdict = rules.decide(stage, Act::Command(&command), confinement);
+            prop_assert!(matches!(verdict, Verdict::Deny { .. }), "{verdict}");
+        }
+    }
+
+    /// A longer deny list, fewer allowed commands and options: never a verdict that is wider.
+    #[test]
+    fn what_makes_rules_narrower_makes_no_verdict_wider(
+        words in proptest::collection::vec(word(), 1..5),
+        drop in 0_usize..40,
+        denied in word(),
+    ) {
+        // Globs take long to compile and say nothing of these words.
+        let secret_files = vec![".env".to_owned()];
+        let wide = Policy { secret_files, executed_files: Vec::new(), ..DEFAULTS.policy.clone() };
+        let mut narrow = wide.clone();
+        narrow.allow_commands.remove(drop % wide.allow_commands.len());
+        narrow.deny_commands.push(denied);
+        narrow.options.clear();
+        let mut command = command("x");
+        command.segments[0].words = words;
+        let verdict = |policy: &Policy| {
+            let rules = compiled(policy).unwrap();
+            rules.decide(Stage::Verifying, Act::Command(&command), Confinement::TODAY)
+        };
+        let width = |verdict: Verdict| match verdict {
+            Verdict::Deny { .. } => 0,
+            Verdict::Stage { .. } => 1,
+            Verdict::Ask { .. } => 2,
+            Verdict::Allow => 3,
+        };
+        prop_assert!(width(verdict(&narrow)) <= width(verdict(&wide)));
+    }
+}
+
+#[test]
+fn a_glob_that_cannot_be_used_is_named_with_its_list() {
+    let policy = Policy { executed_files: vec!["a[".to_owned()], ..DEFAULTS.policy.clone() };
+    let error = compiled(&policy).unwrap_err();
+    assert_eq!(error.to_string(), "`a[` in policy.executed_files is not a glob");
+}

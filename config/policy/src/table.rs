@@ -1,0 +1,90 @@
+//! The table of decisions, written out: every case there is, and the same with what is alike put together. Pure.
+
+use config::{Approval, Mode};
+
+use crate::decide::{Action, Confinement, Stage, Verdict, Why, decide};
+
+/// All modes, the narrowest first.
+const MODES: [Mode; 3] = [Mode::Plan, Mode::Agent, Mode::Yolo];
+
+/// One case, with the verdicts under `suggest`, `auto` and `never`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Case {
+    /// How far the run may go.
+    pub mode: Mode,
+    /// What the session is doing.
+    pub stage: Stage,
+    /// What wants to happen.
+    pub action: Action,
+    /// How far commands are confined.
+    pub confinement: Confinement,
+    /// Under `suggest`, `auto`, `never`.
+    pub verdicts: [Verdict<Why>; 3],
+}
+
+/// Cases that are decided alike.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// The mode of all of them.
+    pub mode: Mode,
+    /// The stages.
+    pub stages: Vec<Stage>,
+    /// The actions.
+    pub actions: Vec<Action>,
+    /// Under `suggest`, `auto`, `never`.
+    pub verdicts: [Verdict<Why>; 3],
+}
+
+/// Every case at this confinement.
+pub fn cases(confinement: Confinement) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for mode in MODES {
+        for stage in Stage::ALL {
+            for action in Action::ALL {
+                let verdict = |approval| decide(mode, approval, stage, action, confinement);
+                let verdicts = [Approval::Suggest, Approval::Auto, Approval::Never].map(verdict);
+                cases.push(Case { mode, stage, action, confinement, verdicts });
+            }
+        }
+    }
+    cases
+}
+
+/// The same in few lines: stages that decide alike of an action, and then actions that decide alike in the same stages.
+pub fn lines(confinement: Confinement) -> Vec<Line> {
+    let cases = cases(confinement);
+    let mut lines: Vec<Line> = Vec::new();
+    for mode in MODES {
+        for action in Action::ALL {
+            let of_action = cases.iter().filter(|case| (case.mode, case.action) == (mode, action));
+            for (stages, verdicts) in by_verdicts(of_action) {
+                let same = lines.iter_mut().find(|line| {
+                    (line.mode, &line.stages, names(line.verdicts))
+                        == (mode, &stages, names(verdicts))
+                });
+                match same {
+                    Some(line) => line.actions.push(action),
+                    None => lines.push(Line { mode, stages, actions: vec![action], verdicts }),
+                }
+            }
+        }
+    }
+    lines
+}
+
+/// The stages of the same action by what is decided in them.
+fn by_verdicts<'a>(cases: impl Iterator<Item = &'a Case>) -> Vec<(Vec<Stage>, [Verdict<Why>; 3])> {
+    let mut found: Vec<(Vec<Stage>, [Verdict<Why>; 3])> = Vec::new();
+    for case in cases {
+        match found.iter_mut().find(|(_, verdicts)| names(*verdicts) == names(case.verdicts)) {
+            Some((stages, _)) => stages.push(case.stage),
+            None => found.push((vec![case.stage], case.verdicts)),
+        }
+    }
+    found
+}
+
+/// The verdicts without their reasons.
+fn names(verdicts: [Verdict<Why>; 3]) -> [&'static str; 3] {
+    verdicts.map(|verdict| verdict.name())
+}

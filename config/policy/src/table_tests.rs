@@ -1,0 +1,94 @@
+//! Tests: the table as a whole, and what must hold of every case in it.
+
+use config::Mode;
+
+use crate::decide::{Action, Confinement, Listing, Patch, Source, Verdict};
+use crate::table::{Case, cases, lines};
+
+fn all() -> Vec<Case> {
+    Confinement::ALL.into_iter().flat_map(cases).collect()
+}
+
+fn row(case: &Case) -> String {
+    let verdicts = case.verdicts.map(|verdict| verdict.to_string());
+    let Case { mode, stage, action, confinement, .. } = case;
+    let (stage, action, confinement) = (stage.name(), action.name(), confinement.name());
+    format!("{mode:?} | {stage} | {action} | {confinement} | {}", verdicts.join(" | "))
+}
+
+#[test]
+fn the_whole_table() {
+    // Where nothing is run, confinement says nothing.
+    let says_something = |case: &&Case| {
+        matches!(case.action, Action::Command(_)) || case.confinement == Confinement::TODAY
+    };
+    let table: Vec<String> = all().iter().filter(says_something).map(row).collect();
+    insta::assert_snapshot!(table.join("\n"));
+}
+
+#[test]
+fn the_table_in_few_lines() {
+    let lines = lines(Confinement::TODAY).into_iter().map(|line| {
+        let stages: Vec<&str> = line.stages.iter().map(|stage| stage.name()).collect();
+        let actions: Vec<&str> = line.actions.iter().map(|action| action.name()).collect();
+        let verdicts = line.verdicts.map(|verdict| verdict.name());
+        let (stages, actions) = (stages.join(", "), actions.join(", "));
+        format!("{:?} | {stages} | {actions} | {}", line.mode, verdicts.join(" | "))
+    });
+    insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"));
+}
+
+/// Whether an action starts a process or writes.
+fn has_effect(action: Action) -> bool {
+    match action {
+        Action::Read(Source::Plain | Source::Secret) => false,
+        Action::Patch(Patch::Within | Patch::Larger | Patch::Executed | Patch::Protected)
+        | Action::Command(Listing::Listed | Listing::Other | Listing::Denied)
+        | Action::Network
+        | Action::WriteOutside => true,
+    }
+}
+
+#[test]
+fn plan_mode_has_no_way_to_a_process_or_a_write() {
+    let mut seen = 0;
+    for case in all().iter().filter(|case| case.mode == Mode::Plan && has_effect(case.action)) {
+        for verdict in case.verdicts {
+            assert!(matches!(verdict, Verdict::Deny { .. }), "{}", row(case));
+            seen += 1;
+        }
+    }
+    // Every such action in every stage, at every confinement, under every approval.
+    assert_eq!(seen, 9 * 4 * 6 * 3);
+}
+
+#[test]
+fn approvals_narrow_from_auto_to_suggest_and_never_asks() {
+    let is_yes = |verdict: Verdict<_>| verdict == Verdict::Allow;
+    for case in all() {
+        let [suggest, auto, never] = case.verdicts;
+        assert!(!is_yes(suggest) || is_yes(auto), "{}", row(&case));
+        assert!(!matches!(never, Verdict::Ask { .. }), "{}", row(&case));
+        let barred = matches!(suggest, Verdict::Deny { .. });
+        assert!(!barred || case.verdicts.iter().all(|it| matches!(it, Verdict::Deny { .. })));
+    }
+}
+
+#[test]
+fn yolo_answers_questions_and_nothing_else() {
+    let all = all();
+    for yolo in all.iter().filter(|case| case.mode == Mode::Yolo) {
+        let same = |case: &&Case| {
+            (case.mode, case.stage, case.action, case.confinement)
+                == (Mode::Agent, yolo.stage, yolo.action, yolo.confinement)
+        };
+        let agent = all.iter().find(same).unwrap();
+        // Under `suggest`, whatever the agent denies YOLO denies, too.
+        let is_denied = |case: &Case| matches!(case.verdicts[0], Verdict::Deny { .. });
+        assert_eq!(is_denied(yolo), is_denied(agent), "{}", row(yolo));
+        let is_unconfined = matches!(yolo.confinement.name(), "floor" | "none");
+        if matches!(yolo.verdicts[0], Verdict::Ask { .. }) {
+            assert!(is_unconfined && matches!(yolo.action, Action::Command(_)), "{}", row(yolo));
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! How much a run changes: its patches counted together, so that many small ones are not less than a large one. Pure.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// What the patches of a run changed so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tally {
+    files: BTreeSet<String>,
+    lines: usize,
+}
+
+/// How much a patch changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Distinct files.
+    pub files: usize,
+    /// Lines added and removed.
+    pub lines: usize,
+    /// Whether earlier patches are among them.
+    pub of: Counted,
+}
+
+/// What a size is counted over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    /// The patch alone.
+    Patch,
+    /// The patch, and those of the run before it.
+    Run,
+}
+
+impl Tally {
+    /// The size of a patch to `paths` with `lines` added and removed, with what was counted before.
+    pub fn with(&self, paths: &[&str], lines: usize) -> Size {
+        let known = |path: &&&str| self.files.contains(**path);
+        let fresh: BTreeSet<&&str> = paths.iter().filter(|path| !known(path)).collect();
+        let of = if self.files.is_empty() { Counted::Patch } else { Counted::Run };
+        Size { files: self.files.len() + fresh.len(), lines: self.lines.saturating_add(lines), of }
+    }
+
+    /// Counts a patch that was written.
+    pub fn add(&mut self, paths: &[&str], lines: usize) {
+        self.files.extend(paths.iter().map(|path| (*path).to_owned()));
+        self.lines = self.lines.saturating_add(lines);
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { files, lines, of } = self;
+        match of {
+            Counted::Patch => write!(f, "the patch is large: {files} files, {lines} lines"),
+            Counted::Run => {
+                write!(
+                    f,
+                    "the patches of this run are large together: {files} files, {lines} lines"
+                )
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patches_count_together_and_a_file_once() {
+        let mut tally = Tally::default();
+        assert_eq!(tally.with(&["a", "a"], 3), Size { files: 1, lines: 3, of: Counted::Patch });
+        tally.add(&["a", "b"], 10);
+        assert_eq!(tally.with(&["b", "c"], 5), Size { files: 3, lines: 15, of: Counted::Run });
+    }
+}

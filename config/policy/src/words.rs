@@ -1,0 +1,151 @@
+//! What the kinds, verdicts and reasons of the table are called. For people; no code reads them.
+
+use std::fmt;
+
+use crate::decide::{Action, Confinement, Listing, Missing, Patch, Source, Stage, Verdict, Why};
+
+impl Stage {
+    /// The word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Planning => "planning",
+            Self::Executing => "executing",
+            Self::Verifying => "verifying",
+            Self::User => "user",
+        }
+    }
+}
+
+impl Action {
+    /// In words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read(Source::Plain) => "read a file",
+            Self::Read(Source::Secret) => "read a secret file",
+            Self::Patch(Patch::Within) => "patch within the safety gate",
+            Self::Patch(Patch::Larger) => "larger patch",
+            Self::Patch(Patch::Executed) => "patch what other tools execute",
+            Self::Patch(Patch::Protected) => "patch what is protected",
+            Self::Command(Listing::Listed) => "listed command",
+            Self::Command(Listing::Other) => "other command",
+            Self::Command(Listing::Denied) => "denied command",
+            Self::Network => "network for a command",
+            Self::WriteOutside => "write outside the tree",
+        }
+    }
+}
+
+impl Confinement {
+    /// The words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Presumed => "presumed",
+            Self::Full => "full",
+            Self::Floor { missing: Missing::Accepted } => "floor, accepted",
+            Self::Floor { missing: Missing::Untold } => "floor",
+            Self::None => "none",
+            Self::Off => "off",
+        }
+    }
+}
+
+impl Why {
+    /// Whether it is a reason to ask. Under `never` such a reason stages or denies.
+    pub(crate) const fn is_question(self) -> bool {
+        match self {
+            Self::Changes
+            | Self::Large
+            | Self::Executed
+            | Self::NotListed
+            | Self::Floor
+            | Self::Unconfined
+            | Self::Network
+            | Self::Outside => true,
+            Self::PlanMode
+            | Self::Planning
+            | Self::Verifying
+            | Self::Secret
+            | Self::Protected
+            | Self::Denied
+            | Self::Never => false,
+        }
+    }
+
+    /// Whether it is about one effect, of which more can be said.
+    pub(crate) const fn is_of_the_effect(self) -> bool {
+        match self {
+            Self::Protected | Self::Denied | Self::Large | Self::Executed | Self::NotListed => true,
+            Self::PlanMode
+            | Self::Planning
+            | Self::Verifying
+            | Self::Secret
+            | Self::Changes
+            | Self::Never
+            | Self::Floor
+            | Self::Unconfined
+            | Self::Network
+            | Self::Outside => false,
+        }
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::PlanMode => "plan mode reads only",
+            Self::Planning => "nothing is changed or run unconfined before there is a plan",
+            Self::Verifying => "checks change no files",
+            Self::Secret => "it is listed in policy.secret_files",
+            Self::Protected => "no model changes it",
+            Self::Denied => "it is listed in policy.deny_commands",
+            Self::Changes => "the patch changes your files",
+            Self::Large => "the patch is large",
+            Self::Executed => "other tools execute what it changes",
+            Self::NotListed => "it is not listed in policy.allow_commands",
+            Self::Never => "policy.approval is never, and then no command runs",
+            Self::Floor => "commands are confined only in part here",
+            Self::Unconfined => "commands are not confined here",
+            Self::Network => "it wants the network",
+            Self::Outside => "it wants to write outside the workspace",
+        })
+    }
+}
+
+impl<W> Verdict<W> {
+    /// The same verdict with another why.
+    pub(crate) fn map<V>(self, say: impl FnOnce(W) -> V) -> Verdict<V> {
+        match self {
+            Self::Allow => Verdict::Allow,
+            Self::Ask { why } => Verdict::Ask { why: say(why) },
+            Self::Stage { why } => Verdict::Stage { why: say(why) },
+            Self::Deny { why } => Verdict::Deny { why: say(why) },
+        }
+    }
+
+    /// The word for it.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask { .. } => "ask",
+            Self::Stage { .. } => "stage",
+            Self::Deny { .. } => "deny",
+        }
+    }
+
+    /// Why, unless it is allowed.
+    pub const fn why(&self) -> Option<&W> {
+        match self {
+            Self::Allow => None,
+            Self::Ask { why } | Self::Stage { why } | Self::Deny { why } => Some(why),
+        }
+    }
+}
+
+impl<W: fmt::Display> fmt::Display for Verdict<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.why() {
+            Some(why) => write!(f, "{}: {why}", self.name()),
+            None => f.write_str(self.name()),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! One word of a command line as a shell would pass it: quotes taken away, nothing expanded. Pure.
+
+use policy::Opaque;
+
+/// A word, read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Word {
+    /// What is passed.
+    pub(super) value: String,
+    /// Whether it has a wildcard or `~` that is not quoted.
+    pub(super) expands: bool,
+    /// Whether any of it is quoted, so that a shell does not look for keywords and assignments in it.
+    pub(super) quoted: bool,
+}
+
+/// Reads the source of one word. What would end a word, or start another kind of syntax, is not part of one.
+pub(super) fn read(source: &str) -> Result<Word, Opaque> {
+    let mut word = Word { value: String::new(), expands: false, quoted: false };
+    let mut rest = source;
+    while let Some(c) = rest.chars().next() {
+        let after = rest.get(c.len_utf8()..).unwrap_or_default();
+        rest = match c {
+            '\'' => single_quoted(after, &mut word)?,
+            '"' => double_quoted(after, &mut word)?,
+            '\\' => escaped(after, &mut word)?,
+            '$' | '`' => return Err(Opaque::Substitution),
+            '{' | '}' => return Err(Opaque::Braces),
+            // No character of a word: whoever cut it out read the line otherwise.
+            ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')' => {
+                return Err(Opaque::Unreadable);
+            }
+            '#' if word.value.is_empty() && !word.quoted => return Err(Opaque::Unreadable),
+            other => {
+                word.expands |= matches!(other, '*' | '?' | '[' | '~');
+                word.value.push(other);
+                after
+            }
+        };
+    }
+    Ok(word)
+}
+
+fn single_quoted<'a>(rest: &'a str, word: &mut Word) -> Result<&'a str, Opaque> {
+    word.quoted = true;
+    let (inner, after) = rest.split_once('\'').ok_or(Opaque::Unreadable)?;
+    word.value.push_str(inner);
+    Ok(after)
+}
+
+fn double_quoted<'a>(rest: &'a str, word: &mut Word) -> Result<&'a str, Opaque> {
+    word.quoted = true;
+    let mut chars = rest.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '"' => return Ok(rest.get(at + 1..).unwrap_or_default()),
+            '$' | '`' => return Err(Opaque::Substitution),
+            '\\' => match chars.next() {
+                Some((_, escaped @ ('"' | '\\' | '$' | '`'))) => word.value.push(escaped),
+                Some((_, '\n')) => {}
+                Some((_, other)) => word.value.extend(['\\', other]),
+                None => return Err(Opaque::Unreadable),
+            },
+            other => word.value.push(other),
+        }
+    }
+    Err(Opaque::Unreadable)
+}
+
+fn escaped<'a>(rest: &'a str, word: &mut Word) -> Result<&'a str, Opaque> {
+    word.quoted = true;
+    match rest.chars().next() {
+        // A line that goes on.
+        Some('\n') | None => Err(Opaque::Unreadable),
+        Some(c) => {
+            word.value.push(c);
+            Ok(rest.get(c.len_utf8()..).unwrap_or_default())
+        }
+    }
+}
+
+/// Whether the text ends within quotes. Only asked of what the grammar cannot read.
+pub(super) fn ends_in_quotes(text: &str) -> bool {
+    let mut quote = None;
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (None, '\'' | '"') => quote = Some(c),
+            (None | Some('"'), '\\') => {
+                chars.next();
+            }
+            (Some(open), c) if open == c => quote = None,
+            (Some(_) | None, _) => {}
+        }
+    }
+    quote.is_some()
+}
