@@ -239,7 +239,7 @@ fn what_failed_before_is_shown_once_and_then_told_to_the_user() {
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "1 needs_work/pre_existing", "{}", run.stderr);
     assert_eq!(world.provider.roles(), "architect editor editor");
-    assert!(world.provider.told("editor", 2).contains("failed before your change, too"));
+    assert!(world.provider.told("editor", 2).contains("also failed before your change"));
     assert_eq!(world.project.read("greet.txt"), "hello world\n", "the change is kept");
     assert!(run.classes().is_empty(), "an old failure is no failure of the change");
 }

@@ -157,7 +157,7 @@ fn lanes_that_change_one_file_are_merged_and_where_they_touch_the_later_is_plann
     assert_eq!(conflict["paths"][0], "list.txt");
     assert_eq!(ends(&run), "merged merged merged");
     let told = world.provider.of("architect").last().unwrap().request.json["messages"].to_string();
-    assert!(told.contains("does not fit in") && told.contains("list.txt"), "{told}");
+    assert!(told.contains("conflicts with it in") && told.contains("list.txt"), "{told}");
 }
 
 #[test]

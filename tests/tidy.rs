@@ -1,14 +1,17 @@
 //! Rules of the house that no compiler checks: who may write, who may run commands, and which files only decide.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use actors::prompts::{Prompt, variables};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const ROOMS: [&str; 7] =
     ["config", "config/policy", "tools", "actors", "lanes", "orchestrator", "cli"];
 
 /// Files and folders that decide and have no effects. A file whose first paragraph says `Pure` is one, too.
-const PURE: [&str; 45] = [
+const PURE: [&str; 46] = [
     "config/policy/src/",
     "config/src/access.rs",
     "config/src/layers.rs",
@@ -39,6 +42,7 @@ const PURE: [&str; 45] = [
     "actors/src/lane_id.rs",
     "actors/src/ledger.rs",
     "actors/src/plan.rs",
+    "actors/src/prompts/",
     "lanes/src/cycle.rs",
     "lanes/src/feedback.rs",
     "lanes/src/pattern.rs",
@@ -158,6 +162,62 @@ fn pure_files_have_no_effects() {
             }
         }
     }
+}
+
+#[test]
+fn what_models_are_told_stands_in_prompts() {
+    for (path, code) in sources_of_roles() {
+        for opening in [".say(", "Dialogue::new("] {
+            for argument in code.split(opening).skip(1) {
+                let argument = argument.trim_start_matches(|c: char| c.is_whitespace() || c == '&');
+                let text =
+                    ["\"", "r\"", "r#", "format!", "concat!", "include_str!", "String::from("];
+                let literal = text.iter().any(|start| argument.starts_with(start));
+                let line = argument.lines().next().unwrap_or_default();
+                assert!(!literal, "{path} says what is no prompt: {opening}{line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn prompts_are_given_their_variables() {
+    let mut used = BTreeSet::new();
+    for (path, code) in sources_of_roles() {
+        let mut before = "";
+        for part in code.split("Prompt::") {
+            let name = part.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+            let prompt = Prompt::ALL.into_iter().find(|prompt| format!("{prompt:?}") == name);
+            if let Some(prompt) = prompt {
+                let rendered = before.trim_end().ends_with(".render(");
+                assert!(rendered, "{path} names the prompt {name} where it is not rendered");
+                let wants: BTreeSet<&str> = variables(prompt.built_in()).collect();
+                assert_eq!(given(part), wants, "{path}: what is given to the prompt {name}");
+                used.insert(prompt);
+            }
+            before = part;
+        }
+    }
+    let unused: Vec<_> = Prompt::ALL.iter().filter(|prompt| !used.contains(prompt)).collect();
+    assert!(unused.is_empty(), "nobody says {unused:?}");
+}
+
+/// The names that are given values, in code that goes on after the name of a prompt: `, &[("name", …), …])`.
+fn given(code: &str) -> BTreeSet<&str> {
+    let values = code.split(']').next().unwrap_or_default();
+    let strings = values.split("(\"").skip(1).filter_map(|rest| rest.split('"').next());
+    strings.filter(|text| text.chars().all(|c| c.is_ascii_lowercase() || c == '_')).collect()
+}
+
+/// The sources of the floors that speak to models, but for the prompts themselves.
+fn sources_of_roles() -> Vec<(String, String)> {
+    let floors = ["actors/", "lanes/", "orchestrator/"];
+    let mut sources = sources();
+    sources.retain(|(path, _)| {
+        floors.iter().any(|floor| path.starts_with(floor))
+            && !path.starts_with("actors/src/prompts")
+    });
+    sources
 }
 
 #[test]

@@ -16,11 +16,12 @@ use crate::dialogue::Dialogue;
 use crate::event::Event;
 use crate::failure::FailureClass;
 use crate::plan::{FileIntent, Leniency, Plan, PlanError, PlanLimits};
+use crate::prompts::{Prompt, Prompts};
 use crate::publisher::JournalClosed;
 use crate::sight::Sight;
 use crate::wording::Wording;
 use crate::workspace::Workspace;
-use crate::{Unanswered, answer, answered, fill};
+use crate::{Unanswered, answer, answered};
 
 /// What the Architect is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,9 +92,9 @@ pub struct ArchitectSetup {
 
 impl Architect {
     /// The dialogue an Architect begins with.
-    pub fn dialogue(bounds: &AgentLoop) -> Dialogue {
-        let max_files = bounds.max_files_per_iteration.to_string();
-        Dialogue::new(fill(include_str!("prompts/architect.md"), &[("max_files", max_files)]))
+    pub fn dialogue(prompts: &Prompts, bounds: &AgentLoop) -> Dialogue {
+        let max_files = &bounds.max_files_per_iteration;
+        Dialogue::new(prompts.render(Prompt::Architect, &[("max_files", max_files)]))
     }
 
     /// Starts an Architect under `supervisor`.
@@ -159,7 +160,7 @@ impl ArchitectSetup {
         dialogue: &mut Dialogue,
         ask: &PlanAsk,
     ) -> Result<Planned, ArchitectError> {
-        dialogue.say(&question(ask));
+        dialogue.say(&question(self.caller.prompts(), ask));
         let mut repairs = 0;
         loop {
             let error = match self.caller.ask(dialogue).await {
@@ -178,7 +179,7 @@ impl ArchitectSetup {
                 return Err(ArchitectError::Unreadable(error));
             }
             repairs += 1;
-            dialogue.say(&error.for_model());
+            dialogue.say(&error.for_model(self.caller.prompts()));
         }
     }
 
@@ -217,15 +218,15 @@ impl ArchitectSetup {
     }
 }
 
-/// What is wrong with a plan that declares a file which can not be edited.
+/// What is wrong with a plan that declares a file which cannot be edited.
 fn uneditable(answer: &str, file: &FileIntent, why: &str) -> PlanError {
     let path = file.path.as_str();
     let line = answer.lines().position(|line| line.contains(path)).unwrap_or(0) + 1;
     let text = format!("FILE|{path}|{}", file.intent);
-    PlanError { line, text, rule: format!("this file can not be edited: {why}") }
+    PlanError { line, text, rule: format!("this file cannot be edited: {why}") }
 }
 
-/// Why what is at a path can not be edited.
+/// Why what is at a path cannot be edited.
 fn unfit(entry: Option<Entry>) -> Option<String> {
     match entry {
         Some(Entry::File(file)) if !is_text(&file.bytes) => Some("it is not text".to_owned()),
@@ -235,8 +236,8 @@ fn unfit(entry: Option<Entry>) -> Option<String> {
         }
         Some(Entry::Directory) => Some("it is a directory".to_owned()),
         Some(Entry::Symlink) => Some("it is a symlink".to_owned()),
-        Some(Entry::Other) => Some("it is no regular file".to_owned()),
-        None => Some("it can not be read".to_owned()),
+        Some(Entry::Other) => Some("it is not a regular file".to_owned()),
+        None => Some("it cannot be read".to_owned()),
     }
 }
 
@@ -244,16 +245,13 @@ fn is_text(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok() && !bytes.contains(&0)
 }
 
-fn question(ask: &PlanAsk) -> String {
+fn question(prompts: &Prompts, ask: &PlanAsk) -> String {
     match ask {
         PlanAsk::First { request, evidence } => {
-            format!(
-                "Evidence from the workspace:\n\n{evidence}\n\nRequest of the user:\n\n{request}\n\nAnswer with ARCHITECT_PLAN_V1 now."
-            )
+            prompts.render(Prompt::PlanRequest, &[("evidence", evidence), ("request", request)])
         }
-        PlanAsk::Again { class, report } => format!(
-            "The plan failed: {}.\n\n{report}\n\nThink again about the cause, and answer with a whole new ARCHITECT_PLAN_V1 now.",
-            class.name()
-        ),
+        PlanAsk::Again { class, report } => {
+            prompts.render(Prompt::PlanAgain, &[("class", &class.name()), ("report", report)])
+        }
     }
 }

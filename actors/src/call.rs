@@ -14,6 +14,7 @@ use crate::dialogue::Dialogue;
 use crate::effect::{Effect, Look};
 use crate::event::{Blob, Event};
 use crate::ledger::{Amount, Ask, Unaffordable};
+use crate::prompts::Prompts;
 use crate::publisher::{JournalClosed, Signal, Speaker, Written};
 use crate::router::{Admission, AdmissionError};
 use crate::run::Run;
@@ -57,6 +58,11 @@ pub struct Caller {
 }
 
 impl Caller {
+    /// What is said to models.
+    pub fn prompts(&self) -> &Prompts {
+        self.run.prompts()
+    }
+
     /// Lets the model answer `dialogue`, and adds the answer to it.
     pub async fn ask(&self, dialogue: &mut Dialogue) -> Result<ModelReply, CallError> {
         let mut retries = 0;

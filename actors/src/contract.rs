@@ -7,6 +7,8 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::prompts::{Prompt, Prompts};
+
 /// Characters of a line that an error quotes.
 const QUOTED_CHARS: usize = 200;
 
@@ -43,11 +45,9 @@ impl PlanError {
     }
 
     /// What its author is told.
-    pub fn for_model(&self) -> String {
+    pub fn for_model(&self, prompts: &Prompts) -> String {
         let Self { line, text, rule } = self;
-        format!(
-            "Your answer breaks the contract.\nLine {line}: {text}\nRule: {rule}\nAnswer again with the whole block and nothing else."
-        )
+        prompts.render(Prompt::PlanRefused, &[("line", line), ("text", text), ("rule", rule)])
     }
 }
 

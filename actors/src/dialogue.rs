@@ -3,6 +3,8 @@
 use tools::model::{Message, ModelReply};
 use tools::redact::redact;
 
+use crate::prompts::{Prompt, Prompts};
+
 /// A conversation of one role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dialogue {
@@ -49,8 +51,14 @@ impl Dialogue {
     }
 }
 
-/// A file's content as it is shown to a model: headed by its name, in a fence that the content can not close.
-pub fn shown_file(path: &str, lines: Option<(usize, usize)>, content: &str) -> String {
+/// A file's content as it is shown to a model: headed by its name, in a fence that the content cannot close. Its last
+/// line has no end.
+pub fn shown_file(
+    prompts: &Prompts,
+    path: &str,
+    lines: Option<(usize, usize)>,
+    content: &str,
+) -> String {
     let mut run = 0;
     let mut longest = 0;
     for c in content.chars() {
@@ -58,13 +66,18 @@ pub fn shown_file(path: &str, lines: Option<(usize, usize)>, content: &str) -> S
         longest = longest.max(run);
     }
     let fence = "`".repeat(longest.max(2) + 1);
-    let range = lines.map(|(first, last)| format!(" lines {first}-{last}")).unwrap_or_default();
-    let end = if content.is_empty() || content.ends_with('\n') {
-        ""
-    } else {
-        "\n(no newline at the end)\n"
-    };
-    format!("### {path}{range}\n{fence}\n{content}{end}{fence}\n")
+    let name = lines.map_or_else(
+        || path.to_owned(),
+        |(first, last)| {
+            prompts
+                .render(Prompt::FileLines, &[("path", &path), ("first", &first), ("last", &last)])
+        },
+    );
+    let mut content = content.to_owned();
+    if !content.is_empty() && !content.ends_with('\n') {
+        content.extend(["\n", &prompts.render(Prompt::NoFinalNewline, &[]), "\n"]);
+    }
+    prompts.render(Prompt::File, &[("name", &name), ("fence", &fence), ("content", &content)])
 }
 
 #[cfg(test)]
@@ -73,11 +86,12 @@ mod tests {
 
     #[test]
     fn a_fence_in_a_file_does_not_close_ours() {
-        let shown = shown_file("a.md", None, "x\n````\ny\n````\n");
-        assert_eq!(shown, "### a.md\n`````\nx\n````\ny\n````\n`````\n");
-        assert!(
-            shown_file("a", Some((3, 4)), "x").starts_with("### a lines 3-4\n```\nx\n(no newline")
-        );
+        let shown = shown_file(&Prompts::default(), "a.md", None, "x\n````\ny\n````\n");
+        assert_eq!(shown, "### a.md\n`````\nx\n````\ny\n````\n`````");
+        let part = shown_file(&Prompts::default(), "a", Some((3, 4)), "x");
+        assert_eq!(part, "### a lines 3-4\n```\nx\n(no newline at the end)\n```");
+        let empty = shown_file(&Prompts::default(), "a", None, "");
+        assert_eq!(empty, "### a\n```\n```");
     }
 
     #[test]

@@ -16,9 +16,10 @@ use crate::draft::{self, ContextRequest, DraftError, EditorAnswer};
 use crate::effect::{Effect, Look, Place};
 use crate::event::{Blob, Event};
 use crate::plan::Plan;
+use crate::prompts::{Prompt, Prompts};
 use crate::run::Run;
 use crate::wording::Wording;
-use crate::{Unanswered, answer, answered, fill};
+use crate::{Unanswered, answer, answered};
 
 /// What the Editor is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,9 +74,9 @@ pub struct EditorSetup {
 
 impl Editor {
     /// The dialogue an Editor begins with.
-    pub fn dialogue(bounds: &AgentLoop) -> Dialogue {
-        let max_range = bounds.max_context_range_lines.to_string();
-        Dialogue::new(fill(include_str!("prompts/editor.md"), &[("max_range_lines", max_range)]))
+    pub fn dialogue(prompts: &Prompts, bounds: &AgentLoop) -> Dialogue {
+        let max_range_lines = &bounds.max_context_range_lines;
+        Dialogue::new(prompts.render(Prompt::Editor, &[("max_range_lines", max_range_lines)]))
     }
 
     /// Starts an Editor under `supervisor`.
@@ -137,7 +138,7 @@ impl EditorSetup {
     }
 
     async fn draft(&self, dialogue: &mut Dialogue, ask: &DraftAsk) -> Result<String, EditorError> {
-        dialogue.say(&question(ask));
+        dialogue.say(&question(self.prompts(), ask));
         let (mut repairs, mut rounds) = (0, 0);
         loop {
             match self.caller.ask(dialogue).await {
@@ -178,10 +179,11 @@ impl EditorSetup {
             return Err(EditorError::Unreadable(error));
         }
         *repairs += 1;
-        dialogue.say(&format!(
-            "Your answer breaks the contract.\nLine {}: {}\nRule: {}\nAnswer again, with the whole diff or NEED_CONTEXT lines only.",
-            error.line, error.text, error.rule
-        ));
+        let DraftError { line, text, rule } = &error;
+        let prompts = self.prompts();
+        let refused =
+            prompts.render(Prompt::DraftRefused, &[("line", line), ("text", text), ("rule", rule)]);
+        dialogue.say(&refused);
         Ok(())
     }
 
@@ -196,6 +198,37 @@ impl EditorSetup {
         let told = self.caller.run.perform(&mut context).await?;
         dialogue.say(&told);
         Ok(())
+    }
+
+    /// What was asked for, as far as it may be shown and there is room, and why the rest is not.
+    fn look_up_all(&self, requests: &[ContextRequest]) -> (String, Vec<Wording>) {
+        let most = usize::try_from(self.bounds().max_file_bytes).unwrap_or(usize::MAX);
+        let (mut shown, mut refused) = (Vec::new(), Vec::new());
+        let mut bytes = 0;
+        for request in requests {
+            let looked = self.look_up(request).and_then(|text| {
+                let fits = bytes + text.len() <= most;
+                if fits {
+                    Ok(text)
+                } else {
+                    Err("there is no room left for it in this answer".to_owned())
+                }
+            });
+            let text = looked.unwrap_or_else(|why| {
+                let line = self
+                    .prompts()
+                    .render(Prompt::ContextRefused, &[("request", request), ("why", &why)]);
+                refused.push(Wording::of(&line));
+                line
+            });
+            bytes += text.len();
+            shown.push(text);
+        }
+        (shown.join("\n"), refused)
+    }
+
+    fn prompts(&self) -> &Prompts {
+        self.caller.prompts()
     }
 
     fn look_up(&self, request: &ContextRequest) -> Result<String, String> {
@@ -222,10 +255,12 @@ impl EditorSetup {
                 return Err(format!("it has {bytes} bytes; ask for a range of lines"));
             }
             Entry::Directory | Entry::Symlink | Entry::Other => {
-                return Err("it is no regular file".to_owned());
+                return Err("it is not a regular file".to_owned());
             }
         };
-        let Some((first, last)) = request.lines else { return Ok(shown_file(path, None, &text)) };
+        let Some((first, last)) = request.lines else {
+            return Ok(shown_file(self.prompts(), path, None, &text));
+        };
         let lines: String =
             text.split_inclusive('\n').skip(first - 1).take(last + 1 - first).collect();
         let count = text.lines().count();
@@ -235,7 +270,7 @@ impl EditorSetup {
         if lines.len() as u64 > self.bounds().max_file_bytes {
             return Err("the range is larger than agent_loop.max_file_bytes".to_owned());
         }
-        Ok(shown_file(path, Some((first, last.min(count))), &lines))
+        Ok(shown_file(self.prompts(), path, Some((first, last.min(count))), &lines))
     }
 }
 
@@ -258,72 +293,110 @@ impl Effect for Context<'_> {
     }
 
     async fn act(&mut self, run: &Run) -> Result<String, CallError> {
-        let bounds = self.editor.bounds();
-        let most = usize::try_from(bounds.max_file_bytes).unwrap_or(usize::MAX);
-        let mut shown = String::from("Read-only context:\n\n");
-        let mut refused = Vec::new();
-        for request in &self.requests {
-            let looked = self.editor.look_up(request).and_then(|text| {
-                let fits = shown.len() + text.len() <= most;
-                if fits {
-                    Ok(text)
-                } else {
-                    Err("there is no room left for it in this answer".to_owned())
-                }
-            });
-            match looked {
-                Ok(text) => shown.push_str(&text),
-                Err(why) => {
-                    let line = format!("{request} is not shown: {why}");
-                    shown.push_str(&format!("{line}\n"));
-                    refused.push(line.into());
-                }
-            }
-        }
-        let left = bounds.max_context_requests_per_iteration - self.round;
-        shown.push_str(&format!(
-            "\nYou may ask {left} more times. Only the declared files may be changed."
-        ));
-        let told = Some(Blob::new(redact(&shown).into_owned()));
+        let editor = self.editor;
+        let (shown, refused) = editor.look_up_all(&self.requests);
+        let left = editor.bounds().max_context_requests_per_iteration - self.round;
+        let context =
+            editor.prompts().render(Prompt::Context, &[("shown", &shown), ("left", &left)]);
+        let told = Some(Blob::new(redact(&context).into_owned()));
         let asked = Event::ContextRequested { requests: self.requests.clone(), refused, told };
         run.publish(asked).await?;
-        Ok(shown)
+        Ok(context)
     }
 }
 
-fn question(ask: &DraftAsk) -> String {
-    let mut text = String::new();
-    if let Some(feedback) = &ask.feedback {
-        text.push_str(feedback);
-        text.push_str("\n\n");
+fn question(prompts: &Prompts, ask: &DraftAsk) -> String {
+    let paragraph = |text: Option<String>| text.map(|text| text + "\n\n").unwrap_or_default();
+    let feedback = paragraph(ask.feedback.clone());
+    let plan = paragraph(ask.plan.as_ref().map(|plan| shown_plan(prompts, plan)));
+    let shown: Vec<String> = ask
+        .files
+        .iter()
+        .map(|(path, content)| match content {
+            Some(content) => shown_file(prompts, path, None, content),
+            None => prompts.render(Prompt::FileMissing, &[("path", path)]),
+        })
+        .collect();
+    let files = paragraph(
+        (!shown.is_empty())
+            .then(|| prompts.render(Prompt::DraftFiles, &[("files", &shown.join("\n"))])),
+    );
+    prompts.render(
+        Prompt::DraftRequest,
+        &[("feedback", &feedback), ("plan", &plan), ("files", &files)],
+    )
+}
+
+fn shown_plan(prompts: &Prompts, plan: &Plan) -> String {
+    let list = |lines: Vec<String>| lines.join("\n");
+    let steps = list(plan.steps.iter().map(|step| format!("- {step}")).collect());
+    let files = plan.files.iter().map(|file| format!("- {}: {}", file.path, file.intent));
+    let files = list(files.collect());
+    let criteria = list(plan.accept.iter().map(|criterion| format!("- {criterion}")).collect());
+    let accept = if criteria.is_empty() {
+        String::new()
+    } else {
+        format!("\n\n{}", prompts.render(Prompt::DraftAccept, &[("criteria", &criteria)]))
+    };
+    prompts.render(Prompt::DraftPlan, &[("steps", &steps), ("files", &files), ("accept", &accept)])
+}
+
+#[cfg(test)]
+mod tests {
+    use tools::tree::RepoPath;
+
+    use super::*;
+    use crate::plan::FileIntent;
+
+    #[test]
+    fn a_question_has_the_parts_there_are() {
+        let file = |path: &str| FileIntent {
+            path: RepoPath::parse(path).unwrap(),
+            intent: "say {{plan}}".to_owned(),
+        };
+        let plan = Plan {
+            steps: vec!["greet".to_owned(), "check".to_owned()],
+            files: vec![file("a.txt"), file("b.txt")],
+            verify: Vec::new(),
+            accept: vec!["it greets".to_owned()],
+            no_edit: None,
+        };
+        let ask = DraftAsk {
+            plan: Some(plan),
+            files: vec![
+                ("a.txt".to_owned(), Some("{{feedback}}".to_owned())),
+                ("b.txt".into(), None),
+            ],
+            feedback: Some("Your last diff was refused.".to_owned()),
+        };
+        insta::assert_snapshot!(question(&Prompts::default(), &ask), @r"
+        Your last diff was refused.
+
+        The plan:
+        - greet
+        - check
+
+        Files that may be changed:
+        - a.txt: say {{plan}}
+        - b.txt: say {{plan}}
+
+        This must hold in the end:
+        - it greets
+
+        Current content:
+
+        ### a.txt
+        ```
+        {{feedback}}
+        (no newline at the end)
+        ```
+        ### b.txt
+        (there is no such file yet)
+
+        Answer now, with the unified diff or with NEED_CONTEXT lines.
+        ");
+        let nothing = DraftAsk { plan: None, files: Vec::new(), feedback: None };
+        let told = question(&Prompts::default(), &nothing);
+        assert_eq!(told, "Answer now, with the unified diff or with NEED_CONTEXT lines.");
     }
-    if let Some(plan) = &ask.plan {
-        text.push_str("The plan:\n");
-        for step in &plan.steps {
-            text.push_str(&format!("- {step}\n"));
-        }
-        text.push_str("\nFiles that may be changed:\n");
-        for file in &plan.files {
-            text.push_str(&format!("- {}: {}\n", file.path, file.intent));
-        }
-        if !plan.accept.is_empty() {
-            text.push_str("\nThis must hold in the end:\n");
-            for criterion in &plan.accept {
-                text.push_str(&format!("- {criterion}\n"));
-            }
-        }
-        text.push('\n');
-    }
-    if !ask.files.is_empty() {
-        text.push_str("Current content:\n\n");
-        for (path, content) in &ask.files {
-            match content {
-                Some(content) => text.push_str(&shown_file(path, None, content)),
-                None => text.push_str(&format!("### {path}\n(there is no such file yet)\n")),
-            }
-        }
-        text.push('\n');
-    }
-    text.push_str("Answer with the unified diff, or NEED_CONTEXT lines, now.");
-    text
 }

@@ -29,7 +29,7 @@ pub use self::decisions::Decisions;
 /// The number of the texts that this version builds for models and of the verdicts that it reaches from the same rules. A
 /// change that gives a recorded run another request body or verdict raises it; what an older format recorded of either is
 /// taken as it is, and not compared.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// The format of journals that name none.
 const fn first_format() -> u32 {

@@ -18,6 +18,7 @@ pub mod failure;
 pub mod lane_id;
 pub mod ledger;
 pub mod plan;
+pub mod prompts;
 pub mod publisher;
 pub mod recording;
 pub mod router;
@@ -64,11 +65,4 @@ fn answered<M, T>(called: Result<CallResult<T>, MessagingErr<M>>) -> Result<T, U
         Ok(CallResult::Timeout) => Err(Unanswered::TimedOut),
         Ok(CallResult::SenderError) | Err(_) => Err(Unanswered::Stopped),
     }
-}
-
-/// A prompt with its `{name}`s filled in.
-pub fn fill(prompt: &str, values: &[(&str, String)]) -> String {
-    values
-        .iter()
-        .fold(prompt.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
 }

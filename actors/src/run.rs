@@ -18,6 +18,7 @@ use crate::call::Caller;
 use crate::effect::Effect;
 use crate::event::Event;
 use crate::lane_id::LaneId;
+use crate::prompts::Prompts;
 use crate::publisher::{JournalClosed, Publisher, Written};
 use crate::recording::Beyond;
 use crate::router::Router;
@@ -32,6 +33,8 @@ pub struct Terms {
     pub rules: Arc<Rules>,
     /// What calls cost.
     pub prices: Arc<Prices>,
+    /// What is said to models.
+    pub prompts: Arc<Prompts>,
 }
 
 /// Why a run cannot keep to a configuration.
@@ -47,10 +50,10 @@ pub enum TermsError {
 
 impl Terms {
     /// Compiles what a configuration says.
-    pub fn new(config: Arc<Config>) -> Result<Self, TermsError> {
+    pub fn new(config: Arc<Config>, prompts: Prompts) -> Result<Self, TermsError> {
         let rules = Arc::new(Rules::new(&config.policy, config.agent_loop.safety_gate)?);
         let prices = Arc::new(Prices::new(&config.llm.prices, &config.llm.peak)?);
-        Ok(Self { config, rules, prices })
+        Ok(Self { config, rules, prices, prompts: Arc::new(prompts) })
     }
 }
 
@@ -107,6 +110,11 @@ impl Run {
     /// The configuration it keeps to.
     pub fn config(&self) -> &Config {
         &self.terms.config
+    }
+
+    /// What is said to models.
+    pub fn prompts(&self) -> &Prompts {
+        &self.terms.prompts
     }
 
     /// Its id.

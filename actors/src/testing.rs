@@ -11,6 +11,7 @@ use tools::model::NoModel;
 use tools::shell::Environment;
 
 use crate::event::Event;
+use crate::prompts::Prompts;
 use crate::publisher::{Publisher, Submission};
 use crate::recording::Recording;
 use crate::router::Router;
@@ -25,7 +26,7 @@ pub(crate) fn run(recording: Option<Arc<Recording>>) -> (Run, impl Fn() -> Vec<E
         None => publisher,
     };
     let config = config::resolve(&Inputs::default()).unwrap().config;
-    let terms = Terms::new(Arc::new(config)).unwrap();
+    let terms = Terms::new(Arc::new(config), Prompts::default()).unwrap();
     let (stop, stopped) = watch::channel(false);
     // A run in a test is never stopped.
     std::mem::forget(stop);

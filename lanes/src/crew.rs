@@ -28,6 +28,7 @@ use actors::dialogue::Dialogue;
 use actors::editor::{Editor, EditorError};
 use actors::event::Event;
 use actors::plan::{Plan, StepMark};
+use actors::prompts::Prompts;
 use actors::publisher::{JournalClosed, Publisher};
 use actors::run::Run;
 use actors::sight::Sight;
@@ -190,8 +191,8 @@ impl Actor for CrewActor {
             sight,
             epoch: 0,
             cycle: Cycle::new(setup.goal, cycle_bounds),
-            architect_said: Architect::dialogue(bounds),
-            editor_said: Editor::dialogue(bounds),
+            architect_said: Architect::dialogue(setup.run.prompts(), bounds),
+            editor_said: Editor::dialogue(setup.run.prompts(), bounds),
             plan: None,
             plan_version: 0,
             marked_version: 0,
@@ -252,6 +253,10 @@ impl Actor for CrewActor {
 impl State {
     fn publisher(&self) -> &Publisher {
         &self.setup.run.publisher
+    }
+
+    fn prompts(&self) -> &Prompts {
+        self.setup.run.prompts()
     }
 
     /// Starts what the cycle says is next; the crew is told what came of it.

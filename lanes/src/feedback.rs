@@ -1,64 +1,70 @@
 //! What roles are told about what went wrong: short, concrete, data only. Pure.
 
-use std::fmt::Write as _;
-
-use actors::checks::{CheckOutcome, Report};
+use actors::checks::{Check, CheckOutcome, Report};
 use actors::dialogue::shown_file;
 use actors::failure::FailureClass;
+use actors::prompts::{Prompt, Prompts};
 
 use crate::cycle::DraftReason;
 
 /// What the Editor is told before it drafts again.
 pub(crate) fn for_editor(
+    prompts: &Prompts,
     reason: DraftReason,
     class: Option<FailureClass>,
     details: &str,
 ) -> Option<String> {
     let class = class.map_or("", FailureClass::name);
-    match reason {
-        DraftReason::NewPlan if details.is_empty() => None,
-        DraftReason::NewPlan => {
-            Some(format!("The plan was changed, because the last one failed.\n{details}"))
-        }
+    Some(match reason {
+        DraftReason::NewPlan if details.is_empty() => return None,
+        DraftReason::NewPlan => prompts.render(Prompt::FeedbackNewPlan, &[("details", &details)]),
         DraftReason::Unreadable => {
-            Some(format!("classification: {class}\nThe last answer was no usable diff: {details}"))
+            prompts.render(Prompt::FeedbackNoDiff, &[("class", &class), ("details", &details)])
         }
-        DraftReason::Refused => Some(format!(
-            "classification: {class}\nYour last diff was refused. Nothing was written; send all of it again, mended.\n{details}"
-        )),
-        DraftReason::ChecksFail => Some(format!(
-            "classification: {class}\nYour last diff is applied, but the checks fail:\n{details}"
-        )),
-        DraftReason::OldFailures => Some(format!(
-            "Your last diff is applied. What still fails failed before your change, too. If mending it is part of the task, do it now; otherwise answer with what the task still needs:\n{details}"
-        )),
-    }
+        DraftReason::Refused => {
+            prompts.render(Prompt::FeedbackNotApplied, &[("class", &class), ("details", &details)])
+        }
+        DraftReason::ChecksFail => {
+            prompts.render(Prompt::FeedbackChecksFail, &[("class", &class), ("details", &details)])
+        }
+        DraftReason::OldFailures => {
+            prompts.render(Prompt::FeedbackOldFailures, &[("details", &details)])
+        }
+    })
 }
 
 /// What the Architect is told before it plans again.
-pub(crate) fn for_architect(plan: &str, diff: Option<&str>, details: &str) -> String {
-    let mut text = format!("The plan was:\n{plan}\n");
-    if let Some(diff) = diff {
-        text.push_str("\nThe Editor's last diff:\n");
-        text.push_str(&shown_file("diff", None, shortened(diff, 12_000)));
-    }
-    write!(text, "\nWhat went wrong:\n{details}").ok();
-    text
+pub(crate) fn for_architect(
+    prompts: &Prompts,
+    plan: &str,
+    diff: Option<&str>,
+    details: &str,
+) -> String {
+    let diff = diff.map(|diff| {
+        let shown = shown_file(prompts, "diff", None, shortened(diff, 12_000));
+        format!("\n{}\n", prompts.render(Prompt::LastDiff, &[("diff", &shown)]))
+    });
+    let diff = diff.unwrap_or_default();
+    prompts.render(Prompt::PlanReport, &[("plan", &plan), ("diff", &diff), ("details", &details)])
 }
 
 /// The commands that failed with the end of what they printed.
-pub fn failures(report: &Report) -> String {
-    let mut text = String::new();
-    for check in report.failing() {
-        let old = if check.outcome == CheckOutcome::PreExisting {
-            " (failed before the change, too)"
-        } else {
-            ""
-        };
-        writeln!(text, "`{}` failed{old}: {}", check.command, check.exit).ok();
-        text.push_str(&shown_file("output", None, tail(&check.excerpt, 6_000)));
+pub fn failures(prompts: &Prompts, report: &Report) -> String {
+    let failures: Vec<String> = report.failing().map(|check| failure(prompts, check)).collect();
+    failures.join("\n")
+}
+
+fn failure(prompts: &Prompts, check: &Check) -> String {
+    let Check { command, exit, .. } = check;
+    let output = shown_file(prompts, "output", None, tail(&check.excerpt, 6_000));
+    if check.outcome == CheckOutcome::PreExisting {
+        return prompts.render(
+            Prompt::CheckFailedBefore,
+            &[("command", command), ("exit", exit), ("output", &output)],
+        );
     }
-    text
+    prompts
+        .render(Prompt::CheckFailed, &[("command", command), ("exit", exit), ("output", &output)])
 }
 
 /// At most `most` bytes from the start, cut between lines.

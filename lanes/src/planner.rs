@@ -4,6 +4,7 @@ use actors::call::CallError;
 use actors::contract::{Leniency, PlanError};
 use actors::dialogue::Dialogue;
 use actors::event::Event;
+use actors::prompts::Prompt;
 use actors::run::Run;
 use actors::wording::Wording;
 use thiserror::Error;
@@ -36,10 +37,11 @@ pub enum PlanningError {
 pub async fn plan(run: &Run, request: &str, evidence: &str) -> Result<TeamPlanned, PlanningError> {
     let (caller, config) = (run.caller(AgentRole::LanePlanner), run.config());
     let limits = TeamLimits { max_lanes: config.lanes.max_lanes };
-    let mut dialogue = Dialogue::new(instructions(limits));
-    dialogue.say(&format!(
-        "Evidence from the workspace:\n\n{evidence}\n\nRequest of the user:\n\n{request}\n\nAnswer with TEAM_PLAN_V1 now."
-    ));
+    let prompts = caller.prompts();
+    let mut dialogue = Dialogue::new(instructions(prompts, limits));
+    dialogue.say(
+        &prompts.render(Prompt::SplitRequest, &[("evidence", &evidence), ("request", &request)]),
+    );
     let mut repairs = 0;
     loop {
         let error = match caller.ask(&mut dialogue).await {
@@ -58,6 +60,6 @@ pub async fn plan(run: &Run, request: &str, evidence: &str) -> Result<TeamPlanne
             return Err(PlanningError::Unreadable(error));
         }
         repairs += 1;
-        dialogue.say(&error.for_model());
+        dialogue.say(&error.for_model(prompts));
     }
 }

@@ -8,6 +8,7 @@ use std::fmt;
 
 use actors::contract::{Contract, Leniency, PlanError, filled, quoted, without_dot_slash};
 use actors::lane_id::LaneId;
+use actors::prompts::{Prompt, Prompts};
 use actors::team::PlannedLane;
 use serde::{Deserialize, Serialize};
 use tools::tree::RepoPath;
@@ -121,10 +122,11 @@ impl TeamPlan {
 }
 
 /// What a lane planner is told before anything else.
-pub fn instructions(limits: TeamLimits) -> String {
-    let values =
-        [("max_lanes", limits.max_lanes.to_string()), ("max_own_lines", MAX_OWN_LINES.to_string())];
-    actors::fill(include_str!("prompts/lane_planner.md"), &values)
+pub fn instructions(prompts: &Prompts, limits: TeamLimits) -> String {
+    prompts.render(
+        Prompt::LanePlanner,
+        &[("max_lanes", &limits.max_lanes), ("max_own_lines", &MAX_OWN_LINES)],
+    )
 }
 
 /// A line of the answer.
@@ -208,7 +210,7 @@ impl<'a> Reader<'a> {
             rest.split_once('|').ok_or_else(|| format!("the line must read {AFTER}"))?;
         let (later, sooner) = (lane_id(later)?, lane_id(sooner)?);
         if later == sooner {
-            return Err("a lane can not wait for itself".to_owned());
+            return Err("a lane cannot wait for itself".to_owned());
         }
         if self.after.iter().any(|(_, l, s)| (*l, *s) == (later, sooner)) {
             return Err("this lane waits for that one already".to_owned());

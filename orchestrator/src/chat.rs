@@ -1,10 +1,11 @@
 //! What a message of the user is treated as: an edit or a question. Pure, but for the one question to a model in between.
 //!
 //! An explicit flag wins, then clear words, then one short question to the flash model; without an answer it is a question,
-//! because a question can not do harm.
+//! because a question cannot do harm.
 
 use actors::call::Caller;
 use actors::dialogue::Dialogue;
+use actors::prompts::{Prompt, Prompts};
 pub use actors::words::Intent;
 use tools::model::AgentRole;
 
@@ -124,7 +125,7 @@ pub fn by_words(message: &str) -> Option<Intent> {
 
 /// Asks the flash model.
 pub(crate) async fn by_model(caller: Caller, message: &str) -> Option<Intent> {
-    let mut dialogue = Dialogue::new(include_str!("prompts/intent.md").to_owned());
+    let mut dialogue = Dialogue::new(caller.prompts().render(Prompt::Intent, &[]));
     dialogue.say(message);
     let caller = Caller { role: AgentRole::Intent, ..caller };
     let reply = caller.ask(&mut dialogue).await.ok()?;
@@ -137,8 +138,13 @@ pub(crate) async fn by_model(caller: Caller, message: &str) -> Option<Intent> {
 }
 
 /// The dialogue in which questions of a session are answered.
-pub(crate) fn analysis() -> Dialogue {
-    Dialogue::new(include_str!("prompts/analysis.md").to_owned())
+pub(crate) fn analysis(prompts: &Prompts) -> Dialogue {
+    Dialogue::new(prompts.render(Prompt::Analysis, &[]))
+}
+
+/// A question, with what was found for it.
+pub(crate) fn question(prompts: &Prompts, evidence: &str, request: &str) -> String {
+    prompts.render(Prompt::Question, &[("evidence", &evidence), ("request", &request)])
 }
 
 #[cfg(test)]

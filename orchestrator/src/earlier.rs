@@ -9,6 +9,7 @@ use std::time::Duration;
 use actors::delivery::{Delivery, StagedFor};
 use actors::dialogue::Dialogue;
 use actors::event::{Blob, Event, FORMAT};
+use actors::prompts::Prompts;
 use actors::recording::{Beyond, Recorded, Recording, Requests};
 use actors::run::Terms;
 use config::Config;
@@ -17,7 +18,6 @@ use thiserror::Error;
 use tools::clock::Timestamp;
 use tools::model::{AgentRole, Message, ModelReply};
 
-use crate::chat;
 use crate::journal::read::{ReadError, Record, content, read};
 use crate::request::{Request, outcome_line};
 
@@ -45,8 +45,8 @@ pub enum EarlierError {
 
 /// What a session was before it goes on.
 pub(crate) struct Earlier {
-    /// The dialogue in which questions are answered.
-    pub(crate) analysis: Dialogue,
+    /// The dialogue in which questions are answered, if one was.
+    pub(crate) analysis: Option<Dialogue>,
     /// How requests ended, the latest first.
     pub(crate) outcomes: Vec<String>,
     /// The run that has no end.
@@ -199,7 +199,9 @@ impl<'r> RunRecords<'r> {
 
     /// What it keeps to.
     pub(crate) fn terms(&self, session: &Path) -> Result<Terms, EarlierError> {
-        let terms = self.config(session).and_then(|config| Terms::new(Arc::new(config)).ok());
+        let terms = self
+            .config(session)
+            .and_then(|config| Terms::new(Arc::new(config), Prompts::default()).ok());
         terms.ok_or_else(|| EarlierError::Config { run: self.id.to_owned() })
     }
 
@@ -298,7 +300,7 @@ fn json<T: for<'a> Deserialize<'a>>(session: &Path, blob: &Blob) -> Result<Optio
 impl Earlier {
     /// Of a session that begins.
     pub(crate) fn nothing() -> Self {
-        Self { analysis: chat::analysis(), outcomes: Vec::new(), cut_short: None }
+        Self { analysis: None, outcomes: Vec::new(), cut_short: None }
     }
 
     /// Of a session with these events, kept in the directory `session`.
@@ -307,7 +309,7 @@ impl Earlier {
         let mut earlier = Self::nothing();
         for run in runs.iter().rev().filter(|run| run.has_own_end()) {
             if let Some(dialogue) = run.analysis(session)? {
-                earlier.analysis = dialogue;
+                earlier.analysis = Some(dialogue);
                 break;
             }
         }

@@ -3,6 +3,7 @@
 pub mod chat;
 pub mod checkpoints;
 pub mod earlier;
+mod evidence;
 pub mod journal;
 pub mod lock;
 pub mod main_tree;

@@ -27,6 +27,7 @@ use actors::dialogue::Dialogue;
 use actors::event::{Blob, Event, FORMAT};
 use actors::ledger::Amount;
 use actors::plan::Plan;
+use actors::prompts::Prompts;
 use actors::publisher::{JournalClosed, Publisher, Signal};
 use actors::router::{Router, Seat};
 use actors::run::{Run, Terms, TermsError};
@@ -266,7 +267,7 @@ impl Orchestrator {
         }
         let sessions = setup.sessions();
         worktrees::collect_left(&setup.places, &setup.workspace, sessions, &setup.config).await;
-        let terms = Terms::new(Arc::clone(&setup.config))?;
+        let terms = Terms::new(Arc::clone(&setup.config), Prompts::default())?;
         let journal = Arc::new(journal);
         let of_actor = Arc::clone(&journal);
         let root =
@@ -523,8 +524,8 @@ struct State {
     main_tree: Option<MainTree>,
     commits: VecDeque<(Option<String>, Staged, CommitReply)>,
     active: Option<Active>,
-    /// Questions and answers of this session.
-    analysis: Dialogue,
+    /// Questions and answers of this session, once there are some.
+    analysis: Option<Dialogue>,
     /// What became of earlier requests, one line each.
     outcomes: Vec<String>,
 }

@@ -6,6 +6,7 @@ use actors::checks::{CheckOutcome, Report};
 use actors::delivery::{Delivery, FailureKind, NeedsWork};
 use actors::editor::EditorError;
 use actors::event::Event;
+use actors::prompts::Prompt;
 use actors::publisher::JournalClosed;
 use actors::verifier::Checked;
 use actors::wording::Wording;
@@ -89,9 +90,7 @@ impl State {
                 Ok(Input::Refused)
             }
             Err(ApplyError::NotApplied(NotApplied::Stale { path })) => {
-                self.details = format!(
-                    "{path} was changed by somebody else; its current content is shown below."
-                );
+                self.details = self.prompts().render(Prompt::FileChanged, &[("path", &path)]);
                 let reasons = vec![format!("{path}: changed meanwhile").into()];
                 let feedback = Wording::of(&self.details);
                 let refused = Event::PatchRefused { reasons, feedback };
@@ -108,7 +107,7 @@ impl State {
 
     pub(super) async fn verified(&mut self, verified: &Checked) -> Result<Input, JournalClosed> {
         let report = &verified.report;
-        self.details = feedback::failures(report);
+        self.details = feedback::failures(self.prompts(), report);
         let old_unchanged = match &self.baseline {
             Untouched::Known(baseline) => report.exact() == failing_again(baseline, report),
             Untouched::NotChecked | Untouched::Running { .. } => false,

@@ -83,15 +83,16 @@ fn patch() -> ApplyAsk {
 /// Whether the role that is asked first at this stage does its work now.
 async fn works(world: &World, roles: &Roles, stage: Stage) -> bool {
     let bounds = &world.setup.run.config().agent_loop;
+    let prompts = world.setup.run.prompts();
     match stage {
         Stage::Plan => roles
             .architect
-            .plan(Architect::dialogue(bounds), first_plan())
+            .plan(Architect::dialogue(prompts, bounds), first_plan())
             .await
             .is_ok_and(|(_, planned)| planned.is_ok()),
         Stage::Draft => roles
             .editor
-            .draft(Editor::dialogue(bounds), first_draft())
+            .draft(Editor::dialogue(prompts, bounds), first_draft())
             .await
             .is_ok_and(|(_, drafted)| drafted.is_ok()),
         Stage::Commit | Stage::Committed => roles.applier.apply(patch()).await.is_ok(),

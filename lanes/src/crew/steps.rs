@@ -36,7 +36,8 @@ impl State {
             },
             Some(class) => {
                 let plan = self.plan.as_ref().map(ToString::to_string).unwrap_or_default();
-                let report = feedback::for_architect(&plan, self.diff.as_deref(), &self.details);
+                let (prompts, diff) = (self.prompts(), self.diff.as_deref());
+                let report = feedback::for_architect(prompts, &plan, diff, &self.details);
                 PlanAsk::Again { class, report }
             }
         };
@@ -64,7 +65,8 @@ impl State {
         } else {
             &self.details
         };
-        let feedback = feedback::for_editor(reason, self.cycle.last_class(), details);
+        let class = self.cycle.last_class();
+        let feedback = feedback::for_editor(self.prompts(), reason, class, details);
         let plan = self.plan.clone().filter(|_| self.drafted_version < self.plan_version);
         let (look, shown) = (self.look(), self.shown.clone());
         let (editor, dialogue) = (self.roles.editor.clone(), self.editor_said.clone());

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use actors::event::Event;
+use actors::prompts::Prompts;
 use actors::publisher::Publisher;
 use actors::router::{Book, Router, RouterSetup, Seat};
 use actors::run::{Run, Terms};
@@ -70,7 +71,7 @@ impl World {
         let publisher = journal(Arc::clone(&events));
         let (supervisor, _) = Actor::spawn(None, Bystander, ()).await.unwrap();
         let config = config();
-        let terms = Terms::new(Arc::new(config)).unwrap();
+        let terms = Terms::new(Arc::new(config), Prompts::default()).unwrap();
         let setup = RouterSetup {
             book: Book::default(),
             parts: std::collections::BTreeMap::new(),

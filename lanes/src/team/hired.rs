@@ -12,6 +12,7 @@ use actors::effect::{Effect, Look, Place};
 use actors::event::{Event, StagedFile};
 use actors::lane_id::LaneId;
 use actors::ledger::{Allowance, Amount};
+use actors::prompts::Prompts;
 use actors::publisher::{JournalClosed, Publisher};
 use actors::run::Run;
 use futures_util::StreamExt as _;
@@ -72,6 +73,10 @@ impl Lanes {
         Self { setup, team, plan, base, reports: BTreeMap::new(), budget }
     }
 
+    fn prompts(&self) -> &Prompts {
+        self.setup.run.prompts()
+    }
+
     /// Has every lane work to its end.
     pub(super) async fn work(&mut self) -> Result<(), Delivery> {
         let width =
@@ -108,7 +113,7 @@ impl Lanes {
         let before: Vec<Made> =
             in_order.filter_map(|it| self.reports.get(&it)?.as_ref().ok().cloned()).collect();
         let done: Vec<LaneId> = before.iter().map(|made| made.lane).collect();
-        let text = brief::part(&self.setup.request, &self.plan, &plan, &done);
+        let text = brief::part(self.prompts(), &self.setup.request, &self.plan, &plan, &done);
         let work = self.at_work(lane, plan.title, self.budget);
         let base = self.base.tree;
         Ok(async move {
@@ -134,8 +139,8 @@ impl Lanes {
         paths: &[RepoPath],
     ) -> Ended {
         let plan = self.plan.lane(lane).ok_or(JournalClosed)?;
-        let part = brief::part(&self.setup.request, &self.plan, plan, &[]);
-        let text = brief::again(&part, paths);
+        let part = brief::part(self.prompts(), &self.setup.request, &self.plan, plan, &[]);
+        let text = brief::again(self.prompts(), &part, paths);
         self.at_work(lane, plan.title.clone(), self.budget).attempt(attempt, text, so_far).await
     }
 
@@ -147,7 +152,8 @@ impl Lanes {
         red: &Red,
     ) -> Ended {
         let lanes = found.iter().filter_map(|lane| self.plan.lane(*lane));
-        let text = brief::mend(&self.setup.request, lanes, red.class, &red.details);
+        let Red { class, details } = red;
+        let text = brief::mend(self.prompts(), &self.setup.request, lanes, *class, details);
         let budget = share(&self.setup.run, &[LaneId::TOGETHER], 1).await?;
         let title = "bring the lanes together".to_owned();
         self.at_work(LaneId::TOGETHER, title, budget).attempt(1, text, merged.tree).await

@@ -157,7 +157,10 @@ impl Together {
             CheckOutcome::CodeFailure => {
                 let classifier = &self.setup.run.config().agent_loop.failure_classifier;
                 let class = FailureHistory::default().classify(&report.errors(), classifier);
-                Verdict::Red(Red { class, details: feedback::failures(report) })
+                Verdict::Red(Red {
+                    class,
+                    details: feedback::failures(self.setup.run.prompts(), report),
+                })
             }
             CheckOutcome::PolicyDenied => Verdict::Open(denied.map_or_else(
                 || Delivery::Denied { what: Wording::default(), hint: Wording::default() },

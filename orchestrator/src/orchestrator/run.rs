@@ -7,7 +7,7 @@ use std::time::Duration;
 use actors::Unanswered;
 use actors::delivery::{Delivery, FailureKind, Verified};
 use actors::effect::{Effect, Look};
-use actors::event::{Blob, Event};
+use actors::event::Event;
 use actors::publisher::JournalClosed;
 use actors::run::Run;
 use actors::scope::Scope;
@@ -25,7 +25,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tools::model::AgentRole;
 use tools::redact::redact;
-use tools::search::{self, Evidence, EvidenceOptions};
+use tools::search::{self, EvidenceOptions};
 use tools::tree::ReadTree;
 
 use super::again::Beginning;
@@ -33,6 +33,7 @@ use super::end::{Ending, failed, journal_closed};
 use super::{Active, MainWorkspace, Msg, News, Outcome, Said, State};
 use crate::chat::{self, Intent};
 use crate::earlier::Again;
+use crate::evidence;
 use crate::places::snapshots;
 use crate::request::Request;
 use crate::supervision;
@@ -122,7 +123,7 @@ impl State {
                 self.end(failed(FailureKind::Internal, "the crew died")).await;
             }
             News::Answered(dialogue, result) => {
-                self.analysis = dialogue;
+                self.analysis = Some(dialogue);
                 let ending = match result {
                     Ok(text) => Ending {
                         answer: Some(text),
@@ -188,9 +189,9 @@ impl State {
     fn start_answer(&mut self, myself: &ActorRef<Msg>, evidence: &str) {
         let Some(active) = &self.active else { return };
         let caller = active.run.caller(AgentRole::Analysis);
-        let mut dialogue = self.analysis.clone();
-        dialogue
-            .say(&format!("Evidence from the workspace:\n\n{evidence}\n\n{}", active.request.text));
+        let prompts = active.run.prompts();
+        let mut dialogue = self.analysis.clone().unwrap_or_else(|| chat::analysis(prompts));
+        dialogue.say(&chat::question(prompts, evidence, &active.request.text));
         self.tell_in_run(myself, async move {
             let result = caller.ask(&mut dialogue).await.map(|reply| reply.content);
             News::Answered(dialogue, result)
@@ -392,8 +393,9 @@ impl Effect for Gathering {
         });
         let died = |_| Delivery::failed(FailureKind::Internal, "gathering evidence failed");
         let evidence = gathered.await.map_err(died)?;
-        let text = redact(&search::render(&evidence)).into_owned();
-        run.publish(gathered_event(&evidence, &text)).await?;
+        let gathered = evidence::gathered(run.prompts(), &evidence);
+        let text = evidence_text(&gathered);
+        run.publish(gathered).await?;
         Ok(text)
     }
 }
@@ -420,17 +422,8 @@ impl Effect for Deadline {
     }
 }
 
-/// The event of evidence that was gathered.
-fn gathered_event(evidence: &Evidence, text: &str) -> Event {
-    let items = evidence.items.iter();
-    Event::EvidenceGathered {
-        items: items
-            .map(|item| {
-                format!("{}:{}-{} {}", item.path, item.first_line, item.last_line, item.hash)
-            })
-            .collect(),
-        omitted: evidence.omitted.clone(),
-        tokens: evidence.tokens,
-        text: Blob::new(text.to_owned()),
-    }
+/// The text that goes into prompts, of an event that tells of evidence.
+fn evidence_text(gathered: &Event) -> String {
+    let text = |blob: &&actors::event::Blob| String::from_utf8_lossy(&blob.content).into_owned();
+    gathered.blobs().first().map(text).unwrap_or_default()
 }

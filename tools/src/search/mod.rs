@@ -18,6 +18,6 @@ mod text;
 pub use evidence::{Evidence, EvidenceItem, EvidenceOptions, ItemKind, MapLine, gather};
 pub use fingerprint::tree_hash;
 pub use map::{Definition, definitions};
-pub use render::{estimate_tokens, render};
+pub use render::{TITLE_BYTES, Titles, estimate_tokens, render};
 pub use terms::{Term, TermKind, extract, is_han};
 pub use text::{Hit, PatternError, PatternKind, SearchLimits, search};

@@ -69,7 +69,6 @@ impl<'a> Packing<'a> {
             omitted: Vec::new(),
             files: survey.files.len(),
             truncated: survey.truncated,
-            tokens: 0,
         };
         Packing {
             reader,
@@ -230,9 +229,8 @@ impl<'a> Packing<'a> {
         }
     }
 
-    /// The evidence, measured.
-    pub(super) fn finish(mut self) -> Evidence {
-        self.evidence.tokens = render::estimate_tokens(&render(&self.evidence));
+    /// The evidence.
+    pub(super) fn finish(self) -> Evidence {
         self.evidence
     }
 

@@ -14,27 +14,33 @@ pub fn estimate_tokens(text: &str) -> usize {
 pub(super) const BYTES_PER_TOKEN: usize = 4;
 
 /// Most bytes that the title of a section takes.
-pub(super) const TITLE_BYTES: usize = 80;
+pub const TITLE_BYTES: usize = 80;
 
-/// The text that goes into a prompt.
-pub fn render(evidence: &Evidence) -> String {
+/// The lines above the sections that have a title, each of at most [`TITLE_BYTES`] with the end of its line.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Titles {
+    /// Above the map.
+    pub map: String,
+    /// Above what became of earlier runs.
+    pub outcomes: String,
+    /// Above what is not shown.
+    pub omitted: String,
+}
+
+/// The text that goes into a prompt, with these titles.
+pub fn render(evidence: &Evidence, titles: &Titles) -> String {
+    let list = |lines: &[String]| lines.iter().map(|line| list_line(line)).collect::<String>();
     let mut text: String = evidence.items.iter().map(item).collect();
-    if !evidence.map.is_empty() {
-        text.push_str(&map_title(evidence));
-        text.extend(evidence.map.iter().map(map_line));
-    }
-    for (title, lines) in [("Earlier runs", &evidence.outcomes), ("Not shown", &evidence.omitted)] {
-        if !lines.is_empty() {
-            text.push_str(&format!("{title}:\n"));
-            text.extend(lines.iter().map(|line| list_line(line)));
+    for (title, section) in [
+        (&titles.map, evidence.map.iter().map(map_line).collect()),
+        (&titles.outcomes, list(&evidence.outcomes)),
+        (&titles.omitted, list(&evidence.omitted)),
+    ] {
+        if !section.is_empty() {
+            text.extend([title, "\n", &section]);
         }
     }
     text
-}
-
-fn map_title(evidence: &Evidence) -> String {
-    let more = if evidence.truncated { "more than " } else { "" };
-    format!("Files ({} of {more}{}):\n", evidence.map.len(), evidence.files)
 }
 
 /// One item: a line that says what it is, and its text in a fence.
@@ -116,9 +122,13 @@ mod tests {
             omitted: vec![".env: no".into()],
             files: 9,
             truncated: true,
-            tokens: 0,
         };
-        insta::assert_snapshot!(render(&evidence), @r"
+        let titles = Titles {
+            map: "Files:".into(),
+            outcomes: "Earlier runs:".into(),
+            omitted: "Not shown:".into(),
+        };
+        insta::assert_snapshot!(render(&evidence, &titles), @r"
         ### src/a.md:1-1 e3b0c442 (instructions)
         ```
         Be kind.
@@ -130,7 +140,7 @@ mod tests {
         ````
         `````
         ### src/a.md (empty) e3b0c442
-        Files (2 of more than 9):
+        Files:
         a.rs: fn a, struct B
         文.md
         Earlier runs:

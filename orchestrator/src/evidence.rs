@@ -1,0 +1,64 @@
+//! The evidence for a request as models are shown it, and as it is recorded. Gathering it is done on the floor below. Pure.
+
+use actors::event::{Blob, Event};
+use actors::prompts::{Prompt, Prompts};
+use tools::redact::redact;
+use tools::search::{Evidence, Titles, estimate_tokens, render};
+
+/// The event of evidence that was gathered.
+pub(crate) fn gathered(prompts: &Prompts, evidence: &Evidence) -> Event {
+    let text = render(evidence, &titles(prompts, evidence));
+    let items = evidence.items.iter();
+    Event::EvidenceGathered {
+        items: items
+            .map(|item| {
+                format!("{}:{}-{} {}", item.path, item.first_line, item.last_line, item.hash)
+            })
+            .collect(),
+        omitted: evidence.omitted.clone(),
+        tokens: estimate_tokens(&text),
+        text: Blob::new(redact(&text).into_owned()),
+    }
+}
+
+fn titles(prompts: &Prompts, evidence: &Evidence) -> Titles {
+    let (shown, files) = (evidence.map.len(), evidence.files);
+    let map = if evidence.truncated {
+        prompts.render(Prompt::EvidenceManyFiles, &[("shown", &shown), ("files", &files)])
+    } else {
+        prompts.render(Prompt::EvidenceFiles, &[("shown", &shown), ("files", &files)])
+    };
+    Titles {
+        map,
+        outcomes: prompts.render(Prompt::EvidenceRuns, &[]),
+        omitted: prompts.render(Prompt::EvidenceOmitted, &[]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tools::search::TITLE_BYTES;
+
+    use super::*;
+
+    #[test]
+    fn titles_say_how_many_files_there_are_and_fit_in_their_room() {
+        let files = usize::try_from(u32::MAX).unwrap();
+        let mut evidence = Evidence {
+            items: Vec::new(),
+            map: Vec::new(),
+            outcomes: Vec::new(),
+            omitted: Vec::new(),
+            files,
+            truncated: false,
+        };
+        let few = titles(&Prompts::default(), &evidence);
+        assert_eq!(few.map, "Files (0 of 4294967295):");
+        evidence.truncated = true;
+        let many = titles(&Prompts::default(), &evidence);
+        assert_eq!(many.map, "Files (0 of more than 4294967295):");
+        for title in [few.map, many.map, few.outcomes, few.omitted] {
+            assert!(title.len() + 20 < TITLE_BYTES, "{title}");
+        }
+    }
+}
