@@ -56,6 +56,13 @@ fn a_fork_in_the_middle_of_a_request_is_gone_on_with_in_a_workspace_of_its_own()
         assert_eq!(greeting(&into), says, "{kind}");
         assert!(into.join("check.sh").exists() && !into.join(".git").exists(), "{kind}");
 
+        let journal = world.state().join("sessions").join(id).join("events.jsonl");
+        let journal = fs::read_to_string(journal).unwrap();
+        let began: Value = serde_json::from_str(journal.lines().next().unwrap()).unwrap();
+        for kept in ["config", "prompts"] {
+            assert!(began["data"][kept].is_object(), "{kind}: {kept}");
+            assert_eq!(began["data"][kept], events[0]["data"][kept], "{kind}");
+        }
         let replay = world.deepseek(["replay", id]).run();
         assert_eq!(replay.code, Some(0), "{kind}: {}{}", replay.stdout, replay.stderr);
         let asked = world.provider.requests().len();

@@ -38,6 +38,7 @@ mod interruptions;
 // What kill -9 leaves behind.
 mod crashes;
 mod fork;
+mod prompts;
 mod replay;
 mod resume;
 mod team_crashes;

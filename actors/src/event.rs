@@ -26,9 +26,9 @@ mod decisions;
 pub use self::content::{Blob, StagedContent, StagedFile};
 pub use self::decisions::Decisions;
 
-/// The number of the texts that this version builds for models and of the verdicts that it reaches from the same rules. A
-/// change that gives a recorded run another request body or verdict raises it; what an older format recorded of either is
-/// taken as it is, and not compared.
+/// The number of the way in which this version puts requests together, of the prompts that are recorded, and of the verdicts
+/// that it reaches from the same rules. A change that gives a recorded run another request body or verdict raises it; what an
+/// older format recorded of either is taken as it is, and not compared. Another wording of a prompt is no such change.
 pub const FORMAT: u32 = 3;
 
 /// The format of journals that name none.
@@ -59,6 +59,9 @@ pub enum Event {
         /// The configuration as TOML: its runs keep to it.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         config: Option<Blob>,
+        /// The texts that its runs say to models, as JSON: they keep to these.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        prompts: Option<Blob>,
         /// The [`FORMAT`] of its runs.
         #[serde(default = "first_format")]
         format: u32,
@@ -73,6 +76,9 @@ pub enum Event {
         version: String,
         /// The configuration as TOML: runs that begin from now on keep to it.
         config: Blob,
+        /// The texts that runs that begin from now on say to models, as JSON.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        prompts: Option<Blob>,
         /// The [`FORMAT`] of runs that begin from now on.
         #[serde(default = "first_format")]
         format: u32,
@@ -578,8 +584,10 @@ impl Event {
     #[expect(clippy::wildcard_enum_match_arm, reason = "most events name no content")]
     pub fn blobs(&self) -> Vec<&Blob> {
         match self {
-            Self::SessionStarted { config, .. } => config.iter().collect(),
-            Self::SessionContinued { config, .. } => vec![config],
+            Self::SessionStarted { config, prompts, .. } => config.iter().chain(prompts).collect(),
+            Self::SessionContinued { config, prompts, .. } => {
+                std::iter::once(config).chain(prompts).collect()
+            }
             Self::EvidenceGathered { text, .. } => vec![text],
             Self::FilesRead { files } => {
                 files.iter().filter_map(|file| file.found.content()).collect()

@@ -166,6 +166,7 @@ async fn fill(session: &Path) {
         workspace: "/".to_owned(),
         version: String::new(),
         config: Some(Blob::new(config::to_record(&config))),
+        prompts: None,
         format: FORMAT,
         forked_from: None,
     };

@@ -12,7 +12,6 @@ use actors::event::{Blob, Event, FORMAT};
 use actors::prompts::Prompts;
 use actors::recording::{Beyond, Recorded, Recording, Requests};
 use actors::run::Terms;
-use config::Config;
 use serde::Deserialize;
 use thiserror::Error;
 use tools::clock::Timestamp;
@@ -38,6 +37,12 @@ pub enum EarlierError {
     /// The configuration that a run keeps to is not kept, or not one for this version.
     #[error("the configuration of the run {run} can not be read")]
     Config {
+        /// The run.
+        run: String,
+    },
+    /// The prompts that a run keeps to are not kept, or not a set of prompts.
+    #[error("the prompts of the run {run} cannot be read")]
+    Prompts {
         /// The run.
         run: String,
     },
@@ -97,6 +102,14 @@ pub(crate) struct RunRecords<'r> {
     records: Vec<&'r Record>,
     /// When it was worked on: from and to, for each process.
     worked: Vec<(&'r str, &'r str)>,
+}
+
+/// What is recorded at the beginning of a process, for the runs that begin in it.
+struct Begun {
+    /// The [`FORMAT`] of what is recorded of them.
+    format: u32,
+    config: Option<Blob>,
+    prompts: Option<Blob>,
 }
 
 /// The runs of a session, in the order they began.
@@ -179,36 +192,43 @@ impl<'r> RunRecords<'r> {
         }
         forget_open_ends(&mut events);
         let requests = match beyond {
-            Beyond::Stop if self.format() == Some(FORMAT) => Requests::Compared,
+            Beyond::Stop if self.begun().is_some_and(|begun| begun.format == FORMAT) => {
+                Requests::Compared
+            }
             Beyond::Stop | Beyond::GoOn => Requests::Taken,
         };
         let recording = Arc::new(Recording::new(events, beyond, requests));
         Ok(Again { run: self.id.to_owned(), terms, recording, elapsed: self.elapsed() })
     }
 
-    /// The format of what is recorded of it.
-    fn format(&self) -> Option<u32> {
-        let begun = self.begun?.event()?;
-        if let Event::SessionStarted { format, .. } | Event::SessionContinued { format, .. } = begun
-        {
-            Some(format)
-        } else {
-            None
+    /// What was recorded for it when the process began in which it did.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "nothing else begins a process")]
+    fn begun(&self) -> Option<Begun> {
+        match self.begun?.event()? {
+            Event::SessionStarted { format, config, prompts, .. } => {
+                Some(Begun { format, config, prompts })
+            }
+            Event::SessionContinued { format, config, prompts, .. } => {
+                Some(Begun { format, config: Some(config), prompts })
+            }
+            _ => None,
         }
     }
 
     /// What it keeps to.
     pub(crate) fn terms(&self, session: &Path) -> Result<Terms, EarlierError> {
-        let terms = self
-            .config(session)
-            .and_then(|config| Terms::new(Arc::new(config), Prompts::default()).ok());
-        terms.ok_or_else(|| EarlierError::Config { run: self.id.to_owned() })
-    }
-
-    fn config(&self, session: &Path) -> Option<Config> {
-        let begun = self.begun?.event()?;
-        let blob = begun.blobs().first().copied().cloned()?;
-        config::recorded(&String::from_utf8(content(session, &blob).ok()?).ok()?)
+        let begun = self.begun();
+        let no_config = || EarlierError::Config { run: self.id.to_owned() };
+        let config = begun
+            .as_ref()
+            .and_then(|begun| config::recorded(&text(session, begun.config.as_ref()?)?));
+        let config = config.ok_or_else(no_config)?;
+        let prompts = match begun.and_then(|begun| begun.prompts) {
+            Some(recorded) => text(session, &recorded).and_then(|json| Prompts::recorded(&json)),
+            None => Some(Prompts::default()),
+        };
+        let prompts = prompts.ok_or_else(|| EarlierError::Prompts { run: self.id.to_owned() })?;
+        Terms::new(Arc::new(config), prompts).map_err(|_| no_config())
     }
 
     /// How long it was worked on, as far as its events tell.
@@ -291,6 +311,11 @@ fn is_call(record: &Record) -> bool {
 #[derive(Deserialize)]
 struct Body {
     messages: Vec<Message>,
+}
+
+/// Content that is text, if it is there and is one.
+fn text(session: &Path, blob: &Blob) -> Option<String> {
+    String::from_utf8(content(session, blob).ok()?).ok()
 }
 
 fn json<T: for<'a> Deserialize<'a>>(session: &Path, blob: &Blob) -> Result<Option<T>, ReadError> {

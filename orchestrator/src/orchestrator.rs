@@ -224,6 +224,7 @@ impl Orchestrator {
             workspace: setup.workspace.display().to_string(),
             version: setup.version.clone(),
             config: Some(Blob::new(config::to_record(&setup.config))),
+            prompts: Some(Blob::new(Prompts::default().to_record())),
             format: FORMAT,
             forked_from: None,
         };
@@ -245,6 +246,7 @@ impl Orchestrator {
         let begun = Event::SessionContinued {
             version: setup.version.clone(),
             config: Blob::new(config::to_record(&setup.config)),
+            prompts: Some(Blob::new(Prompts::default().to_record())),
             format: FORMAT,
             cut_short: cut_short.as_ref().map(|cut| cut.run().to_owned()),
         };

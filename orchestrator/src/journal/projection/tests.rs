@@ -92,6 +92,7 @@ fn journal(events: Vec<Event>) -> Vec<u8> {
             workspace,
             version,
             config: None,
+            prompts: None,
             format: FORMAT,
             forked_from: None,
         };

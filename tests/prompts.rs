@@ -1,0 +1,132 @@
+//! What is said to models is the business of the run: it keeps to the prompts that are recorded for it, and not to those that
+//! the program at hand was built with.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use crate::replay::{replayed, session};
+use crate::resume::{GO_ON, eventful, killed_at};
+use crate::support::World;
+use crate::support::journal::{keep, kept, rewrite};
+
+const REQUEST: [&str; 4] = ["-p", "Fix the greeting", "--approval", "auto"];
+
+/// Has another set of prompts in what is recorded of a session, made of the old one text by text.
+fn reprompt(session: &Path, other: impl Fn(&str, &str) -> String) {
+    let mut replaced = 0;
+    rewrite(session, |line| {
+        let recorded = &line["data"]["prompts"];
+        if recorded.is_object() {
+            let set: Map<String, Value> = serde_json::from_str(&kept(session, recorded)).unwrap();
+            assert!(set.len() > 30, "the set is whole: {set:?}");
+            let texts = set.iter().map(|(name, text)| {
+                (name.clone(), Value::from(other(name, text.as_str().unwrap())))
+            });
+            let others: Map<String, Value> = texts.collect();
+            line["data"]["prompts"] = keep(session, &Value::from(others).to_string());
+            replaced += 1;
+        }
+    });
+    assert!(replaced > 0, "no prompts are recorded");
+}
+
+/// Phrases that stand in prompts and nowhere else, loud: a request has as many bytes as before.
+fn louder(text: &str) -> String {
+    const PHRASES: [&str; 6] = [
+        "You are the Architect",
+        "You are the Editor",
+        "You answer questions",
+        "Evidence from the workspace:",
+        "Your answer breaks the contract",
+        "Current content:",
+    ];
+    let loud = |text: String, phrase: &&str| text.replace(phrase, &phrase.to_uppercase());
+    PHRASES.iter().fold(text.to_owned(), loud)
+}
+
+/// Has the same change in every request that is recorded.
+fn louder_requests(session: &Path) {
+    rewrite(session, |line| {
+        if line["kind"] == "ModelRequest@v1" {
+            let body = kept(session, &line["data"]["body"]);
+            let other = louder(&body);
+            assert_ne!(other, body);
+            line["data"]["body"] = keep(session, &other);
+        }
+    });
+}
+
+#[test]
+fn a_run_is_resumed_with_the_prompts_it_began_with() {
+    let mut resumed_requests = 0;
+    for step in [15, 40, 65, 90] {
+        let world = World::greeting(eventful());
+        let killed = killed_at(&world, step, &REQUEST);
+        assert_eq!(killed.code, None, "step {step}: {}", killed.stderr);
+        let before = world.provider.requests().len();
+        assert!(!world.provider.everything_said().contains("<editor>"));
+        reprompt(&session(&world), |name, text| format!("<{name}> {text}"));
+        let resumed = world.deepseek(GO_ON).run();
+        assert_eq!(resumed.code, Some(0), "step {step}: {}", resumed.stderr);
+        for seen in world.provider.requests().iter().skip(before) {
+            let messages = seen.request.json["messages"].as_array().unwrap().clone();
+            for message in messages.iter().filter(|message| message["role"] != "assistant") {
+                let said = message["content"].as_str().unwrap();
+                // What the Editor was shown is testimony, and said as it was before the kill.
+                let shown = said.starts_with("Read-only context:");
+                assert!(said.starts_with('<') || shown, "step {step}: {said}");
+            }
+            resumed_requests += 1;
+        }
+    }
+    assert!(resumed_requests >= 8, "{resumed_requests} requests were made after a kill");
+}
+
+#[test]
+fn a_new_run_of_an_old_session_has_the_prompts_of_the_program() {
+    let world = World::greeting(eventful());
+    let first = world.deepseek(REQUEST).run();
+    assert_eq!(first.code, Some(0), "{}", first.stderr);
+    reprompt(&session(&world), |name, text| format!("<{name}> {text}"));
+    let before = world.provider.requests().len();
+    let again = world.deepseek(["-c", "-p", "Fix the greeting", "--plan-only"]).run();
+    assert!(world.provider.requests().len() > before, "{}", again.stderr);
+    assert!(!world.provider.everything_said().contains("<architect>"));
+}
+
+#[test]
+fn a_session_replays_with_the_prompts_it_recorded() {
+    let world = World::greeting(eventful());
+    let run = world.deepseek(REQUEST).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let asks = world.deepseek(["-c", "ask", "What does it say now?"]).run();
+    assert_eq!(asks.code, Some(0), "{}", asks.stderr);
+    let session = session(&world);
+    let identical = || replayed(&world, "latest").1["identical"].clone();
+    assert_eq!(identical(), json!(true));
+    // As if the program had been built with other prompts since: what it says now is what is recorded.
+    louder_requests(&session);
+    assert_eq!(identical(), json!(false), "requests are compared");
+    reprompt(&session, |_, text| louder(text));
+    let (_, document) = replayed(&world, "latest");
+    assert_eq!(document["identical"], json!(true), "{document:#}");
+}
+
+#[test]
+fn a_run_whose_prompts_are_damaged_is_not_driven_with_others() {
+    let world = World::greeting(eventful());
+    let killed = killed_at(&world, 40, &REQUEST);
+    assert_eq!(killed.code, None, "{}", killed.stderr);
+    let session = session(&world);
+    rewrite(&session, |line| {
+        if line["data"]["prompts"].is_object() {
+            line["data"]["prompts"] = keep(&session, "no set");
+        }
+    });
+    let before = world.provider.requests().len();
+    let resumed = world.deepseek(GO_ON).run();
+    assert_ne!(resumed.code, Some(0));
+    assert!(resumed.stderr.contains("the prompts of the run"), "{}", resumed.stderr);
+    assert_eq!(world.provider.requests().len(), before);
+}
