@@ -293,7 +293,7 @@ fn unclear_words_cost_one_short_question() {
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         assert_eq!(world.provider.roles(), roles);
         assert_eq!(
-            run.one("RouterDecision")["intent"],
+            run.one("IntentDecided")["intent"],
             if word == "EDIT" { "edit" } else { "answer" }
         );
     }

@@ -285,11 +285,11 @@ fn a_patch_a_call_and_a_check_tell_where_they_come_from() {
             "FAILED greet.txt",
         ],
     );
-    in_order(&explain("RouterDecision", 0), &["edit, by its words"]);
+    in_order(&explain("IntentDecided", 0), &["edit, by its words"]);
     let denied = said(&world, &["sessions", "show", "--output", "json"]);
     let staged = denied.events.iter().find(|event| event["kind"] == "PatchStaged@v2").unwrap();
     let staged = said(&world, &["explain", &staged["seq"].to_string()]).stdout;
-    in_order(&staged, &["led to", "ToolProposed", "ToolDenied"]);
+    in_order(&staged, &["led to", "ApprovalAsked", "ApprovalDenied"]);
     let none = world.deepseek(["explain", "9999"]).run();
     assert_eq!(none.code, Some(2), "{}", none.stderr);
     assert!(none.stderr.contains("hint: "), "{}", none.stderr);

@@ -1,4 +1,4 @@
-//! One paid model call, from admission to settlement: reserved, journaled, made, retried within bounds, settled.
+//! One paid model call, from permit to settlement: reserved, journaled, made, retried within bounds, settled.
 //!
 //! Everything that talks to a model goes through here; nothing of a failed attempt gets into a dialogue.
 
@@ -10,13 +10,13 @@ use tools::clock;
 use tools::model::retry::{self, Retry, RetryPolicy};
 use tools::model::{AgentRole, Awaited, ChatRequest, Delta, ModelError, ModelReply, Usage};
 
+use crate::admission::{AdmissionError, Permit};
 use crate::dialogue::Dialogue;
 use crate::effect::{Effect, Look};
 use crate::event::{Blob, Event};
 use crate::ledger::{Amount, Ask, Unaffordable};
 use crate::prompts::Prompts;
 use crate::publisher::{JournalClosed, Signal, Speaker, Written};
-use crate::router::{Admission, AdmissionError};
 use crate::run::Run;
 use crate::wording::Wording;
 
@@ -29,9 +29,9 @@ pub enum CallError {
     /// The model gave none, retries included.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// The Router is gone or has no permit.
+    /// Admission is gone or has no permit.
     #[error(transparent)]
-    Router(AdmissionError),
+    Admission(AdmissionError),
     /// The journal is gone.
     #[error(transparent)]
     Journal(#[from] JournalClosed),
@@ -41,7 +41,7 @@ impl From<AdmissionError> for CallError {
     fn from(error: AdmissionError) -> Self {
         match error {
             AdmissionError::Budget(refusal) => Self::Budget(refusal),
-            AdmissionError::Stopped | AdmissionError::TimedOut => Self::Router(error),
+            AdmissionError::Stopped | AdmissionError::TimedOut => Self::Admission(error),
         }
     }
 }
@@ -99,8 +99,8 @@ impl Caller {
         let mut request = self.request(dialogue);
         let recorded = self.recorded_request();
         let ask = recorded.as_ref().map_or_else(|| self.reserves(&request), |(ask, _)| *ask);
-        let mut admission = self.run.router.admit(&request.model, ask).await?;
-        let reservation = admission.reservation();
+        let mut permit = self.run.admission.admit(&request.model, ask).await?;
+        let reservation = permit.reservation();
         request.max_tokens = reservation.output_tokens;
         let asked = Event::ModelRequest {
             call: reservation.id,
@@ -112,15 +112,15 @@ impl Caller {
             body: recorded.map_or_else(|| Blob::new(request.body()), |(_, body)| body),
         };
         let begun = matches!(self.run.record(asked).await?, Written::Before(_));
-        admission.sent();
+        permit.sent();
         if begun {
-            admission.presume(self.run.publisher.recorded_charge(reservation.id));
+            permit.presume(self.run.publisher.recorded_charge(reservation.id));
         }
-        let (caller, admission) = (self, Some(admission));
-        let mut call = Call { caller, request, dialogue, admission, begun };
+        let (caller, permit) = (self, Some(permit));
+        let mut call = Call { caller, request, dialogue, permit, begun };
         let Answered { outcome, charged } = self.run.perform(&mut call).await?;
-        if let Some(admission) = call.admission {
-            admission.settle(charged);
+        if let Some(permit) = call.permit {
+            permit.settle(charged);
         }
         Ok(outcome)
     }
@@ -164,14 +164,14 @@ impl Caller {
     }
 
     /// Passes a piece of the answer on to the screen, and counts it.
-    fn hear(&self, admission: &Admission, delta: Delta) {
+    fn hear(&self, permit: &Permit, delta: Delta) {
         match delta {
             Delta::Text(text) => {
-                admission.count(text.len());
+                permit.count(text.len());
                 self.run.publisher.show(Signal::Text(self.speaker(), text));
             }
             Delta::Reasoning(text) => {
-                admission.count(text.len());
+                permit.count(text.len());
                 self.run.publisher.show(Signal::Reasoning(self.speaker(), text));
             }
             Delta::KeepAlive => {
@@ -193,7 +193,7 @@ struct Call<'c> {
     request: ChatRequest,
     dialogue: &'c Dialogue,
     /// Settled with what came of it.
-    admission: Option<Admission>,
+    permit: Option<Permit>,
     /// Whether the request is recorded: what came of it, if that is not, is lost.
     begun: bool,
 }
@@ -212,7 +212,7 @@ impl Effect for Call<'_> {
         let Event::ModelReply { call, answer, error, charged, .. } = event else {
             return Look::Absent;
         };
-        let id = self.admission.as_ref().map(|admission| admission.reservation().id);
+        let id = self.permit.as_ref().map(|permit| permit.reservation().id);
         if Some(*call) != id {
             return Look::Absent;
         }
@@ -227,16 +227,16 @@ impl Effect for Call<'_> {
 
     async fn act(&mut self, run: &Run) -> Result<Answered, CallError> {
         // Taken by nobody before.
-        let Some(admission) = &self.admission else { return Err(JournalClosed.into()) };
+        let Some(permit) = &self.permit else { return Err(JournalClosed.into()) };
         let outcome = if self.begun {
             Err(ModelError::Lost)
         } else {
-            let mut hear = |delta| self.caller.hear(admission, delta);
+            let mut hear = |delta| self.caller.hear(permit, delta);
             run.model.attempt(&self.request, &mut hear).await
         };
-        let (charged, reply) = self.reply(admission, &outcome);
-        if let Some(admission) = self.admission.take() {
-            admission.settle(charged);
+        let (charged, reply) = self.reply(permit, &outcome);
+        if let Some(permit) = self.permit.take() {
+            permit.settle(charged);
         }
         run.publish(reply).await?;
         Ok(Answered { outcome, charged })
@@ -245,11 +245,7 @@ impl Effect for Call<'_> {
 
 impl Call<'_> {
     /// What is charged for an outcome, and the event that tells of both.
-    fn reply(
-        &self,
-        admission: &Admission,
-        outcome: &Result<ModelReply, ModelError>,
-    ) -> (Amount, Event) {
+    fn reply(&self, permit: &Permit, outcome: &Result<ModelReply, ModelError>) -> (Amount, Event) {
         let run = &self.caller.run;
         let usage = match outcome {
             Ok(reply) => reply.usage,
@@ -260,12 +256,12 @@ impl Call<'_> {
             (Some(usage), _) => {
                 Amount { nano_usd: cost.unwrap_or_default(), tokens: usage.total(), calls: 1 }
             }
-            (None, Err(ModelError::Lost)) => admission.reservation().amount,
+            (None, Err(ModelError::Lost)) => permit.reservation().amount,
             // Refused before an answer began: the provider counts nothing. Where it only kept silent, it may.
             (None, Err(error)) if !error.answer_started() && !kept_silent(error) => {
                 Amount { calls: 1, ..Amount::default() }
             }
-            (None, _) => admission.worst_so_far(),
+            (None, _) => permit.worst_so_far(),
         };
         let answer =
             outcome.as_ref().ok().and_then(|reply| serde_json::to_vec(reply).ok()).map(Blob::new);
@@ -275,7 +271,7 @@ impl Call<'_> {
         };
         let sent = self.dialogue.sent_tokens();
         let reply = Event::ModelReply {
-            call: admission.reservation().id,
+            call: permit.reservation().id,
             role: self.caller.role,
             outcome: name,
             message,

@@ -156,7 +156,8 @@ pub enum FailureKind {
     /// The journal takes no more events.
     Journal,
     /// Nobody admits calls any more.
-    Router,
+    #[serde(alias = "router")]
+    Admission,
     /// The change could not be written.
     Write,
     /// A worktree could not be had.
@@ -173,7 +174,7 @@ impl FailureKind {
             Self::Internal => "internal",
             Self::Resume => "resume",
             Self::Journal => "journal",
-            Self::Router => "router",
+            Self::Admission => "admission",
             Self::Write => "write",
             Self::Worktree => "worktree",
             Self::Model(class) => class.name(),

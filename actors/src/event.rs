@@ -29,7 +29,7 @@ pub use self::decisions::Decisions;
 /// The number of the way in which this version puts requests together, of the prompts that are recorded, and of the verdicts
 /// that it reaches from the same rules. A change that gives a recorded run another request body or verdict raises it; what an
 /// older format recorded of either is taken as it is, and not compared. Another wording of a prompt is no such change.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 2;
 
 /// The format of journals that name none.
 const fn first_format() -> u32 {
@@ -114,8 +114,8 @@ pub enum Event {
         intent: Option<Intent>,
     },
     /// It was decided how a message is treated.
-    #[serde(rename = "RouterDecision@v1")]
-    RouterDecision {
+    #[serde(rename = "IntentDecided@v1")]
+    IntentDecided {
         /// What it is treated as.
         intent: Intent,
         /// How that was found out.
@@ -301,8 +301,8 @@ pub enum Event {
         left: Vec<RepoPath>,
     },
     /// Something needs a yes.
-    #[serde(rename = "ToolProposed@v2")]
-    ToolProposed {
+    #[serde(rename = "ApprovalAsked@v1")]
+    ApprovalAsked {
         /// Number of the question.
         ask: String,
         /// The effect.
@@ -311,14 +311,14 @@ pub enum Event {
         why: Wording,
     },
     /// Somebody said yes.
-    #[serde(rename = "ToolApproved@v1")]
-    ToolApproved {
+    #[serde(rename = "ApprovalGiven@v1")]
+    ApprovalGiven {
         /// Number of the question.
         ask: String,
     },
     /// Somebody said no, or nobody was there, or policy forbids it.
-    #[serde(rename = "ToolDenied@v2")]
-    ToolDenied {
+    #[serde(rename = "ApprovalDenied@v1")]
+    ApprovalDenied {
         /// Number of the question; absent when none was asked.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         ask: Option<String>,

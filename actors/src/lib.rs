@@ -3,6 +3,7 @@
 //! A role is one actor in one file: callers use its handle and never see its messages. Grammars and decisions are pure
 //! files of their own. Nothing here knows who works for whom: that is the floor above.
 
+pub mod admission;
 pub mod applier;
 pub mod architect;
 pub mod call;
@@ -21,7 +22,6 @@ pub mod plan;
 pub mod prompts;
 pub mod publisher;
 pub mod recording;
-pub mod router;
 pub mod run;
 pub mod scope;
 pub mod seen;

@@ -102,7 +102,7 @@ pub struct Recording {
 struct How {
     beyond: Beyond,
     requests: Requests,
-    /// Whether a Router died: what its successor counted depends on when.
+    /// Whether admission died: what its successor counted depends on when.
     uncounted: bool,
 }
 
@@ -144,16 +144,17 @@ pub(crate) enum Followed {
 impl Recording {
     /// What is recorded of a run, in the order of the journal.
     ///
-    /// The states of the session are left out, since the journal makes them. So are Routers that died: nothing depends on
+    /// The states of the session are left out, since the journal makes them. So are deaths of admission: nothing depends on
     /// them but what their successors counted, which is not compared then. And when a call is told to be given up depends on
     /// who is faster.
     pub fn new(events: Vec<Recorded>, beyond: Beyond, requests: Requests) -> Self {
-        let is_router = |event: &Event| matches!(event, Event::RoleCrashed { role: Role::Router });
-        let uncounted = events.iter().any(|recorded| is_router(&recorded.event));
+        let is_admission =
+            |event: &Event| matches!(event, Event::RoleCrashed { role: Role::Admission });
+        let uncounted = events.iter().any(|recorded| is_admission(&recorded.event));
         let how = How { beyond, requests, uncounted };
         let mut own = Vec::new();
         let mut of_parts: BTreeMap<Scope, Vec<Recorded>> = BTreeMap::new();
-        for recorded in events.into_iter().filter(|recorded| !is_router(&recorded.event)) {
+        for recorded in events.into_iter().filter(|recorded| !is_admission(&recorded.event)) {
             if recorded.scope.segments().len() > 1 {
                 of_parts.entry(recorded.scope.clone()).or_default().push(recorded);
             } else {
@@ -499,12 +500,12 @@ impl Recording {
     }
 }
 
-/// What depends on how much a Router has counted.
+/// What depends on how much admission has counted.
 const COUNTED: [&str; 5] = ["spent", "reserved", "max_tokens", "body", "budget"];
 
 /// The id that was made for an event.
 fn made_id(event: &Event) -> Option<String> {
-    if let Event::PatchStaged { patch: id, .. } | Event::ToolProposed { ask: id, .. } = event {
+    if let Event::PatchStaged { patch: id, .. } | Event::ApprovalAsked { ask: id, .. } = event {
         Some(id.clone())
     } else {
         None
@@ -587,7 +588,7 @@ mod tests {
 
     #[test]
     fn what_a_router_counted_that_died_is_not_compared() {
-        let died = Event::RoleCrashed { role: Role::Router };
+        let died = Event::RoleCrashed { role: Role::Admission };
         let finished = |calls| {
             let spent = Amount { calls, ..Amount::default() };
             Event::RunFinished { delivery: Delivery::Cancelled, spent, rollbacks: Vec::new() }
@@ -601,7 +602,7 @@ mod tests {
 
     #[test]
     fn ids_are_those_of_the_record() {
-        let ask = |ask: &str| Event::ToolProposed {
+        let ask = |ask: &str| Event::ApprovalAsked {
             ask: ask.to_owned(),
             action: Asked::Command(String::new()),
             why: Wording::default(),

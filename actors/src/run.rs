@@ -14,6 +14,7 @@ use tools::model::price::{PriceError, Prices};
 use tools::model::{AgentRole, ChatModel};
 use tools::shell::Environment;
 
+use crate::admission::Admission;
 use crate::call::Caller;
 use crate::effect::Effect;
 use crate::event::Event;
@@ -21,7 +22,6 @@ use crate::lane_id::LaneId;
 use crate::prompts::Prompts;
 use crate::publisher::{JournalClosed, Publisher, Written};
 use crate::recording::Beyond;
-use crate::router::Router;
 use crate::scope::{Scope, Segment};
 
 /// What a run keeps to from its beginning to its end.
@@ -65,7 +65,7 @@ pub struct Run {
     /// Where its facts go.
     pub publisher: Publisher,
     /// Who admits its model calls.
-    pub router: Router,
+    pub admission: Admission,
     /// The provider.
     pub model: Arc<dyn ChatModel>,
     /// What time it is.
@@ -87,8 +87,8 @@ impl Run {
         let below = scope.segments().iter().skip(self.scope().segments().len());
         let publisher =
             below.fold(self.publisher.clone(), |above, segment| above.for_part(segment.clone()));
-        let router = self.router.for_scope(publisher.scope().clone());
-        Self { publisher, router, ..self.clone() }
+        let admission = self.admission.for_scope(publisher.scope().clone());
+        Self { publisher, admission, ..self.clone() }
     }
 
     /// The same run as a lane of it has it.
@@ -104,7 +104,7 @@ impl Run {
 
     /// Gives back what it did not use of its share of the budget. It makes no more calls.
     pub fn give_back(&self) {
-        self.router.take_back(self.scope().clone());
+        self.admission.take_back(self.scope().clone());
     }
 
     /// The configuration it keeps to.

@@ -10,11 +10,11 @@ use tools::clock::{CountingIds, FixedClock, Timestamp};
 use tools::model::NoModel;
 use tools::shell::Environment;
 
+use crate::admission::Admission;
 use crate::event::Event;
 use crate::prompts::Prompts;
 use crate::publisher::{Publisher, Submission};
 use crate::recording::Recording;
-use crate::router::Router;
 use crate::run::{Run, Terms};
 
 /// A run that follows `recording`, if there is one; and what tells the facts that it wrote.
@@ -33,7 +33,7 @@ pub(crate) fn run(recording: Option<Arc<Recording>>) -> (Run, impl Fn() -> Vec<E
     let run = Run {
         terms,
         publisher,
-        router: Router::nobody(),
+        admission: Admission::nobody(),
         model: Arc::new(NoModel),
         clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
         ids: Arc::new(CountingIds::default()),

@@ -15,7 +15,7 @@ pub fn upgraded(kind: &str, mut data: Value) -> (String, Value) {
         }
         "ToolProposed@v1" => {
             action(fields);
-            "ToolProposed@v2"
+            "ApprovalAsked@v1"
         }
         "ToolDenied@v1" => {
             action(fields);
@@ -29,8 +29,10 @@ pub fn upgraded(kind: &str, mut data: Value) -> (String, Value) {
             if unasked {
                 fields.remove("ask");
             }
-            "ToolDenied@v2"
+            "ApprovalDenied@v1"
         }
+        "ToolApproved@v1" => "ApprovalGiven@v1",
+        "RouterDecision@v1" => "IntentDecided@v1",
         "LaneFailed@v1" => {
             fields.get_mut("why").map(delivery);
             "LaneFailed@v2"
@@ -53,6 +55,17 @@ pub fn upgraded(kind: &str, mut data: Value) -> (String, Value) {
         other => other,
     };
     (kind.to_owned(), data)
+}
+
+/// The name that a kind has in this version, without its own version.
+pub fn name(kind: &str) -> &str {
+    match kind.split('@').next().unwrap_or_default() {
+        "ToolProposed" => "ApprovalAsked",
+        "ToolApproved" => "ApprovalGiven",
+        "ToolDenied" => "ApprovalDenied",
+        "RouterDecision" => "IntentDecided",
+        name => name,
+    }
 }
 
 fn text<'a>(fields: &'a Map<String, Value>, name: &str) -> &'a str {

@@ -144,7 +144,8 @@ pub enum Role {
     /// Verifies.
     Verifier,
     /// Admits calls.
-    Router,
+    #[serde(alias = "router")]
+    Admission,
 }
 
 impl Role {
@@ -155,7 +156,7 @@ impl Role {
             Self::Editor => "editor",
             Self::Applier => "applier",
             Self::Verifier => "verifier",
-            Self::Router => "router",
+            Self::Admission => "admission",
         }
     }
 }

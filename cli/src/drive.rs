@@ -388,7 +388,7 @@ fn failure(class: FailureKind, message: &str) -> CliError {
         FailureKind::Journal => {
             (Kind::Internal, "nothing is acted on that cannot be journaled; is the disk full?")
         }
-        FailureKind::Internal | FailureKind::Router => (
+        FailureKind::Internal | FailureKind::Admission => (
             Kind::Internal,
             "this is a bug; what was done is in the journal: `deepseek sessions show`",
         ),

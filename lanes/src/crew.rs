@@ -411,7 +411,7 @@ pub fn call_failed(error: &CallError) -> Delivery {
     match error {
         CallError::Budget(refusal) => Delivery::unaffordable(refusal),
         CallError::Model(model) => Delivery::failed(FailureKind::Model(model.class()), model),
-        CallError::Router(router) => Delivery::failed(FailureKind::Router, router),
+        CallError::Admission(admission) => Delivery::failed(FailureKind::Admission, admission),
         CallError::Journal(journal) => Delivery::failed(FailureKind::Journal, journal),
     }
 }

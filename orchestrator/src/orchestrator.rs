@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actors::Unanswered;
+use actors::admission::{Admission, Slot};
 use actors::call::CallError;
 use actors::delivery::{Delivery, Rollback};
 use actors::dialogue::Dialogue;
@@ -29,7 +30,6 @@ use actors::ledger::Amount;
 use actors::plan::Plan;
 use actors::prompts::Prompts;
 use actors::publisher::{JournalClosed, Publisher, Signal};
-use actors::router::{Router, Seat};
 use actors::run::{Run, Terms, TermsError};
 use actors::scope::Scope;
 use actors::team::EndedLane;
@@ -462,12 +462,12 @@ pub(crate) struct Active {
     reply: RpcReplyPort<Outcome>,
     /// What must not be done any more, in a run that is resumed: what the user forbade after it began.
     bars: Option<Arc<Rules>>,
-    seat: Seat,
+    slot: Slot,
     crew: Option<Crew>,
     team: Option<Team>,
     /// The worktrees of its lanes.
     pub(crate) claim: Option<Claim>,
-    permits: BTreeMap<Wanted, Permit>,
+    permits: BTreeMap<Wanted, Permission>,
     /// What the user said to commands, so that lanes do not ask again; and the one place where lanes queue to ask.
     said: Said,
     /// What the patches of this run, and of each part of it, changed so far.
@@ -483,14 +483,14 @@ pub(crate) struct Active {
 }
 
 /// What is known of a command's permission.
-enum Permit {
+enum Permission {
     /// The answer, for the rest of the run.
     Known(Result<(), Denied>),
     /// Those who wait for it.
     Asking(Vec<RpcReplyPort<Result<(), Denied>>>),
 }
 
-impl Default for Permit {
+impl Default for Permission {
     fn default() -> Self {
         Self::Asking(Vec::new())
     }
@@ -544,9 +544,9 @@ impl Actor for OrchestratorActor {
         let (session, sessions) = (setup.session_id(), setup.sessions());
         let Setup { workspace: dir, places, cache, model, clock, ids, env, .. } = setup;
         let (running, stop) = watch::channel(false);
-        let router = Router::nobody();
+        let admission = Admission::nobody();
         Ok(State {
-            idle: Run { terms, publisher, router, model, clock, ids, env, cache, stop },
+            idle: Run { terms, publisher, admission, model, clock, ids, env, cache, stop },
             _idle: running,
             reader: main_tree.reader(),
             main_tree: Some(main_tree),

@@ -48,8 +48,8 @@ fn wanted_by(state: SessionState, event: &Event) -> Option<SessionState> {
         | Event::ApplyStarted { .. }
         | Event::LanesBegun { .. }
         | Event::LanesMerged { .. } => SessionState::ExecutingStep,
-        Event::ToolProposed { .. } => SessionState::AwaitingApproval,
-        Event::ToolApproved { .. } | Event::ToolDenied { .. }
+        Event::ApprovalAsked { .. } => SessionState::AwaitingApproval,
+        Event::ApprovalGiven { .. } | Event::ApprovalDenied { .. }
             if state == SessionState::AwaitingApproval =>
         {
             SessionState::ExecutingStep
@@ -116,14 +116,14 @@ mod tests {
             (Event::ArchitectStarted { iteration: 1 }, Some(SessionState::Planning)),
             (Event::EditorStarted { iteration: 1 }, Some(SessionState::ExecutingStep)),
             (
-                Event::ToolProposed {
+                Event::ApprovalAsked {
                     ask: ask.clone(),
                     action: Asked::Command(String::new()),
                     why: Wording::default(),
                 },
                 Some(SessionState::AwaitingApproval),
             ),
-            (Event::ToolApproved { ask }, Some(SessionState::ExecutingStep)),
+            (Event::ApprovalGiven { ask }, Some(SessionState::ExecutingStep)),
             (Event::ApplyStarted { iteration: 1 }, None),
             (
                 Event::VerifyStarted { iteration: 1, commands: vec![], derived: true },

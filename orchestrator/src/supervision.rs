@@ -1,7 +1,7 @@
 //! The supervision tree in one place: who is hired under the orchestrator, with what, and how a lost one is replaced.
 //!
 //! ```text
-//! Orchestrator ─┬─ Router     replaced, its ledger recovered from the journal
+//! Orchestrator ─┬─ Admission     replaced, its ledger recovered from the journal
 //!               ├─ Crew       its loss ends the run
 //!               │  └─ Architect, Editor, Applier, Verifier     the crew is rebuilt, at the price of an attempt
 //!               └─ Team       its loss ends the run
@@ -14,10 +14,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use actors::admission::{Account, Admission, AdmissionSetup, Slot};
 use actors::event::Event;
 use actors::ledger::{Allowance, Amount};
 use actors::publisher::Publisher;
-use actors::router::{Book, Router, RouterSetup, Seat};
 use actors::run::Terms;
 use actors::scope::{Scope, Segment};
 use actors::team::PlannedLane;
@@ -27,18 +27,18 @@ use tools::model::price::Usd;
 use crate::journal::read;
 use crate::orchestrator::Msg;
 
-/// The accounts of a Router that died.
+/// The accounts of admission that died.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct LostBooks {
-    run: Book,
-    parts: BTreeMap<Scope, Book>,
+pub(crate) struct LostAccounts {
+    run: Account,
+    parts: BTreeMap<Scope, Account>,
 }
 
-fn router_setup(terms: &Terms, publisher: &Publisher, lost: LostBooks) -> RouterSetup {
+fn admission_setup(terms: &Terms, publisher: &Publisher, lost: LostAccounts) -> AdmissionSetup {
     let Terms { config, prices, .. } = terms;
-    let LostBooks { run, parts } = lost;
-    RouterSetup {
-        book: Book { limits: Allowance::from(&config.budget), ..run },
+    let LostAccounts { run, parts } = lost;
+    AdmissionSetup {
+        account: Account { limits: Allowance::from(&config.budget), ..run },
         parts,
         permits: config.llm.max_concurrent_calls,
         prices: Arc::clone(prices),
@@ -47,25 +47,25 @@ fn router_setup(terms: &Terms, publisher: &Publisher, lost: LostBooks) -> Router
     }
 }
 
-/// Hires the Router of a run.
-pub(crate) async fn hire_router(
+/// Hires admission of a run.
+pub(crate) async fn start_admission(
     terms: &Terms,
     publisher: &Publisher,
-    lost: LostBooks,
+    lost: LostAccounts,
     orchestrator: &ActorRef<Msg>,
-) -> Result<(Router, Seat), SpawnErr> {
-    Router::spawn(router_setup(terms, publisher, lost), orchestrator.get_cell()).await
+) -> Result<(Admission, Slot), SpawnErr> {
+    Admission::spawn(admission_setup(terms, publisher, lost), orchestrator.get_cell()).await
 }
 
-/// Puts a new Router in the seat of one that died.
-pub(crate) async fn refill_router(
-    seat: &Seat,
+/// Puts a new Admission in the slot of one that died.
+pub(crate) async fn restart_admission(
+    slot: &Slot,
     terms: &Terms,
     publisher: &Publisher,
-    lost: LostBooks,
+    lost: LostAccounts,
     orchestrator: &ActorRef<Msg>,
 ) -> Result<(), SpawnErr> {
-    seat.refill(router_setup(terms, publisher, lost), orchestrator.get_cell()).await
+    slot.refill(admission_setup(terms, publisher, lost), orchestrator.get_cell()).await
 }
 
 /// Lets an actor go with everything below it. Work in flight is dropped, and with it its calls and commands.
@@ -94,13 +94,16 @@ pub(crate) async fn recover_ledger(
     session: PathBuf,
     run: Scope,
     on_the_way: BTreeMap<Scope, u64>,
-) -> LostBooks {
+) -> LostAccounts {
     let reading = tokio::task::spawn_blocking(move || read::read(&session)).await;
     let Ok(Ok(reading)) = reading else {
         // Without a journal nothing may be spent any more.
         let all = u64::MAX;
         let spent = Amount { nano_usd: Usd::from_nanos(all), tokens: all, calls: all };
-        return LostBooks { run: Book { spent, ..Book::default() }, parts: BTreeMap::new() };
+        return LostAccounts {
+            run: Account { spent, ..Account::default() },
+            parts: BTreeMap::new(),
+        };
     };
     let is_reached = |record: &&read::Record| {
         on_the_way.get(&record.scope()).is_none_or(|next| record.seq < *next)
@@ -108,20 +111,20 @@ pub(crate) async fn recover_ledger(
     let of_run = |record: &&read::Record| record.run.as_deref() == run.run();
     let records = reading.records.iter().filter(of_run).filter(is_reached);
     let mut open = BTreeMap::new();
-    let (mut lost, mut planned) = (LostBooks::default(), Vec::new());
+    let (mut lost, mut planned) = (LostAccounts::default(), Vec::new());
     for (scope, event) in records.filter_map(|record| Some((record.scope(), record.event()?))) {
-        let book =
+        let account =
             if scope == run { &mut lost.run } else { lost.parts.entry(scope.clone()).or_default() };
         match event {
             Event::ModelRequest { call, reserved, .. } => {
                 open.insert((scope, call), reserved);
-                book.last_call = book.last_call.max(call);
+                account.last_call = account.last_call.max(call);
             }
             Event::ModelReply { call, charged, .. } | Event::CallDropped { call, charged } => {
                 open.remove(&(scope, call));
-                book.spent = book.spent.plus(charged);
+                account.spent = account.spent.plus(charged);
             }
-            Event::LaneSpawned { budget, .. } => book.limits = budget,
+            Event::LaneSpawned { budget, .. } => account.limits = budget,
             Event::LanesPlanned { lanes, .. } => planned = lanes,
             Event::LanesBegun { budget, .. } => {
                 for PlannedLane { lane, .. } in &planned {
@@ -133,8 +136,9 @@ pub(crate) async fn recover_ledger(
         }
     }
     for ((scope, _), reserved) in open {
-        let book = if scope == run { &mut lost.run } else { lost.parts.entry(scope).or_default() };
-        book.spent = book.spent.plus(reserved);
+        let account =
+            if scope == run { &mut lost.run } else { lost.parts.entry(scope).or_default() };
+        account.spent = account.spent.plus(reserved);
     }
     lost
 }

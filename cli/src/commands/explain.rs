@@ -85,7 +85,7 @@ fn explain(story: &[StoryEvent], seq: u64) -> Option<Explained<'_>> {
 /// Whether an event is about whether and how a change may be made.
 fn is_of_the_gate(entry: &StoryEvent) -> bool {
     const GATE: [&str; 4] =
-        ["ToolProposed", "ToolApproved", "CheckpointCreated", "PatchCommitting"];
+        ["ApprovalAsked", "ApprovalGiven", "CheckpointCreated", "PatchCommitting"];
     GATE.contains(&entry.name())
 }
 

@@ -202,7 +202,7 @@ impl Terminal {
             Event::CommitSettled { patch, outcome, left } => {
                 self.say(&super::settled(patch, *outcome, left));
             }
-            Event::ToolDenied { action, why, .. } => {
+            Event::ApprovalDenied { action, why, .. } => {
                 self.say(&format!("  {} {action}: {why}", self.style(AnsiColor::Red, "denied:")));
             }
             Event::VerifyStarted { commands, .. } if !self.lanes.is_empty() => {

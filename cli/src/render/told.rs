@@ -102,7 +102,7 @@ pub(crate) fn outcome(delivery: &Delivery) -> String {
     }
 }
 
-/// The reason of a router's decision.
+/// The reason of a admission's decision.
 fn why(reason: &str) -> &str {
     match reason {
         "flag" => "a flag or the command",

@@ -155,19 +155,19 @@ async fn a_caller_who_leaves_does_not_take_a_role_along() {
 #[tokio::test]
 async fn the_router_outlives_callers_who_leave_and_calls_that_can_not_be_paid() {
     let world = World::new(Arc::new(|_| Box::pin(std::future::ready(Ok(()))))).await;
-    let router = world.setup.run.router.clone();
+    let admission = world.setup.run.admission.clone();
     let hire = &world.setup.run.config().llm.base_model;
     let ask = Ask { prompt_tokens: 10, output_tokens: 10 };
-    let first = router.admit(&hire.model, ask).await.unwrap();
+    let first = admission.admit(&hire.model, ask).await.unwrap();
     {
         // There is one permit, so the second caller queues; then it leaves.
-        let second = router.admit(&hire.model, ask);
+        let second = admission.admit(&hire.model, ask);
         tokio::pin!(second);
         let waits = futures_util::poll!(&mut second).is_pending();
         assert!(waits);
     }
     drop(first);
-    let third = router.admit(&hire.model, ask).await.unwrap();
+    let third = admission.admit(&hire.model, ask).await.unwrap();
     third.settle(actors::ledger::Amount { tokens: 7, calls: 1, ..Default::default() });
-    assert_eq!(router.spent().await.unwrap().tokens, 7, "nothing is counted for who left");
+    assert_eq!(admission.spent().await.unwrap().tokens, 7, "nothing is counted for who left");
 }

@@ -1,16 +1,16 @@
 //! A world for crews under test: a model that says what it was told to, a directory, a journal that forgets nothing.
 //!
-//! Only the world is fake. Roles, Router and crew are the real ones.
+//! Only the world is fake. Roles, Admission and crew are the real ones.
 
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use actors::admission::{Account, Admission, AdmissionSetup, Slot};
 use actors::event::Event;
 use actors::prompts::Prompts;
 use actors::publisher::Publisher;
-use actors::router::{Book, Router, RouterSetup, Seat};
 use actors::run::{Run, Terms};
 use actors::wording::Wording;
 use actors::words::Side;
@@ -59,7 +59,7 @@ pub(super) struct World {
     pub(super) supervisor: ActorCell,
     events: Arc<Mutex<Vec<Event>>>,
     dir: TempDir,
-    _seat: Seat,
+    _slot: Slot,
     _running: watch::Sender<bool>,
 }
 
@@ -72,20 +72,20 @@ impl World {
         let (supervisor, _) = Actor::spawn(None, Bystander, ()).await.unwrap();
         let config = config();
         let terms = Terms::new(Arc::new(config), Prompts::default()).unwrap();
-        let setup = RouterSetup {
-            book: Book::default(),
+        let setup = AdmissionSetup {
+            account: Account::default(),
             parts: std::collections::BTreeMap::new(),
             permits: 1,
             prices: Arc::clone(&terms.prices),
             publisher: publisher.clone(),
             timeout: std::time::Duration::from_secs(30),
         };
-        let (router, seat) = Router::spawn(setup, supervisor.get_cell()).await.unwrap();
+        let (admission, slot) = Admission::spawn(setup, supervisor.get_cell()).await.unwrap();
         let (running, stop) = watch::channel(false);
         let run = Run {
             terms,
             publisher,
-            router,
+            admission,
             model: Arc::new(Scripted(Arc::clone(&happens))),
             clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
             ids: Arc::new(CountingIds::default()),
@@ -107,7 +107,7 @@ impl World {
             supervisor: supervisor.get_cell(),
             events,
             dir,
-            _seat: seat,
+            _slot: slot,
             _running: running,
         }
     }

@@ -207,8 +207,8 @@ impl Lanes {
     pub(super) async fn spent(&self) -> BTreeMap<LaneId, Amount> {
         let mut spent = BTreeMap::new();
         for lane in &self.plan.lanes {
-            let router = self.setup.run.for_lane(lane.id).router;
-            spent.insert(lane.id, router.spent().await.unwrap_or_default());
+            let admission = self.setup.run.for_lane(lane.id).admission;
+            spent.insert(lane.id, admission.spent().await.unwrap_or_default());
         }
         spent
     }
@@ -258,7 +258,7 @@ impl AtWork {
     async fn fail(&self, attempt: u32, why: Delivery) -> Ended {
         let name = format!("{}-{attempt}", self.setup.id);
         let worktree = self.setup.worktrees.join(&name).exists().then_some(name);
-        let spent = self.setup.run.router.spent().await.unwrap_or_default();
+        let spent = self.setup.run.admission.spent().await.unwrap_or_default();
         let files = Vec::new();
         let undone = Undone { why: why.clone(), worktree: worktree.clone() };
         let failed = Event::LaneFailed { attempt, why, files, worktree, spent };
@@ -315,7 +315,7 @@ fn lane_died() -> Delivery {
 
 /// Gives each of these lanes one of `parts` of what is left to spend.
 pub(super) async fn share(run: &Run, lanes: &[LaneId], parts: u64) -> Result<Allowance, Delivery> {
-    let gone = || Delivery::failed(FailureKind::Router, "it is gone");
+    let gone = || Delivery::failed(FailureKind::Admission, "it is gone");
     let accounts = lanes.iter().map(|lane| run.for_lane(*lane).scope().clone()).collect();
-    run.router.share(accounts, parts).await.ok_or_else(gone)
+    run.admission.share(accounts, parts).await.ok_or_else(gone)
 }

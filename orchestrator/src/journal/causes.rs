@@ -18,7 +18,7 @@ const LAST_WORDS: &[&str] = &[
     "ArchitectCompleted",
     "EditorCompleted",
     "ApplyCompleted",
-    "ToolDenied",
+    "ApprovalDenied",
     "VerifyCompleted",
     "FailureClassified",
     "RoleCrashed",
@@ -92,13 +92,13 @@ fn kinds_before(entry: &StoryEvent) -> &'static [&'static str] {
     match (entry.name(), &entry.what) {
         // What the user says has no cause in here.
         ("TurnAdded", Moment::Turn { speaker, .. }) if speaker == "user" => &[],
-        ("RouterDecision", Moment::Decision { reason, .. }) if reason != "model" => &["TurnAdded"],
+        ("IntentDecided", Moment::Decision { reason, .. }) if reason != "model" => &["TurnAdded"],
         (
-            "TurnAdded" | "RouterDecision" | "PlanRefused" | "PlanCreated" | "PlanRevised"
+            "TurnAdded" | "IntentDecided" | "PlanRefused" | "PlanCreated" | "PlanRevised"
             | "DraftRefused" | "ContextRequested" | "LanesPlanned" | "LanesDeclined",
             _,
         ) => &["ModelReply"],
-        ("RunStarted", _) => &["RouterDecision"],
+        ("RunStarted", _) => &["IntentDecided"],
         ("EvidenceGathered", _) => &["RunStarted"],
         ("LanesBegun", _) => &["LanesPlanned"],
         ("LaneSpawned", _) => &["LanesBegun", "LaneConflicted", "LanesBisected"],
@@ -145,18 +145,20 @@ fn kinds_before(entry: &StoryEvent) -> &'static [&'static str] {
         (_, Moment::Proposal { effect, .. } | Moment::Answer { effect: Some(effect), .. }) => {
             before_effect(effect)
         }
-        ("CheckpointCreated", _) => &["PatchStaged", "ToolApproved"],
+        ("CheckpointCreated", _) => &["PatchStaged", "ApprovalGiven"],
         ("PatchCommitting", _) => &["CheckpointCreated"],
         ("PatchApplied", _) => &["PatchCommitting", "PatchStaged"],
         ("PatchNotApplied", _) => &["PatchCommitting", "CheckpointCreated", "PatchStaged"],
-        ("ApplyCompleted", _) => &["ApplyStarted", "PatchApplied", "PatchRefused", "ToolDenied"],
+        ("ApplyCompleted", _) => {
+            &["ApplyStarted", "PatchApplied", "PatchRefused", "ApprovalDenied"]
+        }
         ("BaselineSkipped", _) => &["EditorCompleted"],
         ("VerifyStarted", _) => &["ApplyCompleted", "LanesMerged"],
         ("VerificationRun", Moment::Command { baseline: true, .. }) => PLANS,
         ("VerificationRun" | "VerifyCompleted", _) => &["VerifyStarted"],
         ("FailureClassified", _) => &["VerifyCompleted", "PatchRefused", "DraftRefused"],
         ("StepMarked", _) => {
-            &["VerifyCompleted", "FailureClassified", "PatchRefused", "ToolDenied"]
+            &["VerifyCompleted", "FailureClassified", "PatchRefused", "ApprovalDenied"]
         }
         ("CallDropped", _) => &["ModelRequest"],
         ("RoleCrashed", _) => {

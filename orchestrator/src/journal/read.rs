@@ -49,9 +49,9 @@ impl Record {
         }
     }
 
-    /// Its kind without the version.
+    /// Its kind without the version, as this version calls it.
     pub fn name(&self) -> &str {
-        self.kind.split('@').next().unwrap_or_default()
+        v1::name(&self.kind)
     }
 
     /// The event; `None` for a kind or form that this version does not know.

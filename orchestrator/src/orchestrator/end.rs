@@ -79,9 +79,9 @@ impl State {
         if !done && !changes.is_empty() {
             ways_back.insert(0, (Target::Start, active.trail.to_start()));
         }
-        let spent = active.run.router.spent().await.unwrap_or_default();
-        if let Some(router) = active.seat.cell() {
-            supervision::dismiss(router).await;
+        let spent = active.run.admission.spent().await.unwrap_or_default();
+        if let Some(admission) = active.slot.cell() {
+            supervision::dismiss(admission).await;
         }
         let mut rollbacks = Vec::new();
         let mut delivery = delivery;

@@ -79,19 +79,19 @@ impl State {
             && let Some(active) = &mut self.active
         {
             active.permits.retain(|known, permit| {
-                *known != wanted || matches!(permit, super::Permit::Asking(_))
+                *known != wanted || matches!(permit, super::Permission::Asking(_))
             });
         }
         let waiting =
             self.active.as_mut().map(|active| active.permits.entry(wanted.clone()).or_default());
         let Some(permit) = waiting else { return };
         match permit {
-            super::Permit::Known(known) => {
+            super::Permission::Known(known) => {
                 if reply.send(known.clone()).is_err() {
                     tracing::debug!("whoever wanted the command is gone");
                 }
             }
-            super::Permit::Asking(replies) => {
+            super::Permission::Asking(replies) => {
                 replies.push(reply);
                 if replies.len() == 1 {
                     let gate = self.gate(&scope);
@@ -106,8 +106,8 @@ impl State {
     /// The answer for a command is known.
     pub(super) fn permitted(&mut self, wanted: Wanted, result: &Result<(), Denied>) {
         let Some(active) = &mut self.active else { return };
-        let known = super::Permit::Known(result.clone());
-        if let Some(super::Permit::Asking(replies)) = active.permits.insert(wanted, known) {
+        let known = super::Permission::Known(result.clone());
+        if let Some(super::Permission::Asking(replies)) = active.permits.insert(wanted, known) {
             for reply in replies {
                 if reply.send(result.clone()).is_err() {
                     tracing::debug!("whoever wanted the command is gone");

@@ -1,4 +1,4 @@
-//! The Router, the crew and the journal lost in the middle of a run: each run has one end, and it is the right one.
+//! Admission, the crew and the journal lost in the middle of a run: each run has one end, and it is the right one.
 
 use std::fs;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ const DIFF: &str = "--- a/greet.txt\n+++ b/greet.txt\n@@ -1 +1 @@\n-hello\n+hell
 /// What is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lost {
-    Router,
+    Admission,
     Crew,
     /// The role whose call it is.
     Role,
@@ -49,11 +49,11 @@ struct Losing {
 
 impl Losing {
     fn lose(&self) {
-        // The Router is hired first, and then the crew.
+        // Admission is hired first, and then the crew.
         let mut hired = self.orchestrator.get().unwrap().get_children();
         hired.sort_by_key(|cell| cell.get_id().pid());
         match self.lost {
-            Lost::Router => hired[0].kill(),
+            Lost::Admission => hired[0].kill(),
             Lost::Crew => hired[1].kill(),
             Lost::Role => {
                 let mut roles = hired[1].get_children();
@@ -151,7 +151,7 @@ fn greeting(dir: &TempDir) -> String {
 #[tokio::test]
 async fn a_lost_router_is_replaced_and_nothing_that_was_spent_is_forgotten() {
     for role in [AgentRole::Architect, AgentRole::Editor] {
-        let (outcome, events, dir) = run(Lost::Router, role).await;
+        let (outcome, events, dir) = run(Lost::Admission, role).await;
         let delivered = Delivery::Delivered { verified: Verified::Passed };
         assert_eq!(outcome.delivery, delivered, "{role:?}");
         assert_eq!(count(&events, "RoleCrashed@v1"), 1, "{role:?}");
@@ -190,7 +190,7 @@ async fn without_a_journal_nothing_is_written() {
 
 #[tokio::test]
 async fn a_run_in_which_somebody_died_replays_with_the_same_deaths() {
-    for (lost, deaths) in [(Lost::Role, 1), (Lost::Router, 1)] {
+    for (lost, deaths) in [(Lost::Role, 1), (Lost::Admission, 1)] {
         for role in [AgentRole::Architect, AgentRole::Editor] {
             let (state, scratch) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
             let (outcome, events, _) = run_in(&state, lost, role).await;

@@ -51,17 +51,18 @@ impl State {
             None => Beginning::new(self),
             Some(again) => Beginning::again(self, again),
         };
-        let fresh = supervision::LostBooks::default();
-        let (router, seat) = supervision::hire_router(&terms, &publisher, fresh, myself).await?;
+        let fresh = supervision::LostAccounts::default();
+        let (admission, slot) =
+            supervision::start_admission(&terms, &publisher, fresh, myself).await?;
         let (stop, stopped) = watch::channel(false);
-        let run = Run { terms, publisher, router, stop: stopped, ..self.idle.clone() };
+        let run = Run { terms, publisher, admission, stop: stopped, ..self.idle.clone() };
         tracing::debug!(run = id, "a run begins");
         self.active = Some(Active {
             run: run.clone(),
             request: request.clone(),
             reply,
             bars,
-            seat,
+            slot,
             crew: None,
             team: None,
             claim: None,
@@ -150,7 +151,7 @@ impl State {
         let intent = if intent == Intent::Edit && reads_only { Intent::Plan } else { intent };
         let Some(active) = &self.active else { return };
         let text = redact(&active.request.text).into_owned();
-        let decision = Event::RouterDecision { intent, reason };
+        let decision = Event::IntentDecided { intent, reason };
         let started = Event::RunStarted { intent, request: text.clone() };
         if active.run.publish(decision).await.is_err() || active.run.publish(started).await.is_err()
         {
@@ -328,7 +329,7 @@ impl State {
         });
     }
 
-    /// A child is gone: a Router is replaced, a crew is the end of its run.
+    /// A child is gone: admission is replaced, a crew is the end of its run.
     pub(super) async fn lost(
         &mut self,
         myself: &ActorRef<Msg>,
@@ -338,9 +339,9 @@ impl State {
         if active.ending.is_some() {
             return Ok(());
         }
-        let is_router = |router: ActorCell| router.get_id() == who.get_id();
-        if active.seat.cell().is_some_and(is_router) {
-            if active.run.publish(Event::RoleCrashed { role: Role::Router }).await.is_err() {
+        let is_admission = |admission: ActorCell| admission.get_id() == who.get_id();
+        if active.slot.cell().is_some_and(is_admission) {
+            if active.run.publish(Event::RoleCrashed { role: Role::Admission }).await.is_err() {
                 self.end(journal_closed()).await;
                 return Ok(());
             }
@@ -349,8 +350,9 @@ impl State {
             let on_the_way = recording.map(|recording| recording.on_the_way(&scope));
             let ledger =
                 supervision::recover_ledger(session, scope, on_the_way.unwrap_or_default()).await;
-            let Active { seat, run, .. } = active;
-            supervision::refill_router(seat, &run.terms, &run.publisher, ledger, myself).await?;
+            let Active { slot, run, .. } = active;
+            supervision::restart_admission(slot, &run.terms, &run.publisher, ledger, myself)
+                .await?;
         } else if active.crew.as_ref().is_some_and(|crew| crew.cell().get_id() == who.get_id()) {
             self.end(failed(FailureKind::Internal, "the crew died")).await;
         } else if active.team.as_ref().is_some_and(|team| team.cell().get_id() == who.get_id()) {

@@ -1,4 +1,4 @@
-//! Thousands of requests, each with its own misfortunes: models that fail or talk nonsense, roles and Routers that die, users
+//! Thousands of requests, each with its own misfortunes: models that fail or talk nonsense, roles and admission that die, users
 //! who edit and stop, processes that end in the middle and go on. What must hold at the end of each is what must always hold.
 //!
 //! A seed is a life story: the same seed is the same story. One that fails is named, and `DEEPSEEK_SEED` tells it again.
@@ -51,7 +51,7 @@ enum Fate {
     Refused,
     RoleDies,
     LaneDies,
-    RouterDies,
+    AdmissionDies,
     ProcessDies,
     UserEdits,
     UserEditsTheSameFile,
@@ -71,7 +71,7 @@ impl Fate {
             78..79 => Self::Refused,
             79..82 => Self::RoleDies,
             82..83 => Self::LaneDies,
-            83..85 => Self::RouterDies,
+            83..85 => Self::AdmissionDies,
             85..92 => Self::ProcessDies,
             92..96 => Self::UserEdits,
             96..98 => Self::UserEditsTheSameFile,
@@ -95,12 +95,12 @@ impl Luck {
         if self.turned { Fate::Answered } else { Fate::of(&mut self.random.lock().unwrap()) }
     }
 
-    /// Those who work for the orchestrator: the crew or the team, which have somebody below them, and the Router, which has
+    /// Those who work for the orchestrator: the crew or the team, which have somebody below them, and admission, which has
     /// nobody.
     fn hired(&self, has_children: bool) -> Option<ActorCell> {
         let hired = self.orchestrator.get().unwrap().actor.get_cell().get_children();
         let is_meant = |cell: &&ActorCell| cell.get_children().is_empty() != has_children;
-        // A team that has hired nobody yet can not be told from the Router.
+        // A team that has hired nobody yet can not be told from admission.
         let mut meant = hired.iter().filter(is_meant);
         meant.next().filter(|_| meant.next().is_none()).cloned()
     }
@@ -162,9 +162,9 @@ impl Luck {
                 std::future::pending::<()>().await;
             }
             Fate::LaneDies => self.kill_lane(),
-            Fate::RouterDies => {
-                if let Some(router) = self.hired(false) {
-                    router.kill();
+            Fate::AdmissionDies => {
+                if let Some(admission) = self.hired(false) {
+                    admission.kill();
                 }
             }
             Fate::ProcessDies => {
@@ -455,10 +455,10 @@ impl Story {
         self.check_workspace(delivery, &events);
         self.check_calls(&records, &events);
         let died = |event: &Event| {
-            matches!(event, Event::RoleCrashed { role: actors::words::Role::Router })
+            matches!(event, Event::RoleCrashed { role: actors::words::Role::Admission })
         };
         if budget > 0 && events.iter().any(died) {
-            // How far a budget reaches depends on what a Router that died had counted.
+            // How far a budget reaches depends on what admission that died had counted.
             return;
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -114,7 +114,7 @@ fn ends(event: &Event, paint: Paint) -> Vec<String> {
             let failed = style(paint, AnsiColor::Red, "failed:");
             vec![format!("{failed} {} · {}", reason(why), used(*spent))]
         }
-        Event::ToolDenied { action, why, .. } => {
+        Event::ApprovalDenied { action, why, .. } => {
             let denied = style(paint, AnsiColor::Red, "denied:");
             vec![format!("{denied} {}", harmless(&format!("{action}: {why}")))]
         }

@@ -129,7 +129,7 @@ pub struct StoryEvent {
 impl StoryEvent {
     /// The kind without its version.
     pub fn name(&self) -> &str {
-        self.kind.split('@').next().unwrap_or_default()
+        actors::v1::name(&self.kind)
     }
 }
 

@@ -161,7 +161,7 @@ fn own_rows(event: Event, whose: Whose<'_>) -> Vec<(Table, Vec<Cell>)> {
         Event::TurnAdded { speaker, text: said, .. } => {
             (Table::Turns, vec![text(speaker.name()), text(said)])
         }
-        Event::RouterDecision { intent, reason } => {
+        Event::IntentDecided { intent, reason } => {
             (Table::Decisions, vec![text(intent.name()), text(reason.name())])
         }
         Event::RunStarted { intent, request } => {
@@ -196,13 +196,13 @@ fn own_rows(event: Event, whose: Whose<'_>) -> Vec<(Table, Vec<Cell>)> {
         Event::CheckpointCreated { checkpoint, patch, .. } => {
             (Table::Checkpoints, vec![number(checkpoint), text(patch)])
         }
-        Event::ToolProposed { ask, action, why } => {
+        Event::ApprovalAsked { ask, action, why } => {
             (Table::Proposals, vec![text(ask), words(&action), words(&why)])
         }
-        Event::ToolApproved { ask } => {
+        Event::ApprovalGiven { ask } => {
             (Table::Answers, vec![text(ask), text("approved"), Cell::Null, Cell::Null])
         }
-        Event::ToolDenied { ask, action, why, .. } => {
+        Event::ApprovalDenied { ask, action, why, .. } => {
             let ask = text(ask.unwrap_or_default());
             (Table::Answers, vec![ask, text("denied"), words(&action), words(&why)])
         }

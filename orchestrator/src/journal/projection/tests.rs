@@ -126,7 +126,7 @@ fn any_event() -> impl Strategy<Value = Event> {
             let speaker = if user { Side::User } else { Side::Assistant };
             Event::TurnAdded { speaker, text, intent: None }
         }),
-        Just(Event::RouterDecision { intent: Intent::Plan, reason: IntentBy::Words }),
+        Just(Event::IntentDecided { intent: Intent::Plan, reason: IntentBy::Words }),
         text().prop_map(|request| Event::RunStarted { intent: Intent::Edit, request }),
         any::<u32>().prop_map(|iteration| Event::EditorStarted { iteration }),
         (any::<u32>(), proptest::collection::vec(text(), 0..3)).prop_map(|(version, steps)| {
@@ -148,15 +148,15 @@ fn any_event() -> impl Strategy<Value = Event> {
             repairs: vec![],
         }),
         text().prop_map(|patch| Event::PatchApplied { patch }),
-        (text(), text(), text()).prop_map(|(ask, patch, why)| Event::ToolProposed {
+        (text(), text(), text()).prop_map(|(ask, patch, why)| Event::ApprovalAsked {
             ask,
             action: Asked::Patch(patch),
             why: why.into(),
         }),
-        text().prop_map(|ask| Event::ToolApproved { ask }),
+        text().prop_map(|ask| Event::ApprovalGiven { ask }),
         (proptest::option::of(text()), text(), text()).prop_map(|(ask, command, why)| {
             let (action, by) = (Asked::Command(command), DeniedBy::Nobody);
-            Event::ToolDenied { ask, action, by, why: why.into() }
+            Event::ApprovalDenied { ask, action, by, why: why.into() }
         }),
         (text(), any::<bool>(), any::<u64>()).prop_map(|(command, baseline, elapsed_ms)| {
             let outcome = actors::checks::CheckOutcome::TimedOut;

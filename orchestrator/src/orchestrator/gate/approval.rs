@@ -97,8 +97,8 @@ impl Gate {
         let ask = said.ask.clone();
         let result = said.result.clone().map_err(|denied| Denied { what, ..denied });
         let event = match &result {
-            Ok(()) => Event::ToolApproved { ask },
-            Err(Denied { what, why, .. }) => Event::ToolDenied {
+            Ok(()) => Event::ApprovalGiven { ask },
+            Err(Denied { what, why, .. }) => Event::ApprovalDenied {
                 ask: Some(ask),
                 action: what.clone(),
                 by: said.by,
@@ -126,7 +126,7 @@ impl Gate {
             Verdict::Stage { why } | Verdict::Deny { why } => {
                 let (by, why) = (DeniedBy::Policy, Wording::from(why));
                 let denied =
-                    Event::ToolDenied { ask: None, action: what.clone(), by, why: why.clone() };
+                    Event::ApprovalDenied { ask: None, action: what.clone(), by, why: why.clone() };
                 if self.run.record(denied).await.is_err() {
                     tracing::debug!(
                         "a denial could not be journaled; nothing happens all the same"
@@ -155,7 +155,7 @@ impl Gate {
             return Err(JournalClosed);
         }
         let ask = self.run.fresh_id();
-        let proposed = Event::ToolProposed {
+        let proposed = Event::ApprovalAsked {
             ask: ask.clone(),
             action: what.clone(),
             why: why.as_str().into(),
@@ -204,17 +204,17 @@ impl Effect for Decision<'_> {
 #[expect(clippy::wildcard_enum_match_arm, reason = "other events come of no verdict")]
 fn recorded_verdict(event: &Event, what: &Asked) -> Option<Verdict> {
     match event {
-        Event::ToolProposed { action, why, .. } if action == what => {
+        Event::ApprovalAsked { action, why, .. } if action == what => {
             Some(Verdict::Ask { why: why.to_string() })
         }
-        Event::ToolDenied { ask: None, action, why, .. } if action == what => {
+        Event::ApprovalDenied { ask: None, action, why, .. } if action == what => {
             Some(Verdict::Deny { why: why.to_string() })
         }
         // What was said to the same command in answer to another lane.
-        Event::ToolDenied { ask: Some(_), action, why, .. } if action == what => {
+        Event::ApprovalDenied { ask: Some(_), action, why, .. } if action == what => {
             Some(Verdict::Ask { why: why.to_string() })
         }
-        Event::ToolApproved { .. } => Some(Verdict::Ask { why: String::new() }),
+        Event::ApprovalGiven { .. } => Some(Verdict::Ask { why: String::new() }),
         _ => None,
     }
 }
@@ -231,11 +231,11 @@ impl Effect for ToldBefore<'_> {
     const PLACE: Place = Place::NextIfAtAll;
 
     fn look(&mut self, event: &Event) -> Look<Option<SaidTo>> {
-        if let Event::ToolApproved { ask } = event {
+        if let Event::ApprovalGiven { ask } = event {
             let (ask, by) = (ask.clone(), DeniedBy::Nobody);
             return Look::Done(Some(SaidTo { ask, by, result: Ok(()) }));
         }
-        let Event::ToolDenied { ask: Some(ask), action, by, why } = event else {
+        let Event::ApprovalDenied { ask: Some(ask), action, by, why } = event else {
             return Look::Foretold(None);
         };
         if action != self.what {
@@ -272,8 +272,8 @@ impl Effect for Question<'_> {
     #[expect(clippy::wildcard_enum_match_arm, reason = "other events are no answers")]
     fn look(&mut self, event: &Event) -> Look<Reply> {
         match event {
-            Event::ToolApproved { ask } if *ask == self.ask => Look::Done(Reply::Yes),
-            Event::ToolDenied { ask: Some(ask), by, why, .. } if *ask == self.ask => {
+            Event::ApprovalGiven { ask } if *ask == self.ask => Look::Done(Reply::Yes),
+            Event::ApprovalDenied { ask: Some(ask), by, why, .. } if *ask == self.ask => {
                 Look::Done(Reply::No { by: *by, why: why.clone() })
             }
             _ => Look::Absent,
@@ -291,7 +291,7 @@ impl Effect for Question<'_> {
         };
         let (by, why) = match answer {
             Some(Answer::Yes) => {
-                run.record(Event::ToolApproved { ask: self.ask.clone() }).await?;
+                run.record(Event::ApprovalGiven { ask: self.ask.clone() }).await?;
                 return Ok(Reply::Yes);
             }
             Some(Answer::No) => (DeniedBy::User, Wording::from("you said no")),
@@ -301,7 +301,7 @@ impl Effect for Question<'_> {
             }
         };
         let (ask, action) = (Some(self.ask.clone()), self.what.clone());
-        run.record(Event::ToolDenied { ask, action, by, why: why.clone() }).await?;
+        run.record(Event::ApprovalDenied { ask, action, by, why: why.clone() }).await?;
         Ok(Reply::No { by, why })
     }
 }

@@ -124,7 +124,7 @@ async fn what_two_lanes_want_is_asked_once_and_told_to_both() {
     let [question] = told.questions.as_slice() else { panic!("{:?}", told.questions) };
     assert!(question.contains("sh ask.sh"), "{question}");
     assert!(question.contains("LaneId(1)") || question.contains("LaneId(2)"), "{question}");
-    let yes = |envelope: &&Arc<Envelope>| matches!(envelope.event, Event::ToolApproved { .. });
+    let yes = |envelope: &&Arc<Envelope>| matches!(envelope.event, Event::ApprovalGiven { .. });
     let lanes: Vec<_> =
         told.events.iter().filter(yes).map(|envelope| envelope.scope.lane()).collect();
     assert_eq!(lanes.len(), 3, "both lanes, and all of them together: {lanes:?}");

@@ -1,9 +1,9 @@
-//! The Router admits model calls: it keeps the budget ledger, hands out permits, and makes callers queue visibly.
+//! Admission of model calls: the actor that keeps the budget ledger, hands out permits, and makes callers queue visibly.
 //!
-//! A lane has an account of its own with a share of the budget: what it spends can not be missing elsewhere, and its calls are
+//! A lane has an account of its own with a share of the budget: what it spends cannot be missing elsewhere, and its calls are
 //! numbered for themselves. Permits are common to all.
 //!
-//! It does not make the calls. A caller holds an [`Admission`] for as long as its call takes; dropping it, however that
+//! It does not make the calls. A caller holds a [`Permit`] for as long as its call takes; dropping it, however that
 //! comes about, gives the permit back and settles the ledger.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -22,41 +22,38 @@ use crate::publisher::Publisher;
 use crate::scope::Scope;
 use crate::{Unanswered, answer, answered};
 
-/// Whose budget a call is paid from: that of a part of the run, or what the run has besides.
-type Account = Scope;
-
-/// What the Router is asked.
+/// What admission is asked.
 enum Msg {
     Admit {
-        account: Account,
+        account: Scope,
         model: String,
         ask: Ask,
         reply: RpcReplyPort<Result<Reservation, Unaffordable>>,
     },
     Settle {
-        account: Account,
+        account: Scope,
         id: u64,
         used: Amount,
     },
     /// A call that was sent is given up.
     Drop {
-        account: Account,
+        account: Scope,
         id: u64,
         used: Amount,
     },
     /// Gives each of these accounts one of so many parts of what is left.
     Share {
-        accounts: Vec<Account>,
+        accounts: Vec<Scope>,
         parts: u64,
         reply: RpcReplyPort<Allowance>,
     },
     /// Takes back what an account did not use.
     Return {
-        account: Account,
+        account: Scope,
     },
     /// What an account has spent; that of the run has what its parts spent in it.
     Spent {
-        account: Account,
+        account: Scope,
         reply: RpcReplyPort<Amount>,
     },
 }
@@ -64,58 +61,58 @@ enum Msg {
 /// Why a call was not admitted.
 #[derive(Debug, Clone, Copy, Error, PartialEq, Eq)]
 pub enum AdmissionError {
-    /// It can not be paid.
+    /// It cannot be paid.
     #[error(transparent)]
     Budget(#[from] Unaffordable),
-    /// The Router is gone.
-    #[error("the router stopped")]
+    /// Admission is gone.
+    #[error("the admission of model calls stopped")]
     Stopped,
     /// No permit came free in time.
     #[error("no permit for a model call came free in time")]
     TimedOut,
 }
 
-/// A handle to the Router that is running, whichever that is: a successor takes the seat of one that died.
+/// A handle to admission that is running, whichever that is: a successor takes the slot of one that died.
 #[derive(Clone)]
-pub struct Router {
+pub struct Admission {
     /// None where nobody admits calls.
-    seat: watch::Receiver<Option<ActorRef<Msg>>>,
-    account: Account,
+    slot: watch::Receiver<Option<ActorRef<Msg>>>,
+    account: Scope,
     timeout: Duration,
 }
 
-/// The last number that was given to a call of each account. It outlives a Router: what was given and is not in the journal
+/// The last number that was given to a call of each account. It outlives admission: what was given and is not in the journal
 /// yet must not be given again.
-type Given = Arc<Mutex<BTreeMap<Account, u64>>>;
+type Given = Arc<Mutex<BTreeMap<Scope, u64>>>;
 
-/// The Router's place, kept by its supervisor.
-pub struct Seat {
-    seat: watch::Sender<Option<ActorRef<Msg>>>,
+/// Admission's place, kept by its supervisor.
+pub struct Slot {
+    slot: watch::Sender<Option<ActorRef<Msg>>>,
     given: Given,
 }
 
-impl Seat {
-    /// Puts a new Router in the place of one that died.
+impl Slot {
+    /// Puts a new Admission in the place of one that died.
     pub async fn refill(
         &self,
-        setup: RouterSetup,
+        setup: AdmissionSetup,
         supervisor: ActorCell,
     ) -> Result<(), ractor::SpawnErr> {
         let setup = (setup, Arc::clone(&self.given));
-        let (actor, _) = Actor::spawn_linked(None, RouterActor, setup, supervisor).await?;
-        self.seat.send_replace(Some(actor));
+        let (actor, _) = Actor::spawn_linked(None, AdmissionActor, setup, supervisor).await?;
+        self.slot.send_replace(Some(actor));
         Ok(())
     }
 
-    /// The actor in the seat, for its supervisor.
+    /// The actor in the slot, for its supervisor.
     pub fn cell(&self) -> Option<ActorCell> {
-        self.seat.borrow().as_ref().map(ActorRef::get_cell)
+        self.slot.borrow().as_ref().map(ActorRef::get_cell)
     }
 }
 
-/// An account, when a Router is replaced.
+/// An account, when admission is replaced.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Book {
+pub struct Account {
     /// What may be spent.
     pub limits: Allowance,
     /// What was spent before.
@@ -124,12 +121,12 @@ pub struct Book {
     pub last_call: u64,
 }
 
-/// What a Router is made with.
-pub struct RouterSetup {
+/// What admission is made with.
+pub struct AdmissionSetup {
     /// The account of the run.
-    pub book: Book,
-    /// Those of its parts, when a Router is replaced.
-    pub parts: BTreeMap<Account, Book>,
+    pub account: Account,
+    /// Those of its parts, when admission is replaced.
+    pub parts: BTreeMap<Scope, Account>,
     /// Calls in flight at once.
     pub permits: usize,
     /// What calls cost.
@@ -140,45 +137,45 @@ pub struct RouterSetup {
     pub timeout: Duration,
 }
 
-impl Router {
-    /// Starts a Router under `supervisor`, with the seat by which it can be replaced.
+impl Admission {
+    /// Starts admission under `supervisor`, with the slot by which it can be replaced.
     pub async fn spawn(
-        setup: RouterSetup,
+        setup: AdmissionSetup,
         supervisor: ActorCell,
-    ) -> Result<(Self, Seat), ractor::SpawnErr> {
+    ) -> Result<(Self, Slot), ractor::SpawnErr> {
         let (timeout, given) = (setup.timeout, Given::default());
         let account = setup.publisher.scope().clone();
         let setup = (setup, Arc::clone(&given));
-        let (actor, _) = Actor::spawn_linked(None, RouterActor, setup, supervisor).await?;
-        let (keep, seat) = watch::channel(Some(actor));
-        Ok((Self { seat, account, timeout }, Seat { seat: keep, given }))
+        let (actor, _) = Actor::spawn_linked(None, AdmissionActor, setup, supervisor).await?;
+        let (keep, slot) = watch::channel(Some(actor));
+        Ok((Self { slot, account, timeout }, Slot { slot: keep, given }))
     }
 
-    /// The Router of where no calls are made: it admits none.
+    /// Admission of where no calls are made: it admits none.
     pub fn nobody() -> Self {
-        Self { seat: watch::channel(None).1, account: Scope::SESSION, timeout: Duration::ZERO }
+        Self { slot: watch::channel(None).1, account: Scope::SESSION, timeout: Duration::ZERO }
     }
 
     fn actor(&self) -> Option<ActorRef<Msg>> {
-        self.seat.borrow().clone()
+        self.slot.borrow().clone()
     }
 
     /// Waits for a permit and reserves the call's worst case.
-    pub async fn admit(&self, model: &str, ask: Ask) -> Result<Admission, AdmissionError> {
-        let mut seat = self.seat.clone();
+    pub async fn admit(&self, model: &str, ask: Ask) -> Result<Permit, AdmissionError> {
+        let mut slot = self.slot.clone();
         loop {
-            let router = seat.borrow_and_update().clone().ok_or(AdmissionError::Stopped)?;
+            let admission = slot.borrow_and_update().clone().ok_or(AdmissionError::Stopped)?;
             let model = model.to_owned();
             let account = self.account.clone();
             let message = |reply| Msg::Admit { account, model, ask, reply };
-            match answered(router.call(message, Some(self.timeout)).await) {
+            match answered(admission.call(message, Some(self.timeout)).await) {
                 Ok(granted) => {
                     let account = self.account.clone();
-                    return Ok(Admission::new(router, account, granted?, ask.prompt_tokens));
+                    return Ok(Permit::new(admission, account, granted?, ask.prompt_tokens));
                 }
                 Err(Unanswered::TimedOut) => return Err(AdmissionError::TimedOut),
                 // It died: its successor is asked, if there is going to be one.
-                Err(Unanswered::Stopped) => succeeded(&mut seat).await?,
+                Err(Unanswered::Stopped) => succeeded(&mut slot).await?,
             }
         }
     }
@@ -189,52 +186,53 @@ impl Router {
         Self { account, ..self.clone() }
     }
 
-    /// Gives each of these scopes one of `parts` equal parts of what is left; `None` when the Router is gone for good.
+    /// Gives each of these scopes one of `parts` equal parts of what is left; `None` when admission is gone for good.
     pub async fn share(&self, accounts: Vec<Scope>, parts: u64) -> Option<Allowance> {
-        let mut seat = self.seat.clone();
+        let mut slot = self.slot.clone();
         loop {
-            let router = seat.borrow_and_update().clone()?;
+            let admission = slot.borrow_and_update().clone()?;
             let accounts = accounts.clone();
             let message = |reply| Msg::Share { accounts, parts, reply };
-            if let Ok(share) = answered(router.call(message, Some(self.timeout)).await) {
+            if let Ok(share) = answered(admission.call(message, Some(self.timeout)).await) {
                 return Some(share);
             }
-            succeeded(&mut seat).await.ok()?;
+            succeeded(&mut slot).await.ok()?;
         }
     }
 
     /// Takes back what a scope did not use of its share. It makes no more calls.
     pub fn take_back(&self, account: Scope) {
-        // A Router that is gone keeps no ledger.
-        if let Some(router) = self.actor() {
-            router.cast(Msg::Return { account }).ok();
+        // Admission that is gone keeps no ledger.
+        if let Some(admission) = self.actor() {
+            admission.cast(Msg::Return { account }).ok();
         }
     }
 
-    /// What is settled so far, in a part of the run or in the run with its parts; `None` when the Router is gone.
+    /// What is settled so far, in a part of the run or in the run with its parts; `None` when admission is gone.
     pub async fn spent(&self) -> Option<Amount> {
-        let (router, account) = (self.actor()?, self.account.clone());
-        answered(router.call(|reply| Msg::Spent { account, reply }, Some(self.timeout)).await).ok()
+        let (admission, account) = (self.actor()?, self.account.clone());
+        answered(admission.call(|reply| Msg::Spent { account, reply }, Some(self.timeout)).await)
+            .ok()
     }
 }
 
-/// Comes back when a dead Router has a successor.
+/// Comes back when a dead Admission has a successor.
 async fn succeeded(
-    seat: &mut watch::Receiver<Option<ActorRef<Msg>>>,
+    slot: &mut watch::Receiver<Option<ActorRef<Msg>>>,
 ) -> Result<(), AdmissionError> {
-    match tokio::time::timeout(SUCCESSION, seat.changed()).await {
+    match tokio::time::timeout(SUCCESSION, slot.changed()).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(_)) | Err(_) => Err(AdmissionError::Stopped),
     }
 }
 
-/// How long a dead Router's seat may stay empty: its supervisor fills it as soon as it hears of it.
+/// How long a dead Admission's slot may stay empty: its supervisor fills it as soon as it hears of it.
 const SUCCESSION: Duration = Duration::from_secs(5);
 
 /// A permit and a reservation for one attempt.
-pub struct Admission {
-    router: ActorRef<Msg>,
-    account: Account,
+pub struct Permit {
+    admission: ActorRef<Msg>,
+    account: Scope,
     reservation: Reservation,
     prompt_tokens: u64,
     answer_bytes: AtomicU64,
@@ -244,16 +242,16 @@ pub struct Admission {
     sent: bool,
 }
 
-impl Admission {
+impl Permit {
     fn new(
-        router: ActorRef<Msg>,
-        account: Account,
+        admission: ActorRef<Msg>,
+        account: Scope,
         reservation: Reservation,
         prompt_tokens: u64,
     ) -> Self {
         let answer_bytes = AtomicU64::new(0);
         let (used, presumed, sent) = (None, None, false);
-        Self { router, account, reservation, prompt_tokens, answer_bytes, used, presumed, sent }
+        Self { admission, account, reservation, prompt_tokens, answer_bytes, used, presumed, sent }
     }
 
     /// What was granted.
@@ -298,7 +296,7 @@ impl Admission {
     }
 }
 
-impl Drop for Admission {
+impl Drop for Permit {
     fn drop(&mut self) {
         let (id, account) = (self.reservation.id, self.account.clone());
         let message = match (self.used, self.presumed) {
@@ -307,16 +305,16 @@ impl Drop for Admission {
             (None, None) if self.sent => Msg::Drop { account, id, used: self.worst_so_far() },
             (None, None) => Msg::Settle { account, id, used: Amount::default() },
         };
-        // A Router that is gone keeps no ledger; its successor restores one from the journal.
-        self.router.cast(message).ok();
+        // Admission that is gone keeps no ledger; its successor restores one from the journal.
+        self.admission.cast(message).ok();
     }
 }
 
-struct RouterActor;
+struct AdmissionActor;
 
 /// A caller in the queue.
 struct Waiting {
-    account: Account,
+    account: Scope,
     model: String,
     ask: Ask,
     reply: RpcReplyPort<Result<Reservation, Unaffordable>>,
@@ -324,7 +322,7 @@ struct Waiting {
 
 struct State {
     ledger: Ledger,
-    parts: BTreeMap<Account, Ledger>,
+    parts: BTreeMap<Scope, Ledger>,
     given: Given,
     prices: Arc<Prices>,
     publisher: Publisher,
@@ -333,24 +331,24 @@ struct State {
     queue: VecDeque<Waiting>,
 }
 
-impl Actor for RouterActor {
+impl Actor for AdmissionActor {
     type Msg = Msg;
     type State = State;
-    type Arguments = (RouterSetup, Given);
+    type Arguments = (AdmissionSetup, Given);
 
     async fn pre_start(
         &self,
         _: ActorRef<Msg>,
-        (setup, given): (RouterSetup, Given),
+        (setup, given): (AdmissionSetup, Given),
     ) -> Result<State, ActorProcessingErr> {
-        let last = |account: &Account| lock(&given).get(account).copied().unwrap_or_default();
-        let mut ledger = opened(setup.book, last(setup.publisher.scope()));
-        for (account, book) in &setup.parts {
-            ledger.share(account.clone(), book.limits.into());
+        let last = |account: &Scope| lock(&given).get(account).copied().unwrap_or_default();
+        let mut ledger = opened(setup.account, last(setup.publisher.scope()));
+        for (scope, part) in &setup.parts {
+            ledger.share(scope.clone(), part.limits.into());
         }
-        let open = |(account, book): (Account, Book)| {
-            let ledger = opened(book, last(&account));
-            (account, ledger)
+        let open = |(scope, part): (Scope, Account)| {
+            let ledger = opened(part, last(&scope));
+            (scope, ledger)
         };
         let parts = setup.parts.into_iter().map(open).collect();
         Ok(State {
@@ -395,32 +393,32 @@ impl Actor for RouterActor {
 }
 
 /// A ledger that goes on where another ended.
-fn opened(book: Book, last_given: u64) -> Ledger {
-    let mut ledger = Ledger::new(book.limits);
-    ledger.restore(book.spent, book.last_call.max(last_given));
+fn opened(account: Account, last_given: u64) -> Ledger {
+    let mut ledger = Ledger::new(account.limits);
+    ledger.restore(account.spent, account.last_call.max(last_given));
     ledger
 }
 
-fn lock(given: &Given) -> MutexGuard<'_, BTreeMap<Account, u64>> {
+fn lock(given: &Given) -> MutexGuard<'_, BTreeMap<Scope, u64>> {
     given.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl State {
     /// Speaks for an account.
-    fn publisher_of(&self, account: &Account) -> Publisher {
+    fn publisher_of(&self, account: &Scope) -> Publisher {
         let below = account.segments().iter().skip(self.publisher.scope().segments().len());
         below.fold(self.publisher.clone(), |above, segment| above.for_part(segment.clone()))
     }
 
-    fn is_of_run(&self, account: &Account) -> bool {
+    fn is_of_run(&self, account: &Scope) -> bool {
         account == self.publisher.scope()
     }
 
-    fn ledger_of(&mut self, account: &Account) -> &mut Ledger {
+    fn ledger_of(&mut self, account: &Scope) -> &mut Ledger {
         if self.is_of_run(account) {
             return &mut self.ledger;
         }
-        // A share that a Router which died had given, and nobody knows of: it is what is left.
+        // A share that admission which died had given, and nobody knows of: it is what is left.
         let ledger = &mut self.ledger;
         self.parts.entry(account.clone()).or_insert_with(|| {
             let left = ledger.part(1);
@@ -429,7 +427,7 @@ impl State {
         })
     }
 
-    fn share(&mut self, accounts: Vec<Account>, parts: u64) -> Allowance {
+    fn share(&mut self, accounts: Vec<Scope>, parts: u64) -> Allowance {
         let part = self.ledger.part(parts);
         for account in accounts {
             self.ledger.share(account.clone(), part.into());
@@ -438,7 +436,7 @@ impl State {
         part
     }
 
-    fn spent(&mut self, account: &Account) -> Amount {
+    fn spent(&mut self, account: &Scope) -> Amount {
         let own = self.ledger_of(account).spent();
         if !self.is_of_run(account) {
             return own;
@@ -457,7 +455,7 @@ impl State {
         self.admit_next();
     }
 
-    fn settle(&mut self, account: &Account, id: u64, used: Amount) {
+    fn settle(&mut self, account: &Scope, id: u64, used: Amount) {
         self.ledger_of(account).settle(id, used);
         self.in_flight = self.in_flight.saturating_sub(1);
         self.admit_next();
