@@ -3,17 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
+use ractor::{ActorCell, SpawnErr};
 use thiserror::Error;
-use tools::patch::{self, ApplyPlan, PatchLimits, PatchMismatch, Reason, Refusal, Repair, Scope};
+use tools::patch::{
+    self, ApplyPlan, PatchLimits, PatchMismatch, PatchScope, Reason, Refusal, Repair,
+};
 use tools::tree::{Change, RepoPath};
 
+use crate::Unanswered;
 use crate::delivery::StagedFor;
 use crate::lane_id::LaneId;
+use crate::role::{RoleHost, Work};
 use crate::run::Run;
 use crate::sight::Sight;
 use crate::workspace::{CommitRefused, Denied, NotApplied, Staged, Workspace};
-use crate::{Unanswered, answer, answered};
 
 /// A diff to be applied.
 pub struct ApplyAsk {
@@ -22,7 +25,7 @@ pub struct ApplyAsk {
     /// The diff, as the model wrote it.
     pub diff: String,
     /// What it may touch, and what the Editor saw.
-    pub scope: Scope,
+    pub scope: PatchScope,
 }
 
 /// Why a diff is not in the tree. Nothing of it is.
@@ -45,16 +48,9 @@ pub enum ApplyError {
 /// What an applied diff changed; empty when the tree was already so.
 pub type ApplyReply = Result<Vec<Change>, ApplyError>;
 
-enum Msg {
-    Apply { ask: Box<ApplyAsk>, reply: RpcReplyPort<ApplyReply> },
-}
-
 /// A handle to a running Applier.
 #[derive(Clone)]
-pub struct Applier {
-    actor: ActorRef<Msg>,
-    timeout: Duration,
-}
+pub struct Applier(RoleHost<ApplierSetup>);
 
 /// What an Applier works with.
 #[derive(Clone)]
@@ -69,59 +65,38 @@ pub struct ApplierSetup {
 
 impl Applier {
     /// Starts an Applier under `supervisor`.
-    pub async fn spawn(
-        setup: ApplierSetup,
-        supervisor: ActorCell,
-    ) -> Result<Self, ractor::SpawnErr> {
-        let config = setup.run.config();
-        // An approval may take its time on top.
-        let approval = Duration::from_secs(config.limits.approval_timeout_seconds);
-        let timeout = setup.run.role_timeout() + approval;
-        let (actor, _) = Actor::spawn_linked(None, ApplierActor, setup, supervisor).await?;
-        Ok(Self { actor, timeout })
+    pub async fn spawn(setup: ApplierSetup, supervisor: ActorCell) -> Result<Self, SpawnErr> {
+        let timeout = setup.timeout();
+        Ok(Self(RoleHost::spawn(setup, timeout, supervisor).await?))
     }
 
     /// The actor itself, for its supervisor.
     pub fn cell(&self) -> ActorCell {
-        self.actor.get_cell()
+        self.0.cell()
     }
 
     /// Applies a diff: all of it, or nothing.
     pub async fn apply(&self, ask: ApplyAsk) -> ApplyReply {
-        let message = |reply| Msg::Apply { ask: Box::new(ask), reply };
-        answered(self.actor.call(message, Some(self.timeout)).await)?
+        self.0.ask(ask).await?
     }
 }
 
-struct ApplierActor;
+impl Work for ApplierSetup {
+    type Question = ApplyAsk;
+    type Answer = ApplyReply;
 
-impl Actor for ApplierActor {
-    type Msg = Msg;
-    type State = ApplierSetup;
-    type Arguments = ApplierSetup;
-
-    async fn pre_start(
-        &self,
-        _: ActorRef<Msg>,
-        setup: ApplierSetup,
-    ) -> Result<ApplierSetup, ActorProcessingErr> {
-        Ok(setup)
-    }
-
-    async fn handle(
-        &self,
-        _: ActorRef<Msg>,
-        msg: Msg,
-        state: &mut ApplierSetup,
-    ) -> Result<(), ActorProcessingErr> {
-        match msg {
-            Msg::Apply { ask, reply } => answer(reply, state.apply(*ask).await),
-        }
-        Ok(())
+    async fn answer(&self, ask: ApplyAsk) -> ApplyReply {
+        self.apply(ask).await
     }
 }
 
 impl ApplierSetup {
+    /// How long an answer may take: an approval may take its time on top.
+    fn timeout(&self) -> Duration {
+        let limits = &self.run.config().limits;
+        self.run.role_timeout() + Duration::from_secs(limits.approval_timeout_seconds)
+    }
+
     async fn apply(&self, ask: ApplyAsk) -> ApplyReply {
         let look = self.sight.look().await.map_err(|_| Unanswered::Stopped)?;
         let bounds = &self.run.config().agent_loop;

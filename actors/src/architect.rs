@@ -1,16 +1,16 @@
 //! The Architect turns a request and its evidence into a plan, and a failure into a better one.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use config::AgentLoop;
 use policy::Verdict;
-use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
+use ractor::{ActorCell, SpawnErr};
 use thiserror::Error;
 use tools::model::ModelError;
 use tools::redact::redact;
 use tools::tree::Entry;
 
+use crate::Unanswered;
 use crate::call::{CallError, Caller};
 use crate::dialogue::Dialogue;
 use crate::event::Event;
@@ -18,10 +18,10 @@ use crate::failure::FailureClass;
 use crate::plan::{FileIntent, Leniency, Plan, PlanError, PlanLimits};
 use crate::prompts::{Prompt, Prompts};
 use crate::publisher::JournalClosed;
+use crate::role::{RoleHost, Work};
 use crate::sight::Sight;
 use crate::wording::Wording;
 use crate::workspace::Workspace;
-use crate::{Unanswered, answer, answered};
 
 /// What the Architect is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,16 +68,9 @@ pub enum ArchitectError {
 /// The dialogue as it stands after the work, with what came of it.
 pub type PlanReply = (Dialogue, Result<Planned, ArchitectError>);
 
-enum Msg {
-    Plan { dialogue: Dialogue, ask: PlanAsk, reply: RpcReplyPort<PlanReply> },
-}
-
 /// A handle to a running Architect.
 #[derive(Clone)]
-pub struct Architect {
-    actor: ActorRef<Msg>,
-    timeout: Duration,
-}
+pub struct Architect(RoleHost<ArchitectSetup>);
 
 /// What an Architect works with.
 #[derive(Clone)]
@@ -98,55 +91,29 @@ impl Architect {
     }
 
     /// Starts an Architect under `supervisor`.
-    pub async fn spawn(
-        setup: ArchitectSetup,
-        supervisor: ActorCell,
-    ) -> Result<Self, ractor::SpawnErr> {
+    pub async fn spawn(setup: ArchitectSetup, supervisor: ActorCell) -> Result<Self, SpawnErr> {
         let timeout = setup.caller.run.role_timeout();
-        let (actor, _) = Actor::spawn_linked(None, ArchitectActor, setup, supervisor).await?;
-        Ok(Self { actor, timeout })
+        Ok(Self(RoleHost::spawn(setup, timeout, supervisor).await?))
     }
 
     /// The actor itself, for its supervisor.
     pub fn cell(&self) -> ActorCell {
-        self.actor.get_cell()
+        self.0.cell()
     }
 
     /// Asks for a plan. The dialogue goes in and comes back grown; it is lost to nobody when the role dies.
     pub async fn plan(&self, dialogue: Dialogue, ask: PlanAsk) -> Result<PlanReply, Unanswered> {
-        let message = |reply| Msg::Plan { dialogue, ask, reply };
-        answered(self.actor.call(message, Some(self.timeout)).await)
+        self.0.ask((dialogue, ask)).await
     }
 }
 
-struct ArchitectActor;
+impl Work for ArchitectSetup {
+    type Question = (Dialogue, PlanAsk);
+    type Answer = PlanReply;
 
-impl Actor for ArchitectActor {
-    type Msg = Msg;
-    type State = ArchitectSetup;
-    type Arguments = ArchitectSetup;
-
-    async fn pre_start(
-        &self,
-        _: ActorRef<Msg>,
-        setup: ArchitectSetup,
-    ) -> Result<ArchitectSetup, ActorProcessingErr> {
-        Ok(setup)
-    }
-
-    async fn handle(
-        &self,
-        _: ActorRef<Msg>,
-        msg: Msg,
-        state: &mut ArchitectSetup,
-    ) -> Result<(), ActorProcessingErr> {
-        match msg {
-            Msg::Plan { mut dialogue, ask, reply } => {
-                let planned = state.plan(&mut dialogue, &ask).await;
-                answer(reply, (dialogue, planned));
-            }
-        }
-        Ok(())
+    async fn answer(&self, (mut dialogue, ask): (Dialogue, PlanAsk)) -> PlanReply {
+        let planned = self.plan(&mut dialogue, &ask).await;
+        (dialogue, planned)
     }
 }
 

@@ -12,7 +12,7 @@ use tools::model::{AgentRole, Awaited, ChatRequest, Delta, ModelError, ModelRepl
 
 use crate::admission::{AdmissionError, Permit};
 use crate::dialogue::Dialogue;
-use crate::effect::{Effect, Look};
+use crate::effect::{Effect, Trace};
 use crate::event::{Blob, Event};
 use crate::ledger::{Amount, Ask, Unaffordable};
 use crate::prompts::Prompts;
@@ -208,21 +208,21 @@ impl Effect for Call<'_> {
     type Outcome = Answered;
     type Stop = CallError;
 
-    fn look(&mut self, event: &Event) -> Look<Answered> {
+    fn look(&mut self, event: &Event) -> Trace<Answered> {
         let Event::ModelReply { call, answer, error, charged, .. } = event else {
-            return Look::Absent;
+            return Trace::Absent;
         };
         let id = self.permit.as_ref().map(|permit| permit.reservation().id);
         if Some(*call) != id {
-            return Look::Absent;
+            return Trace::Absent;
         }
         let answer = answer.as_ref().and_then(|it| serde_json::from_slice(&it.content).ok());
         let outcome = match (answer, error) {
             (Some(reply), _) => Ok(reply),
             (None, Some(error)) => Err(error.clone()),
-            (None, None) => return Look::Absent,
+            (None, None) => return Trace::Absent,
         };
-        Look::Done(Answered { outcome, charged: *charged })
+        Trace::Done(Answered { outcome, charged: *charged })
     }
 
     async fn act(&mut self, run: &Run) -> Result<Answered, CallError> {

@@ -1,25 +1,24 @@
 //! The Editor turns a plan and the exact content of its files into a diff; it may ask to see other files first.
 
-use std::time::Duration;
-
 use config::AgentLoop;
 use policy::Verdict;
-use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
+use ractor::{ActorCell, SpawnErr};
 use thiserror::Error;
 use tools::model::ModelError;
 use tools::redact::redact;
 use tools::tree::{Entry, ReadTree};
 
+use crate::Unanswered;
 use crate::call::{CallError, Caller};
 use crate::dialogue::{Dialogue, shown_file};
 use crate::draft::{self, ContextRequest, DraftError, EditorAnswer};
-use crate::effect::{Effect, Look, Place};
+use crate::effect::{Effect, Position, Trace};
 use crate::event::{Blob, Event};
 use crate::plan::Plan;
 use crate::prompts::{Prompt, Prompts};
+use crate::role::{RoleHost, Work};
 use crate::run::Run;
 use crate::wording::Wording;
-use crate::{Unanswered, answer, answered};
 
 /// What the Editor is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,16 +51,9 @@ pub enum EditorError {
 /// The dialogue as it stands after the work, with the diff as the model wrote it.
 pub type DraftReply = (Dialogue, Result<String, EditorError>);
 
-enum Msg {
-    Draft { dialogue: Dialogue, ask: DraftAsk, reply: RpcReplyPort<DraftReply> },
-}
-
 /// A handle to a running Editor.
 #[derive(Clone)]
-pub struct Editor {
-    actor: ActorRef<Msg>,
-    timeout: Duration,
-}
+pub struct Editor(RoleHost<EditorSetup>);
 
 /// What an Editor works with.
 #[derive(Clone)]
@@ -80,55 +72,29 @@ impl Editor {
     }
 
     /// Starts an Editor under `supervisor`.
-    pub async fn spawn(
-        setup: EditorSetup,
-        supervisor: ActorCell,
-    ) -> Result<Self, ractor::SpawnErr> {
+    pub async fn spawn(setup: EditorSetup, supervisor: ActorCell) -> Result<Self, SpawnErr> {
         let timeout = setup.caller.run.role_timeout();
-        let (actor, _) = Actor::spawn_linked(None, EditorActor, setup, supervisor).await?;
-        Ok(Self { actor, timeout })
+        Ok(Self(RoleHost::spawn(setup, timeout, supervisor).await?))
     }
 
     /// The actor itself, for its supervisor.
     pub fn cell(&self) -> ActorCell {
-        self.actor.get_cell()
+        self.0.cell()
     }
 
     /// Asks for a diff. The dialogue goes in and comes back grown.
     pub async fn draft(&self, dialogue: Dialogue, ask: DraftAsk) -> Result<DraftReply, Unanswered> {
-        let message = |reply| Msg::Draft { dialogue, ask, reply };
-        answered(self.actor.call(message, Some(self.timeout)).await)
+        self.0.ask((dialogue, ask)).await
     }
 }
 
-struct EditorActor;
+impl Work for EditorSetup {
+    type Question = (Dialogue, DraftAsk);
+    type Answer = DraftReply;
 
-impl Actor for EditorActor {
-    type Msg = Msg;
-    type State = EditorSetup;
-    type Arguments = EditorSetup;
-
-    async fn pre_start(
-        &self,
-        _: ActorRef<Msg>,
-        setup: EditorSetup,
-    ) -> Result<EditorSetup, ActorProcessingErr> {
-        Ok(setup)
-    }
-
-    async fn handle(
-        &self,
-        _: ActorRef<Msg>,
-        msg: Msg,
-        state: &mut EditorSetup,
-    ) -> Result<(), ActorProcessingErr> {
-        match msg {
-            Msg::Draft { mut dialogue, ask, reply } => {
-                let drafted = state.draft(&mut dialogue, &ask).await;
-                answer(reply, (dialogue, drafted));
-            }
-        }
-        Ok(())
+    async fn answer(&self, (mut dialogue, ask): (Dialogue, DraftAsk)) -> DraftReply {
+        let drafted = self.draft(&mut dialogue, &ask).await;
+        (dialogue, drafted)
     }
 }
 
@@ -285,11 +251,11 @@ impl Effect for Context<'_> {
     type Outcome = String;
     type Stop = CallError;
     // Early versions did not record what was told.
-    const PLACE: Place = Place::NextIfAtAll;
+    const POSITION: Position = Position::NextIfAtAll;
 
-    fn look(&mut self, event: &Event) -> Look<String> {
-        let Event::ContextRequested { told: Some(told), .. } = event else { return Look::Absent };
-        Look::Done(String::from_utf8_lossy(&told.content).into_owned())
+    fn look(&mut self, event: &Event) -> Trace<String> {
+        let Event::ContextRequested { told: Some(told), .. } = event else { return Trace::Absent };
+        Trace::Done(String::from_utf8_lossy(&told.content).into_owned())
     }
 
     async fn act(&mut self, run: &Run) -> Result<String, CallError> {

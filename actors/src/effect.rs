@@ -14,10 +14,10 @@ pub trait Effect: Send {
     /// What ends the work that it is part of.
     type Stop: From<JournalClosed> + Send;
     /// Where it stands in what is recorded.
-    const PLACE: Place = Place::Next;
+    const POSITION: Position = Position::Next;
 
     /// What a recorded event tells of it. Called for events in their order, so that it can note how far it had come.
-    fn look(&mut self, event: &Event) -> Look<Self::Outcome>;
+    fn look(&mut self, event: &Event) -> Trace<Self::Outcome>;
 
     /// Whether it may be done although this event is still to be followed: one that is told later than it happened.
     fn may_precede(&self, _: &Event) -> bool {
@@ -30,7 +30,7 @@ pub trait Effect: Send {
 
 /// Where an effect stands in what is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Position {
     /// It comes next, or once what others do in the same scope was followed. It is done when the record is over.
     Next,
     /// It comes next, or nothing is recorded of it: then it is done at once.
@@ -43,7 +43,7 @@ pub enum Place {
 
 /// What an event tells of an effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Look<T> {
+pub enum Trace<T> {
     /// Nothing.
     Absent,
     /// It had begun; the effect has noted how far it had come.
@@ -73,11 +73,11 @@ mod tests {
         type Outcome = u8;
         type Stop = JournalClosed;
 
-        fn look(&mut self, event: &Event) -> Look<u8> {
+        fn look(&mut self, event: &Event) -> Trace<u8> {
             let Event::TurnAdded { speaker: Side::Assistant, text, .. } = event else {
-                return Look::Absent;
+                return Trace::Absent;
             };
-            text.parse().map_or(Look::Absent, Look::Done)
+            text.parse().map_or(Trace::Absent, Trace::Done)
         }
 
         async fn act(&mut self, run: &Run) -> Result<u8, JournalClosed> {

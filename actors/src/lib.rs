@@ -22,6 +22,7 @@ pub mod plan;
 pub mod prompts;
 pub mod publisher;
 pub mod recording;
+mod role;
 pub mod run;
 pub mod scope;
 pub mod seen;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::delivery::{Delivery, StagedFor};
-use crate::effect::{Effect, Look, Place};
+use crate::effect::{Effect, Position, Trace};
 use crate::event::Event;
 use crate::ledger::Amount;
 use crate::scope::Scope;
@@ -385,15 +385,15 @@ impl Recording {
 
     /// What came of `effect`, as far as that is recorded; `None` when it is to be done.
     pub(crate) async fn recall<E: Effect>(&self, effect: &mut E) -> Option<E::Outcome> {
-        let recalled = match E::PLACE {
-            Place::Next => self.recall_next(effect, Absence::IsWaitedOut).await,
-            Place::NextIfAtAll => self.recall_next(effect, Absence::IsAnAnswer).await,
-            Place::Ahead | Place::AheadIfAtAll => self.recall_ahead(effect),
+        let recalled = match E::POSITION {
+            Position::Next => self.recall_next(effect, Absence::IsWaitedOut).await,
+            Position::NextIfAtAll => self.recall_next(effect, Absence::IsAnAnswer).await,
+            Position::Ahead | Position::AheadIfAtAll => self.recall_ahead(effect),
         };
         if recalled.is_some() {
             return recalled;
         }
-        if matches!(E::PLACE, Place::NextIfAtAll | Place::AheadIfAtAll) {
+        if matches!(E::POSITION, Position::NextIfAtAll | Position::AheadIfAtAll) {
             return None;
         }
         let is_past = |rest: &[Recorded]| rest.iter().all(|next| effect.may_precede(&next.event));
@@ -411,23 +411,23 @@ impl Recording {
         loop {
             at.borrow_and_update();
             match self.look_and_follow(effect) {
-                Some(Look::Done(outcome) | Look::Foretold(outcome)) => return Some(outcome),
-                Some(Look::Begun) => {}
-                Some(Look::Absent | Look::Over) if absence == Absence::IsWaitedOut => {
+                Some(Trace::Done(outcome) | Trace::Foretold(outcome)) => return Some(outcome),
+                Some(Trace::Begun) => {}
+                Some(Trace::Absent | Trace::Over) if absence == Absence::IsWaitedOut => {
                     // The sender is this recording itself.
                     at.changed().await.ok();
                 }
-                Some(Look::Absent | Look::Over) | None => return None,
+                Some(Trace::Absent | Trace::Over) | None => return None,
             }
         }
     }
 
     /// What the next event tells of `effect`; the event is followed if it is one of the effect's own.
-    fn look_and_follow<E: Effect>(&self, effect: &mut E) -> Option<Look<E::Outcome>> {
+    fn look_and_follow<E: Effect>(&self, effect: &mut E) -> Option<Trace<E::Outcome>> {
         let here = *self.at.borrow();
         // Not under the lock of `at`: the effect may ask where the run is.
         let looked = self.events.get(here).map(|next| effect.look(&next.event));
-        if matches!(looked, Some(Look::Done(_) | Look::Begun)) {
+        if matches!(looked, Some(Trace::Done(_) | Trace::Begun)) {
             self.at.send_if_modified(|at| {
                 let is_here = *at == here;
                 if is_here {
@@ -444,9 +444,9 @@ impl Recording {
     fn recall_ahead<E: Effect>(&self, effect: &mut E) -> Option<E::Outcome> {
         for next in self.rest() {
             match effect.look(&next.event) {
-                Look::Done(outcome) | Look::Foretold(outcome) => return Some(outcome),
-                Look::Absent | Look::Begun => {}
-                Look::Over => return None,
+                Trace::Done(outcome) | Trace::Foretold(outcome) => return Some(outcome),
+                Trace::Absent | Trace::Begun => {}
+                Trace::Over => return None,
             }
         }
         None

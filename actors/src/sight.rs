@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tools::tree::{Change, Entry, Op, ReadTree, RepoPath, TreeError};
 
-use crate::effect::{Effect, Look as Recall, Place};
+use crate::effect::{Effect, Position, Trace};
 use crate::event::Event;
 use crate::publisher::JournalClosed;
 use crate::run::Run;
@@ -74,12 +74,12 @@ impl Effect for Reading {
     type Outcome = Seen;
     type Stop = JournalClosed;
     // What is known from before is not recorded again.
-    const PLACE: Place = Place::NextIfAtAll;
+    const POSITION: Position = Position::NextIfAtAll;
 
-    fn look(&mut self, event: &Event) -> Recall<Seen> {
-        let Event::FilesRead { files } = event else { return Recall::Absent };
+    fn look(&mut self, event: &Event) -> Trace<Seen> {
+        let Event::FilesRead { files } = event else { return Trace::Absent };
         let seen = files.iter().map(|file| (file.path.clone(), file.found.clone()));
-        Recall::Foretold(seen.collect())
+        Trace::Foretold(seen.collect())
     }
 
     async fn act(&mut self, _: &Run) -> Result<Seen, JournalClosed> {

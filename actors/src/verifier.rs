@@ -5,20 +5,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
+use ractor::{ActorCell, SpawnErr};
 use tools::redact::redact;
 use tools::regular::{self, MAX_NOTE_BYTES, read_text};
 use tools::shell::{CommandLine, CommandOutcome, Exit, RunOptions, run};
 use tools::tree::FileHash;
 
+use crate::Unanswered;
 use crate::checks::{self, Check, CheckOutcome, Findings, Report};
-use crate::effect::{Effect, Look, Place};
+use crate::effect::{Effect, Position, Trace};
 use crate::event::{Blob, Event};
 use crate::failure::ErrorSet;
 use crate::publisher::JournalClosed;
+use crate::role::{RoleHost, Work};
 use crate::run::Run;
 use crate::workspace::{Denied, Workspace};
-use crate::{Unanswered, answer, answered};
 
 /// A report, with the first denial if there was one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,16 +42,9 @@ pub enum Subject {
 /// What the Verifier answers.
 pub type VerifyReply = Result<Checked, JournalClosed>;
 
-enum Msg {
-    Verify { commands: Vec<String>, subject: Subject, reply: RpcReplyPort<VerifyReply> },
-}
-
 /// A handle to a running Verifier.
 #[derive(Clone)]
-pub struct Verifier {
-    actor: ActorRef<Msg>,
-    timeout: Duration,
-}
+pub struct Verifier(RoleHost<VerifierSetup>);
 
 /// What a Verifier works with.
 #[derive(Clone)]
@@ -63,18 +57,14 @@ pub struct VerifierSetup {
 
 impl Verifier {
     /// Starts a Verifier under `supervisor`.
-    pub async fn spawn(
-        setup: VerifierSetup,
-        supervisor: ActorCell,
-    ) -> Result<Self, ractor::SpawnErr> {
+    pub async fn spawn(setup: VerifierSetup, supervisor: ActorCell) -> Result<Self, SpawnErr> {
         let timeout = setup.run.role_timeout();
-        let (actor, _) = Actor::spawn_linked(None, VerifierActor, setup, supervisor).await?;
-        Ok(Self { actor, timeout })
+        Ok(Self(RoleHost::spawn(setup, timeout, supervisor).await?))
     }
 
     /// The actor itself, for its supervisor.
     pub fn cell(&self) -> ActorCell {
-        self.actor.get_cell()
+        self.0.cell()
     }
 
     /// Runs `commands` in order.
@@ -83,38 +73,16 @@ impl Verifier {
         commands: Vec<String>,
         subject: Subject,
     ) -> Result<VerifyReply, Unanswered> {
-        let message = |reply| Msg::Verify { commands, subject, reply };
-        answered(self.actor.call(message, Some(self.timeout)).await)
+        self.0.ask((commands, subject)).await
     }
 }
 
-struct VerifierActor;
+impl Work for VerifierSetup {
+    type Question = (Vec<String>, Subject);
+    type Answer = VerifyReply;
 
-impl Actor for VerifierActor {
-    type Msg = Msg;
-    type State = VerifierSetup;
-    type Arguments = VerifierSetup;
-
-    async fn pre_start(
-        &self,
-        _: ActorRef<Msg>,
-        setup: VerifierSetup,
-    ) -> Result<VerifierSetup, ActorProcessingErr> {
-        Ok(setup)
-    }
-
-    async fn handle(
-        &self,
-        _: ActorRef<Msg>,
-        msg: Msg,
-        state: &mut VerifierSetup,
-    ) -> Result<(), ActorProcessingErr> {
-        match msg {
-            Msg::Verify { commands, subject, reply } => {
-                answer(reply, state.verify(&commands, subject).await);
-            }
-        }
-        Ok(())
+    async fn answer(&self, (commands, subject): (Vec<String>, Subject)) -> VerifyReply {
+        self.verify(&commands, subject).await
     }
 }
 
@@ -283,8 +251,8 @@ impl Effect for Changed<'_> {
     type Outcome = Check;
     type Stop = JournalClosed;
 
-    fn look(&mut self, event: &Event) -> Look<Check> {
-        recorded(event, self.text, false).map_or(Look::Absent, Look::Done)
+    fn look(&mut self, event: &Event) -> Trace<Check> {
+        recorded(event, self.text, false).map_or(Trace::Absent, Trace::Done)
     }
 
     async fn act(&mut self, _: &Run) -> Result<Check, JournalClosed> {
@@ -305,13 +273,13 @@ struct SecondTry<'v> {
 impl Effect for SecondTry<'_> {
     type Outcome = Option<Check>;
     type Stop = JournalClosed;
-    const PLACE: Place = Place::NextIfAtAll;
+    const POSITION: Position = Position::NextIfAtAll;
 
-    fn look(&mut self, event: &Event) -> Look<Option<Check>> {
+    fn look(&mut self, event: &Event) -> Trace<Option<Check>> {
         let check = recorded(event, self.text, false);
         match check.filter(|check| check.outcome == CheckOutcome::Flaky) {
-            Some(flaky) => Look::Done(Some(flaky)),
-            None => Look::Foretold(None),
+            Some(flaky) => Trace::Done(Some(flaky)),
+            None => Trace::Foretold(None),
         }
     }
 
@@ -342,16 +310,16 @@ struct Baseline<'v> {
 impl Effect for Baseline<'_> {
     type Outcome = MaybeChecked;
     type Stop = JournalClosed;
-    const PLACE: Place = Place::Ahead;
+    const POSITION: Position = Position::Ahead;
 
-    fn look(&mut self, event: &Event) -> Look<MaybeChecked> {
+    fn look(&mut self, event: &Event) -> Trace<MaybeChecked> {
         if matches!(
             event,
             Event::RoleCrashed { .. } | Event::PlanCreated { .. } | Event::PlanRevised { .. }
         ) {
-            return Look::Over;
+            return Trace::Over;
         }
-        recorded(event, self.text, true).map_or(Look::Absent, |check| Look::Foretold(Ok(check)))
+        recorded(event, self.text, true).map_or(Trace::Absent, |check| Trace::Foretold(Ok(check)))
     }
 
     fn may_precede(&self, event: &Event) -> bool {

@@ -42,7 +42,7 @@ use tools::patch::BaseState;
 use tools::tree::{Change, RepoPath};
 
 use self::roles::Roles;
-use crate::cycle::{Bounds, Cycle, Effect, Goal, Input};
+use crate::cycle::{Bounds, Cycle, Goal, Input, Next};
 use crate::trail::Trail;
 
 /// What a crew is made with.
@@ -263,14 +263,14 @@ impl State {
     async fn start(
         &mut self,
         myself: &ActorRef<Msg>,
-        effect: Effect,
+        effect: Next,
     ) -> Result<(), ActorProcessingErr> {
         match effect {
-            Effect::Plan(class) => self.start_plan(myself, class),
-            Effect::Draft(reason) => self.start_draft(myself, reason),
-            Effect::Apply => self.start_apply(myself).await?,
-            Effect::Verify => self.start_verify(myself),
-            Effect::Finish(delivery) => self.finish(delivery),
+            Next::Plan(class) => self.start_plan(myself, class),
+            Next::Draft(reason) => self.start_draft(myself, reason),
+            Next::Apply => self.start_apply(myself).await?,
+            Next::Verify => self.start_verify(myself),
+            Next::Finish(delivery) => self.finish(delivery),
         }
         Ok(())
     }
@@ -328,7 +328,7 @@ impl State {
         if let Some(mark) = mark_before(&next)
             && let Err(error) = self.mark_steps(mark).await
         {
-            next = Effect::Finish(Delivery::failed(FailureKind::Journal, &error));
+            next = Next::Finish(Delivery::failed(FailureKind::Journal, &error));
         }
         self.start(myself, next).await
     }
@@ -395,14 +395,14 @@ impl State {
 }
 
 /// What becomes of the steps of the plan in hand, if that is decided by what is next.
-fn mark_before(next: &Effect) -> Option<StepMark> {
+fn mark_before(next: &Next) -> Option<StepMark> {
     match next {
         // A plan that was all that was wanted has steps that nobody took.
-        Effect::Finish(Delivery::Delivered { verified }) => {
+        Next::Finish(Delivery::Delivered { verified }) => {
             (*verified != Verified::NotNeeded).then_some(StepMark::Done)
         }
-        Effect::Plan(Some(_)) | Effect::Finish(_) => Some(StepMark::Failed),
-        Effect::Plan(None) | Effect::Draft(_) | Effect::Apply | Effect::Verify => None,
+        Next::Plan(Some(_)) | Next::Finish(_) => Some(StepMark::Failed),
+        Next::Plan(None) | Next::Draft(_) | Next::Apply | Next::Verify => None,
     }
 }
 

@@ -67,7 +67,7 @@ pub struct Judgement {
 
 /// What to do next.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Effect {
+pub enum Next {
     /// Ask the Architect: for the first plan, or for another after a failure.
     Plan(Option<FailureClass>),
     /// Ask the Editor.
@@ -100,7 +100,7 @@ pub enum DraftReason {
 pub struct Cycle {
     goal: Goal,
     bounds: Bounds,
-    doing: Effect,
+    doing: Next,
     iteration: u32,
     history: FailureHistory,
     refusals_in_plan: u32,
@@ -116,7 +116,7 @@ impl Cycle {
         Self {
             goal,
             bounds,
-            doing: Effect::Plan(None),
+            doing: Next::Plan(None),
             iteration: 1,
             history: FailureHistory::default(),
             refusals_in_plan: 0,
@@ -128,7 +128,7 @@ impl Cycle {
     }
 
     /// What is being done now.
-    pub const fn doing(&self) -> &Effect {
+    pub const fn doing(&self) -> &Next {
         &self.doing
     }
 
@@ -148,7 +148,7 @@ impl Cycle {
     }
 
     /// Takes in what the step ended in and tells the next one.
-    pub fn step(&mut self, input: Input) -> Effect {
+    pub fn step(&mut self, input: Input) -> Next {
         let next = match input {
             Input::Planned => self.planned(),
             // After a failure it is no answer: something was edited, and it does not work.
@@ -156,33 +156,33 @@ impl Cycle {
                 needs_work(NeedsWork::NoPlan, reason)
             }
             Input::NoEdit { reason } => {
-                Effect::Finish(Delivery::NoEditNeeded { reason: reason.into() })
+                Next::Finish(Delivery::NoEditNeeded { reason: reason.into() })
             }
-            Input::Drafted => Effect::Apply,
+            Input::Drafted => Next::Apply,
             // Shown what failed before, the Editor has nothing to add: then that is how it stands.
-            Input::DraftUnreadable if self.doing == Effect::Draft(DraftReason::OldFailures) => {
+            Input::DraftUnreadable if self.doing == Next::Draft(DraftReason::OldFailures) => {
                 needs_work(NeedsWork::PreExisting, "what fails failed before the change".to_owned())
             }
             Input::DraftUnreadable => self.refused(DraftReason::Unreadable),
-            Input::Applied => Effect::Verify,
+            Input::Applied => Next::Verify,
             Input::Refused => self.refused(DraftReason::Refused),
             Input::Verified(judgement) => self.judged(judgement),
             Input::Crashed => self.crashed(),
-            Input::Stopped(delivery) => Effect::Finish(delivery),
+            Input::Stopped(delivery) => Next::Finish(delivery),
         };
         self.doing = next.clone();
         next
     }
 
-    fn planned(&mut self) -> Effect {
+    fn planned(&mut self) -> Next {
         match self.goal {
-            Goal::Deliver => Effect::Draft(DraftReason::NewPlan),
-            Goal::PlanOnly => Effect::Finish(Delivery::Delivered { verified: Verified::NotNeeded }),
+            Goal::Deliver => Next::Draft(DraftReason::NewPlan),
+            Goal::PlanOnly => Next::Finish(Delivery::Delivered { verified: Verified::NotNeeded }),
         }
     }
 
     /// A diff that is none or does not apply: the Editor first, the Architect when it keeps happening.
-    fn refused(&mut self, reason: DraftReason) -> Effect {
+    fn refused(&mut self, reason: DraftReason) -> Next {
         self.last_class = Some(FailureClass::PatchMismatch);
         self.refusals_in_plan += 1;
         if self.attempt_failed() {
@@ -191,18 +191,18 @@ impl Cycle {
         if self.refusals_in_plan > self.bounds.classifier.repeat_threshold {
             return self.replan(FailureClass::PatchMismatch);
         }
-        Effect::Draft(reason)
+        Next::Draft(reason)
     }
 
-    fn judged(&mut self, judgement: Judgement) -> Effect {
-        let delivered = |verified| Effect::Finish(Delivery::Delivered { verified });
+    fn judged(&mut self, judgement: Judgement) -> Next {
+        let delivered = |verified| Next::Finish(Delivery::Delivered { verified });
         match judgement.outcome {
             CheckOutcome::Passed | CheckOutcome::Flaky => delivered(Verified::Passed),
             CheckOutcome::Unverified => delivered(Verified::Unverified),
             CheckOutcome::PolicyDenied => {
                 let (what, hint) = Default::default();
                 let unknown = Delivery::Denied { what, hint };
-                Effect::Finish(judgement.denied.map_or(unknown, |denied| denied.delivery()))
+                Next::Finish(judgement.denied.map_or(unknown, |denied| denied.delivery()))
             }
             CheckOutcome::CommandMissing => unverifiable("a verification command is not installed"),
             CheckOutcome::TimedOut => unverifiable("a verification command did not end in time"),
@@ -213,7 +213,7 @@ impl Cycle {
     }
 
     /// Nothing new fails. The Editor sees the old failures once, since mending them may be the task.
-    fn old_failures(&mut self, judgement: &Judgement) -> Effect {
+    fn old_failures(&mut self, judgement: &Judgement) -> Next {
         if self.old_shown && judgement.old_unchanged {
             let detail =
                 format!("all {} failures were there before the change", judgement.errors.len());
@@ -227,10 +227,10 @@ impl Cycle {
         if self.attempt_failed() {
             return self.used_up(NeedsWork::PreExisting);
         }
-        Effect::Draft(DraftReason::OldFailures)
+        Next::Draft(DraftReason::OldFailures)
     }
 
-    fn failed(&mut self, errors: &ErrorSet) -> Effect {
+    fn failed(&mut self, errors: &ErrorSet) -> Next {
         self.remember_best(errors.len());
         let limit = self.bounds.classifier.fingerprint_lines;
         let fingerprint: ErrorSet = errors.iter().take(limit).cloned().collect();
@@ -240,7 +240,7 @@ impl Cycle {
             return self.used_up(NeedsWork::IterationsUsedUp);
         }
         match class {
-            FailureClass::MechanicalVerifyFailure => Effect::Draft(DraftReason::ChecksFail),
+            FailureClass::MechanicalVerifyFailure => Next::Draft(DraftReason::ChecksFail),
             FailureClass::RepeatedVerifyFailure
             | FailureClass::DesignMismatch
             | FailureClass::PatchMismatch => self.replan(class),
@@ -248,17 +248,17 @@ impl Cycle {
     }
 
     /// The same step again, at the price of an attempt.
-    fn crashed(&mut self) -> Effect {
+    fn crashed(&mut self) -> Next {
         if self.attempt_failed() {
             return self.used_up(NeedsWork::Crashed);
         }
         self.doing.clone()
     }
 
-    fn replan(&mut self, class: FailureClass) -> Effect {
+    fn replan(&mut self, class: FailureClass) -> Next {
         self.history.replanned();
         self.refusals_in_plan = 0;
-        Effect::Plan(Some(class))
+        Next::Plan(Some(class))
     }
 
     /// Counts a failed attempt; true when it was the last.
@@ -270,7 +270,7 @@ impl Cycle {
         last
     }
 
-    fn used_up(&self, why: NeedsWork) -> Effect {
+    fn used_up(&self, why: NeedsWork) -> Next {
         let last = self.last_class.map_or("nothing", FailureClass::name);
         let attempts = match self.bounds.max_iterations {
             1 => "1 attempt was made, and".to_owned(),
@@ -287,12 +287,12 @@ impl Cycle {
     }
 }
 
-fn unverifiable(detail: &str) -> Effect {
+fn unverifiable(detail: &str) -> Next {
     needs_work(NeedsWork::Unverifiable, detail.to_owned())
 }
 
-fn needs_work(why: NeedsWork, detail: String) -> Effect {
-    Effect::Finish(Delivery::NeedsWork { why, detail: detail.into() })
+fn needs_work(why: NeedsWork, detail: String) -> Next {
+    Next::Finish(Delivery::NeedsWork { why, detail: detail.into() })
 }
 
 #[cfg(test)]
@@ -338,30 +338,26 @@ mod tests {
     }
 
     /// Feeds a draft that applies and is then judged by `input`.
-    fn verified(cycle: &mut Cycle, input: Input) -> Effect {
-        assert_eq!(cycle.step(Input::Drafted), Effect::Apply);
-        assert_eq!(cycle.step(Input::Applied), Effect::Verify);
+    fn verified(cycle: &mut Cycle, input: Input) -> Next {
+        assert_eq!(cycle.step(Input::Drafted), Next::Apply);
+        assert_eq!(cycle.step(Input::Applied), Next::Verify);
         cycle.step(input)
     }
 
-    fn why(effect: &Effect) -> Option<NeedsWork> {
+    fn why(effect: &Next) -> Option<NeedsWork> {
         match effect {
-            Effect::Finish(Delivery::NeedsWork { why, .. }) => Some(*why),
-            Effect::Plan(_)
-            | Effect::Draft(_)
-            | Effect::Apply
-            | Effect::Verify
-            | Effect::Finish(_) => None,
+            Next::Finish(Delivery::NeedsWork { why, .. }) => Some(*why),
+            Next::Plan(_) | Next::Draft(_) | Next::Apply | Next::Verify | Next::Finish(_) => None,
         }
     }
 
     #[test]
     fn the_straight_way() {
         let mut cycle = cycle();
-        assert_eq!(*cycle.doing(), Effect::Plan(None));
-        assert_eq!(cycle.step(Input::Planned), Effect::Draft(DraftReason::NewPlan));
+        assert_eq!(*cycle.doing(), Next::Plan(None));
+        assert_eq!(cycle.step(Input::Planned), Next::Draft(DraftReason::NewPlan));
         let end = verified(&mut cycle, checks(CheckOutcome::Passed, &[]));
-        assert_eq!(end, Effect::Finish(Delivery::Delivered { verified: Verified::Passed }));
+        assert_eq!(end, Next::Finish(Delivery::Delivered { verified: Verified::Passed }));
         assert_eq!(cycle.iteration(), 1);
     }
 
@@ -369,14 +365,14 @@ mod tests {
     fn a_first_failure_goes_to_the_editor_and_a_repeated_one_to_the_architect() {
         let mut cycle = cycle();
         cycle.step(Input::Planned);
-        assert_eq!(verified(&mut cycle, fails(&["a"])), Effect::Draft(DraftReason::ChecksFail));
-        let repeated = Effect::Plan(Some(FailureClass::RepeatedVerifyFailure));
+        assert_eq!(verified(&mut cycle, fails(&["a"])), Next::Draft(DraftReason::ChecksFail));
+        let repeated = Next::Plan(Some(FailureClass::RepeatedVerifyFailure));
         assert_eq!(verified(&mut cycle, fails(&["a"])), repeated);
         cycle.step(Input::Planned);
-        let design = Effect::Plan(Some(FailureClass::DesignMismatch));
+        let design = Next::Plan(Some(FailureClass::DesignMismatch));
         assert_eq!(verified(&mut cycle, fails(&["a"])), design);
         cycle.step(Input::Planned);
-        assert_eq!(verified(&mut cycle, fails(&["b"])), Effect::Draft(DraftReason::ChecksFail));
+        assert_eq!(verified(&mut cycle, fails(&["b"])), Next::Draft(DraftReason::ChecksFail));
     }
 
     #[test]
@@ -386,14 +382,14 @@ mod tests {
         let mut effect = cycle.doing().clone();
         while why(&effect).is_none() {
             effect = match effect {
-                Effect::Plan(_) => cycle.step(Input::Planned),
-                Effect::Draft(_) => cycle.step(Input::Drafted),
-                Effect::Apply => cycle.step(Input::Applied),
-                Effect::Verify => {
+                Next::Plan(_) => cycle.step(Input::Planned),
+                Next::Draft(_) => cycle.step(Input::Drafted),
+                Next::Apply => cycle.step(Input::Applied),
+                Next::Verify => {
                     verifications += 1;
                     cycle.step(fails(&["a"]))
                 }
-                Effect::Finish(delivery) => panic!("{delivery:?}"),
+                Next::Finish(delivery) => panic!("{delivery:?}"),
             };
         }
         assert_eq!((verifications, why(&effect)), (6, Some(NeedsWork::IterationsUsedUp)));
@@ -405,10 +401,10 @@ mod tests {
         cycle.step(Input::Planned);
         for _ in 0..2 {
             cycle.step(Input::Drafted);
-            assert_eq!(cycle.step(Input::Refused), Effect::Draft(DraftReason::Refused));
+            assert_eq!(cycle.step(Input::Refused), Next::Draft(DraftReason::Refused));
         }
         cycle.step(Input::Drafted);
-        assert_eq!(cycle.step(Input::Refused), Effect::Plan(Some(FailureClass::PatchMismatch)));
+        assert_eq!(cycle.step(Input::Refused), Next::Plan(Some(FailureClass::PatchMismatch)));
     }
 
     #[test]
@@ -416,7 +412,7 @@ mod tests {
         let mut cycle = cycle();
         cycle.step(Input::Planned);
         let old = || checks(CheckOutcome::PreExisting, &["a"]);
-        assert_eq!(verified(&mut cycle, old()), Effect::Draft(DraftReason::OldFailures));
+        assert_eq!(verified(&mut cycle, old()), Next::Draft(DraftReason::OldFailures));
         assert_eq!(why(&verified(&mut cycle, old())), Some(NeedsWork::PreExisting));
     }
 
@@ -433,7 +429,7 @@ mod tests {
             let mut cycle = cycle();
             cycle.step(Input::Planned);
             let end = verified(&mut cycle, checks(outcome, &[]));
-            assert!(matches!(end, Effect::Finish(_)), "{outcome:?}");
+            assert!(matches!(end, Next::Finish(_)), "{outcome:?}");
             assert_eq!(why(&end), expected, "{outcome:?}");
         }
     }
@@ -441,13 +437,13 @@ mod tests {
     #[test]
     fn a_crash_costs_one_attempt_and_the_step_is_done_again() {
         let mut cycle = cycle();
-        assert_eq!(cycle.step(Input::Crashed), Effect::Plan(None));
+        assert_eq!(cycle.step(Input::Crashed), Next::Plan(None));
         cycle.step(Input::Planned);
-        assert_eq!(cycle.step(Input::Crashed), Effect::Draft(DraftReason::NewPlan));
+        assert_eq!(cycle.step(Input::Crashed), Next::Draft(DraftReason::NewPlan));
         cycle.step(Input::Drafted);
-        assert_eq!(cycle.step(Input::Crashed), Effect::Apply);
+        assert_eq!(cycle.step(Input::Crashed), Next::Apply);
         cycle.step(Input::Applied);
-        assert_eq!(cycle.step(Input::Crashed), Effect::Verify);
+        assert_eq!(cycle.step(Input::Crashed), Next::Verify);
         assert_eq!(cycle.iteration(), 5);
         cycle.step(Input::Crashed);
         assert_eq!(why(&cycle.step(Input::Crashed)), Some(NeedsWork::Crashed));
@@ -468,7 +464,7 @@ mod tests {
     #[test]
     fn a_plan_can_be_all_that_was_wanted() {
         let mut cycle = Cycle::new(Goal::PlanOnly, BOUNDS);
-        let end = Effect::Finish(Delivery::Delivered { verified: Verified::NotNeeded });
+        let end = Next::Finish(Delivery::Delivered { verified: Verified::NotNeeded });
         assert_eq!(cycle.step(Input::Planned), end);
     }
 
@@ -481,20 +477,20 @@ mod tests {
             let mut verifications = 0;
             for choice in choices {
                 let input = match (&effect, choice) {
-                    (Effect::Finish(_), _) => break,
+                    (Next::Finish(_), _) => break,
                     (_, 0) => Input::Crashed,
-                    (Effect::Plan(_), _) => Input::Planned,
-                    (Effect::Draft(_), 1) => Input::DraftUnreadable,
-                    (Effect::Draft(_), _) => Input::Drafted,
-                    (Effect::Apply, 1 | 2) => Input::Refused,
-                    (Effect::Apply, _) => Input::Applied,
-                    (Effect::Verify, 1) => checks(CheckOutcome::PreExisting, &["old"]),
-                    (Effect::Verify, n) => fails(&[["a", "b", "c"][usize::from(n) % 3]]),
+                    (Next::Plan(_), _) => Input::Planned,
+                    (Next::Draft(_), 1) => Input::DraftUnreadable,
+                    (Next::Draft(_), _) => Input::Drafted,
+                    (Next::Apply, 1 | 2) => Input::Refused,
+                    (Next::Apply, _) => Input::Applied,
+                    (Next::Verify, 1) => checks(CheckOutcome::PreExisting, &["old"]),
+                    (Next::Verify, n) => fails(&[["a", "b", "c"][usize::from(n) % 3]]),
                 };
                 verifications += u32::from(matches!(input, Input::Verified(_)));
                 effect = cycle.step(input);
             }
-            prop_assert!(matches!(effect, Effect::Finish(_)));
+            prop_assert!(matches!(effect, Next::Finish(_)));
             prop_assert!(verifications <= BOUNDS.max_iterations);
         }
     }

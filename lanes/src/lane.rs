@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actors::delivery::{Delivery, FailureKind, NeedsWork, Verified};
-use actors::effect::{Effect, Look, Place as Recorded};
+use actors::effect::{Effect, Position, Trace};
 use actors::event::{Event, StagedFile};
 use actors::lane_id::LaneId;
 use actors::ledger::Allowance;
@@ -352,21 +352,21 @@ impl Effect for Settling<'_> {
     type Outcome = Place;
     type Stop = JournalClosed;
     // The crew reads there while the rest of the record is followed.
-    const PLACE: Recorded = Recorded::AheadIfAtAll;
+    const POSITION: Position = Position::AheadIfAtAll;
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "other events tell nothing of it")]
-    fn look(&mut self, event: &Event) -> Look<Place> {
+    fn look(&mut self, event: &Event) -> Trace<Place> {
         match event {
             Event::LaneCompleted { attempt, .. } | Event::LaneFailed { attempt, .. }
                 if *attempt == self.attempt =>
             {
-                Look::Foretold(Place::Nowhere)
+                Trace::Foretold(Place::Nowhere)
             }
             Event::PatchApplied { .. } => {
                 self.begun = true;
-                Look::Begun
+                Trace::Begun
             }
-            _ => Look::Absent,
+            _ => Trace::Absent,
         }
     }
 
@@ -393,9 +393,9 @@ impl Effect for End<'_> {
     type Outcome = Event;
     type Stop = JournalClosed;
 
-    fn look(&mut self, event: &Event) -> Look<Event> {
+    fn look(&mut self, event: &Event) -> Trace<Event> {
         let is_end = matches!(event, Event::LaneCompleted { .. } | Event::LaneFailed { .. });
-        if is_end { Look::Done(event.clone()) } else { Look::Absent }
+        if is_end { Trace::Done(event.clone()) } else { Trace::Absent }
     }
 
     async fn act(&mut self, run: &Run) -> Result<Event, JournalClosed> {

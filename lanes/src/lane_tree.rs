@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use actors::effect::{Effect, Look};
+use actors::effect::{Effect, Trace};
 use actors::event::Event;
 use actors::lane_id::LaneId;
 use actors::publisher::JournalClosed;
@@ -241,13 +241,13 @@ impl Effect for LaneCommit<'_> {
     type Stop = JournalClosed;
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "other events tell nothing of it")]
-    fn look(&mut self, event: &Event) -> Look<Self::Outcome> {
+    fn look(&mut self, event: &Event) -> Trace<Self::Outcome> {
         match event {
-            Event::PatchApplied { patch } if *patch == self.patch => Look::Done(Ok(())),
+            Event::PatchApplied { patch } if *patch == self.patch => Trace::Done(Ok(())),
             Event::PatchNotApplied { patch, why } if *patch == self.patch => {
-                Look::Done(Err(why.clone()))
+                Trace::Done(Err(why.clone()))
             }
-            _ => Look::Absent,
+            _ => Trace::Absent,
         }
     }
 

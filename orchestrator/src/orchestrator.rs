@@ -471,7 +471,7 @@ pub(crate) struct Active {
     /// What the user said to commands, so that lanes do not ask again; and the one place where lanes queue to ask.
     said: Said,
     /// What the patches of this run, and of each part of it, changed so far.
-    written: BTreeMap<Scope, policy::Tally>,
+    written: BTreeMap<Scope, policy::PatchTotal>,
     /// What was started for it and is dropped at its end.
     tasks: Vec<JoinHandle<()>>,
     /// What it changed in the workspace so far.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use config::ApplyStrategy;
 use serde::Serialize;
-use tools::patch::{ApplyPlan, BaseState, PatchLimits, Refusal, Repair, Scope, prepare};
+use tools::patch::{ApplyPlan, BaseState, PatchLimits, PatchScope, Refusal, Repair, prepare};
 use tools::tree::{
     ChangeSummary, CommitError, CommitLog, FileHash, Op, PathError, ReadTree, RepoPath, Settled,
     TreeError, WriteTree,
@@ -208,7 +208,7 @@ fn limits(options: &Options, bounds: &config::AgentLoop) -> PatchLimits {
     }
 }
 
-fn scope(options: &Options, reader: &ReadTree) -> Result<Scope, UsageError> {
+fn scope(options: &Options, reader: &ReadTree) -> Result<PatchScope, UsageError> {
     let mut bases = BTreeMap::new();
     for text in &options.base {
         let refuse = || UsageError::Base(text.clone());
@@ -226,7 +226,7 @@ fn scope(options: &Options, reader: &ReadTree) -> Result<Scope, UsageError> {
     let bases =
         bases.into_iter().filter_map(|(path, hash)| Some((RepoPath::parse(&path).ok()?, hash)));
     let bases = bases.map(|(path, hash)| (path.clone(), base(&path, hash, reader, shown.as_ref())));
-    Ok(Scope { declared: declared(options)?, bases: bases.collect() })
+    Ok(PatchScope { declared: declared(options)?, bases: bases.collect() })
 }
 
 /// The bytes of a base are only needed, and only looked for, where the file is not the same any more.

@@ -6,16 +6,16 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Command {
     /// The simple commands it runs, in order. Of what is opaque: those that could be found, as far as they could be read.
-    pub segments: Vec<Segment>,
+    pub segments: Vec<SimpleCommand>,
     /// Commands in the words of a program that runs others, such as the script of `sh -c`.
-    pub inner: Vec<Segment>,
+    pub inner: Vec<SimpleCommand>,
     /// What in it cannot be judged by its words, if anything.
     pub opaque: Option<Unread>,
 }
 
 /// One simple command.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Segment {
+pub struct SimpleCommand {
     /// How it follows on the one before it.
     pub join: Join,
     /// Whether `!` stands before it.
@@ -122,7 +122,7 @@ pub(crate) fn base_name(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
-impl fmt::Display for Segment {
+impl fmt::Display for SimpleCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let set = self.assignments.iter().map(|it| format!("{}={}", it.name, it.value));
         let words: Vec<String> = set.chain(self.words.iter().cloned()).collect();

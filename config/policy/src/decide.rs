@@ -19,11 +19,11 @@ pub enum Stage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Action {
     /// A file of the workspace goes into a prompt.
-    Read(Source),
+    Read(Secrecy),
     /// A patch is written.
     Patch(Patch),
     /// A command is run.
-    Command(Listing),
+    Command(Standing),
     /// A command gets the network.
     Network,
     /// A command may write outside the workspace.
@@ -32,7 +32,7 @@ pub enum Action {
 
 /// Kinds of files, to a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Source {
+pub enum Secrecy {
     /// Any that is not secret.
     Plain,
     /// One that `policy.secret_files` lists.
@@ -54,7 +54,7 @@ pub enum Patch {
 
 /// Kinds of commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Listing {
+pub enum Standing {
     /// Every part of it is listed.
     Listed,
     /// Some part is not, or cannot be judged.
@@ -155,15 +155,15 @@ impl Stage {
 impl Action {
     /// All there are.
     pub const ALL: [Self; 11] = [
-        Self::Read(Source::Plain),
-        Self::Read(Source::Secret),
+        Self::Read(Secrecy::Plain),
+        Self::Read(Secrecy::Secret),
         Self::Patch(Patch::Within),
         Self::Patch(Patch::Larger),
         Self::Patch(Patch::Executed),
         Self::Patch(Patch::Protected),
-        Self::Command(Listing::Listed),
-        Self::Command(Listing::Other),
-        Self::Command(Listing::Denied),
+        Self::Command(Standing::Listed),
+        Self::Command(Standing::Other),
+        Self::Command(Standing::Denied),
         Self::Network,
         Self::WriteOutside,
     ];
@@ -259,10 +259,10 @@ pub const fn decide(
 const fn row(stage: Stage, action: Action, confinement: Confinement) -> Row {
     use Cell::{Asks, No, Yes};
     match (action, stage) {
-        (Action::Read(Source::Plain), _) => Row::new(Why::Changes, [Yes; 3]),
-        (Action::Read(Source::Secret), _) => Row::forbidden(Why::Secret),
+        (Action::Read(Secrecy::Plain), _) => Row::new(Why::Changes, [Yes; 3]),
+        (Action::Read(Secrecy::Secret), _) => Row::forbidden(Why::Secret),
         (Action::Patch(Patch::Protected), _) => Row::forbidden(Why::Protected),
-        (Action::Command(Listing::Denied), _) => Row::forbidden(Why::Denied),
+        (Action::Command(Standing::Denied), _) => Row::forbidden(Why::Denied),
         (Action::Patch(_) | Action::WriteOutside, Stage::Planning) => Row::forbidden(Why::Planning),
         (Action::Patch(_), Stage::Verifying) => Row::forbidden(Why::Verifying),
         (Action::Patch(patch), Stage::Executing | Stage::User) => patched(stage, patch),
@@ -286,10 +286,10 @@ const fn patched(stage: Stage, patch: Patch) -> Row {
     }
 }
 
-const fn command(stage: Stage, listing: Listing, confinement: Confinement) -> Row {
+const fn command(stage: Stage, listing: Standing, confinement: Confinement) -> Row {
     use Cell::{Asks, No, Yes};
     match (confinement, listing, stage) {
-        (_, Listing::Denied, _) => Row::forbidden(Why::Denied),
+        (_, Standing::Denied, _) => Row::forbidden(Why::Denied),
         // Before there is a plan nothing runs unless it is confined.
         (Confinement::Presumed | Confinement::None | Confinement::Off, _, Stage::Planning) => {
             Row::forbidden(Why::Planning)
@@ -300,9 +300,9 @@ const fn command(stage: Stage, listing: Listing, confinement: Confinement) -> Ro
         (Confinement::None, _, _) => {
             Row { yolo: Yolo::Asks, ..Row::new(Why::Unconfined, [Asks, Asks, No]) }
         }
-        (_, Listing::Listed | Listing::Other, Stage::User) => Row::new(Why::NotListed, [Yes; 3]),
-        (_, Listing::Listed, _) => Row::new(Why::Never, [Yes, Yes, No]),
-        (Confinement::Presumed, Listing::Other, _) => Row::new(Why::NotListed, [Asks, Asks, No]),
-        (_, Listing::Other, _) => Row::new(Why::NotListed, [Asks, Yes, No]),
+        (_, Standing::Listed | Standing::Other, Stage::User) => Row::new(Why::NotListed, [Yes; 3]),
+        (_, Standing::Listed, _) => Row::new(Why::Never, [Yes, Yes, No]),
+        (Confinement::Presumed, Standing::Other, _) => Row::new(Why::NotListed, [Asks, Asks, No]),
+        (_, Standing::Other, _) => Row::new(Why::NotListed, [Asks, Yes, No]),
     }
 }

@@ -5,21 +5,21 @@
 mod command;
 mod decide;
 mod listed;
+mod patch_total;
 mod rules;
 mod spelling;
 mod table;
-mod tally;
 mod words;
 
-pub use command::{Assignment, Command, Join, Opaque, Segment, Unread, hands_on};
+pub use command::{Assignment, Command, Join, Opaque, SimpleCommand, Unread, hands_on};
 pub use decide::{
-    Action, Confinement, Listing, Missing, Patch, Source, Stage, Verdict, Why, decide,
+    Action, Confinement, Missing, Patch, Secrecy, Stage, Standing, Verdict, Why, decide,
 };
 pub use listed::quoted;
+pub use patch_total::{Counted, PatchTotal, Size};
 pub use rules::{Act, Author, PolicyError, Rules};
 pub use spelling::{is_ignorable, spells};
 pub use table::{Case, Line, cases, lines};
-pub use tally::{Counted, Size, Tally};
 
 #[cfg(test)]
 mod rules_tests;

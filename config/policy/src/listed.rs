@@ -7,7 +7,7 @@ use std::fmt;
 
 use config::Policy;
 
-use crate::command::{Assignment, Segment, base_name};
+use crate::command::{Assignment, SimpleCommand, base_name};
 
 /// The commands that run without asking.
 #[derive(Debug, Clone)]
@@ -63,7 +63,7 @@ impl Listed {
     }
 
     /// Whether a rule lists the words, and nothing is set for them that could make them do something else.
-    pub(crate) fn admits<'a>(&self, segment: &'a Segment) -> Result<(), Unlisted<'a>> {
+    pub(crate) fn admits<'a>(&self, segment: &'a SimpleCommand) -> Result<(), Unlisted<'a>> {
         let mut closest = Unlisted::Command;
         for rule in &self.rules {
             let Some(rest) = segment.words.strip_prefix(rule.words.as_slice()) else { continue };
@@ -298,7 +298,7 @@ fn is_plain(word: &str, expands: bool) -> bool {
 }
 
 /// The rule that lists exactly these words, with what is set for them.
-pub(crate) fn rule_for(segment: &Segment) -> String {
+pub(crate) fn rule_for(segment: &SimpleCommand) -> String {
     let set = segment.assignments.iter().map(|it| quoted(&format!("{}={}", it.name, it.value)));
     let words: Vec<String> = set.chain(segment.words.iter().map(|word| quoted(word))).collect();
     words.join(" ")

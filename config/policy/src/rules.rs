@@ -4,11 +4,11 @@ use config::{Approval, Mode, Policy, SafetyGate};
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use thiserror::Error;
 
-use crate::command::{Command, Segment, base_name, hands_on};
-use crate::decide::{Action, Confinement, Listing, Patch, Source, Stage, Verdict, decide};
+use crate::command::{Command, SimpleCommand, base_name, hands_on};
+use crate::decide::{Action, Confinement, Patch, Secrecy, Stage, Standing, Verdict, decide};
 use crate::listed::{Listed, Rule, Unlisted, rule_for};
+use crate::patch_total::Size;
 use crate::spelling::spells;
-use crate::tally::Size;
 
 /// The user's policy, ready to be asked.
 #[derive(Debug, Clone)]
@@ -125,7 +125,7 @@ impl Rules {
     fn classify(&self, act: Act<'_>) -> Classified {
         match act {
             Act::Read { path } => {
-                let source = if self.is_secret(path) { Source::Secret } else { Source::Plain };
+                let source = if self.is_secret(path) { Secrecy::Secret } else { Secrecy::Plain };
                 Classified { action: Action::Read(source), said: String::new() }
             }
             Act::Patch { author, paths, size } => {
@@ -170,16 +170,16 @@ impl Rules {
         (Patch::Within, String::new())
     }
 
-    fn classify_command(&self, command: &Command) -> (Listing, String) {
+    fn classify_command(&self, command: &Command) -> (Standing, String) {
         if let Some(why) = self.denied(command) {
-            return (Listing::Denied, why);
+            return (Standing::Denied, why);
         }
         if let Some(why) = self.unlistable(command) {
-            return (Listing::Other, why);
+            return (Standing::Other, why);
         }
         match self.unlisted(command).next() {
-            Some((segment, why)) => (Listing::Other, format!("`{segment}` {why}")),
-            None => (Listing::Listed, String::new()),
+            Some((segment, why)) => (Standing::Other, format!("`{segment}` {why}")),
+            None => (Standing::Listed, String::new()),
         }
     }
 
@@ -220,7 +220,7 @@ impl Rules {
     fn unlisted<'a>(
         &'a self,
         command: &'a Command,
-    ) -> impl Iterator<Item = (&'a Segment, Unlisted<'a>)> {
+    ) -> impl Iterator<Item = (&'a SimpleCommand, Unlisted<'a>)> {
         let segments = command.segments.iter();
         segments.filter_map(|segment| Some((segment, self.allow.admits(segment).err()?)))
     }

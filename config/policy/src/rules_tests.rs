@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 use config::{Approval, Config, Mode, Policy};
 use proptest::prelude::*;
 
-use crate::command::{Assignment, Command, Join, Segment};
+use crate::command::{Assignment, Command, Join, SimpleCommand};
 use crate::decide::{Confinement, Stage, Verdict};
+use crate::patch_total::PatchTotal;
 use crate::rules::{Act, Author, PolicyError, Rules};
-use crate::tally::Tally;
 
 static DEFAULTS: LazyLock<Config> =
     LazyLock::new(|| config::resolve(&config::Inputs::default()).unwrap().config);
@@ -35,11 +35,12 @@ fn command(text: &str) -> Command {
     let assignments = assignments
         .map(|(name, value)| Assignment { name: name.to_owned(), value: value.to_owned() })
         .collect();
-    let segment = Segment { join: Join::First, negated: false, assignments, words, expands: false };
+    let segment =
+        SimpleCommand { join: Join::First, negated: false, assignments, words, expands: false };
     Command { segments: vec![segment], inner: Vec::new(), opaque: None }
 }
 
-fn patch(rules: &Rules, author: Author, paths: &[&str], before: &Tally) -> Verdict {
+fn patch(rules: &Rules, author: Author, paths: &[&str], before: &PatchTotal) -> Verdict {
     let stage = if author == Author::User { Stage::User } else { Stage::Executing };
     let size = before.with(paths, 9);
     rules.decide(stage, Act::Patch { author, paths, size }, Confinement::TODAY)
@@ -48,7 +49,7 @@ fn patch(rules: &Rules, author: Author, paths: &[&str], before: &Tally) -> Verdi
 #[test]
 fn what_is_said_of_effects() {
     let nine = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
-    let mut many = Tally::default();
+    let mut many = PatchTotal::default();
     many.add(&["x"], 600);
     let mut lines = Vec::new();
     for (mode, approval) in [
@@ -59,7 +60,7 @@ fn what_is_said_of_effects() {
         (Mode::Plan, Approval::Suggest),
     ] {
         let rules = rules(approval, mode);
-        let model = |paths: &[&str]| patch(&rules, Author::Model, paths, &Tally::default());
+        let model = |paths: &[&str]| patch(&rules, Author::Model, paths, &PatchTotal::default());
         let run = |text| {
             let command = command(text);
             rules.decide(Stage::Verifying, Act::Command(&command), Confinement::TODAY)
@@ -75,8 +76,11 @@ fn what_is_said_of_effects() {
             ("patch .deepseek/config.toml", model(&[".deepseek/config.toml"])),
             ("patch .GIT/hooks/pre-push", model(&[".GIT/hooks/pre-push"])),
             ("patch .env", model(&[".env"])),
-            ("apply .deepseek/x", patch(&rules, Author::User, &[".deepseek/x"], &Tally::default())),
-            ("apply nine files", patch(&rules, Author::User, &nine, &Tally::default())),
+            (
+                "apply .deepseek/x",
+                patch(&rules, Author::User, &[".deepseek/x"], &PatchTotal::default()),
+            ),
+            ("apply nine files", patch(&rules, Author::User, &nine, &PatchTotal::default())),
             ("cargo test", run("cargo test")),
             ("CI=1 cargo test", run("CI=1 cargo test")),
             ("RUSTC=x cargo test", run("RUSTC=x cargo test")),

@@ -2,7 +2,7 @@
 
 use config::Mode;
 
-use crate::decide::{Action, Confinement, Listing, Patch, Source, Verdict};
+use crate::decide::{Action, Confinement, Patch, Secrecy, Standing, Verdict};
 use crate::table::{Case, cases, lines};
 
 fn all() -> Vec<Case> {
@@ -41,9 +41,9 @@ fn the_table_in_few_lines() {
 /// Whether an action starts a process or writes.
 fn has_effect(action: Action) -> bool {
     match action {
-        Action::Read(Source::Plain | Source::Secret) => false,
+        Action::Read(Secrecy::Plain | Secrecy::Secret) => false,
         Action::Patch(Patch::Within | Patch::Larger | Patch::Executed | Patch::Protected)
-        | Action::Command(Listing::Listed | Listing::Other | Listing::Denied)
+        | Action::Command(Standing::Listed | Standing::Other | Standing::Denied)
         | Action::Network
         | Action::WriteOutside => true,
     }

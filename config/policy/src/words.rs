@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::decide::{Action, Confinement, Listing, Missing, Patch, Source, Stage, Verdict, Why};
+use crate::decide::{Action, Confinement, Missing, Patch, Secrecy, Stage, Standing, Verdict, Why};
 
 impl Stage {
     /// The word.
@@ -20,15 +20,15 @@ impl Action {
     /// In words.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Read(Source::Plain) => "read a file",
-            Self::Read(Source::Secret) => "read a secret file",
+            Self::Read(Secrecy::Plain) => "read a file",
+            Self::Read(Secrecy::Secret) => "read a secret file",
             Self::Patch(Patch::Within) => "patch within the safety gate",
             Self::Patch(Patch::Larger) => "larger patch",
             Self::Patch(Patch::Executed) => "patch what other tools execute",
             Self::Patch(Patch::Protected) => "patch what is protected",
-            Self::Command(Listing::Listed) => "listed command",
-            Self::Command(Listing::Other) => "other command",
-            Self::Command(Listing::Denied) => "denied command",
+            Self::Command(Standing::Listed) => "listed command",
+            Self::Command(Standing::Other) => "other command",
+            Self::Command(Standing::Denied) => "denied command",
             Self::Network => "network for a command",
             Self::WriteOutside => "write outside the tree",
         }

@@ -14,7 +14,7 @@ use actors::verifier::Subject;
 use futures_util::future::BoxFuture;
 use tokio::sync::Notify;
 use tools::model::ModelError;
-use tools::patch::{BaseState, Scope};
+use tools::patch::{BaseState, PatchScope};
 use tools::tree::RepoPath;
 
 use super::roles::Roles;
@@ -76,7 +76,7 @@ fn first_draft() -> DraftAsk {
 fn patch() -> ApplyAsk {
     let path = RepoPath::parse("greet.txt").unwrap();
     let bases = BTreeMap::from([(path.clone(), BaseState::of("hello\n".into()))]);
-    let scope = Scope { declared: Some([path].into()), bases };
+    let scope = PatchScope { declared: Some([path].into()), bases };
     ApplyAsk { title: "test".to_owned(), diff: DIFF.to_owned(), scope }
 }
 

@@ -6,7 +6,7 @@ use actors::applier::{ApplyAsk, ApplyError};
 use actors::architect::PlanAsk;
 use actors::checks::{self, Report};
 use actors::editor::DraftAsk;
-use actors::effect::{Effect, Look, Place};
+use actors::effect::{Effect, Position, Trace};
 use actors::event::Event;
 use actors::publisher::JournalClosed;
 use actors::run::Run;
@@ -15,7 +15,7 @@ use actors::verifier::{self, Checked, Subject};
 use actors::words::Role;
 use config::Baseline;
 use ractor::{ActorProcessingErr, ActorRef};
-use tools::patch::{BaseState, Scope};
+use tools::patch::{BaseState, PatchScope};
 use tools::shell::CommandLine;
 use tools::tree::{Entry, RepoPath};
 
@@ -180,7 +180,7 @@ impl State {
                 Some(look) => look.await?,
                 None => bases,
             };
-            let scope = Scope { declared, bases };
+            let scope = PatchScope { declared, bases };
             let ask = ApplyAsk { title: format!("iteration {iteration}"), diff, scope };
             publisher.publish(Event::ApplyStarted { iteration }).await?;
             let applied = applier.apply(ask).await;
@@ -228,11 +228,11 @@ struct SkipBaseline {
 impl Effect for SkipBaseline {
     type Outcome = bool;
     type Stop = JournalClosed;
-    const PLACE: Place = Place::NextIfAtAll;
+    const POSITION: Position = Position::NextIfAtAll;
 
-    fn look(&mut self, event: &Event) -> Look<bool> {
+    fn look(&mut self, event: &Event) -> Trace<bool> {
         let is_skipped = matches!(event, Event::BaselineSkipped { .. });
-        if is_skipped { Look::Done(true) } else { Look::Foretold(false) }
+        if is_skipped { Trace::Done(true) } else { Trace::Foretold(false) }
     }
 
     async fn act(&mut self, run: &Run) -> Result<bool, JournalClosed> {

@@ -10,7 +10,7 @@ use crate::crew::call_failed;
 use crate::planner::{self, TeamPlanned};
 use crate::team_plan::{LanePlan, TeamPlan};
 use actors::delivery::{Delivery, FailureKind, NeedsWork, StagedFor};
-use actors::effect::{Effect, Look};
+use actors::effect::{Effect, Trace};
 use actors::event::Event;
 use actors::lane_id::LaneId;
 use actors::ledger::Allowance;
@@ -307,9 +307,9 @@ impl Effect for Base {
     type Outcome = Began;
     type Stop = Delivery;
 
-    fn look(&mut self, event: &Event) -> Look<Began> {
-        let Event::LanesBegun { tree, left_out, .. } = event else { return Look::Absent };
-        Look::Done(Began { tree: *tree, left_out: left_out.clone() })
+    fn look(&mut self, event: &Event) -> Trace<Began> {
+        let Event::LanesBegun { tree, left_out, .. } = event else { return Trace::Absent };
+        Trace::Done(Began { tree: *tree, left_out: left_out.clone() })
     }
 
     async fn act(&mut self, run: &Run) -> Result<Began, Delivery> {
@@ -341,13 +341,13 @@ impl Effect for Adding {
     type Outcome = Result<TreeId, Vec<RepoPath>>;
     type Stop = Delivery;
 
-    fn look(&mut self, event: &Event) -> Look<Self::Outcome> {
+    fn look(&mut self, event: &Event) -> Trace<Self::Outcome> {
         if let Event::LaneMerged { tree, .. } = event {
-            Look::Done(Ok(*tree))
+            Trace::Done(Ok(*tree))
         } else if let Event::LaneConflicted { paths, .. } = event {
-            Look::Done(Err(paths.clone()))
+            Trace::Done(Err(paths.clone()))
         } else {
-            Look::Absent
+            Trace::Absent
         }
     }
 

@@ -8,7 +8,7 @@ use crate::lane::{Attempt, LaneReport, LaneSetup, Undone};
 use crate::lane_tree::{Territories, Territory};
 use crate::team_plan::TeamPlan;
 use actors::delivery::{Delivery, FailureKind, NeedsWork, Verified};
-use actors::effect::{Effect, Look, Place};
+use actors::effect::{Effect, Position, Trace};
 use actors::event::{Event, StagedFile};
 use actors::lane_id::LaneId;
 use actors::ledger::{Allowance, Amount};
@@ -278,15 +278,15 @@ impl Effect for OnTopOf<'_> {
     type Outcome = Result<TreeId, Delivery>;
     type Stop = Delivery;
     // It is told by the first event of the lane.
-    const PLACE: Place = Place::Ahead;
+    const POSITION: Position = Position::Ahead;
 
-    fn look(&mut self, event: &Event) -> Look<Self::Outcome> {
+    fn look(&mut self, event: &Event) -> Trace<Self::Outcome> {
         if let Event::LaneSpawned { base, .. } = event {
-            Look::Foretold(Ok(*base))
+            Trace::Foretold(Ok(*base))
         } else if let Event::LaneFailed { why, .. } = event {
-            Look::Foretold(Err(why.clone()))
+            Trace::Foretold(Err(why.clone()))
         } else {
-            Look::Absent
+            Trace::Absent
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::feedback;
 use actors::checks::{CheckOutcome, Report};
 use actors::delivery::{Delivery, FailureKind, NeedsWork, Verified};
-use actors::effect::{Effect, Look, Place};
+use actors::effect::{Effect, Position, Trace};
 use actors::event::{Event, StagedFile};
 use actors::failure::{FailureClass, FailureHistory};
 use actors::lane_id::LaneId;
@@ -240,14 +240,14 @@ impl Effect for Merging {
     type Outcome = Merge;
     type Stop = Delivery;
 
-    fn look(&mut self, event: &Event) -> Look<Merge> {
+    fn look(&mut self, event: &Event) -> Trace<Merge> {
         if let Event::LanesMerged { lanes, onto, tree, files } = event {
             let (lanes, files) = (lanes.clone(), files.clone());
-            Look::Done(Merge::Done(MergedLanes { lanes, onto: *onto, tree: *tree, files }))
+            Trace::Done(Merge::Done(MergedLanes { lanes, onto: *onto, tree: *tree, files }))
         } else if let Event::LaneConflicted { lane, paths, .. } = event {
-            Look::Done(Merge::Conflict(*lane, paths.clone()))
+            Trace::Done(Merge::Conflict(*lane, paths.clone()))
         } else {
-            Look::Absent
+            Trace::Absent
         }
     }
 
@@ -283,11 +283,11 @@ impl Effect for Placing {
     type Outcome = Option<ReadTree>;
     type Stop = Delivery;
     // The checks look there while the rest of the record is followed.
-    const PLACE: Place = Place::AheadIfAtAll;
+    const POSITION: Position = Position::AheadIfAtAll;
 
-    fn look(&mut self, event: &Event) -> Look<Self::Outcome> {
+    fn look(&mut self, event: &Event) -> Trace<Self::Outcome> {
         let is_over = matches!(event, Event::VerifyCompleted { .. });
-        if is_over { Look::Foretold(None) } else { Look::Absent }
+        if is_over { Trace::Foretold(None) } else { Trace::Absent }
     }
 
     async fn act(&mut self, run: &Run) -> Result<Self::Outcome, Delivery> {

@@ -11,7 +11,7 @@ use actors::scope::Scope;
 use actors::wording::Wording;
 use actors::words::DeniedBy;
 use actors::workspace::Denied;
-use policy::{Act, Confinement, Rules, Stage, Tally, Verdict};
+use policy::{Act, Confinement, PatchTotal, Rules, Stage, Verdict};
 use ractor::{ActorRef, RpcReplyPort};
 use tools::redact::redact;
 use tools::shell::CommandLine;
@@ -160,7 +160,7 @@ impl State {
 }
 
 /// Counts what a patch changed.
-fn count(written: &mut Tally, changes: &[Change]) {
+fn count(written: &mut PatchTotal, changes: &[Change]) {
     let paths: Vec<&str> = changes.iter().flat_map(Change::paths).map(RepoPath::as_str).collect();
     written.add(&paths, lines_of(changes));
 }
@@ -186,7 +186,7 @@ struct Gate {
     /// What the user said to commands of this run.
     said: Said,
     /// What earlier patches of this scope changed.
-    written: Tally,
+    written: PatchTotal,
     session: String,
     /// What the user asked for, in one line.
     request: Option<String>,

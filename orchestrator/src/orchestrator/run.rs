@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use actors::Unanswered;
 use actors::delivery::{Delivery, FailureKind, Verified};
-use actors::effect::{Effect, Look};
+use actors::effect::{Effect, Trace};
 use actors::event::Event;
 use actors::publisher::JournalClosed;
 use actors::run::Run;
@@ -374,9 +374,9 @@ impl Effect for Gathering {
     type Outcome = String;
     type Stop = Delivery;
 
-    fn look(&mut self, event: &Event) -> Look<String> {
-        let Event::EvidenceGathered { text, .. } = event else { return Look::Absent };
-        Look::Done(String::from_utf8_lossy(&text.content).into_owned())
+    fn look(&mut self, event: &Event) -> Trace<String> {
+        let Event::EvidenceGathered { text, .. } = event else { return Trace::Absent };
+        Trace::Done(String::from_utf8_lossy(&text.content).into_owned())
     }
 
     async fn act(&mut self, run: &Run) -> Result<String, Delivery> {
@@ -411,8 +411,8 @@ impl Effect for Deadline {
     type Outcome = ();
     type Stop = JournalClosed;
 
-    fn look(&mut self, _: &Event) -> Look<()> {
-        Look::Absent
+    fn look(&mut self, _: &Event) -> Trace<()> {
+        Trace::Absent
     }
 
     async fn act(&mut self, run: &Run) -> Result<(), JournalClosed> {

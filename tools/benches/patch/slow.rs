@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use config::ApplyStrategy;
-use deepseek_tools::patch::{PatchLimits, Reason, Scope, prepare};
+use deepseek_tools::patch::{PatchLimits, PatchScope, Reason, prepare};
 use deepseek_tools::tree::{Entry, FileMode, FileState};
 
 use crate::verdict;
@@ -60,7 +60,7 @@ pub(crate) fn measure() -> bool {
 fn time(file: &str, patch: &str, refusal: Option<Reason>) -> Duration {
     let state = FileState { bytes: file.to_owned().into(), mode: FileMode::Regular };
     let current = |_: &_| Ok(Entry::File(state.clone()));
-    let (scope, limits) = (Scope::default(), PatchLimits::default());
+    let (scope, limits) = (PatchScope::default(), PatchLimits::default());
     let round = |_| {
         let start = Instant::now();
         let done = prepare(patch.as_bytes(), &scope, ApplyStrategy::Auto, &limits, &current);

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use deepseek_tools::patch::Scope;
+use deepseek_tools::patch::PatchScope;
 use deepseek_tools::tree::ReadTree;
 
 use crate::corpus::{Case, Corpus, Expect};
@@ -91,7 +91,7 @@ struct Laid<'c> {
     sandbox: Sandbox,
     wanted: Snapshot,
     patch: &'c [u8],
-    scope: Scope,
+    scope: PatchScope,
 }
 
 impl<'c> Laid<'c> {
@@ -100,7 +100,7 @@ impl<'c> Laid<'c> {
         let post = case.post.as_deref().unwrap_or_default();
         let wanted = sandbox.wanted(&sandbox.look(), corpus, post);
         // As `git apply`, which does not ask what the author saw.
-        Laid { sandbox, wanted, patch: case.patch.as_bytes(), scope: Scope::default() }
+        Laid { sandbox, wanted, patch: case.patch.as_bytes(), scope: PatchScope::default() }
     }
 
     fn plan(&self) -> bool {

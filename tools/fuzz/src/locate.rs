@@ -22,7 +22,7 @@
 
 use config::ApplyStrategy;
 use deepseek_tools::patch::{
-    ApplyPlan, PatchLimits, Refusal, Repair, Scope, Tolerances, prepare_with,
+    ApplyPlan, PatchLimits, PatchScope, Refusal, Repair, Tolerances, prepare_with,
 };
 use similar::{ChangeTag, TextDiff};
 
@@ -95,7 +95,7 @@ impl Case {
     fn apply(&self, answer: &str, allowed: Tolerances) -> Result<(String, Vec<Repair>), Refusal> {
         let before = self.before.concat();
         let tree = Tree::default().file("f", &before);
-        let scope = Scope { declared: Some([path("f")].into()), ..Scope::default() };
+        let scope = PatchScope { declared: Some([path("f")].into()), ..PatchScope::default() };
         let read = |path: &_| tree.read(path);
         let ApplyPlan { changes, repairs } = prepare_with(
             answer.as_bytes(),

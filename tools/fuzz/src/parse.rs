@@ -4,17 +4,17 @@ use std::sync::LazyLock;
 
 use config::ApplyStrategy;
 use deepseek_tools::patch::{
-    ApplyPlan, BaseState, PatchLimits, Refusal, Scope, Tolerance, Tolerances, prepare_with,
+    ApplyPlan, BaseState, PatchLimits, PatchScope, Refusal, Tolerance, Tolerances, prepare_with,
 };
 use deepseek_tools::tree::{Change, Entry, FileHash, Op, RepoPath};
 
 use super::tree::{LIBRARY, SAMPLE, path};
 
 /// What may be touched: everything, some, one file only, and everything by an author who saw another tree.
-static SCOPES: LazyLock<[Scope; 4]> = LazyLock::new(|| {
-    let only = |paths: &[&str]| Scope {
+static SCOPES: LazyLock<[PatchScope; 4]> = LazyLock::new(|| {
+    let only = |paths: &[&str]| PatchScope {
         declared: Some(paths.iter().map(|text| path(text)).collect()),
-        ..Scope::default()
+        ..PatchScope::default()
     };
     let seen = LIBRARY.replace("/// All of it.", "/// The total.");
     let stale = BaseState::of("def a():\n    return 1\n".into());
@@ -27,10 +27,10 @@ static SCOPES: LazyLock<[Scope; 4]> = LazyLock::new(|| {
         (path("gone"), BaseState::of("gone\n".into())),
     ];
     [
-        Scope::default(),
+        PatchScope::default(),
         only(&["src/lib.rs", "README.md", "twins.py", "src/new.rs", "nested"]),
         only(&["windows.txt"]),
-        Scope { bases: bases.into(), declared: None },
+        PatchScope { bases: bases.into(), declared: None },
     ]
 });
 
@@ -72,18 +72,23 @@ pub fn check(answer: &[u8]) {
 
 type Outcome = Result<ApplyPlan, Refusal>;
 
-fn prepare(answer: &[u8], scope: &Scope, limits: &PatchLimits, allowed: Tolerances) -> Outcome {
+fn prepare(
+    answer: &[u8],
+    scope: &PatchScope,
+    limits: &PatchLimits,
+    allowed: Tolerances,
+) -> Outcome {
     prepare_with(answer, scope, ApplyStrategy::Auto, limits, &|path| SAMPLE.read(path), allowed)
 }
 
-fn check_outcome(outcome: &Outcome, scope: &Scope, answer: &[u8]) {
+fn check_outcome(outcome: &Outcome, scope: &PatchScope, answer: &[u8]) {
     match outcome {
         Ok(plan) => check_plan(plan, scope),
         Err(refusal) => check_refusal(refusal, answer),
     }
 }
 
-fn check_plan(plan: &ApplyPlan, scope: &Scope) {
+fn check_plan(plan: &ApplyPlan, scope: &PatchScope) {
     let may_touch = |path: &RepoPath| {
         assert_eq!(RepoPath::parse(path.as_str()).as_ref(), Ok(path), "a path that is none");
         scope.declared.as_ref().is_none_or(|declared| declared.contains(path))
@@ -136,7 +141,7 @@ fn check_refusal(refusal: &Refusal, answer: &[u8]) {
 }
 
 /// A limit makes a plan a refusal, and nothing else.
-fn check_limits(answer: &[u8], scope: &Scope, unlimited: &Outcome) {
+fn check_limits(answer: &[u8], scope: &PatchScope, unlimited: &Outcome) {
     let limits =
         PatchLimits { max_diff_bytes: Some(1_000), max_file_bytes: Some(600), max_files: Some(2) };
     let Ok(plan) = prepare(answer, scope, &limits, Tolerances::ALL) else { return };

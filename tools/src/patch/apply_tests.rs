@@ -13,7 +13,7 @@ use crate::tree::{Entry, FileMode, FileState, Op, RepoPath};
 fn plan(files: &Files, answer: &str) -> Result<ApplyPlan, Refusal> {
     prepare(
         answer.as_bytes(),
-        &Scope::default(),
+        &PatchScope::default(),
         ApplyStrategy::Auto,
         &PatchLimits::default(),
         &|path| files.read(path),
@@ -61,7 +61,7 @@ fn a_path_is_looked_at_once() {
     };
     let diff = format!("{NAMES}@@ -3 +3 @@\n-three\n+3\n");
     let (auto, limits) = (ApplyStrategy::Auto, PatchLimits::default());
-    prepare(diff.as_bytes(), &Scope::default(), auto, &limits, &read).unwrap();
+    prepare(diff.as_bytes(), &PatchScope::default(), auto, &limits, &read).unwrap();
     assert_eq!(*looked.borrow(), ["f"]);
 }
 
@@ -171,7 +171,7 @@ fn every_tolerance_can_be_switched_off() {
         (Tolerances::ALL.without(Tolerance::Position), false),
         (Tolerances::NONE.with(Tolerance::Counts).with(Tolerance::Position), true),
     ] {
-        let (scope, limits) = (Scope::default(), PatchLimits::default());
+        let (scope, limits) = (PatchScope::default(), PatchLimits::default());
         let plan = prepare_with(
             answer.as_bytes(),
             &scope,
@@ -188,13 +188,13 @@ fn every_tolerance_can_be_switched_off() {
 fn what_needs_no_search_can_be_switched_off_too() {
     let hunk = "@@ -2,3 +2,3 @@\n two\n-three\n+3\n four\n";
     let seen = BaseState::of(NUMBERS.replace("six", "6").into());
-    let stale = Scope { bases: [(path("f"), seen)].into(), declared: None };
+    let stale = PatchScope { bases: [(path("f"), seen)].into(), declared: None };
     for (tolerance, scope, answer) in [
-        (Tolerance::Duplicate, Scope::default(), format!("{NAMES}{hunk}{hunk}")),
+        (Tolerance::Duplicate, PatchScope::default(), format!("{NAMES}{hunk}{hunk}")),
         (Tolerance::Merged, stale, format!("{NAMES}{hunk}")),
         (
             Tolerance::AlreadyApplied,
-            Scope::default(),
+            PatchScope::default(),
             "--- /dev/null\n+++ b/one\n@@ -0,0 +1 @@\n+1\n".to_owned(),
         ),
     ] {
@@ -316,7 +316,7 @@ fn changes_made_meanwhile_are_merged_or_refused() {
     let merged = |now: &str, strategy| {
         let files = Files::default().file("f", now);
         let scope =
-            Scope { bases: [(path("f"), BaseState::of(base.into()))].into(), declared: None };
+            PatchScope { bases: [(path("f"), BaseState::of(base.into()))].into(), declared: None };
         let plan = prepare(diff.as_bytes(), &scope, strategy, &PatchLimits::default(), &|path| {
             files.read(path)
         });

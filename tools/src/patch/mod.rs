@@ -25,7 +25,7 @@ mod tolerance;
 
 pub use merge::merge;
 pub use plan::{
-    ApplyPlan, BaseState, Current, PatchLimits, PlanSummary, Scope, prepare, prepare_with,
+    ApplyPlan, BaseState, Current, PatchLimits, PatchScope, PlanSummary, prepare, prepare_with,
 };
 pub use refuse::{Candidate, HunkRef, Nearest, PatchMismatch, Reason, Refusal};
 pub use tolerance::{Repair, Tolerance, Tolerances};

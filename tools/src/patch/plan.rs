@@ -18,7 +18,7 @@ use crate::tree::{Change, ChangeSummary, Entry, FileHash, RepoPath, TreeError};
 
 /// What a diff may touch, and what its author saw.
 #[derive(Debug, Clone, Default)]
-pub struct Scope {
+pub struct PatchScope {
     /// The only paths it may touch; none stands for every path inside the root.
     pub declared: Option<BTreeSet<RepoPath>>,
     /// The files as the author saw them. What is not in here is taken to be as it is now.
@@ -107,7 +107,7 @@ pub type Current<'c> = dyn Fn(&RepoPath) -> Result<Entry, TreeError> + 'c;
 /// Makes a plan of `answer`, forgiving everything that can only mean one thing.
 pub fn prepare(
     answer: &[u8],
-    scope: &Scope,
+    scope: &PatchScope,
     strategy: ApplyStrategy,
     limits: &PatchLimits,
     current: &Current<'_>,
@@ -118,7 +118,7 @@ pub fn prepare(
 /// As [`prepare`], forgiving only what is `allowed`.
 pub fn prepare_with(
     answer: &[u8],
-    scope: &Scope,
+    scope: &PatchScope,
     strategy: ApplyStrategy,
     limits: &PatchLimits,
     current: &Current<'_>,

@@ -8,7 +8,7 @@ use config::ApplyStrategy;
 use super::file::{Forgiven, Reader, Rewritten};
 use super::merge::merge;
 use super::parse::Hunk;
-use super::plan::{ApplyPlan, BaseState, Current, PatchLimits, Scope};
+use super::plan::{ApplyPlan, BaseState, Current, PatchLimits, PatchScope};
 use super::refuse::{PatchMismatch, Reason, Refusal};
 use super::resolve::{Intent, Target};
 use super::tolerance::{Repair, Tolerance};
@@ -74,7 +74,7 @@ struct Slot {
 
 /// The changes as they come together.
 pub(super) struct Planner<'s> {
-    scope: &'s Scope,
+    scope: &'s PatchScope,
     strategy: ApplyStrategy,
     limits: &'s PatchLimits,
     current: &'s Current<'s>,
@@ -91,7 +91,7 @@ type Outcome<T> = Result<T, Vec<PatchMismatch>>;
 
 impl<'s> Planner<'s> {
     pub(super) fn new(
-        scope: &'s Scope,
+        scope: &'s PatchScope,
         strategy: ApplyStrategy,
         limits: &'s PatchLimits,
         current: &'s Current<'s>,

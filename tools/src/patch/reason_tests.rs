@@ -11,7 +11,7 @@ use config::ApplyStrategy;
 /// What makes a case: the tree, the answer, and what may be touched.
 struct Case {
     files: Files,
-    scope: Scope,
+    scope: PatchScope,
     limits: PatchLimits,
     strategy: ApplyStrategy,
 }
@@ -29,7 +29,7 @@ fn tree() -> Case {
         .entry("big", Entry::TooLarge { bytes: 9_999_999 });
     Case {
         files,
-        scope: Scope::default(),
+        scope: PatchScope::default(),
         limits: PatchLimits::default(),
         strategy: ApplyStrategy::Auto,
     }

@@ -3,7 +3,7 @@
 //! What cannot be understood without running a shell (substitutions, subshells, variables) is marked opaque, never guessed; so is
 //! what only some shells know, since `sh` runs it.
 
-use policy::{Command, Opaque, Segment, Unread, hands_on};
+use policy::{Command, Opaque, SimpleCommand, Unread, hands_on};
 use thiserror::Error;
 
 mod syntax;
@@ -85,7 +85,7 @@ impl CommandLine {
     }
 
     /// The simple commands it runs. Of what is opaque: those that can be found.
-    pub fn segments(&self) -> &[Segment] {
+    pub fn segments(&self) -> &[SimpleCommand] {
         &self.command.segments
     }
 
@@ -125,7 +125,7 @@ fn refuse(text: &str) -> Result<(), CommandSyntaxError> {
 /// The commands in words that a program may run: scripts of `sh -c`, `eval`, `env -S` and their like.
 #[derive(Default)]
 struct Scripts {
-    found: Vec<Segment>,
+    found: Vec<SimpleCommand>,
     /// Whether there was more than is read.
     has_more: bool,
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actors::effect::{Effect, Look, Place};
+use actors::effect::{Effect, Position, Trace};
 use actors::event::Event;
 use actors::publisher::{Answer, JournalClosed, Proposal};
 use actors::run::Run;
@@ -181,15 +181,15 @@ struct Decision<'g> {
 impl Effect for Decision<'_> {
     type Outcome = Verdict;
     type Stop = JournalClosed;
-    const PLACE: Place = Place::NextIfAtAll;
+    const POSITION: Position = Position::NextIfAtAll;
 
-    fn look(&mut self, event: &Event) -> Look<Verdict> {
+    fn look(&mut self, event: &Event) -> Trace<Verdict> {
         match recorded_verdict(event, self.what) {
             // What barred it then is not known now, but that it was barred is.
-            Some(verdict @ Verdict::Deny { .. }) => Look::Foretold(verdict),
-            Some(verdict) if self.gate.run.publisher.takes_requests() => Look::Foretold(verdict),
-            None if self.gate.run.publisher.takes_requests() => Look::Foretold(Verdict::Allow),
-            Some(_) | None => Look::Absent,
+            Some(verdict @ Verdict::Deny { .. }) => Trace::Foretold(verdict),
+            Some(verdict) if self.gate.run.publisher.takes_requests() => Trace::Foretold(verdict),
+            None if self.gate.run.publisher.takes_requests() => Trace::Foretold(Verdict::Allow),
+            Some(_) | None => Trace::Absent,
         }
     }
 
@@ -228,21 +228,21 @@ struct ToldBefore<'g> {
 impl Effect for ToldBefore<'_> {
     type Outcome = Option<SaidTo>;
     type Stop = JournalClosed;
-    const PLACE: Place = Place::NextIfAtAll;
+    const POSITION: Position = Position::NextIfAtAll;
 
-    fn look(&mut self, event: &Event) -> Look<Option<SaidTo>> {
+    fn look(&mut self, event: &Event) -> Trace<Option<SaidTo>> {
         if let Event::ApprovalGiven { ask } = event {
             let (ask, by) = (ask.clone(), DeniedBy::Nobody);
-            return Look::Done(Some(SaidTo { ask, by, result: Ok(()) }));
+            return Trace::Done(Some(SaidTo { ask, by, result: Ok(()) }));
         }
         let Event::ApprovalDenied { ask: Some(ask), action, by, why } = event else {
-            return Look::Foretold(None);
+            return Trace::Foretold(None);
         };
         if action != self.what {
-            return Look::Foretold(None);
+            return Trace::Foretold(None);
         }
         let denied = Denied { what: action.clone(), why: why.clone(), hint: self.hint.into() };
-        Look::Done(Some(SaidTo { ask: ask.clone(), by: *by, result: Err(denied) }))
+        Trace::Done(Some(SaidTo { ask: ask.clone(), by: *by, result: Err(denied) }))
     }
 
     async fn act(&mut self, _: &Run) -> Result<Option<SaidTo>, JournalClosed> {
@@ -270,13 +270,13 @@ impl Effect for Question<'_> {
     type Stop = JournalClosed;
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "other events are no answers")]
-    fn look(&mut self, event: &Event) -> Look<Reply> {
+    fn look(&mut self, event: &Event) -> Trace<Reply> {
         match event {
-            Event::ApprovalGiven { ask } if *ask == self.ask => Look::Done(Reply::Yes),
+            Event::ApprovalGiven { ask } if *ask == self.ask => Trace::Done(Reply::Yes),
             Event::ApprovalDenied { ask: Some(ask), by, why, .. } if *ask == self.ask => {
-                Look::Done(Reply::No { by: *by, why: why.clone() })
+                Trace::Done(Reply::No { by: *by, why: why.clone() })
             }
-            _ => Look::Absent,
+            _ => Trace::Absent,
         }
     }
 

@@ -1,6 +1,6 @@
 //! The way of a change into the workspace: staged, approved, a checkpoint to go back to, and then written as a whole.
 
-use actors::effect::{Effect, Look};
+use actors::effect::{Effect, Trace};
 use actors::event::Event;
 use actors::run::Run;
 use actors::workspace::{CommitRefused, Staged};
@@ -53,21 +53,21 @@ impl Effect for Commit {
     type Stop = CommitRefused;
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "other events are no steps of a commit")]
-    fn look(&mut self, event: &Event) -> Look<Self::Outcome> {
+    fn look(&mut self, event: &Event) -> Trace<Self::Outcome> {
         match event {
             Event::CheckpointCreated { patch, .. } if *patch == self.patch => {
                 self.checkpoint_made = true;
-                Look::Begun
+                Trace::Begun
             }
             Event::PatchCommitting { patch } if *patch == self.patch => {
                 self.begun = true;
-                Look::Begun
+                Trace::Begun
             }
-            Event::PatchApplied { patch } if *patch == self.patch => Look::Done(Ok(())),
+            Event::PatchApplied { patch } if *patch == self.patch => Trace::Done(Ok(())),
             Event::PatchNotApplied { patch, why } if *patch == self.patch => {
-                Look::Done(Err(why.clone().into()))
+                Trace::Done(Err(why.clone().into()))
             }
-            _ => Look::Absent,
+            _ => Trace::Absent,
         }
     }
 

@@ -3,7 +3,7 @@
 //! The grammar says where words and operators are. Each word is then read once more by itself, and between two of them
 //! there must be nothing but blanks: what the grammar skips or mends is not taken for understood.
 
-use policy::{Assignment, Join, Opaque, Segment};
+use policy::{Assignment, Join, Opaque, SimpleCommand};
 use tree_sitter::{Node, Parser, Tree};
 
 use super::word::{self, Word};
@@ -22,7 +22,7 @@ const KEYWORDS: [&str; 21] = [
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     /// Its simple commands, in order.
-    pub(super) segments: Vec<Segment>,
+    pub(super) segments: Vec<SimpleCommand>,
     /// Whether there is more to it than the words of one command.
     pub(super) needs_shell: bool,
     /// Whether it has an operator other than `&&`.
@@ -35,7 +35,7 @@ pub(super) struct Glimpse {
     /// What it has.
     pub(super) what: Opaque,
     /// The simple commands that can be found in it, as far as they can be read.
-    pub(super) segments: Vec<Segment>,
+    pub(super) segments: Vec<SimpleCommand>,
     /// Whether it has an operator other than `&&`.
     pub(super) masks_failure: bool,
     /// Whether the grammar has a place for all of it.
@@ -69,7 +69,7 @@ struct Walk<'a> {
     text: &'a str,
     reading: Reading,
     /// The command whose words are being read.
-    open: Option<Segment>,
+    open: Option<SimpleCommand>,
     /// How the next command follows.
     join: Join,
     /// Where the last word or operator ended.
@@ -99,7 +99,7 @@ impl Walk<'_> {
         let rest = self.text.get(self.end..).unwrap_or_default();
         self.close();
         let has_word =
-            |segment: &Segment| !segment.words.is_empty() || !segment.assignments.is_empty();
+            |segment: &SimpleCommand| !segment.words.is_empty() || !segment.assignments.is_empty();
         let is_whole = rest.trim_matches([' ', '\t', '\n']).is_empty();
         let all = is_whole && self.reading.segments.iter().all(has_word);
         if all { Ok(()) } else { Err(Opaque::Unreadable) }
@@ -240,9 +240,9 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn segment(&mut self) -> &mut Segment {
+    fn segment(&mut self) -> &mut SimpleCommand {
         let join = self.join;
-        self.open.get_or_insert_with(|| Segment {
+        self.open.get_or_insert_with(|| SimpleCommand {
             join,
             negated: false,
             assignments: Vec::new(),
@@ -334,7 +334,7 @@ fn glimpse(text: &str, tree: &Tree, what: Opaque) -> Glimpse {
 }
 
 /// The words of a command as far as they can be read, and their source where they cannot.
-fn loose_segment(text: &str, node: Node<'_>) -> Segment {
+fn loose_segment(text: &str, node: Node<'_>) -> SimpleCommand {
     let mut cursor = node.walk();
     let words = node.children(&mut cursor).filter(|child| child.kind() != "variable_assignment");
     let source = |child: Node<'_>| text.get(child.byte_range()).unwrap_or_default().to_owned();
@@ -349,6 +349,12 @@ fn glimpse_of_text(text: &str, what: Opaque) -> Glimpse {
     Glimpse { what, segments, masks_failure, is_grammatical: false }
 }
 
-fn loose(words: Vec<String>) -> Segment {
-    Segment { join: Join::First, negated: false, assignments: Vec::new(), words, expands: false }
+fn loose(words: Vec<String>) -> SimpleCommand {
+    SimpleCommand {
+        join: Join::First,
+        negated: false,
+        assignments: Vec::new(),
+        words,
+        expands: false,
+    }
 }

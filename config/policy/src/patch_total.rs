@@ -5,7 +5,7 @@ use std::fmt;
 
 /// What the patches of a run changed so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct PatchTotal {
     files: BTreeSet<String>,
     lines: usize,
 }
@@ -30,7 +30,7 @@ pub enum Counted {
     Run,
 }
 
-impl Tally {
+impl PatchTotal {
     /// The size of a patch to `paths` with `lines` added and removed, with what was counted before.
     pub fn with(&self, paths: &[&str], lines: usize) -> Size {
         let known = |path: &&&str| self.files.contains(**path);
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn patches_count_together_and_a_file_once() {
-        let mut tally = Tally::default();
+        let mut tally = PatchTotal::default();
         assert_eq!(tally.with(&["a", "a"], 3), Size { files: 1, lines: 3, of: Counted::Patch });
         tally.add(&["a", "b"], 10);
         assert_eq!(tally.with(&["b", "c"], 5), Size { files: 3, lines: 15, of: Counted::Run });
