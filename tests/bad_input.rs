@@ -170,7 +170,7 @@ fn an_architect_that_never_plans_ends_as_no_plan() {
 
 #[test]
 fn an_editor_that_never_drafts_ends_as_no_draft() {
-    for (answer, reason) in [("I can not.", "no_draft"), ("NEED_CONTEXT|check.sh", "no_draft")] {
+    for (answer, reason) in [("I cannot.", "no_draft"), ("NEED_CONTEXT|check.sh", "no_draft")] {
         let world = World::greeting(vec![
             architect(plan(&["greet.txt"])).forever(),
             editor(answer).forever(),

@@ -1,4 +1,4 @@
-//! Checks that can not be run, do not end, or leave something behind: the user is told, and no model call is spent.
+//! Checks that cannot be run, do not end, or leave something behind: the user is told, and no model call is spent.
 
 use std::time::Duration;
 

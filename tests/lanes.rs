@@ -29,14 +29,14 @@ fn shouted(word: &str) -> String {
     format!("--- a/list.txt\n+++ b/list.txt\n@@ -1,2 +1,2 @@\n-one\n+{word}\n two\n")
 }
 
-/// One lane that arrives, one that is denied, one whose work is in conflict and can not be done again, and one that never begins.
+/// One lane that arrives, one that is denied, one whose work is in conflict and cannot be done again, and one that never begins.
 fn team() -> World {
     let mut replies = vec![Reply::text(TEAM).to("lane-planner")];
     replies.extend(lane("01", "list.txt", &shouted("ONE"), "sh check.sh"));
     let new = "--- /dev/null\n+++ b/b.txt\n@@ -0,0 +1 @@\n+b\n";
     replies.extend(lane("02", "b.txt", new, "sudo true"));
     replies.extend(lane("03", "list.txt", &shouted("EINS"), "sh check.sh"));
-    replies.push(Reply::text("I can not.").to("architect").in_lane("03").forever());
+    replies.push(Reply::text("I cannot.").to("architect").in_lane("03").forever());
     let project = Project::new(&[("list.txt", "one\ntwo\n"), ("check.sh", "test -s list.txt\n")]);
     World::of(project, Provider::new(replies))
 }

@@ -190,7 +190,7 @@ fn can_fail(command: &str) -> bool {
         .all(|segment| segment.words.first().is_some_and(|word| NEVER.contains(&word.as_str())))
 }
 
-/// Whether running the same command again on the same tree could end otherwise: a compiler's complaint can not.
+/// Whether running the same command again on the same tree could end otherwise: a compiler's complaint cannot.
 pub fn could_be_flaky(check: &Check) -> bool {
     check.outcome == CheckOutcome::CodeFailure
         && !check.errors.iter().any(|error| {

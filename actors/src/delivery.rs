@@ -79,7 +79,7 @@ impl Delivery {
         Self::BudgetExhausted { limit: Limit::WallTime, detail }
     }
 
-    /// The end of a run whose next call can not be paid.
+    /// The end of a run whose next call cannot be paid.
     pub fn unaffordable(refusal: &Unaffordable) -> Self {
         Self::BudgetExhausted { limit: refusal.into(), detail: Wording::of(refusal) }
     }

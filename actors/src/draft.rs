@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn prose_is_neither() {
-        assert!(read("I can not do that.").unwrap_err().rule.contains("unified diff only"));
+        assert!(read("I cannot do that.").unwrap_err().rule.contains("unified diff only"));
         assert!(read("").is_err());
     }
 }

@@ -66,7 +66,7 @@ pub struct Reservation {
     pub prompt_nano_usd: Usd,
 }
 
-/// Why a call can not be paid.
+/// Why a call cannot be paid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unaffordable {
@@ -88,7 +88,7 @@ pub enum Unaffordable {
         /// The limit.
         limit: u64,
     },
-    /// A money limit can not be kept for a model without a price.
+    /// A money limit cannot be kept for a model without a price.
     #[error("budget.usd is set, but the model has no price in llm.prices")]
     NoPrice,
 }

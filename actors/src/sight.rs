@@ -37,7 +37,7 @@ impl Sight {
         Ok(Look { sight: self.clone(), follows, seen: Mutex::new(seen) })
     }
 
-    /// What is at each of `paths`; nothing where it can not be read. Written down, and off the runtime.
+    /// What is at each of `paths`; nothing where it cannot be read. Written down, and off the runtime.
     pub async fn entries(
         &self,
         paths: Vec<RepoPath>,

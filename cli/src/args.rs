@@ -34,7 +34,7 @@ pub(crate) enum Command {
         /// The task.
         task: String,
     },
-    /// Go on with a request that was cut short.
+    /// Resume an interrupted request.
     Run(run::RunArgs),
     /// Show what is staged, or what was changed.
     Diff(diff::DiffArgs),
@@ -48,7 +48,7 @@ pub(crate) enum Command {
     Sessions(sessions::SessionsArgs),
     /// Tell what an event was, and why it happened.
     Explain(explain::ExplainArgs),
-    /// Drive a session again, and tell whether it comes out the same.
+    /// Re-run a session from its journal and check that the result is identical.
     Replay(replay::ReplayArgs),
     /// Begin a session at an earlier point of another.
     Fork(fork::ForkArgs),

@@ -47,7 +47,7 @@ pub(crate) enum Which {
 pub(crate) struct Session {
     /// Its id.
     pub(crate) id: String,
-    /// The run that was cut short in it.
+    /// The run that was interrupted in it.
     cut_short: Option<CutShort>,
     orchestrator: Orchestrator,
     signals: mpsc::Receiver<Signal>,
@@ -188,12 +188,12 @@ impl Session {
         Ok(outcome)
     }
 
-    /// Whether a run was cut short in this session.
+    /// Whether a run was interrupted in this session.
     pub(crate) const fn has_open_run(&self) -> bool {
         self.cut_short.is_some()
     }
 
-    /// Takes up the run that was cut short in this session, if there is one. Telling its outcome is left to the caller.
+    /// Takes up the run that was interrupted in this session, if there is one. Telling its outcome is left to the caller.
     pub(crate) async fn take_up(
         &mut self,
         view: &mut dyn View,
@@ -301,7 +301,7 @@ fn listen(
 
 fn interrupts() -> Result<mpsc::Receiver<Interrupt>, CliError> {
     let failed =
-        |error| CliError::new(Kind::Internal, format!("can not listen to signals: {error}"));
+        |error| CliError::new(Kind::Internal, format!("cannot listen to signals: {error}"));
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
     let mut hangup = signal(SignalKind::hangup()).map_err(failed)?;

@@ -38,7 +38,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// What happens to effects that need a yes.
+    /// When to ask before applying patches and running commands.
     #[arg(long, global = true, value_name = "WHEN")]
     pub(crate) approval: Option<ApprovalFlag>,
 
@@ -100,7 +100,7 @@ pub(crate) struct Global {
 
 /// An amount that can be spent: a budget of nothing would be none.
 fn some_dollars(text: &str) -> Result<f64, String> {
-    let dollars: f64 = text.parse().map_err(|_| "it is no number".to_owned())?;
+    let dollars: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     if dollars.is_finite() && dollars > 0.0 {
         Ok(dollars)
     } else {
@@ -114,7 +114,7 @@ fn any_number(text: &str) -> Result<i64, String> {
         Ok(number) => Ok(number),
         Err(error) if *error.kind() == IntErrorKind::PosOverflow => Ok(i64::MAX),
         Err(error) if *error.kind() == IntErrorKind::NegOverflow => Ok(i64::MIN),
-        Err(_) => Err("it is no number".to_owned()),
+        Err(_) => Err("not a number".to_owned()),
     }
 }
 
@@ -235,14 +235,14 @@ pub(crate) enum Color {
     Never,
 }
 
-/// What happens to effects that need a yes.
+/// When to ask before applying patches and running commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ApprovalFlag {
     /// Patches are asked for.
     Suggest,
     /// Patches go ahead, within the safety gate.
     Auto,
-    /// As auto, and nobody is asked: what would ask is denied.
+    /// Nothing is asked: patches are staged, and no command runs.
     Never,
 }
 

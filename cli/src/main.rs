@@ -128,7 +128,7 @@ where
         .enable_all()
         .build()
         .map_err(|error| {
-            CliError::new(Kind::Internal, format!("can not start the runtime: {error}"))
+            CliError::new(Kind::Internal, format!("cannot start the runtime: {error}"))
         })?;
     let done = runtime.block_on(work);
     // A thread that still reads the terminal would hold the exit back.

@@ -57,16 +57,16 @@ impl<'a> Past<'a> {
         let asked = |summary: &Summary| !summary.requests.is_empty();
         self.latest(&asked)?.ok_or_else(|| {
             CliError::new(Kind::Usage, "nothing was asked in this workspace yet")
-                .hint("without -c a session begins")
+                .hint("omit `-c` to start a new session")
         })
     }
 
-    /// The latest session of this workspace whose last request was cut short.
+    /// The latest session of this workspace whose last request was interrupted.
     pub(crate) fn cut_short(&self) -> Result<String, CliError> {
-        // What somebody works at is not cut short.
+        // What somebody works at is not interrupted.
         let is_it = |it: &Summary| it.is_cut_short() && !is_in_use(&self.dir(&it.id));
         self.latest(&is_it)?.ok_or_else(|| {
-            CliError::new(Kind::Usage, "no request was cut short in this workspace")
+            CliError::new(Kind::Usage, "no request was interrupted in this workspace")
                 .hint("`deepseek -c` goes on with the last session")
         })
     }

@@ -31,7 +31,7 @@ impl Surroundings {
     /// Reads them.
     pub(crate) fn read() -> Result<Self, CliError> {
         let cwd = std::env::current_dir().map_err(|error| {
-            CliError::new(Kind::Usage, format!("the current directory can not be used: {error}"))
+            CliError::new(Kind::Usage, format!("the current directory cannot be used: {error}"))
         })?;
         Ok(Self {
             vars: std::env::vars_os()
@@ -77,7 +77,7 @@ impl Surroundings {
         let unusable = |error: io::Error| {
             CliError::new(
                 Kind::Usage,
-                format!("the workspace {} can not be used: {error}", dir.display()),
+                format!("the workspace {} cannot be used: {error}", dir.display()),
             )
             .hint("name an existing directory with --workspace")
         };
@@ -262,7 +262,7 @@ pub(crate) fn read_config(path: &Path) -> Result<Option<FileText>, CliError> {
             Ok(None)
         }
         Err(error) => {
-            Err(CliError::new(Kind::Usage, format!("can not read {}: {error}", path.display())))
+            Err(CliError::new(Kind::Usage, format!("cannot read {}: {error}", path.display())))
         }
     }
 }

@@ -20,7 +20,7 @@ pub(crate) fn start(verbose: u8, around: &Surroundings) -> Result<(), CliError> 
         }
     };
     let filter = EnvFilter::try_new(filter).map_err(|error| {
-        CliError::new(Kind::Usage, format!("DEEPSEEK_LOG can not be used: {error}"))
+        CliError::new(Kind::Usage, format!("DEEPSEEK_LOG cannot be used: {error}"))
     })?;
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
     Ok(())

@@ -290,7 +290,7 @@ pub struct Limits {
     pub workspace_lock_timeout_seconds: u64,
     /// Seconds to wait for room when the disk of the journal is full.
     pub disk_full_timeout_seconds: u64,
-    /// Seconds after which a run that waits where something else is recorded has gone astray.
+    /// How long a resumed or replayed run may wait for the next recorded event before it counts as diverged, in seconds.
     pub replay_timeout_seconds: u64,
     /// Files looked at when the workspace is mapped and searched.
     pub max_workspace_files: usize,
@@ -332,7 +332,7 @@ pub struct Lanes {
     pub max_replans: u32,
     /// Ignored files and directories below the workspace that lanes get a copy of.
     pub share: Vec<String>,
-    /// Bytes of one such directory that are copied, where they can not be cloned.
+    /// Bytes of one such directory that are copied, where they cannot be cloned.
     pub max_copied_bytes: u64,
     /// Days that the worktree of a failed lane is kept.
     pub keep_days: u32,

@@ -77,17 +77,17 @@ pub(crate) enum Place {
 /// Why there is no worktree.
 #[derive(Debug, Error)]
 pub(crate) enum LaneTreeError {
-    /// What is in it can not be had, or not be written.
-    #[error("the worktree can not be made: {0}")]
+    /// What is in it cannot be had, or not be written.
+    #[error("the worktree cannot be made: {0}")]
     Snapshot(#[from] SnapshotError),
-    /// It can not be opened, or what a crash left in it not be settled.
-    #[error("the worktree can not be used: {0}")]
+    /// It cannot be opened, or what a crash left in it not be settled.
+    #[error("the worktree cannot be used: {0}")]
     Commit(#[from] CommitError),
     /// The same.
-    #[error("the worktree can not be used: {0}")]
+    #[error("the worktree cannot be used: {0}")]
     Tree(#[from] TreeError),
     /// The system refused.
-    #[error("the worktree can not be used: {0}")]
+    #[error("the worktree cannot be used: {0}")]
     Io(#[from] io::Error),
     /// Somebody removed it between two processes.
     #[error("the worktree {0} is gone, with what was done in it")]
@@ -200,13 +200,13 @@ impl LaneTree {
         Ok((artifact, left_behind))
     }
 
-    /// Removes the worktree. What can not be removed is collected at a later start.
+    /// Removes the worktree. What cannot be removed is collected at a later start.
     pub(crate) async fn remove(&self) {
         let Some(own) = &self.worktree else { return };
         let (snapshots, dir) = (self.snapshots.clone(), own.files.root().to_owned());
         let removed = tokio::task::spawn_blocking(move || remove(&snapshots, &dir)).await;
         if let Ok(Err(error)) = removed {
-            tracing::warn!(%error, "a worktree can not be removed; a later start does");
+            tracing::warn!(%error, "a worktree cannot be removed; a later start does");
         }
     }
 

@@ -275,7 +275,7 @@ fn check_cycles(plan: &TeamPlan, after: &[(Line<'_>, LaneId, LaneId)]) -> Result
     // The last of its lines is the one that closes it.
     let closing = after.iter().filter(|(_, later, sooner)| edges.contains(&(*later, *sooner)));
     let at = closing.map(|(line, ..)| line.at).max().unwrap_or_default();
-    Err(Broken::Line(at, format!("lanes can not wait for each other: {}", names.join(" after "))))
+    Err(Broken::Line(at, format!("lanes cannot wait for each other: {}", names.join(" after "))))
 }
 
 /// A lane that waits for itself through others, with those others: `01 02 01`.

@@ -27,7 +27,7 @@ pub struct History {
 /// How a file is brought back that somebody else changed, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
-    /// Their lines stay; where that can not be done, the file stays as it is.
+    /// Their lines stay; where that cannot be done, the file stays as it is.
     KeepTheirs,
     /// It becomes as it was at the checkpoint.
     Exactly,
@@ -54,7 +54,7 @@ pub struct WayBack {
 }
 
 impl History {
-    /// Reads the checkpoints of `workspace`, in which nothing is cut short.
+    /// Reads the checkpoints of `workspace`, in which nothing is interrupted.
     pub fn read(places: &Places, workspace: &Path, config: &Config) -> Result<Self, SnapshotError> {
         let snapshots = snapshots(places, workspace, config);
         let checkpoints = snapshots.checkpoints()?;
@@ -272,7 +272,7 @@ impl History {
         let mut changes = Vec::new();
         for (path, own) in ours {
             let after = self.state(path, own.last().and_then(|own| own.after.as_ref()))?;
-            // Where ours and theirs can not be told apart, all that happened in between is shown.
+            // Where ours and theirs cannot be told apart, all that happened in between is shown.
             let before = match undo(after.clone(), self.made(&own)?) {
                 Ok(before) => before,
                 Err(_) => self.state(path, own.first().and_then(|own| own.before.as_ref()))?,

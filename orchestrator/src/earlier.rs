@@ -1,5 +1,5 @@
 //! What a session was before it goes on, read back from its journal: what was asked and answered, how requests ended, and the
-//! run that was cut short.
+//! run that was interrupted.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -20,10 +20,10 @@ use tools::model::{AgentRole, Message, ModelReply};
 use crate::journal::read::{ReadError, Record, content, read};
 use crate::request::{Request, outcome_line};
 
-/// Why a session can not be gone on with.
+/// Why a session cannot be gone on with.
 #[derive(Debug, Error)]
 pub enum EarlierError {
-    /// The journal, or content it names, can not be read.
+    /// The journal, or content it names, cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// An event of a run is of a kind or form that this version does not know.
@@ -35,7 +35,7 @@ pub enum EarlierError {
         kind: String,
     },
     /// The configuration that a run keeps to is not kept, or not one for this version.
-    #[error("the configuration of the run {run} can not be read")]
+    #[error("the configuration of the run {run} cannot be read")]
     Config {
         /// The run.
         run: String,
@@ -58,7 +58,7 @@ pub(crate) struct Earlier {
     pub(crate) cut_short: Option<CutShort>,
 }
 
-/// A run that was cut short.
+/// A run that was interrupted.
 pub struct CutShort {
     pub(crate) request: Request,
     pub(crate) again: Again,
@@ -265,7 +265,7 @@ impl<'r> RunRecords<'r> {
     }
 }
 
-/// Takes out the ways back that a run was about to end with when it was cut short: whether it would end so was open again.
+/// Takes out the ways back that a run was about to end with when it was interrupted: whether it would end so was open again.
 fn forget_open_ends(events: &mut Vec<Recorded>) {
     let offered: BTreeSet<String> = events
         .iter()
@@ -294,7 +294,7 @@ pub(crate) fn ended_lanes(session: &Path, run: &str) -> Option<Vec<String>> {
     let of_run = |record: &&Record| record.run.as_deref() == Some(run);
     let events: Vec<Event> =
         reading.records.iter().filter(of_run).filter_map(Record::event).collect();
-    // What a crash kept from being written down at all can not be gone on with either.
+    // What a crash kept from being written down at all cannot be gone on with either.
     let ended =
         events.is_empty() || events.iter().any(|event| matches!(event, Event::RunFinished { .. }));
     let failed = events.into_iter().filter_map(|event| {

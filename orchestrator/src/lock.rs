@@ -26,7 +26,7 @@ pub enum LockError {
         owner: String,
     },
     /// The system refused.
-    #[error("can not lock {path}")]
+    #[error("cannot lock {path}")]
     Io {
         /// The lock file.
         path: PathBuf,

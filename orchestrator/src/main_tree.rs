@@ -1,6 +1,6 @@
 //! The main tree: the only thing in the program that can write to the user's workspace.
 //!
-//! There is one of it, it can not be cloned, and whoever commits takes it along: two commits at once can not be written down.
+//! There is one of it, it cannot be cloned, and whoever commits takes it along: two commits at once cannot be written down.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -33,7 +33,7 @@ impl MainTree {
         Ok(Self { tree: WriteTree::open(root, log)?, checkpoints })
     }
 
-    /// Settles what a crash cut short, of whatever process it was.
+    /// Settles what a crash interrupted, of whatever process it was.
     pub(crate) fn recover(&self) -> Result<Vec<Settled>, CommitError> {
         self.tree.recover()
     }
@@ -117,7 +117,7 @@ impl MainTree {
     }
 }
 
-/// Settles what a crash cut short in `workspace`, so that nobody takes a tree between two states for one of them.
+/// Settles what a crash interrupted in `workspace`, so that nobody takes a tree between two states for one of them.
 pub fn settle(
     places: &Places,
     workspace: &Path,

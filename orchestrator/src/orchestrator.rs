@@ -103,20 +103,20 @@ impl Setup {
 /// Why there is no orchestrator.
 #[derive(Debug, Error)]
 pub enum StartError {
-    /// The workspace can not be opened, or what a crash left in it not be settled.
-    #[error("can not open the workspace")]
+    /// The workspace cannot be opened, or what a crash left in it not be settled.
+    #[error("cannot open the workspace")]
     Workspace(#[from] CommitError),
-    /// The journal can not be opened.
-    #[error("can not start a session")]
+    /// The journal cannot be opened.
+    #[error("cannot start a session")]
     Journal(#[from] LogError),
-    /// What its runs should keep to can not be used.
+    /// What its runs should keep to cannot be used.
     #[error(transparent)]
     Terms(#[from] TermsError),
-    /// What the session's journal tells can not be read.
-    #[error("can not go on with the session")]
+    /// What the session's journal tells cannot be read.
+    #[error("cannot go on with the session")]
     Earlier(#[from] EarlierError),
-    /// The actors can not be started.
-    #[error("can not start the actors")]
+    /// The actors cannot be started.
+    #[error("cannot start the actors")]
     Actors(#[from] ractor::SpawnErr),
 }
 
@@ -233,7 +233,7 @@ impl Orchestrator {
         Ok((orchestrator, signals))
     }
 
-    /// Goes on with a session of the past, with the run that was cut short there, if there is one: it waits to be taken up.
+    /// Goes on with a session of the past, with the run that was interrupted there, if there is one: it waits to be taken up.
     pub async fn go_on(
         setup: Setup,
     ) -> Result<(Self, mpsc::Receiver<Signal>, Option<CutShort>), StartError> {
@@ -283,7 +283,7 @@ impl Orchestrator {
         self.drive(request, None).await
     }
 
-    /// Takes a run up where it was cut short. What was done is not done again.
+    /// Takes a run up where it was interrupted. What was done is not done again.
     pub async fn take_up(&self, cut_short: CutShort) -> Result<Outcome, Unanswered> {
         self.drive(cut_short.request, Some(cut_short.again)).await
     }
@@ -432,7 +432,7 @@ impl State {
         match settled {
             Ok(settled) => tell_settled(&self.idle.publisher, settled).await,
             Err(error) => {
-                tracing::warn!(%error, "what a crash cut short could not be settled");
+                tracing::warn!(%error, "what a crash interrupted could not be settled");
                 Ok(())
             }
         }
@@ -445,7 +445,7 @@ struct OrchestratorActor;
 struct Root {
     setup: Setup,
     main_tree: MainTree,
-    /// What was found cut short, and settled.
+    /// What was found interrupted, and settled.
     settled: Vec<Settled>,
     terms: Terms,
     publisher: Publisher,

@@ -19,20 +19,20 @@ use crate::journal::read::{ReadError, read};
 use crate::orchestrator::{Orchestrator, Setup, StartError};
 use crate::places::Places;
 
-/// Why a session can not be replayed.
+/// Why a session cannot be replayed.
 #[derive(Debug, Error)]
 pub enum ReplayError {
-    /// Its journal can not be read.
+    /// Its journal cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// What is recorded can not be understood.
+    /// What is recorded cannot be understood.
     #[error(transparent)]
     Earlier(#[from] EarlierError),
-    /// The actors can not be started.
+    /// The actors cannot be started.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The scratch directory can not be used.
-    #[error("can not use the scratch directory")]
+    /// The scratch directory cannot be used.
+    #[error("cannot use the scratch directory")]
     Scratch(#[from] std::io::Error),
 }
 

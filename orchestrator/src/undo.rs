@@ -13,7 +13,7 @@ pub(crate) struct Made {
     pub(crate) after: Option<FileState>,
 }
 
-/// Why a path can not be brought back without losing what somebody else did.
+/// Why a path cannot be brought back without losing what somebody else did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Conflict {
     /// The lines we changed were changed again.

@@ -107,7 +107,7 @@ pub(crate) fn hashes_in(dir: &Path) -> BTreeMap<PathBuf, FileHash> {
 
 impl Drop for Project {
     fn drop(&mut self) {
-        // What may not be written can not be removed either.
+        // What may not be written cannot be removed either.
         fs::set_permissions(self.root(), Permissions::from_mode(0o755)).ok();
     }
 }

@@ -29,7 +29,7 @@ pub(crate) async fn run(
     global: &Global,
     args: &ApplyArgs,
 ) -> Result<(), CliError> {
-    // What a crash cut short may be this very patch.
+    // What a crash interrupted may be this very patch.
     checkpoints::history(around, global)?;
     let Found { patch, changes } = find(around, global, args.patch.as_deref())?;
     if patch.applied {

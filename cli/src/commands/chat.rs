@@ -27,7 +27,7 @@ pub(crate) fn prompt(around: &Surroundings, global: &Global) -> Result<Option<St
     }
     let mut text = String::new();
     io::stdin().read_to_string(&mut text).map_err(|error| {
-        CliError::new(Kind::Usage, format!("can not read standard input: {error}"))
+        CliError::new(Kind::Usage, format!("cannot read standard input: {error}"))
     })?;
     filled(&text).map(Some)
 }
@@ -65,7 +65,7 @@ fn which(around: &Surroundings, global: &Global) -> Result<Which, CliError> {
     }
 }
 
-/// Takes a request that was cut short in the session to its delivery, before anything new is asked.
+/// Takes a request that was interrupted in the session to its delivery, before anything new is asked.
 async fn finish_earlier(
     session: &mut Session,
     global: &Global,
@@ -100,8 +100,8 @@ pub(crate) async fn once(
     let mut session =
         Session::open(around, &settings, workspace, which, purpose, view.as_mut()).await?;
     if purpose == Use::Read && session.has_open_run() {
-        let open = "a request was cut short in this session, and it may write";
-        let hint = format!("`deepseek run {}` goes on with it first", session.id);
+        let open = "a request was interrupted in this session, and it may write";
+        let hint = format!("resume it first with `deepseek run {}`", session.id);
         return Err(CliError::new(Kind::NotDelivered, open).hint(hint));
     }
     finish_earlier(&mut session, global, view.as_mut()).await?;

@@ -199,7 +199,7 @@ fn change(
 ) -> Result<(), CliError> {
     let path = file(around, global, local)?;
     let unreadable = |error: &dyn std::fmt::Display| {
-        CliError::new(Kind::Usage, format!("{} can not be changed: {error}", path.display()))
+        CliError::new(Kind::Usage, format!("{} cannot be changed: {error}", path.display()))
     };
     let old = read_config(&path)?.map(|file| file.text).unwrap_or_default();
     let mut document: DocumentMut =
@@ -338,7 +338,7 @@ fn edit(around: &Surroundings, global: &Global, local: bool) -> Result<(), CliEr
         .map_err(|error| CliError::caused(Kind::Usage, &error))?;
     }
     let status = tools::shell::interactive(editor, &path).map_err(|error| {
-        CliError::new(Kind::Usage, format!("{editor} can not be started: {error}"))
+        CliError::new(Kind::Usage, format!("{editor} cannot be started: {error}"))
     })?;
     if !status.success() {
         return Err(CliError::new(Kind::Usage, format!("{editor} ended with {status}")));

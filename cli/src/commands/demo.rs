@@ -226,6 +226,6 @@ async fn shell(command: &str, cwd: &Path) -> Exit {
 }
 
 fn unusable(error: &io::Error) -> CliError {
-    CliError::new(Kind::Internal, format!("the sample can not be laid out: {error}"))
+    CliError::new(Kind::Internal, format!("the sample cannot be laid out: {error}"))
         .hint("is there room in the temporary directory?")
 }

@@ -171,16 +171,16 @@ fn writable(dir: &Path) -> Result<(), String> {
         .prefix(".deepseek-doctor-")
         .tempfile_in(dir)
         .map(|_| ())
-        .map_err(|error| format!("{} can not be written: {error}", dir.display()))
+        .map_err(|error| format!("{} cannot be written: {error}", dir.display()))
 }
 
-/// Whether the provider answers, and takes the key. Only the list of models is asked for, so nothing is spent.
+/// Whether the provider is reachable and accepts the key. Only the list of models is asked for, so nothing is spent.
 async fn reach(settings: &Settings, access: &Access) -> Result<String, String> {
     let url = &access.base_url;
     let client = DeepSeekClient::new(&settings.config.llm, url, access.key.clone())
         .map_err(|error| error.to_string())?;
     match timeout(PATIENCE, client.check_access()).await {
-        Ok(Ok(())) => Ok(format!("{url} answers, and takes the key")),
+        Ok(Ok(())) => Ok(format!("{url} is reachable and accepts the key")),
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err(format!("{url} does not answer within {} s", PATIENCE.as_secs())),
     }

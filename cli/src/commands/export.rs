@@ -129,7 +129,7 @@ fn part(entry: &StoryEvent, diff: Option<&str>) -> Option<String> {
         }
         Moment::Commit { patch, outcome } if outcome != "applied" => {
             format!(
-                "- the commit of patch {patch}, cut short before, is {}",
+                "- the commit of patch {patch}, interrupted before, is {}",
                 outcome.replace('_', " ")
             )
         }

@@ -22,8 +22,8 @@ use crate::surroundings::Surroundings;
 #[derive(Debug, Args)]
 #[command(
     after_help = "The new session has a copy of the events up to SEQ and a directory of its own with the workspace as it was\n\
-then: ignored files are not in it, and nor is .git. A request that is cut short by SEQ is gone on with by\n\
-`deepseek run`, and may come out otherwise. `deepseek sessions show` and `deepseek export` list the numbers."
+then: ignored files are not in it, and nor is .git. A request that SEQ interrupts is resumed by\n\
+`deepseek run`, and may end differently. `deepseek sessions show` and `deepseek export` list the numbers."
 )]
 pub(crate) struct ForkArgs {
     /// The session: its id, the beginning of it, or `latest`.
@@ -82,7 +82,7 @@ pub(crate) async fn run(
     };
     let to = around.state_dir()?.join("sessions").join(&id);
     fork(&dir, &records, args.at, &to, &workspace).map_err(|error| {
-        CliError::new(Kind::Internal, format!("can not copy session {session}: {error}"))
+        CliError::new(Kind::Internal, format!("cannot copy session {session}: {error}"))
     })?;
     tell(global, &id, &session, args.at, &workspace);
     Ok(())

@@ -87,7 +87,7 @@ struct PatchReport {
 /// What is wrong with the arguments.
 #[derive(Debug, thiserror::Error)]
 enum UsageError {
-    #[error("can not read {path}: {source}")]
+    #[error("cannot read {path}: {source}")]
     Read { path: String, source: io::Error },
     #[error("`{text}` is {source}")]
     Path { text: String, source: PathError },
@@ -97,7 +97,7 @@ enum UsageError {
     Json { path: String, source: serde_json::Error },
     #[error(transparent)]
     Tree(#[from] TreeError),
-    #[error("can not settle what a crash left in the directory: {0}")]
+    #[error("cannot settle what a crash left in the directory: {0}")]
     Unsettled(CommitError),
     #[error(transparent)]
     Config(#[from] config::ConfigError),
@@ -121,7 +121,7 @@ pub(crate) fn run(around: &Surroundings, global: &Global, args: &PatchArgs) -> E
         Output::Text => tell_text(&answer),
     };
     if let Err(error) = told {
-        render::warn(&format!("error: the answer can not be written: {error}"));
+        render::warn(&format!("error: the answer cannot be written: {error}"));
     }
     ExitCode::from(u8::from(answer.refusal.is_some()))
 }
@@ -139,7 +139,7 @@ fn attempt(
         .map_err(|error| error.message().to_owned())
         .and_then(|dir| {
             CommitLog::at(dir.clone(), patience)
-                .map_err(|error| format!("{} can not be used: {error}", dir.display()))
+                .map_err(|error| format!("{} cannot be used: {error}", dir.display()))
         })
         .unwrap_or_else(|why| {
             render::warn(&format!(

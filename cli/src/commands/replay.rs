@@ -71,7 +71,7 @@ fn as_line(run: &Replayed) -> String {
     let came = match (difference, finished) {
         (Some(_), _) => format!("differs after {events} events"),
         (None, true) => format!("identical, {events} events"),
-        (None, false) => format!("identical, {events} events, and cut short there"),
+        (None, false) => format!("identical, {events} events, and interrupted there"),
     };
     format!("{id}  {came}  {}", request.lines().next().unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! `deepseek run`: goes on with a request that was cut short.
+//! `deepseek run`: goes on with a request that was interrupted.
 
 use clap::Args;
 
@@ -12,11 +12,11 @@ use crate::surroundings::Surroundings;
 /// Arguments of `deepseek run`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Nothing that was done is done again: answers that came are kept, changes that were made stay, and\n\
-the request keeps to the settings it began with. What was on its way is asked for, or run, again."
+    after_help = "Completed work is never repeated: answers that came are kept, changes that were made stay, and the request\n\
+keeps to the settings it began with. The call or command in flight is retried."
 )]
 pub(crate) struct RunArgs {
-    /// The session, or the beginning of its id [default: the latest with a request that was cut short].
+    /// The session, or the beginning of its id [default: the latest with an interrupted request].
     session: Option<String>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) async fn run(
             exit_of(&outcome.delivery)
         }
         None => {
-            Err(CliError::new(Kind::Usage, format!("no request was cut short in session {id}"))
+            Err(CliError::new(Kind::Usage, format!("no request was interrupted in session {id}"))
                 .hint(format!("`deepseek -r {id}` goes on with it")))
         }
     }

@@ -108,7 +108,7 @@ fn prune(around: &Surroundings, global: &Global, args: &PruneArgs) -> Result<(),
         }
         if !args.dry_run {
             fs::remove_dir_all(&dir).map_err(|error| {
-                let what = format!("can not remove {}: {error}", dir.display());
+                let what = format!("cannot remove {}: {error}", dir.display());
                 CliError::new(Kind::NotDelivered, what)
             })?;
         }

@@ -27,7 +27,7 @@ impl Paint {
         }
     }
 
-    /// `text` of a file, so that it can not drive the terminal, if it goes to one.
+    /// `text` of a file, so that it cannot drive the terminal, if it goes to one.
     fn content(self, text: &str) -> String {
         match self {
             Self::Colour | Self::Plain => harmless(text),
@@ -36,7 +36,7 @@ impl Paint {
     }
 }
 
-/// All changes as one unified diff. Control characters of the files can not reach the terminal.
+/// All changes as one unified diff. Control characters of the files cannot reach the terminal.
 pub(crate) fn changes_as_text(changes: &[Change], paint: Paint) -> String {
     let parts = changes.iter().flat_map(parts);
     parts.map(|change| change_as_text(&change, paint)).collect()
@@ -165,7 +165,7 @@ fn shown_line<'l>(
     format!("{line}\n{end}")
 }
 
-/// `text` with control characters, and those that turn the direction of text, made visible, so that a file can not drive the
+/// `text` with control characters, and those that turn the direction of text, made visible, so that a file cannot drive the
 /// terminal or show something else than it holds.
 pub(crate) fn harmless(text: &str) -> String {
     let turns = |c| matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

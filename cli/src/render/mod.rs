@@ -53,14 +53,14 @@ pub(crate) fn leave_prompt() {
     }
 }
 
-/// What became of a commit that a crash cut short, for people.
+/// What became of a commit that a crash interrupted, for people.
 pub(crate) fn settled(patch: &str, outcome: Settlement, left: &[RepoPath]) -> String {
     let became = match outcome {
         Settlement::Completed => "was completed",
         Settlement::TakenBack => "was taken back",
         Settlement::Stuck => "can be neither completed nor taken back; look at its files yourself",
     };
-    let mut text = format!("a change that was cut short ({patch}) {became}");
+    let mut text = format!("a change that was interrupted ({patch}) {became}");
     for path in left {
         text.push_str(&match outcome {
             Settlement::Completed | Settlement::TakenBack => {

@@ -70,7 +70,7 @@ impl Standing {
         lanes.filter(|lane| self.made(*lane).is_some()).collect()
     }
 
-    /// What each of them can not be without.
+    /// What each of them cannot be without.
     pub(super) fn needs(&self) -> BTreeMap<LaneId, BTreeSet<LaneId>> {
         let order = self.order();
         let needs = |lane: &LaneId| {
@@ -136,7 +136,7 @@ impl Standing {
         self.leave_out(lane, LaneEnd::Conflicted { paths, with });
     }
 
-    /// These lanes fail together, and that can not be mended. What was mended for them goes with them.
+    /// These lanes fail together, and that cannot be mended. What was mended for them goes with them.
     pub(super) fn fail_together(&mut self, found: &BTreeSet<LaneId>) {
         let mended = self.on_top_of.get(&LaneId::TOGETHER).cloned().unwrap_or_default();
         let with_mended = found.contains(&LaneId::TOGETHER).then_some(mended);

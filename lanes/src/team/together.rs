@@ -61,7 +61,7 @@ pub(super) enum Verdict {
     Green(Delivery),
     /// They fail.
     Red(Red),
-    /// It can not be said.
+    /// It cannot be said.
     Open(Delivery),
 }
 

@@ -129,11 +129,11 @@ fn a_file_has_one_owner() {
 fn lanes_that_wait_for_each_other_are_named() {
     assert_eq!(
         rule(&waiting(4, &[(1, 4), (2, 3), (4, 3), (3, 2)])),
-        "line 13: `AFTER|03|02`: lanes can not wait for each other: 02 after 03 after 02"
+        "line 13: `AFTER|03|02`: lanes cannot wait for each other: 02 after 03 after 02"
     );
     assert_eq!(
         rule(&waiting(3, &[(1, 2), (3, 1), (2, 3)])),
-        "line 10: `AFTER|02|03`: lanes can not wait for each other: 01 after 02 after 03 after 01"
+        "line 10: `AFTER|02|03`: lanes cannot wait for each other: 01 after 02 after 03 after 01"
     );
 }
 

@@ -1,7 +1,7 @@
 //! The writing end of the journal: one thread that owns the file, behind a bounded channel.
 //!
 //! What has come in together is written together: one write, one sync when anybody waits for it. When there is no room it
-//! waits for some, and with it everybody who waits for the journal. When the file can not be written the thread ends, and
+//! waits for some, and with it everybody who waits for the journal. When the file cannot be written the thread ends, and
 //! with it every wait: the journal fails closed.
 
 use std::collections::BTreeMap;
@@ -32,8 +32,8 @@ use crate::session::{SessionState, Transitions as _};
 /// Why there is no journal.
 #[derive(Debug, Error)]
 pub enum LogError {
-    /// The session's directory or file can not be made.
-    #[error("can not open the journal {path}")]
+    /// The session's directory or file cannot be made.
+    #[error("cannot open the journal {path}")]
     Open {
         /// Which.
         path: PathBuf,
@@ -47,8 +47,8 @@ pub enum LogError {
     /// It is damaged before its end.
     #[error(transparent)]
     Damaged(ReadError),
-    /// The thread can not be started.
-    #[error("can not start the journal's thread")]
+    /// The thread cannot be started.
+    #[error("cannot start the journal's thread")]
     Thread(#[source] io::Error),
 }
 
@@ -156,7 +156,7 @@ impl Journal {
             .name("journal".to_owned())
             .spawn(move || {
                 if let Err(error) = writer.run(&entries) {
-                    tracing::error!(%error, "the journal can not be written");
+                    tracing::error!(%error, "the journal cannot be written");
                     why.set(error.to_string()).ok();
                 }
                 drop((entries, alive));
@@ -368,7 +368,7 @@ mod tests {
         (journal, publisher, seen)
     }
 
-    /// An event whose content can not be written, since the disk is full where it would go.
+    /// An event whose content cannot be written, since the disk is full where it would go.
     fn without_room(dir: &Path) -> (Event, PathBuf) {
         let text = Blob::new("evidence ".repeat(1000));
         let place = dir.join("blobs").join(format!("{}.tmp", text.blob));

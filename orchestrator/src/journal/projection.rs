@@ -2,7 +2,7 @@
 //! nothing of its own: it may be deleted at any time, and is made again as it was.
 //!
 //! `rows` says what an event is worth, `sync` brings the tables up to date, `queries` asks them. Here it is decided
-//! where the tables are: in the file of the workspace; in a new one, when that can not be used; or in memory, when there
+//! where the tables are: in the file of the workspace; in a new one, when that cannot be used; or in memory, when there
 //! can be none, so that nothing about this database keeps a command from its answer.
 
 pub mod answers;
@@ -58,10 +58,10 @@ pub struct Projected<T> {
 #[derive(Debug, Error)]
 pub enum ProjectionError {
     /// Not even in memory.
-    #[error("can not project the journals")]
+    #[error("cannot project the journals")]
     Tables(#[from] rusqlite::Error),
-    /// The file can not be made, or not be taken away.
-    #[error("can not use {path}")]
+    /// The file cannot be made, or not be taken away.
+    #[error("cannot use {path}")]
     File {
         /// Which.
         path: PathBuf,
@@ -105,7 +105,7 @@ impl Projection {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
-            tracing::debug!(?place, %error, "a projection can not be used");
+            tracing::debug!(?place, %error, "a projection cannot be used");
             place = match place {
                 Place::Kept if is_damage(&error) => Place::Fresh,
                 Place::Kept | Place::Fresh => Place::Memory,

@@ -61,11 +61,11 @@ impl Record {
     }
 }
 
-/// Why a journal can not be read.
+/// Why a journal cannot be read.
 #[derive(Debug, Error)]
 pub enum ReadError {
     /// The system refused.
-    #[error("can not read {path}")]
+    #[error("cannot read {path}")]
     Io {
         /// What.
         path: PathBuf,

@@ -29,7 +29,7 @@ pub enum RepairError {
     #[error("a process works in this session")]
     InUse,
     /// The system refused. The journal is as it was.
-    #[error("can not mend {path}")]
+    #[error("cannot mend {path}")]
     Io {
         /// What.
         path: PathBuf,

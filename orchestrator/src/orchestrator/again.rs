@@ -64,7 +64,7 @@ pub(super) fn progress(publisher: &Publisher) -> Progress {
         (Beyond::GoOn, None) if recording.is_all_over() => Progress::Live,
         (Beyond::GoOn, None) => Progress::OnTheWay,
         (Beyond::GoOn, Some(difference)) => {
-            Progress::Astray(format!("the run can not be taken up: {difference}"))
+            Progress::Astray(format!("the run cannot be taken up: {difference}"))
         }
     }
 }

@@ -88,10 +88,10 @@ impl State {
         let mut is_over = true;
         match progress(&active.run.publisher) {
             Progress::AsRecorded | Progress::Live => {}
-            // Stopped before it came to anything new: it stays as it was cut short.
+            // Stopped before it came to anything new: it stays as it was interrupted.
             Progress::OnTheWay => is_over = false,
             Progress::Astray(why) => {
-                // It can not go on, and that is written down for good. What it would go back to is not known.
+                // It cannot go on, and that is written down for good. What it would go back to is not known.
                 active.run.publisher = self.idle.publisher.for_run(active.run.id());
                 delivery = failed(FailureKind::Resume, &why).delivery;
                 ways_back.clear();

@@ -100,7 +100,7 @@ impl Luck {
     fn hired(&self, has_children: bool) -> Option<ActorCell> {
         let hired = self.orchestrator.get().unwrap().actor.get_cell().get_children();
         let is_meant = |cell: &&ActorCell| cell.get_children().is_empty() != has_children;
-        // A team that has hired nobody yet can not be told from admission.
+        // A team that has hired nobody yet cannot be told from admission.
         let mut meant = hired.iter().filter(is_meant);
         meant.next().filter(|_| meant.next().is_none()).cloned()
     }

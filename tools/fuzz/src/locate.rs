@@ -73,7 +73,7 @@ struct Case {
 }
 
 impl Case {
-    /// None if there is nothing to do, or the damage can not be.
+    /// None if there is nothing to do, or the damage cannot be.
     fn read(input: &[u8]) -> Option<Case> {
         let mut parts = input.splitn(3, |byte| *byte == b'\n');
         let (options, before, after) = (parts.next()?, parts.next()?, parts.next()?);
@@ -180,7 +180,7 @@ impl Case {
                 && (keeps_place
                     || self.places(&core, exactly) == [hunk.truth] && !self.seems_done(hunk))
         };
-        // `--- x` and `+++ x` in a hunk that can not be counted are the header of another file.
+        // `--- x` and `+++ x` in a hunk that cannot be counted are the header of another file.
         let looks_like_a_header =
             |line: &String| line.starts_with("-- ") || line.starts_with("++ ");
         let has_headers = self.before.iter().chain(&self.after).any(looks_like_a_header);

@@ -29,7 +29,7 @@ const MAX_REFUSAL_BYTES: usize = 64 * 1024;
 /// How long the end of the body is waited for after `[DONE]`, so that the connection can be used again.
 const LAST_BYTES: Duration = Duration::from_millis(20);
 
-/// Why a client can not be made.
+/// Why a client cannot be made.
 #[derive(Debug, Error)]
 pub enum ClientError {
     /// The base URL is none.
@@ -44,11 +44,11 @@ pub enum ClientError {
         /// Its host.
         host: String,
     },
-    /// The key can not be a header.
-    #[error("the key has characters that can not be sent")]
+    /// The key cannot be a header.
+    #[error("the key has characters that cannot be sent")]
     Key,
-    /// The machine's certificates or proxy settings can not be used.
-    #[error("the connection can not be set up")]
+    /// The machine's certificates or proxy settings cannot be used.
+    #[error("the connection cannot be set up")]
     Setup(#[source] reqwest::Error),
 }
 
@@ -132,7 +132,7 @@ impl DeepSeekClient {
         }
     }
 
-    /// Asks for the list of models: whether server and key are good can not be learnt for less. Nothing is spent.
+    /// Asks for the list of models: whether server and key are good cannot be learnt for less. Nothing is spent.
     ///
     /// A server without such a list is taken to be good.
     pub async fn check_access(&self) -> Result<(), ModelError> {
@@ -223,7 +223,7 @@ impl DeepSeekClient {
         }
     }
 
-    /// A connection that failed, or framing or compression that can not be read.
+    /// A connection that failed, or framing or compression that cannot be read.
     fn broken(&self, error: reqwest::Error, partial: Partial) -> ModelError {
         let error = error.without_url();
         let causes: Vec<&(dyn Error + 'static)> =

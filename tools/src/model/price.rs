@@ -78,7 +78,7 @@ impl fmt::Display for Usd {
     }
 }
 
-/// Why a price table can not be read.
+/// Why a price table cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PriceError {
     /// Not `HH:MM-HH:MM`.

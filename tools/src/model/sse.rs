@@ -14,7 +14,7 @@ pub enum SseEvent {
     Comment,
 }
 
-/// Why a stream can not be read any further.
+/// Why a stream cannot be read any further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum SseError {
     /// An event or line beyond the bound.

@@ -70,7 +70,7 @@ fn without_preamble(answer: &[u8]) -> Result<&[u8], Refusal> {
     }
 }
 
-/// Lines a diff can not do without; their line ends and indentation speak for the whole answer.
+/// Lines a diff cannot do without; their line ends and indentation speak for the whole answer.
 fn is_structural(line: &[u8]) -> bool {
     line.starts_with(b"diff --git ")
         || line.starts_with(b"@@")

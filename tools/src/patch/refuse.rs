@@ -8,7 +8,7 @@ use crate::tree::CommitError;
 
 macro_rules! reasons {
     ($($(#[doc = $meaning:literal])+ $name:ident $code:literal => $advice:literal,)+) => {
-        /// Why a diff, or a hunk of it, can not be applied. The codes are stable.
+        /// Why a diff, or a hunk of it, cannot be applied. The codes are stable.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Reason {
             $($(#[doc = $meaning])+ $name,)+
@@ -119,7 +119,7 @@ reasons! {
     BinaryPatch "binary_patch" => "Change text files only.",
     /// The diff copies a file.
     CopyUnsupported "copy_unsupported" => "Create the new file with all its lines.",
-    /// The target can not be read.
+    /// The target cannot be read.
     Unreadable "unreadable" => "Leave this file alone.",
     /// The old lines of the hunk are not in the file.
     HunkNotFound "hunk_not_found" => "Send the whole diff again; copy context and removed lines from the file as it is, and keep 3 context lines.",

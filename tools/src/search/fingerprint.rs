@@ -11,7 +11,7 @@ use crate::tree::{FileHash, list};
 /// Bytes of a tree that are worth reading to save a command.
 const MAX_BYTES: u64 = 512 << 20;
 
-/// Hash of every path with its content; `None` when the tree has more than `max_files`, is too large or can not be read.
+/// Hash of every path with its content; `None` when the tree has more than `max_files`, is too large or cannot be read.
 pub fn tree_hash(root: &Path, max_files: usize) -> Option<FileHash> {
     let listing = list(root, max_files);
     let bytes = listing.files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.bytes));

@@ -22,7 +22,7 @@ pub(super) enum Unshown {
     Symlink,
     #[error("not a regular file")]
     NotAFile,
-    #[error("can not be read")]
+    #[error("cannot be read")]
     Unreadable,
 }
 

@@ -1,4 +1,4 @@
-//! Evidence as the text of a prompt. Pure; contents stay as they are and can not break out of their fences.
+//! Evidence as the text of a prompt. Pure; contents stay as they are and cannot break out of their fences.
 
 use super::evidence::{Evidence, EvidenceItem, ItemKind, MapLine};
 

@@ -108,7 +108,7 @@ fn scan(tree: &ReadTree, files: &[Listed], terms: &[Term], max_bytes: u64) -> Ve
     let matcher = match any_of(&texts) {
         Ok(matcher) => matcher,
         Err(error) => {
-            tracing::debug!(%error, "the terms of the request can not be searched for");
+            tracing::debug!(%error, "the terms of the request cannot be searched for");
             return vec![Vec::new(); files.len()];
         }
     };

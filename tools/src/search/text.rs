@@ -48,7 +48,7 @@ pub struct Hit {
     pub text: String,
 }
 
-/// A pattern that can not be searched for.
+/// A pattern that cannot be searched for.
 #[derive(Debug, Error)]
 #[error("`{pattern}` is not a pattern for one line")]
 pub struct PatternError {

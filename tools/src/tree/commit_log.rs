@@ -99,7 +99,7 @@ impl CommitLog {
         Ok(Self { dir: Some(dir), patience })
     }
 
-    /// Nothing is kept: a commit that is killed can not be settled.
+    /// Nothing is kept: a commit that is killed cannot be settled.
     pub const fn none(patience: Duration) -> Self {
         Self { dir: None, patience }
     }

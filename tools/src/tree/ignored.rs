@@ -106,7 +106,7 @@ impl Ignored {
         directory
     }
 
-    /// The rules for `dir` that stand in a file. One that can not be read has none, like a line that is no glob.
+    /// The rules for `dir` that stand in a file. One that cannot be read has none, like a line that is no glob.
     fn rules_in(&self, dir: &Path, file: &Path) -> Gitignore {
         let most = MAX_BYTES.min(self.left.load(Ordering::Relaxed));
         let bytes = match regular::read(file, most) {

@@ -38,7 +38,7 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum TreeError {
     /// The root is missing or not a directory.
-    #[error("can not open the directory {root}")]
+    #[error("cannot open the directory {root}")]
     Root {
         /// As it was given.
         root: String,
@@ -59,7 +59,7 @@ pub enum TreeError {
         path: RepoPath,
     },
     /// Anything else the system said.
-    #[error("can not read {path}")]
+    #[error("cannot read {path}")]
     Io {
         /// The path asked for.
         path: RepoPath,

@@ -1,4 +1,4 @@
-//! Reading below a root. It can not write, and it opens nothing that could block or lead outside.
+//! Reading below a root. It cannot write, and it opens nothing that could block or lead outside.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;

@@ -50,7 +50,7 @@ pub enum CommitError {
     #[error(transparent)]
     Tree(#[from] TreeError),
     /// The system refused; everything is as it was.
-    #[error("can not write {path}")]
+    #[error("cannot write {path}")]
     Io {
         /// The path at fault.
         path: RepoPath,
@@ -61,8 +61,8 @@ pub enum CommitError {
     /// Another process commits to this tree, for longer than it is waited for.
     #[error("another process is writing in this directory")]
     Busy,
-    /// What is to be done can not be noted, or what was cut short not be read; everything is as it was.
-    #[error("can not note what is about to be written")]
+    /// What is to be done cannot be noted, or what was cut short not be read; everything is as it was.
+    #[error("cannot note what is about to be written")]
     Log {
         /// What the system said.
         #[source]
@@ -71,7 +71,7 @@ pub enum CommitError {
     /// The system refused, and refused to put `path` back too. Its old bytes are in a file beside it until the next start
     /// tries again.
     #[error(
-        "can not write {path}, nor put it back; its old content is in {kept_in} beside it until the next start"
+        "cannot write {path}, nor put it back; its old content is in {kept_in} beside it until the next start"
     )]
     NotRestored {
         /// The path at fault.
@@ -126,12 +126,12 @@ impl WriteTree {
         match done {
             Ok(()) => {
                 if let Err(error) = written.done() {
-                    tracing::debug!(%error, "a commit that is made can not be marked so");
+                    tracing::debug!(%error, "a commit that is made cannot be marked so");
                 }
                 attempt.finish();
             }
             Err(error) => {
-                // What can not be put back now is settled by a later start.
+                // What cannot be put back now is settled by a later start.
                 attempt.undo()?;
                 written.forget();
                 return Err(error);

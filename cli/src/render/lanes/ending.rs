@@ -47,7 +47,7 @@ impl LaneTable {
 }
 
 impl Lane {
-    /// What became of a lane of which the end of the run tells nothing, since it was cut short or the lane is none of its plan.
+    /// What became of a lane of which the end of the run tells nothing, since it was interrupted or the lane is none of its plan.
     fn left(&self, written: bool, paint: Paint) -> String {
         match &self.stage {
             Stage::Waiting => "never began".to_owned(),

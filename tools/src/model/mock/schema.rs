@@ -168,7 +168,7 @@ impl Body {
     }
 }
 
-/// The message that can not be read, as the real server names it; empty when the fault is elsewhere.
+/// The message that cannot be read, as the real server names it; empty when the fault is elsewhere.
 fn path_of_the_fault(bytes: &[u8]) -> String {
     let body: Value = serde_json::from_slice(bytes).unwrap_or_default();
     let messages = body.get("messages").and_then(Value::as_array).into_iter().flatten();

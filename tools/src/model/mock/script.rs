@@ -172,10 +172,10 @@ pub struct Script {
     pub replies: Vec<Reply>,
 }
 
-/// Why a script can not be used.
+/// Why a script cannot be used.
 #[derive(Debug, Error)]
 pub enum ScriptError {
-    /// A file can not be read.
+    /// A file cannot be read.
     #[error("cannot read {}", path.display())]
     Read {
         /// The file.

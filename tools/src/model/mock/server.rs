@@ -23,7 +23,7 @@ use super::{Exchange, Options, Replies};
 /// Accepting fails when the process has too many files open: others must get the time to close theirs.
 const AFTER_ACCEPT_ERROR: Duration = Duration::from_millis(10);
 
-/// Why the fake can not start.
+/// Why the fake cannot start.
 #[derive(Debug, Error)]
 pub enum ServerError {
     /// The address is taken or none of ours.
@@ -35,7 +35,7 @@ pub enum ServerError {
         #[source]
         source: io::Error,
     },
-    /// The log can not be written.
+    /// The log cannot be written.
     #[error("cannot write the log {}", path.display())]
     Log {
         /// Its path.

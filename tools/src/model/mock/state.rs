@@ -178,7 +178,7 @@ impl State {
         if let Some(log) = &mut self.log
             && let Err(error) = writeln!(log, "{}", exchange.to_json())
         {
-            tracing::error!(%error, "the log can not be written");
+            tracing::error!(%error, "the log cannot be written");
         }
         self.exchanges.push_back(exchange);
         while self.exchanges.len() > self.options.remember {

@@ -100,7 +100,7 @@ impl Snapshots {
         let number = objects.numbers()?.last().map_or(1, |(number, _)| number + 1);
         objects.name(number, commit)?;
         if let Err(error) = self.collect_garbage(&objects, number) {
-            tracing::warn!(%error, "old checkpoints can not be dropped");
+            tracing::warn!(%error, "old checkpoints cannot be dropped");
         }
         let Message { at, note, own } = message;
         Ok((Checkpoint { number, at, note, own, before }, snapshot))
@@ -112,13 +112,13 @@ impl Snapshots {
         self.open_or_make()?.unname(checkpoint.number)
     }
 
-    /// All checkpoints, oldest first. One that can not be read is passed over: the others are as good as before.
+    /// All checkpoints, oldest first. One that cannot be read is passed over: the others are as good as before.
     pub fn checkpoints(&self) -> Result<Vec<Checkpoint>, SnapshotError> {
         let Some(objects) = self.open()? else { return Ok(Vec::new()) };
         let read = |(number, commit)| match objects.checkpoint(number, commit) {
             Ok(checkpoint) => checkpoint,
             Err(error) => {
-                tracing::warn!(number, %error, "a checkpoint can not be read");
+                tracing::warn!(number, %error, "a checkpoint cannot be read");
                 None
             }
         };

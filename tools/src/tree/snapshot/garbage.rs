@@ -72,7 +72,7 @@ impl Objects {
         }
     }
 
-    /// Every object that a checkpoint or a held tree is made of. An object that can not be read stops it: nothing is dropped then.
+    /// Every object that a checkpoint or a held tree is made of. An object that cannot be read stops it: nothing is dropped then.
     fn needed(&self) -> Result<HashSet<ObjectId>, SnapshotError> {
         let failed = |source| self.unusable(source);
         let mut open: Vec<ObjectId> = self.numbers()?.into_iter().map(|(_, id)| id).collect();

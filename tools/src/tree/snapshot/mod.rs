@@ -82,8 +82,8 @@ pub struct Kept {
 /// Why there is no snapshot.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
-    /// The repository can not be made, read or written.
-    #[error("can not use the private repository {dir}")]
+    /// The repository cannot be made, read or written.
+    #[error("cannot use the private repository {dir}")]
     Repository {
         /// Where it is.
         dir: PathBuf,
@@ -91,8 +91,8 @@ pub enum SnapshotError {
         #[source]
         source: Box<gix::Error>,
     },
-    /// A file of the repository can not be read or written.
-    #[error("can not use {path}")]
+    /// A file of the repository cannot be read or written.
+    #[error("cannot use {path}")]
     Io {
         /// The file.
         path: PathBuf,
@@ -121,7 +121,7 @@ pub enum SnapshotError {
         /// The file.
         path: RepoPath,
     },
-    /// The workspace can not be read.
+    /// The workspace cannot be read.
     #[error(transparent)]
     Tree(#[from] TreeError),
 }

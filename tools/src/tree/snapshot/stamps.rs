@@ -1,6 +1,6 @@
 //! What is known of files by their size and times, so that a file that did not change is not read again.
 //!
-//! A line for each path: kind and object, size, times, inode, mode, path. What can not be read is not known.
+//! A line for each path: kind and object, size, times, inode, mode, path. What cannot be read is not known.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -350,7 +350,7 @@ fn what_was_kept_is_checked_out_as_it_was() {
     assert_eq!(fs::read(dir.join("d/deep/empty")).unwrap(), b"");
     // What is there is never written over.
     assert!(snapshots.reader().unwrap().check_out(&snapshot.entries, &dir).is_err());
-    // What can not be had as a whole is not there at all.
+    // What cannot be had as a whole is not there at all.
     fs::remove_dir_all(snapshots.dir().join("objects")).unwrap();
     fs::create_dir_all(snapshots.dir().join("objects")).unwrap();
     let other = world.state.path().join("forks/two");

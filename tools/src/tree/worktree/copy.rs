@@ -19,7 +19,7 @@ pub(super) fn file(from: BorrowedFd<'_>, to: BorrowedFd<'_>, name: &OsStr) -> io
     finish(&source, &target)
 }
 
-/// The same, or an error if the file system can not clone it.
+/// The same, or an error if the file system cannot clone it.
 pub(super) fn cloned(
     from: BorrowedFd<'_>,
     to: BorrowedFd<'_>,

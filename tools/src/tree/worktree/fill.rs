@@ -200,7 +200,7 @@ fn write_file(
     file.metadata()
 }
 
-/// Copies those of `paths` that are files of the workspace to `dir`. One that can not be had is passed over, as the snapshot
+/// Copies those of `paths` that are files of the workspace to `dir`. One that cannot be had is passed over, as the snapshot
 /// did.
 pub(super) fn beside(
     snapshots: &Snapshots,

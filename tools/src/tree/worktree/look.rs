@@ -14,7 +14,7 @@ impl Worktree {
     /// The files as they are: what git would add, every path of `base` that is still there, and those of `also`, which may be
     /// ignored. Contents go to the private repository; files that did not change since they were written here are not read.
     ///
-    /// What is no part of it, since it is too large or can not be read, is named in `left_out`; a file of `base` stays as it
+    /// What is no part of it, since it is too large or cannot be read, is named in `left_out`; a file of `base` stays as it
     /// was there.
     pub fn entries(
         &self,
@@ -80,7 +80,7 @@ fn look(
             Ok(Look::Gone)
         }
         Err(error) => {
-            tracing::debug!(%path, %error, "a file of a lane can not be read");
+            tracing::debug!(%path, %error, "a file of a lane cannot be read");
             Ok(Look::TooMuch)
         }
     }

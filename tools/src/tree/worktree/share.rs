@@ -104,7 +104,7 @@ struct Tree {
 }
 
 impl Tree {
-    /// Of a directory; what can not be read is not in it, nor is anything in `outside`. None if nothing of it can be given.
+    /// Of a directory; what cannot be read is not in it, nor is anything in `outside`. None if nothing of it can be given.
     fn of(source: &Path, outside: &Path) -> Option<Tree> {
         let mut tree = Tree::default();
         let mut builds = cargo::Builds::below(source);

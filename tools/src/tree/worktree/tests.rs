@@ -355,7 +355,7 @@ fn git_finds_a_clean_worktree_with_the_users_history_and_changes_nothing_of_it()
     git(root, "add -A");
     git(root, "commit -q -m mine");
     git(root, "stash list");
-    // Nor is one pruned that git can not find for the moment.
+    // Nor is one pruned that git cannot find for the moment.
     fs::rename(other.root().join(".git"), other.root().join(".hidden")).unwrap();
     git(root, "worktree prune --expire=now");
     fs::rename(other.root().join(".hidden"), other.root().join(".git")).unwrap();
