@@ -12,12 +12,12 @@ use tools::tree::Entry;
 
 use crate::Unanswered;
 use crate::call::{CallError, Caller};
+use crate::closed::JournalClosed;
 use crate::dialogue::Dialogue;
 use crate::event::Event;
 use crate::failure::FailureClass;
 use crate::plan::{FileIntent, Leniency, Plan, PlanError, PlanLimits};
 use crate::prompts::{Prompt, Prompts};
-use crate::publisher::JournalClosed;
 use crate::role::{RoleHost, Work};
 use crate::sight::Sight;
 use crate::wording::Wording;

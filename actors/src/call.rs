@@ -11,12 +11,13 @@ use tools::model::retry::{self, Retry, RetryPolicy};
 use tools::model::{AgentRole, Awaited, ChatRequest, Delta, ModelError, ModelReply, Usage};
 
 use crate::admission::{AdmissionError, Permit};
+use crate::closed::JournalClosed;
 use crate::dialogue::Dialogue;
 use crate::effect::{Effect, Trace};
 use crate::event::{Blob, Event};
 use crate::ledger::{Amount, Ask, Unaffordable};
 use crate::prompts::Prompts;
-use crate::publisher::{JournalClosed, Signal, Speaker, Written};
+use crate::publisher::{Signal, Speaker, Written};
 use crate::run::Run;
 use crate::wording::Wording;
 

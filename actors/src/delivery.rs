@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use tools::model::ErrorClass;
 use tools::tree::SnapshotError;
 
+use crate::closed::JournalClosed;
 use crate::ledger::Unaffordable;
-use crate::publisher::JournalClosed;
 use crate::wording::Wording;
 
 /// How a run ends. Written once; nothing changes it afterwards. Two are equal when they say the same in other words, too.

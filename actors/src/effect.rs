@@ -1,9 +1,11 @@
 //! An effect: something a run does to the world or learns from it. How one is looked up in what is recorded is said here;
 //! [`Run::perform`] is the only way to do one.
 
+use crate::closed::JournalClosed;
 use crate::event::Event;
-use crate::publisher::JournalClosed;
 use crate::run::Run;
+use crate::trace::Traced;
+pub use crate::trace::{Position, Trace};
 
 /// Something a run does to the world or learns from it.
 ///
@@ -28,32 +30,17 @@ pub trait Effect: Send {
     fn act(&mut self, run: &Run) -> impl Future<Output = Result<Self::Outcome, Self::Stop>> + Send;
 }
 
-/// Where an effect stands in what is recorded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Position {
-    /// It comes next, or once what others do in the same scope was followed. It is done when the record is over.
-    Next,
-    /// It comes next, or nothing is recorded of it: then it is done at once.
-    NextIfAtAll,
-    /// Somewhere ahead, where it is told of later. It is done when the record is over.
-    Ahead,
-    /// Somewhere ahead, or nothing is recorded of it: then it is done at once.
-    AheadIfAtAll,
-}
+impl<E: Effect> Traced for E {
+    type Outcome = E::Outcome;
+    const POSITION: Position = E::POSITION;
 
-/// What an event tells of an effect.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trace<T> {
-    /// Nothing.
-    Absent,
-    /// It had begun; the effect has noted how far it had come.
-    Begun,
-    /// What came of it. The event is followed by that.
-    Done(T),
-    /// What came of it. The event is still to come: it is made, and compared, by whoever asked.
-    Foretold(T),
-    /// It is not recorded: no event behind this one is looked at.
-    Over,
+    fn look(&mut self, event: &Event) -> Trace<E::Outcome> {
+        Effect::look(self, event)
+    }
+
+    fn may_precede(&self, event: &Event) -> bool {
+        Effect::may_precede(self, event)
+    }
 }
 
 #[cfg(test)]

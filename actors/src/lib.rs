@@ -8,6 +8,7 @@ pub mod applier;
 pub mod architect;
 pub mod call;
 pub mod checks;
+pub mod closed;
 pub mod contract;
 pub mod delivery;
 pub mod dialogue;
@@ -31,6 +32,7 @@ pub mod staged;
 pub mod team;
 #[cfg(test)]
 mod testing;
+mod trace;
 pub mod v1;
 pub mod verifier;
 pub mod wording;

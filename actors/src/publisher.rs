@@ -8,10 +8,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use crossbeam_channel::{Sender, TrySendError};
-use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 use tools::model::AgentRole;
 
+use crate::closed::JournalClosed;
 use crate::event::{Envelope, Event};
 use crate::ledger::Amount;
 use crate::recording::{Followed, Recording, Requests};
@@ -82,11 +82,6 @@ pub struct Submission {
     /// Told the sequence number once the event, and all before it, are on disk.
     pub durable: Option<oneshot::Sender<u64>>,
 }
-
-/// The journal takes no more events: it failed, or the session is over.
-#[derive(Debug, Clone, Copy, Error, PartialEq, Eq)]
-#[error("the journal takes no more events")]
-pub struct JournalClosed;
 
 /// Where facts are published. Cheap to clone; each clone may speak for another run.
 #[derive(Clone)]

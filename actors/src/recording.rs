@@ -11,10 +11,10 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::delivery::{Delivery, StagedFor};
-use crate::effect::{Effect, Position, Trace};
 use crate::event::Event;
 use crate::ledger::Amount;
 use crate::scope::Scope;
+use crate::trace::{Position, Trace, Traced};
 use crate::words::Role;
 
 /// An event as the journal has it.
@@ -384,7 +384,7 @@ impl Recording {
     }
 
     /// What came of `effect`, as far as that is recorded; `None` when it is to be done.
-    pub(crate) async fn recall<E: Effect>(&self, effect: &mut E) -> Option<E::Outcome> {
+    pub(crate) async fn recall<E: Traced>(&self, effect: &mut E) -> Option<E::Outcome> {
         let recalled = match E::POSITION {
             Position::Next => self.recall_next(effect, Absence::IsWaitedOut).await,
             Position::NextIfAtAll => self.recall_next(effect, Absence::IsAnAnswer).await,
@@ -406,7 +406,7 @@ impl Recording {
     }
 
     /// Follows the events that tell of `effect`, from the next one on.
-    async fn recall_next<E: Effect>(&self, effect: &mut E, absence: Absence) -> Option<E::Outcome> {
+    async fn recall_next<E: Traced>(&self, effect: &mut E, absence: Absence) -> Option<E::Outcome> {
         let mut at = self.at.subscribe();
         loop {
             at.borrow_and_update();
@@ -423,7 +423,7 @@ impl Recording {
     }
 
     /// What the next event tells of `effect`; the event is followed if it is one of the effect's own.
-    fn look_and_follow<E: Effect>(&self, effect: &mut E) -> Option<Trace<E::Outcome>> {
+    fn look_and_follow<E: Traced>(&self, effect: &mut E) -> Option<Trace<E::Outcome>> {
         let here = *self.at.borrow();
         // Not under the lock of `at`: the effect may ask where the run is.
         let looked = self.events.get(here).map(|next| effect.look(&next.event));
@@ -441,7 +441,7 @@ impl Recording {
     }
 
     /// What any of the events to come tells of `effect`. None of them is followed by that.
-    fn recall_ahead<E: Effect>(&self, effect: &mut E) -> Option<E::Outcome> {
+    fn recall_ahead<E: Traced>(&self, effect: &mut E) -> Option<E::Outcome> {
         for next in self.rest() {
             match effect.look(&next.event) {
                 Trace::Done(outcome) | Trace::Foretold(outcome) => return Some(outcome),

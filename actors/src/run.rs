@@ -16,11 +16,12 @@ use tools::shell::Environment;
 
 use crate::admission::Admission;
 use crate::call::Caller;
+use crate::closed::JournalClosed;
 use crate::effect::Effect;
 use crate::event::Event;
 use crate::lane_id::LaneId;
 use crate::prompts::Prompts;
-use crate::publisher::{JournalClosed, Publisher, Written};
+use crate::publisher::{Publisher, Written};
 use crate::recording::Beyond;
 use crate::scope::{Scope, Segment};
 

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tools::tree::{Change, Entry, Op, ReadTree, RepoPath, TreeError};
 
+use crate::closed::JournalClosed;
 use crate::effect::{Effect, Position, Trace};
 use crate::event::Event;
-use crate::publisher::JournalClosed;
 use crate::run::Run;
 use crate::seen::{Found, SeenFile};
 

@@ -13,10 +13,10 @@ use tools::tree::FileHash;
 
 use crate::Unanswered;
 use crate::checks::{self, Check, CheckOutcome, Findings, Report};
+use crate::closed::JournalClosed;
 use crate::effect::{Effect, Position, Trace};
 use crate::event::{Blob, Event};
 use crate::failure::ErrorSet;
-use crate::publisher::JournalClosed;
 use crate::role::{RoleHost, Work};
 use crate::run::Run;
 use crate::workspace::{Denied, Workspace};

@@ -11,9 +11,9 @@ use thiserror::Error;
 use tools::shell::CommandLine;
 use tools::tree::{Change, ReadTree, RepoPath};
 
+use crate::closed::JournalClosed;
 use crate::delivery::{Delivery, StagedFor};
 use crate::lane_id::LaneId;
-use crate::publisher::JournalClosed;
 use crate::scope::Scope;
 use crate::wording::Wording;
 use crate::words::Asked;

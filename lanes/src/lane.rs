@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use actors::closed::JournalClosed;
 use actors::delivery::{Delivery, FailureKind, NeedsWork, Verified};
 use actors::effect::{Effect, Position, Trace};
 use actors::event::{Event, StagedFile};
 use actors::lane_id::LaneId;
 use actors::ledger::Allowance;
-use actors::publisher::{JournalClosed, Publisher};
+use actors::publisher::Publisher;
 use actors::run::Run;
 use actors::workspace::Workspace;
 use futures_util::FutureExt as _;

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use actors::closed::JournalClosed;
 use actors::effect::{Effect, Trace};
 use actors::event::Event;
 use actors::lane_id::LaneId;
-use actors::publisher::JournalClosed;
 use actors::run::Run;
 use actors::workspace::{CommitRefused, Denied, NotApplied, Staged, Workspace};
 use futures_util::future::BoxFuture;

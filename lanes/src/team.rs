@@ -18,9 +18,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use actors::Unanswered;
+use actors::closed::JournalClosed;
 use actors::delivery::Delivery;
 use actors::lane_id::LaneId;
-use actors::publisher::JournalClosed;
 use actors::run::Run;
 use actors::team::EndedLane;
 use actors::workspace::{Workspace, Workspaces};

@@ -3,11 +3,11 @@
 use actors::applier::ApplyError;
 use actors::architect::{ArchitectError, Planned};
 use actors::checks::{CheckOutcome, Report};
+use actors::closed::JournalClosed;
 use actors::delivery::{Delivery, FailureKind, NeedsWork};
 use actors::editor::EditorError;
 use actors::event::Event;
 use actors::prompts::Prompt;
-use actors::publisher::JournalClosed;
 use actors::verifier::Checked;
 use actors::wording::Wording;
 use actors::workspace::NotApplied;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actors::Unanswered;
+use actors::closed::JournalClosed;
 use actors::delivery::{Delivery, FailureKind, Verified};
 use actors::effect::{Effect, Trace};
 use actors::event::Event;
-use actors::publisher::JournalClosed;
 use actors::run::Run;
 use actors::scope::Scope;
 use actors::words::{IntentBy, Role, Side};

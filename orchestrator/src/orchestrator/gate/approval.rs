@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use actors::closed::JournalClosed;
 use actors::effect::{Effect, Position, Trace};
 use actors::event::Event;
-use actors::publisher::{Answer, JournalClosed, Proposal};
+use actors::publisher::{Answer, Proposal};
 use actors::run::Run;
 use actors::wording::Wording;
 use actors::words::{Asked, DeniedBy};
