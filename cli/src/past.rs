@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use orchestrator::journal::projection::answers::{StoryEvent, Summary};
-use orchestrator::journal::projection::homes::Homes;
-use orchestrator::journal::projection::queries::Tables;
-use orchestrator::journal::projection::{Projection, ProjectionError};
-use orchestrator::journal::read::read;
-use orchestrator::journal::repair::is_in_use;
+use journal::projection::answers::{StoryEvent, Summary};
+use journal::projection::homes::Homes;
+use journal::projection::queries::Tables;
+use journal::projection::{Projection, ProjectionError};
+use journal::read::read;
+use journal::repair::is_in_use;
 
 use crate::error::{CliError, Kind};
 use crate::flags::Global;

@@ -22,12 +22,12 @@ use actors::ledger::Amount;
 use actors::publisher::{Publisher, Signal};
 use config::Inputs;
 use deepseek_orchestrator::chat::Intent;
-use deepseek_orchestrator::journal::log::{Capacity, Journal};
-use deepseek_orchestrator::journal::read::read;
 use deepseek_orchestrator::orchestrator::{Orchestrator, Setup};
 use deepseek_orchestrator::places::Places;
 use deepseek_orchestrator::request::Request;
 use futures_util::future::BoxFuture;
+use journal::log::{Capacity, Journal};
+use journal::read::read;
 use tokio::sync::{Notify, mpsc};
 use tools::clock::{RandomIds, SystemClock};
 use tools::model::{ChatModel, ChatRequest, Delta, ModelError, ModelReply};
@@ -149,7 +149,7 @@ async fn ignore(mut signals: mpsc::Receiver<Signal>) {
 
 /// Waits until nobody works in a session any more.
 async fn wait_for(session: &Path) {
-    while deepseek_orchestrator::journal::repair::is_in_use(session) {
+    while journal::repair::is_in_use(session) {
         tokio::task::yield_now().await;
     }
 }

@@ -18,8 +18,8 @@ use tools::clock::Timestamp;
 use tools::model::{AgentRole, Message, ModelReply};
 
 use crate::chat;
-use crate::journal::read::{ReadError, Record, content, read};
 use crate::request::{Request, outcome_line};
+use journal::read::{ReadError, Record, content, read};
 
 /// Why a session can not be gone on with.
 #[derive(Debug, Error)]

@@ -3,15 +3,12 @@
 pub mod chat;
 pub mod checkpoints;
 pub mod earlier;
-pub mod journal;
 pub mod lock;
 pub mod main_tree;
 pub mod orchestrator;
 pub mod places;
 pub mod replay;
 pub mod request;
-pub mod session;
-pub mod staged;
 mod supervision;
 mod undo;
 mod worktrees;

@@ -4,8 +4,8 @@ mod lane;
 
 use actors::lane_id::{LaneId, NoLaneId};
 use clap::Args;
-use orchestrator::journal::projection::queries::Tables;
-use orchestrator::staged::{StagedPatch, changes};
+use journal::projection::queries::Tables;
+use journal::staged::{StagedPatch, changes};
 use serde_json::json;
 use tools::clock::{Clock as _, SystemClock};
 use tools::tree::Change;

@@ -1,10 +1,10 @@
 //! `deepseek explain`: what an event was, and why it happened: its causes, back to what the user asked.
 
 use clap::Args;
-use orchestrator::journal::causes::{causes, chain};
-use orchestrator::journal::projection::answers::{Call, Moment, StoryEvent};
-use orchestrator::journal::read::content;
-use orchestrator::staged::changes;
+use journal::causes::{causes, chain};
+use journal::projection::answers::{Call, Moment, StoryEvent};
+use journal::read::content;
+use journal::staged::changes;
 use serde_json::{Value, json};
 
 use crate::error::{CliError, Kind};

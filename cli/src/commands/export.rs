@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use clap::{Args, ValueEnum};
-use orchestrator::journal::projection::answers::{Call, Moment, StoryEvent, Summary};
-use orchestrator::journal::projection::usage::Tally;
-use orchestrator::staged::{StagedPatch, changes};
+use journal::projection::answers::{Call, Moment, StoryEvent, Summary};
+use journal::projection::usage::Tally;
+use journal::staged::{StagedPatch, changes};
 use serde_json::{Value, json};
 
 use crate::error::CliError;

@@ -3,11 +3,11 @@
 use std::fs;
 
 use clap::{Args, Subcommand};
-use orchestrator::journal::projection::answers::{Call, Summary};
-use orchestrator::journal::projection::queries::Tables;
-use orchestrator::journal::projection::usage::{By, Tally, told_apart};
-use orchestrator::journal::read::read;
-use orchestrator::journal::repair::is_in_use;
+use journal::projection::answers::{Call, Summary};
+use journal::projection::queries::Tables;
+use journal::projection::usage::{By, Tally, told_apart};
+use journal::read::read;
+use journal::repair::is_in_use;
 use serde_json::{Value, json};
 use tools::clock::{Clock as _, SystemClock, Timestamp};
 

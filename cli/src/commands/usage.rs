@@ -2,8 +2,8 @@
 
 use clap::{Args, ValueEnum};
 use jiff::civil::Date;
-use orchestrator::journal::projection::queries::Tables;
-use orchestrator::journal::projection::usage::{self, Tally, day, told_apart};
+use journal::projection::queries::Tables;
+use journal::projection::usage::{self, Tally, day, told_apart};
 use serde_json::{Value, json};
 
 use crate::error::CliError;

@@ -1,7 +1,7 @@
 //! Events of the past in words. What the user and models said is quoted, so lines have to be made harmless before they are shown.
 
 use actors::delivery::{Delivery, Verified};
-use orchestrator::journal::projection::answers::{Call, CallReply, Moment, StoryEvent};
+use journal::projection::answers::{Call, CallReply, Moment, StoryEvent};
 
 /// An event in a line: number, kind, what it says.
 pub(crate) fn event(entry: &StoryEvent) -> String {

@@ -1,9 +1,9 @@
 //! `deepseek diff --lane`: what a lane did, as its session keeps it, whether it is in the workspace or not.
 
 use actors::lane_id::LaneId;
-use orchestrator::journal::projection::answers::LaneWork;
-use orchestrator::journal::projection::queries::Tables;
-use orchestrator::staged::changes;
+use journal::projection::answers::LaneWork;
+use journal::projection::queries::Tables;
+use journal::staged::changes;
 use serde_json::json;
 
 use crate::error::{CliError, Kind};

@@ -20,8 +20,8 @@ use tools::tree::{FileMode, RepoPath};
 
 use super::rows::Table;
 use super::*;
-use crate::journal::EVENTS;
-use crate::journal::log::{Capacity, Journal};
+use crate::EVENTS;
+use crate::log::{Capacity, Journal};
 
 const WORKSPACE: &str = "/w";
 
@@ -247,7 +247,7 @@ proptest! {
         prop_assert!(lanes.len() <= 1, "all are of one run and of no lane: {lanes:?}");
         prop_assert_eq!((sessions.len(), story.len()), (1, lines));
         usage::Tally::of(&calls).cost();
-        for (seq, cause) in (1..).zip(crate::journal::causes::causes(&story)) {
+        for (seq, cause) in (1..).zip(crate::causes::causes(&story)) {
             prop_assert!(cause.is_none_or(|cause| cause < seq), "{seq} because of {cause:?}");
         }
     }

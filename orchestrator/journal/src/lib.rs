@@ -11,6 +11,8 @@ pub mod log;
 pub mod projection;
 pub mod read;
 pub mod repair;
+mod session;
+pub mod staged;
 
 use actors::lane_id::LaneId;
 use serde::Serialize;

@@ -7,7 +7,7 @@ use actors::event::{Blob, Event};
 use actors::team::{EndedLane, LaneEnd};
 use serde::Serialize;
 
-use crate::journal::read::Record;
+use crate::read::Record;
 
 /// What stands in a column.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use actors::event::StagedFile;
 use serde::Serialize;
 use tools::tree::Change;
 
-use crate::journal::read::{ReadError, content};
+use crate::read::{ReadError, content};
 
 /// A patch set of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

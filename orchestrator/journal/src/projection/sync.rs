@@ -13,8 +13,8 @@ use tools::tree::FileHash;
 
 use super::homes::Homes;
 use super::rows::{Cell, Row, Table, rows};
-use crate::journal::EVENTS;
-use crate::journal::read::{Place, ReadError, scan};
+use crate::EVENTS;
+use crate::read::{Place, ReadError, scan};
 
 /// How far a journal was read.
 #[derive(Debug, Clone, PartialEq, Eq)]

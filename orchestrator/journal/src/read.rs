@@ -213,8 +213,8 @@ mod tests {
     use tools::clock::{FixedClock, Timestamp};
 
     use super::*;
-    use crate::journal::log::{Capacity, Journal};
-    use crate::journal::repair::{RepairError, Repaired, is_in_use, repair};
+    use crate::log::{Capacity, Journal};
+    use crate::repair::{RepairError, Repaired, is_in_use, repair};
 
     const CAPACITY: Capacity = Capacity { queue: 8, patience: Duration::ZERO };
 
