@@ -16,7 +16,7 @@ const ROOMS: [&str; 8] = [
 ];
 
 /// Files and folders that decide and have no effects. A file whose first paragraph says `Pure` is one, too.
-const PURE: [&str; 45] = [
+const PURE: [&str; 47] = [
     "config/policy/src/",
     "config/src/access.rs",
     "config/src/layers.rs",
@@ -57,9 +57,11 @@ const PURE: [&str; 45] = [
     "lanes/src/team/brief.rs",
     "lanes/src/team/result.rs",
     "orchestrator/src/chat.rs",
-    "orchestrator/journal/src/causes.rs",
-    "orchestrator/journal/src/projection/rows.rs",
-    "orchestrator/journal/src/projection/usage.rs",
+    "orchestrator/journal/src/history/causes.rs",
+    "orchestrator/journal/src/history/lanes.rs",
+    "orchestrator/journal/src/history/summary.rs",
+    "orchestrator/journal/src/history/usage.rs",
+    "orchestrator/journal/src/projection/topic.rs",
     "orchestrator/journal/src/session.rs",
     "orchestrator/src/undo.rs",
 ];
