@@ -7,11 +7,19 @@ use std::path::{Path, PathBuf};
 use actors::prompts::{Prompt, variables};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-const ROOMS: [&str; 7] =
-    ["config", "config/policy", "tools", "actors", "lanes", "orchestrator", "cli"];
+const ROOMS: [&str; 8] = [
+    "config",
+    "config/policy",
+    "tools",
+    "actors",
+    "lanes",
+    "orchestrator/journal",
+    "orchestrator",
+    "cli",
+];
 
 /// Files and folders that decide and have no effects. A file whose first paragraph says `Pure` is one, too.
-const PURE: [&str; 46] = [
+const PURE: [&str; 48] = [
     "config/policy/src/",
     "config/src/access.rs",
     "config/src/layers.rs",
@@ -53,10 +61,12 @@ const PURE: [&str; 46] = [
     "lanes/src/team/brief.rs",
     "lanes/src/team/result.rs",
     "orchestrator/src/chat.rs",
-    "orchestrator/src/journal/causes.rs",
-    "orchestrator/src/journal/projection/rows.rs",
-    "orchestrator/src/journal/projection/usage.rs",
-    "orchestrator/src/session.rs",
+    "orchestrator/journal/src/history/causes.rs",
+    "orchestrator/journal/src/history/lanes.rs",
+    "orchestrator/journal/src/history/summary.rs",
+    "orchestrator/journal/src/history/usage.rs",
+    "orchestrator/journal/src/projection/topic.rs",
+    "orchestrator/journal/src/session.rs",
     "orchestrator/src/undo.rs",
 ];
 
@@ -124,7 +134,7 @@ fn only_waits_are_measured() {
         "tools/src/model/",
         "tools/src/shell/run.rs",
         "tools/src/tree/confine.rs",
-        "orchestrator/src/journal/log.rs",
+        "orchestrator/journal/src/log.rs",
         "orchestrator/src/lock.rs",
         "lanes/src/worktrees.rs",
         "cli/src/render/terminal.rs",

@@ -1,13 +1,10 @@
-//! What was done before: sessions by their ids, and what the projections of the journals answer about them.
+//! What was done before: sessions by their ids, and what their history answers, with the errors and warnings that users see.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use orchestrator::journal::projection::answers::{StoryEvent, Summary};
-use orchestrator::journal::projection::homes::Homes;
-use orchestrator::journal::projection::queries::Tables;
-use orchestrator::journal::projection::{Projection, ProjectionError};
-use orchestrator::journal::read::read;
-use orchestrator::journal::repair::is_in_use;
+use journal::read::ReadError;
+use journal::repair::is_in_use;
+use journal::{Answer, Call, History, HistoryError, LaneWork, Reach, StagedPatch, Story, Summary};
 
 use crate::error::{CliError, Kind};
 use crate::flags::Global;
@@ -15,32 +12,28 @@ use crate::render;
 use crate::surroundings::Surroundings;
 
 /// All sessions, seen from a workspace.
-pub(crate) struct Past<'a> {
-    around: &'a Surroundings,
-    homes: Homes,
-    here: String,
+pub(crate) struct Past {
+    history: History,
 }
 
-impl<'a> Past<'a> {
-    /// Finds the sessions. Journals that do not tell where they belong are warned of.
-    pub(crate) fn find(around: &'a Surroundings, global: &Global) -> Result<Self, CliError> {
-        let here = around.workspace(global)?.display().to_string();
-        let homes = Homes::find(&around.state_dir()?.join("sessions"));
-        Ok(Self { around, homes, here })
+impl Past {
+    /// Finds the sessions.
+    pub(crate) fn find(around: &Surroundings, global: &Global) -> Result<Self, CliError> {
+        let workspace = around.workspace(global)?;
+        Ok(Self { history: History::find(&around.state_dir()?, &workspace) })
     }
 
     /// The session with this id, the only one that begins so, or the latest of this workspace.
     pub(crate) fn session(&self, id: &str) -> Result<String, CliError> {
         if id == "latest" {
-            return self.homes.sessions_in(&self.here).next_back().map(str::to_owned).ok_or_else(
-                || {
-                    CliError::new(Kind::Usage, "there is no session in this workspace yet")
-                        .hint("`deepseek sessions list --all` lists those of others")
-                },
-            );
+            let latest = self.history.homes.sessions_in(self.history.here()).next_back();
+            return latest.map(str::to_owned).ok_or_else(|| {
+                CliError::new(Kind::Usage, "there is no session in this workspace yet")
+                    .hint("`deepseek sessions list --all` lists those of others")
+            });
         }
         let matching: Vec<&str> =
-            if id.is_empty() { Vec::new() } else { self.homes.beginning(id).collect() };
+            if id.is_empty() { Vec::new() } else { self.history.homes.beginning(id).collect() };
         match matching.as_slice() {
             [session] => Ok((*session).to_owned()),
             [] => Err(CliError::new(Kind::Usage, format!("there is no session `{id}`"))
@@ -72,14 +65,14 @@ impl<'a> Past<'a> {
     }
 
     fn latest(&self, is_it: &dyn Fn(&Summary) -> bool) -> Result<Option<String>, CliError> {
-        self.ask(|tables| Ok(tables.sessions()?.into_iter().find(is_it).map(|summary| summary.id)))
+        Ok(self.sessions(Reach::Here)?.into_iter().find(is_it).map(|summary| summary.id))
     }
 
     /// The session, if it is one of this workspace.
     pub(crate) fn here(&self, id: &str) -> Result<String, CliError> {
         let session = self.session(id)?;
-        match self.homes.of(&session) {
-            Some(workspace) if workspace != self.here => {
+        match self.history.homes.of(&session) {
+            Some(workspace) if workspace != self.history.here() => {
                 let elsewhere = format!("session {session} is one of {workspace}");
                 Err(CliError::new(Kind::Usage, elsewhere)
                     .hint(format!("deepseek --workspace {workspace}")))
@@ -90,78 +83,56 @@ impl<'a> Past<'a> {
 
     /// The directory of a session.
     pub(crate) fn dir(&self, session: &str) -> PathBuf {
-        self.homes.dir(session)
+        self.history.homes.dir(session)
     }
 
-    /// Asks about the sessions of this workspace.
-    pub(crate) fn ask<T>(
-        &self,
-        question: impl Fn(&Tables) -> Result<T, ProjectionError>,
-    ) -> Result<T, CliError> {
-        self.warn_of_strangers();
-        self.ask_in(&self.here, question)
+    /// The sessions, newest first in each workspace.
+    pub(crate) fn sessions(&self, reach: Reach) -> Result<Vec<Summary>, CliError> {
+        self.of_many(self.history.sessions(reach))
     }
 
-    /// Asks about the sessions of every workspace, one after the other.
-    pub(crate) fn ask_all<T>(
-        &self,
-        question: impl Fn(&Tables) -> Result<Vec<T>, ProjectionError>,
-    ) -> Result<Vec<T>, CliError> {
-        self.warn_of_strangers();
-        let mut all = Vec::new();
-        for workspace in self.homes.workspaces() {
-            all.extend(self.ask_in(workspace, &question)?);
-        }
-        Ok(all)
+    /// All calls of models, oldest first in each workspace.
+    pub(crate) fn calls(&self, reach: Reach) -> Result<Vec<Call>, CliError> {
+        self.of_many(self.history.calls(reach))
+    }
+
+    /// The patch sets for this workspace, newest first.
+    pub(crate) fn patches(&self) -> Result<Vec<StagedPatch>, CliError> {
+        self.of_many(self.history.patches())
+    }
+
+    /// The lanes of all runs in this workspace, the newest run first.
+    pub(crate) fn lanes(&self) -> Result<Vec<LaneWork>, CliError> {
+        self.of_many(self.history.lanes())
     }
 
     /// Everything about one session, wherever it is at home.
-    pub(crate) fn story(&self, session: &str) -> Result<(Summary, Vec<StoryEvent>), CliError> {
-        let Some(workspace) = self.homes.of(session) else {
-            // Why it does not tell is what its reader has to know.
-            let read = read(&self.dir(session));
-            return Err(read.map_or_else(
-                |error| CliError::caused(Kind::Internal, &error),
-                |_| CliError::new(Kind::Usage, format!("session {session} has not begun")),
-            ));
-        };
-        let story = self.ask_in(workspace, |tables| {
-            let summary = tables.sessions()?.into_iter().find(|summary| summary.id == session);
-            Ok((summary, tables.story(session)?))
-        })?;
-        let (Some(summary), entries) = story else {
-            return Err(CliError::new(Kind::Internal, format!("session {session} is gone")));
-        };
-        Ok((summary, entries))
+    pub(crate) fn story(&self, session: &str) -> Result<Story, CliError> {
+        answered(self.history.story(session))
     }
 
-    fn ask_in<T>(
-        &self,
-        workspace: &str,
-        question: impl Fn(&Tables) -> Result<T, ProjectionError>,
-    ) -> Result<T, CliError> {
-        let own = self.around.workspace_state(Path::new(workspace))?;
-        let projection = Projection {
-            database: own.join("projections.sqlite"),
-            workspace: workspace.to_owned(),
-        };
-        let answer = projection
-            .ask(&self.homes, question)
-            .map_err(|error| CliError::caused(Kind::Internal, &error))?;
-        for trouble in &answer.troubles {
-            warn_of(trouble);
-        }
-        Ok(answer.value)
-    }
-
-    fn warn_of_strangers(&self) {
-        for trouble in &self.homes.troubles {
-            warn_of(trouble);
-        }
+    /// What is answered of many sessions. Journals that do not tell where they belong are warned of.
+    fn of_many<T>(&self, answer: Result<Answer<T>, HistoryError>) -> Result<T, CliError> {
+        warn_of(&self.history.homes.troubles);
+        answered(answer)
     }
 }
 
-fn warn_of(trouble: &dyn std::error::Error) {
-    let error = CliError::caused(Kind::Internal, trouble);
-    render::warn(&format!("warning: {}", render::harmless(error.message())));
+/// An answer, with a warning of each journal that is damaged.
+fn answered<T>(answer: Result<Answer<T>, HistoryError>) -> Result<T, CliError> {
+    let answer = answer.map_err(|error| match error {
+        HistoryError::NotBegun(_) => CliError::caused(Kind::Usage, &error),
+        HistoryError::Projection(_) | HistoryError::Read(_) => {
+            CliError::caused(Kind::Internal, &error)
+        }
+    })?;
+    warn_of(&answer.troubles);
+    Ok(answer.value)
+}
+
+fn warn_of(troubles: &[ReadError]) {
+    for trouble in troubles {
+        let error = CliError::caused(Kind::Internal, trouble);
+        render::warn(&format!("warning: {}", render::harmless(error.message())));
+    }
 }

@@ -9,7 +9,6 @@ use config::access::{Access, access};
 use config::{FileText, Inputs, SUBAGENTS, Settings};
 use orchestrator::places::Places;
 use tools::regular;
-use tools::tree::FileHash;
 
 use crate::error::{CliError, Kind};
 use crate::flags::{Color, Global};
@@ -121,12 +120,7 @@ impl Surroundings {
 
     /// What is kept for one workspace.
     pub(crate) fn workspace_state(&self, workspace: &Path) -> Result<PathBuf, CliError> {
-        let name: String = FileHash::of(workspace.as_os_str().as_encoded_bytes())
-            .to_string()
-            .chars()
-            .take(16)
-            .collect();
-        Ok(self.state_dir()?.join("workspaces").join(name))
+        Ok(journal::workspace_state(&self.state_dir()?, workspace))
     }
 
     /// The user's configuration file.

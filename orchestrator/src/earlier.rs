@@ -17,8 +17,8 @@ use thiserror::Error;
 use tools::clock::Timestamp;
 use tools::model::{AgentRole, Message, ModelReply};
 
-use crate::journal::read::{ReadError, Record, content, read};
 use crate::request::{Request, outcome_line};
+use journal::read::{ReadError, Record, content, read};
 
 /// Why a session cannot be gone on with.
 #[derive(Debug, Error)]

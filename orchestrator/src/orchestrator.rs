@@ -59,11 +59,11 @@ use tools::tree::{Change, CommitError, ReadTree, Settled};
 use self::end::Ending;
 use crate::chat::Intent;
 use crate::earlier::{Again, CutShort, Earlier, EarlierError};
-use crate::journal::log::{Capacity, Journal, LogError};
 use crate::main_tree::MainTree;
 use crate::places::Places;
 use crate::request::Request;
 use crate::worktrees;
+use journal::log::{Capacity, Journal, LogError};
 
 /// What an orchestrator is made with.
 pub struct Setup {

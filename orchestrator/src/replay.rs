@@ -15,9 +15,9 @@ use tools::model::NoModel;
 use tools::shell::Environment;
 
 use crate::earlier::{CutShort, EarlierError, RunRecords, runs};
-use crate::journal::read::{ReadError, read};
 use crate::orchestrator::{Orchestrator, Setup, StartError};
 use crate::places::Places;
+use journal::read::{ReadError, read};
 
 /// Why a session cannot be replayed.
 #[derive(Debug, Error)]

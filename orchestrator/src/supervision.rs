@@ -24,8 +24,8 @@ use actors::team::PlannedLane;
 use ractor::{ActorCell, ActorRef, SpawnErr};
 use tools::model::price::Usd;
 
-use crate::journal::read;
 use crate::orchestrator::Msg;
+use journal::read;
 
 /// The accounts of admission that died.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -31,7 +31,7 @@ fn path(session: &Path, blob: &Value) -> PathBuf {
 /// The content that an event names, by the program's own reader: it may be kept as a difference to another.
 pub(crate) fn kept(session: &Path, blob: &Value) -> String {
     let blob: actors::event::Blob = serde_json::from_value(blob.clone()).unwrap();
-    String::from_utf8(orchestrator::journal::read::content(session, &blob).unwrap()).unwrap()
+    String::from_utf8(journal::read::content(session, &blob).unwrap()).unwrap()
 }
 
 /// Keeps other content, and names it as events do.

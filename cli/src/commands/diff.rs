@@ -4,8 +4,7 @@ mod lane;
 
 use actors::lane_id::{LaneId, NoLaneId};
 use clap::Args;
-use orchestrator::journal::projection::queries::Tables;
-use orchestrator::staged::{StagedPatch, changes};
+use journal::{StagedPatch, changes};
 use serde_json::json;
 use tools::clock::{Clock as _, SystemClock};
 use tools::tree::Change;
@@ -102,7 +101,7 @@ pub(crate) fn find(
     id: Option<&str>,
 ) -> Result<Found, CliError> {
     let past = Past::find(around, global)?;
-    let matching = past.ask(Tables::patches)?.into_iter().find(|patch| match id {
+    let matching = past.patches()?.into_iter().find(|patch| match id {
         Some(id) => !id.is_empty() && patch.id.starts_with(id),
         // A way back is only meant by its id.
         None => !patch.applied && !patch.is_way_back(),

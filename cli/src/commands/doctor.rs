@@ -6,9 +6,9 @@ use std::path::Path;
 use clap::Args;
 use config::Settings;
 use config::access::Access;
-use orchestrator::journal::projection::homes::Homes;
-use orchestrator::journal::read::read_valid;
-use orchestrator::journal::repair::{Repaired, is_in_use, repair};
+use journal::History;
+use journal::read::read_valid;
+use journal::repair::{Repaired, is_in_use, repair};
 use serde_json::json;
 use tokio::time::{Duration, timeout};
 use tools::model::DeepSeekClient;
@@ -78,7 +78,7 @@ pub(crate) async fn run(
             Err(format!("{} (mend it with `deepseek config edit`)", error.message())),
         ),
     }
-    findings.extend(sessions(around, args.repair)?);
+    findings.extend(sessions(around, &workspace, args.repair)?);
     findings.push(git(&workspace).await);
     tell(&findings, global);
     let missing = findings.iter().filter(|finding| !finding.good).count();
@@ -90,10 +90,10 @@ pub(crate) async fn run(
 }
 
 /// Whether the journals of all sessions can be read, and what became of those that could not.
-fn sessions(around: &Surroundings, mend: bool) -> Result<Vec<Finding>, CliError> {
+fn sessions(around: &Surroundings, workspace: &Path, mend: bool) -> Result<Vec<Finding>, CliError> {
     let finding = |good, says| Finding { what: "sessions", good, says };
     let (mut whole, mut findings) = (0, Vec::new());
-    let homes = Homes::find(&around.state_dir()?.join("sessions"));
+    let History { homes, .. } = History::find(&around.state_dir()?, workspace);
     for session in homes.beginning("") {
         let dir = homes.dir(session);
         let damage = match read_valid(&dir) {

@@ -1,16 +1,15 @@
 //! `deepseek explain`: what an event was, and why it happened: its causes, back to what the user asked.
 
+use actors::event::Event;
 use clap::Args;
-use orchestrator::journal::causes::{causes, chain};
-use orchestrator::journal::projection::answers::{Call, Moment, StoryEvent};
-use orchestrator::journal::read::content;
-use orchestrator::staged::changes;
+use journal::read::content;
+use journal::{Explained, Story, changes};
 use serde_json::{Value, json};
 
 use crate::error::{CliError, Kind};
 use crate::flags::{Global, Output};
 use crate::past::Past;
-use crate::render::{self, Paint, changes_as_text, told};
+use crate::render::{self, Paint, changes_as_text, document, told};
 use crate::surroundings::Surroundings;
 
 /// Tell what an event was, and why it happened.
@@ -26,16 +25,6 @@ pub(crate) struct ExplainArgs {
     full: bool,
 }
 
-/// An event with what led to it and what it led to.
-struct Explained<'s> {
-    entry: &'s StoryEvent,
-    /// Nearest first.
-    because: Vec<&'s StoryEvent>,
-    led_to: Vec<&'s StoryEvent>,
-    /// Of a command of a verification: what the whole came to.
-    verdict: Vec<&'s StoryEvent>,
-}
-
 /// Runs the command.
 pub(crate) fn run(
     around: &Surroundings,
@@ -44,58 +33,34 @@ pub(crate) fn run(
 ) -> Result<(), CliError> {
     let past = Past::find(around, global)?;
     let session = past.session(&args.session)?;
-    let (_, story) = past.story(&session)?;
-    let Some(explained) = explain(&story, args.seq) else {
+    let story = past.story(&session)?;
+    let Some(explained) = story.explain(args.seq) else {
         let none = format!("session {session} has no event {}", args.seq);
         return Err(CliError::new(Kind::Usage, none).hint(format!(
             "it has {}; `deepseek sessions show {session}` lists them",
-            story.len()
+            story.entries.len()
         )));
     };
-    let contents = if args.full { contents(&past, &session, &explained) } else { Vec::new() };
+    let contents = if args.full { contents(&past, &story, &explained) } else { Vec::new() };
     if global.output == Output::Text {
-        render::text(&render::harmless(&as_text(&session, &explained, &contents)));
+        render::text(&render::harmless(&as_text(&story, &explained, &contents)));
     } else {
-        render::json_line(&as_json(&session, &explained, &contents));
+        render::json_line(&as_json(&story, &explained, &contents));
     }
     Ok(())
 }
 
-/// Finds what belongs to an event.
-fn explain(story: &[StoryEvent], seq: u64) -> Option<Explained<'_>> {
-    let of = |seq: u64| story.get(usize::try_from(seq.checked_sub(1)?).ok()?);
-    let entry = of(seq)?;
-    let causes = causes(story);
-    let because = chain(&causes, seq).into_iter().skip(1).filter_map(of).collect();
-    let mut led_to = Vec::new();
-    // What is decided about an effect belongs to it, up to its being in the workspace.
-    let mut followed = vec![seq];
-    for (effect, cause) in story.iter().zip(&causes) {
-        if cause.is_some_and(|cause| followed.contains(&cause)) {
-            led_to.push(effect);
-            if is_of_the_gate(effect) {
-                followed.push(effect.seq);
-            }
-        }
-    }
-    let verdict = verdict(story, entry);
-    Some(Explained { entry, because, led_to, verdict })
-}
-
-/// Whether an event is about whether and how a change may be made.
-fn is_of_the_gate(entry: &StoryEvent) -> bool {
-    const GATE: [&str; 4] =
-        ["ApprovalAsked", "ApprovalGiven", "CheckpointCreated", "PatchCommitting"];
-    GATE.contains(&entry.name())
-}
-
-fn as_text(session: &str, explained: &Explained<'_>, contents: &[(&str, String)]) -> String {
+fn as_text(story: &Story, explained: &Explained<'_>, contents: &[(&str, String)]) -> String {
     let Explained { entry, because, led_to, .. } = explained;
     let run = entry.run.as_ref().map(|run| format!(" · run {run}")).unwrap_or_default();
     let lane = entry.lane.as_ref().map(|lane| format!(" · lane {lane}")).unwrap_or_default();
-    let mut text =
-        format!("{}\n  {} · session {session}{run}{lane}\n", told::event(entry), entry.at);
-    for line in details(explained) {
+    let mut text = format!(
+        "{}\n  {} · session {}{run}{lane}\n",
+        told::event(story, entry),
+        entry.at,
+        story.summary.id
+    );
+    for line in details(story, explained) {
         text.push_str(&format!("  {line}\n"));
     }
     for (title, entries) in [("because", because), ("led to", led_to)] {
@@ -103,7 +68,7 @@ fn as_text(session: &str, explained: &Explained<'_>, contents: &[(&str, String)]
             text.push_str(&format!("\n{title}\n"));
         }
         for entry in entries {
-            text.push_str(&format!("  {}\n", told::event(entry)));
+            text.push_str(&format!("  {}\n", told::event(story, entry)));
         }
     }
     for (title, content) in contents {
@@ -113,81 +78,53 @@ fn as_text(session: &str, explained: &Explained<'_>, contents: &[(&str, String)]
 }
 
 /// What there is to know of an event beyond its line.
-fn details(Explained { entry, because, verdict, .. }: &Explained<'_>) -> Vec<String> {
-    let mut lines = call_of(entry, because).map(told::call).unwrap_or_default();
-    let chain = || std::iter::once(entry).chain(because);
-    let iteration = chain().find_map(|entry| {
-        let Moment::Stage { iteration } = entry.what else { return None };
-        Some(iteration)
-    });
-    let plan = chain().find_map(|entry| {
-        let Moment::Plan { version, plan } = &entry.what else { return None };
-        Some((version, plan))
-    });
-    if let Some(iteration) = iteration {
+fn details(
+    story: &Story,
+    Explained { entry, because, verdict, .. }: &Explained<'_>,
+) -> Vec<String> {
+    let mut lines = story.call(entry).map(told::call).unwrap_or_default();
+    let events = || std::iter::once(entry).chain(because).filter_map(|it| it.event.as_ref());
+    if let Some(iteration) = events().find_map(told::iteration) {
         lines.push(format!("in iteration {iteration}"));
     }
-    if let Some((version, plan)) = plan {
+    if let Some((version, plan)) = events().find_map(told::plan) {
         lines.push(format!("by plan {version}: {}", plan.steps.join("; ")));
     }
-    lines.extend(verdict.iter().map(|entry| format!("then {}", told::event(entry))));
+    lines.extend(verdict.iter().map(|entry| format!("then {}", told::event(story, entry))));
     lines
 }
 
-/// The call that an event begins or ends.
-fn call_of<'s>(entry: &'s StoryEvent, because: &[&'s StoryEvent]) -> Option<&'s Call> {
-    let answered = matches!(entry.what, Moment::Reply { .. });
-    let asked = if answered { because.first()? } else { entry };
-    let Moment::Call(call) = &asked.what else { return None };
-    Some(call)
-}
-
-/// What a verification of which this command is a part came to, and how its failure was classified.
-fn verdict<'s>(story: &'s [StoryEvent], entry: &StoryEvent) -> Vec<&'s StoryEvent> {
-    let Moment::Command { baseline: false, .. } = entry.what else { return Vec::new() };
-    let same = |later: &&StoryEvent| (&later.run, &later.lane) == (&entry.run, &entry.lane);
-    let later = story.iter().filter(|later| later.seq > entry.seq).filter(same);
-    later
-        .skip_while(|later| !matches!(later.what, Moment::Verification { .. }))
-        .take_while(|later| {
-            matches!(
-                later.what,
-                Moment::Verification { .. } | Moment::Failure { .. } | Moment::State { .. }
-            )
-        })
-        .filter(|later| !matches!(later.what, Moment::State { .. }))
-        .collect()
-}
-
-fn as_json(session: &str, explained: &Explained<'_>, contents: &[(&str, String)]) -> Value {
-    let Explained { entry, because, led_to, verdict } = explained;
+fn as_json(story: &Story, explained: &Explained<'_>, contents: &[(&str, String)]) -> Value {
     let contents: serde_json::Map<String, Value> =
         contents.iter().map(|(title, content)| ((*title).to_owned(), json!(content))).collect();
+    let [because, led_to, verdict] = [&explained.because, &explained.led_to, &explained.verdict]
+        .map(|entries| entries.iter().map(|entry| document(story, entry)).collect::<Vec<Value>>());
     json!({
-        "session": session, "event": entry, "because": because, "led_to": led_to, "verdict": verdict, "contents": contents,
+        "session": story.summary.id, "event": document(story, explained.entry), "because": because,
+        "led_to": led_to, "verdict": verdict, "contents": contents,
     })
 }
 
 /// The content that an event names, with what it is. What is missing says so.
 fn contents(
-    past: &Past<'_>,
-    session: &str,
-    Explained { entry, because, .. }: &Explained<'_>,
+    past: &Past,
+    story: &Story,
+    Explained { entry, .. }: &Explained<'_>,
 ) -> Vec<(&'static str, String)> {
-    let dir = past.dir(session);
+    let dir = past.dir(&story.summary.id);
     let read = |blob| match content(&dir, blob) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) => format!("({error})"),
     };
-    if let Some(call) = call_of(entry, because) {
+    if let Some(call) = story.call(entry) {
         let answer = call.reply.as_ref().and_then(|reply| reply.answer.as_ref());
         let request = [("request", read(&call.body))];
         return request.into_iter().chain(answer.map(|answer| ("answer", read(answer)))).collect();
     }
-    if let Moment::Command { output, .. } = &entry.what {
+    if let Some(Event::VerificationRun { output, .. }) = &entry.event {
         return vec![("output", read(output))];
     }
-    let Moment::Patch(patch) = &entry.what else { return Vec::new() };
+    let Some(patch) = story.patch(entry) else { return Vec::new() };
     let diff = changes(&dir, &patch.files).map_or_else(
         |error| format!("({error})"),
         |changes| changes_as_text(&changes, Paint::Plain),

@@ -2,16 +2,16 @@
 
 use std::fmt::Write as _;
 
+use actors::event::Event;
+use actors::words::Side;
 use clap::{Args, ValueEnum};
-use orchestrator::journal::projection::answers::{Call, Moment, StoryEvent, Summary};
-use orchestrator::journal::projection::usage::Tally;
-use orchestrator::staged::{StagedPatch, changes};
+use journal::{Entry, StagedPatch, Story, Summary, Tally, changes};
 use serde_json::{Value, json};
 
 use crate::error::CliError;
 use crate::flags::{Global, Output};
 use crate::past::Past;
-use crate::render::{self, Paint, changes_as_text, told};
+use crate::render::{self, Paint, changes_as_text, document, told};
 use crate::surroundings::Surroundings;
 
 /// Print a session as a document.
@@ -34,14 +34,6 @@ enum Format {
     Json,
 }
 
-/// A session with all that is told of it.
-struct Story {
-    summary: Summary,
-    /// Each with the diff of a patch set.
-    entries: Vec<(StoryEvent, Option<String>)>,
-    total: Tally,
-}
-
 /// Runs the command.
 pub(crate) fn run(
     around: &Surroundings,
@@ -50,32 +42,17 @@ pub(crate) fn run(
 ) -> Result<(), CliError> {
     let past = Past::find(around, global)?;
     let session = past.session(&args.id)?;
-    let (summary, entries) = past.story(&session)?;
-    let total = Tally::of(calls(&entries));
-    let with_diff = |entry: StoryEvent| {
-        let Moment::Patch(patch) = &entry.what else { return (entry, None) };
-        let diff = diff(&past, patch);
-        (entry, Some(diff))
-    };
-    let entries = entries.into_iter().map(with_diff).collect();
-    let story = Story { summary, entries, total };
+    let story = past.story(&session)?;
     let asked_by_program = if global.output == Output::Text { Format::Md } else { Format::Json };
     match args.format.unwrap_or(asked_by_program) {
-        Format::Md => render::text(&render::harmless(&as_markdown(&story))),
-        Format::Json => render::json_line(&as_json(&story)),
+        Format::Md => render::text(&render::harmless(&as_markdown(&past, &story))),
+        Format::Json => render::json_line(&as_json(&past, &story)),
     }
     Ok(())
 }
 
-fn calls(entries: &[StoryEvent]) -> impl Iterator<Item = &Call> {
-    entries.iter().filter_map(|entry| {
-        let Moment::Call(call) = &entry.what else { return None };
-        Some(call.as_ref())
-    })
-}
-
 /// The diff of a patch set, made of the bytes before and after.
-fn diff(past: &Past<'_>, patch: &StagedPatch) -> String {
+fn diff(past: &Past, patch: &StagedPatch) -> String {
     match changes(&past.dir(&patch.session), &patch.files) {
         Ok(changes) => changes_as_text(&changes, Paint::Plain),
         Err(error) => {
@@ -85,69 +62,71 @@ fn diff(past: &Past<'_>, patch: &StagedPatch) -> String {
     }
 }
 
-fn as_json(story: &Story) -> Value {
-    let entry = |(entry, diff): &(StoryEvent, Option<String>)| {
-        let mut document = json!(entry);
-        if let (Some(fields), Some(diff)) = (document.as_object_mut(), diff) {
-            fields.insert("diff".to_owned(), json!(diff));
+fn as_json(past: &Past, story: &Story) -> Value {
+    let entry = |entry: &Entry| {
+        let mut document = document(story, entry);
+        if let (Some(fields), Some(patch)) = (document.as_object_mut(), story.patch(entry)) {
+            fields.insert("diff".to_owned(), diff(past, &patch).into());
         }
         document
     };
     let events: Vec<Value> = story.entries.iter().map(entry).collect();
-    json!({ "session": story.summary, "usage": story.total, "events": events })
+    json!({ "session": story.summary, "usage": story.summary.usage, "events": events })
 }
 
-fn as_markdown(story: &Story) -> String {
-    let Summary { id, started, workspace, version, state, .. } = &story.summary;
+fn as_markdown(past: &Past, story: &Story) -> String {
+    let Summary { id, started, workspace, version, state, usage, .. } = &story.summary;
     let mut text = format!("# Session {id}\n\n");
     writeln!(text, "- workspace: `{workspace}`\n- started: {started}\n- version: {version}").ok();
-    writeln!(text, "- state: {state}\n- cost: {}", spent(&story.total)).ok();
-    for (entry, diff) in &story.entries {
-        if let Some(part) = part(entry, diff.as_deref()) {
+    writeln!(text, "- state: {state}\n- cost: {}", spent(usage)).ok();
+    for entry in &story.entries {
+        let patch = story.patch(entry).map(|patch| (diff(past, &patch), patch));
+        let part = match (&entry.event, patch) {
+            (_, Some((diff, patch))) => Some(staged(&patch, &diff)),
+            (Some(event), None) => part(entry, event),
+            (None, None) => None,
+        };
+        if let Some(part) = part {
             writeln!(text, "\n{}", part.trim_end()).ok();
         }
     }
     text
 }
 
+fn staged(patch: &StagedPatch, diff: &str) -> String {
+    let became = if patch.applied { "applied" } else { "not applied" };
+    let title = format!("### Patch {} · {} · {became}", patch.id, patch.title);
+    format!("{title}\n\n{}", fenced("diff", diff))
+}
+
 /// What a document says of an event; nothing of most.
 #[expect(clippy::wildcard_enum_match_arm, reason = "all others are for `explain`")]
-fn part(entry: &StoryEvent, diff: Option<&str>) -> Option<String> {
-    Some(match &entry.what {
-        Moment::Turn { speaker, text } if speaker == "user" => {
+fn part(entry: &Entry, event: &Event) -> Option<String> {
+    if let Some((version, plan)) = told::plan(event) {
+        return Some(format!("### Plan {version}\n\n{}", fenced("text", &plan.to_string())));
+    }
+    if let Some((of, why)) = told::refusal(event) {
+        return Some(format!("### The {of} was not taken\n\n{}", quoted(&why)));
+    }
+    Some(match event {
+        Event::TurnAdded { speaker: Side::User, text, .. } => {
             format!("## Request\n\n*{}*\n\n{}", entry.at, quoted(text))
         }
-        Moment::Turn { text, .. } => format!("### Answer\n\n{text}"),
-        Moment::Plan { version, plan } => {
-            format!("### Plan {version}\n\n{}", fenced("text", &plan.to_string()))
+        Event::TurnAdded { text, .. } => format!("### Answer\n\n{text}"),
+        Event::CommitSettled { patch, outcome, .. } => {
+            let outcome = told::word(outcome);
+            format!("- the commit of patch {patch}, interrupted before, is {outcome}")
         }
-        Moment::Refusal { of, why } => format!("### The {of} was not taken\n\n{}", quoted(why)),
-        Moment::Patch(patch) => {
-            let became = if patch.applied { "applied" } else { "not applied" };
-            let title = format!("### Patch {} · {} · {became}", patch.id, patch.title);
-            format!("{title}\n\n{}", fenced("diff", diff.unwrap_or_default()))
+        Event::ApprovalGiven { .. } => "- approved".to_owned(),
+        Event::ApprovalDenied { action, why, .. } => format!("- denied {action}: {why}"),
+        Event::ApprovalAsked { action, why, .. } => format!("- asked for {action}: {why}"),
+        Event::VerificationRun { .. } => format!("- check {}", told::check(event)?),
+        Event::FailureClassified { class, errors } => {
+            format!("- failure: {}, {errors} errors", told::word(class))
         }
-        Moment::Commit { patch, outcome } if outcome != "applied" => {
-            format!(
-                "- the commit of patch {patch}, interrupted before, is {}",
-                outcome.replace('_', " ")
-            )
+        Event::RunFinished { delivery, .. } => {
+            format!("### Outcome\n\n{}", told::outcome(delivery))
         }
-        Moment::Answer { answer, effect, why, .. } => {
-            let about: Vec<&str> =
-                [effect, why].into_iter().flatten().map(String::as_str).collect();
-            format!("- {answer} {}", about.join(": "))
-        }
-        Moment::Proposal { effect, why, .. } => format!("- asked for {effect}: {why}"),
-        Moment::Command { command, baseline, outcome, exit, elapsed_ms, .. } => {
-            let tree = if *baseline { " on the untouched tree" } else { "" };
-            let outcome = outcome.replace('_', " ");
-            format!("- check `{command}`{tree}: {outcome} ({exit}, {elapsed_ms} ms)")
-        }
-        Moment::Failure { class, errors } => {
-            format!("- failure: {}, {errors} errors", class.replace('_', " "))
-        }
-        Moment::Delivery { delivery, .. } => format!("### Outcome\n\n{}", told::outcome(delivery)),
         _ => return None,
     })
 }

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use actors::event::Event;
 use clap::Args;
+use journal::fork::fork;
+use journal::read::{Record, read};
 use orchestrator::checkpoints::{History, Then};
-use orchestrator::journal::fork::fork;
-use orchestrator::journal::read::{Record, read};
 use serde_json::json;
 use tools::clock::{Clock as _, IdSource as _, RandomIds, SystemClock};
 

@@ -3,8 +3,8 @@
 use actors::event::{Blob, Event};
 use actors::recording::Difference;
 use clap::Args;
+use journal::read::content;
 use orchestrator::earlier::EarlierError;
-use orchestrator::journal::read::content;
 use orchestrator::replay::{ReplayError, Replayed, replay};
 use serde_json::{Value, json};
 

@@ -3,11 +3,9 @@
 use std::fs;
 
 use clap::{Args, Subcommand};
-use orchestrator::journal::projection::answers::{Call, Summary};
-use orchestrator::journal::projection::queries::Tables;
-use orchestrator::journal::projection::usage::{By, Tally, told_apart};
-use orchestrator::journal::read::read;
-use orchestrator::journal::repair::is_in_use;
+use journal::read::read;
+use journal::repair::is_in_use;
+use journal::{Reach, Summary};
 use serde_json::{Value, json};
 use tools::clock::{Clock as _, SystemClock, Timestamp};
 
@@ -75,20 +73,18 @@ pub(crate) fn run(
 
 fn list(around: &Surroundings, global: &Global, all: bool) -> Result<(), CliError> {
     let past = Past::find(around, global)?;
-    let listed = |tables: &Tables| Ok(with_cost(tables.sessions()?, &tables.calls()?));
-    let mut sessions = if all { past.ask_all(listed)? } else { past.ask(listed)? };
+    let mut sessions = past.sessions(if all { Reach::Everywhere } else { Reach::Here })?;
     // Ids sort by time.
-    sessions.sort_by(|(a, _), (b, _)| b.id.cmp(&a.id));
+    sessions.sort_by(|a, b| b.id.cmp(&a.id));
     if sessions.is_empty() {
         render::warn("there is no session in this workspace yet (--all lists those of others)");
     }
     if global.output == Output::Text {
-        for (session, tally) in &sessions {
-            render::line(&as_line(session, tally));
+        for session in &sessions {
+            render::line(&as_line(session));
         }
     } else {
-        let list: Vec<Value> =
-            sessions.iter().map(|(session, tally)| as_json(session, tally)).collect();
+        let list: Vec<Value> = sessions.iter().map(as_json).collect();
         render::json_line(&Value::Array(list));
     }
     Ok(())
@@ -97,8 +93,7 @@ fn list(around: &Surroundings, global: &Global, all: bool) -> Result<(), CliErro
 /// Removes what is neither new enough nor worked in.
 fn prune(around: &Surroundings, global: &Global, args: &PruneArgs) -> Result<(), CliError> {
     let past = Past::find(around, global)?;
-    let mut sessions = past.ask(Tables::sessions)?;
-    sessions.sort_by(|a, b| b.id.cmp(&a.id));
+    let sessions = past.sessions(Reach::Here)?;
     let mut removed = Vec::new();
     for session in doomed(&sessions, args, SystemClock.now()) {
         let dir = past.dir(&session.id);
@@ -142,19 +137,9 @@ fn doomed<'s>(
     })
 }
 
-/// Sessions with what each used.
-fn with_cost(sessions: Vec<Summary>, calls: &[Call]) -> Vec<(Summary, Tally)> {
-    let mut tallies = told_apart(By::Session, calls);
-    let with = |session: Summary| {
-        let tally = tallies.remove(&session.id).unwrap_or_default();
-        (session, tally)
-    };
-    sessions.into_iter().map(with).collect()
-}
-
-fn as_line(session: &Summary, tally: &Tally) -> String {
+fn as_line(session: &Summary) -> String {
     const SHOWN: usize = 60;
-    let ended = match (&session.ended, &session.applied) {
+    let ended = match (session.ended, &session.applied) {
         (Some(ended), _) => ended.replace('_', " "),
         (None, Some(_)) if session.requests.is_empty() => "applied".to_owned(),
         (None, _) => "unfinished".to_owned(),
@@ -166,15 +151,15 @@ fn as_line(session: &Summary, tally: &Tally) -> String {
     };
     let request: String =
         request.chars().map(|c| if c.is_control() { ' ' } else { c }).take(SHOWN).collect();
-    let Summary { id, started, .. } = session;
-    let line = format!("{id}  {started}  {ended:<16}  {:>10}  {request}", tally.cost());
+    let Summary { id, started, usage, .. } = session;
+    let line = format!("{id}  {started}  {ended:<16}  {:>10}  {request}", usage.cost());
     line.trim_end().to_owned()
 }
 
-fn as_json(session: &Summary, tally: &Tally) -> Value {
+fn as_json(session: &Summary) -> Value {
     let mut document = json!(session);
     if let Some(fields) = document.as_object_mut() {
-        fields.insert("usage".to_owned(), json!(tally));
+        fields.insert("usage".to_owned(), json!(session.usage));
     }
     document
 }
@@ -218,6 +203,9 @@ fn show(around: &Surroundings, global: &Global, id: &str) -> Result<(), CliError
 
 #[cfg(test)]
 mod tests {
+    use actors::words::SessionState;
+    use journal::Tally;
+
     use super::*;
 
     #[test]
@@ -227,11 +215,12 @@ mod tests {
             started: started.to_owned(),
             workspace: String::new(),
             version: String::new(),
-            state: String::new(),
+            state: SessionState::Idle,
             requests: Vec::new(),
             ended: None,
             applied: None,
             events: 0,
+            usage: Tally::default(),
         };
         let sessions = [
             session("4", "2026-01-10T00:00:00.000Z"),

@@ -2,8 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use jiff::civil::Date;
-use orchestrator::journal::projection::queries::Tables;
-use orchestrator::journal::projection::usage::{self, Tally, day, told_apart};
+use journal::{Call, Reach, Tally, told_apart};
 use serde_json::{Value, json};
 
 use crate::error::CliError;
@@ -54,13 +53,13 @@ impl By {
         }
     }
 
-    const fn tally(self) -> usage::By {
+    fn key(self, call: &Call) -> String {
         match self {
-            Self::Day => usage::By::Day,
-            Self::Session => usage::By::Session,
-            Self::Model => usage::By::Model,
-            Self::Role => usage::By::Role,
-            Self::Lane => usage::By::Lane,
+            Self::Day => call.day().to_owned(),
+            Self::Session => call.session.clone(),
+            Self::Model => call.model.clone(),
+            Self::Role => call.role.as_str().to_owned(),
+            Self::Lane => call.lane.map_or_else(|| "-".to_owned(), |lane| lane.to_string()),
         }
     }
 }
@@ -72,12 +71,12 @@ pub(crate) fn run(
     args: &UsageArgs,
 ) -> Result<(), CliError> {
     let past = Past::find(around, global)?;
-    let mut calls = if args.all { past.ask_all(Tables::calls)? } else { past.ask(Tables::calls)? };
+    let mut calls = past.calls(if args.all { Reach::Everywhere } else { Reach::Here })?;
     if let Some(since) = args.since {
         let since = since.to_string();
-        calls.retain(|call| day(&call.at) >= since.as_str());
+        calls.retain(|call| call.day() >= since.as_str());
     }
-    let tallies = told_apart(args.by.tally(), &calls);
+    let tallies = told_apart(&calls, |call| args.by.key(call));
     let total = Tally::of(&calls);
     if global.output == Output::Text {
         if calls.is_empty() {

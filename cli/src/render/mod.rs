@@ -3,6 +3,7 @@
 mod ask;
 mod columns;
 mod diff;
+mod document;
 mod json;
 mod lanes;
 mod terminal;
@@ -20,6 +21,7 @@ use tools::tree::{Change, RepoPath, Settlement};
 
 pub(crate) use columns::side_by_side;
 pub(crate) use diff::{Paint, changes_as_text};
+pub(crate) use document::document;
 pub(crate) use json::{FinalJson, StreamJson, print as json_line};
 pub(crate) use terminal::{Terminal, harmless_text as harmless};
 

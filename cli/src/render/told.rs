@@ -1,54 +1,117 @@
 //! Events of the past in words. What the user and models said is quoted, so lines have to be made harmless before they are shown.
 
 use actors::delivery::{Delivery, Verified};
-use orchestrator::journal::projection::answers::{Call, CallReply, Moment, StoryEvent};
+use actors::event::Event;
+use actors::plan::Plan;
+use actors::words::IntentBy;
+use journal::{Call, CallReply, Entry, Story};
+use serde::Serialize;
+use serde_json::json;
 
 /// An event in a line: number, kind, what it says.
-pub(crate) fn event(entry: &StoryEvent) -> String {
-    let said = moment(&entry.what).replace('\n', " ");
+pub(crate) fn event(story: &Story, entry: &Entry) -> String {
+    let said = entry.event.as_ref().map(|event| said(story, entry, event)).unwrap_or_default();
     let lane = entry.lane.as_ref().map(|lane| format!("lane {lane}: ")).unwrap_or_default();
-    let line = format!("#{:<4} {:<20} {lane}{said}", entry.seq, entry.name());
+    let line = format!("#{:<4} {:<20} {lane}{}", entry.seq, entry.name(), said.replace('\n', " "));
     line.trim_end().to_owned()
 }
 
-fn moment(moment: &Moment) -> String {
-    match moment {
-        Moment::Turn { speaker, text } => format!("{speaker}: {}", beginning(text)),
-        Moment::Decision { intent, reason } => format!("{intent}, by {}", why(reason)),
-        Moment::State { state } => state.clone(),
-        Moment::Stage { iteration } => format!("iteration {iteration}"),
-        Moment::Plan { version, plan } => {
-            format!("plan {version}: {}", beginning(&plan.steps.join("; ")))
+/// What an event says; nothing where its kind says it all.
+#[expect(clippy::wildcard_enum_match_arm, reason = "all others say no more than their kind")]
+fn said(story: &Story, entry: &Entry, event: &Event) -> String {
+    if let Some(iteration) = iteration(event) {
+        return format!("iteration {iteration}");
+    }
+    if let Some((version, plan)) = plan(event) {
+        return format!("plan {version}: {}", beginning(&plan.steps.join("; ")));
+    }
+    if let Some((of, why)) = refusal(event) {
+        return format!("{of} not taken: {}", beginning(&why));
+    }
+    match event {
+        Event::TurnAdded { speaker, text, .. } => {
+            format!("{}: {}", speaker.name(), beginning(text))
         }
-        Moment::Refusal { of, why } => format!("{of} not taken: {}", beginning(why)),
-        Moment::Patch(patch) => {
-            let files: Vec<&str> = patch.files.iter().map(|file| file.path.as_str()).collect();
-            format!("patch {} · {} · {}", patch.id, patch.title, beginning(&files.join(", ")))
+        Event::IntentDecided { intent, reason } => {
+            format!("{}, by {}", intent.name(), why(*reason))
         }
-        Moment::Commit { patch, outcome } => format!("patch {patch} {}", outcome.replace('_', " ")),
-        Moment::Proposal { effect, why, .. } => format!("{effect}: asked, since {why}"),
-        Moment::Answer { answer, effect, why, .. } => {
-            let about = [effect, why].into_iter().flatten();
-            let about: Vec<String> = about.map(|text| format!(": {}", beginning(text))).collect();
-            format!("{answer}{}", about.concat())
+        Event::SessionStateChanged { to, .. } => to.to_string(),
+        Event::PatchStaged { patch, title, files, .. } => {
+            let files: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+            format!("patch {patch} · {title} · {}", beginning(&files.join(", ")))
         }
-        Moment::Command { command, baseline, outcome, exit, elapsed_ms, .. } => {
-            let tree = if *baseline { " on the untouched tree" } else { "" };
-            let outcome = outcome.replace('_', " ");
-            format!("`{command}`{tree}: {outcome} ({exit}, {elapsed_ms} ms)")
+        Event::PatchApplied { patch } => format!("patch {patch} applied"),
+        Event::CommitSettled { patch, outcome, .. } => format!("patch {patch} {}", word(outcome)),
+        Event::ApprovalAsked { action, why, .. } => format!("{action}: asked, since {why}"),
+        Event::ApprovalGiven { .. } => "approved".to_owned(),
+        Event::ApprovalDenied { action, why, .. } => {
+            let [what, why] = [action.to_string(), why.to_string()];
+            format!("denied: {}: {}", beginning(&what), beginning(&why))
         }
-        Moment::Verification { outcome, .. } => outcome.replace('_', " "),
-        Moment::Failure { class, errors } => {
-            format!("{}, {errors} errors", class.replace('_', " "))
+        Event::VerificationRun { .. } => check(event).unwrap_or_default(),
+        Event::VerifyCompleted { outcome, .. } => word(outcome),
+        Event::FailureClassified { class, errors } => format!("{}, {errors} errors", word(class)),
+        Event::ModelRequest { .. } => story.call(entry).map(asked).unwrap_or_default(),
+        Event::ModelReply { .. } | Event::CallDropped { .. } => {
+            story.call(entry).map(|call| format!("answer to #{}", call.seq)).unwrap_or_default()
         }
-        Moment::Call(call) => asked(call),
-        Moment::Reply { request } => format!("answer to #{request}"),
-        Moment::Delivery { delivery, .. } => outcome(delivery),
-        Moment::Other => String::new(),
+        Event::RunFinished { delivery, .. } => outcome(delivery),
+        _ => String::new(),
     }
 }
 
+/// The iteration that begins with an event.
+pub(crate) const fn iteration(event: &Event) -> Option<u32> {
+    if let Event::ArchitectStarted { iteration }
+    | Event::EditorStarted { iteration }
+    | Event::ApplyStarted { iteration }
+    | Event::VerifyStarted { iteration, .. } = event
+    {
+        return Some(*iteration);
+    }
+    None
+}
+
+/// The plan that there is with an event, and its version.
+pub(crate) const fn plan(event: &Event) -> Option<(u32, &Plan)> {
+    if let Event::PlanCreated { version, plan, .. } | Event::PlanRevised { version, plan, .. } =
+        event
+    {
+        return Some((*version, plan));
+    }
+    None
+}
+
+/// What was not taken, plan, draft or patch, and why.
+#[expect(clippy::wildcard_enum_match_arm, reason = "all others refuse nothing")]
+pub(crate) fn refusal(event: &Event) -> Option<(&'static str, String)> {
+    Some(match event {
+        Event::PlanRefused { error } => ("plan", error.to_string()),
+        Event::DraftRefused { error } => ("draft", error.to_string()),
+        Event::PatchRefused { reasons, .. } => {
+            let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+            ("patch", reasons.join("\n"))
+        }
+        _ => return None,
+    })
+}
+
+/// What came of a command of a verification.
+pub(crate) fn check(event: &Event) -> Option<String> {
+    let Event::VerificationRun { command, baseline, outcome, exit, elapsed_ms, .. } = event else {
+        return None;
+    };
+    let tree = if *baseline { " on the untouched tree" } else { "" };
+    Some(format!("`{command}`{tree}: {} ({exit}, {elapsed_ms} ms)", word(outcome)))
+}
+
+/// An enum that is written as one word, for people.
+pub(crate) fn word(value: &impl Serialize) -> String {
+    json!(value).as_str().unwrap_or_default().replace('_', " ")
+}
+
 fn asked(Call { role, model, retry, .. }: &Call) -> String {
+    let role = role.as_str();
     match retry {
         0 => format!("{role} asks {model}"),
         retry => format!("{role} asks {model} again (retry {retry})"),
@@ -102,14 +165,13 @@ pub(crate) fn outcome(delivery: &Delivery) -> String {
     }
 }
 
-/// The reason of a admission's decision.
-fn why(reason: &str) -> &str {
+/// How it was decided what a message is.
+const fn why(reason: IntentBy) -> &'static str {
     match reason {
-        "flag" => "a flag or the command",
-        "words" => "its words",
-        "model" => "asking a model",
-        "default" => "default: nothing could say",
-        other => other,
+        IntentBy::Flag => "a flag or the command",
+        IntentBy::Words => "its words",
+        IntentBy::Model => "asking a model",
+        IntentBy::Default => "default: nothing could say",
     }
 }
 

@@ -28,12 +28,12 @@ use tools::shell::Environment;
 use super::{Orchestrator, Outcome, Setup, StartError};
 use crate::chat::Intent;
 use crate::earlier::CutShort;
-use crate::journal::log::LogError;
-use crate::journal::read::{Record, content, read};
-use crate::journal::repair::is_in_use;
 use crate::places::Places;
 use crate::replay::replay;
 use crate::request::Request;
+use journal::log::LogError;
+use journal::read::{Record, content, read};
+use journal::repair::is_in_use;
 
 /// Lives after which nothing bad happens any more, so that each story has an end.
 const LIVES: usize = 4;

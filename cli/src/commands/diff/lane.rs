@@ -1,15 +1,13 @@
 //! `deepseek diff --lane`: what a lane did, as its session keeps it, whether it is in the workspace or not.
 
 use actors::lane_id::LaneId;
-use orchestrator::journal::projection::answers::LaneWork;
-use orchestrator::journal::projection::queries::Tables;
-use orchestrator::staged::changes;
+use journal::{LaneState, LaneWork, changes};
 use serde_json::json;
 
 use crate::error::{CliError, Kind};
 use crate::flags::Global;
 use crate::past::Past;
-use crate::render;
+use crate::render::{self, told};
 use crate::surroundings::Surroundings;
 
 /// Shows what a lane did in the run that is meant: of those with lanes, the latest, or the latest that `run` begins the id of,
@@ -21,25 +19,24 @@ pub(super) fn show(
     run: Option<&str>,
 ) -> Result<(), CliError> {
     let past = Past::find(around, global)?;
-    let lanes = team(past.ask(Tables::lanes)?, run.filter(|run| *run != "latest"))?;
-    let number = lane.to_string();
-    let Some(work) = lanes.iter().find(|it| it.lane == number) else {
-        return Err(no_such_lane(&number, &lanes));
+    let lanes = team(past.lanes()?, run.filter(|run| *run != "latest"))?;
+    let Some(work) = lanes.iter().find(|it| it.lane == lane) else {
+        return Err(no_such_lane(lane, &lanes));
     };
     let changes = changes(&past.dir(&work.session), &work.files)
         .map_err(|error| CliError::caused(Kind::Internal, &error))?;
     let LaneWork { session, run, title, state, attempt, .. } = work;
-    let mut shown = format!("lane {number} · {title} · {state} · run {run}");
+    let mut shown = format!("lane {lane} · {title} · {} · run {run}", told::word(state));
     if *attempt > 1 {
         shown.push_str(&format!(" · attempt {attempt}"));
     }
-    if changes.is_empty() && state == "begun" {
+    if changes.is_empty() && *state == LaneState::Begun {
         shown.push_str(" · it has changed nothing yet");
     } else if changes.is_empty() {
         shown.push_str(" · it changed nothing");
     }
     let about = json!({
-        "lane": number, "title": title, "state": state, "attempt": attempt, "run": run, "session": session,
+        "lane": lane, "title": title, "state": state, "attempt": attempt, "run": run, "session": session,
     });
     render::changes(around, global, &shown, about, &changes);
     Ok(())
@@ -64,12 +61,12 @@ fn team(all: Vec<LaneWork>, wanted: Option<&str>) -> Result<Vec<LaneWork>, CliEr
     Ok(all.into_iter().filter(|lane| lane.session == session && lane.run == run).collect())
 }
 
-fn no_such_lane(number: &str, lanes: &[LaneWork]) -> CliError {
+fn no_such_lane(lane: LaneId, lanes: &[LaneWork]) -> CliError {
     let run = lanes.first().map_or("", |lane| lane.run.as_str());
     let has: Vec<String> = lanes
         .iter()
         .map(|lane| format!("{} ({})", lane.lane, render::harmless(&lane.title)))
         .collect();
-    CliError::new(Kind::Usage, format!("run {run} had no lane {number}"))
+    CliError::new(Kind::Usage, format!("run {run} had no lane {lane}"))
         .hint(format!("it had {}", has.join(", ")))
 }

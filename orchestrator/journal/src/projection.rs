@@ -1,16 +1,12 @@
-//! The journals of a workspace as tables of an `SQLite` database, to answer what would take reading them all. It holds
-//! nothing of its own: it may be deleted at any time, and is made again as it was.
+//! What is asked of many journals of a workspace at once, kept in an `SQLite` database so that they need not all be read. It
+//! holds nothing of its own: it may be deleted at any time, and is made again as it was.
 //!
-//! `rows` says what an event is worth, `sync` brings the tables up to date, `queries` asks them. Here it is decided
-//! where the tables are: in the file of the workspace; in a new one, when that cannot be used; or in memory, when there
+//! `topic` says which lines are kept, `sync` brings the tables up to date. Here they are asked, and it is decided where they
+//! are: in the file of the workspace; in a new one, when that cannot be used; or in memory, when there
 //! can be none, so that nothing about this database keeps a command from its answer.
 
-pub mod answers;
-pub mod homes;
-pub mod queries;
-mod rows;
 mod sync;
-pub mod usage;
+pub(crate) mod topic;
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -18,15 +14,16 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use rusqlite::types::Type;
+use rusqlite::{Connection, ErrorCode, TransactionBehavior, params_from_iter};
 use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
 use tools::regular;
 use tools::tree::FileHash;
 
-use self::homes::Homes;
-use self::queries::Tables;
-use super::read::ReadError;
+use self::topic::Topic;
+use crate::history::{Answer, Entry, Homes, Kept};
+use crate::read::Record;
 
 const SCHEMA: &str = include_str!("projection/schema.sql");
 
@@ -38,20 +35,11 @@ const STATEMENTS: usize = 64;
 
 /// The projection of one workspace.
 #[derive(Debug)]
-pub struct Projection {
+pub(crate) struct Projection {
     /// The database's file.
-    pub database: PathBuf,
+    pub(crate) database: PathBuf,
     /// The workspace, as the first event of its sessions names it.
-    pub workspace: String,
-}
-
-/// What was asked for.
-#[derive(Debug)]
-pub struct Projected<T> {
-    /// It.
-    pub value: T,
-    /// Journals of the workspace that are damaged. What comes before the damage is in the answer.
-    pub troubles: Vec<ReadError>,
+    pub(crate) workspace: String,
 }
 
 /// Why there is no answer.
@@ -87,21 +75,21 @@ enum Place {
 
 /// Tables that were opened.
 struct Open {
-    tables: Tables,
+    tables: Connection,
     /// Held as long as the file is used, so that nobody takes it away.
     _lock: Option<File>,
 }
 
 impl Projection {
-    /// Brings the tables up to date, and asks them.
-    pub fn ask<T>(
+    /// Brings the tables up to date, and tells the lines of some topics in each session, the oldest session first.
+    pub(crate) fn kept(
         &self,
         homes: &Homes,
-        question: impl Fn(&Tables) -> Result<T, ProjectionError>,
-    ) -> Result<Projected<T>, ProjectionError> {
+        topics: &[Topic],
+    ) -> Result<Answer<Vec<Kept>>, ProjectionError> {
         let mut place = Place::Kept;
         loop {
-            let error = match self.ask_at(place, homes, &question) {
+            let error = match self.kept_at(place, homes, topics) {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
@@ -114,27 +102,25 @@ impl Projection {
         }
     }
 
-    fn ask_at<T>(
+    fn kept_at(
         &self,
         place: Place,
         homes: &Homes,
-        question: impl Fn(&Tables) -> Result<T, ProjectionError>,
-    ) -> Result<Projected<T>, ProjectionError> {
+        topics: &[Topic],
+    ) -> Result<Answer<Vec<Kept>>, ProjectionError> {
         let mut open = match place {
-            Place::Kept => self.kept()?,
+            Place::Kept => self.open()?,
             Place::Fresh => self.fresh()?,
-            Place::Memory => {
-                Open { tables: Tables(prepared(Connection::open_in_memory()?)?), _lock: None }
-            }
+            Place::Memory => Open { tables: prepared(Connection::open_in_memory()?)?, _lock: None },
         };
-        let troubles = sync::sync(&mut open.tables.0, homes, &self.workspace)?;
+        let troubles = sync::sync(&mut open.tables, homes, &self.workspace)?;
         // All that is asked is answered as of one moment.
-        open.tables.0.execute_batch("BEGIN")?;
-        Ok(Projected { value: question(&open.tables)?, troubles })
+        open.tables.execute_batch("BEGIN")?;
+        Ok(Answer { value: lines(&open.tables, topics)?, troubles })
     }
 
     /// The tables in the file, which is made when there is none.
-    fn kept(&self) -> Result<Open, ProjectionError> {
+    fn open(&self) -> Result<Open, ProjectionError> {
         let failed = |source| ProjectionError::File { path: self.database.clone(), source };
         let lock = self.dir().map_err(failed)?;
         flock(&lock, FlockOperation::NonBlockingLockShared)
@@ -143,7 +129,7 @@ impl Projection {
         // What was asked and answered is nobody else's business.
         options.create(true).truncate(false).write(true).mode(0o600);
         regular::open(&self.database, &mut options).map_err(failed)?;
-        let tables = Tables(prepared(Connection::open(&self.database)?)?);
+        let tables = prepared(Connection::open(&self.database)?)?;
         Ok(Open { tables, _lock: Some(lock) })
     }
 
@@ -164,7 +150,7 @@ impl Projection {
             }
         }
         drop(lock);
-        self.kept()
+        self.open()
     }
 
     /// The directory of the file, whose lock says that the file is used.
@@ -173,6 +159,33 @@ impl Projection {
         fs::create_dir_all(dir)?;
         File::open(dir)
     }
+}
+
+/// The lines of some topics, by session.
+fn lines(tables: &Connection, topics: &[Topic]) -> rusqlite::Result<Vec<Kept>> {
+    let mut journals = tables.prepare("SELECT session, seq FROM journals ORDER BY session")?;
+    let kept = journals.query_map([], |row| {
+        let events = u64::try_from(row.get::<_, i64>(1)?).unwrap_or_default();
+        Ok(Kept { session: row.get(0)?, events, entries: Vec::new() })
+    })?;
+    let mut kept = kept.collect::<rusqlite::Result<Vec<Kept>>>()?;
+    let places = vec!["?"; topics.len()].join(", ");
+    let mut lines = tables.prepare(&format!(
+        "SELECT session, line FROM lines WHERE topic IN ({places}) ORDER BY session, seq"
+    ))?;
+    let mut lines = lines.query(params_from_iter(topics.iter().map(|topic| topic.name())))?;
+    let mut sessions = kept.iter_mut().peekable();
+    while let Some(row) = lines.next()? {
+        let (session, line): (String, String) = (row.get(0)?, row.get(1)?);
+        let record: Record = serde_json::from_str(&line).map_err(|error| {
+            rusqlite::Error::FromSqlConversionFailure(1, Type::Text, Box::new(error))
+        })?;
+        while sessions.next_if(|kept| kept.session < session).is_some() {}
+        if let Some(kept) = sessions.peek_mut().filter(|kept| kept.session == session) {
+            kept.entries.push(Entry::from(record));
+        }
+    }
+    Ok(kept)
 }
 
 /// Has tables of this version in a database.

@@ -357,7 +357,7 @@ mod tests {
     use tools::clock::{FixedClock, Timestamp};
 
     use super::*;
-    use crate::journal::read::read;
+    use crate::read::read;
 
     const CAPACITY: Capacity = Capacity { queue: 8, patience: Duration::from_mins(1) };
 

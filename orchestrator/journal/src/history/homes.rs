@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use actors::event::Event;
 use tools::regular;
 
-use crate::journal::EVENTS;
-use crate::journal::read::{Place, ReadError, scan};
+use crate::EVENTS;
+use crate::read::{Place, ReadError, scan};
 
 /// Longer than any first line.
 const LONGEST: u64 = 1 << 20;

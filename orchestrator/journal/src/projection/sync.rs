@@ -6,15 +6,14 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use rusqlite::types::{ToSqlOutput, Value, ValueRef};
-use rusqlite::{Connection, OptionalExtension as _, ToSql, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
 use tools::regular::{self, MAX_STATE_BYTES};
 use tools::tree::FileHash;
 
-use super::homes::Homes;
-use super::rows::{Cell, Row, Table, rows};
-use crate::journal::EVENTS;
-use crate::journal::read::{Place, ReadError, scan};
+use super::topic::Topic;
+use crate::EVENTS;
+use crate::history::Homes;
+use crate::read::{Place, ReadError, Record, scan};
 
 /// How far a journal was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,8 +81,10 @@ fn project(
     let from = from.unwrap_or_else(Place::start);
     let valid = scan(&text, from);
     let damage = valid.damage(path);
-    for row in valid.records.iter().flat_map(rows) {
-        insert(tables, session, &row)?;
+    for record in &valid.records {
+        if let Some(topic) = record.event().as_ref().and_then(Topic::of) {
+            insert(tables, session, topic, record)?;
+        }
     }
     let hash = hash(&text, valid.end.bytes).unwrap_or_default();
     let stamp = Some(stamp).filter(|_| damage.is_none());
@@ -145,28 +146,27 @@ fn set_mark(tables: &Connection, session: &str, mark: &Mark) -> rusqlite::Result
 
 /// Takes a session out of all tables.
 fn forget(tables: &Connection, session: &str) -> rusqlite::Result<()> {
-    for table in Table::ALL.map(Table::name).into_iter().chain(["journals"]) {
+    for table in ["lines", "journals"] {
         let delete = format!("DELETE FROM {table} WHERE session = ?1");
         tables.prepare_cached(&delete)?.execute([session])?;
     }
     Ok(())
 }
 
-fn insert(tables: &Connection, session: &str, row: &Row) -> rusqlite::Result<()> {
-    let places = ", ?".repeat(row.cells.len());
-    let insert = format!("INSERT INTO {} VALUES (?{places})", row.table.name());
-    let session = Cell::Text(session.to_owned());
-    let cells = std::iter::once(&session).chain(&row.cells);
-    tables.prepare_cached(&insert)?.execute(rusqlite::params_from_iter(cells))?;
+fn insert(
+    tables: &Connection,
+    session: &str,
+    topic: Topic,
+    record: &Record,
+) -> rusqlite::Result<()> {
+    let line = serde_json::to_string(record)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+    let seq = i64::try_from(record.seq).unwrap_or(i64::MAX);
+    tables.prepare_cached("INSERT INTO lines VALUES (?1, ?2, ?3, ?4)")?.execute((
+        session,
+        seq,
+        topic.name(),
+        line,
+    ))?;
     Ok(())
-}
-
-impl ToSql for Cell {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(match self {
-            Self::Null => ToSqlOutput::Owned(Value::Null),
-            Self::Number(number) => ToSqlOutput::Owned(Value::Integer(*number)),
-            Self::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
-        })
-    }
 }

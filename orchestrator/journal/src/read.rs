@@ -10,7 +10,7 @@ use actors::event::Event;
 use actors::lane_id::LaneId;
 use actors::scope::{Scope, Segment};
 use actors::v1;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 use tools::regular::{self, MAX_STATE_BYTES};
@@ -20,7 +20,7 @@ pub use super::blobs::content;
 use super::{EVENTS, SUM_DIGITS, checksum};
 
 /// One line of the journal.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// Contiguous from one.
     pub seq: u64,
@@ -213,8 +213,8 @@ mod tests {
     use tools::clock::{FixedClock, Timestamp};
 
     use super::*;
-    use crate::journal::log::{Capacity, Journal};
-    use crate::journal::repair::{RepairError, Repaired, is_in_use, repair};
+    use crate::log::{Capacity, Journal};
+    use crate::repair::{RepairError, Repaired, is_in_use, repair};
 
     const CAPACITY: Capacity = Capacity { queue: 8, patience: Duration::ZERO };
 

@@ -10,7 +10,6 @@ use actors::plan::Plan;
 use actors::team::{EndedLane, LaneEnd};
 use actors::words::{Asked, DeniedBy, Intent, IntentBy, Role, Side};
 use proptest::prelude::*;
-use rusqlite::types::Value;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tools::clock::{FixedClock, Timestamp};
@@ -18,12 +17,15 @@ use tools::model::price::Usd;
 use tools::model::{AgentRole, Usage};
 use tools::tree::{FileMode, RepoPath};
 
-use super::rows::Table;
 use super::*;
-use crate::journal::EVENTS;
-use crate::journal::log::{Capacity, Journal};
+use crate::EVENTS;
+use crate::history::{History, Reach, Tally};
+use crate::log::{Capacity, Journal};
 
 const WORKSPACE: &str = "/w";
+
+const TOPICS: [Topic; 5] =
+    [Topic::Sessions, Topic::Calls, Topic::Patches, Topic::Commits, Topic::Lanes];
 
 /// A state directory.
 struct State(TempDir);
@@ -49,32 +51,27 @@ impl State {
         Homes::find(&self.0.path().join("sessions"))
     }
 
-    /// All rows of a database that had to be usable, and the line numbers of damage.
-    fn rows(&self, name: &str) -> (Vec<String>, Vec<String>) {
-        let at = self.projection(name).ask_at(Place::Kept, &self.homes(), |t| Ok(dump(&t.0)?));
-        let Projected { value, troubles } = at.unwrap();
-        (value, troubles.iter().map(ToString::to_string).collect())
+    /// All lines of a database that had to be usable, and the line numbers of damage.
+    fn lines(&self, name: &str) -> (Vec<String>, Vec<String>) {
+        let at = self.projection(name).kept_at(Place::Kept, &self.homes(), &TOPICS);
+        let Answer { value, troubles } = at.unwrap();
+        (shown(&value), troubles.iter().map(ToString::to_string).collect())
     }
 
-    /// All rows, wherever they had to be put.
+    /// All lines, wherever they had to be put.
     fn asked(&self, name: &str) -> Vec<String> {
-        self.projection(name).ask(&self.homes(), |tables| Ok(dump(&tables.0)?)).unwrap().value
+        shown(&self.projection(name).kept(&self.homes(), &TOPICS).unwrap().value)
     }
 }
 
-/// Every row of every table.
-fn dump(connection: &Connection) -> rusqlite::Result<Vec<String>> {
-    let mut all = Vec::new();
-    for table in Table::ALL.map(Table::name).into_iter().chain(["journals"]) {
-        let mut statement = connection.prepare(&format!("SELECT * FROM {table}"))?;
-        let columns = statement.column_count();
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            let cells = (0..columns).map(|at| format!("{:?}", row.get::<_, Value>(at).unwrap()));
-            all.push(format!("{table} {}", cells.collect::<Vec<_>>().join(" ")));
-        }
-    }
-    Ok(all)
+/// Each session, and behind it each line that is kept of it.
+fn shown(sessions: &[Kept]) -> Vec<String> {
+    let of = |kept: &Kept| {
+        let entries = kept.entries.iter().map(|entry| format!("{entry:?}"));
+        let session = format!("{} of {} events", kept.session, kept.events);
+        std::iter::once(session).chain(entries).collect::<Vec<_>>()
+    };
+    sessions.iter().flat_map(of).collect()
 }
 
 /// A journal of these events, begun in the workspace.
@@ -233,23 +230,24 @@ proptest! {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a place in a small file")]
             let at = (journal.len() as f64 * cut) as usize;
             state.write("s", &journal[..at]);
-            let (_, troubles) = state.rows("grown");
+            let (_, troubles) = state.lines("grown");
             prop_assert!(troubles.is_empty(), "{troubles:?}");
         }
         state.write("s", &journal);
-        let (grown, _) = state.rows("grown");
-        prop_assert_eq!(&grown, &state.rows("fresh").0);
+        let (grown, _) = state.lines("grown");
+        prop_assert_eq!(&grown, &state.lines("fresh").0);
         let lines = journal.split(|byte| *byte == b'\n').count() - 1;
-        prop_assert_eq!(grown.iter().filter(|row| row.starts_with("events ")).count(), lines);
-        let tables = state.projection("grown").ask(&state.homes(), |tables| {
-            Ok((tables.sessions()?, tables.calls()?, tables.lanes()?, tables.story("s")?))
-        });
-        let (sessions, calls, lanes, story) = tables.unwrap().value;
-        prop_assert!(lanes.len() <= 1, "all are of one run and of no lane: {lanes:?}");
-        prop_assert_eq!((sessions.len(), story.len()), (1, lines));
-        usage::Tally::of(&calls).cost();
-        for (seq, cause) in (1..).zip(crate::journal::causes::causes(&story)) {
-            prop_assert!(cause.is_none_or(|cause| cause < seq), "{seq} because of {cause:?}");
+        prop_assert_eq!(&grown[0], &format!("s of {lines} events"));
+        let history = History::find(state.0.path(), Path::new(WORKSPACE));
+        let lanes = history.lanes().unwrap().value;
+        prop_assert!(lanes.is_empty(), "no event is of a lane: {lanes:?}");
+        let (sessions, story) =
+            (history.sessions(Reach::Here).unwrap().value, history.story("s").unwrap().value);
+        prop_assert_eq!(&sessions[..], std::slice::from_ref(&story.summary), "the journal says what the tables say");
+        prop_assert_eq!(Tally::of(&history.calls(Reach::Here).unwrap().value), story.summary.usage);
+        for seq in 1..=lines as u64 {
+            let explained = story.explain(seq).unwrap();
+            prop_assert!(explained.because.iter().all(|cause| cause.seq < seq), "{explained:?}");
         }
     }
 }
@@ -264,15 +262,15 @@ fn a_journal_that_is_no_longer_what_it_was_is_projected_anew() {
     for other in [&new[..], &old[..second_line], &flipped[..]] {
         let state = State::new();
         state.write("s", &old);
-        let (before, _) = state.rows("grown");
+        let (before, _) = state.lines("grown");
         state.write("s", other);
-        let (rows, troubles) = state.rows("grown");
+        let (rows, troubles) = state.lines("grown");
         assert_ne!(rows, before);
-        assert_eq!((rows, troubles.clone()), state.rows("fresh"));
+        assert_eq!((rows, troubles.clone()), state.lines("fresh"));
         // What is damaged is named every time, and not only when it is found.
-        assert_eq!(troubles, state.rows("grown").1);
+        assert_eq!(troubles, state.lines("grown").1);
         state.write("s", &old);
-        assert_eq!(state.rows("grown"), state.rows("again"));
+        assert_eq!(state.lines("grown"), state.lines("again"));
     }
 }
 
@@ -283,8 +281,8 @@ fn damage_is_named_by_its_line_and_what_comes_before_it_is_projected() {
     let end = journal.len();
     journal[end - 40] ^= 1;
     state.write("s", &journal);
-    let (rows, troubles) = state.rows("p");
-    assert_eq!(rows.iter().filter(|row| row.starts_with("turns ")).count(), 3);
+    let (rows, troubles) = state.lines("p");
+    assert_eq!(rows.iter().filter(|row| row.contains("TurnAdded {")).count(), 3);
     assert!(troubles.len() == 1 && troubles[0].contains("events.jsonl:5: "), "{troubles:?}");
 }
 
@@ -293,13 +291,12 @@ fn sessions_that_are_gone_or_elsewhere_have_no_rows() {
     let state = State::new();
     state.write("a", &three_turns());
     state.write("b", &three_turns());
-    let (both, _) = state.rows("p");
+    let (both, _) = state.lines("p");
     fs::remove_dir_all(state.homes().dir("a")).unwrap();
-    assert!(both.len() > state.rows("p").0.len());
-    assert_eq!(state.rows("p"), state.rows("fresh"));
+    assert!(both.len() > state.lines("p").0.len());
+    assert_eq!(state.lines("p"), state.lines("fresh"));
     let elsewhere = Projection { workspace: "/elsewhere".to_owned(), ..state.projection("p") };
-    let answer = elsewhere.ask(&state.homes(), |tables| Ok(dump(&tables.0)?)).unwrap();
-    assert_eq!(answer.value, Vec::<String>::new());
+    assert_eq!(shown(&elsewhere.kept(&state.homes(), &TOPICS).unwrap().value), [""; 0]);
 }
 
 #[test]
@@ -308,7 +305,7 @@ fn a_database_that_is_damaged_or_of_another_version_is_made_again() {
     for session in ["a", "b", "c"] {
         state.write(session, &three_turns());
     }
-    let (whole, _) = state.rows("p");
+    let (whole, _) = state.lines("p");
     let path = state.projection("p").database;
     let good = fs::read(&path).unwrap();
     let mut holed = good.clone();
@@ -317,7 +314,7 @@ fn a_database_that_is_damaged_or_of_another_version_is_made_again() {
     let renamed = {
         let connection = Connection::open(&path).unwrap();
         connection
-            .execute_batch("PRAGMA journal_mode = DELETE; ALTER TABLE turns RENAME TO talks")
+            .execute_batch("PRAGMA journal_mode = DELETE; ALTER TABLE lines RENAME TO talks")
             .unwrap();
         drop(connection);
         fs::read(&path).unwrap()
@@ -331,7 +328,7 @@ fn a_database_that_is_damaged_or_of_another_version_is_made_again() {
     for bad in [&holed[..], &garbage, &good[..good.len() / 2], &good[..10], &renamed, &other, &[]] {
         fs::write(&path, bad).unwrap();
         assert_eq!(state.asked("p"), whole);
-        assert_eq!(state.rows("p").0, whole, "the next one needs no other place");
+        assert_eq!(state.lines("p").0, whole, "the next one needs no other place");
     }
 }
 
@@ -339,14 +336,14 @@ fn a_database_that_is_damaged_or_of_another_version_is_made_again() {
 fn one_that_somebody_uses_is_not_taken_away() {
     let state = State::new();
     state.write("a", &three_turns());
-    let (whole, _) = state.rows("p");
-    let held = state.projection("p").kept().unwrap();
-    held.tables.0.execute_batch("PRAGMA user_version = 7").unwrap();
+    let (whole, _) = state.lines("p");
+    let held = state.projection("p").open().unwrap();
+    held.tables.execute_batch("PRAGMA user_version = 7").unwrap();
     assert_eq!(state.asked("p"), whole, "from memory");
-    assert!(matches!(state.projection("p").kept(), Err(ProjectionError::Version)));
+    assert!(matches!(state.projection("p").open(), Err(ProjectionError::Version)));
     drop(held);
     assert_eq!(state.asked("p"), whole);
-    assert!(state.projection("p").kept().is_ok());
+    assert!(state.projection("p").open().is_ok());
 }
 
 #[test]
@@ -354,21 +351,21 @@ fn where_no_file_can_be_there_is_an_answer_all_the_same() {
     let state = State::new();
     state.write("a", &three_turns());
     fs::write(state.0.path().join("file"), "").unwrap();
-    assert_eq!(state.asked("file/p"), state.rows("fresh").0);
+    assert_eq!(state.asked("file/p"), state.lines("fresh").0);
     fs::create_dir(state.0.path().join("taken")).unwrap();
-    assert_eq!(state.asked("taken"), state.rows("fresh").0);
+    assert_eq!(state.asked("taken"), state.lines("fresh").0);
 }
 
 #[test]
 fn several_at_once_all_have_the_answer() {
     let state = State::new();
-    state.rows("p");
+    state.lines("p");
     for session in 0..20 {
         state.write(&format!("s{session}"), &three_turns());
     }
-    let (whole, _) = state.rows("alone");
+    let (whole, _) = state.lines("alone");
     std::thread::scope(|scope| {
-        let asking: Vec<_> = (0..4).map(|_| scope.spawn(|| state.rows("p"))).collect();
+        let asking: Vec<_> = (0..4).map(|_| scope.spawn(|| state.lines("p"))).collect();
         for asked in asking {
             assert_eq!(asked.join().unwrap().0, whole);
         }

@@ -1,20 +1,29 @@
-//! The truth of a session: an append-only log of events with the content they name.
+//! The truth of a session: an append-only log of events with the content they name. It knows events, and nothing of whoever
+//! publishes them.
 //!
 //! [`log`] writes it, from one thread; [`read`] reads it back, checked; [`repair`] cuts off what is damaged. Nothing else is
-//! ever changed in place: what goes on from an earlier point is a [`fork`]. What is asked of many journals at once is answered from a [`projection`] of them.
+//! ever changed in place: what goes on from an earlier point is a [`fork`]. Whoever asks what was done asks [`History`].
 
 mod blobs;
-pub mod causes;
 mod delta;
 pub mod fork;
+mod history;
 pub mod log;
-pub mod projection;
+mod projection;
 pub mod read;
 pub mod repair;
+mod session;
+mod staged;
 
 use actors::lane_id::LaneId;
 use serde::Serialize;
 use tools::tree::FileHash;
+
+pub use self::history::{
+    Answer, Call, CallReply, Entry, Explained, History, HistoryError, Homes, LaneState, LaneWork,
+    Reach, Story, Summary, Tally, told_apart, workspace_state,
+};
+pub use self::staged::{StagedPatch, changes};
 
 /// The line of an event, but for its checksum.
 #[derive(Serialize)]

@@ -1,0 +1,80 @@
+//! Events of the past as documents for programs: what each is, with the fields of it that have a meaning outside.
+
+use actors::event::Event;
+use journal::{Entry, Story};
+use serde_json::{Map, Value, json};
+
+use super::told::{iteration, plan, refusal};
+
+/// An event as a document.
+pub(crate) fn document(story: &Story, entry: &Entry) -> Value {
+    let told = entry.event.as_ref().and_then(|event| told(story, entry, event));
+    let mut document = json!(entry);
+    if let Some(fields) = document.as_object_mut() {
+        let (what, data) = told.map_or(("other", None), |(what, data)| (what, Some(data)));
+        fields.insert("what".to_owned(), what.into());
+        fields.extend(data.map(|data| ("data".to_owned(), data)));
+    }
+    document
+}
+
+/// What an event is, and what it says; none where only its kind is told.
+#[expect(clippy::wildcard_enum_match_arm, reason = "all others are told by their kind")]
+fn told(story: &Story, entry: &Entry, event: &Event) -> Option<(&'static str, Value)> {
+    let fields = |names: &[&str]| fields(event, names);
+    if let Some(iteration) = iteration(event) {
+        return Some(("stage", json!({ "iteration": iteration })));
+    }
+    if let Some((version, plan)) = plan(event) {
+        return Some(("plan", json!({ "version": version, "plan": plan })));
+    }
+    if let Some((of, why)) = refusal(event) {
+        return Some(("refusal", json!({ "of": of, "why": why })));
+    }
+    Some(match event {
+        Event::TurnAdded { .. } => ("turn", fields(&["speaker", "text"])),
+        Event::IntentDecided { .. } => ("decision", fields(&["intent", "reason"])),
+        Event::SessionStateChanged { to, .. } => ("state", json!({ "state": to })),
+        Event::PatchStaged { .. } => {
+            let mut data = fields(&["patch", "purpose", "title", "files"]);
+            let applied = story.patch(entry).is_some_and(|patch| patch.applied);
+            data.as_object_mut()?.insert("applied".to_owned(), applied.into());
+            ("patch", data)
+        }
+        Event::PatchApplied { patch } => {
+            ("commit", json!({ "patch": patch, "outcome": "applied" }))
+        }
+        Event::CommitSettled { .. } => ("commit", fields(&["patch", "outcome"])),
+        Event::ApprovalAsked { ask, action, why } => {
+            ("proposal", json!({ "ask": ask, "effect": action.to_string(), "why": why }))
+        }
+        Event::ApprovalGiven { ask } => {
+            let answer = json!({ "ask": ask, "answer": "approved", "effect": null, "why": null });
+            ("answer", answer)
+        }
+        Event::ApprovalDenied { ask, action, why, .. } => {
+            let (ask, effect) = (ask.as_deref().unwrap_or_default(), action.to_string());
+            let answer = json!({ "ask": ask, "answer": "denied", "effect": effect, "why": why });
+            ("answer", answer)
+        }
+        Event::VerificationRun { .. } => {
+            let names = ["command", "baseline", "outcome", "exit", "elapsed_ms", "output"];
+            ("command", fields(&names))
+        }
+        Event::VerifyCompleted { .. } => ("verification", fields(&["iteration", "outcome"])),
+        Event::FailureClassified { .. } => ("failure", fields(&["class", "errors"])),
+        Event::ModelRequest { .. } => ("call", json!(story.call(entry)?)),
+        Event::ModelReply { .. } | Event::CallDropped { .. } => {
+            ("reply", json!({ "request": story.call(entry)?.seq }))
+        }
+        Event::RunFinished { .. } => ("delivery", fields(&["delivery", "spent"])),
+        _ => return None,
+    })
+}
+
+/// Some fields of an event, as they stand in the journal.
+fn fields(event: &Event, names: &[&str]) -> Value {
+    let Value::Object(mut data) = event.data() else { return Value::Null };
+    let named = names.iter().filter_map(|name| Some(((*name).to_owned(), data.remove(*name)?)));
+    named.collect::<Map<_, _>>().into()
+}

@@ -1,0 +1,64 @@
+//! An event of the past, with its place in the journal of its session. Values only.
+
+use actors::event::Event;
+use actors::lane_id::LaneId;
+use serde::Serialize;
+
+use crate::read::Record;
+
+/// An event of the past.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Entry {
+    /// Its number.
+    pub seq: u64,
+    /// When it was written.
+    pub at: String,
+    /// Kind and version, as they were written.
+    pub kind: String,
+    /// The run it belongs to.
+    pub run: Option<String>,
+    /// The lane it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lane: Option<LaneId>,
+    /// The event; absent when this version does not know its kind or form.
+    #[serde(skip)]
+    pub event: Option<Event>,
+}
+
+impl From<Record> for Entry {
+    fn from(record: Record) -> Self {
+        let (event, lane) = (record.event(), record.scope().lane());
+        let Record { seq, at, kind, run, .. } = record;
+        Self { seq, at, kind, run, lane, event }
+    }
+}
+
+impl Entry {
+    /// The kind without its version.
+    pub fn name(&self) -> &str {
+        self.kind.split('@').next().unwrap_or_default()
+    }
+
+    /// Whether it is of the same lane as another, or of no lane of the same run.
+    pub(crate) fn is_beside(&self, other: &Self) -> bool {
+        (&self.run, self.lane) == (&other.run, other.lane)
+    }
+}
+
+/// What is known of one session: its first events, or those that were asked for.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    /// Its id.
+    pub(crate) session: String,
+    /// How many events it has in all.
+    pub(crate) events: u64,
+    /// In their order.
+    pub(crate) entries: Vec<Entry>,
+}
+
+impl Kept {
+    /// The events that this version knows, in their order.
+    pub(crate) fn known(&self) -> impl DoubleEndedIterator<Item = (&Entry, &Event)> {
+        self.entries.iter().filter_map(|entry| Some((entry, entry.event.as_ref()?)))
+    }
+}

@@ -1,0 +1,89 @@
+//! One session with all that is told of it, and why each of its events happened. Values only.
+
+use std::collections::BTreeSet;
+
+use actors::event::Event;
+
+use super::causes::{causes, chain, is_of_the_gate};
+use super::entry::{Entry, Kept};
+use super::summary::Summary;
+use super::usage::{Call, calls};
+use crate::staged::StagedPatch;
+
+/// A session with all its events.
+#[derive(Debug)]
+pub struct Story {
+    /// The session in a few words.
+    pub summary: Summary,
+    /// Its events, in order.
+    pub entries: Vec<Entry>,
+    calls: Vec<Call>,
+    /// The patch sets of all sessions that are in the workspace.
+    applied: BTreeSet<String>,
+}
+
+/// An event with what led to it and what it led to.
+#[derive(Debug)]
+pub struct Explained<'s> {
+    /// The event.
+    pub entry: &'s Entry,
+    /// Its causes, nearest first.
+    pub because: Vec<&'s Entry>,
+    /// What it led to, in order.
+    pub led_to: Vec<&'s Entry>,
+    /// Of a command of a verification: what the whole came to.
+    pub verdict: Vec<&'s Entry>,
+}
+
+impl Story {
+    /// The story of a session whose events are all there; none when it has not begun.
+    pub(super) fn of(kept: Kept, applied: BTreeSet<String>) -> Option<Self> {
+        let (summary, calls) = (Summary::of(&kept)?, calls(&kept));
+        Some(Self { summary, entries: kept.entries, calls, applied })
+    }
+
+    /// The call that an event begins or ends.
+    pub fn call(&self, entry: &Entry) -> Option<&Call> {
+        let replied = |call: &Call| call.reply.as_ref().map(|reply| reply.seq);
+        self.calls.iter().rfind(|it| it.seq == entry.seq || replied(it) == Some(entry.seq))
+    }
+
+    /// The patch set that an event stages.
+    pub fn patch(&self, entry: &Entry) -> Option<StagedPatch> {
+        StagedPatch::of(&self.summary.id, entry.event.as_ref()?, &self.applied)
+    }
+
+    /// What belongs to the event with this number; none when there is none.
+    pub fn explain(&self, seq: u64) -> Option<Explained<'_>> {
+        let of = |seq: u64| self.entries.get(usize::try_from(seq.checked_sub(1)?).ok()?);
+        let entry = of(seq)?;
+        let causes = causes(&self.entries);
+        let because = chain(&causes, seq).into_iter().skip(1).filter_map(of).collect();
+        let mut led_to = Vec::new();
+        // What is decided about an effect belongs to it, up to its being in the workspace.
+        let mut followed = vec![seq];
+        for (effect, cause) in self.entries.iter().zip(&causes) {
+            if cause.is_some_and(|cause| followed.contains(&cause)) {
+                led_to.push(effect);
+                if effect.event.as_ref().is_some_and(is_of_the_gate) {
+                    followed.push(effect.seq);
+                }
+            }
+        }
+        Some(Explained { entry, because, led_to, verdict: self.verdict(entry) })
+    }
+
+    /// What a verification of which this command is a part came to, and how its failure was classified.
+    fn verdict(&self, entry: &Entry) -> Vec<&Entry> {
+        let Some(Event::VerificationRun { baseline: false, .. }) = entry.event else {
+            return Vec::new();
+        };
+        let later = self.entries.iter().filter(|it| it.seq > entry.seq && it.is_beside(entry));
+        let is_done = |it: &&Entry| matches!(it.event, Some(Event::VerifyCompleted { .. }));
+        let is_verdict =
+            |it: &&Entry| is_done(it) || matches!(it.event, Some(Event::FailureClassified { .. }));
+        let is_state = |it: &Entry| matches!(it.event, Some(Event::SessionStateChanged { .. }));
+        let verdict = later.skip_while(|it| !is_done(it));
+        verdict.filter(|it| !is_state(it)).take_while(is_verdict).collect()
+    }
+}

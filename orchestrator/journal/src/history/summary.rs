@@ -1,0 +1,92 @@
+//! A session in a few words. Pure.
+
+use actors::delivery::Delivery;
+use actors::event::Event;
+use actors::words::{SessionState, Side};
+use serde::Serialize;
+
+use super::entry::Kept;
+use super::usage::{Tally, calls};
+
+/// A session in a few words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// Its id.
+    pub id: String,
+    /// When it began.
+    pub started: String,
+    /// Its workspace.
+    pub workspace: String,
+    /// Version of the program that began it.
+    pub version: String,
+    /// What it is doing, or was when it ended.
+    pub state: SessionState,
+    /// What the user asked, in order.
+    pub requests: Vec<String>,
+    /// How the last request ended; none when it did not.
+    pub ended: Option<&'static str>,
+    /// The first patch set that was applied in it.
+    pub applied: Option<String>,
+    /// How many events it has.
+    pub events: u64,
+    /// What its calls of models used.
+    #[serde(skip)]
+    pub usage: Tally,
+}
+
+impl Summary {
+    /// Whether something was asked in it that has no end.
+    pub fn is_cut_short(&self) -> bool {
+        !self.requests.is_empty() && self.ended.is_none()
+    }
+
+    /// Sums up a session; none when it has not begun.
+    pub(super) fn of(kept: &Kept) -> Option<Self> {
+        let (first, Event::SessionStarted { workspace, version, .. }) = kept.known().next()? else {
+            return None;
+        };
+        let mut summary = Self {
+            id: kept.session.clone(),
+            started: first.at.clone(),
+            workspace: workspace.clone(),
+            version: version.clone(),
+            state: SessionState::Idle,
+            requests: Vec::new(),
+            ended: None,
+            applied: None,
+            events: kept.events,
+            usage: Tally::of(&calls(kept)),
+        };
+        kept.known().for_each(|(_, event)| summary.take_in(event));
+        Some(summary)
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "a few words leave out most events")]
+    fn take_in(&mut self, event: &Event) {
+        match event {
+            Event::SessionStateChanged { to, .. } => self.state = *to,
+            Event::TurnAdded { speaker: Side::User, text, .. } => {
+                self.requests.push(text.clone());
+                self.ended = None;
+            }
+            Event::RunFinished { delivery, .. } => self.ended = Some(ending(delivery)),
+            Event::PatchApplied { patch } => {
+                self.applied.get_or_insert_with(|| patch.clone());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The state of a delivery, as it is written in the journal.
+const fn ending(delivery: &Delivery) -> &'static str {
+    match delivery {
+        Delivery::Delivered { .. } => "delivered",
+        Delivery::NoEditNeeded { .. } => "no_edit_needed",
+        Delivery::NeedsWork { .. } => "needs_work",
+        Delivery::Denied { .. } => "denied",
+        Delivery::Cancelled => "cancelled",
+        Delivery::BudgetExhausted { .. } => "budget_exhausted",
+        Delivery::Failed { .. } => "failed",
+    }
+}

@@ -1,0 +1,85 @@
+//! Patch sets as journals keep them: which there are, whether they are in the workspace, and what they change.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use actors::delivery::StagedFor;
+use actors::event::{Event, StagedFile};
+use tools::tree::{Change, Settlement};
+
+use crate::history::{Entry, Kept};
+use crate::read::{ReadError, content};
+
+/// A patch set of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StagedPatch {
+    /// The session it was staged in.
+    pub session: String,
+    /// Its id.
+    pub id: String,
+    /// What it is for.
+    pub purpose: StagedFor,
+    /// What it is, for people.
+    pub title: String,
+    /// What it changes.
+    pub files: Vec<StagedFile>,
+    /// Whether it is in the workspace.
+    pub applied: bool,
+}
+
+impl StagedPatch {
+    /// The patch set that an event stages; `applied` names those that are in the workspace.
+    pub(crate) fn of(session: &str, event: &Event, applied: &BTreeSet<String>) -> Option<Self> {
+        let Event::PatchStaged { patch, purpose, title, files, .. } = event else { return None };
+        Some(Self {
+            session: session.to_owned(),
+            id: patch.clone(),
+            purpose: *purpose,
+            title: title.to_string(),
+            files: files.clone(),
+            applied: applied.contains(patch),
+        })
+    }
+
+    /// Whether it was staged for going back, after something failed.
+    pub fn is_way_back(&self) -> bool {
+        self.purpose == StagedFor::WayBack
+    }
+}
+
+/// The patch sets that sessions tell to be in the workspace. One may be staged in one session and applied in another.
+pub(crate) fn applied(sessions: &[Kept]) -> BTreeSet<String> {
+    let patch = |(_, event): (&Entry, &Event)| {
+        if let Event::PatchApplied { patch }
+        | Event::CommitSettled { patch, outcome: Settlement::Completed, .. } = event
+        {
+            return Some(patch.clone());
+        }
+        None
+    };
+    sessions.iter().flat_map(Kept::known).filter_map(patch).collect()
+}
+
+/// The patch sets for the workspace, newest first. That of a lane is one for its worktree, and never for the workspace.
+pub(crate) fn patches(sessions: &[Kept]) -> Vec<StagedPatch> {
+    let applied = applied(sessions);
+    let of = |kept: &Kept| {
+        let own = kept.known().rev().filter(|(entry, _)| entry.lane.is_none());
+        let patches = own.filter_map(|(_, event)| StagedPatch::of(&kept.session, event, &applied));
+        patches.collect::<Vec<_>>()
+    };
+    sessions.iter().rev().flat_map(of).collect()
+}
+
+/// The changes of a patch set, with their content read from the session directory `dir`.
+pub fn changes(dir: &Path, files: &[StagedFile]) -> Result<Vec<Change>, ReadError> {
+    let mut changes = Vec::new();
+    for file in files {
+        let mut file = file.clone();
+        for staged in [&mut file.before, &mut file.after].into_iter().flatten() {
+            staged.blob.content = content(dir, &staged.blob)?.into();
+        }
+        changes.push(file.change());
+    }
+    Ok(changes)
+}
