@@ -56,9 +56,20 @@ impl Record {
 
     /// The event; `None` for a kind or form that this version does not know.
     pub fn event(&self) -> Option<Event> {
-        let (kind, data) = v1::upgraded(&self.kind, self.data.clone());
-        serde_json::from_value(serde_json::json!({ "kind": kind, "data": data })).ok()
+        event(&self.kind, self.data.clone())
     }
+
+    /// The same, of a record that is not needed any more.
+    pub(crate) fn into_event(self) -> Option<Event> {
+        event(&self.kind, self.data)
+    }
+}
+
+/// The event with this kind and data, which may be those of an earlier version.
+fn event(kind: &str, data: Value) -> Option<Event> {
+    let (kind, data) = v1::upgraded(kind, data);
+    let fields = [("kind".to_owned(), kind.into()), ("data".to_owned(), data)];
+    serde_json::from_value(Value::Object(fields.into_iter().collect())).ok()
 }
 
 /// Why a journal cannot be read.

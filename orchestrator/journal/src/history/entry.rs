@@ -27,9 +27,14 @@ pub struct Entry {
 
 impl From<Record> for Entry {
     fn from(record: Record) -> Self {
-        let (event, lane) = (record.event(), record.scope().lane());
-        let Record { seq, at, kind, run, .. } = record;
-        Self { seq, at, kind, run, lane, event }
+        Self {
+            seq: record.seq,
+            at: record.at.clone(),
+            kind: record.kind.clone(),
+            run: record.run.clone(),
+            lane: record.scope().lane(),
+            event: record.into_event(),
+        }
     }
 }
 
@@ -39,7 +44,7 @@ impl Entry {
         self.kind.split('@').next().unwrap_or_default()
     }
 
-    /// Whether it is of the same lane as another, or of no lane of the same run.
+    /// Whether it is of the same lane of the same run as another, or of no lane like it.
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
         (&self.run, self.lane) == (&other.run, other.lane)
     }
