@@ -1,7 +1,7 @@
 //! A team: the lanes of a task, and what brings their work together. It owns its lanes: it starts them, hears how their
 //! attempts end, and of their deaths.
 //!
-//! What is done in which order is said by [`conduct`], which works beside the mailbox: the actor waits for nobody in a
+//! What is done in which order is said by `conduct`, which works beside the mailbox: the actor waits for nobody in a
 //! handler, so it can be stopped at any time, and a lane that dies is heard of like one that is done.
 
 mod bisect;
