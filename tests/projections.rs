@@ -9,7 +9,7 @@ use tools::model::mock::Reply;
 
 use crate::support::{KEY, Project, Run, World, architect, diff, editor, plan};
 
-/// A request that took two plans, three diffs and a red check; a question; and a change that nobody was there to approve.
+/// A request that took two plans, three diffs and a red check; a question; and a change that there was no one to approve.
 fn eventful() -> World {
     let world = World::greeting(vec![
         architect("That is easy."),

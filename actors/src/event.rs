@@ -310,13 +310,13 @@ pub enum Event {
         /// Why it has to be asked for.
         why: Wording,
     },
-    /// Somebody said yes.
+    /// The user approved it.
     #[serde(rename = "ApprovalGiven@v1")]
     ApprovalGiven {
         /// Number of the question.
         ask: String,
     },
-    /// Somebody said no, or nobody was there, or policy forbids it.
+    /// The user declined, there was no one to ask, or policy forbids it.
     #[serde(rename = "ApprovalDenied@v1")]
     ApprovalDenied {
         /// Number of the question; absent when none was asked.

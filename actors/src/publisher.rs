@@ -50,7 +50,7 @@ pub struct Question {
     pub what: Proposal,
     /// Why it has to be asked for.
     pub why: String,
-    /// Where the answer goes. Dropping it means that nobody can answer.
+    /// Where the answer goes. Dropping it means that there is no one to answer.
     pub answer: oneshot::Sender<Answer>,
 }
 
@@ -253,7 +253,7 @@ impl Publisher {
         self.show(Signal::Waiting(self.scope.clone(), why.into()));
     }
 
-    /// Asks the user. `None` when nobody is there to answer.
+    /// Asks the user. `None` when there is no one to answer.
     pub async fn ask(&self, what: Proposal, why: String) -> Option<Answer> {
         let (answer, answered) = oneshot::channel();
         self.screen

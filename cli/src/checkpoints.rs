@@ -1,6 +1,6 @@
 //! The checkpoints of the workspace, as several commands need them.
 
-use orchestrator::checkpoints::History;
+use orchestrator::checkpoints::CheckpointHistory;
 use orchestrator::main_tree::settle;
 use tools::tree::{Checkpoint, Settled, SnapshotError};
 
@@ -10,7 +10,10 @@ use crate::render;
 use crate::surroundings::Surroundings;
 
 /// The checkpoints of the workspace, in which nothing is between two states.
-pub(crate) fn history(around: &Surroundings, global: &Global) -> Result<History, CliError> {
+pub(crate) fn history(
+    around: &Surroundings,
+    global: &Global,
+) -> Result<CheckpointHistory, CliError> {
     let workspace = around.workspace(global)?;
     let settings = around.settings(global, &workspace)?;
     let places = around.places(&workspace)?;
@@ -21,12 +24,13 @@ pub(crate) fn history(around: &Surroundings, global: &Global) -> Result<History,
     for Settled { label, outcome, left } in settled {
         render::warn(&render::settled(&label, outcome, &left));
     }
-    History::read(&places, &workspace, &settings.config).map_err(|error| unreadable(&error))
+    CheckpointHistory::read(&places, &workspace, &settings.config)
+        .map_err(|error| unreadable(&error))
 }
 
 /// The checkpoint that is meant.
 pub(crate) fn checkpoint<'h>(
-    history: &'h History,
+    history: &'h CheckpointHistory,
     wanted: &str,
 ) -> Result<&'h Checkpoint, CliError> {
     let number = wanted.trim_start_matches('#').parse::<u64>().ok();

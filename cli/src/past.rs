@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use journal::read::ReadError;
 use journal::repair::is_in_use;
-use journal::{Answer, Call, History, HistoryError, LaneWork, Reach, StagedPatch, Story, Summary};
+use journal::{
+    Call, Gathered, History, HistoryError, LaneWork, Reach, StagedPatch, Story, Summary,
+};
 
 use crate::error::{CliError, Kind};
 use crate::flags::Global;
@@ -112,14 +114,14 @@ impl Past {
     }
 
     /// What is answered of many sessions. Journals that do not tell where they belong are warned of.
-    fn of_many<T>(&self, answer: Result<Answer<T>, HistoryError>) -> Result<T, CliError> {
+    fn of_many<T>(&self, answer: Result<Gathered<T>, HistoryError>) -> Result<T, CliError> {
         warn_of(&self.history.homes.troubles);
         answered(answer)
     }
 }
 
 /// An answer, with a warning of each journal that is damaged.
-fn answered<T>(answer: Result<Answer<T>, HistoryError>) -> Result<T, CliError> {
+fn answered<T>(answer: Result<Gathered<T>, HistoryError>) -> Result<T, CliError> {
     let answer = answer.map_err(|error| match error {
         HistoryError::NotBegun(_) => CliError::caused(Kind::Usage, &error),
         HistoryError::Projection(_) | HistoryError::Read(_) => {

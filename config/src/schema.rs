@@ -246,7 +246,7 @@ pub enum Approval {
     Suggest,
     /// Patches within the safety gate go ahead; what is larger, or wants more, is asked for.
     Auto,
-    /// Nobody is asked: patches are staged, and no command is run.
+    /// Nothing is asked: patches are staged, and no command is run.
     Never,
 }
 

@@ -16,7 +16,7 @@ pub use crate::undo::Conflict;
 use crate::undo::{Made, undo};
 
 /// The checkpoints of a workspace.
-pub struct History {
+pub struct CheckpointHistory {
     snapshots: Snapshots,
     kept: SnapshotReader,
     tree: ReadTree,
@@ -53,7 +53,7 @@ pub struct WayBack {
     pub left: Vec<(RepoPath, Conflict)>,
 }
 
-impl History {
+impl CheckpointHistory {
     /// Reads the checkpoints of `workspace`, in which nothing is interrupted.
     pub fn read(places: &Places, workspace: &Path, config: &Config) -> Result<Self, SnapshotError> {
         let snapshots = snapshots(places, workspace, config);

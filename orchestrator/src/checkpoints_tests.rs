@@ -50,8 +50,8 @@ impl World {
         tree.commit(changes, "test").unwrap();
     }
 
-    fn history(&self) -> History {
-        History::read(&self.places, self.home.path(), &self.config).unwrap()
+    fn history(&self) -> CheckpointHistory {
+        CheckpointHistory::read(&self.places, self.home.path(), &self.config).unwrap()
     }
 
     fn way_back(&self, manner: Manner) -> WayBack {

@@ -20,7 +20,7 @@ use tools::model::{AgentRole, Message, ModelReply};
 use crate::request::{Request, outcome_line};
 use journal::read::{ReadError, Record, content, read};
 
-/// Why a session cannot be gone on with.
+/// Why a session cannot be continued.
 #[derive(Debug, Error)]
 pub enum EarlierError {
     /// The journal, or content it names, cannot be read.
@@ -283,7 +283,7 @@ fn forget_open_ends(events: &mut Vec<Recorded>) {
 }
 
 /// Names of the worktrees that lanes of a run that has ended left to be looked at, as the journal in the directory `session`
-/// tells; none while it can be gone on with.
+/// tells; none while it can be resumed.
 pub(crate) fn ended_lanes(session: &Path, run: &str) -> Option<Vec<String>> {
     let reading = match read(session) {
         Ok(reading) => reading,
@@ -294,7 +294,7 @@ pub(crate) fn ended_lanes(session: &Path, run: &str) -> Option<Vec<String>> {
     let of_run = |record: &&Record| record.run.as_deref() == Some(run);
     let events: Vec<Event> =
         reading.records.iter().filter(of_run).filter_map(Record::event).collect();
-    // What a crash kept from being written down at all cannot be gone on with either.
+    // What a crash kept from being written down at all cannot be resumed either.
     let ended =
         events.is_empty() || events.iter().any(|event| matches!(event, Event::RunFinished { .. }));
     let failed = events.into_iter().filter_map(|event| {

@@ -1,4 +1,4 @@
-//! Worktrees that processes left behind: those that nobody can use any more are collected.
+//! Worktrees that processes left behind: those that are of no more use are collected.
 //!
 //! What a living process owns is never taken from it, and what a crash left is found.
 
@@ -27,8 +27,8 @@ pub(crate) async fn collect_left(
     on_a_thread(move || collect(&snapshots, &lanes, &sessions, keep)).await;
 }
 
-/// Collects what processes that are gone left below `lanes`: worktrees of runs that have ended, or that nobody can go on
-/// with; those of lanes that failed stay for as long as `keep`. `sessions` is where sessions are kept.
+/// Collects what processes that are gone left below `lanes`: worktrees of runs that have ended, or that cannot be
+/// resumed; those of lanes that failed stay for as long as `keep`. `sessions` is where sessions are kept.
 pub(crate) fn collect(snapshots: &Snapshots, lanes: &Path, sessions: &Path, keep: Duration) {
     for entry in fs::read_dir(lanes).into_iter().flatten().flatten() {
         let dir = entry.path();

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use actors::event::Event;
 use actors::words::Side;
 use clap::{Args, ValueEnum};
-use journal::{Entry, StagedPatch, Story, Summary, Tally, changes};
+use journal::{StagedPatch, Story, StoryEntry, Summary, Tally, changes};
 use serde_json::{Value, json};
 
 use crate::error::CliError;
@@ -63,7 +63,7 @@ fn diff(past: &Past, patch: &StagedPatch) -> String {
 }
 
 fn as_json(past: &Past, story: &Story) -> Value {
-    let entry = |entry: &Entry| {
+    let entry = |entry: &StoryEntry| {
         let mut document = document(story, entry);
         if let (Some(fields), Some(patch)) = (document.as_object_mut(), story.patch(entry)) {
             fields.insert("diff".to_owned(), diff(past, &patch).into());
@@ -101,7 +101,7 @@ fn staged(patch: &StagedPatch, diff: &str) -> String {
 
 /// What a document says of an event; nothing of most.
 #[expect(clippy::wildcard_enum_match_arm, reason = "all others are for `explain`")]
-fn part(entry: &Entry, event: &Event) -> Option<String> {
+fn part(entry: &StoryEntry, event: &Event) -> Option<String> {
     if let Some((version, plan)) = told::plan(event) {
         return Some(format!("### Plan {version}\n\n{}", fenced("text", &plan.to_string())));
     }

@@ -6,7 +6,7 @@ use actors::event::Event;
 use clap::Args;
 use journal::fork::fork;
 use journal::read::{Record, read};
-use orchestrator::checkpoints::{History, Then};
+use orchestrator::checkpoints::{CheckpointHistory, Then};
 use serde_json::json;
 use tools::clock::{Clock as _, IdSource as _, RandomIds, SystemClock};
 
@@ -118,7 +118,11 @@ fn in_lanes(records: &[Record], at: u64) -> Option<String> {
 }
 
 /// The time of an event whose workspace is known: after our last change before it, or before our first change behind it.
-fn then<'h>(records: &[Record], at: u64, history: &'h History) -> Result<Then<'h>, CliError> {
+fn then<'h>(
+    records: &[Record],
+    at: u64,
+    history: &'h CheckpointHistory,
+) -> Result<Then<'h>, CliError> {
     let (before, behind) = records.split_at(records.partition_point(|record| record.seq <= at));
     let gone = |patch: &str| {
         CliError::new(

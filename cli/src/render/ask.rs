@@ -22,7 +22,7 @@ pub(super) async fn answer(mut answer_to: oneshot::Sender<Answer>) {
             "y" | "yes" => Answer::Yes,
             _ => Answer::No,
         },
-        // The drive of the session hears of it, too, and withdraws the question: nobody said no.
+        // The drive of the session hears of it, too, and withdraws the question: that is not a no.
         () = stop_signal() => {
             given_up.store(true, Ordering::Relaxed);
             tokio::spawn(async move { answer_to.closed().await });

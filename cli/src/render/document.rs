@@ -1,13 +1,13 @@
 //! Events of the past as documents for programs: what each is, with the fields of it that have a meaning outside.
 
 use actors::event::Event;
-use journal::{Entry, Story};
+use journal::{Story, StoryEntry};
 use serde_json::{Map, Value, json};
 
 use super::told::{iteration, plan, refusal};
 
 /// An event as a document.
-pub(crate) fn document(story: &Story, entry: &Entry) -> Value {
+pub(crate) fn document(story: &Story, entry: &StoryEntry) -> Value {
     let told = entry.event.as_ref().and_then(|event| told(story, entry, event));
     let mut document = json!(entry);
     if let Some(fields) = document.as_object_mut() {
@@ -20,7 +20,7 @@ pub(crate) fn document(story: &Story, entry: &Entry) -> Value {
 
 /// What an event is, and what it says; none where only its kind is told.
 #[expect(clippy::wildcard_enum_match_arm, reason = "all others are told by their kind")]
-fn told(story: &Story, entry: &Entry, event: &Event) -> Option<(&'static str, Value)> {
+fn told(story: &Story, entry: &StoryEntry, event: &Event) -> Option<(&'static str, Value)> {
     let fields = |names: &[&str]| fields(event, names);
     if let Some(iteration) = iteration(event) {
         return Some(("stage", json!({ "iteration": iteration })));

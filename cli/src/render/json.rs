@@ -36,7 +36,7 @@ impl View for StreamJson {
             Signal::Waiting(scope, why) => {
                 print(&in_lane(json!({"kind": "Waiting", "data": {"why": why}}), scope.lane()));
             }
-            // Nobody is there to answer: dropping the question says so.
+            // There is no one to answer: dropping the question says so.
             Signal::Question(_) => {}
         }
         Box::pin(std::future::ready(()))

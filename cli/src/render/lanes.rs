@@ -61,7 +61,7 @@ struct Lane {
     attempt: u32,
     /// Why it waits.
     waiting: Option<String>,
-    /// When its attempt began; none when nobody is at it.
+    /// When its attempt began; none while it is idle.
     since: Option<Duration>,
     /// How long its attempts took that have ended.
     took: Duration,
@@ -84,7 +84,7 @@ impl Lane {
         self.heard = 0;
     }
 
-    /// Nobody is at it any more.
+    /// Its work has ended.
     fn end(&mut self, stage: Stage, at: Duration) {
         self.enter(stage);
         if let Some(since) = self.since.take() {

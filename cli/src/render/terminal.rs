@@ -321,7 +321,7 @@ impl Terminal {
 
     async fn ask(&mut self, question: Question) {
         if !self.can_ask {
-            // Nobody is there: dropping the question says so.
+            // There is no terminal: dropping the question says so.
             return;
         }
         let (shown, asks) = match &question.what {

@@ -4,12 +4,12 @@ use actors::delivery::{Delivery, Verified};
 use actors::event::Event;
 use actors::plan::Plan;
 use actors::words::IntentBy;
-use journal::{Call, CallReply, Entry, Story};
+use journal::{Call, CallReply, Story, StoryEntry};
 use serde::Serialize;
 use serde_json::json;
 
 /// An event in a line: number, kind, what it says.
-pub(crate) fn event(story: &Story, entry: &Entry) -> String {
+pub(crate) fn event(story: &Story, entry: &StoryEntry) -> String {
     let said = entry.event.as_ref().map(|event| said(story, entry, event)).unwrap_or_default();
     let lane = entry.lane.as_ref().map(|lane| format!("lane {lane}: ")).unwrap_or_default();
     let line = format!("#{:<4} {:<20} {lane}{}", entry.seq, entry.name(), said.replace('\n', " "));
@@ -18,7 +18,7 @@ pub(crate) fn event(story: &Story, entry: &Entry) -> String {
 
 /// What an event says; nothing where its kind says it all.
 #[expect(clippy::wildcard_enum_match_arm, reason = "all others say no more than their kind")]
-fn said(story: &Story, entry: &Entry, event: &Event) -> String {
+fn said(story: &Story, entry: &StoryEntry, event: &Event) -> String {
     if let Some(iteration) = iteration(event) {
         return format!("iteration {iteration}");
     }

@@ -135,7 +135,7 @@ pub enum Why {
     Executed,
     /// The command is not listed.
     NotListed,
-    /// Nobody is asked, so no command runs.
+    /// Nothing is asked, so no command runs.
     Never,
     /// Commands are confined in part.
     Floor,

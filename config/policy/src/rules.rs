@@ -115,7 +115,7 @@ impl Rules {
         self.unlisted(command).map(|(segment, _)| rule_for(segment)).collect()
     }
 
-    /// Whether a command is denied because nobody is to be asked, and for no other reason.
+    /// Whether a command is denied only because nothing may be asked.
     pub fn denies_by_approval(&self, command: &Command) -> bool {
         self.mode == Mode::Agent
             && self.approval == Approval::Never
@@ -270,7 +270,7 @@ fn globs(rules: &[String], list: &'static str) -> Result<GlobSet, PolicyError> {
     })
 }
 
-/// The words of a text that nobody can parse.
+/// The words of a text that cannot be parsed.
 fn loose_words(text: &str) -> Vec<String> {
     let words = text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/')));
     words.filter(|word| !word.is_empty()).map(str::to_owned).collect()

@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use tools::tree::FileHash;
 
-pub use self::entry::Entry;
 pub(crate) use self::entry::Kept;
+pub use self::entry::StoryEntry;
 pub use self::homes::Homes;
 pub use self::lanes::{LaneState, LaneWork};
 pub use self::story::{Explained, Story};
@@ -48,7 +48,7 @@ pub enum Reach {
 
 /// What was asked for.
 #[derive(Debug)]
-pub struct Answer<T> {
+pub struct Gathered<T> {
     /// It.
     pub value: T,
     /// Journals that are damaged. What comes before the damage is in the answer.
@@ -88,25 +88,25 @@ impl History {
     }
 
     /// The sessions, newest first in each workspace.
-    pub fn sessions(&self, reach: Reach) -> Result<Answer<Vec<Summary>>, HistoryError> {
+    pub fn sessions(&self, reach: Reach) -> Result<Gathered<Vec<Summary>>, HistoryError> {
         let topics = &[Topic::Sessions, Topic::Commits, Topic::Calls];
         self.ask(reach, topics, |sessions| sessions.iter().rev().filter_map(Summary::of).collect())
     }
 
     /// All calls of models, oldest first in each workspace.
-    pub fn calls(&self, reach: Reach) -> Result<Answer<Vec<Call>>, HistoryError> {
+    pub fn calls(&self, reach: Reach) -> Result<Gathered<Vec<Call>>, HistoryError> {
         self.ask(reach, &[Topic::Calls], |sessions| {
             sessions.iter().flat_map(usage::calls).collect()
         })
     }
 
     /// The patch sets for this workspace, newest first.
-    pub fn patches(&self) -> Result<Answer<Vec<StagedPatch>>, HistoryError> {
+    pub fn patches(&self) -> Result<Gathered<Vec<StagedPatch>>, HistoryError> {
         self.ask(Reach::Here, &[Topic::Patches, Topic::Commits], patches)
     }
 
     /// The lanes of all runs in this workspace, by number; the newest run first.
-    pub fn lanes(&self) -> Result<Answer<Vec<LaneWork>>, HistoryError> {
+    pub fn lanes(&self) -> Result<Gathered<Vec<LaneWork>>, HistoryError> {
         let topics = &[Topic::Lanes, Topic::Patches, Topic::Commits];
         self.ask(Reach::Here, topics, |sessions| {
             sessions.iter().rev().flat_map(lanes::lanes).collect()
@@ -114,7 +114,7 @@ impl History {
     }
 
     /// Everything about one session, wherever it is at home, as far as its journal is whole.
-    pub fn story(&self, session: &str) -> Result<Answer<Story>, HistoryError> {
+    pub fn story(&self, session: &str) -> Result<Gathered<Story>, HistoryError> {
         let not_begun = || HistoryError::NotBegun(session.to_owned());
         let (reading, damage) = read_valid(&self.homes.dir(session))?;
         let Some(workspace) = self.homes.of(session) else {
@@ -122,13 +122,13 @@ impl History {
             return Err(damage.map_or_else(not_begun, HistoryError::from));
         };
         // What it staged may have been applied in another session.
-        let Answer { value: sessions, troubles } =
+        let Gathered { value: sessions, troubles } =
             self.projection(workspace).kept(&self.homes, &[Topic::Commits])?;
-        let entries: Vec<Entry> = reading.records.into_iter().map(Entry::from).collect();
+        let entries: Vec<StoryEntry> = reading.records.into_iter().map(StoryEntry::from).collect();
         let events = entries.len() as u64;
         let kept = Kept { session: session.to_owned(), events, entries };
         let value = Story::of(kept, applied(&sessions)).ok_or_else(not_begun)?;
-        Ok(Answer { value, troubles })
+        Ok(Gathered { value, troubles })
     }
 
     /// Asks the lines of some topics in the workspaces that are meant.
@@ -137,14 +137,14 @@ impl History {
         reach: Reach,
         topics: &[Topic],
         question: impl Fn(&[Kept]) -> Vec<T>,
-    ) -> Result<Answer<Vec<T>>, HistoryError> {
+    ) -> Result<Gathered<Vec<T>>, HistoryError> {
         let workspaces = match reach {
             Reach::Here => vec![self.here.as_str()],
             Reach::Everywhere => self.homes.workspaces(),
         };
-        let mut all = Answer { value: Vec::new(), troubles: Vec::new() };
+        let mut all = Gathered { value: Vec::new(), troubles: Vec::new() };
         for workspace in workspaces {
-            let Answer { value, troubles } =
+            let Gathered { value, troubles } =
                 self.projection(workspace).kept(&self.homes, topics)?;
             all.value.extend(question(&value));
             all.troubles.extend(troubles);

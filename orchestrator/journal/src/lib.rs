@@ -20,8 +20,8 @@ use serde::Serialize;
 use tools::tree::FileHash;
 
 pub use self::history::{
-    Answer, Call, CallReply, Entry, Explained, History, HistoryError, Homes, LaneState, LaneWork,
-    Reach, Story, Summary, Tally, told_apart, workspace_state,
+    Call, CallReply, Explained, Gathered, History, HistoryError, Homes, LaneState, LaneWork, Reach,
+    Story, StoryEntry, Summary, Tally, told_apart, workspace_state,
 };
 pub use self::staged::{StagedPatch, changes};
 

@@ -338,7 +338,7 @@ impl Writer {
     }
 }
 
-/// Whether somebody can mend it by making room.
+/// Whether making room fixes it.
 fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem)

@@ -22,7 +22,7 @@ use tools::regular;
 use tools::tree::FileHash;
 
 use self::topic::Topic;
-use crate::history::{Answer, Entry, Homes, Kept};
+use crate::history::{Gathered, Homes, Kept, StoryEntry};
 use crate::read::Record;
 
 const SCHEMA: &str = include_str!("projection/schema.sql");
@@ -86,7 +86,7 @@ impl Projection {
         &self,
         homes: &Homes,
         topics: &[Topic],
-    ) -> Result<Answer<Vec<Kept>>, ProjectionError> {
+    ) -> Result<Gathered<Vec<Kept>>, ProjectionError> {
         let mut place = Place::Kept;
         loop {
             let error = match self.kept_at(place, homes, topics) {
@@ -107,7 +107,7 @@ impl Projection {
         place: Place,
         homes: &Homes,
         topics: &[Topic],
-    ) -> Result<Answer<Vec<Kept>>, ProjectionError> {
+    ) -> Result<Gathered<Vec<Kept>>, ProjectionError> {
         let mut open = match place {
             Place::Kept => self.open()?,
             Place::Fresh => self.fresh()?,
@@ -116,7 +116,7 @@ impl Projection {
         let troubles = sync::sync(&mut open.tables, homes, &self.workspace)?;
         // All that is asked is answered as of one moment.
         open.tables.execute_batch("BEGIN")?;
-        Ok(Answer { value: lines(&open.tables, topics)?, troubles })
+        Ok(Gathered { value: lines(&open.tables, topics)?, troubles })
     }
 
     /// The tables in the file, which is made when there is none.
@@ -182,7 +182,7 @@ fn lines(tables: &Connection, topics: &[Topic]) -> rusqlite::Result<Vec<Kept>> {
         })?;
         while sessions.next_if(|kept| kept.session < session).is_some() {}
         if let Some(kept) = sessions.peek_mut().filter(|kept| kept.session == session) {
-            kept.entries.push(Entry::from(record));
+            kept.entries.push(StoryEntry::from(record));
         }
     }
     Ok(kept)

@@ -7,7 +7,7 @@ use actors::delivery::StagedFor;
 use actors::event::{Event, StagedFile};
 use tools::tree::{Change, Settlement};
 
-use crate::history::{Entry, Kept};
+use crate::history::{Kept, StoryEntry};
 use crate::read::{ReadError, content};
 
 /// A patch set of a session.
@@ -49,7 +49,7 @@ impl StagedPatch {
 
 /// The patch sets that sessions tell to be in the workspace. One may be staged in one session and applied in another.
 pub(crate) fn applied(sessions: &[Kept]) -> BTreeSet<String> {
-    let patch = |(_, event): (&Entry, &Event)| {
+    let patch = |(_, event): (&StoryEntry, &Event)| {
         if let Event::PatchApplied { patch }
         | Event::CommitSettled { patch, outcome: Settlement::Completed, .. } = event
         {

@@ -12,7 +12,7 @@ use super::{FileHash, RepoPath, TreeError};
 const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// A directory that is held open, so that nobody can put another in its place.
+/// A directory that is held open, so that no other can be put in its place.
 #[derive(Debug)]
 pub(super) struct Root {
     path: PathBuf,

@@ -7,10 +7,10 @@ use actors::delivery::StagedFor;
 use actors::event::Event as E;
 use actors::words::{Asked, Side};
 
-use super::entry::Entry;
+use super::entry::StoryEntry;
 
 /// The number of the cause of each event of a session, given from its first.
-pub(super) fn causes(entries: &[Entry]) -> Vec<Option<u64>> {
+pub(super) fn causes(entries: &[StoryEntry]) -> Vec<Option<u64>> {
     let cause = |(at, entry)| cause(entries.get(..at).unwrap_or_default(), entry);
     entries.iter().enumerate().map(cause).collect()
 }
@@ -26,7 +26,7 @@ pub(super) fn chain(causes: &[Option<u64>], seq: u64) -> Vec<u64> {
 }
 
 /// The cause of an event, among those before it in its lane, or else in its run.
-fn cause(before: &[Entry], effect: &Entry) -> Option<u64> {
+fn cause(before: &[StoryEntry], effect: &StoryEntry) -> Option<u64> {
     let event = effect.event.as_ref()?;
     if let E::TurnAdded { speaker: Side::User, .. } = event {
         // What the user says has no cause in here.
@@ -37,7 +37,7 @@ fn cause(before: &[Entry], effect: &Entry) -> Option<u64> {
     } else if effect.run.is_none() && !is_of_a_change(event) {
         return None;
     }
-    let can = |it: &&Entry| it.event.as_ref().is_some_and(|it| may_cause(it, event));
+    let can = |it: &&StoryEntry| it.event.as_ref().is_some_and(|it| may_cause(it, event));
     let own = before.iter().rfind(|it| it.is_beside(effect) && can(it));
     let of_run = || before.iter().rfind(|it| it.lane.is_none() && it.run == effect.run && can(it));
     own.or_else(of_run).map(|cause| cause.seq)
@@ -130,8 +130,8 @@ mod tests {
 
     use super::*;
 
-    fn story(events: Vec<(Option<&str>, Option<LaneId>, Option<E>)>) -> Vec<Entry> {
-        let entry = |(seq, (run, lane, event)): (u64, (Option<&str>, _, Option<E>))| Entry {
+    fn story(events: Vec<(Option<&str>, Option<LaneId>, Option<E>)>) -> Vec<StoryEntry> {
+        let entry = |(seq, (run, lane, event)): (u64, (Option<&str>, _, Option<E>))| StoryEntry {
             seq,
             at: String::new(),
             kind: event.as_ref().map(E::kind).unwrap_or_default(),

@@ -8,7 +8,7 @@ use crate::read::Record;
 
 /// An event of the past.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Entry {
+pub struct StoryEntry {
     /// Its number.
     pub seq: u64,
     /// When it was written.
@@ -25,7 +25,7 @@ pub struct Entry {
     pub event: Option<Event>,
 }
 
-impl From<Record> for Entry {
+impl From<Record> for StoryEntry {
     fn from(record: Record) -> Self {
         Self {
             seq: record.seq,
@@ -38,7 +38,7 @@ impl From<Record> for Entry {
     }
 }
 
-impl Entry {
+impl StoryEntry {
     /// The kind without its version.
     pub fn name(&self) -> &str {
         self.kind.split('@').next().unwrap_or_default()
@@ -58,12 +58,12 @@ pub(crate) struct Kept {
     /// How many events it has in all.
     pub(crate) events: u64,
     /// In their order.
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<StoryEntry>,
 }
 
 impl Kept {
     /// The events that this version knows, in their order.
-    pub(crate) fn known(&self) -> impl DoubleEndedIterator<Item = (&Entry, &Event)> {
+    pub(crate) fn known(&self) -> impl DoubleEndedIterator<Item = (&StoryEntry, &Event)> {
         self.entries.iter().filter_map(|entry| Some((entry, entry.event.as_ref()?)))
     }
 }

@@ -8,7 +8,7 @@ use actors::team::{EndedLane, LaneEnd};
 use serde::Serialize;
 use tools::tree::RepoPath;
 
-use super::entry::{Entry, Kept};
+use super::entry::{Kept, StoryEntry};
 
 /// A lane of a run: the last of its attempts that changed something, or else the last.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct LaneWork {
     pub run: String,
     /// Its number.
     pub lane: LaneId,
-    /// What it is, in a few words; empty when it never began, and nobody said.
+    /// What it is, in a few words; empty when it never began.
     pub title: String,
     /// What became of it.
     pub state: LaneState,
@@ -100,7 +100,7 @@ pub(super) fn lanes(kept: &Kept) -> Vec<LaneWork> {
 
 /// How an attempt of a lane began or ended.
 #[expect(clippy::wildcard_enum_match_arm, reason = "all others are not about attempts")]
-fn attempt(session: &str, run: &str, entry: &Entry, event: &Event) -> Option<LaneWork> {
+fn attempt(session: &str, run: &str, entry: &StoryEntry, event: &Event) -> Option<LaneWork> {
     let (attempt, state, title, files) = match event {
         Event::LaneSpawned { attempt, title, .. } => {
             (attempt, LaneState::Begun, title.clone(), Vec::new())
@@ -210,7 +210,7 @@ mod tests {
     }
 
     fn of_lane(events: Vec<Event>) -> Vec<LaneWork> {
-        let entry = |(seq, event): (u64, Event)| Entry {
+        let entry = |(seq, event): (u64, Event)| StoryEntry {
             seq,
             at: String::new(),
             kind: event.kind(),
@@ -218,7 +218,7 @@ mod tests {
             lane: LaneId::new(1).filter(|_| !matches!(event, Event::LanesFinished { .. })),
             event: Some(event),
         };
-        let entries: Vec<Entry> = (1..).zip(events).map(entry).collect();
+        let entries: Vec<StoryEntry> = (1..).zip(events).map(entry).collect();
         lanes(&Kept { session: "s".to_owned(), events: entries.len() as u64, entries })
     }
 

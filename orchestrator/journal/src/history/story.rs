@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use actors::event::Event;
 
 use super::causes::{causes, chain, is_of_the_gate};
-use super::entry::{Entry, Kept};
+use super::entry::{Kept, StoryEntry};
 use super::summary::Summary;
 use super::usage::{Call, calls};
 use crate::staged::StagedPatch;
@@ -16,7 +16,7 @@ pub struct Story {
     /// The session in a few words.
     pub summary: Summary,
     /// Its events, in order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<StoryEntry>,
     calls: Vec<Call>,
     /// The patch sets of all sessions that are in the workspace.
     applied: BTreeSet<String>,
@@ -26,13 +26,13 @@ pub struct Story {
 #[derive(Debug)]
 pub struct Explained<'s> {
     /// The event.
-    pub entry: &'s Entry,
+    pub entry: &'s StoryEntry,
     /// Its causes, nearest first.
-    pub because: Vec<&'s Entry>,
+    pub because: Vec<&'s StoryEntry>,
     /// What it led to, in order.
-    pub led_to: Vec<&'s Entry>,
+    pub led_to: Vec<&'s StoryEntry>,
     /// Of a command of a verification: what the whole came to.
-    pub verdict: Vec<&'s Entry>,
+    pub verdict: Vec<&'s StoryEntry>,
 }
 
 impl Story {
@@ -43,13 +43,13 @@ impl Story {
     }
 
     /// The call that an event begins or ends.
-    pub fn call(&self, entry: &Entry) -> Option<&Call> {
+    pub fn call(&self, entry: &StoryEntry) -> Option<&Call> {
         let replied = |call: &Call| call.reply.as_ref().map(|reply| reply.seq);
         self.calls.iter().rfind(|it| it.seq == entry.seq || replied(it) == Some(entry.seq))
     }
 
     /// The patch set that an event stages.
-    pub fn patch(&self, entry: &Entry) -> Option<StagedPatch> {
+    pub fn patch(&self, entry: &StoryEntry) -> Option<StagedPatch> {
         StagedPatch::of(&self.summary.id, entry.event.as_ref()?, &self.applied)
     }
 
@@ -74,15 +74,17 @@ impl Story {
     }
 
     /// What a verification of which this command is a part came to, and how its failure was classified.
-    fn verdict(&self, entry: &Entry) -> Vec<&Entry> {
+    fn verdict(&self, entry: &StoryEntry) -> Vec<&StoryEntry> {
         let Some(Event::VerificationRun { baseline: false, .. }) = entry.event else {
             return Vec::new();
         };
         let later = self.entries.iter().filter(|it| it.seq > entry.seq && it.is_beside(entry));
-        let is_done = |it: &&Entry| matches!(it.event, Some(Event::VerifyCompleted { .. }));
-        let is_verdict =
-            |it: &&Entry| is_done(it) || matches!(it.event, Some(Event::FailureClassified { .. }));
-        let is_state = |it: &Entry| matches!(it.event, Some(Event::SessionStateChanged { .. }));
+        let is_done = |it: &&StoryEntry| matches!(it.event, Some(Event::VerifyCompleted { .. }));
+        let is_verdict = |it: &&StoryEntry| {
+            is_done(it) || matches!(it.event, Some(Event::FailureClassified { .. }))
+        };
+        let is_state =
+            |it: &StoryEntry| matches!(it.event, Some(Event::SessionStateChanged { .. }));
         let verdict = later.skip_while(|it| !is_done(it));
         verdict.filter(|it| !is_state(it)).take_while(is_verdict).collect()
     }

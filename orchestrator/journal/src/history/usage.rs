@@ -8,7 +8,7 @@ use serde::Serialize;
 use tools::model::price::Usd;
 use tools::model::{AgentRole, Usage};
 
-use super::entry::{Entry, Kept};
+use super::entry::{Kept, StoryEntry};
 
 /// A call of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -80,7 +80,7 @@ pub(super) fn calls(kept: &Kept) -> Vec<Call> {
     calls
 }
 
-fn asked(session: &str, entry: &Entry, event: &Event) -> Option<Call> {
+fn asked(session: &str, entry: &StoryEntry, event: &Event) -> Option<Call> {
     let Event::ModelRequest { call, role, model, retry, body, .. } = event else { return None };
     Some(Call {
         session: session.to_owned(),

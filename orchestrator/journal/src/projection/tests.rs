@@ -54,7 +54,7 @@ impl State {
     /// All lines of a database that had to be usable, and the line numbers of damage.
     fn lines(&self, name: &str) -> (Vec<String>, Vec<String>) {
         let at = self.projection(name).kept_at(Place::Kept, &self.homes(), &TOPICS);
-        let Answer { value, troubles } = at.unwrap();
+        let Gathered { value, troubles } = at.unwrap();
         (shown(&value), troubles.iter().map(ToString::to_string).collect())
     }
 

@@ -286,7 +286,7 @@ impl Effect for Question<'_> {
         let mut stop = run.stop.clone();
         let answer = tokio::select! {
             answer = run.publisher.ask(self.proposal.clone(), self.why.clone()) => answer,
-            // Nobody said anything, and nobody waits any more.
+            // There was no answer, and none is waited for any more.
             _ = stop.wait_for(|stopped| *stopped) => return Err(JournalClosed),
             () = tokio::time::sleep(patience) => None,
         };
