@@ -2,6 +2,7 @@
 
 mod team;
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
@@ -67,6 +68,8 @@ pub(crate) struct Terminal {
     plan_only: bool,
     /// The files of the last patch set, shown once it is applied.
     staged: String,
+    /// Where the last diff was read tolerantly, in each lane: whoever approves it is told.
+    tolerated: BTreeMap<Option<LaneId>, String>,
     /// The last failure of a call, so that it is told once.
     last_failure: Option<ModelError>,
     streamed: String,
@@ -92,6 +95,7 @@ impl Terminal {
             heard: 0,
             plan_only: false,
             staged: String::new(),
+            tolerated: BTreeMap::new(),
             last_failure: None,
             streamed: String::new(),
             tally: Tally::default(),
@@ -140,6 +144,9 @@ impl Terminal {
         let lane = envelope.scope.lane();
         self.lanes.event(lane, &envelope.event, self.started.elapsed());
         self.count(&envelope.event, lane);
+        if let Event::PatchStaged { repairs, .. } = &envelope.event {
+            self.tolerated.insert(lane, tolerated(repairs));
+        }
         if let Some(lane) = lane {
             self.lane_event(lane, &envelope.event);
             return;
@@ -193,7 +200,7 @@ impl Terminal {
                 }
             }
             Event::PatchStaged { files, repairs, .. } => {
-                self.staged = self.files_text(files, repairs);
+                self.staged = self.files_text(files) + &tolerated(repairs);
             }
             Event::PatchApplied { .. } => {
                 let staged = std::mem::take(&mut self.staged);
@@ -230,13 +237,10 @@ impl Terminal {
         }
     }
 
-    fn files_text(&self, files: &[StagedFile], repairs: &[Wording]) -> String {
+    fn files_text(&self, files: &[StagedFile]) -> String {
         let mut text = String::new();
         for file in files {
             writeln!(text, "  {}", file_line(file, self.paint)).ok();
-        }
-        for repair in repairs {
-            writeln!(text, "  read tolerantly: {repair}").ok();
         }
         text
     }
@@ -324,8 +328,11 @@ impl Terminal {
             // There is no terminal: dropping the question says so.
             return;
         }
+        let tolerated = self.tolerated.get(&question.scope.lane()).cloned().unwrap_or_default();
         let (shown, asks) = match &question.what {
-            Proposal::Patch(changes) => (changes_as_text(changes, self.paint), "Apply it?"),
+            Proposal::Patch(changes) => {
+                (changes_as_text(changes, self.paint) + &tolerated, "Apply it?")
+            }
             Proposal::Command(command) => (format!("  $ {}\n", harmless(command)), "Run it?"),
         };
         let who = match question.scope.lane() {
@@ -469,11 +476,26 @@ impl View for Terminal {
         for line in self.lanes.ending(&outcome.lanes, &outcome.kept, self.paint) {
             self.say(&format!("  {line}"));
         }
+        for left in &outcome.put_aside {
+            self.say(&format!("  put aside, not applied: the changes of {}", left.path));
+        }
         for rollback in &outcome.rollbacks {
             self.say(&format!("  back to {}: deepseek apply {}", rollback.to, rollback.patch));
         }
         self.say(&self.summary(outcome.spent.calls, session));
     }
+}
+
+/// Where a diff was read tolerantly; what happened several times is told once.
+fn tolerated(repairs: &[Wording]) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for repair in repairs {
+        let line = format!("  read tolerantly: {}\n", harmless(&repair.to_string()));
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines.concat()
 }
 
 /// Leaves the cursor at the left, so that the `^C` of a terminal does not begin a line that nobody knows of.
