@@ -40,6 +40,11 @@ pub enum PlanAsk {
         /// What was done and what went wrong, rendered.
         report: String,
     },
+    /// What to do about failures that are older than the change.
+    OldFailures {
+        /// What was done and what fails, rendered.
+        report: String,
+    },
 }
 
 /// A plan that was read and may be followed.
@@ -219,6 +224,9 @@ fn question(prompts: &Prompts, ask: &PlanAsk) -> String {
         }
         PlanAsk::Again { class, report } => {
             prompts.render(Prompt::PlanAgain, &[("class", &class.name()), ("report", report)])
+        }
+        PlanAsk::OldFailures { report } => {
+            prompts.render(Prompt::PlanOldFailures, &[("report", report)])
         }
     }
 }

@@ -2,10 +2,18 @@
 //!
 //! Only a failure of the code is ever shown to a model as one; everything else is for the user.
 
-use serde::{Deserialize, Serialize};
-use shell::{CommandOutcome, Exit};
+mod derive;
 
-use crate::failure::{ErrorSet, Numbers, diagnostics};
+use std::collections::BTreeMap;
+
+use config::Complaints;
+use serde::{Deserialize, Serialize};
+use shell::{CommandLine, CommandOutcome, Exit};
+
+pub use self::derive::derive;
+use crate::complaints;
+use crate::failure::{Diagnostic, ErrorSet, Numbers, diagnostics};
+use crate::verified::{Missing, MissingKind};
 
 /// What came of a check, or of all of them together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -17,6 +25,8 @@ pub enum CheckOutcome {
     Flaky,
     /// There was nothing to run.
     Unverified,
+    /// What it needs is missing, as it was before the change.
+    Environment,
     /// It fails as it did before the change.
     PreExisting,
     /// The machine failed: disk, memory, network.
@@ -43,6 +53,9 @@ pub struct Findings {
     /// What is wrong, to the letter.
     #[serde(skip_serializing_if = "ErrorSet::is_empty", default)]
     pub exact: ErrorSet,
+    /// What it misses that is no part of the code.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub missing: Option<Missing>,
 }
 
 /// One command with what came of it.
@@ -60,6 +73,9 @@ pub struct Check {
     pub errors: ErrorSet,
     /// What is wrong, to the letter.
     pub exact: ErrorSet,
+    /// What it misses that is no part of the code.
+    #[serde(default)]
+    pub missing: Option<Missing>,
 }
 
 /// All commands together.
@@ -99,42 +115,87 @@ impl Report {
         })
     }
 
+    /// What is missing, where that is all that is wrong.
+    pub fn missing(&self) -> Option<&Missing> {
+        let mut checks = self.checks.iter();
+        checks.find(|check| check.outcome == CheckOutcome::Environment)?.missing.as_ref()
+    }
+
     /// Marks the failures that were there before the change: those whose every error the same command had before.
     #[must_use]
     pub fn against(mut self, baseline: &Self) -> Self {
         for check in &mut self.checks {
             let before = baseline.checks.iter().find(|old| old.command == check.command);
-            if let Some(before) = before
-                && check.outcome == CheckOutcome::CodeFailure
-                && before.outcome == CheckOutcome::CodeFailure
-                && check.errors.is_subset(&before.errors)
-            {
-                check.outcome = CheckOutcome::PreExisting;
+            if let Some(before) = before.filter(|before| check.errors.is_subset(&before.errors)) {
+                check.outcome = compared(check, before);
             }
         }
         self
     }
 }
 
-/// Reads what came of a command. Only [`CheckOutcome::CodeFailure`] comes with errors.
-pub fn read(command: &str, outcome: &CommandOutcome, excerpt_bytes: usize) -> Check {
+/// What came of a check, of which nothing is wrong that was not wrong before.
+fn compared(check: &Check, before: &Check) -> CheckOutcome {
+    let fails = |check: &Check| {
+        matches!(
+            check.outcome,
+            CheckOutcome::CodeFailure | CheckOutcome::CommandMissing | CheckOutcome::Infrastructure
+        )
+    };
+    let both = |outcome| check.outcome == outcome && before.outcome == outcome;
+    if fails(check) && fails(before) && check.missing.is_some() && check.missing == before.missing {
+        CheckOutcome::Environment
+    } else if both(CheckOutcome::CodeFailure) {
+        CheckOutcome::PreExisting
+    } else {
+        check.outcome
+    }
+}
+
+/// Reads what came of a command. Only [`CheckOutcome::CodeFailure`] comes with errors, and never without.
+pub fn read(
+    command: &str,
+    outcome: &CommandOutcome,
+    excerpt_bytes: usize,
+    complaints: &BTreeMap<String, Complaints>,
+) -> Check {
     /// Far more than a model is shown: what is new is told by comparing all of it.
     const MOST: usize = 2000;
     let text = outcome.output.text();
     let kind = kind(outcome, &text);
-    let (errors, exact) = if kind == CheckOutcome::CodeFailure {
-        (diagnostics(&text, MOST, Numbers::Folded), diagnostics(&text, MOST, Numbers::Kept))
-    } else {
-        (ErrorSet::new(), ErrorSet::new())
+    let exit = exit_text(&outcome.exit);
+    let errors = |numbers| {
+        if kind != CheckOutcome::CodeFailure {
+            return ErrorSet::new();
+        }
+        let mut errors = diagnostics(&text, MOST, numbers);
+        if errors.is_empty() {
+            // It says nothing but that it failed, which is one thing that is wrong.
+            let (code, file) = (String::new(), String::new());
+            errors.insert(Diagnostic { code, file, message: exit.clone() });
+        }
+        errors
+    };
+    let missing = match &outcome.exit {
+        Exit::Code(0) | Exit::TimedOut | Exit::NotStarted(_) => None,
+        Exit::NotFound => Some(Missing { kind: MissingKind::Program, name: program(command) }),
+        Exit::Code(_) | Exit::Signal(_) => complaints::missing(&text, complaints),
     };
     Check {
         command: command.to_owned(),
         outcome: kind,
-        exit: exit_text(&outcome.exit),
+        errors: errors(Numbers::Folded),
+        exact: errors(Numbers::Kept),
         excerpt: outcome.output.excerpt(excerpt_bytes),
-        errors,
-        exact,
+        exit,
+        missing,
     }
+}
+
+/// The program that a command runs first.
+fn program(command: &str) -> Option<String> {
+    let line = CommandLine::parse(command).ok()?;
+    line.segments().first()?.words.first().cloned()
 }
 
 fn kind(outcome: &CommandOutcome, text: &str) -> CheckOutcome {
@@ -181,9 +242,9 @@ fn exit_text(exit: &Exit) -> String {
 }
 
 /// Whether a command says anything by ending well.
-fn can_fail(command: &str) -> bool {
+pub fn can_fail(command: &str) -> bool {
     const NEVER: [&str; 8] = ["true", ":", "echo", "printf", "pwd", "ls", "cat", "git"];
-    let Ok(line) = shell::CommandLine::parse(command) else { return true };
+    let Ok(line) = CommandLine::parse(command) else { return true };
     !line
         .segments()
         .iter()
@@ -202,56 +263,11 @@ pub fn could_be_flaky(check: &Check) -> bool {
         })
 }
 
-/// The commands that check the kinds of project found here. `read` gives a file's text, if there is one.
-pub fn derive(read: &dyn Fn(&str) -> Option<String>, exists: &dyn Fn(&str) -> bool) -> Vec<String> {
-    let mut commands = Vec::new();
-    if exists("Cargo.toml") {
-        commands.push("cargo test".to_owned());
-    }
-    if let Some(package) = read("package.json") {
-        let package: serde_json::Value = serde_json::from_str(&package).unwrap_or_default();
-        let script = package.pointer("/scripts/test").and_then(serde_json::Value::as_str);
-        if script.is_some_and(|script| !script.contains("no test specified")) {
-            let manager = match (exists("pnpm-lock.yaml"), exists("yarn.lock")) {
-                (true, _) => "pnpm",
-                (false, true) => "yarn",
-                (false, false) => "npm",
-            };
-            commands.push(format!("{manager} test"));
-        }
-    }
-    let pytest_is_named =
-        ["pyproject.toml", "requirements.txt", "requirements-dev.txt", "setup.cfg", "tox.ini"]
-            .iter()
-            .any(|file| read(file).is_some_and(|text| text.contains("pytest")));
-    if pytest_is_named
-        || exists("pytest.ini")
-        || exists("conftest.py")
-        || exists("tests/conftest.py")
-    {
-        commands.push("python3 -m pytest -q".to_owned());
-    } else if ["pyproject.toml", "setup.py"].iter().any(|file| exists(file)) && exists("tests") {
-        commands.push("python3 -m unittest discover".to_owned());
-    }
-    if exists("go.mod") {
-        commands.push("go test ./...".to_owned());
-    }
-    let makefile = ["Makefile", "makefile", "GNUmakefile"].iter().find_map(|file| read(file));
-    let tests = |text: &str| {
-        text.lines().any(|line| line.starts_with("test:") || line.starts_with("test :"))
-    };
-    // A Makefile beside another project file usually wraps the same commands.
-    if commands.is_empty() && makefile.is_some_and(|text| tests(&text)) {
-        commands.push("make test".to_owned());
-    }
-    commands
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use shell::{CommandLine, Environment, RunOptions};
+    use shell::{Environment, RunOptions};
 
     use super::*;
 
@@ -266,7 +282,8 @@ mod tests {
             notes: None,
         };
         let outcome = shell::run(&CommandLine::parse(command).unwrap(), &options).await;
-        read(command, &outcome, 1000)
+        let config = config::resolve(&config::Inputs::default()).unwrap().config;
+        read(command, &outcome, 1000, &config.commands.complaints)
     }
 
     #[tokio::test]
@@ -302,26 +319,40 @@ mod tests {
         assert_eq!(Report::default().outcome(), CheckOutcome::Unverified);
     }
 
-    #[test]
-    fn every_kind_of_project_found_is_checked() {
-        let derive_from = |files: &[(&str, &str)]| {
-            let read = |name: &str| {
-                files.iter().find(|(file, _)| *file == name).map(|(_, text)| (*text).to_owned())
-            };
-            derive(&read, &|name| files.iter().any(|(file, _)| *file == name))
+    #[tokio::test]
+    async fn a_check_that_says_nothing_has_one_failure() {
+        let report = async |text: &str| {
+            let check = check(&format!("sh -c '{text}'")).await;
+            Report { checks: vec![Check { command: "c".to_owned(), ..check }] }
         };
-        assert_eq!(
-            derive_from(&[
-                ("Cargo.toml", ""),
-                ("package.json", r#"{"scripts":{"test":"jest"}}"#),
-                ("yarn.lock", ""),
-                ("pyproject.toml", "[tool.pytest]"),
-                ("go.mod", ""),
-                ("Makefile", "test:\n\tx"),
-            ]),
-            ["cargo test", "yarn test", "python3 -m pytest -q", "go test ./..."]
-        );
-        assert_eq!(derive_from(&[("Makefile", "all:\n\ntest:\n\tx")]), ["make test"]);
-        assert!(derive_from(&[("package.json", "{}"), ("README.md", "")]).is_empty());
+        let (silent, other) =
+            (report("exit 1").await, report("echo FAILED t.py::a - x; exit 1").await);
+        assert_eq!((silent.errors().len(), silent.exact().len()), (1, 1));
+        assert_eq!(silent.clone().against(&silent).outcome(), CheckOutcome::PreExisting);
+        assert_eq!(silent.against(&other).outcome(), CheckOutcome::CodeFailure);
+    }
+
+    #[tokio::test]
+    async fn what_misses_the_same_before_and_after_is_the_environment() {
+        let report = async |text: &str| {
+            let check = check(&format!("sh -c '{text}'")).await;
+            Report { checks: vec![Check { command: "c".to_owned(), ..check }] }
+        };
+        let said = |module: &str| {
+            format!("echo ModuleNotFoundError: No module named \"'{module}'\"; exit 1")
+        };
+        let said = |module: &str| said(module).replace('\'', "'\\''");
+        let (one, other) = (report(&said("one")).await, report(&said("other")).await);
+        let passed = report("exit 0").await;
+        let worse = report(&format!("echo FAILED t.py::a - x; {}", said("one"))).await;
+        assert_eq!(one.checks[0].missing.as_ref().unwrap().name.as_deref(), Some("one"));
+        assert_eq!(one.clone().against(&one).outcome(), CheckOutcome::Environment);
+        assert_eq!(one.clone().against(&one).missing(), one.checks[0].missing.as_ref());
+        for before in [&other, &passed] {
+            assert_eq!(one.clone().against(before).outcome(), CheckOutcome::CodeFailure);
+        }
+        assert_eq!(worse.against(&one).outcome(), CheckOutcome::CodeFailure, "something new fails");
+        let gone = Report { checks: vec![check("no-such-program").await] };
+        assert_eq!(gone.clone().against(&gone).outcome(), CheckOutcome::Environment);
     }
 }

@@ -8,6 +8,7 @@ use tree::SnapshotError;
 
 use crate::closed::JournalClosed;
 use crate::ledger::Unaffordable;
+pub use crate::verified::{Level, Missing, MissingKind, Unverified, Verified};
 use crate::wording::Wording;
 
 /// How a run ends. Written once; nothing changes it afterwards. Two are equal when they say the same in other words, too.
@@ -16,7 +17,7 @@ use crate::wording::Wording;
 pub enum Delivery {
     /// Planned, applied, verified; or answered.
     Delivered {
-        /// How it was verified.
+        /// How far it is verified.
         verified: Verified,
     },
     /// There was nothing to edit.
@@ -180,18 +181,6 @@ impl FailureKind {
             Self::Model(class) => class.name(),
         }
     }
-}
-
-/// How a delivery was verified.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verified {
-    /// Every command passed.
-    Passed,
-    /// There was no command that could have failed.
-    Unverified,
-    /// Nothing was changed, so nothing had to be verified.
-    NotNeeded,
 }
 
 /// Why a run ended undelivered.

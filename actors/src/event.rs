@@ -14,6 +14,7 @@ use crate::failure::FailureClass;
 use crate::lane_id::LaneId;
 use crate::ledger::{Allowance, Amount};
 use crate::plan::{Leniency, Plan, StepMark};
+use crate::proof::OldTree;
 use crate::scope::Scope;
 use crate::seen::SeenFile;
 use crate::team::{EndedLane, Other, PlannedLane};
@@ -30,7 +31,7 @@ pub use self::decisions::Decisions;
 /// The number of the way in which this version puts requests together, of the prompts that are recorded, and of the verdicts
 /// that it reaches from the same rules. A change that gives a recorded run another request body or verdict raises it; what an
 /// older format recorded of either is taken as it is, and not compared. Another wording of a prompt is no such change.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// The format of journals that name none.
 const fn first_format() -> u32 {
@@ -349,6 +350,22 @@ pub enum Event {
         /// One-based.
         iteration: u32,
     },
+    /// The checks pass, and were run once more in a copy: the tree as it was before the change, with the tests of the change.
+    #[serde(rename = "OldTreeTested@v1")]
+    OldTreeTested {
+        /// The new and changed tests.
+        tests: Vec<RepoPath>,
+        /// The command that decided it, or the last one.
+        command: String,
+        /// What came of it.
+        outcome: OldTree,
+        /// How it ended.
+        exit: String,
+        /// How long it took, in milliseconds.
+        elapsed_ms: u64,
+        /// What it printed.
+        output: Blob,
+    },
     /// Verification is done.
     #[serde(rename = "VerifyCompleted@v1")]
     VerifyCompleted {
@@ -482,7 +499,7 @@ pub enum Event {
         budget: Allowance,
     },
     /// A lane did what it was to do.
-    #[serde(rename = "LaneCompleted@v1")]
+    #[serde(rename = "LaneCompleted@v2")]
     LaneCompleted {
         /// Which attempt.
         attempt: u32,
@@ -557,7 +574,7 @@ pub enum Event {
         lanes: Vec<EndedLane>,
     },
     /// A run is over.
-    #[serde(rename = "RunFinished@v2")]
+    #[serde(rename = "RunFinished@v3")]
     RunFinished {
         /// How.
         delivery: Delivery,
@@ -606,7 +623,9 @@ impl Event {
                 .flatten()
                 .map(|content| &content.blob)
                 .collect(),
-            Self::VerificationRun { output, .. } => vec![output],
+            Self::VerificationRun { output, .. } | Self::OldTreeTested { output, .. } => {
+                vec![output]
+            }
             Self::ModelRequest { body, .. } => vec![body],
             Self::ModelReply { answer: Some(answer), .. } => vec![answer],
             _ => Vec::new(),

@@ -44,13 +44,22 @@ pub fn upgraded(kind: &str, mut data: Value) -> (String, Value) {
             }
             "LanesFinished@v2"
         }
+        "LaneCompleted@v1" => {
+            fields.get_mut("verified").map(verified);
+            "LaneCompleted@v2"
+        }
+        "RunFinished@v2" => {
+            fields.get_mut("delivery").and_then(|it| it.get_mut("verified")).map(verified);
+            "RunFinished@v3"
+        }
         "RunFinished@v1" => {
+            fields.get_mut("delivery").and_then(|it| it.get_mut("verified")).map(verified);
             fields.get_mut("delivery").map(delivery);
             let rollbacks = fields.get_mut("rollbacks").and_then(Value::as_array_mut);
             for to in rollbacks.into_iter().flatten().filter_map(|it| it.get_mut("to")) {
                 *to = if *to == json!("the start") { json!("start") } else { json!("best") };
             }
-            "RunFinished@v2"
+            "RunFinished@v3"
         }
         other => other,
     };
@@ -81,6 +90,13 @@ fn action(fields: &mut Map<String, Value>) {
     };
     fields.remove("what");
     fields.insert("action".to_owned(), action);
+}
+
+/// How far something is verified: what was not verified had nothing that could fail.
+fn verified(verified: &mut Value) {
+    if *verified == json!("unverified") {
+        *verified = json!({ "unverified": { "why": "nothing_could_fail" } });
+    }
 }
 
 /// The limit of a budget, from the sentence that told of it.

@@ -1,5 +1,7 @@
 //! The Verifier runs the commands that show whether a change works. It asks no model.
 
+mod old_tree;
+
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,16 +11,19 @@ use ractor::{ActorCell, SpawnErr};
 use shell::{CommandLine, CommandOutcome, Exit, RunOptions, run};
 use tools::redact::redact;
 use tools::regular::{self, MAX_NOTE_BYTES, read_text};
-use tree::FileHash;
+use tree::{Change, FileHash};
 
 use crate::Unanswered;
 use crate::checks::{self, Check, CheckOutcome, Findings, Report};
 use crate::closed::JournalClosed;
+use crate::complaints;
 use crate::effect::{Effect, Position, Trace};
 use crate::event::{Blob, Event};
 use crate::failure::ErrorSet;
+use crate::proof::OldTree;
 use crate::role::{RoleHost, Work};
 use crate::run::Run;
+use crate::verified::MissingKind;
 use crate::workspace::{Denied, Workspace};
 
 /// A report, with the first denial if there was one.
@@ -73,16 +78,50 @@ impl Verifier {
         commands: Vec<String>,
         subject: Subject,
     ) -> Result<VerifyReply, Unanswered> {
-        self.0.ask((commands, subject)).await
+        match self.0.ask(Question::Verify(commands, subject)).await? {
+            Answer::Verified(reply) => Ok(reply),
+            Answer::Tried(_) => Err(Unanswered::Stopped),
+        }
+    }
+
+    /// Runs commands that passed on the tree as it was before `changes`, but with the tests among them.
+    pub async fn try_before(
+        &self,
+        commands: Vec<String>,
+        changes: Vec<Change>,
+    ) -> Result<Result<OldTree, JournalClosed>, Unanswered> {
+        match self.0.ask(Question::TryBefore(commands, changes)).await? {
+            Answer::Tried(reply) => Ok(reply),
+            Answer::Verified(_) => Err(Unanswered::Stopped),
+        }
     }
 }
 
-impl Work for VerifierSetup {
-    type Question = (Vec<String>, Subject);
-    type Answer = VerifyReply;
+/// What a Verifier is asked.
+pub(crate) enum Question {
+    Verify(Vec<String>, Subject),
+    TryBefore(Vec<String>, Vec<Change>),
+}
 
-    async fn answer(&self, (commands, subject): (Vec<String>, Subject)) -> VerifyReply {
-        self.verify(&commands, subject).await
+/// What it answers.
+pub(crate) enum Answer {
+    Verified(VerifyReply),
+    Tried(Result<OldTree, JournalClosed>),
+}
+
+impl Work for VerifierSetup {
+    type Question = Question;
+    type Answer = Answer;
+
+    async fn answer(&self, question: Question) -> Answer {
+        match question {
+            Question::Verify(commands, subject) => {
+                Answer::Verified(self.verify(&commands, subject).await)
+            }
+            Question::TryBefore(commands, changes) => {
+                Answer::Tried(self.try_before(&commands, &changes).await)
+            }
+        }
     }
 }
 
@@ -150,22 +189,51 @@ impl VerifierSetup {
         }
     }
 
-    fn read(&self, text: &str, outcome: &CommandOutcome) -> Check {
-        let mut check = checks::read(text, outcome, self.run.config().commands.output_keep_bytes);
+    async fn read(&self, text: &str, outcome: &CommandOutcome) -> Check {
+        let commands = &self.run.config().commands;
+        let mut check =
+            checks::read(text, outcome, commands.output_keep_bytes, &commands.complaints);
         check.excerpt = redact(&check.excerpt).into_owned();
+        let package = check.missing.as_ref().filter(|it| it.kind == MissingKind::Package);
+        if let Some(name) = package.and_then(|package| package.name.clone())
+            && self.should_have(name).await
+        {
+            check.missing = None;
+        }
         check
+    }
+
+    /// Whether a package of this name would be part of the tree.
+    async fn should_have(&self, name: String) -> bool {
+        let root = self.workspace.reader().root().to_owned();
+        let max_files = self.run.config().limits.max_workspace_files;
+        let looked = tokio::task::spawn_blocking(move || {
+            let files = tree::list(&root, max_files).files;
+            complaints::is_in_workspace(&name, files.iter().map(|file| &file.path))
+        });
+        looked.await.unwrap_or(true)
+    }
+
+    /// Where the time is remembered that a command takes.
+    fn time_of(&self, line: &CommandLine) -> PathBuf {
+        self.run.cache.join(format!("time-{}", FileHash::of(line.text().as_bytes())))
+    }
+
+    /// How long a command may take the first time.
+    fn first_limit(&self, line: &CommandLine) -> Duration {
+        let bounds = &self.run.config().agent_loop;
+        let remembered = read_text(&self.time_of(line), MAX_NOTE_BYTES).ok();
+        let measured = remembered.and_then(|text| text.trim().parse().ok());
+        let largest = Duration::from_secs(bounds.verify_timeout_max_seconds);
+        Duration::from_secs(measured.unwrap_or(bounds.verify_timeout_seconds)).min(largest)
     }
 
     /// Runs with the first limit; when that is exceeded, once more with the larger one, and remembers the time it took.
     async fn run_to_limit(&self, line: &CommandLine) -> CommandOutcome {
         let bounds = &self.run.config().agent_loop;
-        let remembered =
-            self.run.cache.join(format!("time-{}", FileHash::of(line.text().as_bytes())));
-        let measured =
-            read_text(&remembered, MAX_NOTE_BYTES).ok().and_then(|text| text.trim().parse().ok());
+        let remembered = self.time_of(line);
         let largest = Duration::from_secs(bounds.verify_timeout_max_seconds);
-        let first =
-            Duration::from_secs(measured.unwrap_or(bounds.verify_timeout_seconds)).min(largest);
+        let first = self.first_limit(line);
         let outcome = self.execute(line, first).await;
         if outcome.exit != Exit::TimedOut || first >= largest {
             return outcome;
@@ -187,14 +255,26 @@ impl VerifierSetup {
     }
 
     async fn execute(&self, line: &CommandLine, timeout: Duration) -> CommandOutcome {
+        let root = self.workspace.reader().root();
+        self.execute_in(root, self.workspace.in_place_of(), line, timeout).await
+    }
+
+    /// Runs a command in a directory, which it may have to take for another.
+    async fn execute_in(
+        &self,
+        root: &Path,
+        in_place_of: Option<&Path>,
+        line: &CommandLine,
+        timeout: Duration,
+    ) -> CommandOutcome {
         let commands = &self.run.config().commands;
         let options = RunOptions {
-            cwd: self.workspace.reader().root().to_owned(),
+            cwd: root.to_owned(),
             timeout,
             keep_bytes: commands.output_journal_bytes / 2,
             kill_grace: Duration::from_millis(commands.kill_grace_ms),
             env: self.run.env.clone(),
-            in_place_of: self.workspace.in_place_of().map(Path::to_owned),
+            in_place_of: in_place_of.map(Path::to_owned),
             notes: Some(running(&self.run.cache)),
         };
         self.run.publisher.show_wait(format!("running `{}`", line.text()));
@@ -257,7 +337,7 @@ impl Effect for Changed<'_> {
 
     async fn act(&mut self, _: &Run) -> Result<Check, JournalClosed> {
         let outcome = self.verifier.run_to_limit(self.line).await;
-        let check = self.verifier.read(self.text, &outcome);
+        let check = self.verifier.read(self.text, &outcome).await;
         self.verifier.publish(&check, &outcome).await?;
         Ok(check)
     }
@@ -291,7 +371,7 @@ impl Effect for SecondTry<'_> {
         if !outcome.succeeded() {
             return Ok(None);
         }
-        let read = self.verifier.read(self.text, &outcome);
+        let read = self.verifier.read(self.text, &outcome).await;
         let flaky = Check { outcome: CheckOutcome::Flaky, ..read };
         self.verifier.publish(&flaky, &outcome).await?;
         Ok(Some(flaky))
@@ -337,7 +417,7 @@ impl Effect for Baseline<'_> {
             Err(not_run) => return Ok(Err(not_run)),
         };
         let outcome = verifier.run_to_limit(&line).await;
-        let check = verifier.read(self.text, &outcome);
+        let check = verifier.read(self.text, &outcome).await;
         if let Some(key) = &self.key {
             verifier.remember(key, &check);
         }
@@ -362,6 +442,7 @@ pub fn run_event(check: &Check, baseline: bool, elapsed_ms: u64, output: String)
             excerpt: (check.excerpt != output).then(|| check.excerpt.clone()),
             errors: check.errors.clone(),
             exact: check.exact.clone(),
+            missing: check.missing.clone(),
         }),
         output: Blob::new(output),
     }
@@ -373,11 +454,11 @@ fn recorded(event: &Event, text: &str, of_baseline: bool) -> Option<Check> {
         && command == text
         && *baseline == of_baseline
     {
-        let Findings { excerpt, errors, exact } = findings.clone()?;
+        let Findings { excerpt, errors, exact, missing } = findings.clone()?;
         let whole = || String::from_utf8_lossy(&output.content).into_owned();
         let excerpt = excerpt.unwrap_or_else(whole);
         let (command, exit) = (command.clone(), exit.clone());
-        Some(Check { command, outcome: *outcome, exit, excerpt, errors, exact })
+        Some(Check { command, outcome: *outcome, exit, excerpt, errors, exact, missing })
     } else {
         None
     }
@@ -391,6 +472,7 @@ fn not_run(text: &str, outcome: CheckOutcome, why: &str) -> Check {
         excerpt: String::new(),
         errors: ErrorSet::new(),
         exact: ErrorSet::new(),
+        missing: None,
     }
 }
 

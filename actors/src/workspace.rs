@@ -2,6 +2,7 @@
 //!
 //! Implemented by the orchestrator for the user's workspace. Actors read for themselves and never write.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use patch::PutAside;
 use serde::{Deserialize, Serialize};
 use shell::CommandLine;
 use thiserror::Error;
-use tree::{Change, ReadTree, RepoPath};
+use tree::{Change, ReadTree, RepoPath, SnapshotError};
 
 use crate::closed::JournalClosed;
 use crate::delivery::{Delivery, StagedFor};
@@ -46,6 +47,34 @@ pub trait Workspace: Send + Sync + 'static {
 
     /// Asks whether a command may run. An approval holds for the rest of the run.
     fn permit<'a>(&'a self, command: &'a CommandLine) -> BoxFuture<'a, Result<(), Denied>>;
+
+    /// A copy of the tree as it was before `changes`, but with the tests among them, to run commands in that are allowed here.
+    fn before<'a>(&'a self, _: &'a [Change]) -> BoxFuture<'a, Result<Box<dyn Copied>, NoCopy>> {
+        Box::pin(std::future::ready(Err(NoCopy::NotHere)))
+    }
+}
+
+/// A copy of a tree, which goes with this.
+pub trait Copied: Send + Sync {
+    /// Where it is.
+    fn root(&self) -> &Path;
+
+    /// Removes it, and comes back when it is gone.
+    fn remove(self: Box<Self>) -> BoxFuture<'static, ()>;
+}
+
+/// Why there is no copy of a tree.
+#[derive(Debug, Error)]
+pub enum NoCopy {
+    /// Nobody makes one of this tree.
+    #[error("a worktree is not copied")]
+    NotHere,
+    /// It could not be made.
+    #[error("the copy could not be made: {0}")]
+    Snapshot(#[from] SnapshotError),
+    /// The system refused.
+    #[error("the copy could not be made: {0}")]
+    Io(#[from] io::Error),
 }
 
 /// The user's workspace, for each part of a run.

@@ -22,6 +22,7 @@ use tools::clock::{IdSource as _, RandomIds, SystemClock};
 use tree::CommitError;
 
 use crate::error::{CliError, Kind};
+use crate::flags::Require;
 use crate::render::{self, View};
 use crate::surroundings::Surroundings;
 
@@ -341,9 +342,15 @@ pub(crate) fn exit_of_change(result: Option<Result<(), CommitRefused>>) -> Resul
     }
 }
 
-/// The exit of a request that ended.
-pub(crate) fn exit_of(delivery: &Delivery) -> Result<(), CliError> {
+/// The exit of a request that ended, which has to be verified as far as `require` says.
+pub(crate) fn exit_of(delivery: &Delivery, require: Option<Require>) -> Result<(), CliError> {
     match delivery {
+        Delivery::Delivered { verified }
+            if require.is_some_and(|least| !verified.is_at_least(least.level())) =>
+        {
+            let error = CliError::new(Kind::NotDelivered, format!("not verified enough: {verified}"));
+            Err(error.hint("the change is in the workspace; what --require asks for is not shown"))
+        }
         Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. } => Ok(()),
         Delivery::NeedsWork { why, detail } => {
             let error = CliError::new(Kind::NotDelivered, format!("not delivered: {detail}"));

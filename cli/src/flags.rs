@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::num::IntErrorKind;
 use std::path::PathBuf;
 
+use actors::delivery::Level;
 use clap::{Args, ValueEnum};
 
 /// Flags that every command takes.
@@ -57,6 +58,10 @@ pub(crate) struct Global {
     /// Make the plan and stop.
     #[arg(long, global = true)]
     pub(crate) plan_only: bool,
+
+    /// Count a change as delivered only if it is verified so far: checks passed, or proven by one that fails without it.
+    #[arg(long, global = true, value_name = "LEVEL")]
+    pub(crate) require: Option<Require>,
 
     /// Spend at most this many US dollars on a request, by the price table.
     #[arg(long, global = true, value_name = "USD", value_parser = some_dollars)]
@@ -164,6 +169,7 @@ impl Global {
             (!self.tools, "--tools=false"),
             (self.force_execute, "--force-execute"),
             (self.plan_only, "--plan-only"),
+            (self.require.is_some(), "--require"),
         ];
         let about_sessions =
             [(self.continue_last, "--continue"), (self.resume.is_some(), "--resume")];
@@ -253,6 +259,25 @@ impl ApprovalFlag {
             Self::Suggest => "suggest",
             Self::Auto => "auto",
             Self::Never => "never",
+        }
+    }
+}
+
+/// How far a change has to be verified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Require {
+    /// Every check passed, and one of them could have failed.
+    Passed,
+    /// A check fails without the change and passes with it.
+    Proven,
+}
+
+impl Require {
+    /// The level it stands for.
+    pub(crate) const fn level(self) -> Level {
+        match self {
+            Self::Passed => Level::Passed,
+            Self::Proven => Level::Proven,
         }
     }
 }

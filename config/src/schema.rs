@@ -272,6 +272,24 @@ pub struct Commands {
     pub output_journal_bytes: usize,
     /// Milliseconds between the polite and the final signal.
     pub kill_grace_ms: u64,
+    /// What tools say that could not do their work, by tool.
+    pub complaints: BTreeMap<String, Complaints>,
+}
+
+/// What a tool says that could not do its work: text of a line, in which `{}` stands for a name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Complaints {
+    /// A package is missing.
+    pub package: Vec<String>,
+    /// A program is missing.
+    pub program: Vec<String>,
+    /// A service does not answer.
+    pub service: Vec<String>,
+    /// The network is out of reach.
+    pub network: Vec<String>,
+    /// Tests could not be built or collected, so that none of them failed.
+    pub unbuilt: Vec<String>,
 }
 
 /// Waits and queues that are not about the model.

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use actors::Unanswered;
 use actors::applier::ApplyError;
-use actors::architect::{Architect, ArchitectError, Planned};
+use actors::architect::{Architect, ArchitectError, PlanAsk, Planned};
 use actors::call::CallError;
 use actors::checks::Report;
 use actors::closed::JournalClosed;
@@ -94,7 +94,8 @@ enum News {
     Planned(Dialogue, Result<Planned, ArchitectError>, Vec<String>),
     Drafted(Dialogue, Bases, Result<String, EditorError>),
     Applied(Result<Vec<Change>, ApplyError>),
-    Verified(Checked),
+    /// With whether a check failed without the change.
+    Verified(Checked, bool),
     BaselineKnown(Report),
     RoleDied(Role),
     JournalClosed,
@@ -267,7 +268,14 @@ impl State {
         effect: Next,
     ) -> Result<(), ActorProcessingErr> {
         match effect {
-            Next::Plan(class) => self.start_plan(myself, class),
+            Next::Plan(class) => {
+                let ask = self.plan_ask(class);
+                self.start_plan(myself, ask);
+            }
+            Next::PlanOnOldFailures => {
+                let report = self.plan_report();
+                self.start_plan(myself, PlanAsk::OldFailures { report });
+            }
             Next::Draft(reason) => self.start_draft(myself, reason),
             Next::Apply => self.start_apply(myself).await?,
             Next::Verify => self.start_verify(myself),
@@ -309,7 +317,7 @@ impl State {
                 Ok(self.drafted(drafted))
             }
             News::Applied(applied) => self.applied(applied).await,
-            News::Verified(verified) => self.verified(&verified).await,
+            News::Verified(verified, proven) => self.verified(&verified, proven).await,
             News::BaselineKnown(report) => {
                 let apply_waits = self.baseline == Untouched::Running { apply_waits: true };
                 self.baseline = Untouched::Known(report);
@@ -402,7 +410,7 @@ fn mark_before(next: &Next) -> Option<StepMark> {
         Next::Finish(Delivery::Delivered { verified }) => {
             (*verified != Verified::NotNeeded).then_some(StepMark::Done)
         }
-        Next::Plan(Some(_)) | Next::Finish(_) => Some(StepMark::Failed),
+        Next::Plan(Some(_)) | Next::PlanOnOldFailures | Next::Finish(_) => Some(StepMark::Failed),
         Next::Plan(None) | Next::Draft(_) | Next::Apply | Next::Verify => None,
     }
 }

@@ -3,7 +3,7 @@
 //! It decides who is asked next and when a run is over, and nothing else; the crew carries the effects out.
 
 use actors::checks::CheckOutcome;
-use actors::delivery::{Delivery, NeedsWork, Verified};
+use actors::delivery::{Delivery, Missing, NeedsWork, Unverified, Verified};
 use actors::failure::{ErrorSet, FailureClass, FailureHistory};
 use actors::workspace::Denied;
 use config::FailureClassifier;
@@ -63,6 +63,10 @@ pub struct Judgement {
     pub old_unchanged: bool,
     /// The denial, when the outcome is that policy denied a command.
     pub denied: Option<Denied>,
+    /// Whether a check failed without the change that passes with it.
+    pub proven: bool,
+    /// What is missing, when the outcome is that the environment lacks something.
+    pub missing: Option<Missing>,
 }
 
 /// What to do next.
@@ -70,6 +74,8 @@ pub struct Judgement {
 pub enum Next {
     /// Ask the Architect: for the first plan, or for another after a failure.
     Plan(Option<FailureClass>),
+    /// Ask the Architect what to do about failures that are older than the change.
+    PlanOnOldFailures,
     /// Ask the Editor.
     Draft(DraftReason),
     /// Apply the diff.
@@ -95,6 +101,14 @@ pub enum DraftReason {
     OldFailures,
 }
 
+/// Who was told of failures that are older than the change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OldFailures {
+    Untold,
+    ToldEditor,
+    ToldArchitect,
+}
+
 /// Where the loop stands.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cycle {
@@ -104,7 +118,7 @@ pub struct Cycle {
     iteration: u32,
     history: FailureHistory,
     refusals_in_plan: u32,
-    old_shown: bool,
+    old: OldFailures,
     last_class: Option<FailureClass>,
     fewest: Option<usize>,
     at_best: bool,
@@ -120,7 +134,7 @@ impl Cycle {
             iteration: 1,
             history: FailureHistory::default(),
             refusals_in_plan: 0,
-            old_shown: false,
+            old: OldFailures::Untold,
             last_class: None,
             fewest: None,
             at_best: false,
@@ -152,6 +166,9 @@ impl Cycle {
         let next = match input {
             Input::Planned => self.planned(),
             // After a failure it is no answer: something was edited, and it does not work.
+            Input::NoEdit { reason } if self.old == OldFailures::ToldArchitect => {
+                needs_work(NeedsWork::PreExisting, reason)
+            }
             Input::NoEdit { reason } if self.last_class.is_some() => {
                 needs_work(NeedsWork::NoPlan, reason)
             }
@@ -159,9 +176,9 @@ impl Cycle {
                 Next::Finish(Delivery::NoEditNeeded { reason: reason.into() })
             }
             Input::Drafted => Next::Apply,
-            // Shown what failed before, the Editor has nothing to add: then that is how it stands.
+            // Shown what failed before, the Editor has nothing to add: then the Architect may.
             Input::DraftUnreadable if self.doing == Next::Draft(DraftReason::OldFailures) => {
-                needs_work(NeedsWork::PreExisting, "what fails failed before the change".to_owned())
+                self.tell_architect()
             }
             Input::DraftUnreadable => self.refused(DraftReason::Unreadable),
             Input::Applied => Next::Verify,
@@ -197,8 +214,19 @@ impl Cycle {
     fn judged(&mut self, judgement: Judgement) -> Next {
         let delivered = |verified| Next::Finish(Delivery::Delivered { verified });
         match judgement.outcome {
+            CheckOutcome::Passed | CheckOutcome::Flaky if judgement.proven => {
+                delivered(Verified::Proven)
+            }
             CheckOutcome::Passed | CheckOutcome::Flaky => delivered(Verified::Passed),
-            CheckOutcome::Unverified => delivered(Verified::Unverified),
+            CheckOutcome::Unverified => {
+                delivered(Verified::Unverified(Unverified::NothingCouldFail))
+            }
+            CheckOutcome::Environment => match judgement.missing {
+                Some(missing) => {
+                    delivered(Verified::Unverified(Unverified::Environment { missing }))
+                }
+                None => unverifiable("what a verification command needs is not there"),
+            },
             CheckOutcome::PolicyDenied => {
                 let (what, hint) = Default::default();
                 let unknown = Delivery::Denied { what, hint };
@@ -212,22 +240,34 @@ impl Cycle {
         }
     }
 
-    /// Nothing new fails. The Editor sees the old failures once, since mending them may be the task.
+    /// Nothing new fails. The Editor sees the old failures once, since mending them may be the task; as long as they stay as
+    /// they are, the Architect is told of them next, and that is no attempt; and then that is how it stands.
     fn old_failures(&mut self, judgement: &Judgement) -> Next {
-        if self.old_shown && judgement.old_unchanged {
-            let detail =
-                format!("all {} failures were there before the change", judgement.errors.len());
-            return needs_work(NeedsWork::PreExisting, detail);
+        match self.old {
+            OldFailures::Untold => {
+                self.old = OldFailures::ToldEditor;
+                self.remember_best(judgement.errors.len());
+                if self.attempt_failed() {
+                    return self.tell_architect();
+                }
+                Next::Draft(DraftReason::OldFailures)
+            }
+            OldFailures::ToldEditor | OldFailures::ToldArchitect if !judgement.old_unchanged => {
+                self.failed(&judgement.errors)
+            }
+            OldFailures::ToldEditor => self.tell_architect(),
+            OldFailures::ToldArchitect => {
+                needs_work(NeedsWork::PreExisting, told_old(&judgement.errors))
+            }
         }
-        if self.old_shown {
-            return self.failed(&judgement.errors);
-        }
-        self.old_shown = true;
-        self.remember_best(judgement.errors.len());
-        if self.attempt_failed() {
-            return self.used_up(NeedsWork::PreExisting);
-        }
-        Next::Draft(DraftReason::OldFailures)
+    }
+
+    /// Tells the Architect, once, that nothing fails but what failed before. It costs no attempt.
+    fn tell_architect(&mut self) -> Next {
+        self.old = OldFailures::ToldArchitect;
+        self.refusals_in_plan = 0;
+        self.history.replanned();
+        Next::PlanOnOldFailures
     }
 
     fn failed(&mut self, errors: &ErrorSet) -> Next {
@@ -287,6 +327,22 @@ impl Cycle {
     }
 }
 
+/// Which failures are old, for the user.
+fn told_old(errors: &ErrorSet) -> String {
+    const MOST: usize = 5;
+    let told = errors.iter().take(MOST).map(|error| {
+        let parts = [&error.file, &error.code, &error.message];
+        let parts: Vec<&str> = parts.into_iter().map(String::as_str).collect();
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+    });
+    let told: Vec<String> = told.collect();
+    let more = match errors.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("what fails failed before the change: {}{more}", told.join("; "))
+}
+
 fn unverifiable(detail: &str) -> Next {
     needs_work(NeedsWork::Unverifiable, detail.to_owned())
 }
@@ -297,6 +353,7 @@ fn needs_work(why: NeedsWork, detail: String) -> Next {
 
 #[cfg(test)]
 mod tests {
+    use actors::delivery::MissingKind;
     use actors::failure::Diagnostic;
     use proptest::prelude::*;
 
@@ -330,6 +387,8 @@ mod tests {
             errors: errors(names),
             old_unchanged: true,
             denied: None,
+            proven: false,
+            missing: None,
         })
     }
 
@@ -347,7 +406,12 @@ mod tests {
     fn why(effect: &Next) -> Option<NeedsWork> {
         match effect {
             Next::Finish(Delivery::NeedsWork { why, .. }) => Some(*why),
-            Next::Plan(_) | Next::Draft(_) | Next::Apply | Next::Verify | Next::Finish(_) => None,
+            Next::Plan(_)
+            | Next::PlanOnOldFailures
+            | Next::Draft(_)
+            | Next::Apply
+            | Next::Verify
+            | Next::Finish(_) => None,
         }
     }
 
@@ -382,7 +446,7 @@ mod tests {
         let mut effect = cycle.doing().clone();
         while why(&effect).is_none() {
             effect = match effect {
-                Next::Plan(_) => cycle.step(Input::Planned),
+                Next::Plan(_) | Next::PlanOnOldFailures => cycle.step(Input::Planned),
                 Next::Draft(_) => cycle.step(Input::Drafted),
                 Next::Apply => cycle.step(Input::Applied),
                 Next::Verify => {
@@ -407,13 +471,58 @@ mod tests {
         assert_eq!(cycle.step(Input::Refused), Next::Plan(Some(FailureClass::PatchMismatch)));
     }
 
+    fn old() -> Input {
+        checks(CheckOutcome::PreExisting, &["a"])
+    }
+
     #[test]
-    fn old_failures_are_shown_once() {
+    fn old_failures_are_shown_to_the_editor_and_then_to_the_architect() {
         let mut cycle = cycle();
         cycle.step(Input::Planned);
-        let old = || checks(CheckOutcome::PreExisting, &["a"]);
         assert_eq!(verified(&mut cycle, old()), Next::Draft(DraftReason::OldFailures));
+        assert_eq!(verified(&mut cycle, old()), Next::PlanOnOldFailures);
+        assert_eq!(cycle.iteration(), 2, "it is no attempt to ask the Architect");
+        assert_eq!(cycle.step(Input::Planned), Next::Draft(DraftReason::NewPlan));
         assert_eq!(why(&verified(&mut cycle, old())), Some(NeedsWork::PreExisting));
+    }
+
+    #[test]
+    fn who_has_nothing_to_add_to_old_failures_says_so() {
+        let mut cycle = cycle();
+        cycle.step(Input::Planned);
+        verified(&mut cycle, old());
+        assert_eq!(cycle.step(Input::DraftUnreadable), Next::PlanOnOldFailures);
+        let reason = "a package is missing".to_owned();
+        assert_eq!(why(&cycle.step(Input::NoEdit { reason })), Some(NeedsWork::PreExisting));
+    }
+
+    #[test]
+    fn old_failures_that_change_are_failures() {
+        let mut cycle = cycle();
+        cycle.step(Input::Planned);
+        verified(&mut cycle, old());
+        let Input::Verified(judgement) = old() else { panic!() };
+        let other = Input::Verified(Judgement { old_unchanged: false, ..judgement });
+        assert_eq!(verified(&mut cycle, other), Next::Draft(DraftReason::ChecksFail));
+    }
+
+    #[test]
+    fn how_far_it_is_verified_is_told() {
+        let missing = Missing { kind: MissingKind::Network, name: None };
+        let environment = Unverified::Environment { missing: missing.clone() };
+        for (outcome, proven, verified_as) in [
+            (CheckOutcome::Passed, true, Verified::Proven),
+            (CheckOutcome::Flaky, false, Verified::Passed),
+            (CheckOutcome::Unverified, true, Verified::Unverified(Unverified::NothingCouldFail)),
+            (CheckOutcome::Environment, true, Verified::Unverified(environment)),
+        ] {
+            let mut cycle = cycle();
+            cycle.step(Input::Planned);
+            let Input::Verified(judgement) = checks(outcome, &[]) else { panic!() };
+            let judgement = Judgement { proven, missing: Some(missing.clone()), ..judgement };
+            let end = verified(&mut cycle, Input::Verified(judgement));
+            assert_eq!(end, Next::Finish(Delivery::Delivered { verified: verified_as }));
+        }
     }
 
     #[test]
@@ -479,7 +588,7 @@ mod tests {
                 let input = match (&effect, choice) {
                     (Next::Finish(_), _) => break,
                     (_, 0) => Input::Crashed,
-                    (Next::Plan(_), _) => Input::Planned,
+                    (Next::Plan(_) | Next::PlanOnOldFailures, _) => Input::Planned,
                     (Next::Draft(_), 1) => Input::DraftUnreadable,
                     (Next::Draft(_), _) => Input::Drafted,
                     (Next::Apply, 1 | 2) => Input::Refused,
@@ -491,7 +600,8 @@ mod tests {
                 effect = cycle.step(input);
             }
             prop_assert!(matches!(effect, Next::Finish(_)));
-            prop_assert!(verifications <= BOUNDS.max_iterations);
+            // What the Architect plans when it is told of old failures is no attempt that failed.
+            prop_assert!(verifications <= BOUNDS.max_iterations + 1);
         }
     }
 }

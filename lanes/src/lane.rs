@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actors::closed::JournalClosed;
-use actors::delivery::{Delivery, FailureKind, NeedsWork, Verified};
+use actors::delivery::{Delivery, FailureKind, NeedsWork, Unverified, Verified};
 use actors::effect::{Effect, Position, Trace};
 use actors::event::{Event, StagedFile};
 use actors::lane_id::LaneId;
@@ -402,7 +402,9 @@ impl Effect for End<'_> {
     async fn act(&mut self, run: &Run) -> Result<Event, JournalClosed> {
         let (lane, attempt) = (self.lane, self.attempt);
         let event = match (&self.came, self.tree) {
-            (Ok((verified, _)), Some(tree)) => lane.completed(attempt, *verified, tree).await,
+            (Ok((verified, _)), Some(tree)) => {
+                lane.completed(attempt, verified.clone(), tree).await
+            }
             (Ok(_), None) => lane.failed(attempt, crew_died(), None).await,
             (Err(why), tree) => lane.failed(attempt, why.clone(), tree).await,
         };
@@ -414,9 +416,11 @@ impl Effect for End<'_> {
 /// How a delivery was verified, if the lane did what it was to do. What failed before it is not the lane's.
 fn verified(delivery: &Delivery) -> Option<Verified> {
     match delivery {
-        Delivery::Delivered { verified } => Some(*verified),
+        Delivery::Delivered { verified } => Some(verified.clone()),
         Delivery::NoEditNeeded { .. } => Some(Verified::NotNeeded),
-        Delivery::NeedsWork { why: NeedsWork::PreExisting, .. } => Some(Verified::Unverified),
+        Delivery::NeedsWork { why: NeedsWork::PreExisting, .. } => {
+            Some(Verified::Unverified(Unverified::OldFailures))
+        }
         Delivery::NeedsWork { .. }
         | Delivery::Denied { .. }
         | Delivery::Cancelled

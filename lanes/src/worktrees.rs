@@ -121,7 +121,12 @@ fn remove_owned(dir: &Path) -> io::Result<()> {
 
 /// Claims a directory for the worktrees of `run`, off the runtime.
 pub async fn claim_for(lanes: &Path, session: &str, run: &Run) -> io::Result<Claim> {
-    let (dir, session, now) = (lanes.join(run.id()), session.to_owned(), run.clock.now());
+    claim_named(lanes, run.id(), session, run).await
+}
+
+/// Claims a directory of this name for `run`, which may have others.
+pub async fn claim_named(lanes: &Path, name: &str, session: &str, run: &Run) -> io::Result<Claim> {
+    let (dir, session, now) = (lanes.join(name), session.to_owned(), run.clock.now());
     let patience = Duration::from_secs(run.config().limits.workspace_lock_timeout_seconds);
     on_a_thread(move || claim(dir, &session, now, patience)).await
 }

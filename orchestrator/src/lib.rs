@@ -2,6 +2,7 @@
 
 pub mod chat;
 pub mod checkpoints;
+mod copy;
 pub mod earlier;
 mod evidence;
 pub mod lock;

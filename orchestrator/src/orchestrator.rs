@@ -37,7 +37,7 @@ use actors::team::EndedLane;
 use actors::verifier::running;
 use actors::wording::Wording;
 use actors::words::{Asked, DeniedBy, IntentBy};
-use actors::workspace::{CommitRefused, Denied, Staged, Workspace, Workspaces};
+use actors::workspace::{CommitRefused, Copied, Denied, NoCopy, Staged, Workspace, Workspaces};
 use config::Config;
 use futures_util::future::BoxFuture;
 use lanes::crew::{Crew, CrewReport};
@@ -59,6 +59,7 @@ use tree::{Change, CommitError, ReadTree, Settled};
 
 use self::end::Ending;
 use crate::chat::Intent;
+use crate::copy::Copies;
 use crate::earlier::{Again, CutShort, Earlier, EarlierError};
 use crate::main_tree::MainTree;
 use crate::places::Places;
@@ -359,6 +360,7 @@ struct MainWorkspace {
     scope: Scope,
     reader: ReadTree,
     actor: ActorRef<Msg>,
+    copies: Copies,
 }
 
 impl Workspaces for MainWorkspace {
@@ -384,6 +386,13 @@ impl Workspace for MainWorkspace {
             let ask = |reply| Msg::Permit { scope, command, reply };
             answer_or_gone(what, self.actor.call(ask, None).await)
         })
+    }
+
+    fn before<'a>(
+        &'a self,
+        changes: &'a [Change],
+    ) -> BoxFuture<'a, Result<Box<dyn Copied>, NoCopy>> {
+        Box::pin(self.copies.before(&self.reader, changes))
     }
 
     fn approve<'a>(

@@ -17,6 +17,8 @@ pub enum Prompt {
     PlanRequest,
     /// Asks the Architect for another plan after one failed.
     PlanAgain,
+    /// Asks the Architect what to do about failures that are older than the change.
+    PlanOldFailures,
     /// How a plan failed, for the Architect.
     PlanReport,
     /// The diff that a plan led to, for the Architect.
@@ -97,10 +99,11 @@ pub enum Prompt {
 
 impl Prompt {
     /// All of them.
-    pub const ALL: [Self; 41] = [
+    pub const ALL: [Self; 42] = [
         Self::Architect,
         Self::PlanRequest,
         Self::PlanAgain,
+        Self::PlanOldFailures,
         Self::PlanReport,
         Self::LastDiff,
         Self::PlanRefused,
@@ -157,6 +160,7 @@ impl Prompt {
             Self::Architect => file!("architect"),
             Self::PlanRequest => file!("plan_request"),
             Self::PlanAgain => file!("plan_again"),
+            Self::PlanOldFailures => file!("plan_old_failures"),
             Self::PlanReport => file!("plan_report"),
             Self::LastDiff => file!("last_diff"),
             Self::PlanRefused => file!("plan_refused"),

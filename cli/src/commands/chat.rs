@@ -76,9 +76,9 @@ async fn finish_earlier(
     if global.output != Output::Json {
         view.outcome(&outcome, &session.id);
     }
-    tell(&outcome.delivery, view);
+    tell(&outcome.delivery, global, view);
     // The user stopped it, and with it what was to come.
-    if outcome.delivery == Delivery::Cancelled { exit_of(&outcome.delivery) } else { Ok(()) }
+    if outcome.delivery == Delivery::Cancelled { exit_of(&outcome.delivery, None) } else { Ok(()) }
 }
 
 /// Takes one request to its delivery.
@@ -106,7 +106,7 @@ pub(crate) async fn once(
     }
     finish_earlier(&mut session, global, view.as_mut()).await?;
     let outcome = session.run(Request { text, intent }, view.as_mut()).await?;
-    exit_of(&outcome.delivery)
+    exit_of(&outcome.delivery, global.require)
 }
 
 /// Talks at the terminal until the user leaves.
@@ -162,7 +162,7 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
                         continue;
                     }
                     let outcome = session.run(Request { text, intent }, view.as_mut()).await?;
-                    tell(&outcome.delivery, view.as_mut());
+                    tell(&outcome.delivery, global, view.as_mut());
                     if session.leaves {
                         break;
                     }
@@ -210,8 +210,8 @@ fn addressed(text: &str, global: &Global) -> (String, Option<Intent>) {
 }
 
 /// In a conversation an undelivered request is told and not the end.
-fn tell(delivery: &Delivery, view: &mut dyn render::View) {
-    if let Err(error) = exit_of(delivery) {
+fn tell(delivery: &Delivery, global: &Global, view: &mut dyn render::View) {
+    if let Err(error) = exit_of(delivery, global.require) {
         view.note(&error.to_string());
     }
 }

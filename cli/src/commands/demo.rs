@@ -149,7 +149,7 @@ pub(crate) async fn run(
         let paint = if around.colour_out(global.color) { Paint::Colour } else { Paint::Plain };
         render::text(&format!("\n{}", changes_as_text(&outcome.changes, paint)));
     }
-    exit_of(&outcome.delivery)?;
+    exit_of(&outcome.delivery, None)?;
     view.note(&format!("\nDelivered. The result is in {}", workspace.display()));
     if args.team {
         let state = dir.join("state");

@@ -40,7 +40,7 @@ pub(crate) async fn run(
     match session.take_up(view.as_mut()).await? {
         Some(outcome) => {
             view.outcome(&outcome, &session.id);
-            exit_of(&outcome.delivery)
+            exit_of(&outcome.delivery, None)
         }
         None => {
             Err(CliError::new(Kind::Usage, format!("no request was interrupted in session {id}"))

@@ -61,6 +61,9 @@ fn told(story: &Story, entry: &StoryEntry, event: &Event) -> Option<(&'static st
             let names = ["command", "baseline", "outcome", "exit", "elapsed_ms", "output"];
             ("command", fields(&names))
         }
+        Event::OldTreeTested { .. } => {
+            ("proof", fields(&["tests", "command", "outcome", "exit", "elapsed_ms", "output"]))
+        }
         Event::VerifyCompleted { .. } => ("verification", fields(&["iteration", "outcome"])),
         Event::FailureClassified { .. } => ("failure", fields(&["class", "errors"])),
         Event::ModelRequest { .. } => ("call", json!(story.call(entry)?)),

@@ -226,6 +226,9 @@ impl Terminal {
             Event::VerificationRun { command, baseline, outcome, exit, elapsed_ms, .. } => {
                 self.show_check(command, *baseline, *outcome, exit, *elapsed_ms);
             }
+            Event::OldTreeTested { outcome, .. } => {
+                self.say(&format!("  {}", super::told::on_old_tree(*outcome)));
+            }
             Event::RoleCrashed { role } => {
                 self.say(&format!(
                     "  {} the {} died; a new one takes over",
@@ -444,13 +447,13 @@ impl View for Terminal {
             io::stdout().lock().write_all(harmless_text(&missing).as_bytes()).ok();
         }
         let line = match &outcome.delivery {
-            Delivery::Delivered { verified: Verified::Passed } => {
-                self.style(AnsiColor::Green, "✓ delivered, verified")
+            Delivery::Delivered { verified: verified @ (Verified::Proven | Verified::Passed) } => {
+                format!("{}, {verified}", self.style(AnsiColor::Green, "✓ delivered"))
             }
-            Delivery::Delivered { verified: Verified::Unverified } => self.style(
-                AnsiColor::Yellow,
-                "✓ delivered, not verified: no command could have shown a failure",
-            ),
+            Delivery::Delivered { verified: verified @ Verified::Unverified(_) } => {
+                let verified = harmless(&verified.to_string());
+                self.style(AnsiColor::Yellow, &format!("✓ delivered, {verified}"))
+            }
             Delivery::Delivered { verified: Verified::NotNeeded } => String::new(),
             Delivery::NoEditNeeded { reason } => {
                 format!(
@@ -509,6 +512,7 @@ pub(super) const fn check_in_words(outcome: CheckOutcome) -> (AnsiColor, &'stati
         CheckOutcome::Passed => (AnsiColor::Green, "passed"),
         CheckOutcome::Flaky => (AnsiColor::Yellow, "flaky: failed, then passed"),
         CheckOutcome::Unverified => (AnsiColor::Yellow, "not verified"),
+        CheckOutcome::Environment => (AnsiColor::Yellow, "cannot run here"),
         CheckOutcome::PreExisting => (AnsiColor::Yellow, "fails as before"),
         CheckOutcome::Infrastructure => (AnsiColor::Red, "the machine failed"),
         CheckOutcome::TimedOut => (AnsiColor::Red, "timed out"),

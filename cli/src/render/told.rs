@@ -3,6 +3,7 @@
 use actors::delivery::{Delivery, Verified};
 use actors::event::Event;
 use actors::plan::Plan;
+use actors::proof::OldTree;
 use actors::words::IntentBy;
 use journal::{Call, CallReply, Story, StoryEntry};
 use serde::Serialize;
@@ -49,6 +50,7 @@ fn said(story: &Story, entry: &StoryEntry, event: &Event) -> String {
             format!("denied: {}: {}", beginning(&what), beginning(&why))
         }
         Event::VerificationRun { .. } => check(event).unwrap_or_default(),
+        Event::OldTreeTested { outcome, .. } => on_old_tree(*outcome).to_owned(),
         Event::VerifyCompleted { outcome, .. } => word(outcome),
         Event::FailureClassified { class, errors } => format!("{}, {errors} errors", word(class)),
         Event::ModelRequest { .. } => story.call(entry).map(asked).unwrap_or_default(),
@@ -148,14 +150,23 @@ pub(crate) fn call(call: &Call) -> Vec<String> {
     lines
 }
 
+/// What came of the tests of a change without it.
+pub(crate) const fn on_old_tree(outcome: OldTree) -> &'static str {
+    match outcome {
+        OldTree::Fails => "the tests of the change fail without it",
+        OldTree::Passes => "the tests of the change pass without it, too",
+        OldTree::SaysNothing => {
+            "without the change its tests cannot be built, which says nothing about them"
+        }
+        OldTree::NotRun => "the tests of the change could not be run without it",
+    }
+}
+
 /// How a request ended.
 pub(crate) fn outcome(delivery: &Delivery) -> String {
     match delivery {
-        Delivery::Delivered { verified: Verified::Passed } => "delivered, verified".to_owned(),
-        Delivery::Delivered { verified: Verified::Unverified } => {
-            "delivered, not verified: no command could have shown a failure".to_owned()
-        }
         Delivery::Delivered { verified: Verified::NotNeeded } => "answered".to_owned(),
+        Delivery::Delivered { verified } => format!("delivered, {verified}"),
         Delivery::NoEditNeeded { reason } => format!("no edit needed: {reason}"),
         Delivery::NeedsWork { detail, .. } => format!("needs work: {detail}"),
         Delivery::Denied { what, .. } => format!("denied: {what}"),

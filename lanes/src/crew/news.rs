@@ -105,7 +105,11 @@ impl State {
         }
     }
 
-    pub(super) async fn verified(&mut self, verified: &Checked) -> Result<Input, JournalClosed> {
+    pub(super) async fn verified(
+        &mut self,
+        verified: &Checked,
+        proven: bool,
+    ) -> Result<Input, JournalClosed> {
         let report = &verified.report;
         self.details = feedback::failures(self.prompts(), report);
         let old_unchanged = match &self.baseline {
@@ -117,6 +121,8 @@ impl State {
             errors: report.errors(),
             old_unchanged,
             denied: verified.denied.clone(),
+            proven,
+            missing: report.missing().cloned(),
         };
         let failed =
             matches!(judgement.outcome, CheckOutcome::CodeFailure | CheckOutcome::PreExisting);

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use actors::applier::{ApplyAsk, ApplyError};
 use actors::architect::PlanAsk;
-use actors::checks::{self, Report};
+use actors::checks::{self, CheckOutcome, Report};
 use actors::closed::JournalClosed;
 use actors::editor::DraftAsk;
 use actors::effect::{Effect, Position, Trace};
 use actors::event::Event;
+use actors::failure::FailureClass;
+use actors::proof::{self, OldTree};
 use actors::run::Run;
 use actors::sight::Sight;
 use actors::verifier::{self, Checked, Subject};
@@ -24,23 +26,24 @@ use crate::cycle::DraftReason;
 use crate::feedback;
 
 impl State {
-    pub(super) fn start_plan(
-        &mut self,
-        myself: &ActorRef<Msg>,
-        class: Option<actors::failure::FailureClass>,
-    ) {
-        let ask = match class {
+    /// What the Architect is asked: for the first plan, or for another after a failure.
+    pub(super) fn plan_ask(&self, class: Option<FailureClass>) -> PlanAsk {
+        match class {
             None => PlanAsk::First {
                 request: self.setup.request.clone(),
                 evidence: self.setup.evidence.clone(),
             },
-            Some(class) => {
-                let plan = self.plan.as_ref().map(ToString::to_string).unwrap_or_default();
-                let (prompts, diff) = (self.prompts(), self.diff.as_deref());
-                let report = feedback::for_architect(prompts, &plan, diff, &self.details);
-                PlanAsk::Again { class, report }
-            }
-        };
+            Some(class) => PlanAsk::Again { class, report: self.plan_report() },
+        }
+    }
+
+    /// What was done by the plan in hand, and what went wrong.
+    pub(super) fn plan_report(&self) -> String {
+        let plan = self.plan.as_ref().map(ToString::to_string).unwrap_or_default();
+        feedback::for_architect(self.prompts(), &plan, self.diff.as_deref(), &self.details)
+    }
+
+    pub(super) fn start_plan(&mut self, myself: &ActorRef<Msg>, ask: PlanAsk) {
         let (architect, dialogue) = (self.roles.architect.clone(), self.architect_said.clone());
         let (publisher, iteration) = (self.publisher().clone(), self.cycle.iteration());
         let sight = self.sight.clone();
@@ -202,6 +205,9 @@ impl State {
             Untouched::NotChecked | Untouched::Running { .. } => Report::default(),
         };
         let derived = self.derived;
+        // What a lane made is judged where lanes come together.
+        let is_lane = self.setup.run.scope().lane().is_some();
+        let changes = if is_lane { Vec::new() } else { self.trail.changes() };
         self.tell(myself, async move {
             let started = Event::VerifyStarted { iteration, commands: commands.clone(), derived };
             // On disk before a command runs, and with it everything that led to it.
@@ -211,11 +217,37 @@ impl State {
             };
             let Checked { report, denied } = verified?;
             let report = report.against(&baseline);
+            let proven = match provable(&report, &baseline) {
+                Provable::Already => true,
+                Provable::By(commands) => match verifier.try_before(commands, changes).await {
+                    Ok(outcome) => outcome? == OldTree::Fails,
+                    Err(_) => return Ok(News::RoleDied(Role::Verifier)),
+                },
+            };
             let completed = Event::VerifyCompleted { iteration, outcome: report.outcome() };
             publisher.publish(completed).await?;
-            Ok(News::Verified(Checked { report, denied }))
+            Ok(News::Verified(Checked { report, denied }, proven))
         });
     }
+}
+
+/// How it can be shown that checks would fail without the change.
+enum Provable {
+    /// One did.
+    Already,
+    /// By running these, with the new tests, on the tree as it was.
+    By(Vec<String>),
+}
+
+fn provable(report: &Report, baseline: &Report) -> Provable {
+    if proof::is_proven_by(baseline, report) {
+        return Provable::Already;
+    }
+    let all_passed = matches!(report.outcome(), CheckOutcome::Passed | CheckOutcome::Flaky);
+    let passed = report.checks.iter().filter(|check| {
+        all_passed && check.outcome == CheckOutcome::Passed && checks::can_fail(&check.command)
+    });
+    Provable::By(passed.map(|check| check.command.clone()).collect())
 }
 
 /// The effect of not waiting for the checks of the untouched tree, which depends on who is faster.

@@ -102,7 +102,8 @@ impl Standing {
     /// The checks that passed where one of these lanes worked.
     pub(super) fn passed(&self, lanes: &[LaneId]) -> BTreeSet<String> {
         let made = lanes.iter().filter_map(|lane| self.made.get(lane));
-        let passed = made.filter(|made| made.verified == Verified::Passed);
+        let passed =
+            made.filter(|made| matches!(made.verified, Verified::Passed | Verified::Proven));
         passed.flat_map(|made| made.commands.iter().cloned()).collect()
     }
 

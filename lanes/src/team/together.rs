@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::feedback;
 use actors::checks::{CheckOutcome, Report};
-use actors::delivery::{Delivery, FailureKind, NeedsWork, Verified};
+use actors::delivery::{Delivery, FailureKind, NeedsWork, Unverified, Verified};
 use actors::effect::{Effect, Position, Trace};
 use actors::event::{Event, StagedFile};
 use actors::failure::{FailureClass, FailureHistory};
@@ -146,8 +146,16 @@ impl Together {
                 Verdict::Green(Delivery::Delivered { verified: Verified::Passed })
             }
             CheckOutcome::Unverified => {
-                Verdict::Green(Delivery::Delivered { verified: Verified::Unverified })
+                let verified = Verified::Unverified(Unverified::NothingCouldFail);
+                Verdict::Green(Delivery::Delivered { verified })
             }
+            CheckOutcome::Environment => match report.missing().cloned() {
+                Some(missing) => {
+                    let verified = Verified::Unverified(Unverified::Environment { missing });
+                    Verdict::Green(Delivery::Delivered { verified })
+                }
+                None => unverifiable("what a verification command needs is not there"),
+            },
             CheckOutcome::PreExisting => Verdict::Green(needs_work(
                 NeedsWork::PreExisting,
                 "what fails in a copy of the workspace failed there before the change; of ignored files it has only those of lanes.share",

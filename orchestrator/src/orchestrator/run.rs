@@ -32,6 +32,7 @@ use super::again::Beginning;
 use super::end::{Ending, failed, journal_closed};
 use super::{Active, MainWorkspace, Msg, News, Outcome, Said, State};
 use crate::chat::{self, Intent};
+use crate::copy::Copies;
 use crate::earlier::Again;
 use crate::evidence;
 use crate::places::snapshots;
@@ -266,7 +267,14 @@ impl State {
     /// The workspace, as a part of the run may ask for it.
     fn workspace(&self, scope: &Scope, myself: &ActorRef<Msg>) -> MainWorkspace {
         let (reader, actor) = (self.reader.clone(), myself.clone());
-        MainWorkspace { scope: scope.clone(), reader, actor }
+        let run = self.run().clone();
+        let copies = Copies {
+            snapshots: snapshots(&self.places, &self.dir, run.config()),
+            lanes: self.places.lanes.clone(),
+            session: self.session.clone(),
+            run,
+        };
+        MainWorkspace { scope: scope.clone(), reader, actor, copies }
     }
 
     async fn team_done(

@@ -93,8 +93,9 @@ fn ends(event: &Event, paint: Paint) -> Vec<String> {
         }
         Event::LaneCompleted { verified, files, left_behind, spent, .. } => {
             let how = match verified {
-                Verified::Passed => style(paint, AnsiColor::Green, "done, verified"),
-                Verified::Unverified => style(paint, AnsiColor::Yellow, "done, not verified"),
+                Verified::Proven => style(paint, AnsiColor::Green, "done, proven"),
+                Verified::Passed => style(paint, AnsiColor::Green, "done, checks passed"),
+                Verified::Unverified(_) => style(paint, AnsiColor::Yellow, "done, not verified"),
                 Verified::NotNeeded => style(paint, AnsiColor::Green, "nothing to change"),
             };
             let changed: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();

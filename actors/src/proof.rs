@@ -1,0 +1,147 @@
+//! Whether the tests of a change prove it: which of its files are tests, and what their run on the old tree says. Pure.
+
+use serde::{Deserialize, Serialize};
+use tree::{Change, RepoPath};
+
+use crate::checks::{Check, CheckOutcome, Report, could_be_flaky};
+
+/// What came of the new and changed tests on the tree as it was before the change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OldTree {
+    /// They fail: it is the change that makes them pass.
+    Fails,
+    /// They pass there, too.
+    Passes,
+    /// They could not be built or collected, or what they need is missing: that says nothing.
+    SaysNothing,
+    /// They were not run to their end.
+    NotRun,
+}
+
+/// Whether a file holds tests, or what only tests use, by the conventions of common languages.
+///
+/// Tests inside a source file, as Rust has them in a `mod tests`, are not told apart from it.
+pub fn is_test(path: &RepoPath) -> bool {
+    const DIRECTORIES: [&str; 7] =
+        ["tests", "test", "__tests__", "spec", "specs", "testdata", "fixtures"];
+    let (dirs, name) = path.as_str().rsplit_once('/').unwrap_or(("", path.as_str()));
+    if dirs.split('/').any(|dir| DIRECTORIES.contains(&dir)) {
+        return true;
+    }
+    let Some((stem, ending)) = name.rsplit_once('.') else { return false };
+    let begins = |prefix| stem.starts_with(prefix);
+    let ends = |suffixes: &[&str]| suffixes.iter().any(|suffix| stem.ends_with(suffix));
+    match ending {
+        "py" => begins("test_") || ends(&["_test"]) || ["tests", "conftest"].contains(&stem),
+        "rs" => stem == "tests" || ends(&["_test", "_tests"]),
+        "go" | "c" | "cc" | "cpp" | "exs" | "dart" => ends(&["_test"]),
+        "js" | "jsx" | "ts" | "tsx" | "mjs" | "cjs" | "mts" | "cts" => ends(&[".test", ".spec"]),
+        "rb" => ends(&["_test", "_spec"]) || begins("test_"),
+        "java" | "kt" | "cs" | "scala" | "swift" => ends(&["Test", "Tests"]),
+        "php" => ends(&["Test"]),
+        _ => false,
+    }
+}
+
+/// The tests of a change, if they can prove it: there are some, and something else changed, too.
+pub fn tests_of(changes: &[Change]) -> Vec<RepoPath> {
+    let is_all_test = |change: &&Change| change.paths().all(is_test);
+    let is_new = |change: &&Change| change.after.is_some();
+    let tests: Vec<&Change> = changes.iter().filter(is_all_test).collect();
+    if tests.len() == changes.len() {
+        return Vec::new();
+    }
+    tests.into_iter().filter(is_new).map(|change| change.path.clone()).collect()
+}
+
+/// Whether a check that passes now failed on the untouched tree.
+pub fn is_proven_by(baseline: &Report, report: &Report) -> bool {
+    let failed =
+        |check: &&Check| check.outcome == CheckOutcome::CodeFailure && check.missing.is_none();
+    let failed: Vec<&Check> = baseline.checks.iter().filter(failed).collect();
+    let passes = |check: &&Check| check.outcome == CheckOutcome::Passed;
+    report
+        .checks
+        .iter()
+        .filter(passes)
+        .any(|check| failed.iter().any(|old| old.command == check.command))
+}
+
+/// What a command on the old tree with the new tests says. `unbuilt` is whether its output complains of what cannot be built.
+pub fn judged(check: &Check, unbuilt: bool) -> OldTree {
+    match check.outcome {
+        CheckOutcome::Passed => OldTree::Passes,
+        CheckOutcome::CodeFailure if unbuilt || check.missing.is_some() => OldTree::SaysNothing,
+        // A compiler's complaint is no failure of a test.
+        CheckOutcome::CodeFailure if !could_be_flaky(check) => OldTree::SaysNothing,
+        CheckOutcome::CodeFailure => OldTree::Fails,
+        CheckOutcome::Flaky
+        | CheckOutcome::Unverified
+        | CheckOutcome::Environment
+        | CheckOutcome::PreExisting
+        | CheckOutcome::Infrastructure
+        | CheckOutcome::TimedOut
+        | CheckOutcome::CommandMissing
+        | CheckOutcome::PolicyDenied => OldTree::NotRun,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tree::{FileMode, FileState, Op};
+
+    use super::*;
+
+    fn path(text: &str) -> RepoPath {
+        RepoPath::parse(text).unwrap()
+    }
+
+    fn change(at: &str, op: Op, stays: bool) -> Change {
+        let state = FileState { bytes: "x".into(), mode: FileMode::Regular };
+        Change { path: path(at), op, before: None, after: stays.then_some(state) }
+    }
+
+    #[test]
+    fn tests_are_told_by_their_paths() {
+        for test in [
+            "tests/a.rs",
+            "shop/test_cart.py",
+            "cart_test.go",
+            "src/a.test.ts",
+            "src/__tests__/a.js",
+            "src/cart_tests.rs",
+            "app/CartTest.java",
+            "spec/cart_spec.rb",
+            "src/tests.rs",
+            "pkg/testdata/in.json",
+            "conftest.py",
+        ] {
+            assert!(is_test(&path(test)), "{test}");
+        }
+        for source in [
+            "src/a.rs",
+            "latest.py",
+            "contest.go",
+            "src/attest.ts",
+            "testing.md",
+            "src/test.rs",
+            "README",
+        ] {
+            assert!(!is_test(&path(source)), "{source}");
+        }
+    }
+
+    #[test]
+    fn tests_alone_prove_nothing() {
+        let source = change("cart.py", Op::Modify, true);
+        let test = change("test_cart.py", Op::Modify, true);
+        let gone = change("test_old.py", Op::Delete, false);
+        assert_eq!(tests_of(&[source.clone(), test.clone(), gone]), [path("test_cart.py")]);
+        assert!(tests_of(std::slice::from_ref(&test)).is_empty());
+        assert!(tests_of(&[source]).is_empty());
+        let from = path("cart.py");
+        let renamed = change("test_cart.py", Op::Rename { from }, true);
+        assert!(tests_of(&[renamed, test]).len() == 1, "a source that became a test is a source");
+    }
+}

@@ -1,0 +1,137 @@
+//! How far a delivery is verified, and what kept it from more. Values only.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// How far a delivery is verified: that a check that could have failed did not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verified {
+    /// A check failed without the change and passes with it.
+    Proven,
+    /// Every command passed, as it may have done before.
+    Passed,
+    /// Nothing shows that it works.
+    Unverified(Unverified),
+    /// Nothing was changed, so nothing had to be verified.
+    NotNeeded,
+}
+
+/// Why nothing shows that a change works.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum Unverified {
+    /// There was no command that could have failed.
+    NothingCouldFail,
+    /// What checks it needs what is not there, with the change and without it.
+    Environment {
+        /// What is missing.
+        missing: Missing,
+    },
+    /// What fails failed before in the same way, in a lane: who is to see to it is known when lanes come together.
+    OldFailures,
+}
+
+/// Something that a command needs and that is no part of the code.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Missing {
+    /// What kind of thing.
+    pub kind: MissingKind,
+    /// Its name, as far as the command said it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub name: Option<String>,
+}
+
+/// What kind of thing is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MissingKind {
+    /// A package, or a module of one.
+    Package,
+    /// A program.
+    Program,
+    /// A service that does not answer.
+    Service,
+    /// The network.
+    Network,
+}
+
+/// The least that a delivery has to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Every command passed.
+    Passed,
+    /// A check failed without the change.
+    Proven,
+}
+
+impl Verified {
+    /// Whether it is no less than `least`. Where nothing was changed, nothing is missing.
+    pub const fn is_at_least(&self, least: Level) -> bool {
+        match self {
+            Self::Proven | Self::NotNeeded => true,
+            Self::Passed => matches!(least, Level::Passed),
+            Self::Unverified(_) => false,
+        }
+    }
+}
+
+impl fmt::Display for Verified {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Proven => {
+                f.write_str("proven: a check fails without the change and passes with it")
+            }
+            Self::Passed => f.write_str("checks passed"),
+            Self::Unverified(why) => write!(f, "not verified: {why}"),
+            Self::NotNeeded => f.write_str("nothing to verify"),
+        }
+    }
+}
+
+impl fmt::Display for Unverified {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NothingCouldFail => f.write_str("no command could have shown a failure"),
+            Self::Environment { missing } => {
+                write!(f, "{missing}, so the checks cannot run here, with the change or without it")
+            }
+            Self::OldFailures => f.write_str("what fails failed before the change"),
+        }
+    }
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |f: &mut fmt::Formatter<'_>, what: &str| match &self.name {
+            Some(name) => write!(f, "{what} `{name}` is missing"),
+            None => write!(f, "a {what} is missing"),
+        };
+        match self.kind {
+            MissingKind::Package => name(f, "package"),
+            MissingKind::Program => name(f, "program"),
+            MissingKind::Service => f.write_str("a service does not answer"),
+            MissingKind::Network => f.write_str("the network is out of reach"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_in_order() {
+        let unverified = Verified::Unverified(Unverified::NothingCouldFail);
+        for (verified, passed, proven) in [
+            (Verified::Proven, true, true),
+            (Verified::Passed, true, false),
+            (unverified, false, false),
+            (Verified::NotNeeded, true, true),
+        ] {
+            assert_eq!(verified.is_at_least(Level::Passed), passed, "{verified}");
+            assert_eq!(verified.is_at_least(Level::Proven), proven, "{verified}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The new and changed tests of a change, run on the tree as it was before, in a copy of it: whether they fail there.
+
+use shell::CommandLine;
+use tools::redact::redact;
+use tree::{Change, RepoPath};
+
+use super::VerifierSetup;
+use crate::checks::{Check, CheckOutcome};
+use crate::closed::JournalClosed;
+use crate::complaints::is_unbuilt;
+use crate::effect::{Effect, Position, Trace};
+use crate::event::{Blob, Event};
+use crate::proof::{self, OldTree};
+use crate::run::Run;
+
+impl VerifierSetup {
+    /// Runs `commands`, which passed and are allowed, on the tree before `changes` with their tests, until one fails there.
+    pub(super) async fn try_before(
+        &self,
+        commands: &[String],
+        changes: &[Change],
+    ) -> Result<OldTree, JournalClosed> {
+        let tests = proof::tests_of(changes);
+        if tests.is_empty() || commands.is_empty() {
+            return Ok(OldTree::NotRun);
+        }
+        let mut trying = Trying { verifier: self, commands, changes, tests };
+        self.run.perform(&mut trying).await
+    }
+}
+
+/// The effect of running tests on the old tree.
+struct Trying<'v> {
+    verifier: &'v VerifierSetup,
+    commands: &'v [String],
+    changes: &'v [Change],
+    tests: Vec<RepoPath>,
+}
+
+impl Effect for Trying<'_> {
+    type Outcome = OldTree;
+    type Stop = JournalClosed;
+    // What earlier versions recorded has nothing of it.
+    const POSITION: Position = Position::NextIfAtAll;
+
+    fn look(&mut self, event: &Event) -> Trace<OldTree> {
+        if let Event::OldTreeTested { outcome, .. } = event {
+            Trace::Done(*outcome)
+        } else {
+            Trace::Foretold(OldTree::NotRun)
+        }
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<OldTree, JournalClosed> {
+        if run.only_compares() {
+            return Ok(OldTree::NotRun);
+        }
+        let told = self.tried().await;
+        let outcome = told.outcome;
+        let Tried { command, exit, elapsed_ms, output, .. } = told;
+        let output = Blob::new(redact(&output).into_owned());
+        let tests = self.tests.clone();
+        run.publish(Event::OldTreeTested { tests, command, outcome, exit, elapsed_ms, output })
+            .await?;
+        Ok(outcome)
+    }
+}
+
+/// What came of it, with the command that decided it.
+struct Tried {
+    outcome: OldTree,
+    command: String,
+    exit: String,
+    elapsed_ms: u64,
+    output: String,
+}
+
+impl Trying<'_> {
+    /// Runs the commands one after the other; what says the most is told.
+    async fn tried(&self) -> Tried {
+        let not_run = |why: String| Tried {
+            outcome: OldTree::NotRun,
+            command: self.commands.first().cloned().unwrap_or_default(),
+            exit: format!("not run: {why}"),
+            elapsed_ms: 0,
+            output: String::new(),
+        };
+        let copy = match self.verifier.workspace.before(self.changes).await {
+            Ok(copy) => copy,
+            Err(why) => return not_run(why.to_string()),
+        };
+        let user_root = self.verifier.workspace.reader().root().to_owned();
+        let in_place_of = self.verifier.workspace.in_place_of().unwrap_or(&user_root);
+        let mut last = not_run("there is no such command".to_owned());
+        for text in self.commands {
+            let Ok(line) = CommandLine::parse(text) else { continue };
+            // Within the limit of the check itself: it is a proof, and not worth waiting for.
+            let limit = self.verifier.first_limit(&line);
+            let outcome =
+                self.verifier.execute_in(copy.root(), Some(in_place_of), &line, limit).await;
+            let check = self.verifier.read(text, &outcome).await;
+            let output = outcome.output.text();
+            let tried = Tried {
+                outcome: self.judged(&check, &output),
+                command: text.clone(),
+                exit: check.exit.clone(),
+                elapsed_ms: u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX),
+                output,
+            };
+            let is_decided = tried.outcome == OldTree::Fails;
+            last = tried;
+            if is_decided {
+                break;
+            }
+        }
+        copy.remove().await;
+        last
+    }
+
+    fn judged(&self, check: &Check, output: &str) -> OldTree {
+        let complaints = &self.verifier.run.config().commands.complaints;
+        let fails = check.outcome == CheckOutcome::CodeFailure;
+        proof::judged(check, fails && is_unbuilt(output, complaints))
+    }
+}

@@ -1,0 +1,106 @@
+//! Copies of the workspace as it was, for commands that must not see it as it is. They lie beside the worktrees of lanes, and
+//! are collected like those when a crash leaves one.
+
+use std::path::{Path, PathBuf};
+
+use actors::proof::is_test;
+use actors::run::Run;
+use actors::workspace::{Copied, NoCopy};
+use futures_util::future::BoxFuture;
+use lanes::worktrees::{Claim, claim_named, tidy};
+use tools::blocking::on_a_thread;
+use tree::{Change, Entries, Extras, ReadTree, SnapshotError, Snapshots, Worktree};
+
+/// Makes copies of the workspace.
+#[derive(Clone)]
+pub(crate) struct Copies {
+    /// What is kept of the workspace.
+    pub(crate) snapshots: Snapshots,
+    /// Where worktrees are.
+    pub(crate) lanes: PathBuf,
+    /// The session.
+    pub(crate) session: String,
+    /// The run that wants one.
+    pub(crate) run: Run,
+}
+
+/// A copy, with what says that it is in use.
+struct Copy {
+    dir: PathBuf,
+    snapshots: Snapshots,
+    claim: Claim,
+}
+
+impl Copies {
+    /// The workspace as it was before `changes`, but with their tests.
+    pub(crate) async fn before(
+        &self,
+        tree: &ReadTree,
+        changes: &[Change],
+    ) -> Result<Box<dyn Copied>, NoCopy> {
+        let name = format!("{}.before", self.run.id());
+        let claim = claim_named(&self.lanes, &name, &self.session, &self.run).await?;
+        let dir = claim.dir.join("tree");
+        let copy = Copy { dir, snapshots: self.snapshots.clone(), claim };
+        let (tree, changes, run) = (tree.clone(), changes.to_vec(), self.run.clone());
+        let made = on_a_thread(move || {
+            let filled = copy.fill(&tree, &changes, &run);
+            (copy, filled)
+        });
+        let (copy, filled) = made.await;
+        match filled {
+            Ok(()) => Ok(Box::new(copy)),
+            Err(error) => {
+                Box::new(copy).remove().await;
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Copy {
+    /// Writes the files. Blocks.
+    fn fill(&self, tree: &ReadTree, changes: &[Change], run: &Run) -> Result<(), NoCopy> {
+        let (now, lanes) = (run.clock.now(), &run.config().lanes);
+        let snapshot = self.snapshots.take(tree, &[], now)?;
+        let entries = before(&self.snapshots, snapshot.entries, changes)?;
+        let extras = Extras {
+            left_out: &snapshot.left_out,
+            share: &lanes.share,
+            max_copied_bytes: lanes.max_copied_bytes,
+            now,
+        };
+        // A process before this one may have been killed here.
+        Worktree::remove(&self.snapshots, &self.dir)?;
+        Worktree::create(&self.snapshots, &entries, &self.dir, &extras)?;
+        Ok(())
+    }
+}
+
+/// The files with all of `changes` undone but those of tests.
+fn before(
+    snapshots: &Snapshots,
+    mut entries: Entries,
+    changes: &[Change],
+) -> Result<Entries, SnapshotError> {
+    for change in changes.iter().filter(|change| !change.paths().all(is_test)) {
+        match &change.before {
+            Some(state) => {
+                let kept = snapshots.keep_file(state)?;
+                entries.insert(change.path.clone(), kept);
+            }
+            None => drop(entries.remove(&change.path)),
+        }
+    }
+    Ok(entries)
+}
+
+impl Copied for Copy {
+    fn root(&self) -> &Path {
+        &self.dir
+    }
+
+    fn remove(self: Box<Self>) -> BoxFuture<'static, ()> {
+        Box::pin(on_a_thread(move || drop(tidy(&self.snapshots, &self.claim.dir, &[]))))
+    }
+}
