@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use config::ApplyStrategy;
-use patch::{ApplyPlan, BaseState, PatchLimits, PatchScope, Refusal, Repair, prepare};
+use patch::{
+    ApplyPlan, BaseState, PatchLimits, PatchScope, Refusal, Repair, Tolerances, prepare_with,
+};
 use serde::Serialize;
 use tree::{
     ChangeSummary, CommitError, CommitLog, FileHash, Op, PathError, ReadTree, RepoPath, Settled,
@@ -162,7 +164,9 @@ fn attempt(
         Strategy::Auto => ApplyStrategy::Auto,
         Strategy::ThreeWay => ApplyStrategy::ThreeWay,
     };
-    let plan = prepare(&diff, &scope, strategy, &limits, &|path| reader.entry(path, max_bytes));
+    let current = |path: &RepoPath| reader.entry(path, max_bytes);
+    // There is no gate at which anybody would be told what was chosen.
+    let plan = prepare_with(&diff, &scope, strategy, &limits, &current, Tolerances::UNATTENDED);
     let done = plan.and_then(|plan| match writes.then(|| writer.commit(&plan, "patch apply")) {
         None => Ok((plan, false)),
         Some(Ok(_)) => Ok((plan, true)),

@@ -106,7 +106,7 @@ impl Tolerance {
         matches!(self, Tolerance::Near | Tolerance::Aside)
     }
 
-    fn bit(self) -> u32 {
+    const fn bit(self) -> u32 {
         1 << self as u32
     }
 }
@@ -118,6 +118,9 @@ pub struct Tolerances(u32);
 impl Tolerances {
     /// Every one.
     pub const ALL: Tolerances = Tolerances(u32::MAX);
+    /// Those that need nobody to be told: what is chosen or left out is not.
+    pub const UNATTENDED: Tolerances =
+        Tolerances::ALL.without(Tolerance::Near).without(Tolerance::Aside);
     /// A diff must be right in everything but what surrounds it.
     pub const NONE: Tolerances = Tolerances(0);
 
@@ -129,7 +132,7 @@ impl Tolerances {
 
     /// These, but not `tolerance`.
     #[must_use]
-    pub fn without(self, tolerance: Tolerance) -> Tolerances {
+    pub const fn without(self, tolerance: Tolerance) -> Tolerances {
         Tolerances(self.0 & !tolerance.bit())
     }
 
@@ -189,6 +192,7 @@ mod tests {
             let on = Tolerance::ALL.into_iter().filter(|other| without.allow(*other)).count();
             assert_eq!(on, Tolerance::ALL.len() - 1);
             assert!(!without.allow(tolerance) && without.with(tolerance).allow(tolerance));
+            assert_eq!(Tolerances::UNATTENDED.allow(tolerance), !tolerance.is_a_choice());
         }
     }
 }

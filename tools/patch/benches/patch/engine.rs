@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use config::ApplyStrategy;
-use deepseek_patch::{ApplyPlan, BaseState, PatchLimits, PatchScope, Refusal, prepare};
+use deepseek_patch::{
+    ApplyPlan, BaseState, PatchLimits, PatchScope, Refusal, Tolerances, prepare_with,
+};
 use tree::{CommitLog, ReadTree, RepoPath, WriteTree};
 
 use crate::corpus::{Case, Corpus};
@@ -32,9 +34,9 @@ pub(crate) fn plan(
     patch: &[u8],
     scope: &PatchScope,
 ) -> Result<ApplyPlan, Refusal> {
-    prepare(patch, scope, ApplyStrategy::Auto, &PatchLimits::default(), &|path| {
-        tree.entry(path, u64::MAX)
-    })
+    let current = |path: &RepoPath| tree.entry(path, u64::MAX);
+    let (auto, limits) = (ApplyStrategy::Auto, PatchLimits::default());
+    prepare_with(patch, scope, auto, &limits, &current, Tolerances::UNATTENDED)
 }
 
 /// Plans, and makes it so: durably, and so that a crash in between is settled by the next start.
