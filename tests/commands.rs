@@ -216,7 +216,7 @@ fn the_summary_for_people_tells_hits_misses_and_cost() {
     let run =
         world.deepseek(["--force-execute", "-p", "Fix the greeting", "--approval", "auto"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    for word in ["2 calls", "hit", "miss", "avoidable", "$", "session"] {
+    for word in ["2 calls", "hit", "miss", "avoidable", "architect ", " new, ", "$", "session"] {
         assert!(run.stderr.contains(word), "{word}: {}", run.stderr);
     }
     assert!(!run.stderr.contains('\u{1b}'), "no colours where nobody looks");

@@ -81,8 +81,8 @@ pub fn read(answer: &str) -> Option<Result<Looks, ContractError>> {
     tolerances.extend(is_fenced.then_some(Leniency::Fence));
     let read = said.try_for_each(|(number, line)| {
         if is_look(line) {
-            let look = one(line, &mut tolerances);
-            looks.push(look.map_err(|rule| ContractError::at(number, line, rule))?);
+            let read = one(line, &mut tolerances);
+            looks.extend(read.map_err(|rule| ContractError::at(number, line, rule))?);
         } else if looks.is_empty() {
             if !tolerances.contains(&Leniency::Preamble) {
                 tolerances.push(Leniency::Preamble);
@@ -101,50 +101,61 @@ fn is_said(line: &str) -> bool {
     !line.is_empty() && !line.starts_with("```")
 }
 
-/// Reads one look. The rule it breaks is told otherwise.
-fn one(line: &str, tolerances: &mut Vec<Leniency>) -> Result<Look, String> {
+/// Reads the looks of one line. The rule it breaks is told otherwise.
+fn one(line: &str, tolerances: &mut Vec<Leniency>) -> Result<Vec<Look>, String> {
     let (word, rest) = line.split_once('|').unwrap_or((line, ""));
     let rest = rest.trim();
-    match word {
-        "NEED_CONTEXT" => context(rest, tolerances),
+    let look = match word {
+        "NEED_CONTEXT" => return context(rest, tolerances),
         "NEED_SEARCH" => {
             let (pattern, glob) = search(rest);
             let pattern = filled(pattern, "NEED_SEARCH|<regular expression>[|<glob>]")?;
-            Ok(Look::Search { pattern, glob: glob.map(str::to_owned) })
+            Look::Search { pattern, glob: glob.map(str::to_owned) }
         }
-        "NEED_SYMBOL" => Ok(Look::Symbol { name: filled(rest, "NEED_SYMBOL|<name>")? }),
+        "NEED_SYMBOL" => Look::Symbol { name: filled(rest, "NEED_SYMBOL|<name>")? },
         "NEED_LIST" => {
             let bare = without_dot_slash(rest, tolerances).trim_end_matches('/');
             let directory = match bare {
                 "" | "." => None,
                 bare => Some(path(bare)?),
             };
-            Ok(Look::List { directory })
+            Look::List { directory }
         }
-        _ => Err("you may ask with NEED_CONTEXT|, NEED_SEARCH|, NEED_SYMBOL| and NEED_LIST| only"
-            .to_owned()),
-    }
+        _ => {
+            let rule =
+                "you may ask with NEED_CONTEXT|, NEED_SEARCH|, NEED_SYMBOL| and NEED_LIST| only";
+            return Err(rule.to_owned());
+        }
+    };
+    Ok(vec![look])
 }
 
-/// A name may contain colons: only `:number` or `:number-number` at the end is a range.
-fn context(rest: &str, tolerances: &mut Vec<Leniency>) -> Result<Look, String> {
-    let (target, lines) = ranged(rest);
-    if let Some((first, last)) = lines
-        && (first == 0 || last < first)
-    {
+/// A file, or several parts of it.
+fn context(rest: &str, tolerances: &mut Vec<Leniency>) -> Result<Vec<Look>, String> {
+    let (target, ranges) = ranged(rest);
+    if ranges.iter().any(|(first, last)| *first == 0 || last < first) {
         return Err("a range is one-based and reads first-last".to_owned());
     }
     let target = filled(target.trim(), "NEED_CONTEXT|<path>[:<first>-<last>]")?;
-    Ok(Look::Context { path: path(without_dot_slash(&target, tolerances))?, lines })
+    let path = path(without_dot_slash(&target, tolerances).trim_end_matches('/'))?;
+    if ranges.is_empty() {
+        return Ok(vec![Look::Context { path, lines: None }]);
+    }
+    let part = |lines| Look::Context { path: path.clone(), lines: Some(lines) };
+    Ok(ranges.into_iter().map(part).collect())
 }
 
-/// A path, and the lines named behind it.
-pub(crate) fn ranged(target: &str) -> (&str, Option<(usize, usize)>) {
-    let range = target.rsplit_once(':').and_then(|(path, range)| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        Some((path, (first.trim().parse().ok()?, last.trim().parse().ok()?)))
+/// A path, and the lines named behind it: `:7`, `:3-9`, `:3-9,20-30`. A name may contain colons.
+pub(crate) fn ranged(target: &str) -> (&str, Vec<(usize, usize)>) {
+    let number = |text: &str| text.trim().trim_start_matches('L').parse::<usize>().ok();
+    let range = |text: &str| {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        Some((number(first)?, number(last)?))
+    };
+    let ranged = target.rsplit_once(':').and_then(|(path, ranges)| {
+        Some((path, ranges.split(',').map(range).collect::<Option<Vec<_>>>()?))
     });
-    range.map_or((target, None), |(path, lines)| (path, Some(lines)))
+    ranged.unwrap_or((target, Vec::new()))
 }
 
 /// A pattern may contain bars: only what looks like a pattern for paths behind the last one is a glob.
@@ -181,8 +192,9 @@ mod tests {
 
     #[test]
     fn files_with_and_without_ranges() {
-        let answer = "NEED_CONTEXT|src/a.rs\n\nNEED_CONTEXT|./b.rs:3-400\nNEED_CONTEXT|odd:name\nNEED_CONTEXT|c:7";
-        assert_eq!(asked(answer), ["src/a.rs", "b.rs:3-400", "odd:name", "c:7-7"]);
+        let answer = "NEED_CONTEXT|src/a.rs\n\nNEED_CONTEXT|./b.rs:3-400\nNEED_CONTEXT|odd:name\nNEED_CONTEXT|c:7\nNEED_CONTEXT|d:L1-L9, 20-30";
+        let expected = ["src/a.rs", "b.rs:3-400", "odd:name", "c:7-7", "d:1-9", "d:20-30"];
+        assert_eq!(asked(answer), expected);
     }
 
     #[test]

@@ -105,7 +105,12 @@ impl Eyes<'_> {
     fn one(&self, look: &Look, room: usize) -> Result<String, Unseen> {
         match look {
             Look::Context { path, lines } => {
-                let shown = self.sights.file(path, *lines, self.max_lines, room)?;
+                let shown = match self.sights.file(path, *lines, self.max_lines, room) {
+                    Err(Unseen::NotAFile) => {
+                        return self.one(&Look::List { directory: Some(path.clone()) }, room);
+                    }
+                    shown => shown?,
+                };
                 Ok(match shown {
                     Shown::Lines(lines) => self.lines(&lines),
                     Shown::Outline { of, definitions } => self.outline(path, of, &definitions),

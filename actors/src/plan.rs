@@ -48,8 +48,8 @@ pub struct FileIntent {
     /// The file; it need not exist yet.
     pub path: RepoPath,
     /// The lines that it is about, one-based and both included, if the plan names any.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub lines: Option<(usize, usize)>,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub lines: Vec<(usize, usize)>,
     /// What is going to happen to it.
     pub intent: String,
 }
@@ -166,10 +166,10 @@ impl fmt::Display for Plan {
         }
         for file in &self.files {
             let FileIntent { path, lines, intent } = file;
-            match lines {
-                Some((first, last)) => writeln!(f, "FILE|{path}:{first}-{last}|{intent}")?,
-                None => writeln!(f, "FILE|{path}|{intent}")?,
-            }
+            let lines: Vec<String> =
+                lines.iter().map(|(first, last)| format!("{first}-{last}")).collect();
+            let colon = if lines.is_empty() { "" } else { ":" };
+            writeln!(f, "FILE|{path}{colon}{}|{intent}", lines.join(","))?;
         }
         for command in &self.verify {
             writeln!(f, "VERIFY|{command}")?;
@@ -268,11 +268,11 @@ mod tests {
             steps in proptest::collection::vec("[a-z|é ]{0,8}[a-z]", 1..4),
             names in proptest::collection::btree_set("[a-z]{1,6}\\.rs", 1..5),
             intent in "[a-z|]{1,9}",
-            lines in proptest::option::of((1_usize..9, 9_usize..20)),
+            lines in proptest::collection::vec((1_usize..9, 9_usize..20), 0..3),
         ) {
             let steps = steps.into_iter().map(|s| s.trim().to_owned()).collect();
             let files = names.iter()
-                .map(|name| FileIntent { path: RepoPath::parse(name).unwrap(), lines, intent: intent.clone() })
+                .map(|name| FileIntent { path: RepoPath::parse(name).unwrap(), lines: lines.clone(), intent: intent.clone() })
                 .collect();
             let plan = Plan { steps, files, verify: vec!["a b".into()], accept: vec![], no_edit: None };
             prop_assert_eq!(parse(&plan.to_string()).unwrap().0, plan);

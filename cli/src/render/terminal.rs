@@ -47,6 +47,19 @@ struct Tally {
     cost: Option<Usd>,
     cost_unknown: bool,
     usage_unknown: u64,
+    /// Prompt tokens of each role: those the provider read anew, and those from its cache.
+    roles: BTreeMap<&'static str, [u64; 2]>,
+}
+
+impl Tally {
+    /// What each role had the provider read, in a line of its own.
+    fn by_role(&self) -> String {
+        let role = |(role, [new, cached]): (&&str, &[u64; 2])| {
+            format!("{role} {new} new, {cached} cached")
+        };
+        let roles: Vec<String> = self.roles.iter().map(role).collect();
+        if roles.is_empty() { String::new() } else { format!("{}\n", roles.join(" · ")) }
+    }
 }
 
 /// The view for people.
@@ -271,6 +284,7 @@ impl Terminal {
     /// Adds up what a call used, and tells once why it failed.
     fn count(&mut self, event: &Event, lane: Option<LaneId>) {
         let Event::ModelReply {
+            role,
             outcome,
             message,
             error,
@@ -289,6 +303,9 @@ impl Terminal {
                 tally.prompt += usage.prompt;
                 tally.hit += usage.hit;
                 tally.output += usage.output;
+                let [new, cached] = tally.roles.entry(role.as_str()).or_default();
+                *new += usage.prompt.saturating_sub(usage.hit);
+                *cached += usage.hit;
                 // What lies in the last unit of a prompt is kept by no cache, because the unit was not full.
                 let in_unit = (*avoidable_misses).min(CACHE_UNIT_TOKENS - 1);
                 tally.in_units += in_unit;
@@ -370,8 +387,12 @@ impl Terminal {
         format!(
             "{calls} call{plural}{without} · {} tokens in, {} out · {cost} · {seconds:.1} s\n\
              cache: {hit} hit, {miss} miss ({new} new, {} in part-filled units, {} avoidable)\n\
-             session {session}",
-            tally.prompt, tally.output, tally.in_units, tally.lost
+             {}session {session}",
+            tally.prompt,
+            tally.output,
+            tally.in_units,
+            tally.lost,
+            tally.by_role()
         )
     }
 }

@@ -137,7 +137,7 @@ impl State {
                 | Look::Symbol { .. }
                 | Look::List { .. } => None,
             });
-            let ranges = file.lines.into_iter().chain(looked).collect();
+            let ranges = file.lines.iter().copied().chain(looked).collect();
             let words = format!("{}\n{}", file.intent, said.join("\n"));
             (file.path.clone(), Hints { ranges, words })
         };

@@ -18,6 +18,8 @@ const MAX_FILE_BYTES: u64 = 2 << 20;
 const HITS_PER_FILE: usize = 20;
 const HITS: usize = 100;
 const HIT_BYTES: usize = 200;
+/// Lines with a name among which its definitions are looked for.
+const SYMBOL_HITS: usize = 20_000;
 /// Definitions of a name that are shown with their lines, and how many lines of each.
 const DEFINITIONS: usize = 5;
 const DEFINITION_LINES: usize = 60;
@@ -181,11 +183,11 @@ impl<'a> Sights<'a> {
 
     /// Where `name` is defined, with the lines of it, and where it is used.
     pub fn symbol(&self, name: &str, room: usize) -> Result<Symbol, Unseen> {
-        // Of a path like `Type::name` or `module.name` the last part is what is defined.
-        let bare = name.trim_end_matches("()").rsplit(['.', ':', '#', '>']).next().unwrap_or(name);
+        let bare = bare(name).ok_or(Unseen::NoPattern)?;
         let files = self.files();
         let word = format!(r"\b{}\b", regex::escape(bare));
-        let limits = SearchLimits { hits_per_file: usize::MAX, hits: usize::MAX, ..limits() };
+        let limits =
+            SearchLimits { hits_per_file: SYMBOL_HITS / 50, hits: SYMBOL_HITS, ..limits() };
         let hits = search(self.tree, &files, &word, PatternKind::Regex, &limits)
             .map_err(|_| Unseen::NoPattern)?;
         if hits.is_empty() {
@@ -278,6 +280,12 @@ impl<'a> Sights<'a> {
             Err(error) => Err(Unseen::Unreadable(error.to_string())),
         }
     }
+}
+
+/// What is defined under a name like `Type::name()`, `module.name` or `Type<T>`: its last part, without arguments.
+fn bare(name: &str) -> Option<&str> {
+    let name = name.split(['<', '(']).next().unwrap_or_default();
+    name.split(|c: char| !(c.is_alphanumeric() || c == '_')).rfind(|part| !part.is_empty())
 }
 
 fn limits() -> SearchLimits {
@@ -457,6 +465,8 @@ mod tests {
         let used: Vec<_> = uses.hits.iter().map(|hit| (hit.path.as_str(), hit.line)).collect();
         assert_eq!(used, [("a/cart.rs", 12), ("b.py", 5)]);
         assert_eq!(sights.symbol("nothing", 10_000), Err(Unseen::NoMatch(2)));
+        assert_eq!(sights.symbol("::", 10_000), Err(Unseen::NoPattern));
+        assert_eq!((bare("a.b.c<T>"), bare("<T>"), bare("f(x)")), (Some("c"), None, Some("f")));
     }
 
     #[test]
