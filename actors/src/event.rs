@@ -9,10 +9,11 @@ use tree::{RepoPath, Settlement, TreeId};
 
 use crate::checks::{CheckOutcome, Findings};
 use crate::delivery::{Delivery, Rollback, StagedFor, Verified};
-use crate::draft::ContextRequest;
+use crate::draft::NeededFile;
 use crate::failure::FailureClass;
 use crate::lane_id::LaneId;
 use crate::ledger::{Allowance, Amount};
+use crate::look::Look;
 use crate::plan::{Leniency, Plan, StepMark};
 use crate::proof::OldTree;
 use crate::scope::Scope;
@@ -134,6 +135,12 @@ pub enum Event {
         tokens: usize,
         /// The text that goes into prompts.
         text: Blob,
+        /// What is known of the workspace whatever is asked; it goes into prompts before that.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        workspace: Option<Blob>,
+        /// What was said and done earlier in the conversation, as it goes into prompts.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        earlier: Option<Blob>,
     },
     /// Files that a decision depends on were read. Only what the journal does not tell already: what was seen before, or
     /// written by this run, and is still so, is left out.
@@ -212,16 +219,39 @@ pub enum Event {
         /// Line and rule.
         error: Wording,
     },
-    /// The Editor asked to see more.
-    #[serde(rename = "ContextRequested@v1")]
-    ContextRequested {
-        /// What it asked for.
-        requests: Vec<ContextRequest>,
+    /// A model asked to see more before it answers.
+    #[serde(rename = "Looked@v1")]
+    Looked {
+        /// Who asked.
+        role: AgentRole,
+        /// What for.
+        looks: Vec<Look>,
+        /// Where the answer was read tolerantly.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        tolerances: Vec<Leniency>,
         /// What was not shown, and why.
         refused: Vec<Wording>,
         /// What it was told.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         told: Option<Blob>,
+    },
+    /// An answer to a question of the user could not be used.
+    #[serde(rename = "AnswerRefused@v1")]
+    AnswerRefused {
+        /// What was wrong with it.
+        error: Wording,
+    },
+    /// The Editor cannot write the diff within the plan; the Architect decides.
+    #[serde(rename = "FilesNeeded@v1")]
+    FilesNeeded {
+        /// The files that the plan lacks.
+        files: Vec<NeededFile>,
+    },
+    /// The Editor says that nothing more is needed than what is applied.
+    #[serde(rename = "EditorDone@v1")]
+    EditorDone {
+        /// Why.
+        reason: Wording,
     },
     /// A diff is being applied.
     #[serde(rename = "ApplyStarted@v1")]
@@ -609,11 +639,13 @@ impl Event {
             Self::SessionContinued { config, prompts, .. } => {
                 std::iter::once(config).chain(prompts).collect()
             }
-            Self::EvidenceGathered { text, .. } => vec![text],
+            Self::EvidenceGathered { text, workspace, earlier, .. } => {
+                std::iter::once(text).chain(workspace).chain(earlier).collect()
+            }
             Self::FilesRead { files } => {
                 files.iter().filter_map(|file| file.found.content()).collect()
             }
-            Self::ContextRequested { told, .. } => told.iter().collect(),
+            Self::Looked { told, .. } => told.iter().collect(),
             Self::PatchStaged { files, .. }
             | Self::LaneCompleted { files, .. }
             | Self::LaneFailed { files, .. }
@@ -636,11 +668,13 @@ impl Event {
     #[expect(clippy::wildcard_enum_match_arm, reason = "most events are no effects")]
     pub fn effects_mut(&mut self) -> Vec<&mut Blob> {
         match self {
-            Self::EvidenceGathered { text, .. } => vec![text],
+            Self::EvidenceGathered { text, workspace, earlier, .. } => {
+                std::iter::once(text).chain(workspace).chain(earlier).collect()
+            }
             Self::FilesRead { files } => {
                 files.iter_mut().filter_map(|file| file.found.content_mut()).collect()
             }
-            Self::ContextRequested { told, .. } => told.iter_mut().collect(),
+            Self::Looked { told, .. } => told.iter_mut().collect(),
             Self::LaneCompleted { files, .. }
             | Self::LaneFailed { files, .. }
             | Self::LanesMerged { files, .. } => files

@@ -40,6 +40,10 @@ pub enum Input {
     Drafted,
     /// There is no readable diff, repair turns included.
     DraftUnreadable,
+    /// The diff cannot be written within the plan: it lacks files.
+    PlanLacks,
+    /// The Editor has nothing to add to what is applied.
+    NothingMore,
     /// The diff is in the tree.
     Applied,
     /// The diff does not apply; nothing was written.
@@ -72,10 +76,8 @@ pub struct Judgement {
 /// What to do next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
-    /// Ask the Architect: for the first plan, or for another after a failure.
-    Plan(Option<FailureClass>),
-    /// Ask the Architect what to do about failures that are older than the change.
-    PlanOnOldFailures,
+    /// Ask the Architect.
+    Plan(PlanReason),
     /// Ask the Editor.
     Draft(DraftReason),
     /// Apply the diff.
@@ -85,6 +87,22 @@ pub enum Next {
     /// The run is over.
     Finish(Delivery),
 }
+
+/// Why the Architect is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlanReason {
+    /// There is no plan.
+    First,
+    /// The last one failed.
+    Failed(FailureClass),
+    /// The last one lacks files.
+    Lacks,
+    /// Nothing fails but what failed before the change.
+    OldFailures,
+}
+
+/// How often in a run a plan may lack files before that costs an attempt.
+const FREE_LACKS: u32 = 2;
 
 /// Why the Editor is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +136,10 @@ pub struct Cycle {
     iteration: u32,
     history: FailureHistory,
     refusals_in_plan: u32,
+    lacks: u32,
     old: OldFailures,
+    /// What the checks said last.
+    judgement: Option<Judgement>,
     last_class: Option<FailureClass>,
     fewest: Option<usize>,
     at_best: bool,
@@ -130,11 +151,13 @@ impl Cycle {
         Self {
             goal,
             bounds,
-            doing: Next::Plan(None),
+            doing: Next::Plan(PlanReason::First),
             iteration: 1,
             history: FailureHistory::default(),
             refusals_in_plan: 0,
+            lacks: 0,
             old: OldFailures::Untold,
+            judgement: None,
             last_class: None,
             fewest: None,
             at_best: false,
@@ -181,9 +204,14 @@ impl Cycle {
                 self.tell_architect()
             }
             Input::DraftUnreadable => self.refused(DraftReason::Unreadable),
+            Input::PlanLacks => self.lacks_files(),
+            Input::NothingMore => self.nothing_more(),
             Input::Applied => Next::Verify,
             Input::Refused => self.refused(DraftReason::Refused),
-            Input::Verified(judgement) => self.judged(judgement),
+            Input::Verified(judgement) => {
+                self.judgement = Some(judgement.clone());
+                self.judged(judgement)
+            }
             Input::Crashed => self.crashed(),
             Input::Stopped(delivery) => Next::Finish(delivery),
         };
@@ -209,6 +237,31 @@ impl Cycle {
             return self.replan(FailureClass::PatchMismatch);
         }
         Next::Draft(reason)
+    }
+
+    /// The Architect decides at once, and that costs no attempt, unless it goes on and on.
+    fn lacks_files(&mut self) -> Next {
+        self.last_class = Some(FailureClass::PatchMismatch);
+        self.lacks += 1;
+        if self.lacks > FREE_LACKS && self.attempt_failed() {
+            return self.used_up(NeedsWork::NoDraft);
+        }
+        self.refusals_in_plan = 0;
+        Next::Plan(PlanReason::Lacks)
+    }
+
+    /// What is applied stays as it is: so what the checks said of it holds.
+    fn nothing_more(&mut self) -> Next {
+        match self.judgement.take() {
+            Some(judgement) if judgement.outcome == CheckOutcome::CodeFailure => {
+                if self.attempt_failed() {
+                    return self.used_up(NeedsWork::IterationsUsedUp);
+                }
+                self.replan(FailureClass::RepeatedVerifyFailure)
+            }
+            Some(judgement) => self.judged(judgement),
+            None => self.refused(DraftReason::Unreadable),
+        }
     }
 
     fn judged(&mut self, judgement: Judgement) -> Next {
@@ -267,7 +320,7 @@ impl Cycle {
         self.old = OldFailures::ToldArchitect;
         self.refusals_in_plan = 0;
         self.history.replanned();
-        Next::PlanOnOldFailures
+        Next::Plan(PlanReason::OldFailures)
     }
 
     fn failed(&mut self, errors: &ErrorSet) -> Next {
@@ -298,7 +351,7 @@ impl Cycle {
     fn replan(&mut self, class: FailureClass) -> Next {
         self.history.replanned();
         self.refusals_in_plan = 0;
-        Next::Plan(Some(class))
+        Next::Plan(PlanReason::Failed(class))
     }
 
     /// Counts a failed attempt; true when it was the last.
@@ -406,19 +459,14 @@ mod tests {
     fn why(effect: &Next) -> Option<NeedsWork> {
         match effect {
             Next::Finish(Delivery::NeedsWork { why, .. }) => Some(*why),
-            Next::Plan(_)
-            | Next::PlanOnOldFailures
-            | Next::Draft(_)
-            | Next::Apply
-            | Next::Verify
-            | Next::Finish(_) => None,
+            Next::Plan(_) | Next::Draft(_) | Next::Apply | Next::Verify | Next::Finish(_) => None,
         }
     }
 
     #[test]
     fn the_straight_way() {
         let mut cycle = cycle();
-        assert_eq!(*cycle.doing(), Next::Plan(None));
+        assert_eq!(*cycle.doing(), Next::Plan(PlanReason::First));
         assert_eq!(cycle.step(Input::Planned), Next::Draft(DraftReason::NewPlan));
         let end = verified(&mut cycle, checks(CheckOutcome::Passed, &[]));
         assert_eq!(end, Next::Finish(Delivery::Delivered { verified: Verified::Passed }));
@@ -430,10 +478,10 @@ mod tests {
         let mut cycle = cycle();
         cycle.step(Input::Planned);
         assert_eq!(verified(&mut cycle, fails(&["a"])), Next::Draft(DraftReason::ChecksFail));
-        let repeated = Next::Plan(Some(FailureClass::RepeatedVerifyFailure));
+        let repeated = Next::Plan(PlanReason::Failed(FailureClass::RepeatedVerifyFailure));
         assert_eq!(verified(&mut cycle, fails(&["a"])), repeated);
         cycle.step(Input::Planned);
-        let design = Next::Plan(Some(FailureClass::DesignMismatch));
+        let design = Next::Plan(PlanReason::Failed(FailureClass::DesignMismatch));
         assert_eq!(verified(&mut cycle, fails(&["a"])), design);
         cycle.step(Input::Planned);
         assert_eq!(verified(&mut cycle, fails(&["b"])), Next::Draft(DraftReason::ChecksFail));
@@ -446,7 +494,7 @@ mod tests {
         let mut effect = cycle.doing().clone();
         while why(&effect).is_none() {
             effect = match effect {
-                Next::Plan(_) | Next::PlanOnOldFailures => cycle.step(Input::Planned),
+                Next::Plan(_) => cycle.step(Input::Planned),
                 Next::Draft(_) => cycle.step(Input::Drafted),
                 Next::Apply => cycle.step(Input::Applied),
                 Next::Verify => {
@@ -468,7 +516,10 @@ mod tests {
             assert_eq!(cycle.step(Input::Refused), Next::Draft(DraftReason::Refused));
         }
         cycle.step(Input::Drafted);
-        assert_eq!(cycle.step(Input::Refused), Next::Plan(Some(FailureClass::PatchMismatch)));
+        assert_eq!(
+            cycle.step(Input::Refused),
+            Next::Plan(PlanReason::Failed(FailureClass::PatchMismatch))
+        );
     }
 
     fn old() -> Input {
@@ -480,7 +531,7 @@ mod tests {
         let mut cycle = cycle();
         cycle.step(Input::Planned);
         assert_eq!(verified(&mut cycle, old()), Next::Draft(DraftReason::OldFailures));
-        assert_eq!(verified(&mut cycle, old()), Next::PlanOnOldFailures);
+        assert_eq!(verified(&mut cycle, old()), Next::Plan(PlanReason::OldFailures));
         assert_eq!(cycle.iteration(), 2, "it is no attempt to ask the Architect");
         assert_eq!(cycle.step(Input::Planned), Next::Draft(DraftReason::NewPlan));
         assert_eq!(why(&verified(&mut cycle, old())), Some(NeedsWork::PreExisting));
@@ -491,7 +542,7 @@ mod tests {
         let mut cycle = cycle();
         cycle.step(Input::Planned);
         verified(&mut cycle, old());
-        assert_eq!(cycle.step(Input::DraftUnreadable), Next::PlanOnOldFailures);
+        assert_eq!(cycle.step(Input::DraftUnreadable), Next::Plan(PlanReason::OldFailures));
         let reason = "a package is missing".to_owned();
         assert_eq!(why(&cycle.step(Input::NoEdit { reason })), Some(NeedsWork::PreExisting));
     }
@@ -546,7 +597,7 @@ mod tests {
     #[test]
     fn a_crash_costs_one_attempt_and_the_step_is_done_again() {
         let mut cycle = cycle();
-        assert_eq!(cycle.step(Input::Crashed), Next::Plan(None));
+        assert_eq!(cycle.step(Input::Crashed), Next::Plan(PlanReason::First));
         cycle.step(Input::Planned);
         assert_eq!(cycle.step(Input::Crashed), Next::Draft(DraftReason::NewPlan));
         cycle.step(Input::Drafted);
@@ -588,7 +639,7 @@ mod tests {
                 let input = match (&effect, choice) {
                     (Next::Finish(_), _) => break,
                     (_, 0) => Input::Crashed,
-                    (Next::Plan(_) | Next::PlanOnOldFailures, _) => Input::Planned,
+                    (Next::Plan(_), _) => Input::Planned,
                     (Next::Draft(_), 1) => Input::DraftUnreadable,
                     (Next::Draft(_), _) => Input::Drafted,
                     (Next::Apply, 1 | 2) => Input::Refused,

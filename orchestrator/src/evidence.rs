@@ -6,7 +6,8 @@ use search::{Evidence, Titles, estimate_tokens, render};
 use tools::redact::redact;
 
 /// The event of evidence that was gathered.
-pub(crate) fn gathered(prompts: &Prompts, evidence: &Evidence) -> Event {
+pub(crate) fn gathered(prompts: &Prompts, evidence: &Evidence, earlier: &str) -> Event {
+    let kept = |text: &str| Blob::new(redact(text).into_owned());
     let text = render(evidence, &titles(prompts, evidence));
     let items = evidence.items.iter();
     Event::EvidenceGathered {
@@ -17,7 +18,9 @@ pub(crate) fn gathered(prompts: &Prompts, evidence: &Evidence) -> Event {
             .collect(),
         omitted: evidence.omitted.clone(),
         tokens: estimate_tokens(&text),
-        text: Blob::new(redact(&text).into_owned()),
+        text: kept(&text),
+        workspace: None,
+        earlier: (!earlier.is_empty()).then(|| kept(earlier)),
     }
 }
 
@@ -28,11 +31,7 @@ fn titles(prompts: &Prompts, evidence: &Evidence) -> Titles {
     } else {
         prompts.render(Prompt::EvidenceFiles, &[("shown", &shown), ("files", &files)])
     };
-    Titles {
-        map,
-        outcomes: prompts.render(Prompt::EvidenceRuns, &[]),
-        omitted: prompts.render(Prompt::EvidenceOmitted, &[]),
-    }
+    Titles { map, outcomes: String::new(), omitted: prompts.render(Prompt::EvidenceOmitted, &[]) }
 }
 
 #[cfg(test)]

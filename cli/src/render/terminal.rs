@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 
 use actors::checks::CheckOutcome;
 use actors::delivery::{Delivery, Verified};
+use actors::draft::NeededFile;
 use actors::event::{Envelope, Event, StagedFile};
 use actors::lane_id::LaneId;
 use actors::plan::Plan;
 use actors::publisher::{Proposal, Question, Signal};
 use actors::wording::Wording;
-use actors::words::Intent;
+use actors::words::{Intent, IntentBy, Side};
 use anstyle::{AnsiColor, Style};
 use futures_util::future::BoxFuture;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -46,6 +47,19 @@ struct Tally {
     cost: Option<Usd>,
     cost_unknown: bool,
     usage_unknown: u64,
+    /// Prompt tokens of each role: those the provider read anew, and those from its cache.
+    roles: BTreeMap<&'static str, [u64; 2]>,
+}
+
+impl Tally {
+    /// What each role had the provider read, in a line of its own.
+    fn by_role(&self) -> String {
+        let role = |(role, [new, cached]): (&&str, &[u64; 2])| {
+            format!("{role} {new} new, {cached} cached")
+        };
+        let roles: Vec<String> = self.roles.iter().map(role).collect();
+        if roles.is_empty() { String::new() } else { format!("{}\n", roles.join(" · ")) }
+    }
 }
 
 /// The view for people.
@@ -152,13 +166,13 @@ impl Terminal {
             return;
         }
         match &envelope.event {
+            Event::TurnAdded { speaker: Side::User, .. } => self.tally = Tally::default(),
             Event::RunStarted { intent, .. } => {
                 self.lanes = LaneTable::default();
                 self.plan_only = *intent == Intent::Plan;
                 self.staged.clear();
                 self.last_failure = None;
                 self.started = Instant::now();
-                self.tally = Tally::default();
                 "looking around".clone_into(&mut self.phase);
                 self.since = self.started;
             }
@@ -175,7 +189,9 @@ impl Terminal {
             {
                 self.say(plan_text(plan).trim_end());
             }
-            Event::PlanRefused { error } | Event::DraftRefused { error } => {
+            Event::PlanRefused { error }
+            | Event::DraftRefused { error }
+            | Event::AnswerRefused { error } => {
                 self.say(&format!(
                     "  {} {}",
                     self.style(AnsiColor::Yellow, "answer refused:"),
@@ -183,12 +199,13 @@ impl Terminal {
                 ));
             }
             Event::EditorStarted { iteration } => self.enter(&format!("edit {iteration}"), ""),
-            Event::ContextRequested { requests, refused, .. } => {
-                let asked: Vec<String> = requests.iter().map(ToString::to_string).collect();
-                self.say(&format!("  the Editor looks at {}", asked.join(", ")));
-                for line in refused {
-                    self.say(&format!("  {line}"));
-                }
+            Event::Looked { .. } | Event::FilesNeeded { .. } | Event::EditorDone { .. } => {
+                said_by_models(&envelope.event).iter().for_each(|line| self.say(line));
+            }
+            Event::IntentDecided { intent: Intent::Answer, reason }
+                if *reason != IntentBy::Flag =>
+            {
+                self.say("taken for a question; with --force-execute it is done");
             }
             Event::PatchRefused { reasons, .. } => {
                 for reason in reasons {
@@ -270,6 +287,7 @@ impl Terminal {
     /// Adds up what a call used, and tells once why it failed.
     fn count(&mut self, event: &Event, lane: Option<LaneId>) {
         let Event::ModelReply {
+            role,
             outcome,
             message,
             error,
@@ -288,6 +306,9 @@ impl Terminal {
                 tally.prompt += usage.prompt;
                 tally.hit += usage.hit;
                 tally.output += usage.output;
+                let [new, cached] = tally.roles.entry(role.as_str()).or_default();
+                *new += usage.prompt.saturating_sub(usage.hit);
+                *cached += usage.hit;
                 // What lies in the last unit of a prompt is kept by no cache, because the unit was not full.
                 let in_unit = (*avoidable_misses).min(CACHE_UNIT_TOKENS - 1);
                 tally.in_units += in_unit;
@@ -369,8 +390,12 @@ impl Terminal {
         format!(
             "{calls} call{plural}{without} · {} tokens in, {} out · {cost} · {seconds:.1} s\n\
              cache: {hit} hit, {miss} miss ({new} new, {} in part-filled units, {} avoidable)\n\
-             session {session}",
-            tally.prompt, tally.output, tally.in_units, tally.lost
+             {}session {session}",
+            tally.prompt,
+            tally.output,
+            tally.in_units,
+            tally.lost,
+            tally.by_role()
         )
     }
 }
@@ -520,6 +545,31 @@ pub(super) const fn check_in_words(outcome: CheckOutcome) -> (AnsiColor, &'stati
         CheckOutcome::PolicyDenied => (AnsiColor::Red, "denied"),
         CheckOutcome::CodeFailure => (AnsiColor::Red, "failed"),
     }
+}
+
+/// What models say beside plans and diffs, in lines.
+fn said_by_models(event: &Event) -> Vec<String> {
+    if let Event::Looked { role, looks, refused, .. } = event {
+        let who = match role {
+            AgentRole::Architect => "the Architect",
+            AgentRole::Editor => "the Editor",
+            AgentRole::LanePlanner => "the lane planner",
+            AgentRole::Analysis | AgentRole::Intent => "the model",
+        };
+        let looks: Vec<String> = looks.iter().map(|look| harmless(&look.to_string())).collect();
+        let first = format!("  {who} looks at {}", looks.join(", "));
+        let refused = refused.iter().map(|line| format!("  {}", harmless(&line.to_string())));
+        return std::iter::once(first).chain(refused).collect();
+    }
+    if let Event::FilesNeeded { files } = event {
+        let line =
+            |file: &NeededFile| format!("  the plan lacks {}: {}", file.path, harmless(&file.why));
+        return files.iter().map(line).collect();
+    }
+    if let Event::EditorDone { reason } = event {
+        return vec![format!("  the Editor has nothing to add: {}", harmless(&reason.to_string()))];
+    }
+    Vec::new()
 }
 
 /// As [`harmless`], for text of several lines.

@@ -248,6 +248,8 @@ mod tests {
             omitted: vec![],
             tokens: 1,
             text: text.clone(),
+            workspace: None,
+            earlier: None,
         };
         assert_eq!(publisher.record(evidence).await, Ok(Written::Now(3)));
         drop((publisher, of_session));

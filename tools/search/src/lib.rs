@@ -6,6 +6,7 @@ mod choice;
 mod evidence;
 mod excerpt;
 mod fingerprint;
+mod look;
 mod map;
 mod named;
 mod packing;
@@ -17,6 +18,7 @@ mod text;
 
 pub use evidence::{Evidence, EvidenceItem, EvidenceOptions, ItemKind, MapLine, gather};
 pub use fingerprint::tree_hash;
+pub use look::{Lines, Matches, Names, Shown, Sights, Symbol, Unseen};
 pub use map::{Definition, definitions};
 pub use render::{TITLE_BYTES, Titles, estimate_tokens, render};
 pub use terms::{Term, TermKind, extract, is_han};
