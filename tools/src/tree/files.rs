@@ -1,7 +1,8 @@
 //! The files of a tree, as ripgrep and git see them. It reads directories and ignore files, never contents.
 
 use std::collections::BTreeSet;
-use std::fs::FileType;
+use std::fs::{FileType, Metadata};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use ignore::{DirEntry, WalkBuilder};
@@ -20,6 +21,8 @@ pub struct Listed {
     pub path: RepoPath,
     /// Its size.
     pub bytes: u64,
+    /// When it was modified, in nanoseconds since 1970.
+    pub modified: i64,
 }
 
 /// The files of a tree.
@@ -109,7 +112,13 @@ fn listed(root: &Path, entry: &DirEntry) -> Option<Listed> {
     }
     let path = entry.path().strip_prefix(root).ok()?.to_str()?;
     let path = RepoPath::parse(path).ok()?;
-    Some(Listed { path, bytes: entry.metadata().ok()?.len() })
+    let data = entry.metadata().ok()?;
+    Some(Listed { path, bytes: data.len(), modified: modified(&data) })
+}
+
+/// When a file was modified, in nanoseconds since 1970.
+pub fn modified(data: &Metadata) -> i64 {
+    data.mtime().saturating_mul(1_000_000_000).saturating_add(data.mtime_nsec())
 }
 
 #[cfg(test)]
