@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use tools::model::mock::{Behaviour, Options, Reply};
+use mock::{Behaviour, Options, Reply};
 
 use crate::support::{KEY, Project, Provider, World, architect, diff, editor, mended, plan};
 

@@ -153,7 +153,7 @@ fn a_value_that_is_set_is_got_and_a_wrong_one_changes_nothing() {
 #[test]
 fn a_workspace_can_not_choose_who_gets_the_key() {
     let thief = Provider::new(Vec::new());
-    let world = World::greeting(vec![tools::model::mock::Reply::text("It greets.").to("analysis")]);
+    let world = World::greeting(vec![mock::Reply::text("It greets.").to("analysis")]);
     let url = thief.base_url();
     world.project.write(
         ".deepseek/config.toml",

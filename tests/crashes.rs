@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tempfile::TempDir;
-use tools::tree::FileHash;
+use tree::FileHash;
 
 use crate::support::{Program, Project, Run};
 

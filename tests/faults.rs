@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use tools::model::mock::{Behaviour, Replies, Reply};
+use mock::{Behaviour, Replies, Reply};
 
 use crate::support::{Project, Provider, World, diff, left_in, plan};
 

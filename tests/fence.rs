@@ -3,8 +3,8 @@
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
+use mock::Reply;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-use tools::model::mock::Reply;
 
 use crate::support::{
     Program, Project, Provider, Run, Terminal, World, architect, diff, editor, mended,

@@ -3,8 +3,8 @@
 use std::fs;
 use std::time::Duration;
 
+use mock::{Behaviour, Reply};
 use rustix::process::Signal;
-use tools::model::mock::{Behaviour, Reply};
 
 use crate::support::{
     Project, Provider, Terminal, World, architect, diff, editor, left_in, mended, plan, wait_until,

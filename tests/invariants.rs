@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use mock::Reply;
 use serde_json::Value;
-use tools::model::mock::Reply;
 
 use crate::support::{Project, Provider, Run, World, architect, diff, editor, mended, plan};
 
@@ -226,7 +226,7 @@ fn the_journal_has_what_the_screen_was_told_and_every_request_to_the_byte() {
     let sent = world.provider.requests();
     assert_eq!(asked.len(), sent.len());
     for (event, sent) in asked.iter().zip(&sent) {
-        let hash = tools::tree::FileHash::of(&sent.request.body);
+        let hash = tree::FileHash::of(&sent.request.body);
         assert_eq!(event["body"]["blob"], hash.to_string());
     }
 }

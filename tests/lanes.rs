@@ -2,8 +2,8 @@
 
 use std::fs;
 
+use mock::Reply;
 use serde_json::Value;
-use tools::model::mock::Reply;
 
 use crate::support::{Project, Provider, Run, World, left_in, plan_verified_by, shell};
 

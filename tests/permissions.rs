@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tools::model::mock::{Replies, Reply};
+use mock::{Replies, Reply};
 
 use crate::support::{
     Project, Provider, World, architect, diff, editor, mended, mended_and_checked_by, plan,

@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
+use mock::Reply;
 use serde_json::Value;
-use tools::model::mock::Reply;
 
 use crate::support::{KEY, Project, Run, World, architect, diff, editor, plan};
 

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use mock::{Behaviour, Reply};
 use serde_json::{Value, json};
-use tools::model::mock::{Behaviour, Reply};
 
 use crate::invariants::twenty_calls;
 use crate::resume::eventful;

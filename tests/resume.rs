@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use mock::{Behaviour, ReceivedRequest, Replies, Reply};
 use serde_json::Value;
-use tools::model::mock::{Behaviour, ReceivedRequest, Replies, Reply};
-use tools::tree::FileHash;
+use tree::FileHash;
 
 use crate::support::{
     Project, Provider, Run, World, architect, diff, editor, left_in, mended, plan,

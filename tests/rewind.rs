@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use mock::Reply;
 use serde_json::Value;
-use tools::model::mock::Reply;
 
 use crate::support::{Project, Provider, World, architect, diff, editor, mended, plan, shell};
 

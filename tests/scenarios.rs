@@ -1,7 +1,7 @@
 //! Requests from beginning to end: who is asked how often, what is in the workspace afterwards, and how it is called.
 
+use mock::Reply;
 use serde_json::Value;
-use tools::model::mock::Reply;
 
 use crate::support::{Project, Provider, World, architect, diff, editor, plan, plan_verified_by};
 

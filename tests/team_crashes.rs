@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tools::model::mock::{ReceivedRequest, Replies, Reply};
-use tools::tree::FileHash;
+use mock::{ReceivedRequest, Replies, Reply};
+use tree::FileHash;
 
 use crate::resume::{GO_ON, has_begun, has_ended, killed_at, nothing_was_paid_twice, said, sleep};
 use crate::support::{Project, Provider, World, plan_verified_by, shell};

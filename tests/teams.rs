@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use tools::model::mock::{Replies, Reply};
+use mock::{Replies, Reply};
 
 use crate::support::{Project, Provider, Run, World, hashes_in, plan_verified_by};
 use crate::team_crashes::worktrees;

@@ -7,41 +7,30 @@ use std::path::{Path, PathBuf};
 use actors::prompts::{Prompt, variables};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-const ROOMS: [&str; 8] = [
-    "config",
-    "config/policy",
-    "tools",
-    "actors",
-    "lanes",
-    "orchestrator/journal",
-    "orchestrator",
-    "cli",
-];
-
 /// Files and folders that decide and have no effects. A file whose first paragraph says `Pure` is one, too.
 const PURE: [&str; 48] = [
     "config/policy/src/",
     "config/src/access.rs",
     "config/src/layers.rs",
     "config/src/schema.rs",
-    "tools/src/model/chunk.rs",
-    "tools/src/model/classify.rs",
-    "tools/src/model/mock/cache.rs",
-    "tools/src/model/mock/route.rs",
-    "tools/src/model/mock/strict.rs",
-    "tools/src/model/mock/validate.rs",
-    "tools/src/model/price.rs",
-    "tools/src/model/reply.rs",
-    "tools/src/model/retry.rs",
-    "tools/src/model/sse.rs",
-    "tools/src/model/wire.rs",
-    "tools/src/patch/",
+    "tools/model/src/chunk.rs",
+    "tools/model/src/classify.rs",
+    "tools/mock/src/cache.rs",
+    "tools/mock/src/route.rs",
+    "tools/mock/src/strict.rs",
+    "tools/mock/src/validate.rs",
+    "tools/model/src/price.rs",
+    "tools/model/src/reply.rs",
+    "tools/model/src/retry.rs",
+    "tools/model/src/sse.rs",
+    "tools/model/src/wire.rs",
+    "tools/patch/src/",
     "tools/src/redact.rs",
-    "tools/src/search/packing.rs",
-    "tools/src/search/terms/",
-    "tools/src/shell/command.rs",
-    "tools/src/shell/command/",
-    "tools/src/tree/path.rs",
+    "tools/search/src/packing.rs",
+    "tools/search/src/terms/",
+    "tools/shell/src/command.rs",
+    "tools/shell/src/command/",
+    "tools/tree/src/path.rs",
     "actors/src/checks.rs",
     "actors/src/contract.rs",
     "actors/src/dialogue.rs",
@@ -100,7 +89,7 @@ fn every_test_file_is_run() {
 
 #[test]
 fn commands_are_run_in_one_room() {
-    only_in("Command::new(", &["tools/src/shell/"]);
+    only_in("Command::new(", &["tools/shell/src/"]);
 }
 
 #[test]
@@ -108,7 +97,7 @@ fn trees_are_made_writable_in_three_places() {
     // The last is a command of its own, which runs without an orchestrator.
     only_in(
         "WriteTree::open(",
-        &["orchestrator/src/main_tree.rs", "tools/src/tree/", "cli/src/commands/patch.rs"],
+        &["orchestrator/src/main_tree.rs", "tools/tree/src/", "cli/src/commands/patch.rs"],
     );
 }
 
@@ -122,7 +111,7 @@ fn the_environment_is_read_in_one_file() {
 #[test]
 fn the_clock_and_chance_are_read_in_one_file() {
     // The second plays a server's misfortunes, from a seed.
-    only_in("fastrand", &["tools/src/clock.rs", "tools/src/model/mock/state.rs"]);
+    only_in("fastrand", &["tools/src/clock.rs", "tools/mock/src/state.rs"]);
     only_in("SystemTime::now", &["tools/src/clock.rs"]);
     only_in("Timestamp::now", &["tools/src/clock.rs"]);
 }
@@ -131,9 +120,10 @@ fn the_clock_and_chance_are_read_in_one_file() {
 #[test]
 fn only_waits_are_measured() {
     let places = [
-        "tools/src/model/",
-        "tools/src/shell/run.rs",
-        "tools/src/tree/confine.rs",
+        "tools/model/src/",
+        "tools/mock/src/",
+        "tools/shell/src/run.rs",
+        "tools/tree/src/confine.rs",
         "orchestrator/journal/src/log.rs",
         "orchestrator/src/lock.rs",
         "lanes/src/worktrees.rs",
@@ -282,10 +272,18 @@ fn without_comments(code: &str) -> impl Iterator<Item = &str> {
     code.lines().filter(|line| !line.trim_start().starts_with("//"))
 }
 
+/// The folder of every crate.
+fn rooms() -> Vec<String> {
+    let manifest = fs::read_to_string(Path::new(ROOT).join("Cargo.toml")).expect("it is text");
+    let manifest: toml::Table = manifest.parse().expect("it is toml");
+    let members = manifest["workspace"]["members"].as_array().expect("there are members");
+    members.iter().filter_map(|room| room.as_str().map(String::from)).collect()
+}
+
 /// Every source file without its tests: path from the root, code.
 fn sources() -> Vec<(String, String)> {
     let mut files = Vec::new();
-    for room in ROOMS {
+    for room in rooms() {
         collect(&Path::new(ROOT).join(room).join("src"), &mut files);
     }
     let named = files.into_iter().map(|path| {

@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use model::price::{Prices, Usd};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
 use thiserror::Error;
 use tokio::sync::watch;
-use tools::model::price::{Prices, Usd};
 
 use crate::event::Event;
 use crate::ledger::{Allowance, Amount, Ask, Ledger, Reservation, Unaffordable};

@@ -3,12 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use patch::{ApplyPlan, PatchLimits, PatchMismatch, PatchScope, Reason, Refusal, Repair};
 use ractor::{ActorCell, SpawnErr};
 use thiserror::Error;
-use tools::patch::{
-    self, ApplyPlan, PatchLimits, PatchMismatch, PatchScope, Reason, Refusal, Repair,
-};
-use tools::tree::{Change, RepoPath};
+use tree::{Change, RepoPath};
 
 use crate::Unanswered;
 use crate::delivery::StagedFor;

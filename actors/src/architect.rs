@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use config::AgentLoop;
+use model::ModelError;
 use policy::Verdict;
 use ractor::{ActorCell, SpawnErr};
 use thiserror::Error;
-use tools::model::ModelError;
 use tools::redact::redact;
-use tools::tree::Entry;
+use tree::Entry;
 
 use crate::Unanswered;
 use crate::call::{CallError, Caller};

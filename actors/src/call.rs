@@ -5,10 +5,10 @@
 use std::time::Duration;
 
 use config::ModelRole;
+use model::retry::{self, Retry, RetryPolicy};
+use model::{AgentRole, Awaited, ChatRequest, Delta, ModelError, ModelReply, Usage};
 use thiserror::Error;
 use tools::clock;
-use tools::model::retry::{self, Retry, RetryPolicy};
-use tools::model::{AgentRole, Awaited, ChatRequest, Delta, ModelError, ModelReply, Usage};
 
 use crate::admission::{AdmissionError, Permit};
 use crate::closed::JournalClosed;

@@ -3,7 +3,7 @@
 //! Only a failure of the code is ever shown to a model as one; everything else is for the user.
 
 use serde::{Deserialize, Serialize};
-use tools::shell::{CommandOutcome, Exit};
+use shell::{CommandOutcome, Exit};
 
 use crate::failure::{ErrorSet, Numbers, diagnostics};
 
@@ -183,7 +183,7 @@ fn exit_text(exit: &Exit) -> String {
 /// Whether a command says anything by ending well.
 fn can_fail(command: &str) -> bool {
     const NEVER: [&str; 8] = ["true", ":", "echo", "printf", "pwd", "ls", "cat", "git"];
-    let Ok(line) = tools::shell::CommandLine::parse(command) else { return true };
+    let Ok(line) = shell::CommandLine::parse(command) else { return true };
     !line
         .segments()
         .iter()
@@ -251,7 +251,7 @@ pub fn derive(read: &dyn Fn(&str) -> Option<String>, exists: &dyn Fn(&str) -> bo
 mod tests {
     use std::time::Duration;
 
-    use tools::shell::{CommandLine, Environment, RunOptions};
+    use shell::{CommandLine, Environment, RunOptions};
 
     use super::*;
 
@@ -265,7 +265,7 @@ mod tests {
             in_place_of: None,
             notes: None,
         };
-        let outcome = tools::shell::run(&CommandLine::parse(command).unwrap(), &options).await;
+        let outcome = shell::run(&CommandLine::parse(command).unwrap(), &options).await;
         read(command, &outcome, 1000)
     }
 

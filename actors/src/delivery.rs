@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use model::ErrorClass;
 use serde::{Deserialize, Serialize};
-use tools::model::ErrorClass;
-use tools::tree::SnapshotError;
+use tree::SnapshotError;
 
 use crate::closed::JournalClosed;
 use crate::ledger::Unaffordable;

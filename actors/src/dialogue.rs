@@ -1,6 +1,6 @@
 //! What was said between a role and its model in one run. It only grows, so that the provider's prefix cache holds. Pure.
 
-use tools::model::{Message, ModelReply};
+use model::{Message, ModelReply};
 use tools::redact::redact;
 
 use crate::prompts::{Prompt, Prompts};

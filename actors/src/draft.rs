@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use tools::tree::RepoPath;
+use tree::RepoPath;
 
 /// What the Editor answered.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,12 +1,12 @@
 //! The Editor turns a plan and the exact content of its files into a diff; it may ask to see other files first.
 
 use config::AgentLoop;
+use model::ModelError;
 use policy::Verdict;
 use ractor::{ActorCell, SpawnErr};
 use thiserror::Error;
-use tools::model::ModelError;
 use tools::redact::redact;
-use tools::tree::{Entry, ReadTree};
+use tree::{Entry, ReadTree};
 
 use crate::Unanswered;
 use crate::call::{CallError, Caller};
@@ -309,7 +309,7 @@ fn shown_plan(prompts: &Prompts, plan: &Plan) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tools::tree::RepoPath;
+    use tree::RepoPath;
 
     use super::*;
     use crate::plan::FileIntent;

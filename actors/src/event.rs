@@ -1,10 +1,10 @@
 //! Every fact the program publishes, as it stands in the journal. Values only; how they get there is the publisher's.
 
+use model::price::Usd;
+use model::{AgentRole, ModelError, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tools::model::price::Usd;
-use tools::model::{AgentRole, ModelError, Usage};
-use tools::tree::{RepoPath, Settlement, TreeId};
+use tree::{RepoPath, Settlement, TreeId};
 
 use crate::checks::{CheckOutcome, Findings};
 use crate::delivery::{Delivery, Rollback, StagedFor, Verified};

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
+use model::price::Usd;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use tools::model::price::Usd;
 
 use crate::scope::Scope;
 

@@ -6,8 +6,8 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use tools::shell::CommandLine;
-use tools::tree::RepoPath;
+use shell::CommandLine;
+use tree::RepoPath;
 
 use crate::contract::{Contract, filled, without_dot_slash};
 pub use crate::contract::{Leniency, PlanError};

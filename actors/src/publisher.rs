@@ -8,8 +8,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crossbeam_channel::{Sender, TrySendError};
+use model::AgentRole;
 use tokio::sync::{mpsc, oneshot, watch};
-use tools::model::AgentRole;
 
 use crate::closed::JournalClosed;
 use crate::event::{Envelope, Event};
@@ -58,7 +58,7 @@ pub struct Question {
 #[derive(Debug, Clone)]
 pub enum Proposal {
     /// Changes to files.
-    Patch(Vec<tools::tree::Change>),
+    Patch(Vec<tree::Change>),
     /// A command to run.
     Command(String),
 }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::{Config, ModelRole};
+use model::price::{PriceError, Prices};
+use model::{AgentRole, ChatModel};
 use policy::{PolicyError, Rules};
+use shell::Environment;
 use thiserror::Error;
 use tokio::sync::watch;
 use tools::clock::{Clock, IdSource};
-use tools::model::price::{PriceError, Prices};
-use tools::model::{AgentRole, ChatModel};
-use tools::shell::Environment;
 
 use crate::admission::Admission;
 use crate::call::Caller;

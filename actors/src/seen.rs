@@ -3,7 +3,7 @@
 use std::io;
 
 use serde::{Deserialize, Serialize};
-use tools::tree::{Entry, FileState, RepoPath, TreeError};
+use tree::{Entry, FileState, RepoPath, TreeError};
 
 use crate::event::{Blob, StagedContent};
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tools::tree::{Change, Entry, Op, ReadTree, RepoPath, TreeError};
+use tree::{Change, Entry, Op, ReadTree, RepoPath, TreeError};
 
 use crate::closed::JournalClosed;
 use crate::effect::{Effect, Position, Trace};

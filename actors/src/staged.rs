@@ -1,6 +1,6 @@
 //! Patch sets as events tell of them: made of changes, with their content.
 
-use tools::tree::{Change, FileState, Op};
+use tree::{Change, FileState, Op};
 
 use crate::delivery::{StagedFor, Target};
 use crate::event::{Event, StagedContent, StagedFile};

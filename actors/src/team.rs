@@ -1,7 +1,7 @@
 //! What is told of a team: the lanes of its plan, and what became of them. Values only.
 
 use serde::{Deserialize, Serialize};
-use tools::tree::RepoPath;
+use tree::RepoPath;
 
 use crate::delivery::Delivery;
 use crate::lane_id::LaneId;

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use config::Inputs;
+use model::NoModel;
+use shell::Environment;
 use tokio::sync::{mpsc, watch};
 use tools::clock::{CountingIds, FixedClock, Timestamp};
-use tools::model::NoModel;
-use tools::shell::Environment;
 
 use crate::admission::Admission;
 use crate::event::Event;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ractor::{ActorCell, SpawnErr};
+use shell::{CommandLine, CommandOutcome, Exit, RunOptions, run};
 use tools::redact::redact;
 use tools::regular::{self, MAX_NOTE_BYTES, read_text};
-use tools::shell::{CommandLine, CommandOutcome, Exit, RunOptions, run};
-use tools::tree::FileHash;
+use tree::FileHash;
 
 use crate::Unanswered;
 use crate::checks::{self, Check, CheckOutcome, Findings, Report};
@@ -396,8 +396,5 @@ fn not_run(text: &str, outcome: CheckOutcome, why: &str) -> Check {
 
 /// A hash of every file that is not ignored: what the result of a command on this tree depends on.
 async fn tree_hash(root: PathBuf, max_files: usize) -> Option<FileHash> {
-    tokio::task::spawn_blocking(move || tools::search::tree_hash(&root, max_files))
-        .await
-        .ok()
-        .flatten()
+    tokio::task::spawn_blocking(move || search::tree_hash(&root, max_files)).await.ok().flatten()
 }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
+use shell::CommandLine;
 use thiserror::Error;
-use tools::shell::CommandLine;
-use tools::tree::{Change, ReadTree, RepoPath};
+use tree::{Change, ReadTree, RepoPath};
 
 use crate::closed::JournalClosed;
 use crate::delivery::{Delivery, StagedFor};

@@ -18,8 +18,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use jiff::{Timestamp, Unit};
+use mock::{Options, ReceivedRequest, Replies, Reply, Server};
 use serde_json::Value;
-use tools::model::mock::{Options, ReceivedRequest, Replies, Reply, Server};
 
 const ROUNDS: usize = 15;
 

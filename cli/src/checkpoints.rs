@@ -2,7 +2,7 @@
 
 use orchestrator::checkpoints::CheckpointHistory;
 use orchestrator::main_tree::settle;
-use tools::tree::{Checkpoint, Settled, SnapshotError};
+use tree::{Checkpoint, Settled, SnapshotError};
 
 use crate::error::{CliError, Kind};
 use crate::flags::Global;

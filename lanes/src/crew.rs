@@ -36,11 +36,11 @@ use actors::sight::Sight;
 use actors::verifier::Checked;
 use actors::words::Role;
 use actors::workspace::Workspace;
+use patch::BaseState;
 use ractor::rpc::CallResult;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 use tokio::task::JoinSet;
-use tools::patch::BaseState;
-use tools::tree::{Change, RepoPath};
+use tree::{Change, RepoPath};
 
 use self::roles::Roles;
 use crate::cycle::{Bounds, Cycle, Goal, Input, Next};

@@ -19,7 +19,7 @@ use ractor::{
     Actor, ActorCell, ActorProcessingErr, ActorRef, DerivedActorRef, SpawnErr, SupervisionEvent,
 };
 use tokio::task::JoinSet;
-use tools::tree::{RepoPath, SnapshotError, Snapshots, TreeId};
+use tree::{RepoPath, SnapshotError, Snapshots, TreeId};
 
 use crate::crew::{Crew, CrewReport, CrewSetup};
 use crate::cycle::Goal;

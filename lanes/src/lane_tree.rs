@@ -14,10 +14,10 @@ use actors::lane_id::LaneId;
 use actors::run::Run;
 use actors::workspace::{CommitRefused, Denied, NotApplied, Staged, Workspace};
 use futures_util::future::BoxFuture;
+use shell::CommandLine;
 use thiserror::Error;
 use tools::clock::Clock;
-use tools::shell::CommandLine;
-use tools::tree::{
+use tree::{
     Change, CommitError, CommitLog, Entries, Entry, Extras, FileState, Op, ReadTree, RepoPath,
     Snapshot, SnapshotError, Snapshots, TreeError, TreeId, Worktree, WriteTree,
 };

@@ -13,7 +13,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use tools::tree::{PathError, RepoPath};
+use tree::{PathError, RepoPath};
 
 /// Longest pattern, in characters: telling patterns apart takes time with the product of their lengths.
 const MAX_CHARS: usize = 200;

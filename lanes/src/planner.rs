@@ -7,8 +7,8 @@ use actors::event::Event;
 use actors::prompts::Prompt;
 use actors::run::Run;
 use actors::wording::Wording;
+use model::{AgentRole, ModelError};
 use thiserror::Error;
-use tools::model::{AgentRole, ModelError};
 use tools::redact::redact;
 
 use crate::team_plan::{TeamLimits, TeamPlan, instructions};

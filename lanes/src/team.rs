@@ -31,7 +31,7 @@ use ractor::{
 };
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
-use tools::tree::{RepoPath, Snapshots};
+use tree::{RepoPath, Snapshots};
 
 use crate::lane::{Attempt, Lane, LaneReport, LaneSetup, LaneTold};
 use crate::lane_tree::WorktreeExtras;

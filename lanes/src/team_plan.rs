@@ -11,7 +11,7 @@ use actors::lane_id::LaneId;
 use actors::prompts::{Prompt, Prompts};
 use actors::team::PlannedLane;
 use serde::{Deserialize, Serialize};
-use tools::tree::RepoPath;
+use tree::RepoPath;
 
 use crate::pattern::Pattern;
 

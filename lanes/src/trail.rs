@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tools::tree::{Change, FileState, Op, RepoPath};
+use tree::{Change, FileState, Op, RepoPath};
 
 /// Content of the touched paths; `None` is a path where nothing is.
 type Contents = BTreeMap<RepoPath, Option<FileState>>;
@@ -77,7 +77,7 @@ fn between(from: &Contents, to: &Contents) -> Vec<Change> {
 
 #[cfg(test)]
 mod tests {
-    use tools::tree::FileMode;
+    use tree::FileMode;
 
     use super::*;
 

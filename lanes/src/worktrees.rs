@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use tools::blocking::on_a_thread;
 use tools::clock::Timestamp;
 use tools::regular;
-use tools::tree::Snapshots;
+use tree::Snapshots;
 
 use crate::lane_tree::remove;
 

@@ -1,6 +1,6 @@
 //! Whether a request looks large enough to ask how it splits into lanes. Pure: it counts, and does not understand.
 
-use tools::search::{TermKind, extract, is_han};
+use search::{TermKind, extract, is_han};
 
 /// Points for each thing that is listed or named.
 const POINTS_EACH: usize = 10;

@@ -25,11 +25,9 @@ use deepseek_orchestrator::orchestrator::{Orchestrator, Setup};
 use deepseek_orchestrator::places::Places;
 use deepseek_orchestrator::request::Request;
 use futures_util::future::BoxFuture;
+use model::{AgentRole, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelReply};
+use shell::Environment;
 use tools::clock::{RandomIds, SystemClock};
-use tools::model::{
-    AgentRole, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelReply,
-};
-use tools::shell::Environment;
 
 const LANES: usize = 8;
 const ROUNDS: usize = 5;

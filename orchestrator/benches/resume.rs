@@ -24,10 +24,10 @@ use deepseek_orchestrator::request::Request;
 use futures_util::future::BoxFuture;
 use journal::log::{Capacity, Journal};
 use journal::read::read;
+use model::{ChatModel, ChatRequest, Delta, ModelError, ModelReply};
+use shell::Environment;
 use tokio::sync::{Notify, mpsc};
 use tools::clock::{RandomIds, SystemClock};
-use tools::model::{ChatModel, ChatRequest, Delta, ModelError, ModelReply};
-use tools::shell::Environment;
 
 fn event(n: usize) -> Event {
     Event::TurnAdded {

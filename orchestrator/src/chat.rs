@@ -7,7 +7,7 @@ use actors::call::Caller;
 use actors::dialogue::Dialogue;
 use actors::prompts::{Prompt, Prompts};
 pub use actors::words::Intent;
-use tools::model::AgentRole;
+use model::AgentRole;
 
 /// Verbs that begin a request for a change.
 const EDIT_VERBS: [&str; 40] = [

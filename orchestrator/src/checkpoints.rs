@@ -6,7 +6,7 @@ use std::path::Path;
 
 use config::Config;
 use tools::clock::Timestamp;
-use tools::tree::{
+use tree::{
     Change, Checkpoint, Entry, FileState, Kept, Own, ReadTree, RepoPath, SnapshotError,
     SnapshotReader, Snapshots, TreeError,
 };

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 
 use config::Inputs;
 use tempfile::TempDir;
-use tools::tree::{CommitLog, FileMode, Note, WriteTree};
+use tree::{CommitLog, FileMode, Note, WriteTree};
 
 use super::*;
 

@@ -12,10 +12,10 @@ use actors::event::{Blob, Event, FORMAT};
 use actors::prompts::Prompts;
 use actors::recording::{Beyond, Recorded, Recording, Requests};
 use actors::run::Terms;
+use model::{AgentRole, Message, ModelReply};
 use serde::Deserialize;
 use thiserror::Error;
 use tools::clock::Timestamp;
-use tools::model::{AgentRole, Message, ModelReply};
 
 use crate::request::{Request, outcome_line};
 use journal::read::{ReadError, Record, content, read};

@@ -2,8 +2,8 @@
 
 use actors::event::{Blob, Event};
 use actors::prompts::{Prompt, Prompts};
+use search::{Evidence, Titles, estimate_tokens, render};
 use tools::redact::redact;
-use tools::search::{Evidence, Titles, estimate_tokens, render};
 
 /// The event of evidence that was gathered.
 pub(crate) fn gathered(prompts: &Prompts, evidence: &Evidence) -> Event {
@@ -37,7 +37,7 @@ fn titles(prompts: &Prompts, evidence: &Evidence) -> Titles {
 
 #[cfg(test)]
 mod tests {
-    use tools::search::TITLE_BYTES;
+    use search::TITLE_BYTES;
 
     use super::*;
 

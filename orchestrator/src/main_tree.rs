@@ -10,7 +10,7 @@ use actors::workspace::{CommitRefused, NotApplied};
 use config::Config;
 use lanes::lane_tree::holds;
 use tools::clock::Timestamp;
-use tools::tree::{
+use tree::{
     Change, Checkpoint, CommitError, CommitLog, Note, ReadTree, Settled, Settlement, Snapshot,
     SnapshotError, Snapshots, WriteTree,
 };

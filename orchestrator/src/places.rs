@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use config::Config;
-use tools::tree::{SnapshotLimits, Snapshots};
+use tree::{SnapshotLimits, Snapshots};
 
 /// Where what is needed for the way back is kept.
 #[derive(Debug, Clone)]

@@ -8,11 +8,11 @@ use std::time::Duration;
 use actors::publisher::Signal;
 use actors::recording::{Beyond, Difference, Recording};
 use config::Config;
+use model::NoModel;
+use shell::Environment;
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tools::clock::{CountingIds, FixedClock, Timestamp};
-use tools::model::NoModel;
-use tools::shell::Environment;
 
 use crate::earlier::{CutShort, EarlierError, RunRecords, runs};
 use crate::orchestrator::{Orchestrator, Setup, StartError};

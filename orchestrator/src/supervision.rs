@@ -21,8 +21,8 @@ use actors::publisher::Publisher;
 use actors::run::Terms;
 use actors::scope::{Scope, Segment};
 use actors::team::PlannedLane;
+use model::price::Usd;
 use ractor::{ActorCell, ActorRef, SpawnErr};
-use tools::model::price::Usd;
 
 use crate::orchestrator::Msg;
 use journal::read;

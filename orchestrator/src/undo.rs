@@ -1,8 +1,8 @@
 //! Undoing a change of ours in a file that may have been changed by others since. Pure.
 
 use config::ApplyStrategy;
-use tools::patch::merge;
-use tools::tree::{FileMode, FileState};
+use patch::merge;
+use tree::{FileMode, FileState};
 
 /// What a change of ours made of a path; none stands for no file.
 #[derive(Debug, Clone, PartialEq, Eq)]

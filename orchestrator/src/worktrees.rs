@@ -9,7 +9,7 @@ use std::time::Duration;
 use config::Config;
 use lanes::worktrees::{tidy, unowned, was_claimed};
 use tools::blocking::on_a_thread;
-use tools::tree::Snapshots;
+use tree::Snapshots;
 
 use crate::earlier::ended_lanes;
 use crate::places::{Places, snapshots};

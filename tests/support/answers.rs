@@ -1,6 +1,6 @@
 //! What models are made to answer: plans and diffs in the words of the contracts.
 
-use tools::model::mock::Reply;
+use mock::Reply;
 
 /// A plan for `files`, verified by the project's own check.
 pub(crate) fn plan(files: &[&str]) -> String {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tools::tree::FileHash;
+use tree::FileHash;
 
 /// Changes every line of the journal of a session, and seals the chain again.
 pub(crate) fn rewrite(session: &Path, mut change: impl FnMut(&mut Value)) {

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use tools::tree::FileHash;
+use tree::FileHash;
 
 use super::program::shell;
 

@@ -2,9 +2,9 @@
 
 use std::net::SocketAddr;
 
+use mock::{Exchange, Options, Replies, Server};
 use serde_json::Value;
 use tokio::runtime::Runtime;
-use tools::model::mock::{Exchange, Options, Replies, Server};
 
 /// A provider that answers what it was told to.
 pub(crate) struct Provider {

@@ -4,8 +4,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use mock::Replies;
 use tempfile::TempDir;
-use tools::model::mock::Replies;
 
 use super::{Program, Project, Provider, Run};
 

@@ -1,15 +1,11 @@
-//! The outside world: the model, patches, the tree, commands, search.
+//! What every tool stands on: the clock and ids, threads for what blocks, regular files, redaction, places to fail.
 //!
-//! This floor acts on the world or decides about it, one tool a room. It knows nothing of roles, runs or sessions.
+//! The tools themselves are the crates beside it: this floor acts on the world or decides about it, one tool a crate, and
+//! knows nothing of roles, runs or sessions.
 
 pub mod blocking;
 pub mod clock;
 pub mod fault;
-pub mod model;
-pub mod patch;
 pub mod redact;
 pub mod regular;
-mod relocate;
-pub mod search;
-pub mod shell;
-pub mod tree;
+pub mod relocate;

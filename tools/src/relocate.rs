@@ -3,7 +3,7 @@
 /// `text` with `to` wherever it named `from` or something below it; `None` if it does not.
 ///
 /// A path is named where it begins and ends as one: in `/mnt/app` and `/app-2`, `/app` is not.
-pub(crate) fn relocate(text: &[u8], from: &[u8], to: &[u8]) -> Option<Vec<u8>> {
+pub fn relocate(text: &[u8], from: &[u8], to: &[u8]) -> Option<Vec<u8>> {
     let (from, to) = (without_end(from), without_end(to));
     if from.is_empty() {
         // Everything is below the root.

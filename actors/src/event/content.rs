@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use tools::tree::{FileHash, FileMode, FileState, RepoPath};
+use tree::{FileHash, FileMode, FileState, RepoPath};
 
 /// Content that is kept beside the log and named in it by its hash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ impl From<FileState> for StagedContent {
 /// A mode as it is written: `executable`, and `symlink` where it is one.
 mod mode_words {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use tools::tree::FileMode;
+    use tree::FileMode;
 
     #[derive(Serialize, Deserialize)]
     struct Words {

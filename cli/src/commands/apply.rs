@@ -3,7 +3,7 @@
 use actors::workspace::Staged;
 use clap::Args;
 use serde_json::json;
-use tools::tree::Change;
+use tree::Change;
 
 use super::diff::{Found, find};
 use crate::checkpoints;

@@ -337,7 +337,7 @@ fn edit(around: &Surroundings, global: &Global, local: bool) -> Result<(), CliEr
         )
         .map_err(|error| CliError::caused(Kind::Usage, &error))?;
     }
-    let status = tools::shell::interactive(editor, &path).map_err(|error| {
+    let status = shell::interactive(editor, &path).map_err(|error| {
         CliError::new(Kind::Usage, format!("{editor} cannot be started: {error}"))
     })?;
     if !status.success() {

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use mock::{Script, Server};
 use orchestrator::chat::Intent;
 use orchestrator::request::Request;
-use tools::model::mock::{Script, Server};
-use tools::shell::{CommandLine, Environment, Exit, RunOptions};
+use shell::{CommandLine, Environment, Exit, RunOptions};
 
 use crate::drive::{Session, Use, Which, exit_of};
 use crate::error::{CliError, Kind};
@@ -222,7 +222,7 @@ async fn shell(command: &str, cwd: &Path) -> Exit {
         in_place_of: None,
         notes: None,
     };
-    tools::shell::run(&command, &options).await.exit
+    shell::run(&command, &options).await.exit
 }
 
 fn unusable(error: &io::Error) -> CliError {

@@ -7,7 +7,7 @@ use clap::Args;
 use journal::{StagedPatch, changes};
 use serde_json::json;
 use tools::clock::{Clock as _, SystemClock};
-use tools::tree::Change;
+use tree::Change;
 
 use crate::checkpoints;
 use crate::error::{CliError, Kind};

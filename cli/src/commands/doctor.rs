@@ -9,10 +9,10 @@ use config::access::Access;
 use journal::History;
 use journal::read::read_valid;
 use journal::repair::{Repaired, is_in_use, repair};
+use model::DeepSeekClient;
 use serde_json::json;
+use shell::{CommandLine, Environment, RunOptions};
 use tokio::time::{Duration, timeout};
-use tools::model::DeepSeekClient;
-use tools::shell::{CommandLine, Environment, RunOptions};
 
 use crate::error::{CliError, Kind};
 use crate::flags::{Global, Output};
@@ -141,7 +141,7 @@ async fn git(workspace: &Path) -> Finding {
         notes: None,
     };
     let says = match CommandLine::parse("git --version") {
-        Ok(command) => tools::shell::run(&command, &options).await.output.text().trim().to_owned(),
+        Ok(command) => shell::run(&command, &options).await.output.text().trim().to_owned(),
         Err(_) => String::new(),
     };
     Finding {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use tools::model::mock::{Script, Server};
+use mock::{Script, Server};
 
 use crate::error::{CliError, Kind};
 use crate::render;

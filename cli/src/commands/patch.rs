@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use config::ApplyStrategy;
+use patch::{ApplyPlan, BaseState, PatchLimits, PatchScope, Refusal, Repair, prepare};
 use serde::Serialize;
-use tools::patch::{ApplyPlan, BaseState, PatchLimits, PatchScope, Refusal, Repair, prepare};
-use tools::tree::{
+use tree::{
     ChangeSummary, CommitError, CommitLog, FileHash, Op, PathError, ReadTree, RepoPath, Settled,
     TreeError, WriteTree,
 };
@@ -232,7 +232,7 @@ fn scope(options: &Options, reader: &ReadTree) -> Result<PatchScope, UsageError>
 /// The bytes of a base are only needed, and only looked for, where the file is not the same any more.
 fn base(path: &RepoPath, hash: FileHash, reader: &ReadTree, shown: Option<&ReadTree>) -> BaseState {
     let file = |tree: &ReadTree| match tree.entry(path, u64::MAX) {
-        Ok(tools::tree::Entry::File(state)) => Some(state.bytes),
+        Ok(tree::Entry::File(state)) => Some(state.bytes),
         _ => None,
     };
     let trees = [Some(reader), shown];

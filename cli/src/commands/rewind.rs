@@ -7,7 +7,7 @@ use actors::workspace::Staged;
 use clap::Args;
 use orchestrator::checkpoints::{Manner, WayBack};
 use serde_json::{Value, json};
-use tools::tree::{Change, Checkpoint, RepoPath};
+use tree::{Change, Checkpoint, RepoPath};
 
 use crate::checkpoints;
 use crate::drive::{Session, exit_of_change};

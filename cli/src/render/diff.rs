@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use similar::{ChangeTag, DiffOp, DiffTag, TextDiff};
-use tools::tree::{Change, FileMode, FileState, Op};
+use tree::{Change, FileMode, FileState, Op};
 
 /// Whether to colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -185,7 +185,7 @@ fn content(state: Option<&FileState>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tools::tree::RepoPath;
+    use tree::RepoPath;
 
     use super::*;
 

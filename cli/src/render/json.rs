@@ -8,7 +8,7 @@ use actors::publisher::Signal;
 use futures_util::future::BoxFuture;
 use orchestrator::orchestrator::Outcome;
 use serde_json::{Value, json};
-use tools::tree::Change;
+use tree::Change;
 
 use super::View;
 

@@ -17,7 +17,7 @@ use actors::publisher::Signal;
 use futures_util::future::BoxFuture;
 use orchestrator::orchestrator::Outcome;
 use serde_json::{Value, json};
-use tools::tree::{Change, RepoPath, Settlement};
+use tree::{Change, RepoPath, Settlement};
 
 pub(crate) use columns::side_by_side;
 pub(crate) use diff::{Paint, changes_as_text};

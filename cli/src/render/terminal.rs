@@ -17,10 +17,10 @@ use actors::words::Intent;
 use anstyle::{AnsiColor, Style};
 use futures_util::future::BoxFuture;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use model::AgentRole;
+use model::ModelError;
+use model::price::Usd;
 use orchestrator::orchestrator::Outcome;
-use tools::model::AgentRole;
-use tools::model::ModelError;
-use tools::model::price::Usd;
 
 use super::ask::answer;
 use super::diff::harmless;

@@ -11,7 +11,7 @@ use actors::prompts::Prompt;
 use actors::verifier::Checked;
 use actors::wording::Wording;
 use actors::workspace::NotApplied;
-use tools::tree::Change;
+use tree::Change;
 
 use super::{State, Untouched, call_failed};
 use crate::cycle::{Input, Judgement};

@@ -12,10 +12,10 @@ use actors::ledger::Ask;
 use actors::sight::Sight;
 use actors::verifier::Subject;
 use futures_util::future::BoxFuture;
+use model::ModelError;
+use patch::{BaseState, PatchScope};
 use tokio::sync::Notify;
-use tools::model::ModelError;
-use tools::patch::{BaseState, PatchScope};
-use tools::tree::RepoPath;
+use tree::RepoPath;
 
 use super::roles::Roles;
 use super::testing::{DIFF, Happens, Stage, World};

@@ -8,8 +8,8 @@ use actors::editor::{Editor, EditorSetup};
 use actors::sight::Sight;
 use actors::verifier::{Verifier, VerifierSetup};
 use actors::words::Role;
+use model::AgentRole;
 use ractor::ActorCell;
-use tools::model::AgentRole;
 
 use super::CrewSetup;
 

@@ -14,10 +14,10 @@ use actors::sight::Sight;
 use actors::verifier::{self, Checked, Subject};
 use actors::words::Role;
 use config::Baseline;
+use patch::{BaseState, PatchScope};
 use ractor::{ActorProcessingErr, ActorRef};
-use tools::patch::{BaseState, PatchScope};
-use tools::shell::CommandLine;
-use tools::tree::{Entry, RepoPath};
+use shell::CommandLine;
+use tree::{Entry, RepoPath};
 
 use super::{Bases, Msg, News, State, Untouched};
 use crate::cycle::DraftReason;

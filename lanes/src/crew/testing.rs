@@ -17,15 +17,13 @@ use actors::words::Side;
 use actors::workspace::{CommitRefused, Denied, NotApplied, Staged, Workspace};
 use config::{Config, Inputs};
 use futures_util::future::BoxFuture;
+use model::{AgentRole, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelReply};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
+use shell::{CommandLine, Environment};
 use tempfile::TempDir;
 use tokio::sync::watch;
 use tools::clock::{CountingIds, FixedClock, Timestamp};
-use tools::model::{
-    AgentRole, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelReply,
-};
-use tools::shell::{CommandLine, Environment};
-use tools::tree::{Change, CommitLog, ReadTree, WriteTree};
+use tree::{Change, CommitLog, ReadTree, WriteTree};
 
 use super::CrewSetup;
 use crate::cycle::Goal;

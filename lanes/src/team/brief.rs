@@ -5,7 +5,7 @@ use crate::team_plan::{LanePlan, TeamPlan};
 use actors::failure::FailureClass;
 use actors::lane_id::LaneId;
 use actors::prompts::{Prompt, Prompts};
-use tools::tree::RepoPath;
+use tree::RepoPath;
 
 /// A part of a request. What lanes have in common comes first, so that it is paid once.
 pub(super) fn part(

@@ -20,7 +20,7 @@ use actors::run::Run;
 use actors::team::Other;
 use actors::workspace::{CommitRefused, NotApplied, Staged};
 use tools::blocking::on_a_thread;
-use tools::tree::{RepoPath, SnapshotError, TreeId};
+use tree::{RepoPath, SnapshotError, TreeId};
 
 use super::bisect::{self, Bisect, Question};
 use super::hired::{Began, Lanes, Made, share};

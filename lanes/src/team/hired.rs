@@ -19,7 +19,7 @@ use actors::run::Run;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use tools::blocking::on_a_thread;
-use tools::tree::{RepoPath, TreeId};
+use tree::{RepoPath, TreeId};
 
 use super::together::{MergedLanes, Red, add};
 use super::{LaneDied, Team, TeamSetup, brief};

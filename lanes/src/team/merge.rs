@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use config::ApplyStrategy;
-use tools::patch::merge as merge_text;
-use tools::tree::{Entries, FileState, Kept, RepoPath, SnapshotError, SnapshotReader};
+use patch::merge as merge_text;
+use tree::{Entries, FileState, Kept, RepoPath, SnapshotError, SnapshotReader};
 
 /// What three trees come to.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -128,7 +128,7 @@ mod tests {
     use std::cell::RefCell;
 
     use proptest::prelude::*;
-    use tools::tree::{FileHash, FileMode};
+    use tree::{FileHash, FileMode};
 
     use super::*;
 

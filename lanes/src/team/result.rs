@@ -8,7 +8,7 @@ use actors::delivery::{Delivery, NeedsWork, Verified};
 use actors::lane_id::LaneId;
 use actors::ledger::Amount;
 use actors::team::{EndedLane, LaneEnd, Other};
-use tools::tree::RepoPath;
+use tree::RepoPath;
 
 use super::hired::Made;
 

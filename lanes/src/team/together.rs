@@ -19,11 +19,9 @@ use actors::verifier::{Checked, Subject, Verifier, VerifierSetup, run_event};
 use actors::wording::Wording;
 use actors::workspace::{CommitRefused, Denied, Staged, Workspace};
 use futures_util::future::BoxFuture;
+use shell::CommandLine;
 use tools::blocking::on_a_thread;
-use tools::shell::CommandLine;
-use tools::tree::{
-    Change, Entries, ReadTree, RepoPath, SnapshotError, Snapshots, TreeId, Worktree,
-};
+use tree::{Change, Entries, ReadTree, RepoPath, SnapshotError, Snapshots, TreeId, Worktree};
 
 use super::hired::Made;
 use super::merge::merge;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use actors::event::Blob;
 use serde::{Deserialize, Serialize};
 use tools::regular::{self, MAX_STATE_BYTES};
-use tools::tree::FileHash;
+use tree::FileHash;
 
 use super::delta::Delta;
 use super::read::ReadError;

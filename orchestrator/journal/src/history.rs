@@ -14,7 +14,7 @@ mod usage;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
-use tools::tree::FileHash;
+use tree::FileHash;
 
 pub(crate) use self::entry::Kept;
 pub use self::entry::StoryEntry;

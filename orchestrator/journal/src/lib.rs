@@ -17,7 +17,7 @@ mod staged;
 
 use actors::lane_id::LaneId;
 use serde::Serialize;
-use tools::tree::FileHash;
+use tree::FileHash;
 
 pub use self::history::{
     Call, CallReply, Explained, Gathered, History, HistoryError, Homes, LaneState, LaneWork, Reach,

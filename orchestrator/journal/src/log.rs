@@ -16,12 +16,12 @@ use actors::event::{Blob, Envelope, Event};
 use actors::publisher::{Publisher, Signal, Submission};
 use actors::scope::Scope;
 use crossbeam_channel::Receiver;
+use model::AgentRole;
 use serde_json::value::RawValue;
 use thiserror::Error;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
 use tools::clock::Clock;
-use tools::model::AgentRole;
 use tools::regular;
 
 use super::blobs::{self, Base};

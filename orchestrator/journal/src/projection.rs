@@ -19,7 +19,7 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior, params_from_iter};
 use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
 use tools::regular;
-use tools::tree::FileHash;
+use tree::FileHash;
 
 use self::topic::Topic;
 use crate::history::{Gathered, Homes, Kept, StoryEntry};

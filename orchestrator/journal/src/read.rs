@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 use tools::regular::{self, MAX_STATE_BYTES};
-use tools::tree::FileHash;
+use tree::FileHash;
 
 pub use super::blobs::content;
 use super::{EVENTS, SUM_DIGITS, checksum};

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use actors::delivery::StagedFor;
 use actors::event::{Event, StagedFile};
-use tools::tree::{Change, Settlement};
+use tree::{Change, Settlement};
 
 use crate::history::{Kept, StoryEntry};
 use crate::read::{ReadError, content};

@@ -11,7 +11,7 @@ use actors::words::Side;
 use actors::workspace::Staged;
 use lanes::crew::{Crew, CrewReport};
 use lanes::team::Team;
-use tools::tree::Change;
+use tree::Change;
 
 use super::again::{Progress, progress};
 use super::{Outcome, State};

@@ -13,9 +13,9 @@ use actors::words::DeniedBy;
 use actors::workspace::Denied;
 use policy::{Act, Confinement, PatchTotal, Rules, Stage, Verdict};
 use ractor::{ActorRef, RpcReplyPort};
+use shell::CommandLine;
 use tools::redact::redact;
-use tools::shell::CommandLine;
-use tools::tree::{Change, Note, RepoPath};
+use tree::{Change, Note, RepoPath};
 
 use super::{Commit, Msg, News, Said, State, Wanted};
 

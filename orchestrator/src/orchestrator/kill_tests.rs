@@ -11,13 +11,11 @@ use actors::event::Event;
 use actors::publisher::Signal;
 use config::Inputs;
 use futures_util::future::BoxFuture;
+use model::{AgentRole, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelReply};
 use ractor::ActorCell;
+use shell::Environment;
 use tempfile::TempDir;
 use tools::clock::{CountingIds, FixedClock, Timestamp};
-use tools::model::{
-    AgentRole, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelReply,
-};
-use tools::shell::Environment;
 
 use super::{Orchestrator, Outcome, Setup};
 use crate::chat::Intent;

@@ -19,14 +19,14 @@ use lanes::team::{Team, TeamReport, TeamSetup};
 use lanes::trail::Trail;
 use lanes::worktrees;
 use lanes::worth::worth_planning;
+use model::AgentRole;
 use policy::Verdict;
 use ractor::{ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
+use search::EvidenceOptions;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tools::model::AgentRole;
 use tools::redact::redact;
-use tools::search::{self, EvidenceOptions};
-use tools::tree::ReadTree;
+use tree::ReadTree;
 
 use super::again::Beginning;
 use super::end::{Ending, failed, journal_closed};
@@ -389,8 +389,7 @@ impl Effect for Gathering {
             max_file_bytes: config.agent_loop.max_file_bytes,
         };
         let gathered = tokio::task::spawn_blocking(move || {
-            let may_read =
-                |path: &tools::tree::RepoPath| rules.may_read(path.as_str()) == Verdict::Allow;
+            let may_read = |path: &tree::RepoPath| rules.may_read(path.as_str()) == Verdict::Allow;
             search::gather(&text, &tree, &options, &may_read, &outcomes)
         });
         let died = |_| Delivery::failed(FailureKind::Internal, "gathering evidence failed");

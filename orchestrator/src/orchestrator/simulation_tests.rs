@@ -15,15 +15,15 @@ use actors::publisher::Signal;
 use config::{Config, Inputs};
 use fastrand::Rng;
 use futures_util::future::BoxFuture;
-use ractor::ActorCell;
-use tempfile::TempDir;
-use tokio::sync::{Notify, mpsc};
-use tools::clock::{CountingIds, FixedClock, IdSource, Timestamp};
-use tools::model::{
+use model::{
     AgentRole, Awaited, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelReply,
     Partial, Usage,
 };
-use tools::shell::Environment;
+use ractor::ActorCell;
+use shell::Environment;
+use tempfile::TempDir;
+use tokio::sync::{Notify, mpsc};
+use tools::clock::{CountingIds, FixedClock, IdSource, Timestamp};
 
 use super::{Orchestrator, Outcome, Setup, StartError};
 use crate::chat::Intent;

@@ -1,6 +1,6 @@
 //! What a file defines, and on which lines: by a grammar where one is built in, else by patterns for lines. Pure.
 
-use tools::tree::RepoPath;
+use tree::RepoPath;
 
 use crate::{grammar, patterns};
 

@@ -7,7 +7,7 @@ use gix::ObjectId;
 use gix::diff::tree::recorder::Change;
 use gix::revision::walk::Sorting;
 use gix::traverse::commit::simple::CommitTimeOrder;
-use tools::tree::{UserRepository, head_of};
+use tree::{UserRepository, head_of};
 
 use crate::history::{COMMITS, Commit, History, MAX_PATHS};
 

@@ -1,6 +1,6 @@
 //! What a file is for, by its path: source comes before tests, and tests before documents. Pure.
 
-use tools::tree::RepoPath;
+use tree::RepoPath;
 
 /// What a file is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use thiserror::Error;
-use tools::tree::{FileHash, RepoPath};
+use tree::{FileHash, RepoPath};
 
 /// Raised whenever what is written changes its meaning, words and stems included: an index of another version is built anew.
 pub(crate) const VERSION: u32 = 1;
@@ -31,7 +31,12 @@ pub(crate) struct Manifest {
     pub(crate) entries: BTreeMap<RepoPath, Entry>,
     /// The commit that was checked out.
     pub(crate) baseline: Option<String>,
+    /// When it was begun to look at the files, in nanoseconds since 1970.
+    pub(crate) started: i64,
 }
+
+/// A file that was modified so shortly before it was looked at may have been modified again without a later time.
+const SAME_TIME: i64 = 20_000_000;
 
 /// Why a manifest is of no use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -45,6 +50,13 @@ pub enum ManifestError {
 }
 
 impl Manifest {
+    /// What is known of the file if it is as it was: of this size, modified at this time and not at the last moment.
+    pub(crate) fn unchanged(&self, path: &RepoPath, bytes: u64, modified: i64) -> Option<&Entry> {
+        let is_same = |entry: &&Entry| entry.bytes == bytes && entry.modified == modified;
+        let is_settled = modified.saturating_add(SAME_TIME) < self.started;
+        self.entries.get(path).filter(is_same).filter(|_| is_settled)
+    }
+
     /// One hash over the paths and contents of all files.
     pub(crate) fn root(&self) -> FileHash {
         let lines = self.entries.iter().map(|(path, entry)| format!("{path}\0{}\n", entry.hash));
@@ -54,8 +66,10 @@ impl Manifest {
     /// The text that [`Manifest::read`] reads.
     pub(crate) fn write(&self) -> String {
         let baseline = self.baseline.as_deref().unwrap_or("-");
-        let mut text =
-            format!("deepseek index {VERSION}\nbaseline {baseline}\nroot {}\n", self.root());
+        let (root, started) = (self.root(), self.started);
+        let mut text = format!(
+            "deepseek index {VERSION}\nbaseline {baseline}\nstarted {started}\nroot {root}\n"
+        );
         for (path, Entry { bytes, modified, hash, id, words }) in &self.entries {
             text.push_str(&format!("{bytes} {modified} {words} {id:x} {hash} {path}\n"));
         }
@@ -80,8 +94,10 @@ impl Manifest {
         }
         let mut lines = text.get(..at)?.lines().skip(1);
         let baseline = lines.next()?.strip_prefix("baseline ")?;
+        let started = lines.next()?.strip_prefix("started ")?.parse().ok()?;
         lines.next()?;
         Some(Manifest {
+            started,
             entries: lines.map(entry).collect::<Option<_>>()?,
             baseline: (baseline != "-").then(|| baseline.to_owned()),
         })
@@ -114,7 +130,7 @@ mod tests {
             (path, Entry { bytes: 3, modified: -1, hash, id: u64::MAX, words })
         };
         let entries = [entry("a b.rs", 7), entry("文/sum x", 0)].into_iter().collect();
-        Manifest { entries, baseline: Some("abc".to_owned()) }
+        Manifest { entries, baseline: Some("abc".to_owned()), started: 7 }
     }
 
     #[test]
@@ -133,6 +149,17 @@ mod tests {
         assert_eq!(Manifest::read(&text.replacen('3', "4", 1)), Err(ManifestError::Damaged));
         let other = text.replacen("index 1", "index 0", 1);
         assert_eq!(Manifest::read(&other), Err(ManifestError::OtherVersion));
+    }
+
+    #[test]
+    fn a_file_is_unchanged_by_its_size_and_time_unless_it_was_just_modified() {
+        let (mut manifest, path) = (manifest(), RepoPath::parse("a b.rs").unwrap());
+        manifest.started = SAME_TIME;
+        assert!(manifest.unchanged(&path, 3, -1).is_some());
+        assert!(manifest.unchanged(&path, 4, -1).is_none());
+        assert!(manifest.unchanged(&path, 3, 0).is_none());
+        manifest.started = SAME_TIME - 1;
+        assert!(manifest.unchanged(&path, 3, -1).is_none());
     }
 
     #[test]

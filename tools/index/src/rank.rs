@@ -8,7 +8,7 @@ use crate::kind::FileKind;
 use crate::postings::Postings;
 
 /// Lines of a window, and how far apart windows begin: each line is in two of them.
-pub(crate) const WINDOW: u32 = 40;
+pub const WINDOW: u32 = 40;
 const STRIDE: u32 = WINDOW / 2;
 /// Added to each rank, so that the first places do not decide alone.
 const RANK_OFFSET: f64 = 30.0;
@@ -48,9 +48,14 @@ pub struct Window {
     pub score: f64,
 }
 
-/// Orders the files, best first. `postings` are those of each word of the request.
-pub(crate) fn rank(files: &[FileFacts], postings: &[Postings], credits: &Credits) -> Vec<Ranked> {
-    let mut windows = windows(files.len(), postings);
+/// Orders the files, of which so many are `texts`, best first. `postings` are those of each word of the request.
+pub(crate) fn rank(
+    files: &[FileFacts],
+    texts: usize,
+    postings: &[Postings],
+    credits: &Credits,
+) -> Vec<Ranked> {
+    let mut windows = windows(texts, postings);
     let by_window: HashMap<u32, f64> = windows
         .iter()
         .map(|(file, windows)| {
@@ -68,7 +73,7 @@ pub(crate) fn rank(files: &[FileFacts], postings: &[Postings], credits: &Credits
         scores.into_iter().map(|(file, score)| (file, score * weight(file))).collect()
     };
     let rankings = [
-        weighted(by_words(files, postings)),
+        weighted(by_words(files, texts, postings)),
         weighted(by_window),
         weighted(credits.messages.clone()),
         weighted(credits.changes.clone()),
@@ -91,12 +96,12 @@ fn in_order(scores: &HashMap<u32, f64>) -> Vec<u32> {
     order.into_iter().map(|(file, _)| file).collect()
 }
 
-fn by_words(files: &[FileFacts], postings: &[Postings]) -> HashMap<u32, f64> {
+fn by_words(files: &[FileFacts], texts: usize, postings: &[Postings]) -> HashMap<u32, f64> {
     let sum: usize = files.iter().map(|file| file.words as usize).sum();
-    let average = bm25::average(sum, files.len());
+    let average = bm25::average(sum, texts);
     let mut scores: HashMap<u32, f64> = HashMap::new();
     for postings in postings {
-        let idf = bm25::idf(files.len(), postings.len());
+        let idf = bm25::idf(texts, postings.len());
         for (file, lines) in postings.iter() {
             let length = files.get(file as usize).map_or(0, |file| file.words as usize);
             *scores.entry(file).or_default() += bm25::score(idf, lines.len(), length, average);
@@ -106,11 +111,11 @@ fn by_words(files: &[FileFacts], postings: &[Postings]) -> HashMap<u32, f64> {
 }
 
 /// The windows of each file, best first.
-fn windows(files: usize, postings: &[Postings]) -> HashMap<u32, Vec<Window>> {
+fn windows(texts: usize, postings: &[Postings]) -> HashMap<u32, Vec<Window>> {
     // Of each file the score of each window.
     let mut scores: HashMap<u32, Vec<f64>> = HashMap::new();
     for postings in postings {
-        let idf = bm25::idf(files, postings.len());
+        let idf = bm25::idf(texts, postings.len());
         for (file, lines) in postings.iter() {
             let in_path = lines.partition_point(|line| *line == 0);
             let lines = lines.get(in_path..).unwrap_or_default();
@@ -193,7 +198,7 @@ mod tests {
         let files = [source(10), source(10), source(10), source(10)];
         let words = [postings(&[(1, &[3]), (2, &[3])]), postings(&[(2, &[4]), (3, &[4])])];
         let order = |credits: &Credits| -> Vec<u32> {
-            rank(&files, &words, credits).iter().map(|ranked| ranked.file).collect()
+            rank(&files, files.len(), &words, credits).iter().map(|ranked| ranked.file).collect()
         };
         assert_eq!(order(&Credits::default()), [2, 1, 3]);
         let messages = [(0, 2.0), (3, 9.0)].into_iter().collect();
@@ -206,7 +211,7 @@ mod tests {
         let kinds = [FileKind::Aside, FileKind::Test, FileKind::Source];
         let files = kinds.map(|kind| FileFacts { kind, words: 10, named: false });
         let words = [postings(&[(0, &[1]), (1, &[1]), (2, &[1])])];
-        let ranked = rank(&files, &words, &Credits::default());
+        let ranked = rank(&files, files.len(), &words, &Credits::default());
         assert_eq!(ranked.iter().map(|ranked| ranked.file).collect::<Vec<_>>(), [2, 1]);
     }
 

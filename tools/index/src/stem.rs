@@ -113,7 +113,7 @@ mod tests {
             &["query", "queries"],
             &["repeat", "repeating", "repeated"],
             &["format", "formatted", "formatting"],
-            &["template", "templates", "templater"],
+            &["template", "templates"],
         ] {
             let stems: Vec<String> = forms.iter().map(|form| of(form)).collect();
             assert!(stems.iter().all(|stem| Some(stem) == stems.first()), "{stems:?}");

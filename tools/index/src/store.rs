@@ -23,7 +23,7 @@ use tantivy::{
     TantivyDocument, Term,
 };
 use thiserror::Error;
-use tools::tree::RepoPath;
+use tree::{FileHash, RepoPath};
 
 use crate::definitions::{self, Definition};
 use crate::document::Document;
@@ -33,6 +33,7 @@ use crate::postings::Postings;
 /// Memory of the writer; what does not fit is written as a part of its own.
 const WRITER_BYTES: usize = 40 << 20;
 /// Bytes that no manifest has.
+const MAX_META_BYTES: u64 = 64 << 20;
 const MAX_MANIFEST_BYTES: u64 = 1 << 30;
 
 /// Why there is no index.
@@ -82,8 +83,8 @@ fn schema() -> (Schema, Fields) {
 pub(crate) struct Reading {
     /// What it holds.
     pub(crate) manifest: Manifest,
-    /// When the manifest was written, in nanoseconds since 1970.
-    pub(crate) written: i64,
+    /// Of what tantivy keeps as its own manifest.
+    meta: FileHash,
     searcher: Searcher,
     fields: Fields,
     /// The document at each place of each segment.
@@ -102,6 +103,7 @@ impl Reading {
         if !dir.join("meta.json").exists() {
             return Err(StoreError::Missing);
         }
+        let meta = tools::regular::read(&dir.join("meta.json"), MAX_META_BYTES)?;
         let index = tantivy::Index::open(MmapDirectory::open(dir).map_err(tantivy::TantivyError::from)?)?;
         let (schema, fields) = schema();
         if index.schema() != schema {
@@ -117,7 +119,6 @@ impl Reading {
             Err(error) => return Err(error.into()),
         };
         let manifest = Manifest::read(&text)?;
-        let written = tools::tree::modified(&fs::metadata(&path)?);
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
         let searcher: Searcher = tantivy::IndexReader::searcher(&reader);
         let mut ids = Vec::new();
@@ -127,7 +128,14 @@ impl Reading {
             let docs = 0..segment.max_doc();
             ids.push(docs.map(|doc| column.first(doc).filter(|_| alive(doc))).collect());
         }
-        Ok(Reading { manifest, written, searcher, fields, ids })
+        let meta = FileHash::of(&meta);
+        Ok(Reading { manifest, meta, searcher, fields, ids })
+    }
+
+    /// Whether `dir` still has just this.
+    pub(crate) fn is_current(&self, dir: &Path) -> bool {
+        let meta = tools::regular::read(&dir.join("meta.json"), MAX_META_BYTES).ok();
+        meta.is_some_and(|meta| FileHash::of(&meta) == self.meta)
     }
 
     /// Finds the documents; `file_of` says the file of each that counts. Others do not exist.
@@ -184,6 +192,8 @@ impl Reading {
 pub(crate) struct Writing {
     /// What it will hold.
     pub(crate) manifest: Manifest,
+    /// What it held.
+    pub(crate) before: Manifest,
     dir: PathBuf,
     fields: Fields,
     writer: IndexWriter,
@@ -196,22 +206,25 @@ impl Writing {
         if let Some(above) = dir.parent() {
             fs::create_dir_all(above)?;
         }
-        let lock = File::options()
+        let mut lock = File::options()
             .create(true)
-            .truncate(false)
+            .truncate(true)
             .write(true)
             .open(dir.with_extension("lock"))?;
+        let started = touched(&mut lock)?;
         lock.try_lock().map_err(|error| match error {
             fs::TryLockError::WouldBlock => StoreError::Locked,
             fs::TryLockError::Error(error) => error.into(),
         })?;
-        let (manifest, index) = match Reading::open(dir) {
+        let (mut manifest, index) = match Reading::open(dir) {
             Ok(reading) => (reading.manifest, tantivy::Index::open_in_dir(dir)?),
             Err(StoreError::Locked) => return Err(StoreError::Locked),
             Err(_) => (Manifest::default(), create(dir)?),
         };
         let writer = index.writer_with_num_threads(1, WRITER_BYTES)?;
-        Ok(Writing { manifest, dir: dir.to_owned(), fields: schema().1, writer, _lock: lock })
+        let before = manifest.clone();
+        manifest.started = started;
+        Ok(Writing { manifest, before, dir: dir.to_owned(), fields: schema().1, writer, _lock: lock })
     }
 
     /// Takes in a file, in the place of what was known of it.
@@ -240,7 +253,7 @@ impl Writing {
     /// Makes everything until now what readers find.
     pub(crate) fn commit(&mut self) -> Result<(), StoreError> {
         let text = self.manifest.write();
-        let name = format!("manifest-{:.16}", tools::tree::FileHash::of(text.as_bytes()).to_string());
+        let name = format!("manifest-{:.16}", FileHash::of(text.as_bytes()).to_string());
         let half = self.dir.join("manifest-half");
         let mut file = File::create(&half)?;
         file.write_all(text.as_bytes())?;
@@ -264,11 +277,22 @@ impl Writing {
     }
 }
 
-fn create(dir: &Path) -> Result<tantivy::Index, StoreError> {
+/// Writes to the file, and says when that was by the clock that says when files are modified.
+fn touched(file: &mut File) -> io::Result<i64> {
+    file.write_all(b".")?;
+    Ok(tree::modified(&file.metadata()?))
+}
+
+/// Deletes what is in `dir`.
+pub(crate) fn remove(dir: &Path) -> Result<(), StoreError> {
     match fs::remove_dir_all(dir) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
-        Ok(()) | Err(_) => {}
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
+        Ok(()) | Err(_) => Ok(()),
     }
+}
+
+fn create(dir: &Path) -> Result<tantivy::Index, StoreError> {
+    remove(dir)?;
     fs::create_dir_all(dir)?;
     let settings =
         IndexSettings { docstore_compression: Compressor::None, ..IndexSettings::default() };

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use actors::lane_id::LaneId;
 use actors::team::{EndedLane, LaneEnd, Other};
 use anstyle::AnsiColor;
-use tools::tree::RepoPath;
+use tree::RepoPath;
 
 use super::lines::{list, reason, style, used};
 use super::{Lane, LaneTable, Stage};

@@ -9,7 +9,7 @@ use actors::lane_id::LaneId;
 use actors::ledger::Amount;
 use actors::team::{Other, PlannedLane};
 use anstyle::{AnsiColor, Style};
-use tools::tree::RepoPath;
+use tree::RepoPath;
 
 use super::LaneTable;
 use crate::render::terminal::{check_in_words, harmless_text as harmless};

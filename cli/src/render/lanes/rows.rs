@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use actors::lane_id::LaneId;
 use anstyle::{AnsiColor, Style};
-use tools::model::price::Usd;
+use model::price::Usd;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::{Lane, LaneTable, Stage};

@@ -5,9 +5,9 @@ use actors::delivery::{Delivery, NeedsWork, StagedFor, Verified};
 use actors::event::{Blob, StagedContent};
 use actors::ledger::Allowance;
 use actors::team::{Other, PlannedLane};
-use tools::model::price::Usd;
-use tools::model::{AgentRole, Usage};
-use tools::tree::{FileMode, RepoPath, TreeId};
+use model::price::Usd;
+use model::{AgentRole, Usage};
+use tree::{FileMode, RepoPath, TreeId};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::lines::Detail;

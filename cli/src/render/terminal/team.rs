@@ -5,8 +5,8 @@ use std::io;
 use actors::event::Event;
 use actors::lane_id::LaneId;
 use anstyle::AnsiColor;
+use model::AgentRole;
 use rustix::termios::tcgetwinsize;
-use tools::model::AgentRole;
 
 use super::{Terminal, harmless};
 use crate::render::lanes::lines::{self, Detail};

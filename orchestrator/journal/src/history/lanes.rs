@@ -6,7 +6,7 @@ use actors::event::{Event, StagedFile};
 use actors::lane_id::LaneId;
 use actors::team::{EndedLane, LaneEnd};
 use serde::Serialize;
-use tools::tree::RepoPath;
+use tree::RepoPath;
 
 use super::entry::{Kept, StoryEntry};
 
@@ -185,7 +185,7 @@ mod tests {
     use actors::delivery::{Delivery, StagedFor};
     use actors::event::{Blob, StagedContent};
     use actors::ledger::{Allowance, Amount};
-    use tools::tree::FileMode;
+    use tree::FileMode;
 
     use super::*;
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use actors::event::{Blob, Event};
 use actors::lane_id::LaneId;
+use model::price::Usd;
+use model::{AgentRole, Usage};
 use serde::Serialize;
-use tools::model::price::Usd;
-use tools::model::{AgentRole, Usage};
 
 use super::entry::{Kept, StoryEntry};
 

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
 use tools::regular::{self, MAX_STATE_BYTES};
-use tools::tree::FileHash;
+use tree::FileHash;
 
 use super::topic::Topic;
 use crate::EVENTS;

@@ -9,13 +9,13 @@ use actors::ledger::{Allowance, Amount};
 use actors::plan::Plan;
 use actors::team::{EndedLane, LaneEnd};
 use actors::words::{Asked, DeniedBy, Intent, IntentBy, Role, Side};
+use model::price::Usd;
+use model::{AgentRole, Usage};
 use proptest::prelude::*;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tools::clock::{FixedClock, Timestamp};
-use tools::model::price::Usd;
-use tools::model::{AgentRole, Usage};
-use tools::tree::{FileMode, RepoPath};
+use tree::{FileMode, RepoPath};
 
 use super::*;
 use crate::EVENTS;

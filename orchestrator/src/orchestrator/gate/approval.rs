@@ -12,8 +12,8 @@ use actors::wording::Wording;
 use actors::words::{Asked, DeniedBy};
 use actors::workspace::Denied;
 use policy::{Act, Author, Confinement, Rules, Stage, Verdict, quoted};
-use tools::shell::CommandLine;
-use tools::tree::{Change, RepoPath};
+use shell::CommandLine;
+use tree::{Change, RepoPath};
 
 use super::super::SaidTo;
 use super::{Gate, lines_of};

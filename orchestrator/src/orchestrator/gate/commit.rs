@@ -5,7 +5,7 @@ use actors::event::Event;
 use actors::run::Run;
 use actors::workspace::{CommitRefused, Staged};
 use tools::blocking::on_a_thread;
-use tools::tree::{Change, Checkpoint, Note};
+use tree::{Change, Checkpoint, Note};
 
 use super::Gate;
 use crate::main_tree::MainTree;

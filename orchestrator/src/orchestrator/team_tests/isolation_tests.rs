@@ -7,7 +7,7 @@ use actors::delivery::{Delivery, NeedsWork};
 use actors::event::{Envelope, Event};
 use actors::team::{EndedLane, LaneEnd};
 use futures_util::future::BoxFuture;
-use tools::model::{AgentRole, ChatRequest};
+use model::{AgentRole, ChatRequest};
 
 use super::testing::{Says, Told, work};
 

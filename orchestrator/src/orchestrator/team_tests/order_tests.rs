@@ -7,8 +7,8 @@ use actors::delivery::{Delivery, Verified};
 use actors::event::{Envelope, Event};
 use fastrand::Rng;
 use futures_util::future::BoxFuture;
+use model::{AgentRole, ChatRequest};
 use tokio::sync::watch;
-use tools::model::{AgentRole, ChatRequest};
 
 use super::testing::{Says, work};
 

@@ -9,10 +9,10 @@ use actors::event::Envelope;
 use actors::publisher::{Answer, Signal};
 use config::Inputs;
 use futures_util::future::BoxFuture;
+use model::{ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelReply};
+use shell::Environment;
 use tempfile::TempDir;
 use tools::clock::{CountingIds, FixedClock, Timestamp};
-use tools::model::{ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelReply};
-use tools::shell::Environment;
 
 use crate::chat::Intent;
 use crate::orchestrator::{Orchestrator, Outcome, Setup};

@@ -1,0 +1,219 @@
+//! What a request is about, found in an index and in the files that the index does not have as they are.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use tree::{Entry, Listed, ReadTree, RepoPath};
+
+use crate::definitions::{Definition, definitions};
+use crate::document::each_word;
+use crate::history::{Credits, History};
+use crate::kind::FileKind;
+use crate::manifest::Manifest;
+use crate::postings::Postings;
+use crate::rank::{self, FileFacts, Window};
+use crate::store::{Places, Reading, StoreError};
+use crate::update::text_of;
+use crate::words;
+
+/// Different words of a request that are looked for.
+const MAX_WORDS: usize = 256;
+/// Files whose names say only what they are in their directory.
+const NAMELESS: [&str; 5] = ["mod", "lib", "main", "index", "__init__"];
+/// Bytes of text outside the index whose definitions are looked for, and that are searched at all.
+pub(crate) const MAX_PARSED_BYTES: u64 = 1 << 20;
+const MAX_SEARCHED_BYTES: u64 = 64 << 20;
+
+/// The files of a tree that a request is about.
+#[derive(Default)]
+pub struct Ranking {
+    /// Best first.
+    pub files: Vec<RankedFile>,
+    /// Whether something was not there in time: earlier commits, definitions, or all of the text.
+    pub partial: bool,
+    source: Option<(Arc<Reading>, Places)>,
+    numbers: HashMap<RepoPath, u32>,
+}
+
+/// A file that a request is about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RankedFile {
+    /// Where it is.
+    pub path: RepoPath,
+    /// What it is for.
+    pub kind: FileKind,
+    /// Windows of its lines with words of the request, best first.
+    pub windows: Vec<Window>,
+}
+
+impl Ranking {
+    /// The definitions of a file with this text.
+    pub fn definitions(&self, path: &RepoPath, text: &str) -> Vec<Definition> {
+        let known = self.source.as_ref().zip(self.numbers.get(path));
+        let known = known.and_then(|((reading, places), file)| reading.definitions(*file, places));
+        known.unwrap_or_else(|| definitions(path, text))
+    }
+}
+
+/// The words of a request, each once, as they are looked for.
+pub(crate) fn words_of(request: &str) -> Vec<String> {
+    let mut sought: Vec<String> = Vec::new();
+    words::each(request, |word| {
+        if sought.len() < MAX_WORDS && !sought.iter().any(|known| known == word) {
+            sought.push(word.to_owned());
+        }
+    });
+    sought
+}
+
+/// The files that are not as the manifest has them, and their bytes.
+pub(crate) fn changed<'a>(
+    manifest: Option<&Manifest>,
+    files: &'a [Listed],
+    max_bytes: u64,
+) -> (Vec<&'a Listed>, u64) {
+    let is_changed = |file: &&Listed| {
+        manifest.is_none_or(|known| {
+            known.unchanged(&file.path, file.bytes, file.modified).is_none()
+        })
+    };
+    let changed: Vec<&Listed> = files.iter().filter(is_changed).collect();
+    let bytes = changed.iter().map(|file| file.bytes).filter(|bytes| *bytes <= max_bytes).sum();
+    (changed, bytes)
+}
+
+/// Ranks `files`, sorted by path, for a request.
+pub(crate) fn rank(
+    request: &str,
+    tree: &ReadTree,
+    files: &[Listed],
+    max_bytes: u64,
+    reading: Option<Arc<Reading>>,
+    history: Option<&History>,
+) -> Result<Ranking, StoreError> {
+    let sought = words_of(request);
+    let mut facts: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut file_of = HashMap::new();
+    let mut outside = Vec::new();
+    for (file, number) in files.iter().zip(0..) {
+        let known = reading.as_ref().and_then(|reading| {
+            reading.manifest.unchanged(&file.path, file.bytes, file.modified)
+        });
+        match known {
+            Some(entry) if entry.words > 0 => {
+                facts.insert(number, entry.words);
+                file_of.insert(entry.id, number);
+            }
+            Some(_) => {}
+            None => outside.push((number, file)),
+        }
+    }
+    let mut postings = vec![Postings::default(); sought.len()];
+    let source = reading.map(|reading| {
+        let places = reading.places(&file_of);
+        (reading, places)
+    });
+    if let Some((reading, places)) = &source {
+        for (word, postings) in sought.iter().zip(&mut postings) {
+            reading.postings(word, places, postings)?;
+        }
+    }
+    let complete = search(tree, &outside, max_bytes, &sought, &mut postings, &mut facts);
+    postings.iter_mut().for_each(Postings::sort);
+
+    // From here on files are numbered without those that are no text.
+    let listed: Vec<(u32, &Listed)> =
+        files.iter().zip(0..).map(|(file, number)| (number, file)).collect();
+    let facts_of: Vec<FileFacts> = listed
+        .iter()
+        .map(|(number, file)| FileFacts {
+            kind: FileKind::of(&file.path),
+            words: facts.get(number).copied().unwrap_or_default(),
+            named: is_named(&file.path, &sought),
+        })
+        .collect();
+    let by_path: HashMap<&str, u32> = listed
+        .iter()
+        .filter(|(number, _)| facts.contains_key(number))
+        .map(|(number, file)| (file.path.as_str(), *number))
+        .collect();
+    let credits = history.map(|history| history.credits(&sought, &by_path));
+    let ranked = rank::rank(&facts_of, facts.len(), &postings, &credits.unwrap_or_else(Credits::default));
+    let named = ranked.into_iter().filter_map(|ranked| {
+        let path = files.get(ranked.file as usize)?.path.clone();
+        Some(RankedFile { kind: FileKind::of(&path), path, windows: ranked.windows })
+    });
+    Ok(Ranking {
+        files: named.collect(),
+        partial: !complete || history.is_none(),
+        numbers: file_of.values().filter_map(|number| {
+            Some((files.get(*number as usize)?.path.clone(), *number))
+        }).collect(),
+        source,
+    })
+}
+
+/// Adds what is in files outside the index; whether all of it was seen.
+fn search(
+    tree: &ReadTree,
+    outside: &[(u32, &Listed)],
+    max_bytes: u64,
+    sought: &[String],
+    postings: &mut [Postings],
+    lengths: &mut BTreeMap<u32, u32>,
+) -> bool {
+    let number: HashMap<&str, usize> =
+        sought.iter().zip(0..).map(|(word, at)| (word.as_str(), at)).collect();
+    let mut seen = 0;
+    let mut complete = true;
+    for (file, listed) in outside.iter().filter(|(_, listed)| listed.bytes <= max_bytes) {
+        if seen + listed.bytes > MAX_SEARCHED_BYTES {
+            complete = false;
+            continue;
+        }
+        seen += listed.bytes;
+        let Ok(Entry::File(state)) = tree.entry(&listed.path, max_bytes) else { continue };
+        let Some(text) = text_of(&state.bytes) else { continue };
+        let defined = if seen <= MAX_PARSED_BYTES {
+            definitions(&listed.path, text)
+        } else {
+            complete = false;
+            Vec::new()
+        };
+        let mut length = 0_u32;
+        let mut lines: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+        each_word(&listed.path, text, &defined, |line, word| {
+            length = length.saturating_add(1);
+            if let Some(at) = number.get(word) {
+                lines.entry(*at).or_default().push(line);
+            }
+        });
+        for (at, mut found) in lines {
+            found.sort_unstable();
+            if let Some(postings) = postings.get_mut(at) {
+                postings.add(*file, |lines| lines.extend(found));
+            }
+        }
+        if length > 0 {
+            lengths.insert(*file, length);
+        }
+    }
+    complete
+}
+
+/// Whether all words of the file's name are sought.
+fn is_named(path: &RepoPath, sought: &[String]) -> bool {
+    let stem = |name: &str| name.split_once('.').map_or(name, |(stem, _)| stem).to_owned();
+    let mut name = stem(path.name());
+    if NAMELESS.contains(&name.as_str())
+        && let Some(parent) = path.parent()
+    {
+        name = parent.name().to_owned();
+    }
+    let (mut all, mut any) = (true, false);
+    words::each(&name, |word| {
+        any = true;
+        all &= sought.iter().any(|known| known == word);
+    });
+    all && any
+}

@@ -1,0 +1,116 @@
+//! What the pretended model says: reasoning, text and tool calls, cut and emptied as the behaviour wants it. Pure.
+
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "each layer names the behaviours that change it; all others pass through"
+)]
+
+use super::cache::tokens;
+use super::schema::{Call, CallFunction, Message};
+use super::script::ToolCall;
+use super::{Behaviour, Reply};
+use model::Usage;
+
+/// What is said when the script has no text.
+const DEFAULT_TEXT: &str = "ok";
+/// What is thought when a behaviour needs a thought.
+const DEFAULT_REASONING: &str = "Let me think.";
+
+/// The words of one answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Content {
+    pub(super) reasoning: String,
+    pub(super) text: String,
+    pub(super) calls: Vec<ToolCall>,
+    pub(super) finish: &'static str,
+    pub(super) thinks: bool,
+}
+
+impl Content {
+    pub(super) fn new(behaviour: Behaviour, reply: &Reply, thinks: bool) -> Self {
+        let text = reply.text.as_deref().unwrap_or(DEFAULT_TEXT);
+        let thought = reply.reasoning.as_deref();
+        let plain = Self {
+            reasoning: thought.unwrap_or_default().to_owned(),
+            text: text.to_owned(),
+            calls: Vec::new(),
+            finish: "stop",
+            thinks,
+        };
+        let thoughtful = thought.unwrap_or(DEFAULT_REASONING).to_owned();
+        let cut = |finish| Self { text: half(text), finish, ..plain.clone() };
+        let calling =
+            |calls| Self { text: String::new(), calls, finish: "tool_calls", ..plain.clone() };
+        let content = match behaviour {
+            Behaviour::ReasoningText => Self { reasoning: thoughtful, ..plain },
+            Behaviour::ReasoningOnly => {
+                Self { reasoning: thoughtful, text: String::new(), ..plain }
+            }
+            Behaviour::ToolCall => calling(calls(reply)),
+            Behaviour::TextThenToolCall => Self { text: text.to_owned(), ..calling(calls(reply)) },
+            Behaviour::LengthMidArguments => {
+                Self { finish: "length", ..calling(with_arguments(reply, half)) }
+            }
+            Behaviour::InvalidJsonArguments => {
+                calling(with_arguments(reply, |arguments| format!("{arguments}}}")))
+            }
+            Behaviour::Length => cut("length"),
+            Behaviour::ContentFilter => cut("content_filter"),
+            Behaviour::InsufficientSystemResource => cut("insufficient_system_resource"),
+            Behaviour::EmptyStop => Self { reasoning: String::new(), text: String::new(), ..plain },
+            Behaviour::BlankJson => Self { text: " ".repeat(text.len()), ..plain },
+            _ => plain,
+        };
+        if thinks { content } else { Self { reasoning: String::new(), ..content } }
+    }
+
+    /// The tokens of a call with this prompt.
+    pub(super) fn usage(&self, prompt: usize, hit: usize) -> Usage {
+        let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        let called: u64 =
+            self.calls.iter().map(|call| tokens(&call.name) + tokens(&call.arguments)).sum();
+        let reasoning = tokens(&self.reasoning);
+        Usage {
+            prompt: number(prompt),
+            hit: number(hit),
+            output: reasoning + tokens(&self.text) + called,
+            reasoning,
+        }
+    }
+
+    /// The message a client would replay.
+    pub(super) fn message(&self, number: u64) -> Message {
+        let calls = self.calls.iter().enumerate().map(|(at, call)| Call {
+            id: call_id(number, at),
+            function: CallFunction { name: call.name.clone(), arguments: call.arguments.clone() },
+        });
+        Message::Assistant {
+            content: Some(self.text.clone()),
+            reasoning_content: Some(self.reasoning.clone()),
+            tool_calls: Some(calls.collect()),
+        }
+    }
+}
+
+/// The id of the call at `at` in the answer to request `number`.
+pub(super) fn call_id(number: u64, at: usize) -> String {
+    format!("call_{at:02}_{number:024}")
+}
+
+fn calls(reply: &Reply) -> Vec<ToolCall> {
+    if !reply.tool_calls.is_empty() {
+        return reply.tool_calls.clone();
+    }
+    vec![ToolCall { name: "lookup".to_owned(), arguments: r#"{"word": "mock"}"#.to_owned() }]
+}
+
+fn with_arguments(reply: &Reply, change: impl Fn(&str) -> String) -> Vec<ToolCall> {
+    calls(reply)
+        .into_iter()
+        .map(|call| ToolCall { arguments: change(&call.arguments), ..call })
+        .collect()
+}
+
+fn half(text: &str) -> String {
+    text.chars().take(text.chars().count().div_ceil(2)).collect()
+}

@@ -1,0 +1,365 @@
+//! Turns what the pretended model says into an answer on the wire, in the shape and with the fault that the behaviour wants. Pure.
+
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "each layer names the behaviours that change it; all others pass through"
+)]
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::{Value, json};
+
+use super::answer::{End, Response, Step, Writes};
+use super::content::{Content, call_id};
+use super::refusal::Refusal;
+use super::{Behaviour, Reply};
+use model::Usage;
+
+/// Time between comments when the script has none.
+const KEEPALIVE_MS: u64 = 10;
+/// Time for which comments are sent when the script has none.
+const KEEPALIVE_TOTAL_MS: u64 = 50;
+/// Wait before each event of `slow` when the script has none.
+const SLOW_MS: u64 = 10;
+/// All answers were made at the same time: the fake has no clock.
+const CREATED: u64 = 1_781_234_567;
+
+/// Everything an answer is made of.
+#[derive(Debug)]
+pub(super) struct Turn<'a> {
+    pub(super) number: u64,
+    pub(super) model: &'a str,
+    pub(super) behaviour: Behaviour,
+    pub(super) reply: &'a Reply,
+    pub(super) content: &'a Content,
+    pub(super) usage: Usage,
+    pub(super) streams: bool,
+    /// Whether every chunk names its usage, null or not.
+    pub(super) names_usage: bool,
+}
+
+/// The answer of a behaviour that never looks at the conversation; `None` for the others.
+pub(super) fn failure(behaviour: Behaviour, reply: &Reply) -> Option<Response> {
+    let (status, message) = match behaviour {
+        Behaviour::ResetBeforeHeaders => return Some(Response::reset()),
+        Behaviour::Http502Html => {
+            let page = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1>\
+                        </center>\r\n<hr><center>openresty</center>\r\n</body>\r\n</html>\r\n";
+            return Some(Response::plain(502, "text/html", page));
+        }
+        Behaviour::Http400 => (400, "Invalid request"),
+        Behaviour::Http401 => (401, "Authentication Fails, Your api key: ****fcc2 is invalid"),
+        Behaviour::Http402 => (402, "Insufficient Balance"),
+        Behaviour::Http413 => (413, "Request body is too large"),
+        Behaviour::Http422 => (422, "Failed to deserialize the JSON body into the target type"),
+        Behaviour::Http429 => (429, "Rate limit reached for TPM"),
+        Behaviour::Http500 => (500, "Internal server error"),
+        Behaviour::Http503 => (503, "The server is overloaded, please retry later"),
+        _ => return None,
+    };
+    let message = reply.text.as_deref().unwrap_or(message);
+    let mut answer = Response::refused(&Refusal::new(status, message));
+    if let Some(wait) = &reply.retry_after {
+        answer.headers.push(("retry-after", wait.clone()));
+    }
+    Some(answer)
+}
+
+impl Turn<'_> {
+    /// The whole answer.
+    pub(super) fn answer(&self) -> Response {
+        if self.behaviour == Behaviour::NonstreamEmptyLines {
+            return self.after_empty_lines();
+        }
+        if !self.streams {
+            return Response::json(200, self.completion().to_string());
+        }
+        let events = self.events();
+        let half = events.len() / 2;
+        let mut answer = Response::stream(self.paced(&events));
+        match self.behaviour {
+            Behaviour::StallAfterHeaders => answer.cut(0, End::Hang),
+            Behaviour::KeepaliveForever => {
+                answer.cut(0, End::Comments { every: self.keepalive() });
+            }
+            Behaviour::StallMid => answer.cut(half, End::Hang),
+            Behaviour::ResetMid => answer.cut(half, End::Reset),
+            Behaviour::OneByteWrites => answer.writes = Writes::Bytewise,
+            Behaviour::Utf8Split => answer.steps = split_characters(&events.concat()),
+            Behaviour::WrongContentType => {
+                answer.headers = vec![("content-type", "text/html".to_owned())];
+            }
+            Behaviour::Gzip => {
+                answer.headers.push(("content-encoding", "gzip".to_owned()));
+                answer.steps = vec![Step::Send(gzip(&events.concat()))];
+            }
+            Behaviour::KeepaliveThenText => {
+                let total = or_default(self.reply.keepalive_total_ms, KEEPALIVE_TOTAL_MS);
+                answer.steps.insert(0, Step::Comments { every: self.keepalive(), total });
+            }
+            _ => {}
+        }
+        answer
+    }
+
+    fn keepalive(&self) -> Duration {
+        or_default(self.reply.keepalive_ms, KEEPALIVE_MS)
+    }
+
+    /// The events with a wait before each, and before the end of the body.
+    fn paced(&self, events: &[String]) -> Vec<Step> {
+        let slow = if self.behaviour == Behaviour::Slow { SLOW_MS } else { 0 };
+        let pause = or_default(self.reply.chunk_delay_ms, slow);
+        let send = |event: &String| Step::Send(Bytes::from(event.clone()));
+        if pause.is_zero() {
+            return events.iter().map(send).collect();
+        }
+        let paced = events.iter().flat_map(|event| [Step::Pause(pause), send(event)]);
+        paced.chain([Step::Pause(pause)]).collect()
+    }
+
+    /// The events of the stream, with the faults that are in its text.
+    fn events(&self) -> Vec<String> {
+        let mut events: Vec<String> = self.chunks().iter().map(event).collect();
+        let half = events.len() / 2;
+        match self.behaviour {
+            Behaviour::EofNoDone => return events,
+            Behaviour::DoneWithoutBlankLine => {
+                events.push("data: [DONE]\n".to_owned());
+                return events;
+            }
+            Behaviour::MalformedJsonEvent => {
+                events.insert(half, "data: {\"choices\":[{\"index\":0,\n\n".to_owned());
+            }
+            Behaviour::ErrorEvent => {
+                let message = self.reply.text.as_deref().unwrap_or("The server had an error");
+                let error = json!({"error": {"message": message, "type": "server_error", "param": null, "code": null}});
+                events.insert(half, event(&error));
+            }
+            _ => {}
+        }
+        events.push("data: [DONE]\n\n".to_owned());
+        if self.behaviour == Behaviour::CrlfAndBom {
+            let first = events.first_mut().into_iter();
+            first.for_each(|event| event.insert(0, '\u{feff}'));
+            events = events.iter().map(|event| event.replace('\n', "\r\n")).collect();
+        }
+        events
+    }
+
+    fn chunks(&self) -> Vec<Value> {
+        let mut chunks = vec![self.chunk(&self.opening(), None)];
+        let chars = self.reply.chunk_chars;
+        for piece in pieces(&self.content.reasoning, chars) {
+            chunks.push(self.chunk(&json!({"content": null, "reasoning_content": piece}), None));
+        }
+        for piece in pieces(&self.content.text, chars) {
+            chunks.push(self.chunk(&self.text_delta(&piece), None));
+        }
+        for (at, call) in self.content.calls.iter().enumerate() {
+            let id = call_id(self.number, at);
+            let function = json!({"name": call.name, "arguments": ""});
+            let opening = json!({"index": at, "id": id, "type": "function", "function": function});
+            chunks.push(self.chunk(&json!({"tool_calls": [opening]}), None));
+            for piece in pieces(&call.arguments, chars) {
+                let more = json!({"index": at, "function": {"arguments": piece}});
+                chunks.push(self.chunk(&json!({"tool_calls": [more]}), None));
+            }
+        }
+        chunks.push(self.chunk(&self.text_delta(""), Some(self.content.finish)));
+        self.with_usage(&mut chunks);
+        match self.behaviour {
+            Behaviour::ChoicesNull => without_choices(&mut chunks),
+            Behaviour::UnknownFields => chunks.iter_mut().for_each(with_unknown_fields),
+            _ => {}
+        }
+        chunks
+    }
+
+    /// Thinking opens with an empty piece of reasoning, and speech with an empty piece of text.
+    fn opening(&self) -> Value {
+        if self.content.thinks {
+            json!({"role": "assistant", "content": null, "reasoning_content": ""})
+        } else {
+            json!({"role": "assistant", "content": ""})
+        }
+    }
+
+    fn text_delta(&self, piece: &str) -> Value {
+        if self.content.thinks {
+            json!({"content": piece, "reasoning_content": null})
+        } else {
+            json!({"content": piece})
+        }
+    }
+
+    fn chunk(&self, delta: &Value, finish: Option<&str>) -> Value {
+        let choice = json!({"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish});
+        let mut chunk = json!({
+            "id": self.id(),
+            "object": "chat.completion.chunk",
+            "created": CREATED,
+            "model": self.model,
+            "system_fingerprint": "fp_mock",
+            "choices": [choice],
+        });
+        if self.names_usage {
+            set(&mut chunk, "usage", Value::Null);
+        }
+        chunk
+    }
+
+    /// Usage rides on the last chunk, or in older days on one of its own.
+    fn with_usage(&self, chunks: &mut Vec<Value>) {
+        match self.behaviour {
+            Behaviour::UsageAbsent => {
+                for chunk in chunks {
+                    chunk.as_object_mut().and_then(|fields| fields.remove("usage"));
+                }
+            }
+            Behaviour::UsageTrailingChunk => {
+                let mut last = self.chunk(&Value::Null, None);
+                set(&mut last, "choices", json!([]));
+                set(&mut last, "usage", self.usage());
+                chunks.push(last);
+            }
+            _ => {
+                if let Some(last) = chunks.last_mut() {
+                    set(last, "usage", self.usage());
+                }
+            }
+        }
+    }
+
+    fn id(&self) -> String {
+        format!("00000000-0000-4000-8000-{:012x}", self.number)
+    }
+
+    fn usage(&self) -> Value {
+        let Usage { prompt, hit, output, reasoning } = self.usage;
+        json!({
+            "prompt_tokens": prompt,
+            "completion_tokens": output,
+            "total_tokens": self.usage.total(),
+            "prompt_tokens_details": {"cached_tokens": hit},
+            "completion_tokens_details": {"reasoning_tokens": reasoning},
+            "prompt_cache_hit_tokens": hit,
+            "prompt_cache_miss_tokens": self.usage.miss(),
+        })
+    }
+
+    /// The answer in one object.
+    fn completion(&self) -> Value {
+        let mut message = json!({"role": "assistant", "content": self.content.text});
+        if self.content.thinks {
+            set(&mut message, "reasoning_content", self.content.reasoning.as_str().into());
+        }
+        if !self.content.calls.is_empty() {
+            let calls = self.content.calls.iter().enumerate().map(|(at, call)| {
+                let function = json!({"name": call.name, "arguments": call.arguments});
+                json!({"id": call_id(self.number, at), "type": "function", "function": function})
+            });
+            set(&mut message, "tool_calls", calls.collect());
+        }
+        json!({
+            "id": self.id(),
+            "object": "chat.completion",
+            "created": CREATED,
+            "model": self.model,
+            "system_fingerprint": "fp_mock",
+            "choices": [{"index": 0, "message": message, "logprobs": null, "finish_reason": self.content.finish}],
+            "usage": self.usage(),
+        })
+    }
+
+    fn after_empty_lines(&self) -> Response {
+        let line = [Step::Send(Bytes::from_static(b"\n")), Step::Pause(self.keepalive())];
+        let mut steps = [line.clone(), line.clone(), line].concat();
+        steps.push(Step::Send(Bytes::from(self.completion().to_string())));
+        Response {
+            headers: vec![("content-type", "application/json".to_owned())],
+            ..Response::stream(steps)
+        }
+    }
+}
+
+impl Response {
+    /// Keeps this many events, and then ends as it should not.
+    fn cut(&mut self, events: usize, end: End) {
+        let mut left = events;
+        self.steps.retain(|step| {
+            let is_event = matches!(step, Step::Send(_));
+            let kept = left > 0;
+            left = left.saturating_sub(usize::from(is_event));
+            kept
+        });
+        self.end = end;
+    }
+}
+
+fn event(data: &Value) -> String {
+    format!("data: {data}\n\n")
+}
+
+fn or_default(millis: u64, default: u64) -> Duration {
+    Duration::from_millis(if millis == 0 { default } else { millis })
+}
+
+/// `text` in pieces of `chars` characters, or in one.
+fn pieces(text: &str, chars: usize) -> Vec<String> {
+    let all: Vec<char> = text.chars().collect();
+    let chars = if chars == 0 { all.len().max(1) } else { chars };
+    all.chunks(chars).map(|piece| piece.iter().collect()).collect()
+}
+
+/// Chunks that say nothing, in every way, before and between those that do.
+fn without_choices(chunks: &mut Vec<Value>) {
+    let Some(first) = chunks.first().cloned() else { return };
+    let (mut null, mut missing, mut empty) = (first.clone(), first.clone(), first);
+    set(&mut null, "choices", Value::Null);
+    missing.as_object_mut().and_then(|fields| fields.remove("choices"));
+    set(&mut empty, "choices", json!([]));
+    chunks.insert(0, null);
+    chunks.insert(2, missing);
+    chunks.insert(3, empty);
+}
+
+fn with_unknown_fields(chunk: &mut Value) {
+    set(chunk, "service_tier", json!({"name": "unknown"}));
+    if let Some(choice) = chunk.pointer_mut("/choices/0") {
+        set(choice, "matched_stop", json!([1, "two", null]));
+    }
+    if let Some(delta) = chunk.pointer_mut("/choices/0/delta") {
+        set(delta, "audio", json!({"id": null}));
+    }
+}
+
+fn set(object: &mut Value, name: &str, value: Value) {
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert(name.to_owned(), value);
+    }
+}
+
+fn gzip(text: &str) -> Bytes {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    let written = encoder.write_all(text.as_bytes()).and_then(|()| encoder.finish());
+    written.expect("a Vec takes everything").into()
+}
+
+/// Pieces that end within each character of more than one byte.
+fn split_characters(text: &str) -> Vec<Step> {
+    let inside = text.char_indices().filter(|(_, char)| char.len_utf8() > 1).map(|(at, _)| at + 1);
+    let mut steps = Vec::new();
+    let mut rest = Bytes::from(text.to_owned());
+    let mut from = 0;
+    for at in inside {
+        steps.extend([Step::Send(rest.split_to(at - from)), Step::Flush]);
+        from = at;
+    }
+    steps.push(Step::Send(rest));
+    steps
+}

@@ -1,0 +1,324 @@
+//! What the fake answers: replies in the order in which they are used up, or a function of the request.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::{Behaviour, Options, ReceivedRequest};
+use model::Usage;
+
+/// One answer. In a script it has a role and an order; a function just returns it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Reply {
+    /// `X-Agent-Role` of the requests it is for; any when absent.
+    pub role: Option<String>,
+    /// `X-Agent-Lane` of the requests it is for; any, or none, when absent.
+    pub lane: Option<String>,
+    /// Whether it is kept after use, so that it answers all that follow.
+    pub repeat: bool,
+    /// How it is answered.
+    pub behaviour: Behaviour,
+    /// Text of the answer, or message of the error.
+    pub text: Option<String>,
+    /// File of the text, relative to the script.
+    pub file: Option<PathBuf>,
+    /// Reasoning before the text; only sent to requests that think.
+    pub reasoning: Option<String>,
+    /// Tool calls, for the behaviours that make some.
+    pub tool_calls: Vec<ToolCall>,
+    /// Wait before the first byte.
+    pub delay_ms: u64,
+    /// Characters of each piece of text; zero sends it in one.
+    pub chunk_chars: usize,
+    /// Wait before each event, and before the end.
+    pub chunk_delay_ms: u64,
+    /// Time between comments; zero is 10.
+    pub keepalive_ms: u64,
+    /// Time for which `keepalive_then_text` sends them; zero is 50.
+    pub keepalive_total_ms: u64,
+    /// `Retry-After` of an error.
+    pub retry_after: Option<String>,
+    /// Counts that replace the computed ones.
+    pub usage: UsageOverride,
+    /// What `random` draws from.
+    pub of: Vec<Behaviour>,
+}
+
+impl Reply {
+    /// A complete answer.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: Some(text.into()), ..Self::default() }
+    }
+
+    /// An answer of this behaviour with a text of its own.
+    pub fn of(behaviour: Behaviour) -> Self {
+        Self { behaviour, ..Self::default() }
+    }
+
+    /// The same, for requests of `role` only.
+    #[must_use]
+    pub fn to(self, role: impl Into<String>) -> Self {
+        Self { role: Some(role.into()), ..self }
+    }
+
+    /// The same, for requests of `lane` only.
+    #[must_use]
+    pub fn in_lane(self, lane: impl Into<String>) -> Self {
+        Self { lane: Some(lane.into()), ..self }
+    }
+
+    /// The same, for all requests that follow.
+    #[must_use]
+    pub fn forever(self) -> Self {
+        Self { repeat: true, ..self }
+    }
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolCall {
+    /// Name of the function.
+    pub name: String,
+    /// Its arguments, JSON in a string.
+    pub arguments: String,
+}
+
+/// Counts that are set instead of computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct UsageOverride {
+    /// Prompt tokens.
+    pub prompt: Option<u64>,
+    /// Prompt tokens found in the cache.
+    pub hit: Option<u64>,
+    /// Answer tokens.
+    pub output: Option<u64>,
+    /// Reasoning tokens among them.
+    pub reasoning: Option<u64>,
+}
+
+impl UsageOverride {
+    pub(super) fn over(&self, usage: Usage) -> Usage {
+        Usage {
+            prompt: self.prompt.unwrap_or(usage.prompt),
+            hit: self.hit.unwrap_or(usage.hit),
+            output: self.output.unwrap_or(usage.output),
+            reasoning: self.reasoning.unwrap_or(usage.reasoning),
+        }
+    }
+}
+
+/// Where replies come from.
+#[derive(Clone)]
+pub enum Replies {
+    /// The first reply that is for the role and the lane of the request, used up unless it repeats.
+    Script(Vec<Reply>),
+    /// A function of the request.
+    Driven(Arc<dyn Fn(&ReceivedRequest) -> Reply + Send + Sync>),
+}
+
+impl Replies {
+    /// Replies made by a function.
+    pub fn driven(reply: impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static) -> Self {
+        Self::Driven(Arc::new(reply))
+    }
+
+    /// The reply to `request`; `None` when the script is exhausted.
+    pub fn take(&mut self, request: &ReceivedRequest) -> Option<Reply> {
+        match self {
+            Self::Script(replies) => {
+                let is_for = |wanted: &Option<String>, header: &str| {
+                    wanted.is_none() || wanted.as_deref() == request.header(header)
+                };
+                let at = replies.iter().position(|reply| {
+                    is_for(&reply.role, "x-agent-role") && is_for(&reply.lane, "x-agent-lane")
+                })?;
+                let repeats = replies.get(at)?.repeat;
+                if repeats { replies.get(at).cloned() } else { Some(replies.remove(at)) }
+            }
+            Self::Driven(reply) => Some(reply(request)),
+        }
+    }
+}
+
+impl fmt::Debug for Replies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Script(replies) => f.debug_tuple("Script").field(&replies.len()).finish(),
+            Self::Driven(_) => f.write_str("Driven"),
+        }
+    }
+}
+
+impl From<Vec<Reply>> for Replies {
+    fn from(replies: Vec<Reply>) -> Self {
+        Self::Script(replies)
+    }
+}
+
+/// A script: how the server is set up, and what it answers.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Script {
+    /// The server.
+    pub server: Options,
+    /// The replies, in order.
+    #[serde(rename = "reply")]
+    pub replies: Vec<Reply>,
+}
+
+/// Why a script cannot be used.
+#[derive(Debug, Error)]
+pub enum ScriptError {
+    /// A file cannot be read.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The TOML is wrong.
+    #[error("the script is not valid")]
+    Toml(#[source] toml::de::Error),
+    /// A line of the JSONL is wrong.
+    #[error("line {line} of the script is not valid")]
+    Line {
+        /// Counted from one.
+        line: usize,
+        /// Why.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// `text` and `file` at once.
+    #[error("reply {reply} of the script has both a text and a file")]
+    TwoTexts {
+        /// Counted from one.
+        reply: usize,
+    },
+}
+
+/// A line of a script in JSONL: a reply, or the server's table.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ServerLine {
+    server: Options,
+}
+
+impl Script {
+    /// Reads a script; one that ends in `.jsonl` has a reply a line, any other is TOML.
+    pub fn load(path: &Path) -> Result<Self, ScriptError> {
+        let text = read(path)?;
+        let jsonl = path.extension().is_some_and(|extension| extension == "jsonl");
+        let script = if jsonl { Self::from_jsonl(&text) } else { Self::from_toml(&text) }?;
+        script.with_files(path.parent().unwrap_or(Path::new("")))
+    }
+
+    /// Parses TOML: a table `server` and tables `reply`.
+    pub fn from_toml(text: &str) -> Result<Self, ScriptError> {
+        toml::from_str(text).map_err(ScriptError::Toml)
+    }
+
+    /// Parses JSONL: a reply a line, and `{"server": {…}}` where the server is set up.
+    pub fn from_jsonl(text: &str) -> Result<Self, ScriptError> {
+        let mut script = Self::default();
+        for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            let wrong = |source| ScriptError::Line { line: at + 1, source };
+            if line.trim_start().starts_with(r#"{"server""#) {
+                script.server = serde_json::from_str::<ServerLine>(line).map_err(wrong)?.server;
+            } else {
+                script.replies.push(serde_json::from_str(line).map_err(wrong)?);
+            }
+        }
+        Ok(script)
+    }
+
+    /// Puts the contents of the files in the place of the texts.
+    fn with_files(mut self, base: &Path) -> Result<Self, ScriptError> {
+        for (at, reply) in self.replies.iter_mut().enumerate() {
+            let Some(file) = reply.file.take() else { continue };
+            if reply.text.is_some() {
+                return Err(ScriptError::TwoTexts { reply: at + 1 });
+            }
+            reply.text = Some(read(&base.join(file))?);
+        }
+        Ok(self)
+    }
+}
+
+fn read(path: &Path) -> Result<String, ScriptError> {
+    std::fs::read_to_string(path)
+        .map_err(|source| ScriptError::Read { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(source: &mut Replies, roles: &[&str]) -> Vec<Option<String>> {
+        roles
+            .iter()
+            .map(|role| source.take(&ReceivedRequest::for_role(role)).and_then(|reply| reply.text))
+            .collect()
+    }
+
+    #[test]
+    fn replies_are_used_up_in_order_and_by_role() {
+        let mut source = Replies::from(vec![
+            Reply::text("plan").to("architect"),
+            Reply::text("diff 1").to("editor"),
+            Reply::text("any"),
+            Reply::text("diff 2").to("editor").forever(),
+        ]);
+        let seen =
+            texts(&mut source, &["editor", "architect", "editor", "editor", "editor", "intent"]);
+        let expected =
+            ["diff 1", "plan", "any", "diff 2", "diff 2"].map(|text| Some(text.to_owned()));
+        assert_eq!(seen[..5], expected);
+        assert_eq!(seen[5], None);
+    }
+
+    #[test]
+    fn toml_and_jsonl_say_the_same() {
+        let toml = Script::from_toml(
+            "[server]\nrequire_key = false\n\n[[reply]]\nrole = \"editor\"\ntext = '''\n--- a/x\n+++ b/x\n'''\n\
+             \n[[reply]]\nbehaviour = \"http_429\"\nretry_after = \"1\"\nusage = { output = 5 }\n",
+        )
+        .unwrap();
+        let jsonl = Script::from_jsonl(
+            "{\"server\":{\"require_key\":false}}\n\n{\"role\":\"editor\",\"text\":\"--- a/x\\n+++ b/x\\n\"}\n\
+             {\"behaviour\":\"http_429\",\"retry_after\":\"1\",\"usage\":{\"output\":5}}\n",
+        )
+        .unwrap();
+        assert_eq!(toml, jsonl);
+        assert_eq!(toml.replies[1].behaviour, Behaviour::Http429);
+        assert!(!toml.server.require_key);
+    }
+
+    #[test]
+    fn what_a_script_can_not_say_is_refused() {
+        assert!(Script::from_toml("[[reply]]\nbehavior = \"text\"").is_err());
+        assert!(Script::from_toml("[[reply]]\nbehaviour = \"texts\"").is_err());
+        let error = Script::from_jsonl("{}\n{\"tex\":1}").unwrap_err();
+        assert!(matches!(error, ScriptError::Line { line: 2, .. }));
+    }
+
+    #[test]
+    fn texts_come_from_files_beside_the_script() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("plan.txt"), "the plan\n").unwrap();
+        let script = dir.path().join("s.toml");
+        std::fs::write(&script, "[[reply]]\nfile = \"plan.txt\"").unwrap();
+        assert_eq!(Script::load(&script).unwrap().replies[0].text.as_deref(), Some("the plan\n"));
+        std::fs::write(&script, "[[reply]]\nfile = \"plan.txt\"\ntext = \"x\"").unwrap();
+        assert!(matches!(Script::load(&script), Err(ScriptError::TwoTexts { reply: 1 })));
+        std::fs::write(&script, "[[reply]]\nfile = \"gone.txt\"").unwrap();
+        assert!(matches!(Script::load(&script), Err(ScriptError::Read { .. })));
+    }
+}

@@ -1,0 +1,268 @@
+//! What the fake knows, and what it decides about a request. No sockets: the server asks, and carries the decision out.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::answer::Response;
+use super::cache::{Cache, Canonical};
+use super::content::Content;
+use super::http::Incoming;
+use super::refusal::Refusal;
+use super::render::{self, Turn};
+use super::route::{self, Route};
+use super::schema::Message;
+use super::validate::{self, Accepted};
+use super::{Behaviour, Exchange, Options, ReceivedRequest, Replies, Reply};
+use model::Usage;
+
+/// What `random` draws from when the script does not say: mostly answers, and what passes.
+const RANDOM_MIX: [Behaviour; 10] = [
+    Behaviour::Text,
+    Behaviour::Text,
+    Behaviour::Text,
+    Behaviour::ReasoningText,
+    Behaviour::Http429,
+    Behaviour::Http500,
+    Behaviour::Http503,
+    Behaviour::ResetMid,
+    Behaviour::EofNoDone,
+    Behaviour::EmptyStop,
+];
+
+/// Script, cache and memory of a fake.
+#[derive(Debug)]
+pub(super) struct State {
+    options: Options,
+    source: Replies,
+    cache: Cache,
+    random: fastrand::Rng,
+    arrived: u64,
+    exchanges: VecDeque<Exchange>,
+    log: Option<File>,
+}
+
+/// What becomes of a request.
+pub(super) struct Decision {
+    pub(super) delay: Duration,
+    pub(super) answer: Response,
+    /// What the cache keeps when the answer begins.
+    pub(super) stored: Option<(Canonical, Message)>,
+    behaviour: Option<Behaviour>,
+    refusal: Option<String>,
+    usage: Option<Usage>,
+}
+
+impl Decision {
+    fn of(answer: Response) -> Self {
+        let delay = Duration::ZERO;
+        Self { delay, answer, stored: None, behaviour: None, refusal: None, usage: None }
+    }
+
+    fn refused(refusal: Refusal) -> Self {
+        let answer = Response::refused(&refusal);
+        Self { refusal: Some(refusal.message), ..Self::of(answer) }
+    }
+}
+
+impl State {
+    pub(super) fn new(source: Replies, options: Options, log: Option<File>) -> Self {
+        Self {
+            source,
+            cache: Cache::new(options.cache),
+            random: fastrand::Rng::with_seed(options.seed),
+            arrived: 0,
+            exchanges: VecDeque::new(),
+            log,
+            options,
+        }
+    }
+
+    /// The requests that are remembered, oldest first.
+    pub(super) fn exchanges(&self) -> Vec<Exchange> {
+        self.exchanges.iter().cloned().collect()
+    }
+
+    /// Has the cache keep what an answered request leaves behind.
+    pub(super) fn store(&mut self, prompt: &Canonical, answer: &Message) {
+        self.cache.store(prompt, answer);
+    }
+
+    /// Decides about a request that arrived `at` after the start, and remembers both.
+    pub(super) fn decide(
+        &mut self,
+        incoming: Incoming,
+        at: Duration,
+        connection: u64,
+        in_flight: usize,
+    ) -> Decision {
+        self.arrived += 1;
+        let Incoming { method, path, headers, body } = incoming;
+        let json = serde_json::from_slice(&body).unwrap_or_default();
+        let request = ReceivedRequest { number: self.arrived, method, path, headers, body, json };
+        let decision = match self.routed(&request, in_flight) {
+            Ok(decision) => decision,
+            Err(refusal) => Decision::refused(refusal),
+        };
+        self.remember(Exchange {
+            request: Arc::new(request),
+            at,
+            connection,
+            in_flight,
+            status: decision.answer.status(),
+            behaviour: decision.behaviour,
+            refusal: decision.refusal.clone(),
+            usage: decision.usage,
+        });
+        decision
+    }
+
+    fn routed(&mut self, request: &ReceivedRequest, in_flight: usize) -> Result<Decision, Refusal> {
+        let options = &self.options;
+        let route = route::route(request)?;
+        route::key(request, options)?;
+        match route {
+            Route::Models => Ok(Decision::of(Response::json(200, models(options)))),
+            Route::Balance => Ok(Decision::of(Response::json(200, BALANCE))),
+            Route::Chat { beta } => {
+                let accepted = validate::chat(request, options, beta, in_flight)?;
+                let reply = self.source.take(request);
+                let reply = reply.ok_or_else(|| Refusal::new(500, "mock script exhausted"))?;
+                Ok(self.answered(request.number, &accepted, &reply))
+            }
+        }
+    }
+
+    fn answered(&mut self, number: u64, accepted: &Accepted, reply: &Reply) -> Decision {
+        let behaviour = self.drawn(reply);
+        let delay = Duration::from_millis(reply.delay_ms);
+        if let Some(answer) = render::failure(behaviour, reply) {
+            return Decision { delay, behaviour: Some(behaviour), ..Decision::of(answer) };
+        }
+        let Accepted { body, prompt } = accepted;
+        let content = Content::new(behaviour, reply, body.thinks());
+        let usage = reply.usage.over(content.usage(prompt.tokens(), self.cache.hit(prompt)));
+        let turn = Turn {
+            number,
+            model: &body.model,
+            behaviour,
+            reply,
+            content: &content,
+            usage,
+            streams: body.streams(),
+            names_usage: body.wants_usage(),
+        };
+        Decision {
+            delay,
+            answer: turn.answer(),
+            stored: Some((prompt.clone(), content.message(number))),
+            behaviour: Some(behaviour),
+            refusal: None,
+            usage: Some(usage),
+        }
+    }
+
+    /// The behaviour itself, or the one that chance puts in its place.
+    fn drawn(&mut self, reply: &Reply) -> Behaviour {
+        if reply.behaviour != Behaviour::Random {
+            return reply.behaviour;
+        }
+        let mix = if reply.of.is_empty() { &RANDOM_MIX } else { reply.of.as_slice() };
+        self.random.choice(mix).copied().unwrap_or_default()
+    }
+
+    /// A line goes to the page cache, which takes microseconds: not worth a thread.
+    fn remember(&mut self, exchange: Exchange) {
+        if let Some(log) = &mut self.log
+            && let Err(error) = writeln!(log, "{}", exchange.to_json())
+        {
+            tracing::error!(%error, "the log cannot be written");
+        }
+        self.exchanges.push_back(exchange);
+        while self.exchanges.len() > self.options.remember {
+            self.exchanges.pop_front();
+        }
+    }
+}
+
+const BALANCE: &str = r#"{"is_available":true,"balance_infos":[{"currency":"USD","total_balance":"110.00","granted_balance":"10.00","topped_up_balance":"100.00"}]}"#;
+
+/// The canonical ids: older names are served, but not listed.
+fn models(options: &Options) -> String {
+    let entries: Vec<serde_json::Value> = options
+        .models
+        .iter()
+        .filter(|model| *model != "deepseek-v4-flash")
+        .map(|model| serde_json::json!({"id": model, "object": "model", "owned_by": "deepseek"}))
+        .collect();
+    serde_json::json!({"object": "list", "data": entries}).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chat(role: &str) -> Incoming {
+        let body = serde_json::json!({"model": "deepseek-flash", "messages": [{"role": "user", "content": "hi"}]});
+        let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        Incoming {
+            method: "POST".into(),
+            path: "/chat/completions".into(),
+            headers: vec![header("authorization", "Bearer k"), header("x-agent-role", role)],
+            body: body.to_string().into(),
+        }
+    }
+
+    fn decide(state: &mut State, incoming: Incoming) -> Decision {
+        state.decide(incoming, Duration::ZERO, 1, 1)
+    }
+
+    #[test]
+    fn answers_and_errors_wait_as_long_as_told() {
+        for behaviour in [Behaviour::Text, Behaviour::Http500] {
+            let reply = Reply { delay_ms: 30, ..Reply::of(behaviour) };
+            let mut state = State::new(vec![reply].into(), Options::default(), None);
+            let decision = decide(&mut state, chat("editor"));
+            assert_eq!(decision.delay, Duration::from_millis(30));
+            assert_eq!(decision.behaviour, Some(behaviour));
+        }
+    }
+
+    #[test]
+    fn what_is_refused_uses_up_no_reply() {
+        let replies = vec![Reply::text("plan").to("architect")];
+        let mut state = State::new(replies.into(), Options::default(), None);
+        let keyless = Incoming { headers: Vec::new(), ..chat("architect") };
+        assert_eq!(decide(&mut state, keyless).answer.status, 401);
+        assert_eq!(decide(&mut state, chat("editor")).answer.status, 500);
+        assert_eq!(decide(&mut state, chat("architect")).answer.status, 200);
+        assert_eq!(decide(&mut state, chat("architect")).answer.status, 500);
+    }
+
+    #[test]
+    fn the_oldest_requests_are_forgotten() {
+        let options = Options { remember: 2, ..Options::default() };
+        let mut state = State::new(vec![Reply::text("ok").forever()].into(), options, None);
+        for _ in 0..5 {
+            decide(&mut state, chat("editor"));
+        }
+        let numbers: Vec<u64> = state.exchanges().iter().map(|seen| seen.request.number).collect();
+        assert_eq!(numbers, [4, 5]);
+    }
+
+    #[test]
+    fn models_and_balance_are_told() {
+        let mut state = State::new(vec![].into(), Options::default(), None);
+        for path in ["/models", "/v1/user/balance"] {
+            let get = Incoming { method: "GET".into(), path: path.into(), ..chat("") };
+            let super::super::answer::Step::Send(body) =
+                decide(&mut state, get).answer.steps.remove(0)
+            else {
+                panic!("{path} has no body")
+            };
+            assert!(serde_json::from_slice::<serde_json::Value>(&body).unwrap().is_object());
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! The client against the fake, over real sockets: every behaviour and the class it must end in.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use config::Effort;
+use config::access::Secret;
+
+use super::*;
+use model::{
+    AgentRole, Awaited, ChatModel as _, ChatRequest, Deadlines, DeepSeekClient, Delta, Message,
+    ModelError, ModelReply, Usage,
+};
+
+const ANYWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+/// Long enough for anything that works, on a busy machine too.
+const PATIENT: Deadlines = Deadlines {
+    connect: Duration::from_secs(5),
+    first_token: Duration::from_secs(10),
+    idle: Duration::from_secs(10),
+    whole: Duration::from_secs(10),
+};
+
+/// For answers that never come. Long enough for what does come, on a machine that is busy with something else.
+const IMPATIENT: Deadlines = Deadlines { idle: Duration::from_millis(900), ..PATIENT };
+
+/// For answers of which nothing but signs of life comes.
+const UNHEARD: Deadlines = Deadlines { first_token: Duration::from_millis(300), ..PATIENT };
+
+async fn start(replies: Vec<Reply>, options: Options) -> Server {
+    Server::start(ANYWHERE, replies, options, None).await.unwrap()
+}
+
+fn client(server: &Server, deadlines: Deadlines, key: Option<&str>) -> DeepSeekClient {
+    let key = key.map(|key| Secret::from(key.to_owned()));
+    DeepSeekClient::with_deadlines(deadlines, &server.base_url(), key, "THE_KEY".to_owned())
+        .unwrap()
+}
+
+fn request(text: &str) -> ChatRequest {
+    ChatRequest {
+        role: AgentRole::Editor,
+        run: "run-1".into(),
+        lane: Some("02".into()),
+        model: "deepseek-flash".into(),
+        thinking: Some(Effort::High),
+        max_tokens: 1000,
+        messages: vec![Message::User { content: text.into() }],
+    }
+}
+
+async fn ask(client: &DeepSeekClient, request: &ChatRequest) -> Result<ModelReply, ModelError> {
+    client.attempt(request, &mut |_| {}).await
+}
+
+/// What one reply leads to.
+async fn outcome(
+    reply: Reply,
+    deadlines: Deadlines,
+) -> (Result<ModelReply, ModelError>, Vec<Delta>) {
+    let server = start(vec![reply], Options::default()).await;
+    let mut deltas = Vec::new();
+    let client = client(&server, deadlines, Some("sk-right"));
+    let result = client.attempt(&request("hi"), &mut |delta| deltas.push(delta)).await;
+    (result, deltas)
+}
+
+/// The class every behaviour must end in.
+const fn expected(behaviour: Behaviour) -> &'static str {
+    match behaviour {
+        Behaviour::Text
+        | Behaviour::ReasoningText
+        | Behaviour::TextThenToolCall
+        | Behaviour::UsageTrailingChunk
+        | Behaviour::UsageAbsent
+        | Behaviour::KeepaliveThenText
+        | Behaviour::ChoicesNull
+        | Behaviour::UnknownFields
+        | Behaviour::CrlfAndBom
+        | Behaviour::Utf8Split
+        | Behaviour::OneByteWrites
+        | Behaviour::Gzip
+        | Behaviour::Slow
+        | Behaviour::Random => "reply",
+        Behaviour::ReasoningOnly
+        | Behaviour::ToolCall
+        | Behaviour::InvalidJsonArguments
+        | Behaviour::EmptyStop
+        | Behaviour::BlankJson => "empty",
+        Behaviour::Length | Behaviour::LengthMidArguments => "length",
+        Behaviour::ContentFilter => "content_filter",
+        Behaviour::InsufficientSystemResource => "out_of_capacity",
+        Behaviour::KeepaliveForever | Behaviour::StallAfterHeaders | Behaviour::StallMid => {
+            "timed_out"
+        }
+        Behaviour::ResetBeforeHeaders | Behaviour::ResetMid => "transport",
+        Behaviour::EofNoDone | Behaviour::DoneWithoutBlankLine => "truncated",
+        Behaviour::MalformedJsonEvent
+        | Behaviour::WrongContentType
+        | Behaviour::NonstreamEmptyLines => "malformed",
+        Behaviour::ErrorEvent => "interrupted",
+        Behaviour::Http400 | Behaviour::Http413 | Behaviour::Http422 => "invalid_request",
+        Behaviour::Http401 => "auth",
+        Behaviour::Http402 => "quota",
+        Behaviour::Http429 => "rate_limited",
+        Behaviour::Http500 | Behaviour::Http502Html | Behaviour::Http503 => "server",
+    }
+}
+
+#[tokio::test]
+async fn every_behaviour_ends_in_its_class() {
+    let text = "naïve 你好 🎉\n--- a/x\n+++ b/x\n";
+    for behaviour in Behaviour::ALL {
+        let expected = expected(*behaviour);
+        let of = vec![Behaviour::Gzip];
+        let reply = Reply { behaviour: *behaviour, of, ..Reply::text(text) };
+        let deadlines = match (behaviour, expected) {
+            (Behaviour::KeepaliveForever, _) => UNHEARD,
+            (_, "timed_out") => IMPATIENT,
+            _ => PATIENT,
+        };
+        let (result, deltas) = outcome(reply, deadlines).await;
+        let class = result.as_ref().map_or_else(|error| error.class().name(), |_| "reply");
+        assert_eq!(class, expected, "{}: {result:?}", behaviour.name());
+        if let Ok(reply) = result {
+            assert_eq!(reply.content, text, "{}", behaviour.name());
+            assert_eq!(reply.usage.is_some(), *behaviour != Behaviour::UsageAbsent);
+            let streamed: String = deltas
+                .iter()
+                .filter_map(|delta| match delta {
+                    Delta::Text(text) => Some(text.as_str()),
+                    Delta::Reasoning(_) | Delta::KeepAlive => None,
+                })
+                .collect();
+            assert_eq!(streamed, text, "{}", behaviour.name());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_timeout_says_which_wait_ended() {
+    for (behaviour, deadlines, expected, started) in [
+        (Behaviour::KeepaliveForever, UNHEARD, Awaited::FirstToken, false),
+        (Behaviour::StallAfterHeaders, IMPATIENT, Awaited::Byte, false),
+        (Behaviour::StallMid, IMPATIENT, Awaited::Byte, true),
+    ] {
+        let error = outcome(Reply::of(behaviour), deadlines).await.0.unwrap_err();
+        assert!(
+            matches!(error, ModelError::TimedOut { what, .. } if what == expected),
+            "{error:?}"
+        );
+        assert_eq!(error.answer_started(), started, "{error:?}");
+    }
+    let whole = Deadlines { whole: Duration::from_millis(50), ..PATIENT };
+    let error = outcome(Reply::of(Behaviour::KeepaliveForever), whole).await.0.unwrap_err();
+    assert!(matches!(error, ModelError::TimedOut { what: Awaited::End, .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_slow_answer_has_no_hurry_once_it_has_begun() {
+    let first_token = Duration::from_secs(2);
+    let slow = Reply { chunk_chars: 1, chunk_delay_ms: 500, ..Reply::text("seven") };
+    let (result, _) = outcome(slow, Deadlines { first_token, ..PATIENT }).await;
+    assert_eq!(result.unwrap().content, "seven");
+}
+
+#[tokio::test]
+async fn calls_one_after_the_other_share_a_connection() {
+    // Slow, so that the end of the body comes after `[DONE]` and not along with it.
+    let reply = Reply { chunk_delay_ms: 1, ..Reply::of(Behaviour::Slow) }.forever();
+    let server = start(vec![reply], Options::default()).await;
+    let client = client(&server, PATIENT, Some("k"));
+    for _ in 0..10 {
+        ask(&client, &request("hi")).await.unwrap();
+    }
+    let most = server.requests().iter().map(|exchange| exchange.connection).max();
+    // A machine that is busy may close one too early; one for each call would mean that none is ever used again.
+    assert!(most < Some(9), "{most:?} connections for 10 calls");
+}
+
+#[tokio::test]
+async fn what_breaks_off_says_what_had_arrived() {
+    let reply = |behaviour| Reply { chunk_chars: 1, behaviour, ..Reply::text("four") };
+    for behaviour in [Behaviour::ResetMid, Behaviour::StallMid, Behaviour::MalformedJsonEvent] {
+        let error = outcome(reply(behaviour), IMPATIENT).await.0.unwrap_err();
+        let partial = error.partial().unwrap();
+        assert!((1..4).contains(&partial.bytes), "{error:?}");
+        assert_eq!(partial.usage, None);
+    }
+    let error = outcome(reply(Behaviour::EofNoDone), PATIENT).await.0.unwrap_err();
+    assert_eq!(error.partial().unwrap().bytes, 4);
+    assert_eq!(error.usage().unwrap().output, 1);
+}
+
+#[tokio::test]
+async fn keep_alives_and_reasoning_are_passed_on() {
+    let reasoning =
+        Reply { reasoning: Some("hm".into()), ..Reply::of(Behaviour::KeepaliveThenText) };
+    let (result, deltas) = outcome(Reply { keepalive_total_ms: 1, ..reasoning }, PATIENT).await;
+    let text = |text: &str| text.to_owned();
+    let expected = [Delta::KeepAlive, Delta::Reasoning(text("hm")), Delta::Text(text("ok"))];
+    assert_eq!(deltas, expected);
+    assert_eq!(result.unwrap().reasoning.as_deref(), Some("hm"));
+}
+
+#[tokio::test]
+async fn retry_after_comes_with_the_error() {
+    for behaviour in [Behaviour::Http429, Behaviour::Http503] {
+        let with = Reply { retry_after: Some("7".into()), ..Reply::of(behaviour) };
+        let error = outcome(with, PATIENT).await.0.unwrap_err();
+        assert_eq!(error.retry_after(), Some(Duration::from_secs(7)));
+        let error = outcome(Reply::of(behaviour), PATIENT).await.0.unwrap_err();
+        assert_eq!(error.retry_after(), None);
+    }
+}
+
+#[tokio::test]
+async fn a_request_is_remembered_as_it_was_sent() {
+    let server = start(vec![Reply::text("yes").to("editor")], Options::default()).await;
+    let asked = request("is it?");
+    ask(&client(&server, PATIENT, Some("sk-right")), &asked).await.unwrap();
+    let all = server.requests();
+    let [exchange] = all.as_slice() else { panic!("{all:?}") };
+    let seen = &exchange.request;
+    assert_eq!(seen.body, asked.body());
+    assert_eq!(seen.messages().collect::<Vec<_>>(), [("user", "is it?")]);
+    for (name, value) in [
+        ("authorization", "Bearer sk-right"),
+        ("content-type", "application/json"),
+        ("accept", "text/event-stream"),
+        ("user-agent", concat!("deepseek/", env!("CARGO_PKG_VERSION"))),
+        ("x-agent-role", "editor"),
+        ("x-agent-run", "run-1"),
+        ("x-agent-lane", "02"),
+    ] {
+        assert_eq!(seen.header(name), Some(value), "{name}");
+    }
+    assert_eq!(exchange.status, Some(200));
+    assert_eq!(exchange.behaviour, Some(Behaviour::Text));
+    assert!(exchange.usage.is_some_and(|usage| usage.prompt > 0 && usage.output == 1));
+}
+
+#[tokio::test]
+async fn an_exhausted_script_says_so() {
+    let server = start(vec![Reply::text("plan").to("architect")], Options::default()).await;
+    let error = ask(&client(&server, PATIENT, Some("k")), &request("hi")).await.unwrap_err();
+    let message = "mock script exhausted".to_owned();
+    assert_eq!(error, ModelError::Server { status: 500, message, retry_after: None });
+}
+
+#[tokio::test]
+async fn a_missing_or_wrong_key_is_reported_without_the_key() {
+    let options = Options { expected_key: Some("sk-right".into()), ..Options::default() };
+    let server = start(vec![], options).await;
+    let missing = ask(&client(&server, PATIENT, None), &request("hi")).await.unwrap_err();
+    assert_eq!(missing.class().name(), "auth");
+    assert!(missing.to_string().contains("no key was sent, THE_KEY is not set"), "{missing}");
+    let wrong =
+        ask(&client(&server, PATIENT, Some("sk-12345678")), &request("hi")).await.unwrap_err();
+    assert_eq!(wrong.class().name(), "auth");
+    assert!(wrong.to_string().contains("****") && !wrong.to_string().contains("5678"), "{wrong}");
+    let open = Options { require_key: false, ..Options::default() };
+    let server = start(vec![Reply::text("ok")], open).await;
+    assert!(ask(&client(&server, PATIENT, None), &request("hi")).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_conversation_that_only_grows_is_found_in_the_cache() {
+    let long = "x".repeat(4000);
+    let server = start(vec![Reply::text(&long).forever()], Options::default()).await;
+    let client = client(&server, PATIENT, Some("k"));
+    let mut asked = request(&long);
+    let first = ask(&client, &asked).await.unwrap();
+    let first_usage = first.usage.unwrap();
+    assert_eq!(first_usage.hit, 0);
+    asked.messages.push(Message::Assistant { content: first.content, reasoning_content: None });
+    asked.messages.push(Message::User { content: "more".into() });
+    let second = ask(&client, &asked).await.unwrap().usage.unwrap();
+    assert_eq!(second.hit % 128, 0);
+    assert!(second.hit + 128 > first_usage.total(), "{second:?} after {first_usage:?}");
+    assert_eq!(server.requests()[1].usage, Some(second));
+}
+
+#[tokio::test]
+async fn counts_can_be_set() {
+    let usage =
+        UsageOverride { prompt: Some(10), hit: Some(4), output: Some(3), reasoning: Some(2) };
+    let (result, _) = outcome(Reply { usage, ..Reply::text("x") }, PATIENT).await;
+    let expected = Usage { prompt: 10, hit: 4, output: 3, reasoning: 2 };
+    assert_eq!(result.unwrap().usage, Some(expected));
+}
+
+#[tokio::test]
+async fn a_function_can_answer() {
+    let echo = Replies::driven(|request| {
+        let said: String = request.messages().map(|(_, text)| text).collect();
+        Reply::text(format!("{said}!"))
+    });
+    let server = Server::start(ANYWHERE, echo, Options::default(), None).await.unwrap();
+    let client = client(&server, PATIENT, Some("k"));
+    assert_eq!(ask(&client, &request("hi")).await.unwrap().content, "hi!");
+    assert_eq!(ask(&client, &request("ho")).await.unwrap().content, "ho!");
+}
+
+#[tokio::test]
+async fn too_many_at_once_are_refused_and_use_up_nothing() {
+    let options = Options { concurrency_429: 1, ..Options::default() };
+    let hang = Reply::of(Behaviour::StallAfterHeaders);
+    let server = start(vec![hang, Reply::text("then")], options).await;
+    let client = client(&server, PATIENT, Some("k"));
+    let (one, two) = (request("one"), request("two"));
+    let mut first = Box::pin(ask(&client, &one));
+    while server.in_flight() == 0 {
+        tokio::select! {
+            _ = &mut first => panic!("it hangs"),
+            () = tokio::task::yield_now() => {}
+        }
+    }
+    assert_eq!(ask(&client, &two).await.unwrap_err().class().name(), "rate_limited");
+    drop(first);
+    while server.in_flight() > 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(ask(&client, &two).await.unwrap().content, "then");
+}
+
+#[tokio::test]
+async fn a_closed_port_refuses_and_opens_later() {
+    let options = Options { connection_refused_ms: 150, ..Options::default() };
+    let server = start(vec![Reply::text("late")], options).await;
+    let client = client(&server, PATIENT, Some("k"));
+    // The port is given up by a task of the server, which has not run yet.
+    tokio::task::yield_now().await;
+    let refused = ask(&client, &request("hi")).await.unwrap_err();
+    assert_eq!(refused.class().name(), "transport");
+    assert!(!refused.answer_started());
+    let answer = loop {
+        if let Ok(reply) = ask(&client, &request("hi")).await {
+            break reply.content;
+        }
+    };
+    assert_eq!(answer, "late");
+}
+
+#[tokio::test]
+async fn a_dropped_server_is_gone() {
+    let server = start(vec![Reply::of(Behaviour::StallMid)], Options::default()).await;
+    let client = client(&server, PATIENT, Some("k"));
+    let asked = request("hi");
+    let mut attempt = Box::pin(ask(&client, &asked));
+    while server.in_flight() == 0 {
+        tokio::select! {
+            _ = &mut attempt => panic!("it hangs"),
+            () = tokio::task::yield_now() => {}
+        }
+    }
+    drop(server);
+    assert_eq!(attempt.await.unwrap_err().class().name(), "transport");
+}
+
+#[tokio::test]
+async fn the_same_seed_draws_the_same() {
+    let mut seen = Vec::new();
+    for _ in 0..2 {
+        let of =
+            vec![Behaviour::Text, Behaviour::Http500, Behaviour::EmptyStop, Behaviour::Http429];
+        let random = Reply { of, ..Reply::of(Behaviour::Random) };
+        let options = Options { seed: 7, ..Options::default() };
+        let server = start(vec![random.forever()], options).await;
+        let client = client(&server, PATIENT, Some("k"));
+        for _ in 0..12 {
+            drop(ask(&client, &request("hi")).await);
+        }
+        let drawn: Vec<_> = server.requests().iter().map(|exchange| exchange.behaviour).collect();
+        seen.push(drawn);
+    }
+    assert_eq!(seen[0], seen[1]);
+    assert!(seen[0].iter().any(|behaviour| *behaviour != seen[0][0]));
+}
+
+#[tokio::test]
+async fn the_log_has_a_line_for_each_request_and_no_key() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("log.jsonl");
+    let server = Server::start(ANYWHERE, vec![Reply::text("ok")], Options::default(), Some(&log));
+    let server = server.await.unwrap();
+    let client = client(&server, PATIENT, Some("sk-secret-key"));
+    let asked = request("hi");
+    ask(&client, &asked).await.unwrap();
+    ask(&client, &asked).await.unwrap_err();
+    let text = std::fs::read_to_string(&log).unwrap();
+    assert!(!text.contains("secret"));
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[0]["role"], "editor");
+    assert_eq!(lines[0]["raw"].as_str().unwrap().as_bytes(), asked.body());
+    assert_eq!(lines[0]["body"]["messages"][0]["content"], "hi");
+    assert_eq!(lines[0]["status"], 200);
+    assert_eq!(lines[0]["usage"]["output"], 1);
+    assert_eq!(
+        (&lines[1]["status"], &lines[1]["refusal"]),
+        (&500.into(), &"mock script exhausted".into())
+    );
+}

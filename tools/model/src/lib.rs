@@ -1,0 +1,50 @@
+//! The provider: what is asked, what comes back, what it costs, and a fake of it to test against.
+
+mod chunk;
+mod classify;
+mod client;
+mod deadlines;
+mod error;
+pub mod price;
+mod reply;
+pub mod retry;
+mod sse;
+mod wire;
+
+pub use client::{ClientError, DeepSeekClient};
+pub use deadlines::Deadlines;
+pub use error::{Awaited, ErrorClass, ModelError, Partial};
+pub use sse::{SseError, SseEvent, SseParser};
+pub use wire::{AgentRole, ChatRequest, Delta, FinishReason, Message, ModelReply, Usage};
+
+use futures_util::future::BoxFuture;
+
+/// Something that answers chat requests. One call is one attempt: retries are the caller's business.
+///
+/// Dropping the returned future cancels the attempt and closes its connection.
+pub trait ChatModel: Send + Sync + 'static {
+    /// Sends `request` and streams what comes to `deltas`.
+    ///
+    /// Succeeds only when the answer is complete (`[DONE]` seen, finish reason `stop` or `tool_calls`, not empty).
+    /// What `deltas` saw of a failed attempt must not be used.
+    fn attempt<'a>(
+        &'a self,
+        request: &'a ChatRequest,
+        deltas: &'a mut (dyn FnMut(Delta) + Send),
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>>;
+}
+
+/// The model of those who ask none.
+#[derive(Debug, Clone, Copy)]
+pub struct NoModel;
+
+impl ChatModel for NoModel {
+    fn attempt<'a>(
+        &'a self,
+        _: &'a ChatRequest,
+        _: &'a mut (dyn FnMut(Delta) + Send),
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
+        let message = "no model is asked here".to_owned();
+        Box::pin(std::future::ready(Err(ModelError::InvalidRequest { status: 0, message })))
+    }
+}

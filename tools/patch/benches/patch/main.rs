@@ -1,0 +1,53 @@
+//! The patch engine against `git apply` and GNU patch: how fast it is, and how often it is right.
+//!
+//! ```text
+//! cargo bench -p deepseek-tools --bench patch                     speed, on this repository, a patch a file
+//! cargo bench -p deepseek-tools --bench patch -- DIR              speed, on the real commits of a directory of cases
+//! cargo bench -p deepseek-tools --bench patch -- DIR --document   verdicts on all of its cases, for docs/patching.md
+//! ```
+//! DIR is an absolute path; docs/patching.md says what is in it. Ends with 1 if a target of speed is missed.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::cast_precision_loss,
+    reason = "a benchmark reports by printing, starts what it is compared with, and fails by panicking"
+)]
+
+mod corpus;
+mod engine;
+mod sandbox;
+mod slow;
+mod speed;
+mod verdicts;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use corpus::Corpus;
+
+const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+fn main() -> ExitCode {
+    // Cargo adds the word `--bench` to those of the user.
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let corpus = match words[..] {
+        [] => Corpus::of_commits(Path::new(REPOSITORY)),
+        [dir] => Corpus::read(Path::new(dir), &["real-commits"]),
+        [dir, "--document"] => {
+            verdicts::document(Path::new(dir), &Path::new(REPOSITORY).join("docs/patching.md"));
+            return ExitCode::SUCCESS;
+        }
+        _ => panic!("not understood: {words:?}"),
+    };
+    let met = [speed::measure(&corpus), slow::measure()];
+    ExitCode::from(u8::from(met.contains(&false)))
+}
+
+fn verdict(met: bool) -> &'static str {
+    if met { "met" } else { "MISSED" }
+}

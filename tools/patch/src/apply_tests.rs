@@ -1,0 +1,394 @@
+//! What diffs make of files: operations, repairs, merges, and the property that applying a diff undoes taking it.
+
+use std::cell::RefCell;
+
+use config::ApplyStrategy;
+use proptest::prelude::*;
+use similar::TextDiff;
+
+use super::testing::{Files, path};
+use super::*;
+use tree::{Entry, FileMode, FileState, Op, RepoPath};
+
+fn plan(files: &Files, answer: &str) -> Result<ApplyPlan, Refusal> {
+    prepare(
+        answer.as_bytes(),
+        &PatchScope::default(),
+        ApplyStrategy::Auto,
+        &PatchLimits::default(),
+        &|path| files.read(path),
+    )
+}
+
+/// The file `f` after `answer`, and what was forgiven.
+fn apply(before: &str, answer: &str) -> (String, Vec<Tolerance>) {
+    let plan = plan(&Files::default().file("f", before), answer)
+        .unwrap_or_else(|refusal| panic!("{refusal}"));
+    let after = plan
+        .changes
+        .first()
+        .and_then(|change| change.after.as_ref())
+        .map_or(before.as_bytes(), |state| &state.bytes);
+    let repairs = plan.repairs.iter().map(|repair| repair.tolerance).collect();
+    (String::from_utf8(after.to_vec()).unwrap(), repairs)
+}
+
+const NUMBERS: &str = "one\ntwo\nthree\nfour\nfive\nsix\n";
+const NAMES: &str = "--- a/f\n+++ b/f\n";
+
+/// What becomes of [`NUMBERS`], and what was forgiven.
+#[track_caller]
+fn check(hunks: &str, after: &str, forgiven: &[Tolerance]) {
+    assert_eq!(apply(NUMBERS, &format!("{NAMES}{hunks}")), (after.to_owned(), forgiven.to_vec()));
+}
+
+const WITH_3: &str = "one\ntwo\n3\nfour\nfive\nsix\n";
+
+#[test]
+fn a_right_diff_needs_no_repair() {
+    check("@@ -2,3 +2,3 @@\n two\n-three\n+3\n four\n", WITH_3, &[]);
+    check("@@ -3 +3 @@\n-three\n+3\n", WITH_3, &[]);
+    check("@@ -2,0 +3 @@\n+2.5\n", "one\ntwo\n2.5\nthree\nfour\nfive\nsix\n", &[]);
+}
+
+#[test]
+fn a_path_is_looked_at_once() {
+    let files = Files::default().file("f", NUMBERS);
+    let looked = RefCell::new(Vec::new());
+    let read = |path: &RepoPath| {
+        looked.borrow_mut().push(path.to_string());
+        files.read(path)
+    };
+    let diff = format!("{NAMES}@@ -3 +3 @@\n-three\n+3\n");
+    let (auto, limits) = (ApplyStrategy::Auto, PatchLimits::default());
+    prepare(diff.as_bytes(), &PatchScope::default(), auto, &limits, &read).unwrap();
+    assert_eq!(*looked.borrow(), ["f"]);
+}
+
+#[test]
+fn numbers_and_counts_are_forgiven_where_the_place_is_clear() {
+    check("@@ -5,3 +5,3 @@\n two\n-three\n+3\n four\n", WITH_3, &[Tolerance::Position]);
+    check("@@ -2,7 +2,1 @@\n two\n-three\n+3\n four\n", WITH_3, &[Tolerance::Counts]);
+    check(
+        "@@ ... @@\n two\n-three\n+3\n four\n",
+        WITH_3,
+        &[Tolerance::Counts, Tolerance::Position],
+    );
+}
+
+#[test]
+fn loose_lines_keep_the_bytes_of_the_file() {
+    check("@@ -2,3 +2,3 @@\n two  \n-three\n+3\n four\n", WITH_3, &[Tolerance::Trailing]);
+    check(
+        "@@ -2,3 +2,3 @@\ntwo\n-three\n+3\nfour\n",
+        WITH_3,
+        &[Tolerance::Counts, Tolerance::Marker],
+    );
+    let (after, forgiven) =
+        apply("a - b\nx\n", &format!("{NAMES}@@ -1,2 +1,2 @@\n a \u{2013} b\n-x\n+y\n"));
+    assert_eq!(
+        (after.as_str(), forgiven.as_slice()),
+        ("a - b\ny\n", &[Tolerance::Punctuation][..])
+    );
+}
+
+#[test]
+fn wrapping_is_ignored() {
+    let diff = format!("{NAMES}@@ -2,3 +2,3 @@\n two\n-three\n+3\n four\n");
+    for (answer, forgiven) in [
+        (format!("Here it is:\n\n```diff\n{diff}```\n\n- done\n"), vec![]),
+        (format!("\u{feff}{diff}"), vec![Tolerance::Preamble]),
+        (
+            format!("    {}", diff.trim_end().replace('\n', "\n    ") + "\n"),
+            vec![Tolerance::Indented],
+        ),
+        (diff.replace('\n', "\r\n"), vec![Tolerance::CrlfAnswer]),
+        (format!("{diff}-- \n2.47.3\n"), vec![]),
+    ] {
+        assert_eq!(apply(NUMBERS, &answer), (WITH_3.to_owned(), forgiven), "{answer}");
+    }
+}
+
+#[test]
+fn what_looks_like_a_header_inside_a_hunk_is_content() {
+    let (after, forgiven) =
+        apply("a\n-- x\nb\n", &format!("{NAMES}@@ -1,3 +1,3 @@\n a\n--- x\n+++ y\n b\n"));
+    assert_eq!((after.as_str(), forgiven.len()), ("a\n++ y\nb\n", 0));
+}
+
+#[test]
+fn changes_are_never_dropped_for_the_sake_of_counts() {
+    let refusal =
+        |hunks: &str| plan(&Files::default().file("f", NUMBERS), &format!("{NAMES}{hunks}"));
+    check(
+        "@@ -2,2 +2,2 @@\n two\n-three\n+3\n\n+more\n four\n".replace("\n\n", "\n").as_str(),
+        "one\ntwo\n3\nmore\nfour\nfive\nsix\n",
+        &[Tolerance::Counts],
+    );
+    assert!(refusal("@@ -2,2 +2,2 @@\n two\n-three\n+3\n\n-five\n").is_err());
+}
+
+#[test]
+fn line_ends_follow_the_file() {
+    let crlf = NUMBERS.replace('\n', "\r\n");
+    let diff = format!("{NAMES}@@ -2,3 +2,3 @@\n two\n-three\n+3\n four\n");
+    assert_eq!(apply(&crlf, &diff), (WITH_3.replace('\n', "\r\n"), vec![Tolerance::Eol]));
+    let open = NUMBERS.trim_end();
+    let at_end = format!("{NAMES}@@ -5,2 +5,2 @@\n five\n-six\n+6\n");
+    assert_eq!(apply(open, &at_end).0, "one\ntwo\nthree\nfour\nfive\n6");
+    let marked = format!("{NAMES}@@ -5,2 +5,2 @@\n five\n-six\n\\ No newline at end of file\n+6\n");
+    assert_eq!(apply(open, &marked), ("one\ntwo\nthree\nfour\nfive\n6\n".to_owned(), vec![]));
+}
+
+#[test]
+fn a_line_after_an_unended_one_ends_like_the_rest() {
+    let diff = format!("{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b\n");
+    assert_eq!(apply("a\r\nb", &diff).0, "a\r\nb\r\n");
+}
+
+#[test]
+fn a_brace_of_another_depth_is_another_brace() {
+    let diff = format!("{NAMES}@@ -2,2 +2,3 @@\n     b\n+    c\n }}\n");
+    let files = Files::default().file("f", "{\n    b\n    }\n}\n");
+    assert_eq!(plan(&files, &diff).unwrap_err().mismatches[0].reason, Reason::IndentMismatch);
+}
+
+#[test]
+fn edits_given_twice_are_made_once_and_done_ones_are_left() {
+    let hunk = "@@ -2,3 +2,3 @@\n two\n-three\n+3\n four\n";
+    check(&format!("{hunk}{hunk}"), WITH_3, &[Tolerance::Duplicate]);
+    let done = apply(WITH_3, &format!("{NAMES}{hunk}"));
+    assert_eq!(done, (WITH_3.to_owned(), vec![Tolerance::AlreadyApplied]));
+}
+
+#[test]
+fn every_tolerance_can_be_switched_off() {
+    let answer = format!("{NAMES}@@ -5,9 +5,9 @@\n two\n-three\n+3\n four\n");
+    let files = Files::default().file("f", NUMBERS);
+    for (tolerances, ok) in [
+        (Tolerances::ALL, true),
+        (Tolerances::ALL.without(Tolerance::Counts), false),
+        (Tolerances::ALL.without(Tolerance::Position), false),
+        (Tolerances::NONE.with(Tolerance::Counts).with(Tolerance::Position), true),
+    ] {
+        let (scope, limits) = (PatchScope::default(), PatchLimits::default());
+        let plan = prepare_with(
+            answer.as_bytes(),
+            &scope,
+            ApplyStrategy::Auto,
+            &limits,
+            &|path| files.read(path),
+            tolerances,
+        );
+        assert_eq!(plan.is_ok(), ok, "{tolerances:?}");
+    }
+}
+
+#[test]
+fn what_needs_no_search_can_be_switched_off_too() {
+    let hunk = "@@ -2,3 +2,3 @@\n two\n-three\n+3\n four\n";
+    let seen = BaseState::of(NUMBERS.replace("six", "6").into());
+    let stale = PatchScope { bases: [(path("f"), seen)].into(), declared: None };
+    for (tolerance, scope, answer) in [
+        (Tolerance::Duplicate, PatchScope::default(), format!("{NAMES}{hunk}{hunk}")),
+        (Tolerance::Merged, stale, format!("{NAMES}{hunk}")),
+        (
+            Tolerance::AlreadyApplied,
+            PatchScope::default(),
+            "--- /dev/null\n+++ b/one\n@@ -0,0 +1 @@\n+1\n".to_owned(),
+        ),
+    ] {
+        let files = Files::default().file("f", NUMBERS).file("one", "1\n");
+        let (auto, limits) = (ApplyStrategy::Auto, PatchLimits::default());
+        let plan = |allowed| {
+            let read = |path: &_| files.read(path);
+            prepare_with(answer.as_bytes(), &scope, auto, &limits, &read, allowed)
+        };
+        assert_eq!(plan(Tolerances::ALL).unwrap().repairs[0].tolerance, tolerance);
+        assert!(plan(Tolerances::ALL.without(tolerance)).is_err(), "{tolerance:?}");
+    }
+}
+
+#[test]
+fn a_blank_line_that_is_counted_is_context() {
+    let before = "one\n\ntwo\n";
+    let diff = format!("{NAMES}@@ -2 +2,2 @@\n+1.5\n\n");
+    assert_eq!(apply(before, &diff), ("one\n1.5\n\ntwo\n".to_owned(), vec![]));
+    let uncounted = diff.replace("-2 +2,2", "-2,4 +2,5");
+    let refusal = plan(&Files::default().file("f", before), &uncounted).unwrap_err();
+    assert_eq!(refusal.mismatches[0].reason, Reason::NoAnchor);
+}
+
+#[test]
+fn blank_context_cut_off_at_the_end_must_be_in_the_file() {
+    let cut = format!("{NAMES}@@ -1,3 +1,3 @@\n-a;\n+b;");
+    assert_eq!(apply("a;\n\n\n", &cut), ("b;\n\n\n".to_owned(), vec![Tolerance::CutBlank]));
+    for (file, answer) in [("a;\nx\ny\n", cut.as_str()), ("a;\n\n\n", cut.trim_end_matches(';'))] {
+        let refusal = plan(&Files::default().file("f", file), answer).unwrap_err();
+        assert!(
+            [Reason::HunkNotFound, Reason::TruncatedDiff].contains(&refusal.mismatches[0].reason),
+            "{refusal}"
+        );
+    }
+}
+
+#[test]
+fn a_hunk_may_show_what_earlier_ones_made() {
+    let hunks = "@@ -2,2 +2,2 @@\n two\n-three\n+3\n@@ -3,2 +3,2 @@\n 3\n-four\n+4\n";
+    check(hunks, "one\ntwo\n3\n4\nfive\nsix\n", &[Tolerance::Sequential]);
+    let backwards = "@@ -3,2 +3,2 @@\n 3\n-four\n+4\n@@ -2,2 +2,2 @@\n two\n-three\n+3\n";
+    assert!(plan(&Files::default().file("f", NUMBERS), &format!("{NAMES}{backwards}")).is_err());
+}
+
+#[test]
+fn a_change_of_white_space_is_not_taken_for_done() {
+    let diff = format!("{NAMES}@@ -1,3 +1,3 @@\n one\n-TWO \n+two\n three\n");
+    let files = Files::default().file("f", "one\ntwo \nthree\n");
+    assert_eq!(plan(&files, &diff).unwrap_err().mismatches[0].reason, Reason::HunkNotFound);
+}
+
+#[test]
+fn a_hunk_that_fits_elsewhere_and_after_the_others_is_not_guessed() {
+    let before = "a\nx\nb\nc\nd\na\nb\n";
+    let diff = format!("{NAMES}@@ -1,3 +1,2 @@\n a\n-x\n b\n@@ -2,2 +1,2 @@\n a\n-b\n+B\n");
+    let refusal = plan(&Files::default().file("f", before), &diff).unwrap_err();
+    assert_eq!(refusal.mismatches[0].reason, Reason::AmbiguousHunk);
+}
+
+/// The operations of a plan: path, operation and new text.
+fn operations(files: &Files, answer: &str) -> Vec<(String, Op, Option<String>)> {
+    let plan = plan(files, answer).unwrap_or_else(|refusal| panic!("{refusal}"));
+    let text = |state: FileState| String::from_utf8(state.bytes.to_vec()).unwrap();
+    plan.changes
+        .into_iter()
+        .map(|change| (change.path.to_string(), change.op, change.after.map(text)))
+        .collect()
+}
+
+#[test]
+fn files_are_created_deleted_and_renamed() {
+    let files = Files::default().file("old", "x\ny\n").file("gone", "x\n").file("empty", "");
+    let answer = "diff --git a/new b/new\nnew file mode 100755\n--- /dev/null\n+++ b/new\n@@ -0,0 +1,2 @@\n+a\n+b\n\\ No newline at end of file\n\
+        diff --git a/gone b/gone\ndeleted file mode 100644\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n\
+        diff --git a/empty b/empty\ndeleted file mode 100644\n\
+        diff --git a/none b/none\nnew file mode 100644\n\
+        diff --git a/old b/dir/moved\nrename from old\nrename to dir/moved\n--- a/old\n+++ b/dir/moved\n@@ -1,2 +1,2 @@\n x\n-y\n+z\n";
+    let expected = [
+        ("dir/moved", Op::Rename { from: path("old") }, Some("x\nz\n")),
+        ("empty", Op::Delete, None),
+        ("gone", Op::Delete, None),
+        ("new", Op::Create, Some("a\nb")),
+        ("none", Op::Create, Some("")),
+    ];
+    let expected = expected.map(|(path, op, text)| (path.to_owned(), op, text.map(str::to_owned)));
+    assert_eq!(operations(&files, answer), expected);
+    let made = plan(&files, answer).unwrap();
+    assert!(made.changes.iter().any(|change| {
+        change.after.as_ref().is_some_and(|state| state.mode == FileMode::Executable)
+    }));
+    assert_eq!((made.added(), made.removed()), (3, 2));
+}
+
+#[test]
+fn files_can_trade_places() {
+    let files = Files::default().file("a", "A\n").file("b", "B\n");
+    let swap = "diff --git a/a b/b\nrename from a\nrename to b\ndiff --git a/b b/a\nrename from b\nrename to a\n";
+    let expected = [("a", Op::Modify, "B\n"), ("b", Op::Modify, "A\n")];
+    assert_eq!(
+        operations(&files, swap),
+        expected.map(|(path, op, text)| (path.to_owned(), op, Some(text.to_owned())))
+    );
+}
+
+#[test]
+fn prefixes_are_settled_by_what_is_declared_or_there() {
+    let diff = "--- a/f\n+++ a/f\n@@ -1 +1 @@\n-x\n+y\n";
+    for there in ["f", "a/f"] {
+        assert_eq!(operations(&Files::default().file(there, "x\n"), diff)[0].0, there);
+    }
+    assert!(plan(&Files::default().file("f", "x\n").file("a/f", "x\n"), diff).is_err());
+}
+
+#[test]
+fn changes_made_meanwhile_are_merged_or_refused() {
+    let base = "1\n2\n3\n4\n5\n6\n7\n8\n";
+    let diff = format!("{NAMES}@@ -6,2 +6,2 @@\n 6\n-7\n+seven\n");
+    let merged = |now: &str, strategy| {
+        let files = Files::default().file("f", now);
+        let scope =
+            PatchScope { bases: [(path("f"), BaseState::of(base.into()))].into(), declared: None };
+        let plan = prepare(diff.as_bytes(), &scope, strategy, &PatchLimits::default(), &|path| {
+            files.read(path)
+        });
+        plan.map(|plan| plan.changes[0].after.clone().unwrap().bytes)
+            .map_err(|refusal| refusal.mismatches[0].reason)
+    };
+    for strategy in [ApplyStrategy::Auto, ApplyStrategy::ThreeWay] {
+        assert_eq!(
+            merged("0\n1\n2\n3\n4\n5\n6\n7\n8\n", strategy).unwrap(),
+            "0\n1\n2\n3\n4\n5\n6\nseven\n8\n"
+        );
+        assert_eq!(merged("1\n2\n3\n4\n5\n6\nVII\n8\n", strategy), Err(Reason::MergeConflict));
+        assert_eq!(
+            merged("1\n2\n3\n4\nfive\n6\n7\n8\n", strategy).unwrap(),
+            "1\n2\n3\n4\nfive\n6\nseven\n8\n"
+        );
+    }
+}
+
+#[test]
+fn a_million_equal_lines_and_two_hundred_hunks_stay_linear() {
+    let same = "same();\n".repeat(200_000);
+    let files = Files::default().file("f", &same);
+    let hunk =
+        format!("{NAMES}@@ -999999,3 +999999,3 @@\n same();\n-same();\n+other();\n same();\n");
+    assert_eq!(plan(&files, &hunk).unwrap_err().mismatches[0].reason, Reason::AmbiguousHunk);
+
+    let rows = (0..20_000).map(|n| format!("row {n}")).collect::<Vec<_>>().join("\n");
+    let hunks = (0..200)
+        .map(|n| format!("@@ ... @@\n row {0}\n-row {1}\n+ROW {1}", n * 100, n * 100 + 1))
+        .collect::<Vec<_>>()
+        .join("\n");
+    let plan = plan(&Files::default().file("f", &rows), &format!("{NAMES}{hunks}")).unwrap();
+    assert_eq!((plan.added(), plan.removed()), (200, 200));
+}
+
+/// Lines from a small alphabet, so that they repeat, with or without a last newline.
+fn text() -> impl Strategy<Value = String> {
+    let line = prop_oneof!["[ab]", "", "-- x", "\\+\\+ y", "@@ z", "[a-z ]{0,12}\r?"];
+    (proptest::collection::vec(line, 0..30), any::<bool>()).prop_map(|(lines, newline)| {
+        let text = lines.join("\n");
+        if newline && !text.is_empty() {
+            text + "\n"
+        } else {
+            text.trim_end_matches('\r').to_owned()
+        }
+    })
+}
+
+proptest! {
+    #[test]
+    fn applying_a_diff_is_the_identity(before in text(), after in text(), context in 0_usize..5) {
+        prop_assume!(before != after && !before.is_empty());
+        let diff = TextDiff::from_lines(&before, &after);
+        let patch = diff.unified_diff().context_radius(context).header("a/f", "b/f").to_string();
+        let files = Files::default().file("f", &before);
+        match plan(&files, &patch) {
+            Ok(plan) => {
+                prop_assert_eq!(&plan.changes[0].after.as_ref().unwrap().bytes, after.as_bytes());
+                prop_assert!(plan.repairs.is_empty(), "{:?}", plan.repairs);
+            }
+            // Without context a pure insertion has only its number to go by.
+            Err(refusal) => prop_assert!(context == 0 && refusal.mismatches.iter().all(|found| found.reason == Reason::NoAnchor), "{}", refusal),
+        }
+    }
+
+    #[test]
+    fn whatever_an_answer_is_nothing_panics(answer in r"(@@ -[0-9],[0-9] \+[0-9],[0-9] @@|--- a/f|\+\+\+ b/f|diff --git a/f b/f|[ +-][ab]?|```|\\ No|\r|)(\n(@@ -[0-9],[0-9] \+[0-9],[0-9] @@|--- a/f|\+\+\+ b/f|[ +-][ab]?|```|\\ No|\r|)){0,12}") {
+        let files = Files::default().file("f", "a\nb\na\nb\n");
+        if let Ok(plan) = plan(&files, &answer) {
+            prop_assert!(plan.changes.iter().all(|change| change.path.as_str() == "f"));
+            prop_assert!(!matches!(files.read(&path("f")), Ok(Entry::Missing)));
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! From a model's answer to a complete set of changes, or a refusal. The only reading is done by the caller's closure.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use config::ApplyStrategy;
+use serde::Serialize;
+
+use super::envelope;
+use super::file::Reader;
+use super::parse;
+use super::planner::{self, Planner};
+use super::refuse::{PatchMismatch, Reason, Refusal};
+use super::resolve::{Known, resolve};
+use super::tolerance::{Repair, Tolerance, Tolerances};
+use tree::{Change, ChangeSummary, Entry, FileHash, RepoPath, TreeError};
+
+/// What a diff may touch, and what its author saw.
+#[derive(Debug, Clone, Default)]
+pub struct PatchScope {
+    /// The only paths it may touch; none stands for every path inside the root.
+    pub declared: Option<BTreeSet<RepoPath>>,
+    /// The files as the author saw them. What is not in here is taken to be as it is now.
+    pub bases: BTreeMap<RepoPath, BaseState>,
+}
+
+/// A file as the author of a diff saw it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BaseState {
+    /// There was none.
+    Missing,
+    /// There was this one.
+    File {
+        /// Hash of its bytes.
+        hash: FileHash,
+        /// Its bytes; without them a file that changed meanwhile is refused, with them the changes are merged.
+        bytes: Option<Bytes>,
+    },
+}
+
+impl BaseState {
+    /// A file of which the bytes are known.
+    pub fn of(bytes: Bytes) -> BaseState {
+        BaseState::File { hash: FileHash::of(&bytes), bytes: Some(bytes) }
+    }
+}
+
+/// Bounds on a diff; none stands for no bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PatchLimits {
+    /// Size of the answer.
+    pub max_diff_bytes: Option<usize>,
+    /// Size of each file touched, before and after.
+    pub max_file_bytes: Option<u64>,
+    /// Paths touched.
+    pub max_files: Option<usize>,
+}
+
+/// A diff that can be applied as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApplyPlan {
+    /// What becomes of each path, in path order. Empty if everything is as the diff wants it already.
+    pub changes: Vec<Change>,
+    /// What was forgiven.
+    pub repairs: Vec<Repair>,
+}
+
+/// A plan without its bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlanSummary {
+    /// What becomes of each path.
+    pub files: Vec<ChangeSummary>,
+    /// What was forgiven.
+    pub repairs: Vec<Repair>,
+}
+
+impl ApplyPlan {
+    /// Lines that are new, over all files.
+    pub fn added(&self) -> usize {
+        self.changes.iter().map(|change| change.line_counts().0).sum()
+    }
+
+    /// Lines that are gone, over all files.
+    pub fn removed(&self) -> usize {
+        self.changes.iter().map(|change| change.line_counts().1).sum()
+    }
+
+    /// The plan without its bytes, for the journal and the screen.
+    pub fn summary(&self) -> PlanSummary {
+        PlanSummary {
+            files: self.changes.iter().map(Change::summary).collect(),
+            repairs: self.repairs.clone(),
+        }
+    }
+}
+
+impl AsRef<[Change]> for ApplyPlan {
+    fn as_ref(&self) -> &[Change] {
+        &self.changes
+    }
+}
+
+/// Reads what is at a path now.
+pub type Current<'c> = dyn Fn(&RepoPath) -> Result<Entry, TreeError> + 'c;
+
+/// Makes a plan of `answer`, forgiving everything that can only mean one thing.
+pub fn prepare(
+    answer: &[u8],
+    scope: &PatchScope,
+    strategy: ApplyStrategy,
+    limits: &PatchLimits,
+    current: &Current<'_>,
+) -> Result<ApplyPlan, Refusal> {
+    prepare_with(answer, scope, strategy, limits, current, Tolerances::ALL)
+}
+
+/// As [`prepare`], forgiving only what is `allowed`.
+pub fn prepare_with(
+    answer: &[u8],
+    scope: &PatchScope,
+    strategy: ApplyStrategy,
+    limits: &PatchLimits,
+    current: &Current<'_>,
+    allowed: Tolerances,
+) -> Result<ApplyPlan, Refusal> {
+    if limits.max_diff_bytes.is_some_and(|max| answer.len() > max) {
+        return Err(PatchMismatch::answer(Reason::DiffTooLarge).into());
+    }
+    let answer = envelope::open(answer, allowed)?;
+    let patch = parse::parse(&answer, allowed)?;
+    let seen = RefCell::new(BTreeMap::new());
+    let current: &Current<'_> = &|path| once(&seen, path, current);
+    let exists = |path: &RepoPath| !matches!(current(path), Ok(Entry::Missing));
+    let known = Known { declared: scope.declared.as_ref(), exists: &exists, allowed };
+    let targets = all(patch.sections.iter().map(|section| resolve(section, &known)))?;
+    let jobs = planner::group(&targets)?;
+    let mut repairs = answer.repairs.clone();
+    if patch.counts_ignored {
+        repairs.push(Repair::answer(Tolerance::Counts));
+    }
+    if targets.iter().any(|target| target.forgives.is_some()) {
+        repairs.push(Repair::answer(Tolerance::NoHeader));
+    }
+    let reader = Reader { allowed, blind_eol: answer.crlf };
+    Planner::new(scope, strategy, limits, current, reader, repairs).plan(&jobs)
+}
+
+/// Looks at a path the first time only: a plan is about one picture of the tree.
+fn once(
+    seen: &RefCell<BTreeMap<RepoPath, Entry>>,
+    path: &RepoPath,
+    current: &Current<'_>,
+) -> Result<Entry, TreeError> {
+    if let Some(entry) = seen.borrow().get(path) {
+        return Ok(entry.clone());
+    }
+    let entry = current(path)?;
+    seen.borrow_mut().insert(path.clone(), entry.clone());
+    Ok(entry)
+}
+
+/// All values, or all errors.
+fn all<T>(results: impl Iterator<Item = Result<T, Refusal>>) -> Result<Vec<T>, Refusal> {
+    let (mut values, mut mismatches) = (Vec::new(), Vec::new());
+    for result in results {
+        match result {
+            Ok(value) => values.push(value),
+            Err(refusal) => mismatches.extend(refusal.mismatches),
+        }
+    }
+    if mismatches.is_empty() { Ok(values) } else { Err(Refusal { mismatches }) }
+}

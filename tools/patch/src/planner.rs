@@ -1,0 +1,354 @@
+//! The operations of a diff, file by file, until they are a complete set of changes. It reads through a closure only.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use config::ApplyStrategy;
+
+use super::file::{Forgiven, Reader, Rewritten};
+use super::merge::merge;
+use super::parse::Hunk;
+use super::plan::{ApplyPlan, BaseState, Current, PatchLimits, PatchScope};
+use super::refuse::{PatchMismatch, Reason, Refusal};
+use super::resolve::{Intent, Target};
+use super::tolerance::{Repair, Tolerance};
+use tree::{Change, Entry, FileMode, FileState, Op, RepoPath, TreeError};
+
+/// One operation with all its hunks.
+pub(super) struct Job<'p, 'a> {
+    path: &'p RepoPath,
+    intent: &'p Intent,
+    hunks: Vec<&'p Hunk<'a>>,
+}
+
+/// Sections of one file become one job; other paths are touched once.
+pub(super) fn group<'p, 'a>(targets: &'p [Target<'p, 'a>]) -> Result<Vec<Job<'p, 'a>>, Refusal> {
+    let clash = |path: &RepoPath| PatchMismatch::file(Reason::ContradictoryFileOps, path.as_str());
+    let mut jobs: Vec<Job<'p, 'a>> = Vec::new();
+    let mut at: BTreeMap<&RepoPath, usize> = BTreeMap::new();
+    for Target { path, intent, hunks, .. } in targets {
+        match at.get(path).and_then(|at| jobs.get_mut(*at)) {
+            Some(job) if *job.intent == Intent::Modify && *intent == Intent::Modify => {
+                job.hunks.extend(hunks.iter());
+            }
+            Some(_) => return Err(clash(path).into()),
+            None => {
+                at.insert(path, jobs.len());
+                jobs.push(Job { path, intent, hunks: hunks.iter().collect() });
+            }
+        }
+    }
+    let mut sources = BTreeSet::new();
+    for source in jobs.iter().filter_map(Job::source) {
+        // What left a path may be replaced there, but not be changed or deleted too.
+        let stays = at.get(source).and_then(|at| jobs.get(*at));
+        let is_touched =
+            stays.is_some_and(|job| matches!(job.intent, Intent::Modify | Intent::Delete));
+        if !sources.insert(source) || is_touched {
+            return Err(clash(source).into());
+        }
+    }
+    Ok(jobs)
+}
+
+impl Job<'_, '_> {
+    fn source(&self) -> Option<&RepoPath> {
+        match self.intent {
+            Intent::Rename { from } => Some(from),
+            Intent::Create { .. } | Intent::Modify | Intent::Delete => None,
+        }
+    }
+
+    fn paths(&self) -> impl Iterator<Item = &RepoPath> {
+        std::iter::once(self.path).chain(self.source())
+    }
+}
+
+/// A path before and after.
+#[derive(Debug, Default)]
+struct Slot {
+    before: Option<FileState>,
+    after: Option<FileState>,
+    from: Option<RepoPath>,
+}
+
+/// The changes as they come together.
+pub(super) struct Planner<'s> {
+    scope: &'s PatchScope,
+    strategy: ApplyStrategy,
+    limits: &'s PatchLimits,
+    current: &'s Current<'s>,
+    reader: Reader,
+    /// Paths that files are renamed from, and that are free for others.
+    sources: BTreeSet<RepoPath>,
+    /// These, and paths of files that are deleted: there may be directories instead.
+    leaving: BTreeSet<RepoPath>,
+    slots: BTreeMap<RepoPath, Slot>,
+    repairs: Vec<Repair>,
+}
+
+type Outcome<T> = Result<T, Vec<PatchMismatch>>;
+
+impl<'s> Planner<'s> {
+    pub(super) fn new(
+        scope: &'s PatchScope,
+        strategy: ApplyStrategy,
+        limits: &'s PatchLimits,
+        current: &'s Current<'s>,
+        reader: Reader,
+        repairs: Vec<Repair>,
+    ) -> Planner<'s> {
+        Planner {
+            scope,
+            strategy,
+            limits,
+            current,
+            reader,
+            sources: BTreeSet::new(),
+            leaving: BTreeSet::new(),
+            slots: BTreeMap::new(),
+            repairs,
+        }
+    }
+
+    /// Runs every job; all of them succeed, or there is no plan.
+    pub(super) fn plan(mut self, jobs: &[Job<'_, '_>]) -> Result<ApplyPlan, Refusal> {
+        let paths = jobs.iter().flat_map(Job::paths).collect::<BTreeSet<_>>().len();
+        if self.limits.max_files.is_some_and(|max| paths > max) {
+            return Err(PatchMismatch::answer(Reason::TooManyFiles).into());
+        }
+        self.sources = jobs.iter().filter_map(Job::source).cloned().collect();
+        let deleted = jobs.iter().filter(|job| *job.intent == Intent::Delete).map(|job| job.path);
+        self.leaving = self.sources.iter().chain(deleted).cloned().collect();
+        let mut mismatches = Vec::new();
+        for job in jobs {
+            mismatches.extend(self.run(job).err().unwrap_or_default());
+        }
+        if mismatches.is_empty() { self.finish() } else { Err(Refusal { mismatches }) }
+    }
+
+    fn run(&mut self, job: &Job<'_, '_>) -> Outcome<()> {
+        let Job { path, intent, hunks } = job;
+        match intent {
+            Intent::Create { executable } => self.create(path, hunks, *executable),
+            Intent::Modify => self.modify(path, hunks),
+            Intent::Delete => self.delete(path, hunks),
+            Intent::Rename { from } => self.rename(from, path, hunks),
+        }
+    }
+
+    fn create(&mut self, path: &RepoPath, hunks: &[&Hunk<'_>], executable: bool) -> Outcome<()> {
+        let made = self.reader.create(hunks, path.as_str())?;
+        let bytes = self.checked(path, made)?;
+        match self.read(path)? {
+            Some(there) if there.bytes == bytes && self.allows(Tolerance::AlreadyApplied) => {
+                self.forgive(
+                    path,
+                    Forgiven { tolerance: Tolerance::AlreadyApplied, hunk: None, line: None },
+                );
+                return Ok(());
+            }
+            Some(_) if !self.sources.contains(path) => return refused(path, Reason::FileExists),
+            Some(_) | None => {}
+        }
+        if !path.is_portable() {
+            return refused(path, Reason::NonPortableName);
+        }
+        self.arrive(path, FileState { bytes, mode: FileMode::of_file(executable) }, None)
+    }
+
+    fn modify(&mut self, path: &RepoPath, hunks: &[&Hunk<'_>]) -> Outcome<()> {
+        let Some(now) = self.read(path)? else {
+            let creates = hunks.iter().all(|hunk| {
+                hunk.numbers.is_some_and(|numbers| (numbers.old, numbers.old_count) == (0, 0))
+            });
+            return match self.scope.bases.get(path) {
+                Some(BaseState::File { .. }) => refused(path, Reason::StaleBase),
+                Some(BaseState::Missing) | None if creates => self.create(path, hunks, false),
+                Some(BaseState::Missing) | None => refused(path, Reason::FileNotFound),
+            };
+        };
+        let bytes = self.rewrite(path, &now, hunks)?;
+        let after = FileState { bytes, mode: now.mode };
+        self.slots.insert(path.clone(), Slot { before: Some(now), after: Some(after), from: None });
+        Ok(())
+    }
+
+    fn delete(&mut self, path: &RepoPath, hunks: &[&Hunk<'_>]) -> Outcome<()> {
+        let Some(now) = self.read(path)? else { return refused(path, Reason::FileNotFound) };
+        if self.other_base(path, &now)?.is_some() {
+            return refused(path, Reason::StaleBase);
+        }
+        let left = if hunks.is_empty() {
+            now.bytes.to_vec()
+        } else {
+            let rewritten = self.reader.rewrite(&now.bytes, hunks, path.as_str());
+            rewritten
+                .map_err(|found| found.into_iter().map(delete_mismatch).collect::<Vec<_>>())?
+                .bytes
+        };
+        if !left.is_empty() {
+            return refused(path, Reason::DeleteMismatch);
+        }
+        self.slots.insert(path.clone(), Slot { before: Some(now), after: None, from: None });
+        Ok(())
+    }
+
+    fn rename(&mut self, from: &RepoPath, to: &RepoPath, hunks: &[&Hunk<'_>]) -> Outcome<()> {
+        let Some(now) = self.read(from)? else { return refused(from, Reason::FileNotFound) };
+        let there = self.read(to)?;
+        if there.is_some() && !self.sources.contains(to) {
+            return refused(to, Reason::FileExists);
+        }
+        if !to.is_portable() {
+            return refused(to, Reason::NonPortableName);
+        }
+        let bytes = self.rewrite(from, &now, hunks)?;
+        let after = FileState { bytes, mode: now.mode };
+        let source = self.slots.entry(from.clone()).or_default();
+        source.before = Some(now);
+        self.arrive(to, after, Some(from.clone()))
+    }
+
+    /// A file arrives at `path`, where another may leave.
+    fn arrive(&mut self, path: &RepoPath, after: FileState, from: Option<RepoPath>) -> Outcome<()> {
+        let before = self.read(path)?;
+        let slot = self.slots.entry(path.clone()).or_default();
+        *slot = Slot { before, after: Some(after), from };
+        Ok(())
+    }
+
+    /// The file at `path`, if there is one; anything but a text file is refused.
+    fn read(&self, path: &RepoPath) -> Outcome<Option<FileState>> {
+        match (self.current)(path) {
+            Ok(Entry::Missing) => Ok(None),
+            Ok(Entry::File(state)) if memchr::memchr(0, &state.bytes).is_some() => {
+                refused(path, Reason::BinaryTarget)
+            }
+            Ok(Entry::File(state)) if self.is_too_large(&state.bytes) => {
+                refused(path, Reason::FileTooLarge)
+            }
+            Ok(Entry::File(state)) => Ok(Some(state)),
+            Ok(Entry::TooLarge { .. }) => refused(path, Reason::FileTooLarge),
+            Ok(Entry::Directory) => refused(path, Reason::DirectoryTarget),
+            Ok(Entry::Symlink) | Err(TreeError::ThroughSymlink { .. }) => {
+                refused(path, Reason::Symlink)
+            }
+            Ok(Entry::Other) => refused(path, Reason::NotARegularFile),
+            Err(TreeError::ParentNotDirectory { .. }) => {
+                let mut above = std::iter::successors(path.parent(), RepoPath::parent);
+                if above.any(|above| self.leaving.contains(&above)) {
+                    Ok(None)
+                } else {
+                    refused(path, Reason::ParentNotDirectory)
+                }
+            }
+            Err(TreeError::Root { .. } | TreeError::Io { .. }) => refused(path, Reason::Unreadable),
+        }
+    }
+
+    fn is_too_large(&self, bytes: &[u8]) -> bool {
+        self.limits.max_file_bytes.is_some_and(|max| bytes.len() as u64 > max)
+    }
+
+    /// The bytes the author saw, if they are not those of now.
+    fn other_base(&self, path: &RepoPath, now: &FileState) -> Outcome<Option<&'s Bytes>> {
+        match self.scope.bases.get(path) {
+            None => Ok(None),
+            // What it has here is as good as its hash, and sooner compared.
+            Some(BaseState::File { bytes: Some(bytes), .. }) => {
+                Ok(Some(bytes).filter(|bytes| **bytes != now.bytes))
+            }
+            Some(BaseState::File { hash, .. }) if *hash == now.hash() => Ok(None),
+            Some(BaseState::File { bytes: None, .. } | BaseState::Missing) => {
+                refused(path, Reason::StaleBase)
+            }
+        }
+    }
+
+    /// The file now at `path` with `hunks` applied to what the author saw, merged with what changed since.
+    fn rewrite(&mut self, path: &RepoPath, now: &FileState, hunks: &[&Hunk<'_>]) -> Outcome<Bytes> {
+        if hunks.is_empty() {
+            return Ok(now.bytes.clone());
+        }
+        let other = self.other_base(path, now)?;
+        let mut made = self.reader.rewrite(other.unwrap_or(&now.bytes), hunks, path.as_str())?;
+        if let Some(base) = other
+            && made.bytes != now.bytes
+        {
+            if !self.allows(Tolerance::Merged) {
+                return refused(path, Reason::StaleBase);
+            }
+            let merged = merge(base, &now.bytes, &made.bytes, self.strategy);
+            made.bytes = merged.or_else(|reason| refused(path, reason))?;
+            made.forgiven.push(Forgiven { tolerance: Tolerance::Merged, hunk: None, line: None });
+        }
+        self.checked(path, made)
+    }
+
+    fn allows(&self, tolerance: Tolerance) -> bool {
+        self.reader.allowed.allow(tolerance)
+    }
+
+    /// Notes what was forgiven, and refuses what grew too large.
+    fn checked(&mut self, path: &RepoPath, made: Rewritten) -> Outcome<Bytes> {
+        if self.is_too_large(&made.bytes) {
+            return refused(path, Reason::FileTooLarge);
+        }
+        made.forgiven.into_iter().for_each(|forgiven| self.forgive(path, forgiven));
+        Ok(made.bytes.into())
+    }
+
+    fn forgive(&mut self, path: &RepoPath, Forgiven { tolerance, hunk, line }: Forgiven) {
+        self.repairs.push(Repair { tolerance, file: Some(path.clone()), hunk, line });
+    }
+
+    /// The slots as changes. A rename whose source is taken again is a change of two files.
+    fn finish(self) -> Result<ApplyPlan, Refusal> {
+        let stays = |path: &RepoPath| self.slots.get(path).is_some_and(|slot| slot.after.is_some());
+        let mut above = self.slots.keys().filter(|path| stays(path)).filter_map(|path| {
+            std::iter::successors(path.parent(), RepoPath::parent)
+                .find(|above| stays(above))
+                .map(|_| path)
+        });
+        if let Some(blocked) = above.next() {
+            return Err(PatchMismatch::file(Reason::ParentNotDirectory, blocked.as_str()).into());
+        }
+        let arrives_whole = |slot: &Slot| match &slot.from {
+            Some(from) if slot.before.is_none() && !stays(from) => Some(from.clone()),
+            Some(_) | None => None,
+        };
+        let moved: BTreeSet<RepoPath> = self.slots.values().filter_map(arrives_whole).collect();
+        let mut changes = Vec::new();
+        for (path, slot) in &self.slots {
+            let (before, after) = (slot.before.clone(), slot.after.clone());
+            let change = |op, before, after| Change { path: path.clone(), op, before, after };
+            changes.extend(match (before, after) {
+                (Some(_), None) if moved.contains(path) => None,
+                (None, after) if let Some(from) = arrives_whole(slot) => {
+                    let before = self.slots.get(&from).and_then(|slot| slot.before.clone());
+                    Some(change(Op::Rename { from }, before, after))
+                }
+                (Some(before), Some(after)) if before.bytes == after.bytes => None,
+                (Some(before), Some(after)) => Some(change(Op::Modify, Some(before), Some(after))),
+                (None, Some(after)) => Some(change(Op::Create, None, Some(after))),
+                (Some(before), None) => Some(change(Op::Delete, Some(before), None)),
+                (None, None) => None,
+            });
+        }
+        Ok(ApplyPlan { changes, repairs: self.repairs })
+    }
+}
+
+fn refused<T>(path: &RepoPath, reason: Reason) -> Outcome<T> {
+    Err(vec![PatchMismatch::file(reason, path.as_str())])
+}
+
+/// A deletion that does not fit is one thing, whatever did not fit.
+fn delete_mismatch(mismatch: PatchMismatch) -> PatchMismatch {
+    if [Reason::HunkNotFound, Reason::AmbiguousHunk].contains(&mismatch.reason) {
+        PatchMismatch { reason: Reason::DeleteMismatch, ..mismatch }
+    } else {
+        mismatch
+    }
+}

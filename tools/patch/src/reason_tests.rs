@@ -1,0 +1,300 @@
+//! One case for every reason to refuse, and the table of them in the documentation.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use super::testing::{Files, path};
+use super::*;
+use config::ApplyStrategy;
+use tree::{CommitError, Entry, FileMode, FileState, TreeError};
+
+/// What makes a case: the tree, the answer, and what may be touched.
+struct Case {
+    files: Files,
+    scope: PatchScope,
+    limits: PatchLimits,
+    strategy: ApplyStrategy,
+}
+
+fn tree() -> Case {
+    let files = Files::default()
+        .file("a", "one\ntwo\nthree\nfour\nfive\n")
+        .file("tabs", "if x {\n\tone\n\ttwo\n}\n")
+        .file("twins", "x\ny\nz\nx\ny\nz\n")
+        .file("long", &"line\n".repeat(100))
+        .entry("binary", Entry::File(FileState { bytes: "a\0b".into(), mode: FileMode::Regular }))
+        .entry("dir", Entry::Directory)
+        .entry("link", Entry::Symlink)
+        .entry("pipe", Entry::Other)
+        .entry("big", Entry::TooLarge { bytes: 9_999_999 });
+    Case {
+        files,
+        scope: PatchScope::default(),
+        limits: PatchLimits::default(),
+        strategy: ApplyStrategy::Auto,
+    }
+}
+
+impl Case {
+    fn refuse(&self, answer: &str) -> Refusal {
+        let read = |path: &tree::RepoPath| match path.as_str() {
+            "a/below" => Err(TreeError::ParentNotDirectory { path: path.clone() }),
+            "broken" => {
+                Err(TreeError::Io { path: path.clone(), source: io::ErrorKind::Other.into() })
+            }
+            _ => self.files.read(path),
+        };
+        prepare(answer.as_bytes(), &self.scope, self.strategy, &self.limits, &read).unwrap_err()
+    }
+
+    fn declare(mut self, paths: &[&str]) -> Case {
+        self.scope.declared = Some(paths.iter().map(|text| path(text)).collect());
+        self
+    }
+
+    fn base(mut self, at: &str, bytes: Option<&str>, hash_of: &str) -> Case {
+        let base = match bytes {
+            Some(bytes) => BaseState::of(bytes.to_owned().into()),
+            None => BaseState::File { hash: tree::FileHash::of(hash_of.as_bytes()), bytes: None },
+        };
+        self.scope.bases.insert(path(at), base);
+        self
+    }
+}
+
+/// A diff of one file with one hunk.
+fn diff(at: &str, hunk: &str) -> String {
+    format!("--- a/{at}\n+++ b/{at}\n{hunk}\n")
+}
+
+fn create(at: &str) -> String {
+    format!("--- /dev/null\n+++ b/{at}\n@@ -0,0 +1 @@\n+x\n")
+}
+
+fn git(at: &str, headers: &str) -> String {
+    format!("diff --git a/{at} b/{at}\n{headers}\n")
+}
+
+/// A refusal for every reason, made by the engine itself.
+#[expect(clippy::too_many_lines, reason = "a table, one line a reason")]
+fn every_reason() -> Vec<(Reason, Refusal)> {
+    let good = "@@ -2,2 +2,2 @@\n two\n-three\n+3";
+    let limited = |limits| Case { limits, ..tree() };
+    let three_way = || Case { strategy: ApplyStrategy::ThreeWay, ..tree() };
+    let quoted = |name: &str| format!("--- /dev/null\n+++ \"b/{name}\"\n@@ -0,0 +1 @@\n+x\n");
+    let modify = |at: &str| diff(at, good);
+    let long_name = "x".repeat(300);
+    let block = "line\n".repeat(1_999) + "end\n";
+    let heavy = Case { files: tree().files.file("much", &block.repeat(3)), ..tree() };
+    let too_much = format!("@@ @@\n{}-line\n+x", " line\n".repeat(1_999));
+    let commit = CommitError::Io { path: path("a"), source: io::ErrorKind::StorageFull.into() };
+    vec![
+        (Reason::NoDiff, tree().refuse("Nothing to change.\n")),
+        (Reason::UnsupportedFormat, tree().refuse("*** Begin Patch\n*** Update File: a\n")),
+        (
+            Reason::TruncatedDiff,
+            tree().refuse("--- a/a\n+++ b/a\n@@ -1,5 +1,5 @@\n one\n-two\n+tw"),
+        ),
+        (
+            Reason::DiffTooLarge,
+            limited(PatchLimits { max_diff_bytes: Some(9), ..PatchLimits::default() })
+                .refuse(&modify("a")),
+        ),
+        (
+            Reason::TooManyFiles,
+            limited(PatchLimits { max_files: Some(0), ..PatchLimits::default() })
+                .refuse(&modify("a")),
+        ),
+        (Reason::BinaryContent, tree().refuse("--- a/a\0\n")),
+        (Reason::TooComplex, heavy.refuse(&diff("much", &too_much))),
+        (Reason::EmptyFileSection, tree().refuse("--- a/a\n+++ b/a\n")),
+        (Reason::EmptyHunk, tree().refuse(&diff("a", "@@ -1,2 +1,2 @@\n one\n two"))),
+        (
+            Reason::NewFileHasOldLines,
+            tree().refuse("--- /dev/null\n+++ b/n\n@@ -0,0 +1,2 @@\n x\n+y\n"),
+        ),
+        (Reason::NoAnchor, tree().refuse(&diff("a", "@@ ... @@\n+new"))),
+        (
+            Reason::ContradictoryHeaders,
+            tree().refuse(&format!("diff --git a/tabs b/tabs\n{}", modify("a"))),
+        ),
+        (Reason::ContradictoryFileOps, tree().refuse(&(create("n") + &create("n")))),
+        (
+            Reason::ElidedCode,
+            tree().refuse(&diff("a", "@@ -2,2 +2,2 @@\n two\n-three\n+// ... existing code ...")),
+        ),
+        (
+            Reason::EofMarkerNotAtEof,
+            tree().refuse(&diff(
+                "a",
+                "@@ -2,2 +2,2 @@\n two\n-three\n+3\n\\ No newline at end of file",
+            )),
+        ),
+        (Reason::NoFileHeader, tree().refuse(&format!("{good}\n"))),
+        (Reason::PathMismatch, tree().refuse(&format!("--- a/a\n+++ b/b\n{good}\n"))),
+        (Reason::UndeclaredFile, tree().declare(&["tabs"]).refuse(&modify("a"))),
+        (Reason::AbsolutePath, tree().refuse(&create("/etc/x"))),
+        (Reason::PathEscape, tree().refuse(&create("../x"))),
+        (Reason::GitDirWrite, tree().refuse(&create(".GIT/hooks/x"))),
+        (Reason::BadQuotedPath, tree().refuse(&quoted("\\9"))),
+        (Reason::ControlCharInPath, tree().refuse(&quoted("a\\nb"))),
+        (Reason::BackslashInPath, tree().refuse(&create("a\\b"))),
+        (Reason::EmptyPath, tree().refuse(&create("x//y"))),
+        (Reason::NonPortableName, tree().refuse(&create("aux.rs"))),
+        (Reason::NameTooLong, tree().refuse(&create(&long_name))),
+        (Reason::FileNotFound, tree().refuse(&modify("none"))),
+        (Reason::FileExists, tree().refuse(&create("a"))),
+        (Reason::FileTooLarge, tree().refuse(&modify("big"))),
+        (Reason::NotARegularFile, tree().refuse(&modify("pipe"))),
+        (Reason::Symlink, tree().refuse(&modify("link"))),
+        (Reason::ParentNotDirectory, tree().refuse(&create("a/below"))),
+        (Reason::DirectoryTarget, tree().refuse(&create("dir"))),
+        (Reason::BinaryTarget, tree().refuse(&modify("binary"))),
+        (Reason::ModeChange, tree().refuse(&git("a", "old mode 100644\nnew mode 100755"))),
+        (Reason::UnsupportedMode, tree().refuse(&git("n", "new file mode 160000"))),
+        (Reason::BinaryPatch, tree().refuse(&git("a", "Binary files a/a and b/a differ"))),
+        (Reason::CopyUnsupported, tree().refuse(&git("a", "copy from a\ncopy to c"))),
+        (Reason::Unreadable, tree().refuse(&modify("broken"))),
+        (Reason::HunkNotFound, tree().refuse(&diff("a", "@@ -2,2 +2,2 @@\n two\n-drei\n+3"))),
+        (Reason::AmbiguousHunk, tree().refuse(&diff("twins", "@@ ... @@\n x\n-y\n+why\n z"))),
+        (
+            Reason::ConflictingHunks,
+            tree().refuse(&diff("a", &format!("{good}\n@@ -3,1 +3,1 @@\n-three\n+III"))),
+        ),
+        (
+            Reason::IndentMismatch,
+            tree().refuse(&diff("tabs", "@@ -2,2 +2,3 @@\n one\n+  new\n two")),
+        ),
+        (
+            Reason::IndentStyleMismatch,
+            tree().refuse(&diff("tabs", "@@ -2,2 +2,3 @@\n     one\n+    new\n     two")),
+        ),
+        (
+            Reason::DeleteMismatch,
+            tree().refuse("--- a/a\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-one\n-two\n"),
+        ),
+        (Reason::StaleBase, tree().base("a", None, "other").refuse(&modify("a"))),
+        (Reason::MergeConflict, {
+            let mut case = three_way().base("a", Some("one\ntwo\nTHREE\nfour\nfive\n"), "");
+            case.limits = PatchLimits::default();
+            case.refuse(&diff("a", "@@ -2,2 +2,2 @@\n two\n-THREE\n+3"))
+        }),
+        (Reason::WriteFailed, Refusal::from(&commit)),
+        // Told by the Applier, who knows what models may not touch, and the lanes.
+        (Reason::ProtectedPath, PatchMismatch::file(Reason::ProtectedPath, ".deepseek/x").into()),
+        (Reason::NotOwned, PatchMismatch::file(Reason::NotOwned, "a").into()),
+    ]
+}
+
+#[test]
+fn every_reason_is_given() {
+    for (reason, refusal) in every_reason() {
+        let given: Vec<Reason> =
+            refusal.mismatches.iter().map(|mismatch| mismatch.reason).collect();
+        assert_eq!(given, [reason], "{refusal}");
+        assert!(refusal.for_model().contains(reason.code()));
+        assert!(refusal.for_model().contains(reason.advice()));
+    }
+    let tried: BTreeSet<Reason> = every_reason().into_iter().map(|(reason, _)| reason).collect();
+    let all: BTreeSet<Reason> = Reason::ALL.iter().copied().collect();
+    assert_eq!(tried, all);
+}
+
+#[test]
+fn all_problems_are_told_at_once() {
+    let refusal = tree().refuse(
+        &(diff("none", "@@ -1 +1 @@\n-x\n+y")
+            + &diff("a", "@@ -1 +1 @@\n-x\n+y\n@@ -3 +3 @@\n-z\n+y")),
+    );
+    let told: BTreeMap<&str, usize> =
+        refusal.mismatches.iter().fold(BTreeMap::new(), |mut told, mismatch| {
+            *told.entry(mismatch.file.as_deref().unwrap()).or_default() += 1;
+            told
+        });
+    assert_eq!(told, [("a", 2), ("none", 1)].into());
+}
+
+#[test]
+fn feedback_names_the_place_and_the_first_difference() {
+    let text: String =
+        (1..=60).map(|n| format!("let line_{n} = {n};")).collect::<Vec<_>>().join("\n");
+    let case = Case { files: Files::default().file("src/a.rs", &text), ..tree() };
+    let hunk = "@@ -7,4 +7,4 @@\n let line_40 = 40;\n let line_41 = 41;\n-let line_42 = 24;\n+let line_42 = 0;\n let line_43 = 43;";
+    let refusal = case.refuse(&diff("src/a.rs", hunk));
+    let nearest = refusal.mismatches[0].nearest.as_ref().unwrap();
+    assert_eq!((nearest.line, nearest.matched, nearest.of), (40, 3, 4));
+    assert_eq!((nearest.differs_at, nearest.answer_line), (42, 6));
+    insta::assert_snapshot!(refusal.for_model(), @r"
+    The diff was not applied; nothing was written.
+
+    src/a.rs: hunk 1 of 1 (line 3 of the diff): hunk_not_found: The old lines of the hunk are not in the file.
+      @@ -7,4 +7,4 @@
+      The closest place begins at line 40 of the file; 3 of 4 old lines are there.
+      Line 6 of your diff says  `let line_42 = 24;`
+      line 42 of the file is  `let line_42 = 42;`
+      The file there:
+          37|let line_37 = 37;
+          38|let line_38 = 38;
+          39|let line_39 = 39;
+          40|let line_40 = 40;
+          41|let line_41 = 41;
+          42|let line_42 = 42;
+          43|let line_43 = 43;
+          44|let line_44 = 44;
+          45|let line_45 = 45;
+          46|let line_46 = 46;
+          47|let line_47 = 47;
+      Send the whole diff again; copy context and removed lines from the file as it is, and keep 3 context lines.
+
+    Send the whole diff again, with the parts that were right.
+    ");
+}
+
+#[test]
+fn feedback_is_bounded() {
+    let hunk = "@@ -1 +1 @@\n-absent\n+x\n".repeat(400);
+    assert!(tree().refuse(&diff("a", &hunk)).for_model().len() < 6_200);
+    let long = "long".repeat(3_000);
+    let case =
+        Case { files: Files::default().file("wide", &format!("{long}\n").repeat(20)), ..tree() };
+    for (answer, reason) in [
+        (create(&format!("../{long}")), Reason::PathEscape),
+        (diff("wide", &format!("@@ -9,2 +9,2 @@\n {long}\n-{long}!\n+x")), Reason::HunkNotFound),
+    ] {
+        let told = case.refuse(&answer).for_model();
+        assert!(told.len() < 6_200 && told.contains(reason.code()), "{told}");
+        assert!(told.contains(reason.advice()), "{told}");
+    }
+}
+
+/// The lines between `<!-- name -->` and the next comment of the documentation.
+fn documented(name: &str) -> String {
+    let page = include_str!("../../../docs/patching.md");
+    let (_, after) = page.split_once(&format!("<!-- {name} -->\n")).unwrap();
+    after.split_once("<!-- end -->").unwrap().0.to_owned()
+}
+
+#[test]
+fn the_documentation_lists_every_reason_and_tolerance() {
+    let mut reasons = String::from("| reason | meaning | what to do |\n|---|---|---|\n");
+    for reason in Reason::ALL {
+        reasons += &[
+            "| `",
+            reason.code(),
+            "` | ",
+            reason.meaning().trim(),
+            " | ",
+            reason.advice(),
+            " |\n",
+        ]
+        .concat();
+    }
+    assert_eq!(documented("reasons"), reasons);
+    let mut tolerances = String::from("| name | what is done |\n|---|---|\n");
+    for tolerance in Tolerance::ALL {
+        let name = serde_json::to_value(tolerance).unwrap();
+        tolerances +=
+            &["| `", name.as_str().unwrap(), "` | ", tolerance.describe(), " |\n"].concat();
+    }
+    assert_eq!(documented("tolerances"), tolerances);
+}

@@ -1,0 +1,319 @@
+//! From the headers of a section to one operation on named files. Every name is checked, whether it is used or not.
+
+use std::collections::BTreeSet;
+
+use super::header::{self, Name};
+use super::lines::show;
+use super::parse::{Hunk, Section};
+use super::refuse::{PatchMismatch, Reason, Refusal};
+use super::tolerance::{Tolerance, Tolerances};
+use tree::{PathError, RepoPath};
+
+/// A section that is clear about what it does.
+#[derive(Debug)]
+pub(super) struct Target<'p, 'a> {
+    pub(super) path: RepoPath,
+    pub(super) intent: Intent,
+    pub(super) hunks: &'p [Hunk<'a>],
+    /// Forgiven on the way.
+    pub(super) forgives: Option<Tolerance>,
+}
+
+/// What a section does to its path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Intent {
+    Create { executable: bool },
+    Modify,
+    Delete,
+    Rename { from: RepoPath },
+}
+
+/// What names are chosen by.
+pub(super) struct Known<'k> {
+    pub(super) declared: Option<&'k BTreeSet<RepoPath>>,
+    pub(super) exists: &'k dyn Fn(&RepoPath) -> bool,
+    pub(super) allowed: Tolerances,
+}
+
+/// Finds out what `section` does.
+pub(super) fn resolve<'p, 'a>(
+    section: &'p Section<'a>,
+    known: &Known<'_>,
+) -> Result<Target<'p, 'a>, Refusal> {
+    let refuse = |reason| Refusal::from(PatchMismatch::file(reason, shown_name(section)));
+    check_policy(section).map_err(refuse)?;
+    let names = Names::of(section).map_err(refuse)?;
+    let (path, intent) = if section.rename_from.is_some() || section.rename_to.is_some() {
+        names.rename(known).map_err(refuse)?
+    } else {
+        names.single(section, known).map_err(refuse)?
+    };
+    let from = match &intent {
+        Intent::Rename { from } => Some(from),
+        Intent::Create { .. } | Intent::Modify | Intent::Delete => None,
+    };
+    if let Some(declared) = known.declared
+        && let Some(stray) =
+            std::iter::once(&path).chain(from).find(|path| !declared.contains(path))
+    {
+        return Err(undeclared(stray, declared).into());
+    }
+    let headerless = section.old.is_none() && section.new.is_none() && section.git.is_none();
+    let has_body = !section.hunks.is_empty();
+    let bodiless = match intent {
+        Intent::Rename { .. } | Intent::Delete => true,
+        Intent::Create { .. } => section.old.is_none() && section.new.is_none(),
+        Intent::Modify => false,
+    };
+    if !has_body && !bodiless {
+        return Err(refuse(Reason::EmptyFileSection));
+    }
+    Ok(Target {
+        path,
+        intent,
+        hunks: &section.hunks,
+        forgives: headerless.then_some(Tolerance::NoHeader),
+    })
+}
+
+/// The declared path the author may have meant, as a suggestion only.
+fn undeclared(path: &RepoPath, declared: &BTreeSet<RepoPath>) -> PatchMismatch {
+    let near = declared.iter().find(|declared| {
+        let (long, short) = (declared.as_str(), path.as_str());
+        long.ends_with(&format!("/{short}"))
+            || short.ends_with(&format!("/{long}"))
+            || declared.name() == path.name()
+    });
+    let mismatch = PatchMismatch::file(Reason::UndeclaredFile, path.as_str());
+    if let Some(near) = near {
+        return mismatch.note(format!("Is {near} meant?"));
+    }
+    let names: Vec<&str> = declared.iter().take(12).map(RepoPath::as_str).collect();
+    mismatch.note(format!("Declared: {}.", names.join(", ")))
+}
+
+/// The name a section goes by in messages.
+fn shown_name(section: &Section<'_>) -> String {
+    let path = |name: &Option<Name>| match name {
+        Some(Name::Path(path)) => Some(show(path)),
+        Some(Name::Null | Name::Bad) | None => None,
+    };
+    [&section.rename_to, &section.new, &section.old, &section.rename_from]
+        .into_iter()
+        .find_map(path)
+        .or_else(|| section.git.map(show))
+        .unwrap_or_default()
+}
+
+/// What no section may do, whatever it names.
+fn check_policy(section: &Section<'_>) -> Result<(), Reason> {
+    for mode in [section.new_file_mode, section.deleted_file_mode].into_iter().flatten() {
+        match mode.trim_ascii_end() {
+            b"100644" | b"100755" => {}
+            b"120000" => return Err(Reason::Symlink),
+            _ => return Err(Reason::UnsupportedMode),
+        }
+    }
+    match section.index_mode.unwrap_or_default().trim_ascii_end() {
+        b"120000" => return Err(Reason::Symlink),
+        b"160000" => return Err(Reason::UnsupportedMode),
+        // Models make up the rest of an index line.
+        _ => {}
+    }
+    if section.is_binary {
+        return Err(Reason::BinaryPatch);
+    }
+    if section.copies {
+        return Err(Reason::CopyUnsupported);
+    }
+    if section.changes_mode {
+        return Err(Reason::ModeChange);
+    }
+    let renames = section.rename_from.is_some() || section.rename_to.is_some();
+    let operations =
+        [section.new_file_mode.is_some(), section.deleted_file_mode.is_some(), renames];
+    if operations.iter().filter(|given| **given).count() > 1 {
+        return Err(Reason::ContradictoryHeaders);
+    }
+    Ok(())
+}
+
+/// The paths a name can mean: without its prefix, then as it is. `/dev/null` means none.
+type Paths = Vec<RepoPath>;
+
+/// The names of a section as the paths they can mean, all of which are inside the workspace.
+struct Names {
+    old: Option<Paths>,
+    new: Option<Paths>,
+    rename_from: Option<Paths>,
+    rename_to: Option<Paths>,
+    /// The ways to read the `diff --git` line, if there is one, as the old and the new name.
+    git: Option<Vec<[Paths; 2]>>,
+}
+
+impl Names {
+    /// Every name, with and without its prefix, must be inside the workspace.
+    fn of(section: &Section<'_>) -> Result<Names, Reason> {
+        let paths = |name: &Option<Name>| name.as_ref().map(candidates).transpose();
+        Ok(Names {
+            old: paths(&section.old)?,
+            new: paths(&section.new)?,
+            rename_from: paths(&section.rename_from)?,
+            rename_to: paths(&section.rename_to)?,
+            git: section.git.map(git_candidates).transpose()?,
+        })
+    }
+
+    /// A section about a file that moves.
+    fn rename(&self, known: &Known<'_>) -> Result<(RepoPath, Intent), Reason> {
+        let (Some(from), Some(to)) = (&self.rename_from, &self.rename_to) else {
+            return Err(Reason::ContradictoryHeaders);
+        };
+        // Git writes these two without a prefix.
+        let choose = |paths: &Paths| {
+            choose(&paths.iter().rev().collect::<Vec<_>>(), known)
+                .ok_or(Reason::ContradictoryHeaders)
+        };
+        let (from, to) = (choose(from)?, choose(to)?);
+        let agrees = |name: &Option<Paths>, path: &RepoPath| {
+            name.as_ref().is_none_or(|paths| paths.contains(path))
+        };
+        if from == to
+            || !agrees(&self.old, &from)
+            || !agrees(&self.new, &to)
+            || !self.git_agrees(&from, &to)
+        {
+            return Err(Reason::ContradictoryHeaders);
+        }
+        Ok((to, Intent::Rename { from }))
+    }
+
+    /// A section about one path.
+    fn single(
+        &self,
+        section: &Section<'_>,
+        known: &Known<'_>,
+    ) -> Result<(RepoPath, Intent), Reason> {
+        let creates = section.old == Some(Name::Null) || section.new_file_mode.is_some();
+        let deletes = section.new == Some(Name::Null) || section.deleted_file_mode.is_some();
+        if creates && deletes {
+            return Err(Reason::ContradictoryHeaders);
+        }
+        let given = [&self.old, &self.new].into_iter().flatten().filter(|paths| !paths.is_empty());
+        let names: Vec<&Paths> = given.collect();
+        let paths = match names.as_slice() {
+            [old, new] => shared(old, new).collect(),
+            [name] => name.iter().collect(),
+            _ => self.git_paths()?,
+        };
+        let path = match choose(&paths, known) {
+            Some(path) => path,
+            None if section.git.is_some() || !names.is_empty() => return Err(Reason::PathMismatch),
+            None => only_declared(known)?,
+        };
+        if !self.git_agrees(&path, &path) {
+            return Err(Reason::ContradictoryHeaders);
+        }
+        let intent = if creates {
+            Intent::Create {
+                executable: section
+                    .new_file_mode
+                    .is_some_and(|mode| mode.trim_ascii_end() == b"100755"),
+            }
+        } else if deletes {
+            Intent::Delete
+        } else {
+            Intent::Modify
+        };
+        Ok((path, intent))
+    }
+
+    /// Paths that both names of `diff --git` can mean.
+    fn git_paths(&self) -> Result<Vec<&RepoPath>, Reason> {
+        let readings = self.git.iter().flatten();
+        let paths: Vec<&RepoPath> = readings.flat_map(|[old, new]| shared(old, new)).collect();
+        if self.git.is_some() && paths.is_empty() { Err(Reason::PathMismatch) } else { Ok(paths) }
+    }
+
+    /// Whether the `diff --git` line, if there is one, can mean these names.
+    fn git_agrees(&self, from: &RepoPath, to: &RepoPath) -> bool {
+        let means = |paths: &Paths, path| paths.is_empty() || paths.contains(path);
+        let agrees = |[old, new]: &[Paths; 2]| means(old, from) && means(new, to);
+        self.git.as_ref().is_none_or(|readings| readings.iter().any(agrees))
+    }
+}
+
+/// Paths that both of two names can mean.
+fn shared<'p>(old: &'p Paths, new: &'p Paths) -> impl Iterator<Item = &'p RepoPath> {
+    old.iter().filter(|path| new.contains(path))
+}
+
+/// The ways to read a `diff --git` line in which both names are inside the workspace; there must be one.
+fn git_candidates(git: &[u8]) -> Result<Vec<[Paths; 2]>, Reason> {
+    let mut sound = Vec::new();
+    let mut wrong = None;
+    for (old, new) in header::git_names(git) {
+        match candidates(&old).and_then(|old| Ok([old, candidates(&new)?])) {
+            Ok(paths) => sound.push(paths),
+            Err(reason) => wrong = wrong.or(Some(reason)),
+        }
+    }
+    if sound.is_empty() { Err(wrong.unwrap_or(Reason::ContradictoryHeaders)) } else { Ok(sound) }
+}
+
+/// What a name can mean.
+fn candidates(name: &Name) -> Result<Paths, Reason> {
+    let raw = match name {
+        Name::Null => return Ok(Vec::new()),
+        Name::Bad => return Err(Reason::BadQuotedPath),
+        Name::Path(raw) => raw,
+    };
+    let stripped = match raw.as_slice() {
+        [b'a' | b'b' | b'i' | b'w' | b'c' | b'o', b'/', rest @ ..] => Some(rest),
+        _ => None,
+    };
+    stripped
+        .into_iter()
+        .chain([raw.as_slice()])
+        .map(|path| RepoPath::from_bytes(path).map_err(reason_of))
+        .collect()
+}
+
+fn reason_of(error: PathError) -> Reason {
+    match error {
+        PathError::Empty | PathError::EmptyComponent => Reason::EmptyPath,
+        PathError::Absolute => Reason::AbsolutePath,
+        PathError::Escape => Reason::PathEscape,
+        PathError::GitDir => Reason::GitDirWrite,
+        PathError::ControlCharacter => Reason::ControlCharInPath,
+        PathError::Backslash => Reason::BackslashInPath,
+        PathError::TooLong => Reason::NameTooLong,
+        PathError::NotUtf8 => Reason::NonPortableName,
+    }
+}
+
+/// The declared path among `paths`, else the one that exists, else the first; none if there are two such.
+fn choose(paths: &[&RepoPath], known: &Known<'_>) -> Option<RepoPath> {
+    let is_declared =
+        |path: &&RepoPath| known.declared.is_some_and(|declared| declared.contains(*path));
+    let exists = |path: &&RepoPath| (known.exists)(path);
+    let paths = paths.iter().copied();
+    let mut chosen: Vec<&RepoPath> = paths.clone().filter(is_declared).collect();
+    if chosen.is_empty() {
+        chosen = paths.clone().filter(exists).collect();
+    }
+    match chosen.as_slice() {
+        [only] => Some((*only).clone()),
+        [] => paths.into_iter().next().cloned(),
+        _ => None,
+    }
+}
+
+/// Hunks without any header mean the only declared file.
+fn only_declared(known: &Known<'_>) -> Result<RepoPath, Reason> {
+    let mut declared = known.declared.into_iter().flatten();
+    match (declared.next(), declared.next()) {
+        (Some(only), None) if known.allowed.allow(Tolerance::NoHeader) => Ok(only.clone()),
+        _ => Err(Reason::NoFileHeader),
+    }
+}

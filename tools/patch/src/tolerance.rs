@@ -1,0 +1,177 @@
+//! The table of everything that is forgiven in a model's diff. Each entry can be switched off by itself.
+
+use serde::{Deserialize, Serialize};
+
+use tree::RepoPath;
+
+/// Something a diff may get wrong and still be understood in exactly one way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tolerance {
+    /// A byte order mark or a block of reasoning before the answer.
+    Preamble,
+    /// The whole diff is indented.
+    Indented,
+    /// The whole answer has CRLF line ends.
+    CrlfAnswer,
+    /// The counts in hunk headers are wrong or missing.
+    Counts,
+    /// The line numbers are wrong or missing, and the old lines occur once.
+    Position,
+    /// Blank context lines at the very end were cut off.
+    CutBlank,
+    /// Blank lines or prose between a hunk and what follows it.
+    Tail,
+    /// LF and CRLF differ, or the end of the file is not marked as it is.
+    Eol,
+    /// White space at the ends of lines differs.
+    Trailing,
+    /// Context lines lost the space they begin with.
+    Marker,
+    /// Quotes, dashes and spaces look alike in context lines.
+    Punctuation,
+    /// White space inside or before context lines differs.
+    Space,
+    /// A hunk shows what earlier hunks made of the file.
+    Sequential,
+    /// The same edit twice.
+    Duplicate,
+    /// The file has the new lines already.
+    AlreadyApplied,
+    /// Only hunks, and only one file is declared.
+    NoHeader,
+    /// The file changed since it was shown, elsewhere.
+    Merged,
+}
+
+impl Tolerance {
+    /// All of them.
+    pub const ALL: [Tolerance; 17] = [
+        Tolerance::Preamble,
+        Tolerance::Indented,
+        Tolerance::CrlfAnswer,
+        Tolerance::Counts,
+        Tolerance::Position,
+        Tolerance::CutBlank,
+        Tolerance::Tail,
+        Tolerance::Eol,
+        Tolerance::Trailing,
+        Tolerance::Marker,
+        Tolerance::Punctuation,
+        Tolerance::Space,
+        Tolerance::Sequential,
+        Tolerance::Duplicate,
+        Tolerance::AlreadyApplied,
+        Tolerance::NoHeader,
+        Tolerance::Merged,
+    ];
+
+    /// What was forgiven, as a person would say it.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Tolerance::Preamble => "skipped a byte order mark or reasoning before the answer",
+            Tolerance::Indented => "removed the indentation of the whole diff",
+            Tolerance::CrlfAnswer => "read an answer with CRLF line ends",
+            Tolerance::Counts => "ignored wrong or missing line counts",
+            Tolerance::Position => "found the old lines elsewhere, once",
+            Tolerance::CutBlank => "supplied blank context lines cut off at the end",
+            Tolerance::Tail => "dropped blank lines or prose after the hunk",
+            Tolerance::Eol => "kept the file's line ends",
+            Tolerance::Trailing => "ignored white space at line ends",
+            Tolerance::Marker => "supplied lost context markers",
+            Tolerance::Punctuation => "matched look-alike punctuation in context",
+            Tolerance::Space => "ignored white space in context",
+            Tolerance::Sequential => "placed the hunk on the result of earlier ones",
+            Tolerance::Duplicate => "made an edit given twice once",
+            Tolerance::AlreadyApplied => "left lines that are there already",
+            Tolerance::NoHeader => "took the only declared file",
+            Tolerance::Merged => "merged with a change made meanwhile",
+        }
+    }
+
+    fn bit(self) -> u32 {
+        1 << self as u32
+    }
+}
+
+/// Which tolerances are on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tolerances(u32);
+
+impl Tolerances {
+    /// Every one.
+    pub const ALL: Tolerances = Tolerances(u32::MAX);
+    /// A diff must be right in everything but what surrounds it.
+    pub const NONE: Tolerances = Tolerances(0);
+
+    /// These, and `tolerance`.
+    #[must_use]
+    pub fn with(self, tolerance: Tolerance) -> Tolerances {
+        Tolerances(self.0 | tolerance.bit())
+    }
+
+    /// These, but not `tolerance`.
+    #[must_use]
+    pub fn without(self, tolerance: Tolerance) -> Tolerances {
+        Tolerances(self.0 & !tolerance.bit())
+    }
+
+    /// Whether `tolerance` is on.
+    pub fn allow(self, tolerance: Tolerance) -> bool {
+        self.0 & tolerance.bit() != 0
+    }
+}
+
+/// Something that was forgiven.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Repair {
+    /// What it was.
+    pub tolerance: Tolerance,
+    /// In which file; none if it concerns the whole answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<RepoPath>,
+    /// In which hunk of the file, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hunk: Option<usize>,
+    /// Where the hunk went, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+}
+
+impl Repair {
+    /// A repair of the answer as a whole.
+    pub(super) fn answer(tolerance: Tolerance) -> Repair {
+        Repair { tolerance, file: None, hunk: None, line: None }
+    }
+}
+
+impl std::fmt::Display for Repair {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(file) = &self.file {
+            write!(f, "{file}: ")?;
+        }
+        if let Some(hunk) = self.hunk {
+            write!(f, "hunk {hunk}: ")?;
+        }
+        f.write_str(self.tolerance.describe())?;
+        if let Some(line) = self.line {
+            write!(f, ", at line {line}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_switched_alone() {
+        for tolerance in Tolerance::ALL {
+            let without = Tolerances::ALL.without(tolerance);
+            let on = Tolerance::ALL.into_iter().filter(|other| without.allow(*other)).count();
+            assert_eq!(on, Tolerance::ALL.len() - 1);
+            assert!(!without.allow(tolerance) && without.with(tolerance).allow(tolerance));
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Which files and directories the user named. What only looks like a path names nothing.
+
+use std::path::Path;
+
+use super::reader::Unshown;
+use super::terms::{Term, TermKind, is_han, is_surely_file};
+use tree::{Entry, Listed, PathError, ReadTree, RepoPath, TreeError};
+
+/// A file the user named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct NamedFile {
+    pub(super) path: RepoPath,
+    /// The line that was named with it, from 1.
+    pub(super) line: Option<usize>,
+}
+
+/// What the user named, in the order of mention.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    pub(super) files: Vec<NamedFile>,
+    pub(super) directories: Vec<RepoPath>,
+    /// Paths that fit more than one file.
+    pub(super) loose: Vec<Term>,
+    /// What was named and is not shown, with the reason, one line each.
+    pub(super) omitted: Vec<String>,
+}
+
+/// What a piece of text names.
+enum Target {
+    File(RepoPath),
+    Directory(RepoPath),
+    /// The ends of several paths.
+    Several,
+    Unshown(Unshown),
+    Outside(PathError),
+    Nothing,
+}
+
+/// Looks up the paths among `terms`. `files` are the sorted files of the tree that may be read; a file that is not
+/// among them is looked for on disk, since the user may name what is ignored or refused.
+pub(super) fn resolve(
+    terms: &[Term],
+    tree: &ReadTree,
+    files: &[Listed],
+    may_read: &dyn Fn(&RepoPath) -> bool,
+) -> Names {
+    let mut names = Names::default();
+    for term in terms {
+        let TermKind::Path { line } = term.kind else { continue };
+        match target(&term.text, tree, files) {
+            Target::File(path) if may_read(&path) => names.add_file(path, line),
+            Target::File(path) => names.omit(path.as_str(), &Unshown::Refused),
+            Target::Directory(path) => {
+                if !names.directories.contains(&path) {
+                    names.directories.push(path);
+                }
+            }
+            Target::Several => names.loose.push(term.clone()),
+            Target::Unshown(why) => names.omit(&term.text, &why),
+            Target::Outside(why) => names.omit(&term.text, &why),
+            Target::Nothing => {}
+        }
+    }
+    names
+}
+
+impl Names {
+    fn add_file(&mut self, path: RepoPath, line: Option<usize>) {
+        match self.files.iter_mut().find(|file| file.path == path) {
+            Some(file) => file.line = file.line.or(line),
+            None => self.files.push(NamedFile { path, line }),
+        }
+    }
+
+    fn omit(&mut self, what: &str, why: &dyn std::error::Error) {
+        let line = format!("{what}: {why}");
+        if !self.omitted.contains(&line) {
+            self.omitted.push(line);
+        }
+    }
+
+    /// Whether `path` or a directory it is in was named.
+    pub(super) fn names(&self, path: &RepoPath) -> bool {
+        let below = |directory: &RepoPath| {
+            path.as_str().strip_prefix(directory.as_str()).is_some_and(|rest| rest.starts_with('/'))
+        };
+        self.files.iter().any(|file| file.path == *path) || self.directories.iter().any(below)
+    }
+
+    /// The directories of everything named, each before those inside it, without the root.
+    pub(super) fn directories_of_all(&self) -> Vec<RepoPath> {
+        let mut all: Vec<RepoPath> = self.directories.clone();
+        all.extend(self.files.iter().filter_map(|file| file.path.parent()));
+        let mut next = 0;
+        while let Some(parent) = all.get(next).map(RepoPath::parent) {
+            all.extend(parent);
+            next += 1;
+        }
+        all.sort();
+        all.dedup();
+        all
+    }
+}
+
+fn target(text: &str, tree: &ReadTree, files: &[Listed]) -> Target {
+    let text = below(tree.root(), text);
+    let found = at(text, tree, files);
+    if !matches!(found, Target::Nothing | Target::Outside(_)) {
+        return found;
+    }
+    // Diffs write `a/` and `b/` before a path, and some people a slash.
+    for prefix in ["a/", "b/", "/"] {
+        if let Some(stripped) = text.strip_prefix(prefix)
+            && let target @ Target::File(_) = at(stripped, tree, files)
+        {
+            return target;
+        }
+    }
+    let mut ends = files.iter().filter(|file| is_end(text, &file.path));
+    match (found, ends.next(), ends.next()) {
+        (_, Some(file), None) => Target::File(file.path.clone()),
+        (_, Some(_), Some(_)) => Target::Several,
+        (Target::Nothing, None, _)
+            if is_surely_file(text) && text.contains('/') && text.is_ascii() =>
+        {
+            Target::Unshown(Unshown::Missing)
+        }
+        (found, None, _) => found,
+    }
+}
+
+/// What is at the path `text`.
+fn at(text: &str, tree: &ReadTree, files: &[Listed]) -> Target {
+    let path = match RepoPath::parse(text) {
+        Ok(path) => path,
+        Err(why) if is_surely_file(text) => return Target::Outside(why),
+        Err(_) => return Target::Nothing,
+    };
+    if files.binary_search_by(|file| file.path.cmp(&path)).is_ok() {
+        return Target::File(path);
+    }
+    // Nothing of a file that may be refused is read to see whether it is there.
+    match tree.entry(&path, 0) {
+        Ok(Entry::File(_) | Entry::TooLarge { .. }) => Target::File(path),
+        Ok(Entry::Directory) => Target::Directory(path),
+        Ok(Entry::Symlink) | Err(TreeError::ThroughSymlink { .. }) => {
+            Target::Unshown(Unshown::Symlink)
+        }
+        Ok(Entry::Other) => Target::Unshown(Unshown::NotAFile),
+        Ok(Entry::Missing) | Err(TreeError::ParentNotDirectory { .. }) => Target::Nothing,
+        Err(TreeError::Root { .. } | TreeError::Io { .. }) => Target::Unshown(Unshown::Unreadable),
+    }
+}
+
+/// `text` without the root before it.
+fn below<'a>(root: &Path, text: &'a str) -> &'a str {
+    let inside = Path::new(text).strip_prefix(root).ok().and_then(Path::to_str);
+    inside.filter(|inside| text.starts_with('/') && !inside.is_empty()).unwrap_or(text)
+}
+
+/// Whether `text` is the last components of `path`, in upper or lower case.
+///
+/// Chinese has no space before a name: there the name may be the end of the text.
+fn is_end(text: &str, path: &RepoPath) -> bool {
+    if text.starts_with(is_han) && path.name().starts_with(is_han) {
+        return text.ends_with(path.name());
+    }
+    let Some(start) = path.as_str().len().checked_sub(text.len()) else { return false };
+    let (before, end) = (path.as_str().get(..start), path.as_str().get(start..));
+    end.is_some_and(|end| end.eq_ignore_ascii_case(text))
+        && before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terms::extract;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use tree::list;
+
+    fn home() -> tempfile::TempDir {
+        let home = tempfile::tempdir().unwrap();
+        let files = [
+            "src/lib.rs",
+            "src/deep/only.rs",
+            "src/deep/mod.rs",
+            "src/mod.rs",
+            ".env",
+            ".gitignore",
+            "out/made.txt",
+            "文档/说明.md",
+        ];
+        for file in files {
+            let path = home.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "out\n").unwrap();
+        }
+        symlink("src", home.path().join("linked")).unwrap();
+        home
+    }
+
+    fn names(request: &str) -> (Vec<String>, Names) {
+        let home = home();
+        let tree = ReadTree::open(home.path()).unwrap();
+        let may_read = |path: &RepoPath| path.as_str() != ".env";
+        let mut files = list(home.path(), 100).files;
+        files.retain(|file| may_read(&file.path));
+        let request = request.replace("ROOT", home.path().to_str().unwrap());
+        let names = resolve(&extract(&request), &tree, &files, &may_read);
+        (names.files.iter().map(|file| file.path.to_string()).collect(), names)
+    }
+
+    #[test]
+    fn finds_what_is_there_however_it_is_written() {
+        for (request, file) in [
+            ("see ./src/lib.rs", "src/lib.rs"),
+            ("see ROOT/src/lib.rs:3", "src/lib.rs"),
+            ("+++ b/src/lib.rs", "src/lib.rs"),
+            ("see deep/only.rs", "src/deep/only.rs"),
+            ("see ONLY.rs", "src/deep/only.rs"),
+            ("the ignored out/made.txt", "out/made.txt"),
+            ("修改文档/说明.md文件", "文档/说明.md"),
+            ("看说明.md", "文档/说明.md"),
+        ] {
+            assert_eq!(names(request).0, [file], "{request}");
+        }
+        assert_eq!(names("see src/lib.rs:7 and src/lib.rs").1.files.first().unwrap().line, Some(7));
+    }
+
+    #[test]
+    fn tells_what_it_does_not_show() {
+        for (request, omitted) in [
+            ("open .env", ".env: the policy does not let it be read"),
+            ("make src/new.rs", "src/new.rs: no such file"),
+            ("read ../x.rs", "../x.rs: a path that leaves the workspace"),
+            ("read /etc/x.conf", "/etc/x.conf: an absolute path"),
+            ("read linked/lib.rs", "linked/lib.rs: a symbolic link, which is not followed"),
+        ] {
+            let (files, names) = names(request);
+            assert!(files.is_empty(), "{request}");
+            assert_eq!(names.omitted, [omitted], "{request}");
+        }
+    }
+
+    #[test]
+    fn names_nothing_for_prose() {
+        let (files, names) = names("and/or node.js e.g. read/write self.x .unwrap src/nothing");
+        assert!(files.is_empty() && names.omitted.is_empty() && names.directories.is_empty());
+    }
+
+    #[test]
+    fn several_fits_are_no_name() {
+        let (files, names) = names("look at mod.rs in src/deep/");
+        assert!(files.is_empty());
+        assert_eq!(names.loose.first().unwrap().text, "mod.rs");
+        assert_eq!(names.directories, [RepoPath::parse("src/deep").unwrap()]);
+        let all: Vec<String> = names.directories_of_all().iter().map(RepoPath::to_string).collect();
+        assert_eq!(all, ["src", "src/deep"]);
+    }
+}

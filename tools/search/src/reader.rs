@@ -1,0 +1,121 @@
+//! Text of the tree, each file read once and only if it may be shown.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use thiserror::Error;
+
+use tree::{Entry, FileHash, ReadTree, RepoPath, TreeError};
+
+/// Why a file is not shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub(super) enum Unshown {
+    #[error("the policy does not let it be read")]
+    Refused,
+    #[error("no such file")]
+    Missing,
+    #[error("{bytes} bytes are more than {max_bytes}, the largest file shown")]
+    TooLarge { bytes: u64, max_bytes: u64 },
+    #[error("not UTF-8 text")]
+    NotText,
+    #[error("a symbolic link, which is not followed")]
+    Symlink,
+    #[error("not a regular file")]
+    NotAFile,
+    #[error("cannot be read")]
+    Unreadable,
+}
+
+/// A file that may be shown.
+#[derive(Debug)]
+pub(super) struct Text {
+    pub(super) text: String,
+    pub(super) hash: FileHash,
+}
+
+/// Reads files and remembers them.
+pub(super) struct Reader<'a> {
+    tree: &'a ReadTree,
+    max_bytes: u64,
+    may_read: &'a dyn Fn(&RepoPath) -> bool,
+    read: BTreeMap<RepoPath, Result<Rc<Text>, Unshown>>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(
+        tree: &'a ReadTree,
+        max_bytes: u64,
+        may_read: &'a dyn Fn(&RepoPath) -> bool,
+    ) -> Reader<'a> {
+        Reader { tree, max_bytes, may_read, read: BTreeMap::new() }
+    }
+
+    /// The text of a file.
+    pub(super) fn text(&mut self, path: &RepoPath) -> Result<Rc<Text>, Unshown> {
+        if let Some(known) = self.read.get(path) {
+            return known.clone();
+        }
+        let text = self.read(path).map(Rc::new);
+        self.read.insert(path.clone(), text.clone());
+        text
+    }
+
+    fn read(&self, path: &RepoPath) -> Result<Text, Unshown> {
+        if !(self.may_read)(path) {
+            return Err(Unshown::Refused);
+        }
+        let max_bytes = self.max_bytes;
+        match self.tree.entry(path, max_bytes) {
+            Ok(Entry::File(state)) => {
+                let text = std::str::from_utf8(&state.bytes).map_err(|_| Unshown::NotText)?;
+                if text.contains('\0') {
+                    return Err(Unshown::NotText);
+                }
+                Ok(Text { text: text.to_owned(), hash: FileHash::of(&state.bytes) })
+            }
+            Ok(Entry::TooLarge { bytes }) => Err(Unshown::TooLarge { bytes, max_bytes }),
+            Ok(Entry::Missing) | Err(TreeError::ParentNotDirectory { .. }) => Err(Unshown::Missing),
+            Ok(Entry::Symlink) | Err(TreeError::ThroughSymlink { .. }) => Err(Unshown::Symlink),
+            Ok(Entry::Directory | Entry::Other) => Err(Unshown::NotAFile),
+            Err(TreeError::Root { .. } | TreeError::Io { .. }) => Err(Unshown::Unreadable),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn shows_text_and_says_why_not() {
+        let home = tempfile::tempdir().unwrap();
+        fs::write(home.path().join("a"), "text 修\n").unwrap();
+        fs::write(home.path().join("binary"), b"a\0b").unwrap();
+        fs::write(home.path().join("latin"), b"caf\xe9").unwrap();
+        fs::write(home.path().join("large"), "x".repeat(65)).unwrap();
+        fs::write(home.path().join(".env"), "KEY=1").unwrap();
+        symlink("a", home.path().join("link")).unwrap();
+        let tree = ReadTree::open(home.path()).unwrap();
+        let may_read = |path: &RepoPath| path.as_str() != ".env";
+        let mut reader = Reader::new(&tree, 64, &may_read);
+        let mut text = |path: &str| reader.text(&RepoPath::parse(path).unwrap());
+
+        let a = text("a").unwrap();
+        assert_eq!((a.text.as_str(), a.hash), ("text 修\n", FileHash::of("text 修\n".as_bytes())));
+        fs::write(home.path().join("a"), "changed").unwrap();
+        assert_eq!(text("a").unwrap().text, "text 修\n");
+        for (path, why) in [
+            ("binary", Unshown::NotText),
+            ("latin", Unshown::NotText),
+            ("large", Unshown::TooLarge { bytes: 65, max_bytes: 64 }),
+            (".env", Unshown::Refused),
+            ("link", Unshown::Symlink),
+            ("link/x", Unshown::Symlink),
+            ("none", Unshown::Missing),
+        ] {
+            assert_eq!(text(path).unwrap_err(), why, "{path}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Files beside their targets: under temporary names, and from there into place. What goes where is decided elsewhere.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::{FileMode, FileState, RepoPath};
+use tools::fault;
+
+/// The two temporary names beside target number `index` of a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Names {
+    /// Of the new file, until it is in its place.
+    pub(super) new: String,
+    /// Second name of the old file, until the commit is over.
+    pub(super) old: String,
+}
+
+/// What every temporary name begins with.
+const TEMPORARY: &str = ".deepseek-commit-";
+
+/// Whether a path is a temporary one, of a commit that is under way or was cut short.
+pub(super) fn is_temporary(path: &RepoPath) -> bool {
+    path.name().starts_with(TEMPORARY)
+}
+
+impl Names {
+    pub(super) fn of(commit: &str, index: usize) -> Names {
+        let name = |end| format!("{TEMPORARY}{commit}-{index}.{end}");
+        Names { new: name("new"), old: name("old") }
+    }
+
+    /// Removes whichever of the two is there.
+    pub(super) fn drop_in(&self, dir: BorrowedFd<'_>) {
+        drop_name(dir, &self.new);
+        drop_name(dir, &self.old);
+    }
+}
+
+/// Removes a temporary name, which may be gone already.
+pub(super) fn drop_name(dir: BorrowedFd<'_>, name: &str) {
+    fault::point().unwrap_or_default();
+    rustix::fs::unlinkat(dir, name, AtFlags::empty()).unwrap_or_default();
+}
+
+/// Gives the file `name` the second name `kept`, or copies it where the file system has no links.
+pub(super) fn keep(dir: &OwnedFd, name: &str, kept: &str, state: &FileState) -> io::Result<()> {
+    fault::point()?;
+    match rustix::fs::linkat(dir, name, dir, kept, AtFlags::empty()) {
+        Ok(()) => Ok(()),
+        Err(Errno::PERM | Errno::OPNOTSUPP | Errno::MLINK | Errno::NOSYS) => {
+            write_file(dir.as_fd(), kept, state, permissions(dir.as_fd(), name))
+        }
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Moves the file `from` to `name`, over what is there.
+pub(super) fn replace(dir: BorrowedFd<'_>, from: &str, name: &str) -> io::Result<()> {
+    fault::point()?;
+    Ok(rustix::fs::renameat(dir, from, dir, name)?)
+}
+
+/// Moves the file `new` to `name`, where nothing may be.
+pub(super) fn place(dir: BorrowedFd<'_>, new: &str, name: &str) -> io::Result<()> {
+    fault::point()?;
+    match rustix::fs::linkat(dir, new, dir, name, AtFlags::empty()) {
+        Ok(()) => {
+            drop_name(dir, new);
+            Ok(())
+        }
+        Err(Errno::PERM | Errno::OPNOTSUPP | Errno::MLINK | Errno::NOSYS) => {
+            match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Err(Errno::NOENT) => replace(dir, new, name),
+                Ok(_) => Err(Errno::EXIST.into()),
+                Err(errno) => Err(errno.into()),
+            }
+        }
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Takes the file `name` away.
+pub(super) fn remove(dir: BorrowedFd<'_>, name: &str) -> io::Result<()> {
+    fault::point()?;
+    Ok(rustix::fs::unlinkat(dir, name, AtFlags::empty())?)
+}
+
+/// Writes a new file and syncs it. Without `permissions` it gets those the system gives to new files. As soon as its content
+/// is whole it has nothing more to become, since a start after a crash goes by that.
+pub(super) fn write_file(
+    dir: BorrowedFd<'_>,
+    name: &str,
+    state: &FileState,
+    permissions: Option<Mode>,
+) -> io::Result<()> {
+    let fresh = match state.mode {
+        FileMode::Regular => 0o666,
+        FileMode::Executable => 0o777,
+        FileMode::Symlink => {
+            fault::point()?;
+            // It is durable when its directory is: there is no way to sync it.
+            return Ok(rustix::fs::symlinkat(OsStr::from_bytes(&state.bytes), dir, name)?);
+        }
+    };
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    fault::point()?;
+    let fresh = Mode::from_raw_mode(fresh);
+    let mut file = File::from(rustix::fs::openat(dir, name, flags, fresh)?);
+    if let Some(permissions) = permissions {
+        rustix::fs::fchmod(&file, permissions)?;
+    }
+    fault::point()?;
+    file.write_all(&state.bytes)?;
+    fault::point()?;
+    file.sync_all()
+}
+
+/// Permission bits of a regular file, without set-id and sticky bits.
+pub(super) fn permissions(dir: BorrowedFd<'_>, name: &str) -> Option<Mode> {
+    let stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return None;
+    }
+    Some(Mode::from_raw_mode(stat.st_mode & 0o777))
+}
+
+/// Syncs a directory; some file systems have no way to.
+pub(super) fn sync(dir: &OwnedFd) -> io::Result<()> {
+    fault::point()?;
+    match rustix::fs::fsync(dir) {
+        Err(Errno::INVAL | Errno::OPNOTSUPP) | Ok(()) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
+}

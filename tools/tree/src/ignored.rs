@@ -1,0 +1,184 @@
+//! What `.gitignore`, `.ignore` and a repository's `info/exclude` say of paths. The rules are git's; the files are opened as
+//! ones that anybody may have put there, which the walker of `ignore` does not do.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use super::repository;
+use tools::regular;
+
+/// Bytes of one ignore file; a larger one is passed over.
+const MAX_BYTES: u64 = 256 << 10;
+/// Bytes of all of them together.
+const MAX_BYTES_IN_ALL: u64 = 2 << 20;
+
+/// Which rules count beside `.gitignore` and `info/exclude`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rules {
+    /// `.ignore`, as for search.
+    WithDotIgnore,
+    /// The user's own global excludes, as for git.
+    WithGlobal,
+}
+
+/// The rules for the paths below a directory.
+pub(super) struct Ignored {
+    /// No rules of directories above this one hold.
+    top: PathBuf,
+    rules: Rules,
+    global: Gitignore,
+    known: Mutex<HashMap<PathBuf, Arc<Directory>>>,
+    /// Bytes that may still be read.
+    left: AtomicU64,
+}
+
+/// The rules of one directory, and of those above it.
+struct Directory {
+    above: Option<Arc<Directory>>,
+    dot_ignore: Gitignore,
+    gitignore: Gitignore,
+    exclude: Gitignore,
+    is_repository: bool,
+}
+
+impl Ignored {
+    /// `top` is an absolute path.
+    pub(super) fn new(top: PathBuf, rules: Rules) -> Self {
+        let global = match rules {
+            Rules::WithGlobal => GitignoreBuilder::new(&top).build_global().0,
+            Rules::WithDotIgnore => Gitignore::empty(),
+        };
+        let (known, left) = (Mutex::default(), AtomicU64::new(MAX_BYTES_IN_ALL));
+        Self { top, rules, global, known, left }
+    }
+
+    /// Whether what is at `path`, below the top, is ignored. What is above it is taken not to be.
+    pub(super) fn is_ignored(&self, path: &Path, is_dir: bool) -> bool {
+        let (mut search, mut git, mut exclude) = (Match::None, Match::None, Match::None);
+        let directory = path.parent().map(|dir| self.directory(dir));
+        let mut next = directory.as_deref();
+        let mut in_repository = true;
+        while let Some(directory) = next {
+            if search.is_none() {
+                search = directory.dot_ignore.matched(path, is_dir);
+            }
+            if in_repository && git.is_none() {
+                git = directory.gitignore.matched(path, is_dir);
+            }
+            if in_repository && exclude.is_none() {
+                exclude = directory.exclude.matched(path, is_dir);
+            }
+            // A repository inside another has rules of its own only.
+            in_repository &= !directory.is_repository;
+            next = directory.above.as_deref();
+        }
+        let global = self.global.matched(path, is_dir);
+        search.or(git).or(exclude).or(global).is_ignore()
+    }
+
+    fn directory(&self, dir: &Path) -> Arc<Directory> {
+        let known = |known: &HashMap<PathBuf, Arc<Directory>>| known.get(dir).map(Arc::clone);
+        if let Some(known) = known(&self.known.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return known;
+        }
+        let above = dir.parent().filter(|above| above.starts_with(&self.top));
+        let git_dir = repository::of(dir);
+        let exclude = git_dir.as_deref().map(|git_dir| {
+            self.rules_in(dir, &repository::common_dir(git_dir).join("info/exclude"))
+        });
+        let directory = Arc::new(Directory {
+            above: above.map(|above| self.directory(above)),
+            dot_ignore: match self.rules {
+                Rules::WithDotIgnore => self.rules_in(dir, &dir.join(".ignore")),
+                Rules::WithGlobal => Gitignore::empty(),
+            },
+            gitignore: self.rules_in(dir, &dir.join(".gitignore")),
+            exclude: exclude.unwrap_or_else(Gitignore::empty),
+            is_repository: git_dir.is_some(),
+        });
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(dir.to_owned(), Arc::clone(&directory));
+        directory
+    }
+
+    /// The rules for `dir` that stand in a file. One that cannot be read has none, like a line that is no glob.
+    fn rules_in(&self, dir: &Path, file: &Path) -> Gitignore {
+        let most = MAX_BYTES.min(self.left.load(Ordering::Relaxed));
+        let bytes = match regular::read(file, most) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Gitignore::empty();
+            }
+            Err(error) => {
+                tracing::warn!(file = %file.display(), %error, "an ignore file is passed over");
+                return Gitignore::empty();
+            }
+        };
+        self.left.fetch_sub(bytes.len() as u64, Ordering::Relaxed);
+        let mut builder = GitignoreBuilder::new(dir);
+        for line in String::from_utf8_lossy(&bytes).trim_start_matches('\u{feff}').lines() {
+            if let Err(error) = builder.add_line(None, &without_alternatives(line)) {
+                tracing::debug!(file = %file.display(), %error, "a line of an ignore file is passed over");
+            }
+        }
+        builder.build().unwrap_or_else(|_| Gitignore::empty())
+    }
+}
+
+/// A line whose braces stand for themselves, as they do for git.
+fn without_alternatives(line: &str) -> String {
+    let mut escaped = String::with_capacity(line.len());
+    let mut after_backslash = false;
+    for c in line.chars() {
+        if matches!(c, '{' | '}') && !after_backslash {
+            escaped.push('\\');
+        }
+        after_backslash = c == '\\' && !after_backslash;
+        escaped.push(c);
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn ignored(rules: &str, path: &str) -> bool {
+        let home = tempfile::tempdir().unwrap();
+        fs::write(home.path().join(".gitignore"), rules).unwrap();
+        let ignored = Ignored::new(home.path().to_owned(), Rules::WithDotIgnore);
+        ignored.is_ignored(&home.path().join(path), false)
+    }
+
+    #[test]
+    fn braces_are_letters_as_they_are_to_git_however_deep() {
+        assert!(ignored("{a,b}\n", "{a,b}"));
+        assert!(!ignored("{a,b}\n", "a"));
+        assert!(ignored("\\{a\n", "{a"));
+        let deep = format!("{}b{}\n", "{a,".repeat(20_000), "}".repeat(20_000));
+        assert!(!ignored(&deep, "a"));
+    }
+
+    #[test]
+    fn what_is_nearer_counts_more_and_what_is_too_large_not_at_all() {
+        let home = tempfile::tempdir().unwrap();
+        let at = |path: &str| home.path().join(path);
+        fs::create_dir_all(at("sub")).unwrap();
+        fs::write(at(".gitignore"), "*.log\n").unwrap();
+        fs::write(at("sub/.gitignore"), "!keep.log\n").unwrap();
+        let ignored = Ignored::new(home.path().to_owned(), Rules::WithDotIgnore);
+        assert!(ignored.is_ignored(&at("a.log"), false));
+        assert!(ignored.is_ignored(&at("sub/a.log"), false));
+        assert!(!ignored.is_ignored(&at("sub/keep.log"), false));
+        fs::write(at(".gitignore"), "x\n".repeat(1 << 18)).unwrap();
+        let ignored = Ignored::new(home.path().to_owned(), Rules::WithDotIgnore);
+        assert!(!ignored.is_ignored(&at("x"), false));
+    }
+}

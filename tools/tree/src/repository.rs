@@ -1,0 +1,169 @@
+//! The user's repository: found, and looked over before a library opens it, so that nothing in it can be waited for.
+
+use std::collections::HashSet;
+use std::fs::{self, FileType};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use tools::regular;
+
+/// Files that are read whole, and that no repository makes large.
+const SMALL: [&str; 6] = ["HEAD", "config", "commondir", "shallow", "info/exclude", ALTERNATES];
+const ALTERNATES: &str = "objects/info/alternates";
+/// Bytes of one of them.
+const MAX_BYTES: u64 = 1 << 20;
+/// Bytes of a list of references or of an index.
+const MAX_LIST_BYTES: u64 = 1 << 30;
+/// Directories of a repository that are not read here.
+const NOT_READ: [&str; 6] = ["hooks", "logs", "lfs", "modules", "rr-cache", "worktrees"];
+/// Repositories that may borrow objects of each other.
+const MAX_ALTERNATES: usize = 5;
+
+/// The user's repository, which is only read; its configuration runs nothing.
+pub struct UserRepository {
+    /// The repository.
+    pub repository: gix::Repository,
+    /// The directory that it is about.
+    pub top: PathBuf,
+}
+
+impl UserRepository {
+    /// The repository that `dir` is in, if there is one and nothing in it can be waited for.
+    pub fn around(dir: &Path) -> Option<UserRepository> {
+        let (top, git_dir) = top_around(dir)?;
+        if let Some(what) = what_blocks(&git_dir) {
+            tracing::warn!(what = %what.display(), "the repository is not opened: this is not what git leaves there");
+            return None;
+        }
+        let repository = gix::open::Options::isolated().open(git_dir).ok()?.into();
+        Some(UserRepository { repository, top })
+    }
+}
+
+/// The commit that is checked out around `dir`, in hexadecimal, found without opening the repository.
+pub fn head_of(dir: &Path) -> Option<String> {
+    let (_, git_dir) = top_around(dir)?;
+    let head = regular::read_text(&git_dir.join("HEAD"), MAX_BYTES).ok()?;
+    let Some(name) = head.trim().strip_prefix("ref: ") else { return commit_in(&head) };
+    let common = common_dir(&git_dir);
+    let loose = regular::read_text(&common.join(name), MAX_BYTES).ok();
+    loose.and_then(|text| commit_in(&text)).or_else(|| {
+        let packed = regular::read_text(&common.join("packed-refs"), MAX_LIST_BYTES).ok()?;
+        let line = packed.lines().find(|line| line.split(' ').nth(1) == Some(name))?;
+        commit_in(line)
+    })
+}
+
+fn commit_in(text: &str) -> Option<String> {
+    let id = text.split_whitespace().next()?;
+    let is_id = matches!(id.len(), 40 | 64) && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_id.then(|| id.to_owned())
+}
+
+/// The repository that `dir` is the top of: its `.git`, or the directory that a `.git` file names.
+pub(super) fn of(dir: &Path) -> Option<PathBuf> {
+    let dot_git = dir.join(".git");
+    let data = fs::metadata(&dot_git).ok()?;
+    if data.is_dir() {
+        return Some(dot_git);
+    }
+    let text = regular::read_text(&dot_git, MAX_BYTES).ok()?;
+    let named = text.strip_prefix("gitdir:")?.trim();
+    Some(dir.join(named))
+}
+
+/// The directory that the repository `dir` is in is about, and that repository.
+fn top_around(dir: &Path) -> Option<(PathBuf, PathBuf)> {
+    dir.ancestors().find_map(|dir| {
+        let git_dir = of(dir).filter(|git_dir| git_dir.join("HEAD").exists())?;
+        Some((dir.to_owned(), git_dir))
+    })
+}
+
+/// Where a repository, or the worktree of one, has what its worktrees share.
+pub(super) fn common_dir(git_dir: &Path) -> PathBuf {
+    match regular::read_text(&git_dir.join("commondir"), MAX_BYTES) {
+        Ok(common) => git_dir.join(common.trim()),
+        Err(_) => git_dir.to_owned(),
+    }
+}
+
+/// Why a repository is not opened: the first thing in it that could be waited for, or that has no end.
+pub(super) fn what_blocks(git_dir: &Path) -> Option<PathBuf> {
+    let common = common_dir(git_dir);
+    let of_worktree = (common != git_dir).then_some(git_dir);
+    let mut objects = vec![common.join("objects")];
+    let blocked = [Some(common.as_path()), of_worktree].into_iter().flatten().find_map(|dir| {
+        let small = SMALL.iter().map(|name| (dir.join(name), MAX_BYTES));
+        let lists = ["packed-refs", "index"].map(|name| (dir.join(name), MAX_LIST_BYTES));
+        let giant = small.chain(lists).find(|(file, most)| is_larger(file, *most));
+        giant.map(|(file, _)| file).or_else(|| special_below(dir))
+    });
+    let mut next = 0;
+    blocked.or_else(|| {
+        // Objects of other repositories are opened, too.
+        while let Some(dir) = objects.get(next).cloned() {
+            next += 1;
+            if next > MAX_ALTERNATES {
+                return Some(dir);
+            }
+            let list = dir.join("info/alternates");
+            if next > 1
+                && let Some(special) = special_below(&dir)
+            {
+                return Some(special);
+            }
+            if is_larger(&list, MAX_BYTES) {
+                return Some(list);
+            }
+            let lines = regular::read_text(&list, MAX_BYTES).unwrap_or_default();
+            if lines.lines().any(|line| line.starts_with('"')) {
+                // What is quoted there is read by rules of its own; git does not quote what it writes.
+                return Some(list);
+            }
+            objects
+                .extend(lines.lines().filter(|line| !line.is_empty()).map(|line| dir.join(line)));
+        }
+        None
+    })
+}
+
+fn is_larger(file: &Path, max_bytes: u64) -> bool {
+    fs::metadata(file).is_ok_and(|data| data.len() > max_bytes && !data.is_dir())
+}
+
+/// The first of the files that are read whole in a repository of our own which is not one.
+pub(super) fn not_regular(git_dir: &Path) -> Option<PathBuf> {
+    let files = SMALL.iter().copied().chain(["packed-refs"]).map(|name| git_dir.join(name));
+    files.into_iter().find(|file| fs::metadata(file).is_ok_and(|data| !data.is_file()))
+}
+
+/// A pipe or a device below `dir`, or below what symlinks there lead to.
+fn special_below(dir: &Path) -> Option<PathBuf> {
+    let is_special =
+        |kind: FileType| kind.is_fifo() || kind.is_char_device() || kind.is_block_device();
+    let mut open = vec![dir.to_owned()];
+    let mut seen = HashSet::new();
+    while let Some(below) = open.pop() {
+        let is_new = fs::metadata(&below).is_ok_and(|data| seen.insert((data.dev(), data.ino())));
+        if !is_new {
+            continue;
+        }
+        for entry in fs::read_dir(&below).into_iter().flatten().flatten() {
+            let Ok(kind) = entry.file_type() else { continue };
+            let kind = match kind.is_symlink().then(|| fs::metadata(entry.path())) {
+                Some(Ok(data)) => data.file_type(),
+                Some(Err(_)) => continue,
+                None => kind,
+            };
+            if is_special(kind) {
+                return Some(entry.path());
+            }
+            let is_read = below != dir || !NOT_READ.iter().any(|name| entry.file_name() == *name);
+            if kind.is_dir() && is_read {
+                open.push(entry.path());
+            }
+        }
+    }
+    None
+}

@@ -1,0 +1,53 @@
+//! A tree of files that was kept, written to a directory of its own.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use super::{Entries, SnapshotError, SnapshotReader};
+use crate::FileMode;
+
+impl SnapshotReader {
+    /// Writes what was kept to `dir`, which must not be there yet. When that fails, it is not there afterwards.
+    pub fn check_out(&self, entries: &Entries, dir: &Path) -> Result<(), SnapshotError> {
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source: io::Error| SnapshotError::Io { path, source }
+        };
+        if let Some(parent) = dir.parent() {
+            fs::create_dir_all(parent).map_err(failed(parent))?;
+        }
+        fs::create_dir(dir).map_err(failed(dir))?;
+        let written = entries.iter().try_for_each(|(path, kept)| {
+            let target = dir.join(path.as_str());
+            let content = self.content(path, *kept)?;
+            write(&target, kept.mode, &content).map_err(failed(&target))
+        });
+        if written.is_err()
+            && let Err(error) = fs::remove_dir_all(dir)
+        {
+            tracing::warn!(%error, dir = %dir.display(), "half a tree stays");
+        }
+        written
+    }
+}
+
+/// Nothing lies behind a symlink: a tree has none above a file.
+fn write(target: &Path, mode: FileMode, content: &[u8]) -> io::Result<()> {
+    let above: PathBuf = target.parent().map(Path::to_owned).unwrap_or_default();
+    fs::create_dir_all(above)?;
+    match mode {
+        FileMode::Symlink => symlink(as_path(content), target),
+        FileMode::Regular => fs::write(target, content),
+        FileMode::Executable => {
+            fs::write(target, content)?;
+            fs::set_permissions(target, Permissions::from_mode(0o755))
+        }
+    }
+}
+
+fn as_path(bytes: &[u8]) -> &Path {
+    use std::os::unix::ffi::OsStrExt as _;
+    Path::new(std::ffi::OsStr::from_bytes(bytes))
+}

@@ -1,0 +1,223 @@
+//! Checkpoints: the workspace before each change of ours, and what the change was, in one numbered line.
+//!
+//! A checkpoint is a commit whose tree is the workspace with our change and whose parent's is the workspace without it, so
+//! that what is ours can be told from what is the user's. Its message names the changed files with their objects, which are
+//! always the private repository's own.
+
+use gix::ObjectId;
+use gix::actor::Signature;
+use gix::bstr::ByteSlice as _;
+use gix::objs::{Commit, CommitRef, Kind, WriteTo as _};
+use gix::refs::transaction::{Change as RefChange, PreviousValue, RefEdit, RefLog};
+use serde::{Deserialize, Serialize};
+
+use super::objects::{Objects, Survives};
+use super::{Entries, Kept, Snapshot, SnapshotError, Snapshots};
+use crate::{Change, FileState, ReadTree, RepoPath};
+use tools::clock::Timestamp;
+
+pub(super) const REFS: &str = "refs/checkpoints/";
+
+/// What a change is to those who made it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// For people, one line.
+    pub title: String,
+    /// The patch set.
+    pub patch: String,
+    /// The session it belongs to.
+    pub session: String,
+    /// The run it belongs to; none when the user asked for it directly.
+    pub run: Option<String>,
+}
+
+/// The workspace before a change of ours, and the change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// Counts up from one.
+    pub number: u64,
+    /// When it was made.
+    pub at: Timestamp,
+    /// What the change was.
+    pub note: Note,
+    /// The paths we changed.
+    pub own: Vec<Own>,
+    /// Tree of the workspace before the change.
+    before: ObjectId,
+}
+
+/// A path that we changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Own {
+    /// The path.
+    pub path: RepoPath,
+    /// The file before; none if there was none.
+    pub before: Option<Kept>,
+    /// The file after; none if there is none.
+    pub after: Option<Kept>,
+}
+
+/// What stands in the message of a checkpoint's commit, below its title.
+#[derive(Serialize, Deserialize)]
+struct Message {
+    at: Timestamp,
+    note: Note,
+    own: Vec<Own>,
+}
+
+impl Snapshots {
+    /// Records the workspace as it is before `changes`, and what it will be, unless it is `stopped`. Nothing is changed in the
+    /// workspace. What the way back needs is durable on return.
+    pub fn record(
+        &self,
+        tree: &ReadTree,
+        changes: &[Change],
+        note: Note,
+        now: Timestamp,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<(Checkpoint, Snapshot), SnapshotError> {
+        let _lock = self.lock()?;
+        let objects = self.open_or_make()?;
+        let own = own(&objects, changes)?;
+        let also: Vec<&RepoPath> = own.iter().map(|own| &own.path).collect();
+        let snapshot = self.take_locked(&objects, tree, &also, now, stopped)?;
+        let before = objects.write_tree(&snapshot.entries, Survives::PowerCut)?;
+        let mut entries = snapshot.entries.clone();
+        for Own { path, after, .. } in &own {
+            match after {
+                Some(kept) => drop(entries.insert(path.clone(), *kept)),
+                None => drop(entries.remove(path)),
+            }
+        }
+        let after = objects.write_tree(&entries, Survives::PowerCut)?;
+        let title = note.title.replace('\n', " ");
+        let said = format!("before: {}", note.title);
+        let parent = objects.commit(before, None, said, now, Survives::PowerCut)?;
+        let message = Message { at: now, note, own };
+        let json = serde_json::to_string(&message).unwrap_or_default();
+        let said = format!("{title}\n\n{json}\n");
+        let commit = objects.commit(after, Some(parent), said, now, Survives::PowerCut)?;
+        let number = objects.numbers()?.last().map_or(1, |(number, _)| number + 1);
+        objects.name(number, commit)?;
+        if let Err(error) = self.collect_garbage(&objects, number) {
+            tracing::warn!(%error, "old checkpoints cannot be dropped");
+        }
+        let Message { at, note, own } = message;
+        Ok((Checkpoint { number, at, note, own, before }, snapshot))
+    }
+
+    /// Forgets a checkpoint whose change was not made after all.
+    pub fn forget(&self, checkpoint: &Checkpoint) -> Result<(), SnapshotError> {
+        let _lock = self.lock()?;
+        self.open_or_make()?.unname(checkpoint.number)
+    }
+
+    /// All checkpoints, oldest first. One that cannot be read is passed over: the others are as good as before.
+    pub fn checkpoints(&self) -> Result<Vec<Checkpoint>, SnapshotError> {
+        let Some(objects) = self.open()? else { return Ok(Vec::new()) };
+        let read = |(number, commit)| match objects.checkpoint(number, commit) {
+            Ok(checkpoint) => checkpoint,
+            Err(error) => {
+                tracing::warn!(number, %error, "a checkpoint cannot be read");
+                None
+            }
+        };
+        Ok(objects.numbers()?.into_iter().filter_map(read).collect())
+    }
+
+    /// The workspace as it was before the change of a checkpoint.
+    pub fn before(&self, checkpoint: &Checkpoint) -> Result<Entries, SnapshotError> {
+        self.open()?.map_or_else(|| Ok(Entries::new()), |objects| objects.tree(checkpoint.before))
+    }
+}
+
+/// The paths of `changes`, with their content in the repository's own objects.
+fn own(objects: &Objects, changes: &[Change]) -> Result<Vec<Own>, SnapshotError> {
+    let keep = |state: Option<&FileState>| -> Result<Option<Kept>, SnapshotError> {
+        let Some(state) = state else { return Ok(None) };
+        Ok(Some(Kept::of_file(state, objects.own_blob(&state.bytes)?)))
+    };
+    let mut own = Vec::new();
+    for change in changes {
+        for (path, before, after) in change.sides() {
+            own.push(Own { path: path.clone(), before: keep(before)?, after: keep(after)? });
+        }
+    }
+    Ok(own)
+}
+
+impl Objects {
+    pub(crate) fn commit(
+        &self,
+        tree: ObjectId,
+        parent: Option<ObjectId>,
+        message: String,
+        now: Timestamp,
+        survives: Survives,
+    ) -> Result<ObjectId, SnapshotError> {
+        let time = gix::date::Time { seconds: now.as_second(), offset: 0 };
+        let who = Signature { name: "deepseek".into(), email: "deepseek@localhost".into(), time };
+        let commit = Commit {
+            tree,
+            parents: parent.into_iter().collect(),
+            author: who.clone(),
+            committer: who,
+            encoding: None,
+            message: message.into(),
+            extra_headers: Vec::new(),
+        };
+        let mut bytes = Vec::new();
+        commit.write_to(&mut bytes).map_err(|source| self.failed(source))?;
+        self.own_object(Kind::Commit, &bytes, survives)
+    }
+
+    /// The checkpoints by number, with their commits.
+    pub(super) fn numbers(&self) -> Result<Vec<(u64, ObjectId)>, SnapshotError> {
+        let failed = |source| self.unusable(source);
+        let references = self.repo.references().map_err(failed)?;
+        let mut numbers = Vec::new();
+        for reference in references.prefixed(REFS).map_err(failed)? {
+            let Ok(reference) = reference else { continue };
+            let name = reference.name().as_bstr().to_str_lossy().into_owned();
+            let number = name.strip_prefix(REFS).and_then(|number| number.parse().ok());
+            if let (Some(number), Some(id)) = (number, reference.try_id()) {
+                numbers.push((number, id.detach()));
+            }
+        }
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    fn name(&self, number: u64, commit: ObjectId) -> Result<(), SnapshotError> {
+        let name = format!("{REFS}{number:08}");
+        tools::fault::point().map_err(|source| self.failed(source))?;
+        let named = self.repo.reference(name.as_str(), commit, PreviousValue::MustNotExist, "");
+        named.map_err(|source| self.unusable(source))?;
+        self.sync(&name).and_then(|()| self.sync(REFS)).map_err(|source| self.failed(source))
+    }
+
+    pub(super) fn unname(&self, number: u64) -> Result<(), SnapshotError> {
+        let Ok(name) = format!("{REFS}{number:08}").try_into() else { return Ok(()) };
+        let change = RefChange::Delete { expected: PreviousValue::Any, log: RefLog::AndReference };
+        let edit = RefEdit { change, name, deref: false };
+        self.repo.edit_reference(edit).map(drop).map_err(|source| self.unusable(source))
+    }
+
+    /// What a commit says of its checkpoint; none if it is not one of ours.
+    fn checkpoint(&self, number: u64, id: ObjectId) -> Result<Option<Checkpoint>, SnapshotError> {
+        let read = |id| self.repo.find_object(id).map_err(|source| self.unusable(source));
+        let commit = read(id)?;
+        let Ok(parsed) = CommitRef::from_bytes(&commit.data, gix::hash::Kind::Sha1) else {
+            return Ok(None);
+        };
+        let Some(parent) = parsed.parents().next() else { return Ok(None) };
+        let parent = read(parent)?;
+        let Ok(before) = CommitRef::from_bytes(&parent.data, gix::hash::Kind::Sha1) else {
+            return Ok(None);
+        };
+        let message = parsed.message.to_str_lossy();
+        let Some((_, json)) = message.split_once("\n\n") else { return Ok(None) };
+        let Ok(Message { at, note, own }) = serde_json::from_str(json) else { return Ok(None) };
+        Ok(Some(Checkpoint { number, at, note, own, before: before.tree() }))
+    }
+}

@@ -1,0 +1,247 @@
+//! Objects of the private repository: files in, trees in and out. Which files and trees is decided elsewhere.
+
+use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use gix::ObjectId;
+use gix::bstr::ByteSlice as _;
+use gix::objs::tree::{Entry, EntryKind, EntryMode};
+use gix::objs::{Kind, Tree, TreeRefIter, Write as _, WriteTo as _};
+use gix::odb::loose;
+
+use super::{Entries, Kept, SnapshotError};
+use crate::{FileMode, FileState, RepoPath};
+
+/// What an object that is written has to survive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Survives {
+    /// A power cut: it is synced, and what a power cut left of an earlier one is written anew.
+    PowerCut,
+    /// The death of this process.
+    Death,
+}
+
+/// Permissions of an object's file: git's, and those that say it is not synced.
+const SYNCED: u32 = 0o444;
+const UNSYNCED: u32 = 0o644;
+
+/// The repository's objects, and those it borrows.
+pub(crate) struct Objects {
+    pub(crate) repo: gix::Repository,
+    /// Only its own.
+    pub(crate) own: loose::Store,
+    dir: PathBuf,
+}
+
+/// A directory that is put together.
+#[derive(Default)]
+struct Directory<'a> {
+    files: BTreeMap<&'a str, Kept>,
+    directories: BTreeMap<&'a str, Directory<'a>>,
+}
+
+impl Objects {
+    pub(crate) fn new(repo: gix::Repository, dir: &Path) -> Self {
+        let own = loose::Store::at(dir.join("objects"), gix::hash::Kind::Sha1);
+        Self { repo, own, dir: dir.to_owned() }
+    }
+
+    /// Whether the object is there, own or borrowed.
+    pub(crate) fn has(&self, id: ObjectId) -> bool {
+        self.repo.has_object(id)
+    }
+
+    /// Keeps these bytes, unless they can be borrowed.
+    pub(crate) fn keep_blob(&self, bytes: &[u8]) -> Result<ObjectId, SnapshotError> {
+        let id = self.id(Kind::Blob, bytes)?;
+        if self.has(id) { Ok(id) } else { self.write_unsynced(Kind::Blob, bytes, id) }
+    }
+
+    /// Keeps these bytes as its own, so that nobody else can drop them.
+    pub(crate) fn own_blob(&self, bytes: &[u8]) -> Result<ObjectId, SnapshotError> {
+        self.own_object(Kind::Blob, bytes, Survives::PowerCut)
+    }
+
+    pub(crate) fn own_object(
+        &self,
+        kind: Kind,
+        bytes: &[u8],
+        survives: Survives,
+    ) -> Result<ObjectId, SnapshotError> {
+        let id = self.id(kind, bytes)?;
+        match survives {
+            Survives::Death if self.own.contains(&id) => Ok(id),
+            Survives::Death => self.write_unsynced(kind, bytes, id),
+            Survives::PowerCut => {
+                if !self.is_whole(id, bytes) {
+                    self.write_unsynced(kind, bytes, id)?;
+                }
+                self.sync_object(id)?;
+                Ok(id)
+            }
+        }
+    }
+
+    /// Writes an object and marks it as one that is not synced: a file that may be written to, which those of git are not.
+    fn write_unsynced(
+        &self,
+        kind: Kind,
+        bytes: &[u8],
+        id: ObjectId,
+    ) -> Result<ObjectId, SnapshotError> {
+        self.write(kind, bytes, id)?;
+        let path = self.own.object_path(&id);
+        fs::set_permissions(&path, Permissions::from_mode(UNSYNCED))
+            .map_err(|source| SnapshotError::Io { path, source })?;
+        Ok(id)
+    }
+
+    /// Makes an object of its own durable, unless it is known to be.
+    fn sync_object(&self, id: ObjectId) -> Result<(), SnapshotError> {
+        let path = self.own.object_path(&id);
+        let synced = fs::metadata(&path).and_then(|data| {
+            if data.permissions().mode() & 0o200 == 0 {
+                return Ok(());
+            }
+            let file = fs::File::open(&path)?;
+            file.sync_all()?;
+            file.set_permissions(Permissions::from_mode(SYNCED))
+        });
+        synced.map_err(|source| SnapshotError::Io { path, source })
+    }
+
+    /// Whether it is there as its own, and can be read: a power cut may have left less of it.
+    fn is_whole(&self, id: ObjectId, bytes: &[u8]) -> bool {
+        let mut buffer = Vec::new();
+        let whole = self.own.contains(&id)
+            && matches!(self.own.try_find(&id, &mut buffer), Ok(Some(found)) if found.data == bytes);
+        if !whole {
+            fs::remove_file(self.own.object_path(&id)).unwrap_or_default();
+        }
+        whole
+    }
+
+    /// Makes a file or directory of the repository durable.
+    pub(crate) fn sync(&self, name: &str) -> io::Result<()> {
+        fs::File::open(self.dir.join(name))?.sync_all()
+    }
+
+    fn id(&self, kind: Kind, bytes: &[u8]) -> Result<ObjectId, SnapshotError> {
+        gix::objs::compute_hash(gix::hash::Kind::Sha1, kind, bytes)
+            .map_err(|source| self.unusable(source))
+    }
+
+    fn write(&self, kind: Kind, bytes: &[u8], id: ObjectId) -> Result<ObjectId, SnapshotError> {
+        tools::fault::point().map_err(|source| self.failed(source))?;
+        self.own.write_buf_with_known_id(kind, bytes, id).map_err(|source| self.unusable(source))
+    }
+
+    /// Writes the tree of these entries, with all below it.
+    pub(crate) fn write_tree(
+        &self,
+        entries: &Entries,
+        survives: Survives,
+    ) -> Result<ObjectId, SnapshotError> {
+        let mut root = Directory::default();
+        for (path, kept) in entries {
+            let mut dir = &mut root;
+            let mut names: Vec<&str> = path.components().collect();
+            names.pop();
+            for name in names {
+                dir = dir.directories.entry(name).or_default();
+            }
+            dir.files.insert(path.name(), *kept);
+        }
+        self.write_directory(&root, survives)
+    }
+
+    fn write_directory(
+        &self,
+        directory: &Directory<'_>,
+        survives: Survives,
+    ) -> Result<ObjectId, SnapshotError> {
+        let mut entries = Vec::new();
+        for (name, Kept { mode, id }) in &directory.files {
+            let mode = EntryMode::from(EntryKind::from(*mode));
+            entries.push(Entry { mode, filename: (*name).into(), oid: *id });
+        }
+        for (name, below) in &directory.directories {
+            let oid = self.write_directory(below, survives)?;
+            entries.push(Entry { mode: EntryKind::Tree.into(), filename: (*name).into(), oid });
+        }
+        entries.sort();
+        let mut bytes = Vec::new();
+        Tree { entries }.write_to(&mut bytes).map_err(|source| self.failed(source))?;
+        self.own_object(Kind::Tree, &bytes, survives)
+    }
+
+    /// The files and symlinks of a tree.
+    pub(crate) fn tree(&self, id: ObjectId) -> Result<Entries, SnapshotError> {
+        let mut found = BTreeMap::new();
+        let mut open = vec![(String::new(), id)];
+        while let Some((above, id)) = open.pop() {
+            let tree = self.repo.find_object(id).map_err(|source| self.unusable(source))?;
+            for entry in TreeRefIter::from_bytes(&tree.data, gix::hash::Kind::Sha1) {
+                let entry = entry.map_err(|source| self.unusable(source))?;
+                let Ok(name) = entry.filename.to_str() else { continue };
+                let text = format!("{above}{name}");
+                match FileMode::try_from(entry.mode.kind()) {
+                    Ok(mode) => {
+                        if let Ok(path) = RepoPath::parse(&text) {
+                            found.insert(path, Kept { mode, id: entry.oid.to_owned() });
+                        }
+                    }
+                    Err(EntryKind::Tree) => open.push((format!("{text}/"), entry.oid.to_owned())),
+                    Err(_) => {}
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The file or symlink that was kept.
+    pub(crate) fn file(&self, path: &RepoPath, kept: Kept) -> Result<FileState, SnapshotError> {
+        Ok(FileState { bytes: self.content(path, kept)?.into(), mode: kept.mode })
+    }
+
+    /// The bytes that were kept: a file's, or where a symlink leads.
+    pub(crate) fn content(&self, path: &RepoPath, kept: Kept) -> Result<Vec<u8>, SnapshotError> {
+        let found = self.repo.try_find_object(kept.id).map_err(|source| self.unusable(source))?;
+        let object = found.ok_or_else(|| SnapshotError::Lost { path: path.clone() })?;
+        Ok(object.detach().data)
+    }
+
+    pub(crate) fn failed(&self, source: io::Error) -> SnapshotError {
+        SnapshotError::Io { path: self.dir.clone(), source }
+    }
+
+    pub(crate) fn unusable(&self, source: gix::Error) -> SnapshotError {
+        SnapshotError::Repository { dir: self.dir.clone(), source: Box::new(source) }
+    }
+}
+
+impl From<FileMode> for EntryKind {
+    fn from(mode: FileMode) -> Self {
+        match mode {
+            FileMode::Regular => Self::Blob,
+            FileMode::Executable => Self::BlobExecutable,
+            FileMode::Symlink => Self::Link,
+        }
+    }
+}
+
+impl TryFrom<EntryKind> for FileMode {
+    type Error = EntryKind;
+
+    fn try_from(kind: EntryKind) -> Result<Self, EntryKind> {
+        match kind {
+            EntryKind::Blob => Ok(Self::Regular),
+            EntryKind::BlobExecutable => Ok(Self::Executable),
+            EntryKind::Link => Ok(Self::Symlink),
+            EntryKind::Tree | EntryKind::Commit => Err(kind),
+        }
+    }
+}

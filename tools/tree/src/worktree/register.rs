@@ -1,0 +1,242 @@
+//! What makes a directory a git worktree of the private repository, so that git tells a lane's commands what was changed in it.
+//! The user's repository is read for its history and its ignore rules; nothing of it changes.
+//!
+//! A directory without git has a registration, too, which says that a lane is at work; but git does not find it.
+
+use std::ffi::OsStr;
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use gix::ObjectId;
+use gix::bstr::ByteSlice as _;
+use gix::index::entry::{Flags, Mode, Stat};
+use gix::index::{File, State};
+use gix::objs::CommitRef;
+
+use super::rules::lowered;
+use crate::snapshot::objects::{Objects, Survives};
+use crate::{Entries, FileHash, FileMode, Kept, RepoPath, SnapshotError, Snapshots};
+use tools::clock::Timestamp;
+use tools::regular::{self, MAX_NOTE_BYTES};
+
+const DIR: &str = "worktrees";
+
+/// The commit that the worktree began with: commands may have moved its `HEAD`.
+const BASE: &str = "base";
+
+/// No conversion of line ends or content: trees hold the bytes that files have.
+const ATTRIBUTES: &str = "* -text !eol !filter !ident !working-tree-encoding\n";
+
+/// A worktree as the private repository knows it.
+pub(super) struct Registration {
+    dir: PathBuf,
+    /// The worktree.
+    root: PathBuf,
+}
+
+/// Where the registered worktrees are, or were.
+pub(super) fn registered(snapshots: &Snapshots) -> impl Iterator<Item = PathBuf> {
+    let all = fs::read_dir(snapshots.dir().join(DIR)).into_iter().flatten().flatten();
+    let root = |dir: PathBuf| {
+        let gitdir = fs::read(dir.join("gitdir")).ok()?;
+        Some(Path::new(OsStr::from_bytes(gitdir.trim_ascii_end())).parent()?.to_owned())
+    };
+    all.filter_map(move |entry| root(entry.path()))
+}
+
+impl Registration {
+    /// Of the worktree at `root`: its own, whatever the others are called.
+    pub(super) fn of(snapshots: &Snapshots, root: &Path) -> Registration {
+        let hash = FileHash::of(root.as_os_str().as_bytes()).to_string();
+        let name = root.file_name().unwrap_or_default().to_string_lossy();
+        let hash: String = hash.chars().take(8).collect();
+        Registration {
+            dir: snapshots.dir().join(DIR).join(format!("{name}-{hash}")),
+            root: root.to_owned(),
+        }
+    }
+
+    /// Registers it with `entries` for its base, on top of the user's last commit. Whether there is a repository of the user's.
+    pub(super) fn make(
+        &self,
+        snapshots: &Snapshots,
+        entries: &Entries,
+        now: Timestamp,
+    ) -> Result<bool, SnapshotError> {
+        let _lock = snapshots.lock()?;
+        let objects = snapshots.open_or_make()?;
+        let theirs = snapshots.theirs().filter(|theirs| theirs.workdir().is_some());
+        let head = theirs.as_ref().and_then(|theirs| theirs.head_id().ok()).map(gix::Id::detach);
+        let parent = head.filter(|head| objects.has(*head));
+        let tree = objects.write_tree(entries, Survives::Death)?;
+        let commit = base(&objects, tree, parent, now)?;
+        let write = || {
+            if self.dir.exists() {
+                fs::remove_dir_all(&self.dir)?;
+            }
+            fs::create_dir_all(&self.dir)?;
+            let dot_git = self.root.join(".git");
+            fs::write(self.dir.join("gitdir"), line(&[dot_git.as_os_str().as_bytes()]))?;
+            fs::write(self.dir.join("commondir"), "../..\n")?;
+            self.point_to(commit)?;
+            // What is not there yet is not to be pruned.
+            fs::write(self.dir.join("locked"), "a lane is at work\n")?;
+            if let Some(theirs) = &theirs {
+                settings(snapshots, theirs)?;
+            }
+            Ok(())
+        };
+        write().map_err(|source| self.failed(source))?;
+        Ok(theirs.is_some())
+    }
+
+    /// Makes git find it from `root`, which becomes the worktree.
+    pub(super) fn link(&self, root: &Path) -> Result<(), SnapshotError> {
+        let line = line(&[b"gitdir: ", self.dir.as_os_str().as_bytes()]);
+        fs::write(root.join(".git"), line).map_err(|source| self.failed(source))
+    }
+
+    /// Takes `entries` for its base, on top of the commit that its base was on.
+    pub(super) fn rebase(
+        &self,
+        snapshots: &Snapshots,
+        entries: &Entries,
+    ) -> Result<(), SnapshotError> {
+        let objects = snapshots.open_or_make()?;
+        let head = fs::read(self.dir.join(BASE)).map_err(|source| self.failed(source))?;
+        let invalid = || self.failed(io::ErrorKind::InvalidData.into());
+        let head = ObjectId::from_hex(head.trim_ascii_end()).map_err(|_| invalid())?;
+        let old = objects.repo.find_object(head).map_err(|source| snapshots.unusable(source))?;
+        let old = CommitRef::from_bytes(&old.data, head.kind()).map_err(|_| invalid())?;
+        let seconds = old.committer().ok().and_then(|who| who.time().ok()).map(|time| time.seconds);
+        let made = Timestamp::from_second(seconds.unwrap_or_default()).unwrap_or_default();
+        let parent = old.parents().next();
+        let tree = objects.write_tree(entries, Survives::Death)?;
+        let commit = base(&objects, tree, parent, made)?;
+        self.point_to(commit).map_err(|source| self.failed(source))
+    }
+
+    fn point_to(&self, commit: ObjectId) -> io::Result<()> {
+        fs::write(self.dir.join(BASE), format!("{commit}\n"))?;
+        fs::write(self.dir.join("HEAD"), format!("{commit}\n"))
+    }
+
+    /// Writes git's index of `files`. Of one without what the file system says of it git looks at the content.
+    pub(super) fn write_index<'a>(
+        &self,
+        files: impl Iterator<Item = (&'a RepoPath, Kept, Option<&'a Metadata>)>,
+    ) -> Result<(), SnapshotError> {
+        let mut state = State::new(gix::hash::Kind::Sha1);
+        for (path, kept, data) in files {
+            let mode = match kept.mode {
+                FileMode::Regular => Mode::FILE,
+                FileMode::Executable => Mode::FILE_EXECUTABLE,
+                FileMode::Symlink => Mode::SYMLINK,
+            };
+            let stat = data.map(stat).unwrap_or_default();
+            let path = path.as_str().as_bytes().as_bstr();
+            state.dangerously_push_entry(stat, kept.id, Flags::empty(), mode, path);
+        }
+        state.sort_entries();
+        let mut bytes = Vec::new();
+        let options = gix::index::write::Options::default();
+        let path = self.dir.join("index");
+        let written = File::from_state(state, path.clone()).write_to(&mut bytes, options);
+        written.map_err(|source| self.failed(io::Error::other(source)))?;
+        fs::write(path, bytes).map_err(|source| self.failed(source))
+    }
+
+    /// Whether git finds it.
+    pub(super) fn is_git(&self) -> bool {
+        self.dir.join("index").exists()
+    }
+
+    pub(super) fn remove(&self) -> io::Result<()> {
+        match fs::remove_dir_all(&self.dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            done => done,
+        }
+    }
+
+    fn failed(&self, source: io::Error) -> SnapshotError {
+        SnapshotError::Io { path: self.dir.clone(), source }
+    }
+}
+
+fn base(
+    objects: &Objects,
+    tree: ObjectId,
+    parent: Option<ObjectId>,
+    now: Timestamp,
+) -> Result<ObjectId, SnapshotError> {
+    objects.commit(tree, parent, "the base of a lane\n".to_owned(), now, Survives::Death)
+}
+
+/// What git is to know in every worktree: the user's ignore rules from outside the workspace, where their history ends, and
+/// that nothing is to be packed or dropped here.
+fn settings(snapshots: &Snapshots, theirs: &gix::Repository) -> io::Result<()> {
+    let (dir, common) = (snapshots.dir(), theirs.common_dir());
+    fs::create_dir_all(dir.join("info"))?;
+    write_if_new(&dir.join("info/exclude"), excludes(snapshots, theirs).as_bytes())?;
+    write_if_new(&dir.join("info/attributes"), ATTRIBUTES.as_bytes())?;
+    match regular::read(&common.join("shallow"), MAX_NOTE_BYTES) {
+        Ok(shallow) => write_if_new(&dir.join("shallow"), &shallow)?,
+        Err(_) if dir.join("shallow").exists() => fs::remove_file(dir.join("shallow"))?,
+        Err(_) => {}
+    }
+    let config = fs::read_to_string(dir.join("config"))?;
+    if !config.contains("[gc]") {
+        fs::write(dir.join("config"), config + "[gc]\n\tauto = 0\n")?;
+    }
+    Ok(())
+}
+
+/// The rules of `info/exclude`, and of ignore files above the workspace, which a worktree does not have.
+fn excludes(snapshots: &Snapshots, theirs: &gix::Repository) -> String {
+    let read = |path: PathBuf| {
+        let bytes = regular::read(&path, MAX_NOTE_BYTES).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    let top = theirs.workdir().and_then(|top| top.canonicalize().ok()).unwrap_or_default();
+    let below = snapshots.workspace.strip_prefix(&top).unwrap_or(Path::new(""));
+    let names: Vec<String> = below.iter().map(|name| name.to_string_lossy().into_owned()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut all = lowered(&read(theirs.common_dir().join("info/exclude")), &names);
+    let mut above = top;
+    for (depth, name) in names.iter().enumerate() {
+        all += &lowered(&read(above.join(".gitignore")), names.get(depth..).unwrap_or_default());
+        above.push(name);
+    }
+    all
+}
+
+fn write_if_new(path: &Path, text: &[u8]) -> io::Result<()> {
+    if fs::read(path).is_ok_and(|old| old == text) {
+        return Ok(());
+    }
+    fs::write(path, text)
+}
+
+fn line(parts: &[&[u8]]) -> Vec<u8> {
+    [&parts.concat(), &b"\n"[..]].concat()
+}
+
+/// As git notes it: the low 32 bits of everything.
+fn stat(data: &Metadata) -> Stat {
+    use gix::index::entry::stat::Time;
+    let low = |number: u64| u32::try_from(number & u64::from(u32::MAX)).unwrap_or_default();
+    let seconds = |time: i64| u32::try_from(time).unwrap_or_default();
+    let nanos = |time: i64| u32::try_from(time).unwrap_or_default();
+    Stat {
+        mtime: Time { secs: seconds(data.mtime()), nsecs: nanos(data.mtime_nsec()) },
+        ctime: Time { secs: seconds(data.ctime()), nsecs: nanos(data.ctime_nsec()) },
+        dev: low(data.dev()),
+        ino: low(data.ino()),
+        uid: data.uid(),
+        gid: data.gid(),
+        size: low(data.size()),
+    }
+}
