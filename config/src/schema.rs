@@ -138,8 +138,10 @@ pub struct AgentLoop {
     pub max_file_bytes: u64,
     /// Largest diff.
     pub max_diff_bytes: usize,
-    /// Tokens of evidence given to the Architect.
+    /// Tokens of evidence given to the Architect for a request.
     pub evidence_tokens: usize,
+    /// How long a request waits for the index of the workspace, in milliseconds.
+    pub index_wait_ms: u64,
     /// `NEED_CONTEXT` rounds before the Editor must answer.
     pub max_context_requests_per_iteration: u32,
     /// Lines in one `NEED_CONTEXT` range.
@@ -294,6 +296,8 @@ pub struct Limits {
     pub replay_timeout_seconds: u64,
     /// Files looked at when the workspace is mapped and searched.
     pub max_workspace_files: usize,
+    /// Larger files are not searched for what a request is about.
+    pub max_indexed_file_bytes: u64,
 }
 
 /// Trust in workspaces.

@@ -2,12 +2,14 @@
 
 use actors::event::{Blob, Event};
 use actors::prompts::{Prompt, Prompts};
-use search::{Evidence, Titles, estimate_tokens, render};
+use search::{Evidence, Titles, estimate_tokens, render, render_stable};
 use tools::redact::redact;
 
 /// The event of evidence that was gathered.
 pub(crate) fn gathered(prompts: &Prompts, evidence: &Evidence) -> Event {
-    let text = render(evidence, &titles(prompts, evidence));
+    let titles = titles(prompts, evidence);
+    // What is the same for every request comes first, so that it is found in the provider's cache.
+    let text = render_stable(evidence, &titles) + &render(evidence, &titles);
     let items = evidence.items.iter();
     Event::EvidenceGathered {
         items: items
@@ -16,6 +18,7 @@ pub(crate) fn gathered(prompts: &Prompts, evidence: &Evidence) -> Event {
             })
             .collect(),
         omitted: evidence.omitted.clone(),
+        partial: evidence.partial,
         tokens: estimate_tokens(&text),
         text: Blob::new(redact(&text).into_owned()),
     }
@@ -29,6 +32,7 @@ fn titles(prompts: &Prompts, evidence: &Evidence) -> Titles {
         prompts.render(Prompt::EvidenceFiles, &[("shown", &shown), ("files", &files)])
     };
     Titles {
+        checks: prompts.render(Prompt::EvidenceChecks, &[]),
         map,
         outcomes: prompts.render(Prompt::EvidenceRuns, &[]),
         omitted: prompts.render(Prompt::EvidenceOmitted, &[]),
@@ -44,20 +48,13 @@ mod tests {
     #[test]
     fn titles_say_how_many_files_there_are_and_fit_in_their_room() {
         let files = usize::try_from(u32::MAX).unwrap();
-        let mut evidence = Evidence {
-            items: Vec::new(),
-            map: Vec::new(),
-            outcomes: Vec::new(),
-            omitted: Vec::new(),
-            files,
-            truncated: false,
-        };
+        let mut evidence = Evidence { files, ..Evidence::default() };
         let few = titles(&Prompts::default(), &evidence);
         assert_eq!(few.map, "Files (0 of 4294967295):");
         evidence.truncated = true;
         let many = titles(&Prompts::default(), &evidence);
         assert_eq!(many.map, "Files (0 of more than 4294967295):");
-        for title in [few.map, many.map, few.outcomes, few.omitted] {
+        for title in [few.checks, few.map, many.map, few.outcomes, few.omitted] {
             assert!(title.len() + 20 < TITLE_BYTES, "{title}");
         }
     }

@@ -39,6 +39,8 @@ pub enum Prompt {
     Context,
     /// Says why a file is not shown.
     ContextRefused,
+    /// The title of the commands that would check a change, in the evidence.
+    EvidenceChecks,
     /// The title of the files of a workspace, in its evidence.
     EvidenceFiles,
     /// The same, where not all of them were looked at.
@@ -112,6 +114,7 @@ impl Prompt {
         Self::DraftRefused,
         Self::Context,
         Self::ContextRefused,
+        Self::EvidenceChecks,
         Self::EvidenceFiles,
         Self::EvidenceManyFiles,
         Self::EvidenceRuns,
@@ -168,6 +171,7 @@ impl Prompt {
             Self::DraftRefused => file!("draft_refused"),
             Self::Context => file!("context"),
             Self::ContextRefused => file!("context_refused"),
+            Self::EvidenceChecks => file!("evidence_checks"),
             Self::EvidenceFiles => file!("evidence_files"),
             Self::EvidenceManyFiles => file!("evidence_many_files"),
             Self::EvidenceRuns => file!("evidence_runs"),

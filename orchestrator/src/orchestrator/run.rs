@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actors::Unanswered;
+use actors::checks;
 use actors::closed::JournalClosed;
 use actors::delivery::{Delivery, FailureKind, Verified};
 use actors::effect::{Effect, Trace};
@@ -13,6 +14,7 @@ use actors::run::Run;
 use actors::scope::Scope;
 use actors::words::{IntentBy, Role, Side};
 use config::{LaneMode, Mode};
+use index::Index;
 use lanes::crew::{Crew, CrewSetup, call_failed};
 use lanes::cycle::Goal;
 use lanes::team::{Team, TeamReport, TeamSetup};
@@ -20,13 +22,12 @@ use lanes::trail::Trail;
 use lanes::worktrees;
 use lanes::worth::worth_planning;
 use model::AgentRole;
-use policy::Verdict;
 use ractor::{ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
 use search::EvidenceOptions;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tools::redact::redact;
-use tree::ReadTree;
+use tree::{Entry, RepoPath};
 
 use super::again::Beginning;
 use super::end::{Ending, failed, journal_closed};
@@ -159,9 +160,9 @@ impl State {
             return;
         }
         let (run, text) = (active.run.clone(), active.request.text.clone());
-        let (tree, outcomes) = (self.reader.clone(), self.outcomes.clone());
+        let (index, outcomes) = (self.index.clone(), self.outcomes.clone());
         self.tell_in_run(myself, async move {
-            let mut gathering = Gathering { text, tree, outcomes };
+            let mut gathering = Gathering { text, index, outcomes };
             News::Evidence(intent, run.perform(&mut gathering).await)
         });
     }
@@ -365,7 +366,7 @@ impl State {
 /// The effect of gathering evidence for a request.
 struct Gathering {
     text: String,
-    tree: ReadTree,
+    index: Index,
     /// How earlier requests ended, a line each.
     outcomes: Vec<String>,
 }
@@ -380,17 +381,12 @@ impl Effect for Gathering {
     }
 
     async fn act(&mut self, run: &Run) -> Result<String, Delivery> {
-        let (text, tree, outcomes) = (self.text.clone(), self.tree.clone(), self.outcomes.clone());
-        let rules = Arc::clone(&run.terms.rules);
-        let config = run.config();
-        let options = EvidenceOptions {
-            tokens: config.agent_loop.evidence_tokens,
-            max_files: config.limits.max_workspace_files,
-            max_file_bytes: config.agent_loop.max_file_bytes,
-        };
+        let (text, index, outcomes) =
+            (self.text.clone(), self.index.clone(), self.outcomes.clone());
+        let options = EvidenceOptions { tokens: run.config().agent_loop.evidence_tokens };
         let gathered = tokio::task::spawn_blocking(move || {
-            let may_read = |path: &tree::RepoPath| rules.may_read(path.as_str()) == Verdict::Allow;
-            search::gather(&text, &tree, &options, &may_read, &outcomes)
+            let checks = derived_checks(&index);
+            search::gather(&text, &index, &options, &checks, &outcomes)
         });
         let died = |_| Delivery::failed(FailureKind::Internal, "gathering evidence failed");
         let evidence = gathered.await.map_err(died)?;
@@ -399,6 +395,19 @@ impl Effect for Gathering {
         run.publish(gathered).await?;
         Ok(text)
     }
+}
+
+/// The commands that would check a change if the plan named none. Blocks.
+fn derived_checks(index: &Index) -> Vec<String> {
+    let path = |name: &str| RepoPath::parse(name).ok().filter(|path| index.may_read(path));
+    let entry = |name: &str| index.tree().entry(&path(name)?, index.max_file_bytes()).ok();
+    let read = |name: &str| match entry(name)? {
+        Entry::File(state) => String::from_utf8(state.bytes.to_vec()).ok(),
+        Entry::Missing | Entry::Directory | Entry::Symlink | Entry::TooLarge { .. } | Entry::Other => {
+            None
+        }
+    };
+    checks::derive(&read, &|name| !matches!(entry(name), Some(Entry::Missing) | None))
 }
 
 /// The effect of a limit of time: it passes only while the run does something new.

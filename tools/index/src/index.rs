@@ -106,6 +106,21 @@ impl Index {
         Index { shared: Arc::new(shared) }
     }
 
+    /// The tree it is of.
+    pub fn tree(&self) -> &ReadTree {
+        &self.shared.tree
+    }
+
+    /// Whether a file may be read.
+    pub fn may_read(&self, path: &RepoPath) -> bool {
+        (self.shared.options.may_read)(path)
+    }
+
+    /// The size above which files are not searched.
+    pub fn max_file_bytes(&self) -> u64 {
+        self.shared.options.max_file_bytes
+    }
+
     /// The files that may be read, sorted by path, and whether there are more.
     pub fn files(&self) -> (Vec<Listed>, bool) {
         self.shared.files()

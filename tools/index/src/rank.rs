@@ -1,6 +1,6 @@
 //! Which files a request is about, and which lines of them: several rankings, made one by their ranks. Pure.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::bm25;
 use crate::history::Credits;
@@ -10,6 +10,8 @@ use crate::postings::Postings;
 /// Lines of a window, and how far apart windows begin: each line is in two of them.
 pub const WINDOW: u32 = 40;
 const STRIDE: u32 = WINDOW / 2;
+/// Files of which single lines are weighed.
+const WITH_LINES: usize = 32;
 /// Added to each rank, so that the first places do not decide alone.
 const RANK_OFFSET: f64 = 30.0;
 /// What the second window of a file adds to its first.
@@ -37,6 +39,8 @@ pub(crate) struct Ranked {
     pub(crate) file: u32,
     /// Windows in which words of the request stand, best first.
     pub(crate) windows: Vec<Window>,
+    /// Lines with such words, and how much they say; only of the first files.
+    pub(crate) lines: Vec<(u32, f64)>,
 }
 
 /// Some lines of a file.
@@ -84,8 +88,32 @@ pub(crate) fn rank(
             *fused.entry(file).or_default() += weight / (RANK_OFFSET + f64::from(rank));
         }
     }
-    let ranked = in_order(&fused).into_iter();
-    ranked.map(|file| Ranked { file, windows: windows.remove(&file).unwrap_or_default() }).collect()
+    let order = in_order(&fused);
+    let mut lines = lines(order.get(..WITH_LINES).unwrap_or(&order), texts, postings);
+    let ranked = order.into_iter().map(|file| Ranked {
+        file,
+        windows: windows.remove(&file).unwrap_or_default(),
+        lines: lines.remove(&file).unwrap_or_default(),
+    });
+    ranked.collect()
+}
+
+/// What each line of these files says about the request.
+fn lines(files: &[u32], texts: usize, postings: &[Postings]) -> HashMap<u32, Vec<(u32, f64)>> {
+    let mut weights: HashMap<u32, BTreeMap<u32, f64>> =
+        files.iter().map(|file| (*file, BTreeMap::new())).collect();
+    for postings in postings {
+        let idf = bm25::idf(texts, postings.len());
+        for (file, lines) in postings.iter() {
+            let Some(weights) = weights.get_mut(&file) else { continue };
+            for line in lines.chunk_by(|a, b| a == b).filter_map(|same| same.first()) {
+                if *line > 0 {
+                    *weights.entry(*line).or_default() += idf;
+                }
+            }
+        }
+    }
+    weights.into_iter().map(|(file, weights)| (file, weights.into_iter().collect())).collect()
 }
 
 /// Files with a score, best first, then by number.

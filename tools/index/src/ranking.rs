@@ -44,14 +44,16 @@ pub struct RankedFile {
     pub kind: FileKind,
     /// Windows of its lines with words of the request, best first.
     pub windows: Vec<Window>,
+    /// Lines with such words, in order, and how much they say; only of the first files.
+    pub lines: Vec<(u32, f64)>,
 }
 
 impl Ranking {
-    /// The definitions of a file with this text.
-    pub fn definitions(&self, path: &RepoPath, text: &str) -> Vec<Definition> {
+    /// The definitions of a file; its text is asked for if they are not in the index.
+    pub fn definitions(&self, path: &RepoPath, text: impl FnOnce() -> Option<String>) -> Vec<Definition> {
         let known = self.source.as_ref().zip(self.numbers.get(path));
         let known = known.and_then(|((reading, places), file)| reading.definitions(*file, places));
-        known.unwrap_or_else(|| definitions(path, text))
+        known.unwrap_or_else(|| text().map(|text| definitions(path, &text)).unwrap_or_default())
     }
 }
 
@@ -141,7 +143,7 @@ pub(crate) fn rank(
     let ranked = rank::rank(&facts_of, facts.len(), &postings, &credits.unwrap_or_else(Credits::default));
     let named = ranked.into_iter().filter_map(|ranked| {
         let path = files.get(ranked.file as usize)?.path.clone();
-        Some(RankedFile { kind: FileKind::of(&path), path, windows: ranked.windows })
+        Some(RankedFile { kind: FileKind::of(&path), path, windows: ranked.windows, lines: ranked.lines })
     });
     Ok(Ranking {
         files: named.collect(),
