@@ -5,6 +5,7 @@
 mod evidence;
 mod excerpt;
 mod fingerprint;
+mod look;
 mod named;
 mod packing;
 mod reader;
@@ -15,6 +16,7 @@ mod text;
 
 pub use evidence::{Evidence, EvidenceItem, EvidenceOptions, ItemKind, MapLine, gather};
 pub use fingerprint::tree_hash;
+pub use look::{Lines, Matches, Names, Shown, Sights, Symbol, Unseen};
 pub use render::{TITLE_BYTES, Titles, estimate_tokens, render, render_stable};
 pub use terms::{Term, TermKind, extract, is_han};
 pub use text::{Hit, PatternError, PatternKind, SearchLimits, search};
