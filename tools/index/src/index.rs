@@ -45,6 +45,8 @@ struct Shared {
     done: Condvar,
     reading: Mutex<Option<Arc<Reading>>>,
     history: Mutex<Option<Arc<History>>>,
+    /// Held while something is written.
+    writing: Mutex<()>,
 }
 
 /// What the thread has to do and has done.
@@ -102,6 +104,7 @@ impl Index {
             done: Condvar::new(),
             reading: Mutex::default(),
             history: Mutex::default(),
+            writing: Mutex::default(),
         };
         Index { shared: Arc::new(shared) }
     }
@@ -275,12 +278,14 @@ impl Shared {
     }
 
     fn update_history(&self) -> Result<(), StoreError> {
+        let _alone = lock(&self.writing);
         let history = update::update_history(&self.history_path(), self.tree.root())?;
         *lock(&self.history) = Some(Arc::new(history));
         Ok(())
     }
 
     fn update_files(&self, mut on_file: impl FnMut(usize, usize)) -> Result<Updated, StoreError> {
+        let _alone = lock(&self.writing);
         let (files, _) = self.files();
         let Self { tree, options, .. } = self;
         let all = files.len();
@@ -305,3 +310,7 @@ impl Shared {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+#[path = "index_tests.rs"]
+mod tests;

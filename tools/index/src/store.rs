@@ -109,7 +109,7 @@ impl Reading {
         if index.schema() != schema {
             return Err(ManifestError::OtherVersion.into());
         }
-        let name = index.load_metas()?.payload.ok_or(ManifestError::Damaged)?;
+        let name = index.load_metas()?.payload.ok_or(StoreError::Missing)?;
         let path = dir.join(Path::new(&name).file_name().ok_or(ManifestError::Damaged)?);
         let text = match tools::regular::read_text(&path, MAX_MANIFEST_BYTES) {
             Ok(text) => text,
@@ -192,8 +192,8 @@ impl Reading {
 pub(crate) struct Writing {
     /// What it will hold.
     pub(crate) manifest: Manifest,
-    /// What it held.
-    pub(crate) before: Manifest,
+    /// What it held, if there was one.
+    pub(crate) before: Option<Manifest>,
     dir: PathBuf,
     fields: Fields,
     writer: IndexWriter,
@@ -216,14 +216,12 @@ impl Writing {
             fs::TryLockError::WouldBlock => StoreError::Locked,
             fs::TryLockError::Error(error) => error.into(),
         })?;
-        let (mut manifest, index) = match Reading::open(dir) {
-            Ok(reading) => (reading.manifest, tantivy::Index::open_in_dir(dir)?),
-            Err(StoreError::Locked) => return Err(StoreError::Locked),
-            Err(_) => (Manifest::default(), create(dir)?),
+        let (before, index) = match Reading::open(dir) {
+            Ok(reading) => (Some(reading.manifest), tantivy::Index::open_in_dir(dir)?),
+            Err(_) => (None, create(dir)?),
         };
         let writer = index.writer_with_num_threads(1, WRITER_BYTES)?;
-        let before = manifest.clone();
-        manifest.started = started;
+        let manifest = Manifest { started, ..before.clone().unwrap_or_default() };
         Ok(Writing { manifest, before, dir: dir.to_owned(), fields: schema().1, writer, _lock: lock })
     }
 

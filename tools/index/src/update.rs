@@ -33,21 +33,24 @@ pub(crate) fn update(
     mut on_file: impl FnMut(usize),
 ) -> Result<Updated, StoreError> {
     let mut writing = Writing::begin(dir)?;
+    let before = writing.before.take();
+    let is_new = before.is_none();
+    let before = before.unwrap_or_default();
     let mut updated = Updated::default();
     let is_there = |path: &RepoPath| files.binary_search_by(|file| file.path.cmp(path)).is_ok();
     let gone: Vec<RepoPath> =
-        writing.before.entries.keys().filter(|path| !is_there(path)).cloned().collect();
+        before.entries.keys().filter(|path| !is_there(path)).cloned().collect();
     for path in gone {
         writing.remove(&path);
         updated.removed += 1;
     }
     let baseline = git::head(tree.root());
-    let mut is_dirty = updated.removed > 0 || writing.manifest.baseline != baseline;
+    let mut is_dirty = is_new || updated.removed > 0 || writing.manifest.baseline != baseline;
     writing.manifest.baseline = baseline;
     let mut pending = 0;
     for (file, done) in files.iter().zip(0..) {
         on_file(done);
-        if writing.before.unchanged(&file.path, file.bytes, file.modified).is_some() {
+        if before.unchanged(&file.path, file.bytes, file.modified).is_some() {
             updated.kept += 1;
             continue;
         }

@@ -3,8 +3,8 @@
 //! `cargo bench -p deepseek-search --bench recall -- REPOSITORY...`, where each is a git directory with its full history:
 //! the figures in `docs/adr/0020-*.md` are of BurntSushi/ripgrep, slawlor/ractor, jj-vcs/jj, Aider-AI/aider and git/git.
 //!
-//! The draw: of the newest 1,500 commits without merges, those that modify one to five files of source that are there
-//! before, and no more than twenty files in all, ordered by the hash of their id with the seed; of each repository the
+//! The draw: of the newest 1,500 commits without merges, those that modify one to three files of source that are there
+//! before, and no more than ten files in all, ordered by the hash of their id with the seed; of each repository the
 //! first `COMMITS` (or `RECALL_COMMITS`). A commit is of the tuning half if the hash of its id begins with an even digit.
 //! The tree and the history are those of the parent. The request is the message, its subject, or the message as in an
 //! issue: without words that look like paths and without the names of the changed files.
@@ -17,14 +17,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use index::{FileKind, Index, IndexOptions};
-use search::{Evidence, EvidenceOptions, gather};
+use deepseek_search::{self as search, Evidence, EvidenceOptions, gather};
 use tree::{FileHash, ReadTree, RepoPath};
 
 const SEED: &str = "deepseek-recall-1";
 const NEWEST: &str = "1500";
 const COMMITS: usize = 30;
-const MAX_FILES: usize = 20;
-const MAX_TARGETS: usize = 5;
+const MAX_FILES: usize = 10;
+const MAX_TARGETS: usize = 3;
 const BUDGETS: [usize; 2] = [6000, 12_000];
 /// Lines around a change within which what is shown counts as its region.
 const REGION: usize = 20;
