@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    apply, completions, config, demo, diff, doctor, explain, export, fork, index, mock, patch, policy,
-    replay, rewind, run, sessions, usage,
+    apply, completions, config, demo, diff, doctor, explain, export, fork, index, mock, patch,
+    policy, replay, rewind, run, sessions, usage,
 };
 use crate::flags::Global;
 

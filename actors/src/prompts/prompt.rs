@@ -99,7 +99,7 @@ pub enum Prompt {
 
 impl Prompt {
     /// All of them.
-    pub const ALL: [Self; 41] = [
+    pub const ALL: [Self; 42] = [
         Self::Architect,
         Self::PlanRequest,
         Self::PlanAgain,

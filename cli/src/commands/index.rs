@@ -44,12 +44,16 @@ struct QueryArgs {
 }
 
 /// Runs the command.
-pub(crate) fn run(around: &Surroundings, global: &Global, args: &IndexArgs) -> Result<(), CliError> {
+pub(crate) fn run(
+    around: &Surroundings,
+    global: &Global,
+    args: &IndexArgs,
+) -> Result<(), CliError> {
     let workspace = around.workspace(global)?;
     let index = open(around, global, &workspace)?;
     match &args.action {
         Action::Build => {
-            index.remove().map_err(failed)?;
+            index.remove().map_err(|error| failed(&error))?;
             update(&index, global)
         }
         Action::Update => update(&index, global),
@@ -84,7 +88,7 @@ fn update(index: &Index, global: &Global) -> Result<(), CliError> {
         bar.set_position(done as u64);
     });
     bar.finish_and_clear();
-    let updated = updated.map_err(failed)?;
+    let updated = updated.map_err(|error| failed(&error))?;
     if global.output == Output::Text {
         render::text(&format!(
             "{} files taken in, {} removed, {} unchanged\n",
@@ -140,7 +144,9 @@ fn ask(index: &Index, global: &Global, query: &QueryArgs) {
     let found = ranking.files.iter().take(query.limit);
     if global.output == Output::Text {
         if ranking.partial {
-            render::warn("warning: the index is still being made; `deepseek index update` makes it now");
+            render::warn(
+                "warning: the index is still being made; `deepseek index update` makes it now",
+            );
         }
         render::text(&render::harmless(&found.map(line).collect::<String>()));
     } else {
@@ -155,7 +161,8 @@ fn windows(file: &RankedFile) -> impl Iterator<Item = (u32, u32)> {
 }
 
 fn line(file: &RankedFile) -> String {
-    let windows: Vec<String> = windows(file).map(|(first, last)| format!("{first}-{last}")).collect();
+    let windows: Vec<String> =
+        windows(file).map(|(first, last)| format!("{first}-{last}")).collect();
     format!("{}  {}\n", file.path, windows.join(" "))
 }
 
@@ -165,13 +172,15 @@ fn as_json(file: &RankedFile) -> Value {
     json!({ "path": file.path.as_str(), "windows": windows })
 }
 
-fn failed(error: StoreError) -> CliError {
-    let hint = match &error {
-        StoreError::Locked => "wait until the other process is done; runs read what is there meanwhile",
+fn failed(error: &StoreError) -> CliError {
+    let hint = match error {
+        StoreError::Locked => {
+            "wait until the other process is done; runs read what is there meanwhile"
+        }
         StoreError::Missing | StoreError::Unusable(_) => "`deepseek index build` makes it anew",
         StoreError::Io(_) | StoreError::Library(_) => {
             "look at the room and the rights in the state directory: `deepseek doctor`; runs go on without an index"
         }
     };
-    CliError::caused(Kind::Internal, &error).hint(hint)
+    CliError::caused(Kind::Internal, error).hint(hint)
 }

@@ -372,7 +372,13 @@ mod tests {
     fn without_room(dir: &Path) -> (Event, PathBuf) {
         let text = Blob::new("evidence ".repeat(1000));
         let place = dir.join("blobs").join(format!("{}.tmp", text.blob));
-        let event = Event::EvidenceGathered { items: vec![], omitted: vec![], partial: false, tokens: 1, text };
+        let event = Event::EvidenceGathered {
+            items: vec![],
+            omitted: vec![],
+            partial: false,
+            tokens: 1,
+            text,
+        };
         (event, place)
     }
 

@@ -245,7 +245,8 @@ mod tests {
         let text = Blob::new("x".repeat(1000));
         let evidence = Event::EvidenceGathered {
             items: vec![],
-            omitted: vec![], partial: false,
+            omitted: vec![],
+            partial: false,
             tokens: 1,
             text: text.clone(),
         };

@@ -403,9 +403,11 @@ fn derived_checks(index: &Index) -> Vec<String> {
     let entry = |name: &str| index.tree().entry(&path(name)?, index.max_file_bytes()).ok();
     let read = |name: &str| match entry(name)? {
         Entry::File(state) => String::from_utf8(state.bytes.to_vec()).ok(),
-        Entry::Missing | Entry::Directory | Entry::Symlink | Entry::TooLarge { .. } | Entry::Other => {
-            None
-        }
+        Entry::Missing
+        | Entry::Directory
+        | Entry::Symlink
+        | Entry::TooLarge { .. }
+        | Entry::Other => None,
     };
     checks::derive(&read, &|name| !matches!(entry(name), Some(Entry::Missing) | None))
 }

@@ -96,16 +96,12 @@ mod tests {
     #[test]
     fn javascript_and_typescript() {
         let text = "// Doc.\nexport default async function a() {}\nexport class B {\n  m() {}\n}\nconst c = async (x) => x;\nconst d = 1;\nlet i = function* () {};\n";
-        let javascript = [
-            "function a 1-2",
-            "class B 3-5",
-            ".method m 4-4",
-            "const c 6-6",
-            "let i 8-8",
-        ];
+        let javascript =
+            ["function a 1-2", "class B 3-5", ".method m 4-4", "const c 6-6", "let i 8-8"];
         assert_eq!(defined("a.js", text), javascript);
         assert_eq!(defined("a.ts", text), javascript);
-        let text = "export interface A {\n}\ntype H = string;\nenum E { X }\nconst V = (p: P) => <b/>;\n";
+        let text =
+            "export interface A {\n}\ntype H = string;\nenum E { X }\nconst V = (p: P) => <b/>;\n";
         assert_eq!(
             defined("a.tsx", text),
             ["interface A 1-2", "type H 3-3", "enum E 4-4", "const V 5-5"]

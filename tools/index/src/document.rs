@@ -61,7 +61,10 @@ mod tests {
         let count = |word: &str, line| {
             document.words.iter().filter(|(at, known)| known == word && *at == line).count()
         };
-        assert_eq!([count("pager", 0), count("pag", 3), count("turn", 3), count("use", 1)], [3, 3, 3, 1]);
+        assert_eq!(
+            [count("pager", 0), count("pag", 3), count("turn", 3), count("use", 1)],
+            [3, 3, 3, 1]
+        );
         assert!(document.words.is_sorted_by_key(|(line, _)| *line));
     }
 }

@@ -58,8 +58,7 @@ fn read(
     state: &mut gix::diff::tree::State,
 ) -> Option<Commit> {
     let commit = repository.find_commit(id).ok()?;
-    let [before, after] =
-        [repository.find_commit(parent).ok()?.tree().ok()?, commit.tree().ok()?];
+    let [before, after] = [repository.find_commit(parent).ok()?.tree().ok()?, commit.tree().ok()?];
     let mut recorder = gix::diff::tree::Recorder::default();
     gix::diff::tree(
         gix::objs::TreeRefIter::from_bytes(&before.data, gix::hash::Kind::Sha1),

@@ -118,8 +118,11 @@ fn with_wrapper(node: Node<'_>) -> Node<'_> {
     let mut whole = node;
     while let Some(parent) = whole.parent() {
         match parent.kind() {
-            "export_statement" | "decorated_definition" | "lexical_declaration"
-            | "variable_declaration" | "type_declaration"
+            "export_statement"
+            | "decorated_definition"
+            | "lexical_declaration"
+            | "variable_declaration"
+            | "type_declaration"
                 if parent.named_child_count() <= 2 =>
             {
                 whole = parent;
@@ -135,13 +138,18 @@ fn first_row(node: Node<'_>) -> usize {
     let mut first = start;
     let mut next = node.prev_sibling();
     while let Some(above) = next {
-        let leads = match above.kind() {
-            "attribute_item" | "decorator" | "line_comment" | "block_comment" | "comment" => true,
-            _ => false,
-        };
+        let leads = matches!(
+            above.kind(),
+            "attribute_item" | "decorator" | "line_comment" | "block_comment" | "comment"
+        );
         // What ends a line of code is about that line.
-        let alone = above.prev_sibling().is_none_or(|before| last_row(before) < above.start_position().row);
-        if !leads || !alone || last_row(above) + 1 < first || start - above.start_position().row > MAX_LEAD_LINES {
+        let alone =
+            above.prev_sibling().is_none_or(|before| last_row(before) < above.start_position().row);
+        if !leads
+            || !alone
+            || last_row(above) + 1 < first
+            || start - above.start_position().row > MAX_LEAD_LINES
+        {
             break;
         }
         first = above.start_position().row.min(first);

@@ -59,9 +59,8 @@ impl Commit {
 
 /// `Signed-off-by: A U Thor` and its like name people.
 fn is_trailer(line: &str) -> bool {
-    line.split_once(": ").is_some_and(|(key, _)| {
-        key.to_ascii_lowercase().ends_with("-by") && !key.contains(' ')
-    })
+    line.split_once(": ")
+        .is_some_and(|(key, _)| key.to_ascii_lowercase().ends_with("-by") && !key.contains(' '))
 }
 
 impl History {
@@ -80,7 +79,9 @@ impl History {
                     *times.entry(*at).or_default() += 1;
                 }
             }
-            times.keys().for_each(|at| having.iter_mut().skip(*at).take(1).for_each(|n| *n += 1));
+            for at in times.keys() {
+                having.iter_mut().skip(*at).take(1).for_each(|commits| *commits += 1);
+            }
             let mut times: Vec<(usize, usize)> = times.into_iter().collect();
             times.sort_unstable();
             sum += length;
@@ -113,7 +114,9 @@ impl History {
         let mut text = format!("{HEAD}\ntip {}\n", self.tip);
         for Commit { id, words, paths } in &self.commits {
             text.push_str(&format!("commit {id}\nwords {words}\n"));
-            paths.iter().for_each(|path| text.push_str(&format!("path {path}\n")));
+            for path in paths {
+                text.push_str(&format!("path {path}\n"));
+            }
         }
         text.push_str("end\n");
         text

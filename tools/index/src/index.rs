@@ -153,10 +153,12 @@ impl Index {
         let rank = |reading| {
             ranking::rank(request, &shared.tree, files, max_bytes, reading, history.as_deref())
         };
-        rank(reading).or_else(|error| {
-            tracing::warn!(%error, "the index is not used");
-            rank(None)
-        }).unwrap_or_default()
+        rank(reading)
+            .or_else(|error| {
+                tracing::warn!(%error, "the index is not used");
+                rank(None)
+            })
+            .unwrap_or_default()
     }
 
     /// Brings the index up to date on this thread. `on_file` is told how many files of how many are done.
@@ -180,7 +182,10 @@ impl Index {
             Err(error) => {
                 let condition = match error {
                     StoreError::Missing => Condition::Missing,
-                    other => Condition::Corrupt(other.to_string()),
+                    StoreError::Unusable(_)
+                    | StoreError::Locked
+                    | StoreError::Io(_)
+                    | StoreError::Library(_) => Condition::Corrupt(error.to_string()),
                 };
                 return Status { condition, files: 0, root: None, baseline: None, commits };
             }
@@ -289,7 +294,9 @@ impl Shared {
         let (files, _) = self.files();
         let Self { tree, options, .. } = self;
         let all = files.len();
-        update::update(&options.dir, tree, &files, options.max_file_bytes, |done| on_file(done, all))
+        update::update(&options.dir, tree, &files, options.max_file_bytes, |done| {
+            on_file(done, all)
+        })
     }
 
     /// Waits for a part of an update, for as long as a request may.

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -14,9 +14,18 @@ use crate::ranking::RankedFile;
 
 const PATHS: [&str; 7] =
     ["a.rs", "src/pager.rs", "src/b.py", "docs/guide.md", "tests/t.rs", "c.go", "分页.txt"];
-const WORDS: [&str; 8] =
-    ["fn pager() {}", "def turn_page(x):", "the delayed page", "分页登录", "struct Book;", "", "}", "return x"];
-const QUERIES: [&str; 4] = ["the pager is delayed", "turn the page of a Book", "登录分页", "nothing known here"];
+const WORDS: [&str; 8] = [
+    "fn pager() {}",
+    "def turn_page(x):",
+    "the delayed page",
+    "分页登录",
+    "struct Book;",
+    "",
+    "}",
+    "return x",
+];
+const QUERIES: [&str; 4] =
+    ["the pager is delayed", "turn the page of a Book", "登录分页", "nothing known here"];
 
 /// A tree, and its index.
 struct World {
@@ -43,8 +52,17 @@ impl World {
         File::options().write(true).open(&path).unwrap().set_modified(then).unwrap();
     }
 
+    fn write_all(&mut self) {
+        for path in PATHS {
+            self.write(path, "fn pager() {}\n");
+        }
+    }
+
     fn remove(&self, path: &str) {
-        let _ = fs::remove_file(self.tree.path().join(path));
+        let path = self.tree.path().join(path);
+        if path.exists() {
+            fs::remove_file(path).unwrap();
+        }
     }
 
     /// What is found by an index that was just built, and without any.
@@ -111,7 +129,7 @@ proptest! {
 #[test]
 fn only_what_changed_is_taken_in() {
     let mut world = World::new();
-    PATHS.iter().for_each(|path| world.write(path, "fn pager() {}\n"));
+    world.write_all();
     world.write("secret.rs", "fn pager() {}\n");
     world.write("logo.png", b"\x89PNG\0pager\0");
     let update = |world: &World| world.kept.update(|_, _| ()).unwrap();
@@ -142,11 +160,12 @@ fn its_condition_is_told() {
 #[test]
 fn what_is_damaged_is_not_used_and_built_anew() {
     let mut world = World::new();
-    PATHS.iter().for_each(|path| world.write(path, "fn pager() {}\n"));
+    world.write_all();
     world.kept.update(|_, _| ()).unwrap();
     let expected = found(&world.kept);
     let dir = world.kept.shared.options.dir.clone();
-    let files: Vec<PathBuf> = fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let files: Vec<PathBuf> =
+        fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path()).collect();
     for file in files {
         let is_lock = file.extension().is_some_and(|extension| extension == "lock");
         let Ok(bytes) = fs::read(&file) else { continue };
@@ -166,10 +185,10 @@ fn what_is_damaged_is_not_used_and_built_anew() {
 #[test]
 fn state_that_goes_away_and_comes_back_is_no_matter() {
     let mut world = World::new();
-    PATHS.iter().for_each(|path| world.write(path, "fn pager() {}\n"));
+    world.write_all();
     let index = &world.kept;
     index.update(|_, _| ()).unwrap();
-    let expected = found(&index);
+    let expected = found(index);
     fs::remove_dir_all(world.state.path()).unwrap();
     assert_eq!(found(index), expected);
     index.update(|_, _| ()).unwrap();
@@ -179,7 +198,7 @@ fn state_that_goes_away_and_comes_back_is_no_matter() {
 #[test]
 fn where_nothing_can_be_written_it_goes_on_without() {
     let mut world = World::new();
-    PATHS.iter().for_each(|path| world.write(path, "fn pager() {}\n"));
+    world.write_all();
     let expected = world.found_anew().0;
     let file = world.state.path().join("index-is-no-directory");
     fs::write(&file, "").unwrap();
@@ -191,7 +210,7 @@ fn where_nothing_can_be_written_it_goes_on_without() {
 #[test]
 fn a_second_writer_is_turned_away_and_reads() {
     let mut world = World::new();
-    PATHS.iter().for_each(|path| world.write(path, "fn pager() {}\n"));
+    world.write_all();
     world.kept.update(|_, _| ()).unwrap();
     let dir = world.kept.shared.options.dir.clone();
     let writing = crate::store::Writing::begin(&dir).unwrap();
@@ -205,8 +224,8 @@ fn a_second_writer_is_turned_away_and_reads() {
 #[test]
 fn an_index_is_made_in_the_background() {
     let mut world = World::new();
-    PATHS.iter().for_each(|path| world.write(path, "fn pager() {}\n"));
-    let index = index(&world.tree, world.state.path(), Duration::from_secs(60));
+    world.write_all();
+    let index = index(&world.tree, world.state.path(), Duration::from_mins(1));
     found(&index);
     index.shared.wait(1, Part::Files);
     assert_eq!(index.status().condition, Condition::Fresh);

@@ -46,17 +46,37 @@ impl FileKind {
 
 fn is_aside(path: &str, name: &str, stem: &str) -> bool {
     const ENDS: [&str; 12] = [
-        ".lock", "-lock.json", "-lock.yaml", ".min.js", ".min.css", ".map", ".svg", ".sum", ".snap",
-        ".po", ".pot", ".csv",
+        ".lock",
+        "-lock.json",
+        "-lock.yaml",
+        ".min.js",
+        ".min.css",
+        ".map",
+        ".svg",
+        ".sum",
+        ".snap",
+        ".po",
+        ".pot",
+        ".csv",
     ];
     const STEMS: [&str; 10] = [
-        "changelog", "changes", "history", "news", "license", "licence", "copying", "authors",
-        "contributors", "releases",
+        "changelog",
+        "changes",
+        "history",
+        "news",
+        "license",
+        "licence",
+        "copying",
+        "authors",
+        "contributors",
+        "releases",
     ];
     const PARTS: [&str; 4] = ["issue_template", "pull_request_template", "relnotes/", "changelog/"];
-    let is_text = !name.contains('.') || [".md", ".txt", ".rst", ".adoc"].iter().any(|end| name.ends_with(end));
+    let is_text = !name.contains('.')
+        || [".md", ".txt", ".rst", ".adoc"].iter().any(|end| name.ends_with(end));
     let is_stem = STEMS.iter().any(|known| {
-        stem == *known || stem.strip_prefix(known).is_some_and(|rest| rest.starts_with(['-', '.', '_']))
+        stem == *known
+            || stem.strip_prefix(known).is_some_and(|rest| rest.starts_with(['-', '.', '_']))
     });
     ENDS.iter().any(|end| name.ends_with(end))
         || (is_text && is_stem)
@@ -65,7 +85,15 @@ fn is_aside(path: &str, name: &str, stem: &str) -> bool {
 
 fn is_test(path: &str, stem: &str) -> bool {
     const DIRECTORIES: [&str; 10] = [
-        "test", "tests", "t", "spec", "specs", "__tests__", "testing", "testdata", "fixtures",
+        "test",
+        "tests",
+        "t",
+        "spec",
+        "specs",
+        "__tests__",
+        "testing",
+        "testdata",
+        "fixtures",
         "benches",
     ];
     let mut parts: Vec<&str> = path.split('/').collect();

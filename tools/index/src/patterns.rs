@@ -45,9 +45,8 @@ fn pattern(extension: &str) -> Option<&'static Regex> {
         );
         Regex::new(pattern).ok()
     });
-    static RUBY: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r"(?m)^[ \t]*(def|class|module)[ \t]+([^ \t\r\n(<;]+)").ok()
-    });
+    static RUBY: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"(?m)^[ \t]*(def|class|module)[ \t]+([^ \t\r\n(<;]+)").ok());
     static SHELL: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(r"(?m)^(?:function[ \t]+)?([A-Za-z_][A-Za-z0-9_-]*)[ \t]*\(\)").ok()
     });

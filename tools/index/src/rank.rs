@@ -70,9 +70,9 @@ pub(crate) fn rank(
         .collect();
     let weighted = |scores: HashMap<u32, f64>| -> HashMap<u32, f64> {
         let weight = |file: u32| {
-            files.get(file as usize).map_or(0.0, |file| {
-                file.kind.weight() * if file.named { NAMED } else { 1.0 }
-            })
+            files
+                .get(file as usize)
+                .map_or(0.0, |file| file.kind.weight() * if file.named { NAMED } else { 1.0 })
         };
         scores.into_iter().map(|(file, score)| (file, score * weight(file))).collect()
     };
@@ -118,8 +118,11 @@ fn lines(files: &[u32], texts: usize, postings: &[Postings]) -> HashMap<u32, Vec
 
 /// Files with a score, best first, then by number.
 fn in_order(scores: &HashMap<u32, f64>) -> Vec<u32> {
-    let mut order: Vec<(u32, f64)> =
-        scores.iter().map(|(file, score)| (*file, *score)).filter(|(_, score)| *score > 0.0).collect();
+    let mut order: Vec<(u32, f64)> = scores
+        .iter()
+        .map(|(file, score)| (*file, *score))
+        .filter(|(_, score)| *score > 0.0)
+        .collect();
     order.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     order.into_iter().map(|(file, _)| file).collect()
 }
@@ -210,7 +213,8 @@ mod tests {
     #[test]
     fn windows_overlap_by_half() {
         let found = windows(9, &[postings(&[(0, &[0, 1, 21, 21, 100])])]);
-        let mut firsts: Vec<u32> = found.get(&0).unwrap().iter().map(|window| window.first).collect();
+        let mut firsts: Vec<u32> =
+            found.get(&0).unwrap().iter().map(|window| window.first).collect();
         assert_eq!(firsts.first(), Some(&1));
         firsts.sort_unstable();
         assert_eq!(firsts, [1, 21, 61, 81]);

@@ -7,7 +7,7 @@ use tree::{Entry, Listed, ReadTree, RepoPath};
 
 use crate::definitions::{Definition, definitions};
 use crate::document::each_word;
-use crate::history::{Credits, History};
+use crate::history::History;
 use crate::kind::FileKind;
 use crate::manifest::Manifest;
 use crate::postings::Postings;
@@ -50,7 +50,11 @@ pub struct RankedFile {
 
 impl Ranking {
     /// The definitions of a file; its text is asked for if they are not in the index.
-    pub fn definitions(&self, path: &RepoPath, text: impl FnOnce() -> Option<String>) -> Vec<Definition> {
+    pub fn definitions(
+        &self,
+        path: &RepoPath,
+        text: impl FnOnce() -> Option<String>,
+    ) -> Vec<Definition> {
         let known = self.source.as_ref().zip(self.numbers.get(path));
         let known = known.and_then(|((reading, places), file)| reading.definitions(*file, places));
         known.unwrap_or_else(|| text().map(|text| definitions(path, &text)).unwrap_or_default())
@@ -75,9 +79,8 @@ pub(crate) fn changed<'a>(
     max_bytes: u64,
 ) -> (Vec<&'a Listed>, u64) {
     let is_changed = |file: &&Listed| {
-        manifest.is_none_or(|known| {
-            known.unchanged(&file.path, file.bytes, file.modified).is_none()
-        })
+        manifest
+            .is_none_or(|known| known.unchanged(&file.path, file.bytes, file.modified).is_none())
     };
     let changed: Vec<&Listed> = files.iter().filter(is_changed).collect();
     let bytes = changed.iter().map(|file| file.bytes).filter(|bytes| *bytes <= max_bytes).sum();
@@ -98,9 +101,9 @@ pub(crate) fn rank(
     let mut file_of = HashMap::new();
     let mut outside = Vec::new();
     for (file, number) in files.iter().zip(0..) {
-        let known = reading.as_ref().and_then(|reading| {
-            reading.manifest.unchanged(&file.path, file.bytes, file.modified)
-        });
+        let known = reading
+            .as_ref()
+            .and_then(|reading| reading.manifest.unchanged(&file.path, file.bytes, file.modified));
         match known {
             Some(entry) if entry.words > 0 => {
                 facts.insert(number, entry.words);
@@ -140,17 +143,23 @@ pub(crate) fn rank(
         .map(|(number, file)| (file.path.as_str(), *number))
         .collect();
     let credits = history.map(|history| history.credits(&sought, &by_path));
-    let ranked = rank::rank(&facts_of, facts.len(), &postings, &credits.unwrap_or_else(Credits::default));
+    let ranked = rank::rank(&facts_of, facts.len(), &postings, &credits.unwrap_or_default());
     let named = ranked.into_iter().filter_map(|ranked| {
         let path = files.get(ranked.file as usize)?.path.clone();
-        Some(RankedFile { kind: FileKind::of(&path), path, windows: ranked.windows, lines: ranked.lines })
+        Some(RankedFile {
+            kind: FileKind::of(&path),
+            path,
+            windows: ranked.windows,
+            lines: ranked.lines,
+        })
     });
     Ok(Ranking {
         files: named.collect(),
         partial: !complete || history.is_none(),
-        numbers: file_of.values().filter_map(|number| {
-            Some((files.get(*number as usize)?.path.clone(), *number))
-        }).collect(),
+        numbers: file_of
+            .values()
+            .filter_map(|number| Some((files.get(*number as usize)?.path.clone(), *number)))
+            .collect(),
         source,
     })
 }
@@ -210,7 +219,7 @@ fn is_named(path: &RepoPath, sought: &[String]) -> bool {
     if NAMELESS.contains(&name.as_str())
         && let Some(parent) = path.parent()
     {
-        name = parent.name().to_owned();
+        parent.name().clone_into(&mut name);
     }
     let (mut all, mut any) = (true, false);
     words::each(&name, |word| {

@@ -72,8 +72,7 @@ fn schema() -> (Schema, Fields) {
         .set_index_option(IndexRecordOption::WithFreqsAndPositions);
     let fields = Fields {
         id: builder.add_u64_field("id", INDEXED | FAST),
-        words: builder
-            .add_text_field("words", TextOptions::default().set_indexing_options(words)),
+        words: builder.add_text_field("words", TextOptions::default().set_indexing_options(words)),
         definitions: builder.add_text_field("definitions", STORED),
     };
     (builder.build(), fields)
@@ -104,7 +103,8 @@ impl Reading {
             return Err(StoreError::Missing);
         }
         let meta = tools::regular::read(&dir.join("meta.json"), MAX_META_BYTES)?;
-        let index = tantivy::Index::open(MmapDirectory::open(dir).map_err(tantivy::TantivyError::from)?)?;
+        let index =
+            tantivy::Index::open(MmapDirectory::open(dir).map_err(tantivy::TantivyError::from)?)?;
         let (schema, fields) = schema();
         if index.schema() != schema {
             return Err(ManifestError::OtherVersion.into());
@@ -222,7 +222,14 @@ impl Writing {
         };
         let writer = index.writer_with_num_threads(1, WRITER_BYTES)?;
         let manifest = Manifest { started, ..before.clone().unwrap_or_default() };
-        Ok(Writing { manifest, before, dir: dir.to_owned(), fields: schema().1, writer, _lock: lock })
+        Ok(Writing {
+            manifest,
+            before,
+            dir: dir.to_owned(),
+            fields: schema().1,
+            writer,
+            _lock: lock,
+        })
     }
 
     /// Takes in a file, in the place of what was known of it.
@@ -310,9 +317,6 @@ fn stored(fields: Fields, id: u64, document: Document) -> TantivyDocument {
     stored.add_u64(fields.id, id);
     stored.add_text(fields.definitions, definitions::write(&document.definitions));
     let tokens = document.words.into_iter().map(token).collect();
-    stored.add_pre_tokenized_text(
-        fields.words,
-        PreTokenizedString { text: String::new(), tokens },
-    );
+    stored.add_pre_tokenized_text(fields.words, PreTokenizedString { text: String::new(), tokens });
     stored
 }

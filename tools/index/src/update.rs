@@ -107,8 +107,8 @@ pub(crate) fn update_history(path: &Path, workspace: &Path) -> Result<History, S
     if known.tip == tip {
         return Ok(known);
     }
-    let history = git::history(workspace, known)
-        .unwrap_or_else(|| History { tip, commits: Vec::new() });
+    let history =
+        git::history(workspace, known).unwrap_or_else(|| History { tip, commits: Vec::new() });
     if let Some(above) = path.parent() {
         std::fs::create_dir_all(above)?;
     }

@@ -9,6 +9,9 @@
 //! The tree and the history are those of the parent. The request is the message, its subject, or the message as in an
 //! issue: without words that look like paths and without the names of the changed files.
 
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "it is there to tell figures")]
+#![expect(clippy::disallowed_methods, reason = "the commits are checked out by git itself")]
+
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -16,8 +19,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use index::{FileKind, Index, IndexOptions};
 use deepseek_search::{self as search, Evidence, EvidenceOptions, gather};
+use index::{FileKind, Index, IndexOptions};
 use tree::{FileHash, ReadTree, RepoPath};
 
 const SEED: &str = "deepseek-recall-1";
@@ -59,7 +62,17 @@ fn main() -> Outcome<()> {
     for repository in &repositories {
         let home = tempfile::tempdir()?;
         let clone = home.path().join("clone");
-        git(home.path(), &["clone", "-q", "--shared", "--no-checkout", &repository.display().to_string(), "clone"])?;
+        git(
+            home.path(),
+            &[
+                "clone",
+                "-q",
+                "--shared",
+                "--no-checkout",
+                &repository.display().to_string(),
+                "clone",
+            ],
+        )?;
         let drawn = draw(&clone, most.unwrap_or(COMMITS))?;
         eprintln!("{}: {} commits", repository.display(), drawn.len());
         let tree = ReadTree::open(&clone)?;
@@ -103,9 +116,16 @@ fn measure(
     if std::env::var("RECALL_VERBOSE").is_ok() {
         for path in &commit.targets {
             let shown = |evidence: &Evidence| evidence.items.iter().any(|item| item.path == *path);
-            if let [small, large] = &gathered && !shown(large) {
+            if let [small, large] = &gathered
+                && !shown(large)
+            {
                 let line = request.lines().next().unwrap_or_default();
-                eprintln!("  {:.8} {path} rank {:?} small {} {line:.80}", commit.id, rank(path), shown(small));
+                eprintln!(
+                    "  {:.8} {path} rank {:?} small {} {line:.80}",
+                    commit.id,
+                    rank(path),
+                    shown(small)
+                );
             }
         }
     }
@@ -145,9 +165,12 @@ fn measure(
 }
 
 fn print(scores: &BTreeMap<Key, Score>) {
-    println!("half     form     requests  single10 all10 |  6k: all any region lines tokens | 12k: all any region lines tokens");
+    println!(
+        "half     form     requests  single10 all10 |  6k: all any region lines tokens | 12k: all any region lines tokens"
+    );
     for ((half, form), score) in scores {
-        let percent = |part: usize, of: usize| (100 * part + of / 2).checked_div(of).unwrap_or_default();
+        let percent =
+            |part: usize, of: usize| (100 * part + of / 2).checked_div(of).unwrap_or_default();
         let mut line = format!(
             "{half:8} {form:8} {:8}  {:8} {:5}",
             score.requests,
@@ -155,7 +178,8 @@ fn print(scores: &BTreeMap<Key, Score>) {
             percent(score.all_in_ten, score.requests),
         );
         for [all, any, region, lines, tokens] in score.shown {
-            let [all, any, region, lines] = [all, any, region, lines].map(|n| percent(n, score.requests));
+            let [all, any, region, lines] =
+                [all, any, region, lines].map(|n| percent(n, score.requests));
             let tokens = tokens.checked_div(score.requests).unwrap_or_default();
             line.push_str(&format!(" |      {all:3} {any:3} {region:6} {lines:5} {tokens:6}"));
         }
@@ -173,7 +197,10 @@ fn draw(clone: &Path, most: usize) -> Outcome<Vec<Drawn>> {
         if drawn.len() == most {
             break;
         }
-        let changes = git(clone, &["diff-tree", "-r", "--no-renames", "--name-status", "-z", &format!("{id}^"), id]);
+        let changes = git(
+            clone,
+            &["diff-tree", "-r", "--no-renames", "--name-status", "-z", &format!("{id}^"), id],
+        );
         let Ok(changes) = changes else { continue };
         let fields: Vec<&str> = changes.split('\0').collect();
         let (pairs, _) = fields.as_chunks::<2>();
@@ -191,7 +218,8 @@ fn draw(clone: &Path, most: usize) -> Outcome<Vec<Drawn>> {
 }
 
 fn forms(commit: &Drawn) -> [(&'static str, String); 3] {
-    let is_trailer = |line: &&str| line.split_once(": ").is_some_and(|(key, _)| key.ends_with("-by"));
+    let is_trailer =
+        |line: &&str| line.split_once(": ").is_some_and(|(key, _)| key.ends_with("-by"));
     let full: Vec<&str> = commit.message.lines().filter(|line| !is_trailer(line)).collect();
     let full = full.join("\n");
     let subject = full.lines().next().unwrap_or_default().to_owned();
@@ -217,7 +245,8 @@ fn forms(commit: &Drawn) -> [(&'static str, String); 3] {
 
 /// The first and the last line that the commit changes first in the file, by the numbers before it.
 fn first_change(clone: &Path, id: &str, path: &RepoPath) -> Outcome<(usize, usize)> {
-    let diff = git(clone, &["diff", "-U0", "--no-color", &format!("{id}^"), id, "--", path.as_str()])?;
+    let diff =
+        git(clone, &["diff", "-U0", "--no-color", &format!("{id}^"), id, "--", path.as_str()])?;
     let header = diff.lines().find_map(|line| line.strip_prefix("@@ -")).ok_or("no hunk")?;
     let old = header.split(' ').next().unwrap_or_default();
     let (first, count) = old.split_once(',').unwrap_or((old, "1"));

@@ -114,10 +114,10 @@ pub fn gather(
 mod tests {
     use super::*;
     use crate::{TITLE_BYTES, Titles, estimate_tokens};
+    use index::IndexOptions;
     use proptest::sample::select;
     use proptest::test_runner::Config;
     use proptest::{prop_assert, prop_assert_eq, proptest};
-    use index::IndexOptions;
     use std::fs;
     use std::path::Path;
     use std::sync::Arc;
@@ -190,13 +190,13 @@ mod tests {
     /// As a prompt would have it, with titles of the greatest length.
     fn render(evidence: &Evidence) -> String {
         let title = |mark: &str| mark.repeat(TITLE_BYTES - 1);
-        let titles =
-            Titles { checks: title("c"), map: title("m"), outcomes: title("r"), omitted: title("o") };
+        let titles = Titles {
+            checks: title("c"),
+            map: title("m"),
+            outcomes: title("r"),
+            omitted: title("o"),
+        };
         crate::render(evidence, &titles)
-    }
-
-    fn tokens(evidence: &Evidence) -> usize {
-        estimate_tokens(&render(evidence))
     }
 
     fn of(request: &str) -> Evidence {
@@ -314,7 +314,12 @@ mod tests {
     #[test]
     fn contents_stay_inside_their_fences() {
         let text = render(&of("see docs/fences.md"));
-        assert!(text.contains("\n`````\n   1| ````md\n   2| ```\n   3| Files (1 of 1):\n   4| ````\n`````\n"), "{text}");
+        assert!(
+            text.contains(
+                "\n`````\n   1| ````md\n   2| ```\n   3| Files (1 of 1):\n   4| ````\n`````\n"
+            ),
+            "{text}"
+        );
     }
 
     #[test]

@@ -99,9 +99,9 @@ impl<'a> Packing<'a> {
         let instructions =
             instructions.map(|path| (ItemKind::Instructions, path, INSTRUCTION_BYTES));
         let others = [(readme, README_BYTES), (contributing, CONVENTION_BYTES)];
-        let others = others.into_iter().filter_map(|(path, bytes)| {
-            path.map(|path| (ItemKind::Overview, path, bytes))
-        });
+        let others = others
+            .into_iter()
+            .filter_map(|(path, bytes)| path.map(|path| (ItemKind::Overview, path, bytes)));
         for (kind, path, bytes) in instructions.chain(others).collect::<Vec<_>>() {
             let Ok(text) = self.reader.text(&path) else { continue };
             let known = self.evidence.stable.iter().any(|item| item.hash == text.hash);
@@ -209,8 +209,12 @@ impl<'a> Packing<'a> {
         self.evidence.partial = ranking.partial;
         let mut room = self.left - map_share(self.left);
         let most = ROUNDS.into_iter().max().unwrap_or_default();
-        let candidates: Vec<&RankedFile> =
-            ranking.files.iter().filter(|file| !self.whole.contains(&file.path)).take(most).collect();
+        let candidates: Vec<&RankedFile> = ranking
+            .files
+            .iter()
+            .filter(|file| !self.whole.contains(&file.path))
+            .take(most)
+            .collect();
         let fair = room / ROUNDS.first().copied().unwrap_or(1);
         let mut picks: Vec<Pick> = Vec::new();
         for file in candidates {
@@ -257,9 +261,9 @@ impl<'a> Packing<'a> {
             };
             self.map_line(&file.path, definitions, &mut section);
         }
-        let is_ranked = |file: &&Listed| ranking.files.iter().take(MAP).any(|r| r.path == file.path);
-        let mut others: Vec<&Listed> =
-            self.files.iter().filter(|file| !is_ranked(file)).collect();
+        let is_ranked =
+            |file: &&Listed| ranking.files.iter().take(MAP).any(|r| r.path == file.path);
+        let mut others: Vec<&Listed> = self.files.iter().filter(|file| !is_ranked(file)).collect();
         others.sort_by_key(|file| (FileKind::of(&file.path), file.path.components().count()));
         for file in others.into_iter().take(MAP.saturating_sub(ranking.files.len())) {
             self.map_line(&file.path, Vec::new(), &mut section);

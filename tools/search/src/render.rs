@@ -1,7 +1,7 @@
 //! Evidence as the text of a prompt. Pure; contents stay as they are and cannot break out of their fences.
 
-use super::excerpt::number;
 use super::evidence::{Evidence, EvidenceItem, ItemKind, MapLine};
+use super::excerpt::number;
 
 /// Digits of a hash that are shown.
 const HASH_DIGITS: usize = 8;

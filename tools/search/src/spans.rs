@@ -26,7 +26,8 @@ fn span(
 ) -> Span {
     let inside = || lines.iter().filter(|(line, _)| (first..=last).contains(line));
     let best = inside().map(|(_, weight)| *weight).fold(0.0, f64::max);
-    let telling = || inside().filter(|(_, weight)| *weight >= TELLING * best).map(|(line, _)| *line);
+    let telling =
+        || inside().filter(|(_, weight)| *weight >= TELLING * best).map(|(line, _)| *line);
     let (from, to) = (telling().next().unwrap_or(first), telling().next_back().unwrap_or(last));
     let start = whole(from, definitions).map_or(from.saturating_sub(CONTEXT), |(first, _)| first);
     let end = whole(to, definitions).map_or(to.saturating_add(CONTEXT), |(_, last)| last);
