@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use tree::{Listed, ReadTree, RepoPath, list};
+use tree::{Listed, ReadTree, RepoPath, list_for_models};
 
 use crate::git;
 use crate::history::History;
@@ -210,7 +210,7 @@ impl Index {
 
 impl Shared {
     fn files(&self) -> (Vec<Listed>, bool) {
-        let listing = list(self.tree.root(), self.options.max_files);
+        let listing = list_for_models(self.tree.root(), self.options.max_files);
         let mut files = listing.files;
         files.retain(|file| (self.options.may_read)(&file.path));
         (files, listing.truncated)

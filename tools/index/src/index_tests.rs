@@ -145,6 +145,16 @@ fn only_what_changed_is_taken_in() {
 }
 
 #[test]
+fn what_is_hidden_from_models_is_not_found() {
+    let mut world = World::new();
+    world.write_all();
+    world.write(".deepseekignore", "src\n");
+    world.kept.update(|_, _| ()).unwrap();
+    let found = paths(&world.kept, "the pager");
+    assert!(found.contains(&"a.rs".to_owned()) && !found.contains(&"src/pager.rs".to_owned()));
+}
+
+#[test]
 fn its_condition_is_told() {
     let mut world = World::new();
     world.write("a.rs", "fn pager() {}\n");

@@ -16,10 +16,8 @@ const WITH_LINES: usize = 32;
 const RANK_OFFSET: f64 = 30.0;
 /// What the second window of a file adds to its first.
 const SECOND_WINDOW: f64 = 0.5;
-/// What the words of its own name are worth to a file.
-const NAMED: f64 = 1.3;
-/// What each ranking counts: words, windows, messages, changes.
-const WEIGHTS: [f64; 4] = [1.0, 1.0, 1.0, 0.3];
+/// What each ranking counts: words, windows, names, messages, changes.
+const WEIGHTS: [f64; 5] = [1.0, 1.0, 0.7, 1.0, 0.3];
 
 /// A file of the tree.
 #[derive(Debug, Clone)]
@@ -28,8 +26,8 @@ pub(crate) struct FileFacts {
     pub(crate) kind: FileKind,
     /// How many words it has.
     pub(crate) words: u32,
-    /// Whether all words of its name are in the request.
-    pub(crate) named: bool,
+    /// How much the words of its name say, if all of them are in the request.
+    pub(crate) name: f64,
 }
 
 /// A file with something to do with a request.
@@ -69,16 +67,15 @@ pub(crate) fn rank(
         })
         .collect();
     let weighted = |scores: HashMap<u32, f64>| -> HashMap<u32, f64> {
-        let weight = |file: u32| {
-            files
-                .get(file as usize)
-                .map_or(0.0, |file| file.kind.weight() * if file.named { NAMED } else { 1.0 })
-        };
+        let weight = |file: u32| files.get(file as usize).map_or(0.0, |file| file.kind.weight());
         scores.into_iter().map(|(file, score)| (file, score * weight(file))).collect()
     };
     let rankings = [
         weighted(by_words(files, texts, postings)),
         weighted(by_window),
+        weighted(
+            files.iter().map(|file| file.name).zip(0..).map(|(name, file)| (file, name)).collect(),
+        ),
         weighted(credits.messages.clone()),
         weighted(credits.changes.clone()),
     ];
@@ -207,7 +204,7 @@ mod tests {
     }
 
     fn source(words: u32) -> FileFacts {
-        FileFacts { kind: FileKind::Source, words, named: false }
+        FileFacts { kind: FileKind::Source, words, name: 0.0 }
     }
 
     #[test]
@@ -241,7 +238,7 @@ mod tests {
     #[test]
     fn tests_come_after_source_and_what_is_aside_not_at_all() {
         let kinds = [FileKind::Aside, FileKind::Test, FileKind::Source];
-        let files = kinds.map(|kind| FileFacts { kind, words: 10, named: false });
+        let files = kinds.map(|kind| FileFacts { kind, words: 10, name: 0.0 });
         let words = [postings(&[(0, &[1]), (1, &[1]), (2, &[1])])];
         let ranked = rank(&files, files.len(), &words, &Credits::default());
         assert_eq!(ranked.iter().map(|ranked| ranked.file).collect::<Vec<_>>(), [2, 1]);

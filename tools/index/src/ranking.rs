@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tree::{Entry, Listed, ReadTree, RepoPath};
 
+use crate::bm25;
 use crate::definitions::{Definition, definitions};
 use crate::document::each_word;
 use crate::history::History;
@@ -19,7 +20,7 @@ use crate::words;
 /// Different words of a request that are looked for.
 const MAX_WORDS: usize = 256;
 /// Files whose names say only what they are in their directory.
-const NAMELESS: [&str; 5] = ["mod", "lib", "main", "index", "__init__"];
+const NAMELESS: [&str; 6] = ["mod", "lib", "main", "index", "__init__", "src"];
 /// Bytes of text outside the index whose definitions are looked for, and that are searched at all.
 pub(crate) const MAX_PARSED_BYTES: u64 = 1 << 20;
 const MAX_SEARCHED_BYTES: u64 = 64 << 20;
@@ -126,6 +127,8 @@ pub(crate) fn rank(
     let complete = search(tree, &outside, max_bytes, &sought, &mut postings, &mut facts);
     postings.iter_mut().for_each(Postings::sort);
 
+    let weights: Vec<f64> =
+        postings.iter().map(|found| bm25::idf(facts.len(), found.len())).collect();
     // From here on files are numbered without those that are no text.
     let listed: Vec<(u32, &Listed)> =
         files.iter().zip(0..).map(|(file, number)| (number, file)).collect();
@@ -134,7 +137,7 @@ pub(crate) fn rank(
         .map(|(number, file)| FileFacts {
             kind: FileKind::of(&file.path),
             words: facts.get(number).copied().unwrap_or_default(),
-            named: is_named(&file.path, &sought),
+            name: name_score(&file.path, &sought, &weights),
         })
         .collect();
     let by_path: HashMap<&str, u32> = listed
@@ -212,19 +215,20 @@ fn search(
     complete
 }
 
-/// Whether all words of the file's name are sought.
-fn is_named(path: &RepoPath, sought: &[String]) -> bool {
+/// How much the words of the file's name say, if all of them are sought: nothing otherwise.
+fn name_score(path: &RepoPath, sought: &[String], weights: &[f64]) -> f64 {
     let stem = |name: &str| name.split_once('.').map_or(name, |(stem, _)| stem).to_owned();
-    let mut name = stem(path.name());
-    if NAMELESS.contains(&name.as_str())
-        && let Some(parent) = path.parent()
-    {
-        parent.name().clone_into(&mut name);
-    }
-    let (mut all, mut any) = (true, false);
+    let mut parts = path.as_str().rsplit('/');
+    let name = parts.next().map(stem).unwrap_or_default();
+    let mut above = || parts.find(|part| !NAMELESS.contains(part)).map(stem);
+    let name = if NAMELESS.contains(&name.as_str()) { above().unwrap_or(name) } else { name };
+    let (mut sum, mut any, mut all) = (0.0, false, true);
     words::each(&name, |word| {
         any = true;
-        all &= sought.iter().any(|known| known == word);
+        match sought.iter().zip(weights).find(|(known, _)| *known == word) {
+            Some((_, weight)) => sum += weight,
+            None => all = false,
+        }
     });
-    all && any
+    if any && all { sum } else { 0.0 }
 }

@@ -105,8 +105,11 @@ fn measure(
     request: &str,
     mut into: impl FnMut(&'static str, &mut dyn FnMut(&mut Score)),
 ) -> Outcome<()> {
+    let began = std::time::Instant::now();
     let (files, _) = index.files();
+    let listed = began.elapsed();
     let ranking = index.rank(request, &files);
+    let ranked = began.elapsed();
     let rank = |path: &RepoPath| ranking.files.iter().position(|file| file.path == *path);
     let in_ten = |path: &RepoPath| rank(path).is_some_and(|rank| rank < 10);
     let first = commit.targets.first().ok_or("no target")?;
@@ -114,6 +117,7 @@ fn measure(
     let gathered =
         BUDGETS.map(|tokens| gather(request, index, &EvidenceOptions { tokens }, &[], &[]));
     if std::env::var("RECALL_VERBOSE").is_ok() {
+        eprintln!("TIME {listed:?} {ranked:?} {:?}", began.elapsed());
         for path in &commit.targets {
             let shown = |evidence: &Evidence| evidence.items.iter().any(|item| item.path == *path);
             if let [small, large] = &gathered

@@ -24,8 +24,16 @@ const SMALL_TREE_BYTES: u64 = 8000;
 /// A tree of more files is not small.
 const SMALL_TREE_FILES: usize = 200;
 
-/// How many of the first files get their best lines first; then as many get their second best, and so on.
-const ROUNDS: [usize; 6] = [14, 8, 6, 30, 30, 30];
+/// What files get in turn: the first, and the one after the last, of those that get lines; the how manieth best lines; and
+/// the part of the room that is at most for each.
+const ROUNDS: [(usize, usize, usize, usize); 6] = [
+    (0, 10, 0, 16),
+    (10, 26, 0, 48),
+    (0, 8, 1, 16),
+    (0, 6, 2, 16),
+    (26, 40, 0, 48),
+    (0, 40, 1, 16),
+];
 /// Fewer lines beside what is shown already are not worth an item.
 const MIN_LINES: usize = 3;
 
@@ -208,14 +216,14 @@ impl<'a> Packing<'a> {
     pub(super) fn passages(&mut self, ranking: &Ranking) {
         self.evidence.partial = ranking.partial;
         let mut room = self.left - map_share(self.left);
-        let most = ROUNDS.into_iter().max().unwrap_or_default();
+        let most = ROUNDS.into_iter().map(|(_, end, ..)| end).max().unwrap_or_default();
         let candidates: Vec<&RankedFile> = ranking
             .files
             .iter()
             .filter(|file| !self.whole.contains(&file.path))
             .take(most)
             .collect();
-        let fair = room / ROUNDS.first().copied().unwrap_or(1);
+        let whole_room = room;
         let mut picks: Vec<Pick> = Vec::new();
         for file in candidates {
             let Ok(text) = self.reader.text(&file.path) else { continue };
@@ -226,9 +234,9 @@ impl<'a> Packing<'a> {
             let chosen = shown.map(|(_, span)| *span).collect();
             picks.push(Pick { path: file.path.clone(), text, worth, chosen });
         }
-        for (round, files) in ROUNDS.into_iter().enumerate() {
-            for pick in picks.iter_mut().take(files) {
-                pick.add(round, fair, &mut room);
+        for (from, to, nth, part) in ROUNDS {
+            for pick in picks.iter_mut().take(to).skip(from) {
+                pick.add(nth, whole_room / part, &mut room);
             }
         }
         let mut section = self.left;
@@ -369,17 +377,17 @@ impl<'a> Packing<'a> {
 }
 
 impl Pick {
-    /// Chooses the lines that are the best after `round` others, in at most `room`, and not much more than is `fair`.
-    fn add(&mut self, round: usize, fair: usize, room: &mut usize) {
+    /// Chooses the lines that are the best after `nth` others, in at most `room`, and no more than is `fair`.
+    fn add(&mut self, nth: usize, fair: usize, room: &mut usize) {
         let lines = Lines::of(&self.text.text);
         let head = overhead(&self.path, &self.text.text);
         let most = fair.min(*room).saturating_sub(head);
-        if round == 0 && self.chosen.is_empty() && lines.cost(lines.all()) <= most {
+        if nth == 0 && self.chosen.is_empty() && lines.cost(lines.all()) <= most {
             *room -= lines.cost(lines.all()) + head;
             self.chosen.push(lines.all());
             return;
         }
-        let Some(best) = self.worth.get(round) else { return };
+        let Some(best) = self.worth.get(nth) else { return };
         for span in uncovered(*best, &self.chosen) {
             let most = fair.min(*room).saturating_sub(head);
             let fits = lines.cost(span) <= most;

@@ -40,7 +40,16 @@ pub struct Listing {
 /// directories and names that are no [`RepoPath`] are passed over. The user's global ignore file does not count:
 /// the same tree gives the same list everywhere.
 pub fn list(root: &Path, max_files: usize) -> Listing {
-    let ignored = Ignored::new(top_of(root), Rules::WithDotIgnore);
+    list_by(root, max_files, Rules::WithDotIgnore)
+}
+
+/// The same without what `.deepseekignore` hides from models.
+pub fn list_for_models(root: &Path, max_files: usize) -> Listing {
+    list_by(root, max_files, Rules::ForModels)
+}
+
+fn list_by(root: &Path, max_files: usize, rules: Rules) -> Listing {
+    let ignored = Ignored::new(top_of(root), rules);
     let walk = walker(root)
         .sort_by_file_name(Ord::cmp)
         .filter_entry(move |entry| {
