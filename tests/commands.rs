@@ -71,7 +71,10 @@ fn the_index_is_built_updated_looked_at_and_asked() {
     assert_eq!((&status["condition"], &status["files"]), (&"fresh".into(), &built["added"]));
     world.project.write("pagination.rs", "fn turn_page() {}\n");
     assert_eq!(index(&["status"])["condition"], "stale");
-    assert_eq!(index(&["query", "turn the pages", "--limit", "1"])["files"][0]["path"], "pagination.rs");
+    assert_eq!(
+        index(&["query", "turn the pages", "--limit", "1"])["files"][0]["path"],
+        "pagination.rs"
+    );
     index(&["update"]);
     assert_eq!(index(&["status"])["condition"], "fresh");
 }

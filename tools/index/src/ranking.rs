@@ -1,7 +1,7 @@
 //! What a request is about, found in an index and in the files that the index does not have as they are.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, LazyLock};
 
 use tree::{Entry, Listed, ReadTree, RepoPath};
 
@@ -62,10 +62,32 @@ impl Ranking {
     }
 }
 
+/// Words that only hold a sentence together. No other word is too common to be looked for.
+const FUNCTION_WORDS: &str = "\
+    about all also an and any are as at be because been but by can could did do does doesn don for from \
+    had has have here how however if in instead into is isn it its may me might must my no not now of on \
+    only or other our out over own should so some such than that the their them then there these they \
+    this those though thus to too up us very was we were what when where which while will with would you \
+    your";
+
+fn function_words() -> &'static HashSet<String> {
+    static STEMS: LazyLock<HashSet<String>> = LazyLock::new(|| {
+        let mut stems = HashSet::new();
+        words::each(FUNCTION_WORDS, |word| {
+            stems.insert(word.to_owned());
+        });
+        stems
+    });
+    &STEMS
+}
+
 /// The words of a request, each once, as they are looked for.
 pub(crate) fn words_of(request: &str) -> Vec<String> {
     let mut sought: Vec<String> = Vec::new();
     words::each(request, |word| {
+        if function_words().contains(word) {
+            return;
+        }
         if sought.len() < MAX_WORDS && !sought.iter().any(|known| known == word) {
             sought.push(word.to_owned());
         }

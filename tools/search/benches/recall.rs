@@ -73,6 +73,9 @@ fn main() -> Outcome<()> {
                 "clone",
             ],
         )?;
+        // Films are no part of it, and not every clone has them.
+        git(&clone, &["config", "core.sparseCheckout", "true"])?;
+        std::fs::write(clone.join(".git/info/sparse-checkout"), "/*\n!*.mp4\n!*.gif\n")?;
         let drawn = draw(&clone, most.unwrap_or(COMMITS))?;
         eprintln!("{}: {} commits", repository.display(), drawn.len());
         let tree = ReadTree::open(&clone)?;

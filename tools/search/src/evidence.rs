@@ -179,12 +179,22 @@ mod tests {
         Index::new(ReadTree::open(home.path()).unwrap(), options)
     }
 
-    fn with(home: &tempfile::TempDir, request: &str, options: EvidenceOptions) -> Evidence {
+    /// The repository with its index, up to date.
+    fn indexed(home: &tempfile::TempDir) -> (tempfile::TempDir, Index) {
         let state = tempfile::tempdir().unwrap();
         let index = index(home, state.path());
         index.update(|_, _| ()).unwrap();
+        (state, index)
+    }
+
+    fn ask(index: &Index, request: &str, options: EvidenceOptions) -> Evidence {
         let checks = ["make test".to_owned()];
-        gather(request, &index, &options, &checks, &["delivered: pages".to_owned()])
+        gather(request, index, &options, &checks, &["delivered: pages".to_owned()])
+    }
+
+    fn with(home: &tempfile::TempDir, request: &str, options: EvidenceOptions) -> Evidence {
+        let (_state, index) = indexed(home);
+        ask(&index, request, options)
     }
 
     /// As a prompt would have it, with titles of the greatest length.
@@ -341,23 +351,25 @@ mod tests {
             "",
         ];
         let home = repository();
+        let (_state, index) = indexed(&home);
         let cases = Config::with_cases(48);
         proptest!(cases, |(tokens in 0usize..2500, request in select(&REQUESTS[..]))| {
             let options = EvidenceOptions { tokens };
-            let evidence = with(&home, request, options);
+            let evidence = ask(&index, request, options);
             let text = render(&evidence);
             let size = estimate_tokens(&text);
             prop_assert!(size <= tokens, "{} of {}", size, tokens);
-            prop_assert_eq!(text, render(&with(&home, request, options)));
+            prop_assert_eq!(text, render(&ask(&index, request, options)));
         });
     }
 
     #[test]
     fn no_request_is_too_strange() {
         let home = repository();
+        let (_state, index) = indexed(&home);
         let cases = Config::with_cases(48);
         proptest!(cases, |(request in "\\PC{0,60}|[a-z_./:`\"# 修\n-]{0,60}")| {
-            with(&home, &request, EvidenceOptions { tokens: 500 });
+            ask(&index, &request, EvidenceOptions { tokens: 500 });
         });
     }
 }

@@ -23,16 +23,16 @@ pub(super) struct Span {
 
 /// A text and where its lines begin.
 #[derive(Debug)]
-pub(super) struct Lines<'a> {
-    text: &'a str,
+pub(super) struct Lines {
+    text: String,
     /// The byte at which each line begins, and the end of the text.
     starts: Vec<usize>,
     /// Bytes that it takes to show all lines before each line, and all lines.
     costs: Vec<usize>,
 }
 
-impl<'a> Lines<'a> {
-    pub(super) fn of(text: &'a str) -> Lines<'a> {
+impl Lines {
+    pub(super) fn of(text: &str) -> Lines {
         let (mut starts, mut costs) = (vec![0], vec![0]);
         let (mut start, mut cost) = (0, 0);
         for (line, number) in text.split_inclusive('\n').zip(1..) {
@@ -41,7 +41,12 @@ impl<'a> Lines<'a> {
             starts.push(start);
             costs.push(cost);
         }
-        Lines { text, starts, costs }
+        Lines { text: text.to_owned(), starts, costs }
+    }
+
+    /// The whole text.
+    pub(super) fn text(&self) -> &str {
+        &self.text
     }
 
     /// How many lines there are.
@@ -55,7 +60,7 @@ impl<'a> Lines<'a> {
     }
 
     /// The lines with their ends; empty where there are none.
-    pub(super) fn slice(&self, span: Span) -> &'a str {
+    pub(super) fn slice(&self, span: Span) -> &str {
         let from = self.starts.get(span.first.saturating_sub(1));
         let to = self.starts.get(span.last);
         let range = from.zip(to).and_then(|(from, to)| self.text.get(*from..*to));

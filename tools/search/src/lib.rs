@@ -8,6 +8,7 @@ mod fingerprint;
 mod look;
 mod named;
 mod packing;
+mod passages;
 mod reader;
 mod render;
 mod spans;

@@ -338,6 +338,7 @@ fn cut(
 fn outline(path: &RepoPath, text: &str, mut room: usize) -> Vec<(usize, String)> {
     let named = definitions(path, text)
         .into_iter()
+        .filter(|it| it.kind != "impl")
         .take(OUTLINE)
         .map(|it| (it.line as usize, format!("{} {}", it.kind, it.name)));
     named.take_while(|(_, name)| take(&mut room, name.len() + 8)).collect()

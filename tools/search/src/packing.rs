@@ -6,8 +6,9 @@ use index::{FileKind, RankedFile, Ranking};
 use tree::{Listed, RepoPath};
 
 use super::evidence::{Evidence, EvidenceItem, ItemKind, MapLine};
-use super::excerpt::{Lines, Span, merge, uncovered};
+use super::excerpt::{Span, merge};
 use super::named::{NamedFile, Names};
+use super::passages::{MOST_FILES, Pick, choose};
 use super::reader::{Reader, Text, Unshown};
 use super::render;
 use super::spans::{main_definitions, spans};
@@ -23,19 +24,6 @@ const CONVENTION_BYTES: usize = 800;
 const SMALL_TREE_BYTES: u64 = 8000;
 /// A tree of more files is not small.
 const SMALL_TREE_FILES: usize = 200;
-
-/// What files get in turn: the first, and the one after the last, of those that get lines; the how manieth best lines; and
-/// the part of the room that is at most for each.
-const ROUNDS: [(usize, usize, usize, usize); 6] = [
-    (0, 10, 0, 16),
-    (10, 26, 0, 48),
-    (0, 8, 1, 16),
-    (0, 6, 2, 16),
-    (26, 40, 0, 48),
-    (0, 40, 1, 16),
-];
-/// Fewer lines beside what is shown already are not worth an item.
-const MIN_LINES: usize = 3;
 
 /// Files in the map, and definitions of each.
 const MAP: usize = 40;
@@ -71,15 +59,6 @@ struct Wanted<'a> {
     share: usize,
 }
 
-/// What is chosen of a file.
-struct Pick {
-    path: RepoPath,
-    text: Rc<Text>,
-    /// Lines worth showing, best first.
-    worth: Vec<Span>,
-    chosen: Vec<Span>,
-}
-
 impl<'a> Packing<'a> {
     pub(super) fn new(
         reader: Reader<'a>,
@@ -113,10 +92,10 @@ impl<'a> Packing<'a> {
         for (kind, path, bytes) in instructions.chain(others).collect::<Vec<_>>() {
             let Ok(text) = self.reader.text(&path) else { continue };
             let known = self.evidence.stable.iter().any(|item| item.hash == text.hash);
-            let lines = Lines::of(&text.text);
+            let lines = &text.lines;
             let Some(span) = lines.head(bytes).filter(|_| !known) else { continue };
-            if !text.text.trim().is_empty() {
-                self.evidence.stable.push(item(kind, &path, &text, &lines, span));
+            if !text.lines.text().trim().is_empty() {
+                self.evidence.stable.push(item(kind, &path, &text, span));
             }
         }
     }
@@ -142,7 +121,7 @@ impl<'a> Packing<'a> {
                 let Ok(path) = RepoPath::parse(&format!("{directory}/{name}")) else { continue };
                 let named = self.names.files.iter().any(|file| file.path == path);
                 let Ok(text) = self.reader.text(&path) else { continue };
-                if named || text.text.trim().is_empty() || seen.contains(&text.hash) {
+                if named || text.lines.text().trim().is_empty() || seen.contains(&text.hash) {
                     continue;
                 }
                 seen.push(text.hash);
@@ -158,8 +137,8 @@ impl<'a> Packing<'a> {
         for file in &self.names.files {
             match self.reader.text(&file.path) {
                 Ok(text) => {
-                    let lines = Lines::of(&text.text);
-                    let all = item(ItemKind::Named, &file.path, &text, &lines, lines.all());
+                    let lines = &text.lines;
+                    let all = item(ItemKind::Named, &file.path, &text, lines.all());
                     wanted.push(Wanted { file, cost: render::item(&all).len(), share: 0, text });
                 }
                 Err(why) => self.unshown(&file.path, why),
@@ -172,8 +151,8 @@ impl<'a> Packing<'a> {
                 self.head(ItemKind::Named, &file.path, &text, share, &mut section);
                 continue;
             }
-            let lines = Lines::of(&text.text);
-            let max_bytes = share.saturating_sub(overhead(&file.path, &text.text));
+            let lines = &text.lines;
+            let max_bytes = share.saturating_sub(overhead(&file.path, &text));
             let span = match file.line {
                 Some(line) => lines.around(line, max_bytes),
                 None => lines.head(max_bytes),
@@ -215,44 +194,31 @@ impl<'a> Packing<'a> {
     /// The lines that have to do with the request: the best of each of the first files, then more of them.
     pub(super) fn passages(&mut self, ranking: &Ranking) {
         self.evidence.partial = ranking.partial;
-        let mut room = self.left - map_share(self.left);
-        let most = ROUNDS.into_iter().map(|(_, end, ..)| end).max().unwrap_or_default();
         let candidates: Vec<&RankedFile> = ranking
             .files
             .iter()
             .filter(|file| !self.whole.contains(&file.path))
-            .take(most)
+            .take(MOST_FILES)
             .collect();
-        let whole_room = room;
         let mut picks: Vec<Pick> = Vec::new();
         for file in candidates {
             let Ok(text) = self.reader.text(&file.path) else { continue };
-            let lines = Lines::of(&text.text);
-            let definitions = ranking.definitions(&file.path, || Some(text.text.clone()));
-            let worth = spans(file, &definitions, lines.count());
+            let definitions =
+                ranking.definitions(&file.path, || Some(text.lines.text().to_owned()));
+            let worth = spans(file, &definitions, text.lines.count());
             let shown = self.shown.iter().filter(|(path, _)| *path == file.path);
-            let chosen = shown.map(|(_, span)| *span).collect();
-            picks.push(Pick { path: file.path.clone(), text, worth, chosen });
+            let shown = shown.map(|(_, span)| *span).collect();
+            let overhead = overhead(&file.path, &text);
+            let path = file.path.clone();
+            picks.push(Pick { path, text, overhead, worth, shown, chosen: Vec::new() });
         }
-        for (from, to, nth, part) in ROUNDS {
-            for pick in picks.iter_mut().take(to).skip(from) {
-                pick.add(nth, whole_room / part, &mut room);
-            }
-        }
+        choose(&mut picks, self.left - map_share(self.left));
         let mut section = self.left;
-        for pick in picks {
-            let shown: Vec<Span> = self
-                .shown
-                .iter()
-                .filter(|(path, _)| *path == pick.path)
-                .map(|(_, span)| *span)
-                .collect();
-            let lines = Lines::of(&pick.text.text);
-            let new = pick.chosen.into_iter().filter(|span| !shown.contains(span)).collect();
-            for span in merge(new) {
-                let passage = item(ItemKind::Passage, &pick.path, &pick.text, &lines, span);
-                if self.push(passage, &mut section) && span == lines.all() {
-                    self.whole.push(pick.path.clone());
+        for Pick { path, text, chosen, .. } in picks {
+            for span in merge(chosen) {
+                let passage = item(ItemKind::Passage, &path, &text, span);
+                if self.push(passage, &mut section) && span == text.lines.all() {
+                    self.whole.push(path.clone());
                 }
             }
         }
@@ -304,12 +270,12 @@ impl<'a> Packing<'a> {
         max_bytes: usize,
         section: &mut usize,
     ) {
-        let lines = Lines::of(&text.text);
-        let whole = item(kind, path, text, &lines, lines.all());
+        let lines = &text.lines;
+        let whole = item(kind, path, text, lines.all());
         let span = if render::item(&whole).len() <= max_bytes {
             Some(lines.all())
         } else {
-            lines.head(max_bytes.saturating_sub(overhead(path, &text.text)))
+            lines.head(max_bytes.saturating_sub(overhead(path, text)))
         };
         self.part(kind, path, text, span, section);
     }
@@ -323,8 +289,8 @@ impl<'a> Packing<'a> {
         span: Option<Span>,
         section: &mut usize,
     ) {
-        let lines = Lines::of(&text.text);
-        let shown = span.filter(|span| self.push(item(kind, path, text, &lines, *span), section));
+        let lines = &text.lines;
+        let shown = span.filter(|span| self.push(item(kind, path, text, *span), section));
         let note = match shown {
             Some(span) if span == lines.all() => {
                 self.whole.push(path.clone());
@@ -368,37 +334,11 @@ impl<'a> Packing<'a> {
 
     fn definitions(&mut self, path: &RepoPath, ranking: &Ranking) -> Vec<String> {
         let reader = &mut self.reader;
-        let text = || reader.text(path).ok().map(|text| text.text.clone());
+        let text = || reader.text(path).ok().map(|text| text.lines.text().to_owned());
         let definitions = ranking.definitions(path, text);
         let main = main_definitions(&definitions, DEFINITIONS_PER_FILE).into_iter();
         let named = main.map(|definition| format!("{} {}", definition.kind, definition.name));
         named.filter(|text| text.len() <= MAX_DEFINITION_BYTES).collect()
-    }
-}
-
-impl Pick {
-    /// Chooses the lines that are the best after `nth` others, in at most `room`, and no more than is `fair`.
-    fn add(&mut self, nth: usize, fair: usize, room: &mut usize) {
-        let lines = Lines::of(&self.text.text);
-        let head = overhead(&self.path, &self.text.text);
-        let most = fair.min(*room).saturating_sub(head);
-        if nth == 0 && self.chosen.is_empty() && lines.cost(lines.all()) <= most {
-            *room -= lines.cost(lines.all()) + head;
-            self.chosen.push(lines.all());
-            return;
-        }
-        let Some(best) = self.worth.get(nth) else { return };
-        for span in uncovered(*best, &self.chosen) {
-            let most = fair.min(*room).saturating_sub(head);
-            let fits = lines.cost(span) <= most;
-            let middle = usize::midpoint(span.first, span.last);
-            let span = if fits { Some(span) } else { lines.around(middle, most) };
-            let Some(span) = span.filter(|span| span.last - span.first + 1 >= MIN_LINES) else {
-                continue;
-            };
-            *room -= lines.cost(span) + head;
-            self.chosen.push(span);
-        }
     }
 }
 
@@ -432,25 +372,19 @@ fn take_line(left: &mut usize, is_first: bool, line: &str) -> bool {
 }
 
 /// Bytes around the lines of an item, at most.
-fn overhead(path: &RepoPath, text: &str) -> usize {
+fn overhead(path: &RepoPath, text: &Text) -> usize {
     const HEAD_BYTES: usize = 56;
-    path.as_str().len() + 2 * render::fence(text).len() + HEAD_BYTES
+    path.as_str().len() + 2 * text.fence.len() + HEAD_BYTES
 }
 
-fn item(
-    kind: ItemKind,
-    path: &RepoPath,
-    text: &Text,
-    lines: &Lines<'_>,
-    span: Span,
-) -> EvidenceItem {
+fn item(kind: ItemKind, path: &RepoPath, text: &Text, span: Span) -> EvidenceItem {
     EvidenceItem {
         kind,
         path: path.clone(),
         first_line: span.first,
         last_line: span.last,
-        lines: lines.count(),
+        lines: text.lines.count(),
         hash: text.hash,
-        text: lines.slice(span).to_owned(),
+        text: text.lines.slice(span).to_owned(),
     }
 }
