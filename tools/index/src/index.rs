@@ -295,7 +295,7 @@ impl Shared {
         let Self { tree, options, .. } = self;
         let all = files.len();
         update::update(&options.dir, tree, &files, options.max_file_bytes, |done| {
-            on_file(done, all)
+            on_file(done, all);
         })
     }
 
