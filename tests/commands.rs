@@ -237,7 +237,8 @@ fn sessions_are_listed_and_shown() {
 #[test]
 fn the_summary_for_people_tells_hits_misses_and_cost() {
     let world = World::greeting(mended());
-    let run = world.deepseek(["-p", "Fix the greeting", "--approval", "auto"]).run();
+    let run =
+        world.deepseek(["--force-execute", "-p", "Fix the greeting", "--approval", "auto"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     for word in ["2 calls", "hit", "miss", "avoidable", "$", "session"] {
         assert!(run.stderr.contains(word), "{word}: {}", run.stderr);
@@ -249,7 +250,7 @@ fn the_summary_for_people_tells_hits_misses_and_cost() {
 fn the_request_may_come_from_standard_input() {
     let world = World::greeting(mended());
     let run = world
-        .deepseek(["--approval", "auto", "--output", "json"])
+        .deepseek(["--force-execute", "--approval", "auto", "--output", "json"])
         .input("Fix the greeting\n")
         .run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);

@@ -108,12 +108,12 @@ fn world(role: &'static str, behaviour: Behaviour, often: Often) -> World {
 fn expected(role: &str, fault: Fault, often: Often) -> String {
     let good = if role == "analysis" { "0 delivered/not_needed" } else { "0 delivered/passed" };
     match (fault, often) {
-        (Fault::Told, _) if role == "analysis" => "5 failed/length".to_owned(),
         (Fault::Harmless, _) | (Fault::Passing(_) | Fault::Told, Often::Once) => good.to_owned(),
         (Fault::Passing(class), Often::Always) | (Fault::Final(class), _) => {
             format!("5 failed/{class}")
         }
         (Fault::Told, Often::Always) if role == "architect" => "1 needs_work/no_plan".to_owned(),
+        (Fault::Told, Often::Always) if role == "analysis" => "1 needs_work/no_answer".to_owned(),
         (Fault::Told, Often::Always) => "1 needs_work/no_draft".to_owned(),
     }
 }
@@ -121,8 +121,10 @@ fn expected(role: &str, fault: Fault, often: Often) -> String {
 /// Has a request done in spite of a fault, and tells how it ended and whether it should have.
 fn endured(role: &'static str, behaviour: Behaviour, often: Often) -> Result<String, String> {
     let world = world(role, behaviour, often);
-    let request = if role == "analysis" { "What is this?" } else { "Fix the greeting" };
-    let run = world.chat(request);
+    let run = match role {
+        "analysis" => world.asks("What is this?"),
+        _ => world.chat("Fix the greeting"),
+    };
     let (end, wanted) = (run.ending(), expected(role, fault(behaviour), often));
     let changed = world.project.changed();
     if end != wanted {

@@ -62,8 +62,15 @@ fn what_is_not_listed_to_the_letter_does_not_run_unasked() {
     for (attack, approval) in attacks.iter().zip(["suggest", "auto", "never"].iter().cycle()) {
         let programs = Programs::new();
         let world = World::greeting(mended_and_checked_by(&[attack])).with_default_commands();
-        let mut program =
-            world.deepseek(["-p", "Fix it", "--approval", approval, "--output", "stream-json"]);
+        let mut program = world.deepseek([
+            "--force-execute",
+            "-p",
+            "Fix it",
+            "--approval",
+            approval,
+            "--output",
+            "stream-json",
+        ]);
         let run = programs.before(&mut program).run();
         assert_eq!(run.code, Some(3), "{attack}: {}", run.stderr);
         assert_eq!(programs.ran(), "", "{attack} under {approval}");
@@ -129,7 +136,15 @@ fn under_suggest_nothing_runs_a_patch_of_a_lane_before_somebody_saw_it() {
             let pwned = outside.path().join("pwned");
             let world = lanes_that_run(patch, path, check, pwned.to_str().unwrap())
                 .configure("[policy]\nallow_commands = [\"make test\", \"sh check.sh\", \"sh run.sh\", \"sh new.sh\"]\n");
-            let args = ["-p", "Fix both files", "--teammate-mode", "on", "--approval", approval];
+            let args = [
+                "--force-execute",
+                "-p",
+                "Fix both files",
+                "--teammate-mode",
+                "on",
+                "--approval",
+                approval,
+            ];
             let run = world.deepseek(args).run();
             // Without the question the check runs it, which is what makes this a test.
             assert_eq!(pwned.exists(), approval == "auto", "{path}: {}", run.stderr);
@@ -146,7 +161,15 @@ fn under_suggest_nothing_runs_a_patch_of_a_lane_before_somebody_saw_it() {
 fn a_lane_whose_patch_somebody_allowed_goes_on() {
     let patch = "--- a/check.sh\n+++ b/check.sh\n@@ -1 +1 @@\n-true\n+test -s two.txt\n";
     let world = lanes_that_run(patch, "check.sh", "sh check.sh", "");
-    let args = ["-p", "Fix both files", "--teammate-mode", "on", "--approval", "suggest"];
+    let args = [
+        "--force-execute",
+        "-p",
+        "Fix both files",
+        "--teammate-mode",
+        "on",
+        "--approval",
+        "suggest",
+    ];
     let mut terminal = Terminal::start(&mut world.deepseek(args));
     for question in 1..=3 {
         // One for each lane, and one for the whole.
@@ -179,7 +202,7 @@ fn no_model_changes_what_the_program_is_told() {
             ];
             for flag in ["--approval=auto", "--yolo"] {
                 let world = World::greeting(replies.clone());
-                let run = world.deepseek(["-p", "Fix it", flag]).run();
+                let run = world.deepseek(["--force-execute", "-p", "Fix it", flag]).run();
                 assert_eq!(run.code, Some(1), "{path}: {}", run.stderr);
                 assert!(
                     world.project.changed().is_empty(),
@@ -201,7 +224,7 @@ fn a_rename_does_not_lead_into_our_directory() {
         editor(renamed).forever(),
     ];
     let world = World::of(Project::new(&files), Provider::new(replies));
-    let run = world.deepseek(["-p", "Move it", "--yolo"]).run();
+    let run = world.deepseek(["--force-execute", "-p", "Move it", "--yolo"]).run();
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     assert!(world.project.changed().is_empty());
     let told = world.provider.told("architect", 2);
@@ -217,7 +240,7 @@ fn a_workspace_that_is_not_trusted_spends_no_more() {
     ];
     let world = World::greeting(replies);
     world.project.write(".deepseek/config.toml", config);
-    let run = world.deepseek(["-p", "Fix it", "--approval", "auto"]).run();
+    let run = world.deepseek(["--force-execute", "-p", "Fix it", "--approval", "auto"]).run();
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     assert_eq!(run.stderr.matches("this workspace is not trusted").count(), 4, "{}", run.stderr);
     assert!(world.provider.requests().len() < 40, "{}", world.provider.requests().len());
@@ -338,7 +361,7 @@ fn a_configuration_behind_a_link_is_not_read() {
             fs::create_dir(world.project.path(".deepseek")).unwrap();
         }
         symlink(to, world.project.path(link)).unwrap();
-        let run = world.deepseek(["-p", "Fix it", "--approval", "auto"]).run();
+        let run = world.deepseek(["--force-execute", "-p", "Fix it", "--approval", "auto"]).run();
         assert_eq!(run.code, Some(2), "{}", run.stderr);
         assert!(run.stderr.contains("is a symlink"), "{}", run.stderr);
     }
@@ -367,7 +390,15 @@ fn lanes_wait_for_nothing_in_a_clone_either() {
         let world = lanes_that_run(patch, "check.sh", "sh check.sh", "");
         world.project.write(".gitignore", ".env\nnode_modules\n");
         put(&world.project, path, KINDS[at % 3]);
-        let args = ["-p", "Fix both files", "--teammate-mode", "on", "--approval", "auto"];
+        let args = [
+            "--force-execute",
+            "-p",
+            "Fix both files",
+            "--teammate-mode",
+            "on",
+            "--approval",
+            "auto",
+        ];
         let run = world.deepseek(args).run();
         assert_eq!(run.code, Some(0), "{path}: {}", run.stderr);
         assert_eq!(world.project.read("two.txt"), "zwei\n");
@@ -379,7 +410,12 @@ fn a_configuration_that_is_no_file_is_an_error_at_once() {
     for what in KINDS {
         let world = World::greeting(mended());
         put(&world.project, ".deepseek/config.toml", what);
-        for args in [&["ask", "why?"][..], &["config", "show"], &["doctor"], &["-p", "Fix it"]] {
+        for args in [
+            &["ask", "why?"][..],
+            &["config", "show"],
+            &["doctor"],
+            &["--force-execute", "-p", "Fix it"],
+        ] {
             let run = world.deepseek(args.iter().copied()).run();
             let expected = if args == ["doctor"] { 1 } else { 2 };
             assert_eq!(run.code, Some(expected), "{what}: {args:?}: {}", run.stderr);
@@ -409,11 +445,11 @@ fn state_that_is_no_file_is_an_error_at_once() {
         fs::remove_file(&path).ok();
         mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         for args in [
-            &["-p", "Fix it", "--approval", "auto"][..],
+            &["--force-execute", "-p", "Fix it", "--approval", "auto"][..],
             &["usage"],
             &["sessions"],
             &["replay"],
-            &["-c", "-p", "Fix it"],
+            &["-c", "--force-execute", "-p", "Fix it"],
             &["doctor"],
             &["rewind"],
         ] {

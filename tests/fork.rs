@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::resume::eventful;
 use crate::support::{Run, World};
 
-const REQUEST: [&str; 4] = ["-p", "Fix the greeting", "--approval", "auto"];
+const REQUEST: [&str; 5] = ["--force-execute", "-p", "Fix the greeting", "--approval", "auto"];
 
 /// A world in which the greeting was mended, by way of a wrong one.
 fn mended() -> (World, Vec<Value>) {

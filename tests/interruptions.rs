@@ -134,8 +134,9 @@ fn a_journal_cut_off_by_a_power_cut_can_be_read() {
 #[test]
 fn an_idle_conversation_holds_nothing_and_ends_when_it_is_told_to() {
     for signal in [Signal::TERM, Signal::HUP] {
-        let answer = Reply::text("ANALYSIS").to("analysis");
-        let world = World::greeting([mended(), vec![answer]].concat());
+        let answers = [("EDIT", "intent"), ("ANSWER", "intent"), ("ANALYSIS", "analysis")];
+        let answers = answers.map(|(text, role)| Reply::text(text).to(role));
+        let world = World::greeting([mended(), answers.to_vec()].concat());
         let mut terminal = Terminal::start(&mut world.deepseek(["--approval", "suggest"]));
         terminal.until("›", 1);
         terminal.types("Fix the greeting\r");

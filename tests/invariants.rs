@@ -121,7 +121,9 @@ fn each_roles_messages_only_grow() {
 
 /// Nine attempts of which all but the last fail, each otherwise; twenty calls in all.
 pub(crate) fn twenty_calls() -> (Project, Vec<Reply>) {
-    let prose = "A line of a file worth reading.\n".repeat(300);
+    let prose =
+        "A line of a file worth reading, as long as lines of prose are when people write them.\n"
+            .repeat(300);
     let check = "read -r word < words.txt\n[ $word = good ] || { echo \"FAILED words.txt::$word - is bad\"; exit 1; }\n";
     let project = Project::new(&[("words.txt", &format!("good\n{prose}")), ("check.sh", check)]);
     let mut replies = vec![architect("not a plan"), architect(plan(&["words.txt"]))];
@@ -184,7 +186,7 @@ fn a_journal_keeps_what_a_prompt_repeats_once() {
     let files = blobs.chain([session.join("events.jsonl")]);
     let kept: u64 = files.map(|file| fs::metadata(file).unwrap().len()).sum();
     println!("{all} bytes of prompts, {unique} of them unique, {kept} bytes of journal");
-    assert!(kept * 2 <= unique as u64 * 3, "{kept} bytes for {unique} unique ones of {all}");
+    assert!(kept * 4 <= all as u64, "{kept} bytes for {unique} unique ones of {all}");
 }
 
 #[test]
@@ -197,7 +199,8 @@ fn there_is_one_end_and_no_hidden_escalation() {
         ("Fix the greeting", Vec::new(), "5 failed/server"),
     ];
     for (request, replies, ending) in runs {
-        let run = World::greeting(replies).chat(request);
+        let world = World::greeting(replies);
+        let run = if request.ends_with('?') { world.asks(request) } else { world.chat(request) };
         assert_eq!(run.ending(), ending, "{}", run.stderr);
         let kinds: Vec<_> =
             run.events.iter().map(|event| event["kind"].as_str().unwrap()).collect();
@@ -266,10 +269,12 @@ fn a_request_that_looks_like_output_of_git_names_the_files_it_names() {
 
 #[test]
 fn a_greeting_is_answered_and_not_edited() {
-    let world = World::greeting(vec![Reply::text("Hello!").to("analysis")]);
-    let run = world.chat("hello");
+    let answers = ["ANSWER", "Hello!"].into_iter().zip(["intent", "analysis"]);
+    let answers: Vec<Reply> = answers.map(|(text, role)| Reply::text(text).to(role)).collect();
+    let world = World::greeting(answers);
+    let run = world.message("hello").run();
     assert_eq!(run.ending(), "0 delivered/not_needed", "{}", run.stderr);
-    assert_eq!(world.provider.roles(), "analysis");
+    assert_eq!(world.provider.roles(), "intent analysis");
     assert!(world.project.changed().is_empty());
 }
 
@@ -289,7 +294,7 @@ fn unclear_words_cost_one_short_question() {
         ("hm", "intent analysis"),
     ] {
         let world = World::greeting(answers(word));
-        let run = world.chat("the build is broken");
+        let run = world.message("the build is broken").run();
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         assert_eq!(world.provider.roles(), roles);
         assert_eq!(

@@ -42,7 +42,15 @@ fn team() -> World {
 }
 
 fn in_text(world: &World) -> Run {
-    let args = ["-p", "Make the list shout", "--approval", "auto", "--teammate-mode", "on"];
+    let args = [
+        "--force-execute",
+        "-p",
+        "Make the list shout",
+        "--approval",
+        "auto",
+        "--teammate-mode",
+        "on",
+    ];
     world.deepseek(args).run()
 }
 

@@ -45,7 +45,7 @@ fn what_the_user_changes_meanwhile_is_merged_or_shown_again_and_never_lost() {
         assert_eq!(world.provider.roles(), roles);
         if roles.ends_with("editor editor") {
             let told = world.provider.told("editor", 2);
-            assert!(told.contains("mine\ntwo"), "the file as the user left it: {told}");
+            assert!(told.contains("| mine\n   2| two"), "the file as the user left it: {told}");
         }
     }
 }
@@ -63,7 +63,9 @@ fn a_workspace_that_can_not_be_written_stays_as_it_is() {
 #[test]
 fn without_anybody_to_ask_a_patch_is_staged_shown_and_applied_later() {
     let world = World::greeting(mended());
-    let run = world.deepseek(["-p", "Fix the greeting", "--output", "stream-json"]).run();
+    let run = world
+        .deepseek(["--force-execute", "-p", "Fix the greeting", "--output", "stream-json"])
+        .run();
     assert_eq!(run.ending(), "3 denied", "{}", run.stderr);
     let hint = run.stderr.lines().find(|line| line.starts_with("hint:")).unwrap();
     assert!(hint.contains("--approval auto") && hint.contains("deepseek apply"), "{hint}");
@@ -92,7 +94,7 @@ fn without_anybody_to_ask_a_patch_is_staged_shown_and_applied_later() {
 #[test]
 fn a_staged_patch_is_not_applied_to_a_file_that_changed() {
     let world = World::greeting(mended());
-    assert_eq!(world.deepseek(["-p", "Fix the greeting"]).run().code, Some(3));
+    assert_eq!(world.deepseek(["--force-execute", "-p", "Fix the greeting"]).run().code, Some(3));
     world.project.write("greet.txt", "mine\n");
     let run = world.deepseek(["apply", "--yes"]).run();
     assert_eq!(run.code, Some(1), "{}", run.stderr);
@@ -103,7 +105,15 @@ fn a_staged_patch_is_not_applied_to_a_file_that_changed() {
 fn where_approvals_are_never_a_patch_is_staged_and_no_command_runs() {
     for check in ["sh check.sh", "touch ran"] {
         let world = World::greeting(mended_and_checked_by(&[check]));
-        let args = ["-p", "Fix the greeting", "--approval", "never", "--output", "stream-json"];
+        let args = [
+            "--force-execute",
+            "-p",
+            "Fix the greeting",
+            "--approval",
+            "never",
+            "--output",
+            "stream-json",
+        ];
         let run = world.deepseek(args).run();
         assert_eq!(run.ending(), "3 denied", "{check}: {}", run.stderr);
         assert!(run.stderr.contains("deepseek apply"), "{}", run.stderr);

@@ -23,7 +23,8 @@ fn eventful() -> World {
     ]);
     assert_eq!(world.chat("Fix the greeting").code, Some(0));
     assert_eq!(world.deepseek(["ask", &format!("What is {KEY}?")]).run().code, Some(0));
-    let denied = world.deepseek(["-p", "Fix it back", "--approval", "suggest"]).run();
+    let denied =
+        world.deepseek(["--force-execute", "-p", "Fix it back", "--approval", "suggest"]).run();
     assert_eq!(denied.code, Some(3), "{}", denied.stderr);
     world
 }
@@ -285,7 +286,7 @@ fn a_patch_a_call_and_a_check_tell_where_they_come_from() {
             "FAILED greet.txt",
         ],
     );
-    in_order(&explain("IntentDecided", 0), &["edit, by its words"]);
+    in_order(&explain("IntentDecided", 0), &["edit, by a flag or the command"]);
     let denied = said(&world, &["sessions", "show", "--output", "json"]);
     let staged = denied.events.iter().find(|event| event["kind"] == "PatchStaged@v2").unwrap();
     let staged = said(&world, &["explain", &staged["seq"].to_string()]).stdout;

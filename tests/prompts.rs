@@ -10,7 +10,7 @@ use crate::resume::{GO_ON, eventful, killed_at};
 use crate::support::World;
 use crate::support::journal::{keep, kept, rewrite};
 
-const REQUEST: [&str; 4] = ["-p", "Fix the greeting", "--approval", "auto"];
+const REQUEST: [&str; 5] = ["--force-execute", "-p", "Fix the greeting", "--approval", "auto"];
 
 /// Has another set of prompts in what is recorded of a session, made of the old one text by text.
 fn reprompt(session: &Path, other: impl Fn(&str, &str) -> String) {
@@ -37,7 +37,7 @@ fn louder(text: &str) -> String {
         "You are the Architect",
         "You are the Editor",
         "You answer questions",
-        "Evidence from the workspace:",
+        "The user's request:",
         "Your answer breaks the contract",
         "Current content:",
     ];
@@ -74,7 +74,7 @@ fn a_run_is_resumed_with_the_prompts_it_began_with() {
             for message in messages.iter().filter(|message| message["role"] != "assistant") {
                 let said = message["content"].as_str().unwrap();
                 // What the Editor was shown is testimony, and said as it was before the kill.
-                let shown = said.starts_with("Read-only context:");
+                let shown = said.starts_with("[1] ");
                 assert!(said.starts_with('<') || shown, "step {step}: {said}");
             }
             resumed_requests += 1;

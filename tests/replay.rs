@@ -17,7 +17,7 @@ use crate::team_crashes;
 /// Where the golden sessions are kept.
 pub(crate) const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/golden");
 
-const REQUEST: [&str; 4] = ["-p", "Fix the greeting", "--approval", "auto"];
+const REQUEST: [&str; 5] = ["--force-execute", "-p", "Fix the greeting", "--approval", "auto"];
 
 /// A way to make a session.
 pub(crate) type Made = fn() -> World;
@@ -39,7 +39,7 @@ pub(crate) const SESSIONS: [(&str, Made); 13] = [
         ends(world.configure("[agent_loop]\nmax_iterations = 3\n"), &REQUEST, 1)
     }),
     ("denied-patch", || {
-        let args = ["-p", "Fix the greeting", "--approval", "suggest"];
+        let args = ["--force-execute", "-p", "Fix the greeting", "--approval", "suggest"];
         ends(World::greeting(mended()), &args, 3)
     }),
     ("denied-command", || {
@@ -73,7 +73,7 @@ pub(crate) const SESSIONS: [(&str, Made); 13] = [
         answers.extend(mended());
         answers.push(Reply::of(Behaviour::Http401).forever());
         let world = ends(World::greeting(answers), &REQUEST, 0);
-        ends(world, &["-c", "-p", "Fix it again", "--approval", "auto"], 5)
+        ends(world, &["-c", "--force-execute", "-p", "Fix it again", "--approval", "auto"], 5)
     }),
     ("talk", || {
         let world = World::greeting(vec![
@@ -184,7 +184,8 @@ fn twenty_calls_replay_to_the_same_bytes() {
     let (project, replies) = twenty_calls();
     let world =
         World::of(project, Provider::new(replies)).configure("[agent_loop]\nmax_iterations = 12\n");
-    let world = ends(world, &["-p", "Improve words.txt", "--approval", "auto"], 0);
+    let world =
+        ends(world, &["--force-execute", "-p", "Improve words.txt", "--approval", "auto"], 0);
     assert_eq!(world.provider.requests().len(), 20);
     let (code, document) = replayed(&world, "latest");
     assert_eq!((code, &document["identical"]), (Some(0), &json!(true)), "{document:#}");

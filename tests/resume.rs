@@ -48,8 +48,8 @@ pub(crate) fn killed_at(world: &World, step: u64, args: &[&str]) -> Run {
     program.env("DEEPSEEK_KILL_AT", step.to_string()).run()
 }
 
-const REQUEST: [&str; 6] =
-    ["-p", "Fix the greeting", "--approval", "auto", "--output", "stream-json"];
+const REQUEST: [&str; 7] =
+    ["--force-execute", "-p", "Fix the greeting", "--approval", "auto", "--output", "stream-json"];
 pub(crate) const GO_ON: [&str; 3] = ["run", "--output", "stream-json"];
 
 /// What the journal says of the calls with one body.

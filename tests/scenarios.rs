@@ -170,7 +170,7 @@ fn the_editor_may_look_at_a_file_that_is_not_declared() {
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
     let told = world.provider.told("editor", 2);
-    assert!(told.contains("say world\nthird\n") && !told.contains("first"), "{told}");
+    assert!(told.contains("   2| say world\n   3| third\n") && !told.contains("first"), "{told}");
     assert!(told.contains(".env is not shown"), "{told}");
 }
 
@@ -180,11 +180,15 @@ fn what_was_only_shown_can_not_be_edited() {
     project.write("other.txt", "other\n");
     let ask = "NEED_CONTEXT|other.txt".to_owned();
     let outside = diff("other.txt", "other", "mine");
-    let provider = Provider::new(planned([ask, outside, says("hello", "hello world")]));
-    let world = World::of(project, provider);
+    let replies = [planned([ask, outside]), planned([says("hello", "hello world")])].concat();
+    let world = World::of(project, Provider::new(replies));
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
     assert_eq!(run.all("PatchRefused").len(), 1);
+    assert_eq!(run.one("FilesNeeded")["files"][0]["path"], "other.txt");
+    assert_eq!(world.provider.roles(), "architect editor editor architect editor");
+    let told = world.provider.told("architect", 2);
+    assert!(told.contains("- other.txt: its diff changes it"), "{told}");
     assert_eq!(world.project.read("other.txt"), "other\n");
 }
 
@@ -269,7 +273,8 @@ fn without_a_command_that_could_fail_it_is_delivered_as_unverified() {
         editor(says("hello", "hello world")),
     ]);
     let world = World::of(project, provider);
-    let run = world.deepseek(["-p", "Fix the greeting", "--approval", "auto"]).run();
+    let run =
+        world.deepseek(["--force-execute", "-p", "Fix the greeting", "--approval", "auto"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let said = run.stdout + &run.stderr;
     assert!(said.to_lowercase().contains("unverified") || said.contains("not verified"), "{said}");

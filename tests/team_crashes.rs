@@ -19,7 +19,8 @@ const CHECK: &str = "[ -e a.txt ] && [ -e b.txt ] && [ ! -e peace.txt ] && echo 
 /// What a lane makes besides its patch, in files of its own: binary, executable, empty, a link.
 const MAKES: &str = "mkdir -p gen && printf 'a\\000b' > gen/bin && printf '#!/bin/sh\\r\\n' > gen/run && chmod +x gen/run && : > gen/empty && ln -sf ../a.txt gen/link\n";
 
-pub(crate) const REQUEST: [&str; 8] = [
+pub(crate) const REQUEST: [&str; 9] = [
+    "--force-execute",
     "-p",
     "Make the files",
     "--approval",

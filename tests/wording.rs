@@ -74,7 +74,7 @@ fn a_session_replays_whatever_its_sentences_say() {
 
 #[test]
 fn a_killed_run_is_resumed_by_a_version_that_says_everything_in_other_words() {
-    let args = ["-p", "Fix the greeting", "--approval", "auto"];
+    let args = ["--force-execute", "-p", "Fix the greeting", "--approval", "auto"];
     for step in [15, 30, 45, 60, 75, 90] {
         let world = World::greeting(eventful());
         let killed = world.deepseek(args).env("DEEPSEEK_KILL_AT", step.to_string()).run();

@@ -3,43 +3,52 @@
 use std::sync::Arc;
 
 use config::AgentLoop;
-use model::ModelError;
+use model::AgentRole;
 use policy::Verdict;
 use ractor::{ActorCell, SpawnErr};
 use thiserror::Error;
-use tools::redact::redact;
 use tree::Entry;
 
 use crate::Unanswered;
-use crate::call::{CallError, Caller};
+use crate::brief::{Brief, Reads};
+use crate::call::Caller;
 use crate::closed::JournalClosed;
+use crate::contract::ContractError;
 use crate::dialogue::Dialogue;
+use crate::draft::NeededFile;
 use crate::event::Event;
 use crate::failure::FailureClass;
-use crate::plan::{FileIntent, Leniency, Plan, PlanError, PlanLimits};
+use crate::plan::{FileIntent, Leniency, Plan, PlanLimits};
 use crate::prompts::{Prompt, Prompts};
 use crate::role::{RoleHost, Work};
 use crate::sight::Sight;
+use crate::talk::{Grammar, Talk, Unheard};
 use crate::wording::Wording;
 use crate::workspace::Workspace;
 
 /// What the Architect is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PlanAsk {
-    /// The first plan.
-    First {
-        /// What the user wants.
-        request: String,
-        /// What was found in the workspace, rendered.
-        evidence: String,
-    },
-    /// A better plan.
-    Again {
-        /// How the last one failed.
+pub struct PlanAsk {
+    /// Why.
+    pub why: PlanWhy,
+    /// What the checks said before any change, if it was not told; rendered.
+    pub baseline: String,
+}
+
+/// Why the Architect is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlanWhy {
+    /// There is no plan.
+    First,
+    /// The last one failed.
+    Failed {
+        /// How.
         class: FailureClass,
         /// What was done and what went wrong, rendered.
         report: String,
     },
+    /// The last one lacks files.
+    Lacks(Vec<NeededFile>),
 }
 
 /// A plan that was read and may be followed.
@@ -54,12 +63,9 @@ pub struct Planned {
 /// Why there is no plan.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
 pub enum ArchitectError {
-    /// No answer kept the contract, repair turns included.
-    #[error("the Architect gave no usable plan: {0}")]
-    Unreadable(PlanError),
-    /// The model gave no answer.
+    /// No answer was a plan.
     #[error(transparent)]
-    Call(#[from] CallError),
+    Unheard(#[from] Unheard),
     /// The actor gave none.
     #[error(transparent)]
     Unanswered(#[from] Unanswered),
@@ -79,17 +85,13 @@ pub struct ArchitectSetup {
     pub caller: Caller,
     /// Where it looks whether a declared file can be edited.
     pub sight: Sight,
+    /// What the task begins with.
+    pub brief: Arc<Brief>,
     /// Who knows which files are another lane's.
     pub workspace: Arc<dyn Workspace>,
 }
 
 impl Architect {
-    /// The dialogue an Architect begins with.
-    pub fn dialogue(prompts: &Prompts, bounds: &AgentLoop) -> Dialogue {
-        let max_files = &bounds.max_files_per_iteration;
-        Dialogue::new(prompts.render(Prompt::Architect, &[("max_files", max_files)]))
-    }
-
     /// Starts an Architect under `supervisor`.
     pub async fn spawn(setup: ArchitectSetup, supervisor: ActorCell) -> Result<Self, SpawnErr> {
         let timeout = setup.caller.run.role_timeout();
@@ -127,31 +129,37 @@ impl ArchitectSetup {
         dialogue: &mut Dialogue,
         ask: &PlanAsk,
     ) -> Result<Planned, ArchitectError> {
-        dialogue.say(&question(self.caller.prompts(), ask));
-        let mut repairs = 0;
-        loop {
-            let error = match self.caller.ask(dialogue).await {
-                Ok(reply) => match self.read(&reply.content).await.map_err(CallError::from)? {
-                    Ok(planned) => return Ok(planned),
-                    Err(error) => error,
-                },
-                Err(CallError::Model(ModelError::Length { max_tokens, .. })) => {
-                    PlanError::cut(max_tokens)
-                }
-                Err(error) => return Err(error.into()),
-            };
-            let refused = Event::PlanRefused { error: Wording::of(&redact(&error.to_string())) };
-            self.caller.run.publish(refused).await.map_err(CallError::from)?;
-            if repairs == self.bounds().architect_parse_retries {
-                return Err(ArchitectError::Unreadable(error));
-            }
-            repairs += 1;
-            dialogue.say(&error.for_model(self.caller.prompts()));
-        }
+        let prompts = self.caller.prompts();
+        let max_files = &self.bounds().max_files_per_iteration;
+        let instructions = prompts.render(Prompt::Architect, &[("max_files", max_files)]);
+        let introduction = self.brief.introduction(
+            prompts,
+            dialogue,
+            AgentRole::Architect,
+            Reads::Everything,
+            &instructions,
+        );
+        let question = [introduction, ask.baseline.clone(), question(prompts, &ask.why)].concat();
+        dialogue.say(&question);
+        let talk = Talk {
+            caller: &self.caller,
+            tree: self.workspace.reader(),
+            repairs: self.bounds().architect_parse_retries,
+            looks: self.bounds().max_look_rounds,
+        };
+        Ok(talk.ask(dialogue, self).await?)
+    }
+}
+
+impl Grammar for ArchitectSetup {
+    type Answer = Planned;
+
+    fn is_formed(&self, answer: &str) -> bool {
+        Plan::is_formed(answer)
     }
 
-    /// Reads an answer and checks that what it declares can be edited at all.
-    async fn read(&self, answer: &str) -> Result<Result<Planned, PlanError>, JournalClosed> {
+    /// Reads a plan, and checks that what it declares can be edited at all.
+    async fn read(&self, answer: &str) -> Result<Result<Planned, ContractError>, JournalClosed> {
         let limits = PlanLimits { max_files: self.bounds().max_files_per_iteration };
         let (plan, tolerances) = match Plan::parse(answer, limits) {
             Ok(read) => read,
@@ -171,6 +179,16 @@ impl ArchitectSetup {
         Ok(Ok(Planned { plan, tolerances }))
     }
 
+    fn refused(&self, error: Wording) -> Event {
+        Event::PlanRefused { error }
+    }
+
+    fn repair(&self, prompts: &Prompts, error: &ContractError) -> String {
+        error.for_planner(prompts)
+    }
+}
+
+impl ArchitectSetup {
     fn forbidden(&self, file: &FileIntent) -> Option<String> {
         if let Some(owner) = self.workspace.owner(&file.path) {
             return Some(format!("lane {owner} owns it"));
@@ -186,11 +204,11 @@ impl ArchitectSetup {
 }
 
 /// What is wrong with a plan that declares a file which cannot be edited.
-fn uneditable(answer: &str, file: &FileIntent, why: &str) -> PlanError {
+fn uneditable(answer: &str, file: &FileIntent, why: &str) -> ContractError {
     let path = file.path.as_str();
     let line = answer.lines().position(|line| line.contains(path)).unwrap_or(0) + 1;
     let text = format!("FILE|{path}|{}", file.intent);
-    PlanError { line, text, rule: format!("this file cannot be edited: {why}") }
+    ContractError { line, text, rule: format!("this file cannot be edited: {why}") }
 }
 
 /// Why what is at a path cannot be edited.
@@ -212,13 +230,18 @@ fn is_text(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok() && !bytes.contains(&0)
 }
 
-fn question(prompts: &Prompts, ask: &PlanAsk) -> String {
-    match ask {
-        PlanAsk::First { request, evidence } => {
-            prompts.render(Prompt::PlanRequest, &[("evidence", evidence), ("request", request)])
-        }
-        PlanAsk::Again { class, report } => {
+fn question(prompts: &Prompts, why: &PlanWhy) -> String {
+    match why {
+        PlanWhy::First => prompts.render(Prompt::PlanRequest, &[]),
+        PlanWhy::Failed { class, report } => {
             prompts.render(Prompt::PlanAgain, &[("class", &class.name()), ("report", report)])
+        }
+        PlanWhy::Lacks(files) => {
+            let needed = |NeededFile { path, why }: &NeededFile| {
+                prompts.render(Prompt::NeededFile, &[("path", path), ("why", why)])
+            };
+            let files: Vec<String> = files.iter().map(needed).collect();
+            prompts.render(Prompt::PlanLacks, &[("files", &files.join("\n"))])
         }
     }
 }

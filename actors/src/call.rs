@@ -47,6 +47,18 @@ impl From<AdmissionError> for CallError {
     }
 }
 
+/// How much room an answer has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Room {
+    /// What is configured for the role.
+    Usual,
+    /// Twice that: there was none left for an answer.
+    Double,
+}
+
+/// What the provider lets an answer have.
+const MAX_OUTPUT_TOKENS: u32 = 393_216;
+
 /// A role's line to its model. Model, thinking and effort are fixed for its life.
 #[derive(Clone)]
 pub struct Caller {
@@ -66,9 +78,18 @@ impl Caller {
 
     /// Lets the model answer `dialogue`, and adds the answer to it.
     pub async fn ask(&self, dialogue: &mut Dialogue) -> Result<ModelReply, CallError> {
+        self.ask_with(dialogue, Room::Usual).await
+    }
+
+    /// The same, with so much room for the answer.
+    pub async fn ask_with(
+        &self,
+        dialogue: &mut Dialogue,
+        room: Room,
+    ) -> Result<ModelReply, CallError> {
         let mut retries = 0;
         loop {
-            match self.attempt(dialogue, retries).await? {
+            match self.attempt(dialogue, room, retries).await? {
                 Ok(reply) => {
                     dialogue.hear(&reply);
                     return Ok(reply);
@@ -95,9 +116,10 @@ impl Caller {
     async fn attempt(
         &self,
         dialogue: &Dialogue,
+        room: Room,
         retry: u32,
     ) -> Result<Result<ModelReply, ModelError>, CallError> {
-        let mut request = self.request(dialogue);
+        let mut request = self.request(dialogue, room);
         let recorded = self.recorded_request();
         let ask = recorded.as_ref().map_or_else(|| self.reserves(&request), |(ask, _)| *ask);
         let mut permit = self.run.admission.admit(&request.model, ask).await?;
@@ -148,14 +170,19 @@ impl Caller {
         })
     }
 
-    fn request(&self, dialogue: &Dialogue) -> ChatRequest {
+    fn request(&self, dialogue: &Dialogue, room: Room) -> ChatRequest {
+        let usual = self.hire.max_output_tokens;
+        let max_tokens = match room {
+            Room::Usual => usual,
+            Room::Double => usual.saturating_mul(2).min(MAX_OUTPUT_TOKENS.max(usual)),
+        };
         ChatRequest {
             role: self.role,
             run: self.run.id().to_owned(),
             lane: self.run.scope().lane().map(|lane| lane.to_string()),
             model: self.hire.model.clone(),
             thinking: self.hire.thinking.then_some(self.hire.effort),
-            max_tokens: self.hire.max_output_tokens,
+            max_tokens,
             messages: dialogue.messages().to_vec(),
         }
     }

@@ -24,10 +24,10 @@ pub enum Leniency {
     DotSlash,
 }
 
-/// Why an answer is no plan.
+/// What is wrong with an answer that breaks its contract.
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[error("line {line}: `{text}`: {rule}")]
-pub struct PlanError {
+pub struct ContractError {
     /// One-based line of the answer.
     pub line: usize,
     /// The line, shortened.
@@ -36,7 +36,12 @@ pub struct PlanError {
     pub rule: String,
 }
 
-impl PlanError {
+impl ContractError {
+    /// A line, from one, that breaks a rule.
+    pub fn at(line: usize, text: &str, rule: String) -> Self {
+        Self { line, text: quoted(text), rule }
+    }
+
     /// What an answer that was cut at its limit breaks.
     pub fn cut(max_tokens: u32) -> Self {
         let rule =
@@ -44,8 +49,19 @@ impl PlanError {
         Self { line: 1, text: String::new(), rule }
     }
 
-    /// What its author is told.
-    pub fn for_model(&self, prompts: &Prompts) -> String {
+    /// What an answer without text breaks.
+    pub fn empty() -> Self {
+        let rule = "the answer was empty: no text came, at most reasoning or tool calls, and there are no tools";
+        Self { line: 1, text: String::new(), rule: rule.to_owned() }
+    }
+
+    /// What one look too many breaks.
+    pub fn no_look_left(line: &str) -> Self {
+        Self::at(1, line, "there are no looks left: answer with what you know".to_owned())
+    }
+
+    /// What the author of a plan is told.
+    pub fn for_planner(&self, prompts: &Prompts) -> String {
         let Self { line, text, rule } = self;
         prompts.render(Prompt::PlanRefused, &[("line", line), ("text", text), ("rule", rule)])
     }
@@ -70,13 +86,18 @@ pub struct Block<'a> {
 }
 
 impl Contract {
+    /// Whether an answer has the block's header.
+    pub fn is_begun(&self, answer: &str) -> bool {
+        answer.lines().any(|line| line.trim() == self.header)
+    }
+
     /// Finds the block in an answer and gives each of its lines to `read`, trimmed and with its index in the answer; empty
     /// lines are passed over. The first error ends it.
     pub fn read<'a>(
         &self,
         answer: &'a str,
         mut read: impl FnMut(usize, &'a str) -> Result<(), String>,
-    ) -> Result<Block<'a>, PlanError> {
+    ) -> Result<Block<'a>, ContractError> {
         let Self { header, footer } = *self;
         let lines: Vec<&str> = answer.lines().map(str::trim).collect();
         let Some(begin) = lines.iter().position(|line| *line == header) else {
@@ -106,12 +127,12 @@ impl Contract {
 
 impl Block<'_> {
     /// What is wrong with the line at an index.
-    pub fn error(&self, at: usize, rule: String) -> PlanError {
+    pub fn error(&self, at: usize, rule: String) -> ContractError {
         error(&self.lines, at, rule)
     }
 
     /// What is wrong with the block as a whole.
-    pub fn error_at_end(&self, rule: String) -> PlanError {
+    pub fn error_at_end(&self, rule: String) -> ContractError {
         self.error(self.end, rule)
     }
 }
@@ -149,6 +170,6 @@ pub fn quoted(line: &str) -> String {
     line.chars().take(QUOTED_CHARS).collect()
 }
 
-fn error(lines: &[&str], at: usize, rule: String) -> PlanError {
-    PlanError { line: at + 1, text: quoted(lines.get(at).copied().unwrap_or_default()), rule }
+fn error(lines: &[&str], at: usize, rule: String) -> ContractError {
+    ContractError { line: at + 1, text: quoted(lines.get(at).copied().unwrap_or_default()), rule }
 }

@@ -214,6 +214,8 @@ pub enum NeedsWork {
     LanesFailed,
     /// What was made is staged, and not in the workspace.
     Staged,
+    /// There was no usable answer to a question.
+    NoAnswer,
 }
 
 /// What a patch set is staged for.

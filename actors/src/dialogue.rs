@@ -1,27 +1,70 @@
 //! What was said between a role and its model in one run. It only grows, so that the provider's prefix cache holds. Pure.
 
-use model::{Message, ModelReply};
+use model::{AgentRole, Message, ModelReply};
 use tools::redact::redact;
 
+use crate::look::Look;
 use crate::prompts::{Prompt, Prompts};
 
-/// A conversation of one role.
+/// A conversation with one model, of one role or of several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dialogue {
     messages: Vec<Message>,
-    /// Prompt tokens of the last call, by the provider's count: what this role has sent before.
+    /// Prompt tokens of the last call, by the provider's count: what was sent before.
     sent_tokens: u64,
+    /// Roles whose instructions were given.
+    roles: Vec<AgentRole>,
+    /// What the model asked to see.
+    looks: Vec<Look>,
 }
 
 impl Dialogue {
     /// Begins with the standing instructions.
     pub fn new(system: String) -> Self {
-        Self { messages: vec![Message::System { content: system }], sent_tokens: 0 }
+        Self::going_on(vec![Message::System { content: system }], 0)
     }
 
     /// Goes on with what was said before.
     pub const fn going_on(messages: Vec<Message>, sent_tokens: u64) -> Self {
-        Self { messages, sent_tokens }
+        Self { messages, sent_tokens, roles: Vec::new(), looks: Vec::new() }
+    }
+
+    /// Whether nothing was said yet.
+    pub const fn is_new(&self) -> bool {
+        self.messages.len() <= 1
+    }
+
+    /// Whether a role speaks for the first time; it has spoken from now on.
+    pub fn is_first_of(&mut self, role: AgentRole) -> bool {
+        let is_first = !self.roles.contains(&role);
+        if is_first {
+            self.roles.push(role);
+        }
+        is_first
+    }
+
+    /// Remembers what the model asked to see.
+    pub fn looked(&mut self, looks: &[Look]) {
+        self.looks.extend_from_slice(looks);
+    }
+
+    /// Everything that the model asked to see.
+    pub fn looks(&self) -> &[Look] {
+        &self.looks
+    }
+
+    /// Whether the model has answered with this text.
+    pub fn has_heard(&self, text: &str) -> bool {
+        self.messages.iter().any(
+            |message| matches!(message, Message::Assistant { content, .. } if content.contains(text)),
+        )
+    }
+
+    /// Whether the user's side of it has this text somewhere.
+    pub fn has_said(&self, text: &str) -> bool {
+        self.messages
+            .iter()
+            .any(|message| matches!(message, Message::User { content } if content.contains(text)))
     }
 
     /// Everything said so far.
@@ -51,14 +94,38 @@ impl Dialogue {
     }
 }
 
-/// A file's content as it is shown to a model: headed by its name, in a fence that the content cannot close. Its last
-/// line has no end.
-pub fn shown_file(
+/// Lines of a file as they are shown to a model: numbered, headed by the file's name, in a fence that they cannot close. Of
+/// `(first, last, of)` the last is how many lines the file has.
+pub fn shown_lines(
     prompts: &Prompts,
     path: &str,
-    lines: Option<(usize, usize)>,
-    content: &str,
+    (first, last, of): (usize, usize, usize),
+    text: &str,
 ) -> String {
+    let is_whole = first <= 1 && last >= of;
+    let name = if is_whole {
+        path.to_owned()
+    } else {
+        prompts.render(
+            Prompt::FileLines,
+            &[("path", &path), ("first", &first), ("last", &last), ("of", &of)],
+        )
+    };
+    let mut content = numbered(text, first);
+    if last >= of && !text.is_empty() && !text.ends_with('\n') {
+        content.extend(["\n", &prompts.render(Prompt::NoFinalNewline, &[]), "\n"]);
+    }
+    fenced(prompts, &name, &content)
+}
+
+/// A whole file as it is shown to a model.
+pub fn shown_file(prompts: &Prompts, path: &str, text: &str) -> String {
+    let count = text.lines().count();
+    shown_lines(prompts, path, (1, count, count), text)
+}
+
+/// A text that is shown to a model: headed by its name, in a fence that it cannot close. Its last line has no end.
+pub fn fenced(prompts: &Prompts, name: &str, content: &str) -> String {
     let mut run = 0;
     let mut longest = 0;
     for c in content.chars() {
@@ -66,18 +133,22 @@ pub fn shown_file(
         longest = longest.max(run);
     }
     let fence = "`".repeat(longest.max(2) + 1);
-    let name = lines.map_or_else(
-        || path.to_owned(),
-        |(first, last)| {
-            prompts
-                .render(Prompt::FileLines, &[("path", &path), ("first", &first), ("last", &last)])
-        },
-    );
     let mut content = content.to_owned();
     if !content.is_empty() && !content.ends_with('\n') {
-        content.extend(["\n", &prompts.render(Prompt::NoFinalNewline, &[]), "\n"]);
+        content.push('\n');
     }
     prompts.render(Prompt::File, &[("name", &name), ("fence", &fence), ("content", &content)])
+}
+
+/// Each line with its number before it.
+fn numbered(text: &str, first: usize) -> String {
+    let last = first + text.lines().count();
+    let width = last.to_string().len().max(4);
+    let line = |(number, line): (usize, &str)| {
+        let bar = if line.trim_end_matches(['\n', '\r']).is_empty() { "|" } else { "| " };
+        format!("{number:>width$}{bar}{line}")
+    };
+    (first..).zip(text.split_inclusive('\n')).map(line).collect()
 }
 
 #[cfg(test)]
@@ -85,13 +156,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fence_in_a_file_does_not_close_ours() {
-        let shown = shown_file(&Prompts::default(), "a.md", None, "x\n````\ny\n````\n");
-        assert_eq!(shown, "### a.md\n`````\nx\n````\ny\n````\n`````");
-        let part = shown_file(&Prompts::default(), "a", Some((3, 4)), "x");
-        assert_eq!(part, "### a lines 3-4\n```\nx\n(no newline at the end)\n```");
-        let empty = shown_file(&Prompts::default(), "a", None, "");
-        assert_eq!(empty, "### a\n```\n```");
+    fn lines_are_numbered_and_a_fence_in_a_file_does_not_close_ours() {
+        let prompts = Prompts::default();
+        let shown = shown_file(&prompts, "a.md", "x\n````\n\n````\n");
+        assert_eq!(shown, "### a.md\n`````\n   1| x\n   2| ````\n   3|\n   4| ````\n`````");
+        let part = shown_lines(&prompts, "a", (3, 4, 4), "x\ny");
+        assert_eq!(
+            part,
+            "### a lines 3-4 of 4\n```\n   3| x\n   4| y\n(no newline at the end)\n```"
+        );
+        assert_eq!(shown_file(&prompts, "a", ""), "### a\n```\n```");
     }
 
     #[test]

@@ -1,178 +1,153 @@
-//! The Editor's contract: a unified diff only, or `NEED_CONTEXT|path[:start-end]` lines only. Pure.
+//! The Editor's contract: a unified diff only, `NEED_FILE|path|why` lines only, or `DONE|reason`. Pure.
 //!
-//! Whether the diff applies is the patch engine's business; here it is only told from everything else.
-
-use std::fmt;
+//! Whether the diff applies is the patch engine's business; here it is only told from everything else. What the Editor wants to
+//! see first is read by [`crate::look`].
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 use tree::RepoPath;
+
+use crate::contract::{ContractError, filled};
 
 /// What the Editor answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EditorAnswer {
     /// A diff, as the model wrote it.
     Diff(String),
-    /// Files it wants to see first.
-    NeedContext(Vec<ContextRequest>),
+    /// Files that have to be changed and are not in the plan.
+    NeedFiles(Vec<NeededFile>),
+    /// Nothing more is needed than what is applied.
+    Done {
+        /// Why.
+        reason: String,
+    },
 }
 
-/// A file, or lines of one, that the Editor wants to see.
+/// A file that the plan lacks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ContextRequest {
-    /// The file.
+pub struct NeededFile {
+    /// The file; it need not exist yet.
     pub path: RepoPath,
-    /// One-based lines, both included; the whole file when absent.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub lines: Option<(usize, usize)>,
+    /// Why it has to be changed.
+    pub why: String,
 }
 
-impl fmt::Display for ContextRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.lines {
-            Some((first, last)) => write!(f, "{}:{first}-{last}", self.path),
-            None => write!(f, "{}", self.path),
-        }
-    }
+/// Whether the Editor may say that it is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MayEnd {
+    /// A diff of its is applied.
+    Applied,
+    /// Nothing is.
+    NothingApplied,
 }
-
-/// Why an answer is neither.
-#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
-#[error("line {line}: `{text}`: {rule}")]
-pub struct DraftError {
-    /// One-based line of the answer.
-    pub line: usize,
-    /// The line, shortened.
-    pub text: String,
-    /// The rule it breaks.
-    pub rule: String,
-}
-
-const PREFIX: &str = "NEED_CONTEXT|";
 
 /// Tells what the Editor answered.
-pub fn parse(answer: &str, max_range_lines: usize) -> Result<EditorAnswer, DraftError> {
-    let lines: Vec<&str> = answer.lines().collect();
-    let speaking = || {
-        lines.iter().enumerate().filter(|(_, line)| {
-            let line = line.trim();
-            !line.is_empty() && !line.starts_with("```")
-        })
-    };
-    let asks = speaking().filter(|(_, line)| line.trim_start().starts_with(PREFIX)).count();
-    if asks > 0 {
-        if let Some((at, line)) =
-            speaking().find(|(_, line)| !line.trim_start().starts_with(PREFIX))
-        {
-            // Inside a diff the words are content; beside one they are a mixture.
-            if !looks_like_a_diff(&lines) {
-                return Err(error(
-                    at,
-                    line,
-                    "NEED_CONTEXT lines stand alone, without a diff or other text",
-                ));
-            }
-        } else {
-            let requests: Result<Vec<_>, _> = speaking()
-                .map(|(at, line)| {
-                    request(line.trim(), max_range_lines).map_err(|rule| error(at, line, &rule))
-                })
-                .collect();
-            return requests.map(EditorAnswer::NeedContext);
-        }
-    }
-    if looks_like_a_diff(&lines) {
+pub fn parse(answer: &str, may_end: MayEnd) -> Result<EditorAnswer, ContractError> {
+    if looks_like_a_diff(answer) {
         return Ok(EditorAnswer::Diff(answer.to_owned()));
     }
-    let (at, line) = speaking().next().map_or((0, ""), |(at, line)| (at, *line));
-    Err(error(
-        at,
-        line,
-        "the answer must be a unified diff only, or NEED_CONTEXT|path[:start-end] lines only",
-    ))
+    let said = || {
+        let lines = (1..).zip(answer.lines().map(str::trim));
+        lines.filter(|(_, line)| !line.is_empty() && !line.starts_with("```"))
+    };
+    let needs = |line: &str| line.starts_with("NEED_FILE|");
+    if said().any(|(_, line)| needs(line)) {
+        let one = |(number, line): (usize, &str)| {
+            needed(line).map_err(|rule| ContractError::at(number, line, rule))
+        };
+        return said().map(one).collect::<Result<_, _>>().map(EditorAnswer::NeedFiles);
+    }
+    if let Some((number, line)) = said().last()
+        && let Some(reason) = line.strip_prefix("DONE|")
+    {
+        let rule = match may_end {
+            MayEnd::Applied => match filled(reason.trim(), "DONE|<reason>") {
+                Ok(reason) => return Ok(EditorAnswer::Done { reason }),
+                Err(rule) => rule,
+            },
+            MayEnd::NothingApplied => "DONE is an answer only when a diff of yours is applied: \
+                 answer with a unified diff, or ask with NEED_ lines"
+                .to_owned(),
+        };
+        return Err(ContractError::at(number, line, rule));
+    }
+    let forms = match may_end {
+        MayEnd::Applied => {
+            "the answer must be a unified diff only, NEED_ lines only, or DONE|<reason> if nothing more is needed"
+        }
+        MayEnd::NothingApplied => "the answer must be a unified diff only, or NEED_ lines only",
+    };
+    let (number, line) = said().next().unwrap_or((1, ""));
+    Err(ContractError::at(number, line, forms.to_owned()))
+}
+
+/// Whether an answer has one of the forms at all, so that lines which look like looks are content of it.
+pub fn is_formed(answer: &str) -> bool {
+    let is_form = |line: &str| line.starts_with("NEED_FILE|") || line.starts_with("DONE|");
+    looks_like_a_diff(answer) || answer.lines().any(|line| is_form(line.trim()))
 }
 
 /// Whether any line can only come from a diff.
-fn looks_like_a_diff(lines: &[&str]) -> bool {
-    lines.iter().any(|line| {
-        line.starts_with("@@")
-            || line.starts_with("diff --git ")
-            || line.starts_with("+++ ")
-            || line.starts_with("rename from ")
-    })
+fn looks_like_a_diff(answer: &str) -> bool {
+    let starts = ["@@", "diff --git ", "+++ ", "rename from "];
+    answer.lines().any(|line| starts.iter().any(|start| line.starts_with(start)))
 }
 
-/// Reads one request. A name may contain colons: only `:number-number` at the end is a range.
-fn request(line: &str, max_lines: usize) -> Result<ContextRequest, String> {
-    let target = line.strip_prefix(PREFIX).unwrap_or_default().trim();
-    let range = target.rsplit_once(':').and_then(|(path, range)| {
-        let (first, last) = range.split_once('-')?;
-        Some((path, (first.trim().parse::<usize>().ok()?, last.trim().parse::<usize>().ok()?)))
-    });
-    let (path, lines) = range.map_or((target, None), |(path, lines)| (path, Some(lines)));
-    if let Some((first, last)) = lines {
-        if first == 0 || last < first {
-            return Err("a range is one-based and reads first-last".to_owned());
-        }
-        if last - first >= max_lines {
-            return Err(format!("a range has at most {max_lines} lines"));
-        }
-    }
-    let path = RepoPath::parse(path.trim_start_matches("./"))
+fn needed(line: &str) -> Result<NeededFile, String> {
+    let form = "NEED_FILE|<path>|<why>";
+    let rest = line.strip_prefix("NEED_FILE|");
+    let rest = rest.ok_or("NEED_FILE lines stand alone, without a diff or other text")?;
+    let (path, why) = rest.split_once('|').unwrap_or((rest, ""));
+    let path = RepoPath::parse(path.trim().trim_start_matches("./"))
         .map_err(|error| format!("paths are relative to the workspace and inside it: {error}"))?;
-    Ok(ContextRequest { path, lines })
-}
-
-fn error(at: usize, line: &str, rule: &str) -> DraftError {
-    DraftError { line: at + 1, text: line.chars().take(200).collect(), rule: rule.to_owned() }
+    Ok(NeededFile { path, why: filled(why.trim(), form)? })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(answer: &str) -> Result<EditorAnswer, DraftError> {
-        parse(answer, 400)
-    }
-
-    fn asked(answer: &str) -> Vec<String> {
-        match read(answer).unwrap() {
-            EditorAnswer::NeedContext(requests) => {
-                requests.iter().map(ToString::to_string).collect()
-            }
-            EditorAnswer::Diff(diff) => panic!("a diff: {diff}"),
-        }
-    }
-
-    #[test]
-    fn requests_with_and_without_ranges() {
-        let answer = "NEED_CONTEXT|src/a.rs\n\nNEED_CONTEXT|./b.rs:3-400\nNEED_CONTEXT|odd:name\n";
-        assert_eq!(asked(answer), ["src/a.rs", "b.rs:3-400", "odd:name"]);
-        assert_eq!(asked("```\nNEED_CONTEXT|a\n```"), ["a"]);
-    }
-
-    #[test]
-    fn ranges_are_checked() {
-        let rule = |answer: &str| read(answer).unwrap_err().to_string();
-        assert_eq!(
-            rule("NEED_CONTEXT|a:1-401"),
-            "line 1: `NEED_CONTEXT|a:1-401`: a range has at most 400 lines"
-        );
-        assert!(rule("NEED_CONTEXT|a:0-3").contains("one-based"));
-        assert!(rule("NEED_CONTEXT|a:9-3").contains("one-based"));
-        assert!(rule("NEED_CONTEXT|../a").contains("inside it"));
-        assert!(rule("NEED_CONTEXT|a\nand b please").contains("line 2: `and b please`"));
+    fn read(answer: &str) -> Result<EditorAnswer, ContractError> {
+        parse(answer, MayEnd::NothingApplied)
     }
 
     #[test]
     fn a_diff_is_handed_on_as_written() {
-        let diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-NEED_CONTEXT|y\n+z\n";
+        let diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-NEED_FILE|y|z\n+DONE|z\n";
         assert_eq!(read(diff).unwrap(), EditorAnswer::Diff(diff.to_owned()));
     }
 
     #[test]
-    fn prose_is_neither() {
-        assert!(read("I cannot do that.").unwrap_err().rule.contains("unified diff only"));
+    fn files_that_the_plan_lacks() {
+        let answer = "```\nNEED_FILE|./src/base.rs|the flag is read there | twice\n```";
+        let base = NeededFile {
+            path: RepoPath::parse("src/base.rs").unwrap(),
+            why: "the flag is read there | twice".to_owned(),
+        };
+        assert_eq!(read(answer).unwrap(), EditorAnswer::NeedFiles(vec![base]));
+        assert!(read("NEED_FILE|a").unwrap_err().rule.contains("NEED_FILE|<path>|<why>"));
+        assert!(read("NEED_FILE|../a|b").unwrap_err().rule.contains("inside it"));
+        let mixed = read("NEED_FILE|a|b\nand c").unwrap_err().to_string();
+        assert!(mixed.starts_with("line 2: `and c`: NEED_FILE lines stand alone"), "{mixed}");
+    }
+
+    #[test]
+    fn done_is_an_answer_once_something_is_applied() {
+        let done = |answer| parse(answer, MayEnd::Applied);
+        let reason = "the package is missing here".to_owned();
+        let answer = "DONE|the package is missing here";
+        assert_eq!(done(answer).unwrap(), EditorAnswer::Done { reason: reason.clone() });
+        let wordy = "No further change is needed.\nDONE|the package is missing here";
+        assert_eq!(done(wordy).unwrap(), EditorAnswer::Done { reason });
+        assert!(done("DONE|").unwrap_err().rule.contains("DONE|<reason>"));
+        assert!(done("Nothing to do.").unwrap_err().rule.contains("DONE|<reason>"));
+        assert!(read(answer).unwrap_err().rule.contains("only when a diff"));
+    }
+
+    #[test]
+    fn prose_is_none_of_them() {
+        let error = read("I cannot do that.").unwrap_err();
+        assert_eq!((error.line, error.text.as_str()), (1, "I cannot do that."));
+        assert!(error.rule.contains("unified diff only"));
         assert!(read("").is_err());
     }
 }

@@ -8,10 +8,11 @@ use tree::{RepoPath, Settlement, TreeId};
 
 use crate::checks::{CheckOutcome, Findings};
 use crate::delivery::{Delivery, Rollback, StagedFor, Verified};
-use crate::draft::ContextRequest;
+use crate::draft::NeededFile;
 use crate::failure::FailureClass;
 use crate::lane_id::LaneId;
 use crate::ledger::{Allowance, Amount};
+use crate::look::Look;
 use crate::plan::{Leniency, Plan, StepMark};
 use crate::scope::Scope;
 use crate::seen::SeenFile;
@@ -29,7 +30,7 @@ pub use self::decisions::Decisions;
 /// The number of the way in which this version puts requests together, of the prompts that are recorded, and of the verdicts
 /// that it reaches from the same rules. A change that gives a recorded run another request body or verdict raises it; what an
 /// older format recorded of either is taken as it is, and not compared. Another wording of a prompt is no such change.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// The format of journals that name none.
 const fn first_format() -> u32 {
@@ -135,6 +136,12 @@ pub enum Event {
         tokens: usize,
         /// The text that goes into prompts.
         text: Blob,
+        /// What is known of the workspace whatever is asked; it goes into prompts before that.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        workspace: Option<Blob>,
+        /// What was said and done earlier in the conversation, as it goes into prompts.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        earlier: Option<Blob>,
     },
     /// Files that a decision depends on were read. Only what the journal does not tell already: what was seen before, or
     /// written by this run, and is still so, is left out.
@@ -213,16 +220,39 @@ pub enum Event {
         /// Line and rule.
         error: Wording,
     },
-    /// The Editor asked to see more.
-    #[serde(rename = "ContextRequested@v1")]
-    ContextRequested {
-        /// What it asked for.
-        requests: Vec<ContextRequest>,
+    /// A model asked to see more before it answers.
+    #[serde(rename = "Looked@v1")]
+    Looked {
+        /// Who asked.
+        role: AgentRole,
+        /// What for.
+        looks: Vec<Look>,
+        /// Where the answer was read tolerantly.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        tolerances: Vec<Leniency>,
         /// What was not shown, and why.
         refused: Vec<Wording>,
         /// What it was told.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         told: Option<Blob>,
+    },
+    /// An answer to a question of the user could not be used.
+    #[serde(rename = "AnswerRefused@v1")]
+    AnswerRefused {
+        /// What was wrong with it.
+        error: Wording,
+    },
+    /// The Editor cannot write the diff within the plan; the Architect decides.
+    #[serde(rename = "FilesNeeded@v1")]
+    FilesNeeded {
+        /// The files that the plan lacks.
+        files: Vec<NeededFile>,
+    },
+    /// The Editor says that nothing more is needed than what is applied.
+    #[serde(rename = "EditorDone@v1")]
+    EditorDone {
+        /// Why.
+        reason: Wording,
     },
     /// A diff is being applied.
     #[serde(rename = "ApplyStarted@v1")]
@@ -591,11 +621,13 @@ impl Event {
             Self::SessionContinued { config, prompts, .. } => {
                 std::iter::once(config).chain(prompts).collect()
             }
-            Self::EvidenceGathered { text, .. } => vec![text],
+            Self::EvidenceGathered { text, workspace, earlier, .. } => {
+                std::iter::once(text).chain(workspace).chain(earlier).collect()
+            }
             Self::FilesRead { files } => {
                 files.iter().filter_map(|file| file.found.content()).collect()
             }
-            Self::ContextRequested { told, .. } => told.iter().collect(),
+            Self::Looked { told, .. } => told.iter().collect(),
             Self::PatchStaged { files, .. }
             | Self::LaneCompleted { files, .. }
             | Self::LaneFailed { files, .. }
@@ -616,11 +648,13 @@ impl Event {
     #[expect(clippy::wildcard_enum_match_arm, reason = "most events are no effects")]
     pub fn effects_mut(&mut self) -> Vec<&mut Blob> {
         match self {
-            Self::EvidenceGathered { text, .. } => vec![text],
+            Self::EvidenceGathered { text, workspace, earlier, .. } => {
+                std::iter::once(text).chain(workspace).chain(earlier).collect()
+            }
             Self::FilesRead { files } => {
                 files.iter_mut().filter_map(|file| file.found.content_mut()).collect()
             }
-            Self::ContextRequested { told, .. } => told.iter_mut().collect(),
+            Self::Looked { told, .. } => told.iter_mut().collect(),
             Self::LaneCompleted { files, .. }
             | Self::LaneFailed { files, .. }
             | Self::LanesMerged { files, .. } => files

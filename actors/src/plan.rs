@@ -9,8 +9,10 @@ use serde::{Deserialize, Serialize};
 use shell::CommandLine;
 use tree::RepoPath;
 
+use crate::contract::ContractError;
+pub use crate::contract::Leniency;
 use crate::contract::{Contract, filled, without_dot_slash};
-pub use crate::contract::{Leniency, PlanError};
+use crate::look::ranged;
 
 const CONTRACT: Contract = Contract { header: "ARCHITECT_PLAN_V1", footer: "ARCHITECT_PLAN_END" };
 
@@ -45,6 +47,9 @@ pub enum StepMark {
 pub struct FileIntent {
     /// The file; it need not exist yet.
     pub path: RepoPath,
+    /// The lines that it is about, one-based and both included, if the plan names any.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub lines: Option<(usize, usize)>,
     /// What is going to happen to it.
     pub intent: String,
 }
@@ -57,8 +62,13 @@ pub struct PlanLimits {
 }
 
 impl Plan {
+    /// Whether an answer has the form of a plan at all.
+    pub fn is_formed(answer: &str) -> bool {
+        CONTRACT.is_begun(answer)
+    }
+
     /// Reads an answer.
-    pub fn parse(answer: &str, limits: PlanLimits) -> Result<(Self, Vec<Leniency>), PlanError> {
+    pub fn parse(answer: &str, limits: PlanLimits) -> Result<(Self, Vec<Leniency>), ContractError> {
         let mut reader = Reader { limits, ..Reader::default() };
         let block = CONTRACT.read(answer, |_, text| reader.line(text))?;
         let mut tolerances = block.tolerances.clone();
@@ -117,6 +127,7 @@ impl Reader {
     fn file(&mut self, rest: &str) -> Result<(), String> {
         let (path, intent) = rest.split_once('|').unwrap_or((rest, ""));
         let (path, intent) = (path.trim(), filled(intent.trim(), "FILE|<path>|<intent>")?);
+        let (path, lines) = ranged(path);
         let bare = without_dot_slash(path, &mut self.tolerances);
         let path = RepoPath::parse(bare).map_err(|error| {
             format!("FILE paths are relative to the workspace and inside it: {error}")
@@ -126,7 +137,7 @@ impl Reader {
             None if self.files.len() == self.limits.max_files => {
                 return Err(format!("a plan may declare at most {} files", self.limits.max_files));
             }
-            None => self.files.push(FileIntent { path, intent }),
+            None => self.files.push(FileIntent { path, lines, intent }),
         }
         Ok(())
     }
@@ -154,7 +165,11 @@ impl fmt::Display for Plan {
             writeln!(f, "PLAN|{step}")?;
         }
         for file in &self.files {
-            writeln!(f, "FILE|{}|{}", file.path, file.intent)?;
+            let FileIntent { path, lines, intent } = file;
+            match lines {
+                Some((first, last)) => writeln!(f, "FILE|{path}:{first}-{last}|{intent}")?,
+                None => writeln!(f, "FILE|{path}|{intent}")?,
+            }
         }
         for command in &self.verify {
             writeln!(f, "VERIFY|{command}")?;
@@ -177,7 +192,7 @@ mod tests {
 
     const PLAN: &str = "ARCHITECT_PLAN_V1\nPLAN|fix the sum\nFILE|src/lib.rs|use + in total()\nVERIFY|cargo test\nACCEPT|total adds\nARCHITECT_PLAN_END";
 
-    fn parse(answer: &str) -> Result<(Plan, Vec<Leniency>), PlanError> {
+    fn parse(answer: &str) -> Result<(Plan, Vec<Leniency>), ContractError> {
         Plan::parse(answer, PlanLimits { max_files: 12 })
     }
 
@@ -253,10 +268,11 @@ mod tests {
             steps in proptest::collection::vec("[a-z|é ]{0,8}[a-z]", 1..4),
             names in proptest::collection::btree_set("[a-z]{1,6}\\.rs", 1..5),
             intent in "[a-z|]{1,9}",
+            lines in proptest::option::of((1_usize..9, 9_usize..20)),
         ) {
             let steps = steps.into_iter().map(|s| s.trim().to_owned()).collect();
             let files = names.iter()
-                .map(|name| FileIntent { path: RepoPath::parse(name).unwrap(), intent: intent.clone() })
+                .map(|name| FileIntent { path: RepoPath::parse(name).unwrap(), lines, intent: intent.clone() })
                 .collect();
             let plan = Plan { steps, files, verify: vec!["a b".into()], accept: vec![], no_edit: None };
             prop_assert_eq!(parse(&plan.to_string()).unwrap().0, plan);

@@ -121,11 +121,9 @@ mod tests {
 
     #[test]
     fn values_are_inserted_as_they_are() {
-        let rendered = Prompts::default().render(
-            Prompt::Question,
-            &[("evidence", &"{{request}} }} {{"), ("request", &"{{evidence}}")],
-        );
-        let text = "Evidence from the workspace:\n\n{{request}} }} {{\n\n{{evidence}}";
+        let rendered = Prompts::default()
+            .render(Prompt::NeededFile, &[("path", &"{{why}} }} {{"), ("why", &"{{path}}")]);
+        let text = "- {{why}} }} {{: {{path}}";
         assert_eq!(rendered, text);
     }
 

@@ -33,6 +33,14 @@ pub fn upgraded(kind: &str, mut data: Value) -> (String, Value) {
         }
         "ToolApproved@v1" => "ApprovalGiven@v1",
         "RouterDecision@v1" => "IntentDecided@v1",
+        "ContextRequested@v1" => {
+            let requests = fields.remove("requests").unwrap_or_default();
+            let looks = requests.as_array().into_iter().flatten();
+            let looks: Vec<Value> = looks.map(|it| json!({ "context": it })).collect();
+            fields.insert("role".to_owned(), "editor".into());
+            fields.insert("looks".to_owned(), looks.into());
+            "Looked@v1"
+        }
         "LaneFailed@v1" => {
             fields.get_mut("why").map(delivery);
             "LaneFailed@v2"
@@ -64,6 +72,7 @@ pub fn name(kind: &str) -> &str {
         "ToolApproved" => "ApprovalGiven",
         "ToolDenied" => "ApprovalDenied",
         "RouterDecision" => "IntentDecided",
+        "ContextRequested" => "Looked",
         name => name,
     }
 }

@@ -33,7 +33,7 @@ impl Intent {
 pub enum IntentBy {
     /// A flag or a command says so.
     Flag,
-    /// Its words are clear.
+    /// Its words were clear. Early versions had a list of them.
     Words,
     /// A model was asked.
     Model,

@@ -369,7 +369,7 @@ const fn way_on(why: NeedsWork) -> &'static str {
         NeedsWork::Unverifiable => {
             "the change is in the workspace; see to the command and run it yourself"
         }
-        NeedsWork::NoPlan => "say it in other words, or name the files",
+        NeedsWork::NoPlan | NeedsWork::NoAnswer => "say it in other words, or name the files",
         NeedsWork::LanesFailed => {
             "what a lane did: `deepseek diff --lane NN`; ask for what is missing, or again with --teammate-mode off"
         }

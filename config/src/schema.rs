@@ -138,13 +138,19 @@ pub struct AgentLoop {
     pub max_file_bytes: u64,
     /// Largest diff.
     pub max_diff_bytes: usize,
+    /// Tokens of earlier turns that are told to the next one in full; older ones are told in a line each.
+    pub conversation_tokens: usize,
     /// Tokens of evidence given to the Architect for a request.
     pub evidence_tokens: usize,
     /// How long a request waits for the index of the workspace, in milliseconds.
     pub index_wait_ms: u64,
-    /// `NEED_CONTEXT` rounds before the Editor must answer.
+    /// Rounds of looks before the Architect, or the lane planner, must answer.
+    pub max_look_rounds: u32,
+    /// Tokens of what is shown in one round of looks.
+    pub max_look_tokens: usize,
+    /// Rounds of looks before the Editor must answer.
     pub max_context_requests_per_iteration: u32,
-    /// Lines in one `NEED_CONTEXT` range.
+    /// Lines of one file shown at once; a longer file is shown in parts.
     pub max_context_range_lines: usize,
     /// First time limit of a verification command.
     pub verify_timeout_seconds: u64,

@@ -20,13 +20,16 @@ use std::sync::Arc;
 
 use actors::Unanswered;
 use actors::applier::ApplyError;
-use actors::architect::{Architect, ArchitectError, Planned};
+use actors::architect::{ArchitectError, Planned};
+use actors::brief::Brief;
 use actors::call::CallError;
 use actors::checks::Report;
 use actors::closed::JournalClosed;
 use actors::delivery::{Delivery, FailureKind, Target, Verified};
 use actors::dialogue::Dialogue;
-use actors::editor::{Editor, EditorError};
+use actors::dialogues::Dialogues;
+use actors::draft::{EditorAnswer, NeededFile};
+use actors::editor::EditorError;
 use actors::event::Event;
 use actors::plan::{Plan, StepMark};
 use actors::prompts::Prompts;
@@ -36,6 +39,8 @@ use actors::sight::Sight;
 use actors::verifier::Checked;
 use actors::words::Role;
 use actors::workspace::Workspace;
+use config::ModelRole;
+use model::AgentRole;
 use patch::BaseState;
 use ractor::rpc::CallResult;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
@@ -43,16 +48,14 @@ use tokio::task::JoinSet;
 use tree::{Change, RepoPath};
 
 use self::roles::Roles;
-use crate::cycle::{Bounds, Cycle, Goal, Input, Next};
+use crate::cycle::{Bounds, Cycle, Goal, Input, Next, PlanReason};
 use crate::trail::Trail;
 
 /// What a crew is made with.
 #[derive(Clone)]
 pub struct CrewSetup {
-    /// What the user wants.
-    pub request: String,
-    /// What was found in the workspace, rendered.
-    pub evidence: String,
+    /// The task.
+    pub brief: Brief,
     /// How far to go.
     pub goal: Goal,
     /// The tree, through its owner.
@@ -92,7 +95,7 @@ type Bases = BTreeMap<RepoPath, BaseState>;
 /// What came of an effect.
 enum News {
     Planned(Dialogue, Result<Planned, ArchitectError>, Vec<String>),
-    Drafted(Dialogue, Bases, Result<String, EditorError>),
+    Drafted(Dialogue, Bases, Result<EditorAnswer, EditorError>),
     Applied(Result<Vec<Change>, ApplyError>),
     Verified(Checked),
     BaselineKnown(Report),
@@ -149,8 +152,7 @@ struct State {
     roles: Roles,
     epoch: u64,
     cycle: Cycle,
-    architect_said: Dialogue,
-    editor_said: Dialogue,
+    dialogues: Dialogues,
     plan: Option<Plan>,
     plan_version: u32,
     /// The plan whose steps were marked last.
@@ -166,8 +168,12 @@ struct State {
     bases: Bases,
     applier_died: bool,
     details: String,
+    /// Files that the Editor said the plan lacks.
+    needed: Vec<NeededFile>,
     baseline: Untouched,
     baseline_told: bool,
+    /// Who was told in a prompt what the checks said before any change.
+    told_baseline: Vec<ModelRole>,
     trail: Trail,
     reply: Option<RpcReplyPort<CrewReport>>,
 }
@@ -192,8 +198,7 @@ impl Actor for CrewActor {
             sight,
             epoch: 0,
             cycle: Cycle::new(setup.goal, cycle_bounds),
-            architect_said: Architect::dialogue(setup.run.prompts(), bounds),
-            editor_said: Editor::dialogue(setup.run.prompts(), bounds),
+            dialogues: Dialogues::default(),
             plan: None,
             plan_version: 0,
             marked_version: 0,
@@ -205,8 +210,10 @@ impl Actor for CrewActor {
             bases: Bases::new(),
             applier_died: false,
             details: String::new(),
+            needed: Vec::new(),
             baseline: Untouched::NotChecked,
             baseline_told: false,
+            told_baseline: Vec::new(),
             trail: Trail::default(),
             reply: None,
             setup,
@@ -260,6 +267,11 @@ impl State {
         self.setup.run.prompts()
     }
 
+    /// The model that is configured for a role.
+    fn hire(&self, role: AgentRole) -> ModelRole {
+        self.setup.run.caller(role).hire
+    }
+
     /// Starts what the cycle says is next; the crew is told what came of it.
     async fn start(
         &mut self,
@@ -267,7 +279,7 @@ impl State {
         effect: Next,
     ) -> Result<(), ActorProcessingErr> {
         match effect {
-            Next::Plan(class) => self.start_plan(myself, class),
+            Next::Plan(why) => self.start_plan(myself, why),
             Next::Draft(reason) => self.start_draft(myself, reason),
             Next::Apply => self.start_apply(myself).await?,
             Next::Verify => self.start_verify(myself),
@@ -299,14 +311,14 @@ impl State {
         }
         let input = match news {
             News::Planned(dialogue, planned, derived) => {
-                self.architect_said = dialogue;
+                self.dialogues.keep(&self.hire(AgentRole::Architect), dialogue);
                 self.planned(planned, derived).await
             }
             News::Drafted(dialogue, bases, drafted) => {
-                self.editor_said = dialogue;
+                self.dialogues.keep(&self.hire(AgentRole::Editor), dialogue);
                 self.shown.extend(bases.clone());
                 self.bases = bases;
-                Ok(self.drafted(drafted))
+                self.drafted(drafted).await
             }
             News::Applied(applied) => self.applied(applied).await,
             News::Verified(verified) => self.verified(&verified).await,
@@ -402,8 +414,10 @@ fn mark_before(next: &Next) -> Option<StepMark> {
         Next::Finish(Delivery::Delivered { verified }) => {
             (*verified != Verified::NotNeeded).then_some(StepMark::Done)
         }
-        Next::Plan(Some(_)) | Next::Finish(_) => Some(StepMark::Failed),
-        Next::Plan(None) | Next::Draft(_) | Next::Apply | Next::Verify => None,
+        Next::Plan(PlanReason::Failed(_) | PlanReason::Lacks) | Next::Finish(_) => {
+            Some(StepMark::Failed)
+        }
+        Next::Plan(PlanReason::First) | Next::Draft(_) | Next::Apply | Next::Verify => None,
     }
 }
 

@@ -40,6 +40,10 @@ pub enum Input {
     Drafted,
     /// There is no readable diff, repair turns included.
     DraftUnreadable,
+    /// The diff cannot be written within the plan: it lacks files.
+    PlanLacks,
+    /// The Editor has nothing to add to what is applied.
+    NothingMore,
     /// The diff is in the tree.
     Applied,
     /// The diff does not apply; nothing was written.
@@ -68,8 +72,8 @@ pub struct Judgement {
 /// What to do next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
-    /// Ask the Architect: for the first plan, or for another after a failure.
-    Plan(Option<FailureClass>),
+    /// Ask the Architect.
+    Plan(PlanReason),
     /// Ask the Editor.
     Draft(DraftReason),
     /// Apply the diff.
@@ -79,6 +83,20 @@ pub enum Next {
     /// The run is over.
     Finish(Delivery),
 }
+
+/// Why the Architect is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlanReason {
+    /// There is no plan.
+    First,
+    /// The last one failed.
+    Failed(FailureClass),
+    /// The last one lacks files.
+    Lacks,
+}
+
+/// How often in a run a plan may lack files before that costs an attempt.
+const FREE_LACKS: u32 = 2;
 
 /// Why the Editor is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +122,10 @@ pub struct Cycle {
     iteration: u32,
     history: FailureHistory,
     refusals_in_plan: u32,
+    lacks: u32,
     old_shown: bool,
+    /// What the checks said last.
+    judgement: Option<Judgement>,
     last_class: Option<FailureClass>,
     fewest: Option<usize>,
     at_best: bool,
@@ -116,11 +137,13 @@ impl Cycle {
         Self {
             goal,
             bounds,
-            doing: Next::Plan(None),
+            doing: Next::Plan(PlanReason::First),
             iteration: 1,
             history: FailureHistory::default(),
             refusals_in_plan: 0,
+            lacks: 0,
             old_shown: false,
+            judgement: None,
             last_class: None,
             fewest: None,
             at_best: false,
@@ -164,9 +187,14 @@ impl Cycle {
                 needs_work(NeedsWork::PreExisting, "what fails failed before the change".to_owned())
             }
             Input::DraftUnreadable => self.refused(DraftReason::Unreadable),
+            Input::PlanLacks => self.lacks_files(),
+            Input::NothingMore => self.nothing_more(),
             Input::Applied => Next::Verify,
             Input::Refused => self.refused(DraftReason::Refused),
-            Input::Verified(judgement) => self.judged(judgement),
+            Input::Verified(judgement) => {
+                self.judgement = Some(judgement.clone());
+                self.judged(judgement)
+            }
             Input::Crashed => self.crashed(),
             Input::Stopped(delivery) => Next::Finish(delivery),
         };
@@ -192,6 +220,31 @@ impl Cycle {
             return self.replan(FailureClass::PatchMismatch);
         }
         Next::Draft(reason)
+    }
+
+    /// The Architect decides at once, and that costs no attempt, unless it goes on and on.
+    fn lacks_files(&mut self) -> Next {
+        self.last_class = Some(FailureClass::PatchMismatch);
+        self.lacks += 1;
+        if self.lacks > FREE_LACKS && self.attempt_failed() {
+            return self.used_up(NeedsWork::NoDraft);
+        }
+        self.refusals_in_plan = 0;
+        Next::Plan(PlanReason::Lacks)
+    }
+
+    /// What is applied stays as it is: so what the checks said of it holds.
+    fn nothing_more(&mut self) -> Next {
+        match self.judgement.take() {
+            Some(judgement) if judgement.outcome == CheckOutcome::CodeFailure => {
+                if self.attempt_failed() {
+                    return self.used_up(NeedsWork::IterationsUsedUp);
+                }
+                self.replan(FailureClass::RepeatedVerifyFailure)
+            }
+            Some(judgement) => self.judged(judgement),
+            None => self.refused(DraftReason::Unreadable),
+        }
     }
 
     fn judged(&mut self, judgement: Judgement) -> Next {
@@ -258,7 +311,7 @@ impl Cycle {
     fn replan(&mut self, class: FailureClass) -> Next {
         self.history.replanned();
         self.refusals_in_plan = 0;
-        Next::Plan(Some(class))
+        Next::Plan(PlanReason::Failed(class))
     }
 
     /// Counts a failed attempt; true when it was the last.
@@ -354,7 +407,7 @@ mod tests {
     #[test]
     fn the_straight_way() {
         let mut cycle = cycle();
-        assert_eq!(*cycle.doing(), Next::Plan(None));
+        assert_eq!(*cycle.doing(), Next::Plan(PlanReason::First));
         assert_eq!(cycle.step(Input::Planned), Next::Draft(DraftReason::NewPlan));
         let end = verified(&mut cycle, checks(CheckOutcome::Passed, &[]));
         assert_eq!(end, Next::Finish(Delivery::Delivered { verified: Verified::Passed }));
@@ -366,10 +419,10 @@ mod tests {
         let mut cycle = cycle();
         cycle.step(Input::Planned);
         assert_eq!(verified(&mut cycle, fails(&["a"])), Next::Draft(DraftReason::ChecksFail));
-        let repeated = Next::Plan(Some(FailureClass::RepeatedVerifyFailure));
+        let repeated = Next::Plan(PlanReason::Failed(FailureClass::RepeatedVerifyFailure));
         assert_eq!(verified(&mut cycle, fails(&["a"])), repeated);
         cycle.step(Input::Planned);
-        let design = Next::Plan(Some(FailureClass::DesignMismatch));
+        let design = Next::Plan(PlanReason::Failed(FailureClass::DesignMismatch));
         assert_eq!(verified(&mut cycle, fails(&["a"])), design);
         cycle.step(Input::Planned);
         assert_eq!(verified(&mut cycle, fails(&["b"])), Next::Draft(DraftReason::ChecksFail));
@@ -404,7 +457,10 @@ mod tests {
             assert_eq!(cycle.step(Input::Refused), Next::Draft(DraftReason::Refused));
         }
         cycle.step(Input::Drafted);
-        assert_eq!(cycle.step(Input::Refused), Next::Plan(Some(FailureClass::PatchMismatch)));
+        assert_eq!(
+            cycle.step(Input::Refused),
+            Next::Plan(PlanReason::Failed(FailureClass::PatchMismatch))
+        );
     }
 
     #[test]
@@ -437,7 +493,7 @@ mod tests {
     #[test]
     fn a_crash_costs_one_attempt_and_the_step_is_done_again() {
         let mut cycle = cycle();
-        assert_eq!(cycle.step(Input::Crashed), Next::Plan(None));
+        assert_eq!(cycle.step(Input::Crashed), Next::Plan(PlanReason::First));
         cycle.step(Input::Planned);
         assert_eq!(cycle.step(Input::Crashed), Next::Draft(DraftReason::NewPlan));
         cycle.step(Input::Drafted);

@@ -1,7 +1,7 @@
 //! What roles are told about what went wrong: short, concrete, data only. Pure.
 
 use actors::checks::{Check, CheckOutcome, Report};
-use actors::dialogue::shown_file;
+use actors::dialogue::fenced;
 use actors::failure::FailureClass;
 use actors::prompts::{Prompt, Prompts};
 
@@ -34,18 +34,30 @@ pub(crate) fn for_editor(
 }
 
 /// What the Architect is told before it plans again.
-pub(crate) fn for_architect(
-    prompts: &Prompts,
-    plan: &str,
-    diff: Option<&str>,
-    details: &str,
-) -> String {
+pub(crate) fn for_architect(prompts: &Prompts, diff: Option<&str>, details: &str) -> String {
     let diff = diff.map(|diff| {
-        let shown = shown_file(prompts, "diff", None, shortened(diff, 12_000));
-        format!("\n{}\n", prompts.render(Prompt::LastDiff, &[("diff", &shown)]))
+        let shown = fenced(prompts, "diff", shortened(diff, 12_000));
+        prompts.render(Prompt::LastDiff, &[("diff", &shown)]) + "\n\n"
     });
     let diff = diff.unwrap_or_default();
-    prompts.render(Prompt::PlanReport, &[("plan", &plan), ("diff", &diff), ("details", &details)])
+    prompts.render(Prompt::PlanReport, &[("diff", &diff), ("details", &details)])
+}
+
+/// What the checks said before any change.
+pub(crate) fn baseline(prompts: &Prompts, report: &Report) -> String {
+    let check = |check: &Check| {
+        let Check { command, exit, .. } = check;
+        if check.outcome == CheckOutcome::Passed {
+            return prompts.render(Prompt::BaselinePassed, &[("command", command)]);
+        }
+        let output = fenced(prompts, "output", &shown_output(&check.excerpt, 1_500));
+        prompts.render(
+            Prompt::BaselineFailed,
+            &[("command", command), ("exit", exit), ("output", &output)],
+        )
+    };
+    let checks: Vec<String> = report.checks.iter().map(check).collect();
+    prompts.render(Prompt::Baseline, &[("checks", &checks.join("\n"))])
 }
 
 /// The commands that failed with the end of what they printed.
@@ -56,7 +68,7 @@ pub fn failures(prompts: &Prompts, report: &Report) -> String {
 
 fn failure(prompts: &Prompts, check: &Check) -> String {
     let Check { command, exit, .. } = check;
-    let output = shown_file(prompts, "output", None, tail(&check.excerpt, 6_000));
+    let output = fenced(prompts, "output", &shown_output(&check.excerpt, 6_000));
     if check.outcome == CheckOutcome::PreExisting {
         return prompts.render(
             Prompt::CheckFailedBefore,
@@ -65,6 +77,26 @@ fn failure(prompts: &Prompts, check: &Check) -> String {
     }
     prompts
         .render(Prompt::CheckFailed, &[("command", command), ("exit", exit), ("output", &output)])
+}
+
+/// What is shown of an output: its end, or, where a compiler tells errors from warnings, its errors.
+fn shown_output(output: &str, most: usize) -> String {
+    let is_head = |line: &str, word: &str| {
+        line.strip_prefix(word).is_some_and(|rest| rest.starts_with([':', '[']))
+    };
+    let (mut errors, mut rest) = (String::new(), String::new());
+    let mut in_error = false;
+    for line in output.split_inclusive('\n') {
+        if is_head(line, "error") || is_head(line, "warning") {
+            in_error = is_head(line, "error");
+        }
+        if in_error { errors.push_str(line) } else { rest.push_str(line) }
+    }
+    if errors.is_empty() {
+        return tail(output, most).to_owned();
+    }
+    let errors = shortened(&errors, most);
+    format!("{}{errors}", tail(&rest, most.saturating_sub(errors.len()).min(most / 4)))
 }
 
 /// At most `most` bytes from the start, cut between lines.
@@ -89,6 +121,16 @@ fn tail(text: &str, most: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn errors_are_shown_before_what_only_warns() {
+        let warning = "warning: unused\n  --> a.rs:1\n\n";
+        let error = "error[E0308]: mismatched types\n  --> b.rs:2\n\n";
+        let output = format!("{warning}{error}{warning}");
+        let shown = shown_output(&output, 60);
+        assert!(shown.ends_with(error) && shown.len() <= 60, "{shown}");
+        assert_eq!(shown_output("a\nb\n", 2), "b\n");
+    }
 
     #[test]
     fn cuts_keep_whole_lines() {

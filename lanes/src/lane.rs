@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use actors::brief::Brief;
 use actors::closed::JournalClosed;
 use actors::delivery::{Delivery, FailureKind, NeedsWork, Verified};
 use actors::effect::{Effect, Position, Trace};
@@ -34,8 +35,8 @@ pub struct LaneSetup {
     pub title: String,
     /// Its share of the budget.
     pub budget: Allowance,
-    /// What was found in the workspace, rendered.
-    pub evidence: String,
+    /// The task of which it does a part.
+    pub brief: Brief,
     /// The run, as the lane has it.
     pub run: Run,
     /// Who is asked whether a command may run.
@@ -252,8 +253,7 @@ impl LaneSetup {
     /// Has a crew do it. Whatever it dies of, there is a report.
     async fn crew(&self, attempt: &Attempt, tree: &Arc<LaneTree>, lane: ActorCell) -> CrewReport {
         let setup = CrewSetup {
-            request: attempt.request.clone(),
-            evidence: self.evidence.clone(),
+            brief: Brief { request: attempt.request.clone(), ..self.brief.clone() },
             goal: Goal::Deliver,
             workspace: Arc::clone(tree) as Arc<dyn Workspace>,
             run: self.run.clone(),

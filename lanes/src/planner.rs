@@ -1,15 +1,16 @@
 //! The lane planner asks a model how a task splits. It keeps nothing: the dialogue ends with the plan.
 
-use actors::call::CallError;
-use actors::contract::{Leniency, PlanError};
+use actors::brief::{Brief, Reads};
+use actors::closed::JournalClosed;
+use actors::contract::{ContractError, Leniency};
 use actors::dialogue::Dialogue;
 use actors::event::Event;
-use actors::prompts::Prompt;
+use actors::prompts::{Prompt, Prompts};
 use actors::run::Run;
+use actors::talk::{Grammar, Talk, Unheard};
 use actors::wording::Wording;
-use model::{AgentRole, ModelError};
-use thiserror::Error;
-use tools::redact::redact;
+use model::AgentRole;
+use tree::ReadTree;
 
 use crate::team_plan::{TeamLimits, TeamPlan, instructions};
 
@@ -22,44 +23,50 @@ pub struct TeamPlanned {
     pub tolerances: Vec<Leniency>,
 }
 
-/// Why there is no plan.
-#[derive(Debug, Error)]
-pub enum PlanningError {
-    /// The answers broke the contract, repair turns included.
-    #[error(transparent)]
-    Unreadable(PlanError),
-    /// There was no answer.
-    #[error(transparent)]
-    Call(#[from] CallError),
-}
-
-/// Asks how `request` splits over at most `lanes.max_lanes` lanes.
-pub async fn plan(run: &Run, request: &str, evidence: &str) -> Result<TeamPlanned, PlanningError> {
+/// Asks how the task of `brief` splits over at most `lanes.max_lanes` lanes. It may look at `tree`.
+pub async fn plan(run: &Run, brief: &Brief, tree: &ReadTree) -> Result<TeamPlanned, Unheard> {
     let (caller, config) = (run.caller(AgentRole::LanePlanner), run.config());
     let limits = TeamLimits { max_lanes: config.lanes.max_lanes };
     let prompts = caller.prompts();
-    let mut dialogue = Dialogue::new(instructions(prompts, limits));
-    dialogue.say(
-        &prompts.render(Prompt::SplitRequest, &[("evidence", &evidence), ("request", &request)]),
+    let mut dialogue = Dialogue::new(prompts.render(Prompt::Common, &[]));
+    let introduction = brief.introduction(
+        prompts,
+        &mut dialogue,
+        AgentRole::LanePlanner,
+        Reads::Everything,
+        &instructions(prompts, limits),
     );
-    let mut repairs = 0;
-    loop {
-        let error = match caller.ask(&mut dialogue).await {
-            Ok(reply) => match TeamPlan::parse(&reply.content, limits) {
-                Ok((plan, tolerances)) => return Ok(TeamPlanned { plan, tolerances }),
-                Err(error) => error,
-            },
-            Err(CallError::Model(ModelError::Length { max_tokens, .. })) => {
-                PlanError::cut(max_tokens)
-            }
-            Err(error) => return Err(error.into()),
-        };
-        let refused = Event::PlanRefused { error: Wording::of(&redact(&error.to_string())) };
-        run.publish(refused).await.map_err(CallError::from)?;
-        if repairs == config.agent_loop.architect_parse_retries {
-            return Err(PlanningError::Unreadable(error));
-        }
-        repairs += 1;
-        dialogue.say(&error.for_model(prompts));
+    dialogue.say(&(introduction + &prompts.render(Prompt::SplitRequest, &[])));
+    let bounds = &config.agent_loop;
+    let talk = Talk {
+        caller: &caller,
+        tree,
+        repairs: bounds.architect_parse_retries,
+        looks: bounds.max_look_rounds,
+    };
+    talk.ask(&mut dialogue, &limits).await
+}
+
+impl Grammar for TeamLimits {
+    type Answer = TeamPlanned;
+
+    fn is_formed(&self, answer: &str) -> bool {
+        TeamPlan::is_formed(answer)
+    }
+
+    async fn read(
+        &self,
+        answer: &str,
+    ) -> Result<Result<TeamPlanned, ContractError>, JournalClosed> {
+        let read = TeamPlan::parse(answer, *self);
+        Ok(read.map(|(plan, tolerances)| TeamPlanned { plan, tolerances }))
+    }
+
+    fn refused(&self, error: Wording) -> Event {
+        Event::PlanRefused { error }
+    }
+
+    fn repair(&self, prompts: &Prompts, error: &ContractError) -> String {
+        error.for_planner(prompts)
     }
 }

@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use actors::Unanswered;
+use actors::brief::Brief;
 use actors::closed::JournalClosed;
 use actors::delivery::Delivery;
 use actors::lane_id::LaneId;
@@ -41,10 +42,8 @@ use crate::lane_tree::WorktreeExtras;
 pub struct TeamSetup {
     /// The run it works for.
     pub run: Run,
-    /// What the user wants.
-    pub request: String,
-    /// What was found in the workspace, rendered.
-    pub evidence: String,
+    /// The task.
+    pub brief: Brief,
     /// The workspace, for each part of the run.
     pub workspaces: Arc<dyn Workspaces>,
     /// Where trees are kept.

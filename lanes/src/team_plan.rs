@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use actors::contract::{Contract, Leniency, PlanError, filled, quoted, without_dot_slash};
+use actors::contract::{Contract, ContractError, Leniency, filled, quoted, without_dot_slash};
 use actors::lane_id::LaneId;
 use actors::prompts::{Prompt, Prompts};
 use actors::team::PlannedLane;
@@ -67,8 +67,13 @@ pub struct TeamLimits {
 }
 
 impl TeamPlan {
+    /// Whether an answer has the form of a plan at all.
+    pub fn is_formed(answer: &str) -> bool {
+        CONTRACT.is_begun(answer)
+    }
+
     /// Reads an answer.
-    pub fn parse(answer: &str, limits: TeamLimits) -> Result<(Self, Vec<Leniency>), PlanError> {
+    pub fn parse(answer: &str, limits: TeamLimits) -> Result<(Self, Vec<Leniency>), ContractError> {
         let mut reader = Reader { limits, ..Reader::default() };
         let block = CONTRACT.read(answer, |at, text| reader.line(Line { at, text }))?;
         let mut tolerances = block.tolerances.clone();

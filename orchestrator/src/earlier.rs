@@ -7,17 +7,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actors::delivery::{Delivery, StagedFor};
-use actors::dialogue::Dialogue;
-use actors::event::{Blob, Event, FORMAT};
+use actors::event::{Blob, Event, FORMAT, StagedFile};
 use actors::prompts::Prompts;
 use actors::recording::{Beyond, Recorded, Recording, Requests};
 use actors::run::Terms;
-use model::{AgentRole, Message, ModelReply};
-use serde::Deserialize;
+use actors::words::Side;
+use journal::changes;
+use lanes::trail::Trail;
 use thiserror::Error;
 use tools::clock::Timestamp;
 
-use crate::request::{Request, outcome_line};
+use crate::request::Request;
+use crate::turn::Turn;
 use journal::read::{ReadError, Record, content, read};
 
 /// Why a session cannot be continued.
@@ -50,10 +51,8 @@ pub enum EarlierError {
 
 /// What a session was before it goes on.
 pub(crate) struct Earlier {
-    /// The dialogue in which questions are answered, if one was.
-    pub(crate) analysis: Option<Dialogue>,
-    /// How requests ended, the latest first.
-    pub(crate) outcomes: Vec<String>,
+    /// The turns that are over, the oldest first.
+    pub(crate) turns: Vec<Turn>,
     /// The run that has no end.
     pub(crate) cut_short: Option<CutShort>,
 }
@@ -168,14 +167,31 @@ impl<'r> RunRecords<'r> {
         Some(delivery)
     }
 
-    /// Whether it came to an end by itself: what was asked in one that was stopped is not gone on with.
-    fn has_own_end(&self) -> bool {
-        self.delivery().is_some_and(|delivery| !delivery.is_from_outside())
-    }
-
-    /// How it ended, in a line.
-    fn outcome(&self) -> Option<String> {
-        Some(outcome_line(&self.request().text, &self.delivery()?))
+    /// What the next turn is told of it, if it is over.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "other events tell nothing of it")]
+    fn turn(&self, session: &Path) -> Result<Option<Turn>, EarlierError> {
+        let Some(delivery) = self.delivery() else { return Ok(None) };
+        let Request { text: request, .. } = self.request();
+        let (mut plan, mut answer, mut trail) = (None, None, Trail::default());
+        let mut staged: Vec<(String, Vec<StagedFile>)> = Vec::new();
+        let own = self.records.iter().filter(|record| record.scope().lane().is_none());
+        for event in own.filter_map(|record| record.event()) {
+            match event {
+                Event::PlanCreated { plan: it, .. } | Event::PlanRevised { plan: it, .. } => {
+                    plan = Some(it);
+                }
+                Event::TurnAdded { speaker: Side::Assistant, text, .. } => answer = Some(text),
+                Event::PatchStaged { patch, files, .. } => staged.push((patch, files)),
+                Event::PatchApplied { patch } => {
+                    if let Some((_, files)) = staged.iter().rev().find(|(id, _)| *id == patch) {
+                        trail.follow(&changes(session, files)?);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let changes = trail.changes();
+        Ok(Some(Turn { request, delivery, plan, answer, changes }))
     }
 
     /// What it takes to drive it again. `session` is where content is kept.
@@ -239,30 +255,6 @@ impl<'r> RunRecords<'r> {
         });
         worked.sum()
     }
-
-    /// The dialogue of the analysis as it was at the end of this run, if it was asked in it.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "other events tell nothing of it")]
-    fn analysis(&self, session: &Path) -> Result<Option<Dialogue>, EarlierError> {
-        let mut asked = None;
-        let mut answered = None;
-        for event in self.records.iter().filter(|record| is_call(record)).filter_map(|r| r.event())
-        {
-            match event {
-                Event::ModelRequest { role: AgentRole::Analysis, body, .. } => asked = Some(body),
-                Event::ModelReply { role: AgentRole::Analysis, answer, .. } => answered = answer,
-                _ => {}
-            }
-        }
-        let Some(body) = asked else { return Ok(None) };
-        let Some(Body { messages }) = json(session, &body)? else { return Ok(None) };
-        let mut dialogue = Dialogue::going_on(messages, 0);
-        if let Some(answer) = answered
-            && let Some(reply) = json::<ModelReply>(session, &answer)?
-        {
-            dialogue.hear(&reply);
-        }
-        Ok(Some(dialogue))
-    }
 }
 
 /// Takes out the ways back that a run was about to end with when it was interrupted: whether it would end so was open again.
@@ -303,42 +295,24 @@ pub(crate) fn ended_lanes(session: &Path, run: &str) -> Option<Vec<String>> {
     ended.then(|| failed.collect())
 }
 
-fn is_call(record: &Record) -> bool {
-    matches!(record.name(), "ModelRequest" | "ModelReply")
-}
-
-/// The part of a request body that a dialogue is made of.
-#[derive(Deserialize)]
-struct Body {
-    messages: Vec<Message>,
-}
-
 /// Content that is text, if it is there and is one.
 fn text(session: &Path, blob: &Blob) -> Option<String> {
     String::from_utf8(content(session, blob).ok()?).ok()
 }
 
-fn json<T: for<'a> Deserialize<'a>>(session: &Path, blob: &Blob) -> Result<Option<T>, ReadError> {
-    Ok(serde_json::from_slice(&content(session, blob)?).ok())
-}
-
 impl Earlier {
     /// Of a session that begins.
     pub(crate) fn nothing() -> Self {
-        Self { analysis: None, outcomes: Vec::new(), cut_short: None }
+        Self { turns: Vec::new(), cut_short: None }
     }
 
     /// Of a session with these events, kept in the directory `session`.
     pub(crate) fn read(session: &Path, records: &[Record]) -> Result<Self, EarlierError> {
         let mut runs = runs(records);
         let mut earlier = Self::nothing();
-        for run in runs.iter().rev().filter(|run| run.has_own_end()) {
-            if let Some(dialogue) = run.analysis(session)? {
-                earlier.analysis = Some(dialogue);
-                break;
-            }
+        for run in &runs {
+            earlier.turns.extend(run.turn(session)?);
         }
-        earlier.outcomes = runs.iter().rev().filter_map(RunRecords::outcome).collect();
         if let Some(open) = runs.pop().filter(|run| !run.is_finished()) {
             let request = open.request();
             let again = open.again(session, Beyond::GoOn)?;

@@ -6,10 +6,10 @@ use search::{Evidence, Titles, estimate_tokens, render, render_stable};
 use tools::redact::redact;
 
 /// The event of evidence that was gathered.
-pub(crate) fn gathered(prompts: &Prompts, evidence: &Evidence) -> Event {
+pub(crate) fn gathered(prompts: &Prompts, evidence: &Evidence, earlier: &str) -> Event {
+    let kept = |text: &str| Blob::new(redact(text).into_owned());
     let titles = titles(prompts, evidence);
-    // What is the same for every request comes first, so that it is found in the provider's cache.
-    let text = render_stable(evidence, &titles) + &render(evidence, &titles);
+    let (workspace, text) = (render_stable(evidence, &titles), render(evidence, &titles));
     let items = evidence.items.iter();
     Event::EvidenceGathered {
         items: items
@@ -20,7 +20,9 @@ pub(crate) fn gathered(prompts: &Prompts, evidence: &Evidence) -> Event {
         omitted: evidence.omitted.clone(),
         partial: evidence.partial,
         tokens: estimate_tokens(&text),
-        text: Blob::new(redact(&text).into_owned()),
+        text: kept(&text),
+        workspace: (!workspace.is_empty()).then(|| kept(&workspace)),
+        earlier: (!earlier.is_empty()).then(|| kept(earlier)),
     }
 }
 
@@ -31,12 +33,9 @@ fn titles(prompts: &Prompts, evidence: &Evidence) -> Titles {
     } else {
         prompts.render(Prompt::EvidenceFiles, &[("shown", &shown), ("files", &files)])
     };
-    Titles {
-        checks: prompts.render(Prompt::EvidenceChecks, &[]),
-        map,
-        outcomes: prompts.render(Prompt::EvidenceRuns, &[]),
-        omitted: prompts.render(Prompt::EvidenceOmitted, &[]),
-    }
+    let [checks, omitted] =
+        [Prompt::EvidenceChecks, Prompt::EvidenceOmitted].map(|prompt| prompts.render(prompt, &[]));
+    Titles { checks, map, omitted }
 }
 
 #[cfg(test)]
@@ -54,7 +53,7 @@ mod tests {
         evidence.truncated = true;
         let many = titles(&Prompts::default(), &evidence);
         assert_eq!(many.map, "Files (0 of more than 4294967295):");
-        for title in [few.checks, few.map, many.map, few.outcomes, few.omitted] {
+        for title in [few.checks, few.map, many.map, few.omitted] {
             assert!(title.len() + 20 < TITLE_BYTES, "{title}");
         }
     }

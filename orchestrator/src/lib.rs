@@ -11,5 +11,6 @@ pub mod places;
 pub mod replay;
 pub mod request;
 mod supervision;
+mod turn;
 mod undo;
 mod worktrees;

@@ -22,10 +22,9 @@ use std::time::Duration;
 
 use actors::Unanswered;
 use actors::admission::{Admission, Slot};
-use actors::call::CallError;
+use actors::brief::Brief;
 use actors::closed::JournalClosed;
 use actors::delivery::{Delivery, Rollback};
-use actors::dialogue::Dialogue;
 use actors::event::{Blob, Event, FORMAT};
 use actors::ledger::Amount;
 use actors::plan::Plan;
@@ -33,6 +32,7 @@ use actors::prompts::Prompts;
 use actors::publisher::{Publisher, Signal};
 use actors::run::{Run, Terms, TermsError};
 use actors::scope::Scope;
+use actors::talk::Unheard;
 use actors::team::EndedLane;
 use actors::verifier::running;
 use actors::wording::Wording;
@@ -63,6 +63,7 @@ use crate::earlier::{Again, CutShort, Earlier, EarlierError};
 use crate::main_tree::MainTree;
 use crate::places::{self, Places};
 use crate::request::Request;
+use crate::turn::Turn;
 use crate::worktrees;
 use journal::log::{Capacity, Journal, LogError};
 
@@ -188,11 +189,11 @@ pub(crate) enum Msg {
 /// What came of something the orchestrator started.
 pub(crate) enum News {
     Intent(Intent, IntentBy),
-    Evidence(Intent, Result<String, Delivery>),
+    Evidence(Intent, Result<Brief, Delivery>),
     CrewDone(Result<CrewReport, Unanswered>),
-    /// With the evidence, for the crew if the task is not one for lanes.
-    TeamDone(String, Result<TeamReport, Unanswered>),
-    Answered(Dialogue, Result<String, CallError>),
+    /// With the task, for the crew if the task is not one for lanes.
+    TeamDone(Brief, Result<TeamReport, Unanswered>),
+    Answered(Result<String, Unheard>),
     Committed(Box<Commit>),
     Permitted(Wanted, Result<(), Denied>),
     Approved(RpcReplyPort<Result<(), Denied>>, Result<(), Denied>),
@@ -529,10 +530,8 @@ struct State {
     main_tree: Option<MainTree>,
     commits: VecDeque<(Option<String>, Staged, CommitReply)>,
     active: Option<Active>,
-    /// Questions and answers of this session, once there are some.
-    analysis: Option<Dialogue>,
-    /// What became of earlier requests, one line each.
-    outcomes: Vec<String>,
+    /// The earlier turns of the conversation, the oldest first.
+    turns: Vec<Turn>,
 }
 
 impl Actor for OrchestratorActor {
@@ -563,8 +562,7 @@ impl Actor for OrchestratorActor {
             journal,
             commits: VecDeque::new(),
             active: None,
-            analysis: earlier.analysis,
-            outcomes: earlier.outcomes,
+            turns: earlier.turns,
         })
     }
 

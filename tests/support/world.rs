@@ -123,14 +123,25 @@ impl World {
         self.request(request).run()
     }
 
+    /// Has a question answered, with every event on standard output.
+    pub(crate) fn asks(&self, question: &str) -> Run {
+        self.deepseek(["ask", question, "--output", "stream-json"]).run()
+    }
+
+    /// Says something that may be a request or a question, with every event on standard output.
+    pub(crate) fn message(&self, message: &str) -> Program {
+        let [prompt, text, rest @ .., _] = as_a_program_wants_it(message);
+        self.deepseek([prompt, text].into_iter().chain(rest))
+    }
+
     /// The program with a request, not started yet.
     pub(crate) fn request(&self, request: &str) -> Program {
         self.deepseek(as_a_program_wants_it(request))
     }
 }
 
-fn as_a_program_wants_it(request: &str) -> [&str; 6] {
-    ["-p", request, "--approval", "auto", "--output", "stream-json"]
+fn as_a_program_wants_it(request: &str) -> [&str; 7] {
+    ["-p", request, "--approval", "auto", "--output", "stream-json", "--force-execute"]
 }
 
 /// `base` with the values of `more` in it.

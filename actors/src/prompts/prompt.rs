@@ -1,149 +1,169 @@
 //! Every text that is said to models, by name: one file below `actors/prompts` each. Which texts a run uses is the set's business.
 //! Pure.
 
-/// A name, and the file of that name.
-macro_rules! file {
-    ($name:literal) => {
-        ($name, include_str!(concat!("../../prompts/", $name, ".md")))
+/// Names, what each is for, and the file of each.
+macro_rules! prompts {
+    ($($(#[$doc:meta])* $prompt:ident = $file:literal,)+) => {
+        /// A text that is said to a model, whole or as a part of another.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Prompt {
+            $($(#[$doc])* $prompt,)+
+        }
+
+        impl Prompt {
+            /// All of them.
+            pub const ALL: [Self; [$($file),+].len()] = [$(Self::$prompt),+];
+
+            /// The name of its file, without the ending, and the text that this version was built with.
+            const fn file(self) -> (&'static str, &'static str) {
+                match self {
+                    $(Self::$prompt => {
+                        ($file, include_str!(concat!("../../prompts/", $file, ".md")))
+                    })+
+                }
+            }
+        }
     };
 }
 
-/// A text that is said to a model, whole or as a part of another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Prompt {
+prompts! {
+    /// What every model is told first, whatever its role.
+    Common = "common",
+    /// What a run begins with: the workspace, what was said before, what was found for the request, and the request.
+    Opening = "opening",
+    /// The same for a model that is given a plan: the workspace and the request.
+    OpeningForPlan = "opening_for_plan",
+    /// The workspace as every request finds it.
+    Workspace = "workspace",
+    /// What was found for the request.
+    Evidence = "evidence",
     /// The standing instructions of the Architect.
-    Architect,
+    Architect = "architect",
     /// Asks the Architect for the first plan.
-    PlanRequest,
+    PlanRequest = "plan_request",
     /// Asks the Architect for another plan after one failed.
-    PlanAgain,
+    PlanAgain = "plan_again",
     /// How a plan failed, for the Architect.
-    PlanReport,
+    PlanReport = "plan_report",
+    /// Tells the Architect which files the Editor needs beyond its plan.
+    PlanLacks = "plan_lacks",
+    /// A file that a plan lacks, and why.
+    NeededFile = "needed_file",
     /// The diff that a plan led to, for the Architect.
-    LastDiff,
+    LastDiff = "last_diff",
+    /// Why a file is needed that a diff changes and the plan does not declare.
+    NeededByDiff = "needed_by_diff",
     /// Quotes the rule that a plan breaks, to the Architect and the lane planner.
-    PlanRefused,
+    PlanRefused = "plan_refused",
     /// The standing instructions of the Editor.
-    Editor,
+    Editor = "editor",
     /// Asks the Editor for a diff.
-    DraftRequest,
+    DraftRequest = "draft_request",
     /// A plan, for the Editor.
-    DraftPlan,
+    DraftPlan = "draft_plan",
+    /// Names the plan that stands above in the same dialogue.
+    DraftPlanAbove = "draft_plan_above",
     /// The criteria that a plan names.
-    DraftAccept,
+    DraftAccept = "draft_accept",
     /// The files that a plan names, as they are.
-    DraftFiles,
+    DraftFiles = "draft_files",
     /// Quotes the rule that an answer of the Editor breaks.
-    DraftRefused,
-    /// Answers the Editor's requests for context.
-    Context,
-    /// Says why a file is not shown.
-    ContextRefused,
-    /// The title of the commands that would check a change, in the evidence.
-    EvidenceChecks,
+    DraftRefused = "draft_refused",
+    /// Answers what a model asked to see.
+    Looked = "looked",
+    /// One of the things it asked to see, numbered.
+    Look = "look",
+    /// Says why something is not shown.
+    LookRefused = "look_refused",
+    /// Says that nothing more fits into an answer.
+    LookNoRoom = "look_no_room",
+    /// Says that there is more than is shown.
+    LookMore = "look_more",
+    /// Lines or names that were found.
+    LookFound = "look_found",
+    /// What a file defines, where it is too large to be shown.
+    LookOutline = "look_outline",
+    /// The title of the commands that would check a change, in what is known of the workspace.
+    EvidenceChecks = "evidence_checks",
     /// The title of the files of a workspace, in its evidence.
-    EvidenceFiles,
+    EvidenceFiles = "evidence_files",
     /// The same, where not all of them were looked at.
-    EvidenceManyFiles,
-    /// The title of what became of earlier requests.
-    EvidenceRuns,
+    EvidenceManyFiles = "evidence_many_files",
     /// The title of what is not shown.
-    EvidenceOmitted,
+    EvidenceOmitted = "evidence_omitted",
     /// The content of a file, or what a command printed, in a fence.
-    File,
+    File = "file",
     /// The name of a part of a file.
-    FileLines,
+    FileLines = "file_lines",
     /// A file that does not exist yet.
-    FileMissing,
+    FileMissing = "file_missing",
+    /// A file that was shown before and has not changed.
+    FileAbove = "file_above",
+    /// A large file of which only parts are shown.
+    FileParts = "file_parts",
     /// A note below content whose last line has no end.
-    NoFinalNewline,
+    NoFinalNewline = "no_final_newline",
     /// Tells the Editor that there is another plan.
-    FeedbackNewPlan,
+    FeedbackNewPlan = "feedback_new_plan",
     /// Tells the Editor that its last answers were not a diff.
-    FeedbackNoDiff,
+    FeedbackNoDiff = "feedback_no_diff",
     /// Tells the Editor that its last diff does not apply.
-    FeedbackNotApplied,
+    FeedbackNotApplied = "feedback_not_applied",
     /// Tells the Editor that the checks fail with its last diff.
-    FeedbackChecksFail,
+    FeedbackChecksFail = "feedback_checks_fail",
     /// Tells the Editor that only what failed before still fails.
-    FeedbackOldFailures,
+    FeedbackOldFailures = "feedback_old_failures",
     /// Says that a file is not the one that the last diff was written for.
-    FileChanged,
+    FileChanged = "file_changed",
     /// A command that fails since the change.
-    CheckFailed,
+    CheckFailed = "check_failed",
     /// A command that failed before the change as well.
-    CheckFailedBefore,
+    CheckFailedBefore = "check_failed_before",
+    /// What the checks said before any change.
+    Baseline = "baseline",
+    /// A check that passed before any change.
+    BaselinePassed = "baseline_passed",
+    /// A check that failed before any change.
+    BaselineFailed = "baseline_failed",
     /// The standing instructions of the lane planner.
-    LanePlanner,
+    LanePlanner = "lane_planner",
     /// Asks the lane planner how a task splits.
-    SplitRequest,
+    SplitRequest = "split_request",
     /// The request of one lane: its part of a task.
-    LanePart,
+    LanePart = "lane_part",
     /// What a lane does and owns, in a list of all lanes.
-    LaneOwned,
+    LaneOwned = "lane_owned",
     /// Names the lanes whose work a lane begins from.
-    LanesDone,
+    LanesDone = "lanes_done",
     /// The request of a lane whose work conflicts with that of others.
-    LaneAgain,
+    LaneAgain = "lane_again",
     /// The request to fix what fails only when lanes come together.
-    LanesTogether,
+    LanesTogether = "lanes_together",
     /// What a lane was for, in a list of lanes.
-    LaneGoal,
+    LaneGoal = "lane_goal",
     /// Has a model tell a request for a change from a question.
-    Intent,
+    Intent = "intent",
+    /// The turn before the message.
+    IntentBefore = "intent_before",
+    /// The message itself.
+    IntentMessage = "intent_message",
     /// The standing instructions for answering questions.
-    Analysis,
-    /// A question of the user.
-    Question,
+    Analysis = "analysis",
+    /// What was said and done earlier in the conversation.
+    Conversation = "conversation",
+    /// One turn of it.
+    Turn = "turn",
+    /// One turn of it in a line.
+    TurnLine = "turn_line",
+    /// What was planned in a turn.
+    TurnPlan = "turn_plan",
+    /// What was changed in a turn.
+    TurnDiff = "turn_diff",
+    /// What was answered in a turn.
+    TurnAnswer = "turn_answer",
 }
 
 impl Prompt {
-    /// All of them.
-    pub const ALL: [Self; 42] = [
-        Self::Architect,
-        Self::PlanRequest,
-        Self::PlanAgain,
-        Self::PlanReport,
-        Self::LastDiff,
-        Self::PlanRefused,
-        Self::Editor,
-        Self::DraftRequest,
-        Self::DraftPlan,
-        Self::DraftAccept,
-        Self::DraftFiles,
-        Self::DraftRefused,
-        Self::Context,
-        Self::ContextRefused,
-        Self::EvidenceChecks,
-        Self::EvidenceFiles,
-        Self::EvidenceManyFiles,
-        Self::EvidenceRuns,
-        Self::EvidenceOmitted,
-        Self::File,
-        Self::FileLines,
-        Self::FileMissing,
-        Self::NoFinalNewline,
-        Self::FeedbackNewPlan,
-        Self::FeedbackNoDiff,
-        Self::FeedbackNotApplied,
-        Self::FeedbackChecksFail,
-        Self::FeedbackOldFailures,
-        Self::FileChanged,
-        Self::CheckFailed,
-        Self::CheckFailedBefore,
-        Self::LanePlanner,
-        Self::SplitRequest,
-        Self::LanePart,
-        Self::LaneOwned,
-        Self::LanesDone,
-        Self::LaneAgain,
-        Self::LanesTogether,
-        Self::LaneGoal,
-        Self::Intent,
-        Self::Analysis,
-        Self::Question,
-    ];
-
     /// The name of its file, without the ending.
     pub const fn name(self) -> &'static str {
         self.file().0
@@ -153,52 +173,5 @@ impl Prompt {
     pub fn built_in(self) -> &'static str {
         let (_, text) = self.file();
         text.strip_suffix('\n').unwrap_or(text)
-    }
-
-    const fn file(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Architect => file!("architect"),
-            Self::PlanRequest => file!("plan_request"),
-            Self::PlanAgain => file!("plan_again"),
-            Self::PlanReport => file!("plan_report"),
-            Self::LastDiff => file!("last_diff"),
-            Self::PlanRefused => file!("plan_refused"),
-            Self::Editor => file!("editor"),
-            Self::DraftRequest => file!("draft_request"),
-            Self::DraftPlan => file!("draft_plan"),
-            Self::DraftAccept => file!("draft_accept"),
-            Self::DraftFiles => file!("draft_files"),
-            Self::DraftRefused => file!("draft_refused"),
-            Self::Context => file!("context"),
-            Self::ContextRefused => file!("context_refused"),
-            Self::EvidenceChecks => file!("evidence_checks"),
-            Self::EvidenceFiles => file!("evidence_files"),
-            Self::EvidenceManyFiles => file!("evidence_many_files"),
-            Self::EvidenceRuns => file!("evidence_runs"),
-            Self::EvidenceOmitted => file!("evidence_omitted"),
-            Self::File => file!("file"),
-            Self::FileLines => file!("file_lines"),
-            Self::FileMissing => file!("file_missing"),
-            Self::NoFinalNewline => file!("no_final_newline"),
-            Self::FeedbackNewPlan => file!("feedback_new_plan"),
-            Self::FeedbackNoDiff => file!("feedback_no_diff"),
-            Self::FeedbackNotApplied => file!("feedback_not_applied"),
-            Self::FeedbackChecksFail => file!("feedback_checks_fail"),
-            Self::FeedbackOldFailures => file!("feedback_old_failures"),
-            Self::FileChanged => file!("file_changed"),
-            Self::CheckFailed => file!("check_failed"),
-            Self::CheckFailedBefore => file!("check_failed_before"),
-            Self::LanePlanner => file!("lane_planner"),
-            Self::SplitRequest => file!("split_request"),
-            Self::LanePart => file!("lane_part"),
-            Self::LaneOwned => file!("lane_owned"),
-            Self::LanesDone => file!("lanes_done"),
-            Self::LaneAgain => file!("lane_again"),
-            Self::LanesTogether => file!("lanes_together"),
-            Self::LaneGoal => file!("lane_goal"),
-            Self::Intent => file!("intent"),
-            Self::Analysis => file!("analysis"),
-            Self::Question => file!("question"),
-        }
     }
 }

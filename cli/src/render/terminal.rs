@@ -10,10 +10,11 @@ use actors::checks::CheckOutcome;
 use actors::delivery::{Delivery, Verified};
 use actors::event::{Envelope, Event, StagedFile};
 use actors::lane_id::LaneId;
+use actors::look::Look;
 use actors::plan::Plan;
 use actors::publisher::{Proposal, Question, Signal};
 use actors::wording::Wording;
-use actors::words::Intent;
+use actors::words::{Intent, IntentBy, Side};
 use anstyle::{AnsiColor, Style};
 use futures_util::future::BoxFuture;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -145,13 +146,13 @@ impl Terminal {
             return;
         }
         match &envelope.event {
+            Event::TurnAdded { speaker: Side::User, .. } => self.tally = Tally::default(),
             Event::RunStarted { intent, .. } => {
                 self.lanes = LaneTable::default();
                 self.plan_only = *intent == Intent::Plan;
                 self.staged.clear();
                 self.last_failure = None;
                 self.started = Instant::now();
-                self.tally = Tally::default();
                 "looking around".clone_into(&mut self.phase);
                 self.since = self.started;
             }
@@ -168,7 +169,9 @@ impl Terminal {
             {
                 self.say(plan_text(plan).trim_end());
             }
-            Event::PlanRefused { error } | Event::DraftRefused { error } => {
+            Event::PlanRefused { error }
+            | Event::DraftRefused { error }
+            | Event::AnswerRefused { error } => {
                 self.say(&format!(
                     "  {} {}",
                     self.style(AnsiColor::Yellow, "answer refused:"),
@@ -176,12 +179,26 @@ impl Terminal {
                 ));
             }
             Event::EditorStarted { iteration } => self.enter(&format!("edit {iteration}"), ""),
-            Event::ContextRequested { requests, refused, .. } => {
-                let asked: Vec<String> = requests.iter().map(ToString::to_string).collect();
-                self.say(&format!("  the Editor looks at {}", asked.join(", ")));
+            Event::Looked { role, looks, refused, .. } => {
+                self.say(&format!("  {}", looked(*role, looks)));
                 for line in refused {
-                    self.say(&format!("  {line}"));
+                    self.say(&format!("  {}", harmless(&line.to_string())));
                 }
+            }
+            Event::FilesNeeded { files } => {
+                for file in files {
+                    let (path, why) = (&file.path, harmless(&file.why));
+                    self.say(&format!("  the plan lacks {path}: {why}"));
+                }
+            }
+            Event::EditorDone { reason } => {
+                let reason = harmless(&reason.to_string());
+                self.say(&format!("  the Editor has nothing to add: {reason}"));
+            }
+            Event::IntentDecided { intent: Intent::Answer, reason }
+                if *reason != IntentBy::Flag =>
+            {
+                self.say("taken for a question; with --force-execute it is done");
             }
             Event::PatchRefused { reasons, .. } => {
                 for reason in reasons {
@@ -494,6 +511,18 @@ pub(super) const fn check_in_words(outcome: CheckOutcome) -> (AnsiColor, &'stati
         CheckOutcome::PolicyDenied => (AnsiColor::Red, "denied"),
         CheckOutcome::CodeFailure => (AnsiColor::Red, "failed"),
     }
+}
+
+/// Who looks at what.
+fn looked(role: AgentRole, looks: &[Look]) -> String {
+    let who = match role {
+        AgentRole::Architect => "the Architect",
+        AgentRole::Editor => "the Editor",
+        AgentRole::LanePlanner => "the lane planner",
+        AgentRole::Analysis | AgentRole::Intent => "the model",
+    };
+    let looks: Vec<String> = looks.iter().map(|look| harmless(&look.to_string())).collect();
+    format!("{who} looks at {}", looks.join(", "))
 }
 
 /// As [`harmless`], for text of several lines.

@@ -35,6 +35,15 @@ fn said(story: &Story, entry: &StoryEntry, event: &Event) -> String {
         Event::IntentDecided { intent, reason } => {
             format!("{}, by {}", intent.name(), why(*reason))
         }
+        Event::Looked { role, looks, .. } => {
+            let looks: Vec<String> = looks.iter().map(ToString::to_string).collect();
+            format!("{} looked at {}", role.as_str(), beginning(&looks.join(", ")))
+        }
+        Event::FilesNeeded { files } => {
+            let files: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+            format!("the plan lacks {}", beginning(&files.join(", ")))
+        }
+        Event::EditorDone { reason } => format!("nothing more: {}", beginning(&reason.to_string())),
         Event::SessionStateChanged { to, .. } => to.to_string(),
         Event::PatchStaged { patch, title, files, .. } => {
             let files: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
@@ -88,6 +97,7 @@ pub(crate) fn refusal(event: &Event) -> Option<(&'static str, String)> {
     Some(match event {
         Event::PlanRefused { error } => ("plan", error.to_string()),
         Event::DraftRefused { error } => ("draft", error.to_string()),
+        Event::AnswerRefused { error } => ("answer", error.to_string()),
         Event::PatchRefused { reasons, .. } => {
             let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
             ("patch", reasons.join("\n"))

@@ -5,12 +5,15 @@ use actors::architect::{ArchitectError, Planned};
 use actors::checks::{CheckOutcome, Report};
 use actors::closed::JournalClosed;
 use actors::delivery::{Delivery, FailureKind, NeedsWork};
+use actors::draft::{EditorAnswer, NeededFile};
 use actors::editor::EditorError;
 use actors::event::Event;
 use actors::prompts::Prompt;
+use actors::talk::Unheard;
 use actors::verifier::Checked;
 use actors::wording::Wording;
 use actors::workspace::NotApplied;
+use tools::redact::redact;
 use tree::Change;
 
 use super::{State, Untouched, call_failed};
@@ -25,11 +28,13 @@ impl State {
     ) -> Result<Input, JournalClosed> {
         let Planned { plan, tolerances } = match planned {
             Ok(planned) => planned,
-            Err(ArchitectError::Unreadable(error)) => {
+            Err(ArchitectError::Unheard(Unheard::Unreadable(error))) => {
                 let detail = format!("the Architect gave no usable plan: {error}").into();
                 return Ok(Input::Stopped(Delivery::NeedsWork { why: NeedsWork::NoPlan, detail }));
             }
-            Err(ArchitectError::Call(error)) => return Ok(Input::Stopped(call_failed(&error))),
+            Err(ArchitectError::Unheard(Unheard::Call(error))) => {
+                return Ok(Input::Stopped(call_failed(&error)));
+            }
             Err(ArchitectError::Unanswered(_)) => return Ok(Input::Crashed),
         };
         self.plan_version += 1;
@@ -56,20 +61,36 @@ impl State {
         Ok(no_edit.map_or(Input::Planned, |reason| Input::NoEdit { reason }))
     }
 
-    pub(super) fn drafted(&mut self, drafted: Result<String, EditorError>) -> Input {
+    pub(super) async fn drafted(
+        &mut self,
+        drafted: Result<EditorAnswer, EditorError>,
+    ) -> Result<Input, JournalClosed> {
         self.drafted_version = self.plan_version;
-        match drafted {
-            Ok(diff) => {
+        Ok(match drafted {
+            Ok(EditorAnswer::Diff(diff)) => {
                 self.diff = Some(diff);
                 Input::Drafted
             }
-            Err(error @ (EditorError::Unreadable(_) | EditorError::TooManyRequests(_))) => {
+            Ok(EditorAnswer::NeedFiles(files)) => self.lacks(files).await?,
+            Ok(EditorAnswer::Done { reason }) => {
+                let done = Event::EditorDone { reason: Wording::of(&redact(&reason)) };
+                self.publisher().publish(done).await?;
+                Input::NothingMore
+            }
+            Err(EditorError::Unheard(Unheard::Unreadable(error))) => {
                 self.details = error.to_string();
                 Input::DraftUnreadable
             }
-            Err(EditorError::Call(error)) => Input::Stopped(call_failed(&error)),
+            Err(EditorError::Unheard(Unheard::Call(error))) => Input::Stopped(call_failed(&error)),
             Err(EditorError::Unanswered(_)) => Input::Crashed,
-        }
+        })
+    }
+
+    /// The Editor needs files that the plan does not declare.
+    async fn lacks(&mut self, files: Vec<NeededFile>) -> Result<Input, JournalClosed> {
+        self.needed.clone_from(&files);
+        self.publisher().publish(Event::FilesNeeded { files }).await?;
+        Ok(Input::PlanLacks)
     }
 
     pub(super) async fn applied(
@@ -87,7 +108,13 @@ impl State {
                 let feedback = Wording::of(&self.details);
                 let refused = Event::PatchRefused { reasons, feedback };
                 self.publisher().publish(refused).await?;
-                Ok(Input::Refused)
+                let undeclared = refusal.undeclared();
+                if undeclared.is_empty() {
+                    return Ok(Input::Refused);
+                }
+                let why = self.prompts().render(Prompt::NeededByDiff, &[]);
+                let needed = |path| NeededFile { path, why: why.clone() };
+                self.lacks(undeclared.into_iter().map(needed).collect()).await
             }
             Err(ApplyError::NotApplied(NotApplied::Stale { path })) => {
                 self.details = self.prompts().render(Prompt::FileChanged, &[("path", &path)]);

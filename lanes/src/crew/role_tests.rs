@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use actors::applier::{ApplyAsk, ApplyError};
-use actors::architect::{Architect, PlanAsk};
+use actors::architect::{PlanAsk, PlanWhy};
 use actors::checks::CheckOutcome;
-use actors::editor::{DraftAsk, Editor};
+use actors::dialogue::Dialogue;
+use actors::draft::MayEnd;
+use actors::editor::DraftAsk;
 use actors::ledger::Ask;
 use actors::sight::Sight;
 use actors::verifier::Subject;
@@ -66,11 +68,12 @@ async fn roles(world: &World) -> Roles {
 }
 
 fn first_plan() -> PlanAsk {
-    PlanAsk::First { request: "Fix the greeting".to_owned(), evidence: String::new() }
+    PlanAsk { why: PlanWhy::First, baseline: String::new() }
 }
 
 fn first_draft() -> DraftAsk {
-    DraftAsk { plan: None, files: Vec::new(), feedback: None }
+    let may_end = MayEnd::NothingApplied;
+    DraftAsk { plan: None, files: Vec::new(), feedback: None, baseline: String::new(), may_end }
 }
 
 fn patch() -> ApplyAsk {
@@ -81,18 +84,16 @@ fn patch() -> ApplyAsk {
 }
 
 /// Whether the role that is asked first at this stage does its work now.
-async fn works(world: &World, roles: &Roles, stage: Stage) -> bool {
-    let bounds = &world.setup.run.config().agent_loop;
-    let prompts = world.setup.run.prompts();
+async fn works(roles: &Roles, stage: Stage) -> bool {
     match stage {
         Stage::Plan => roles
             .architect
-            .plan(Architect::dialogue(prompts, bounds), first_plan())
+            .plan(Dialogue::new("system".to_owned()), first_plan())
             .await
             .is_ok_and(|(_, planned)| planned.is_ok()),
         Stage::Draft => roles
             .editor
-            .draft(Editor::dialogue(prompts, bounds), first_draft())
+            .draft(Dialogue::new("system".to_owned()), first_draft())
             .await
             .is_ok_and(|(_, drafted)| drafted.is_ok()),
         Stage::Commit | Stage::Committed => roles.applier.apply(patch()).await.is_ok(),
@@ -119,14 +120,14 @@ async fn prepared(happens: Happens, stage: Stage) -> (World, Roles) {
 async fn a_domain_error_leaves_a_role_alive() {
     for stage in [Stage::Plan, Stage::Draft, Stage::Commit] {
         let (world, roles) = prepared(failing_once(stage), stage).await;
-        assert!(!works(&world, &roles, stage).await, "{stage:?}");
-        assert!(works(&world, &roles, stage).await, "{stage:?}");
+        assert!(!works(&roles, stage).await, "{stage:?}");
+        assert!(works(&roles, stage).await, "{stage:?}");
     }
     let (world, roles) = prepared(failing_once(Stage::Plan), Stage::Verify).await;
     let missing = vec!["no-such-program".to_owned()];
     let verified = roles.verifier.verify(missing, Subject::Changed).await.unwrap().unwrap();
     assert_eq!(verified.report.outcome(), CheckOutcome::CommandMissing);
-    assert!(works(&world, &roles, Stage::Verify).await);
+    assert!(works(&roles, Stage::Verify).await);
 }
 
 #[tokio::test]
@@ -134,7 +135,7 @@ async fn a_caller_who_leaves_does_not_take_a_role_along() {
     for stage in STAGES {
         let Held { reached, release, happens } = held_once(stage);
         let (world, roles) = prepared(happens, stage).await;
-        let caller: BoxFuture<'_, bool> = Box::pin(works(&world, &roles, stage));
+        let caller: BoxFuture<'_, bool> = Box::pin(works(&roles, stage));
         tokio::select! {
             _ = caller => panic!("{stage:?} was not held"),
             () = reached.notified() => {}
@@ -147,7 +148,7 @@ async fn a_caller_who_leaves_does_not_take_a_role_along() {
             assert!(alive, "{again:?}");
             assert_eq!(world.greeting(), "hello world\n", "what was begun was done");
         } else {
-            assert!(works(&world, &roles, stage).await, "{stage:?}");
+            assert!(works(&roles, stage).await, "{stage:?}");
         }
     }
 }

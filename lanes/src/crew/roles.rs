@@ -28,14 +28,17 @@ impl Roles {
         crew: &ActorCell,
     ) -> Result<Self, ractor::SpawnErr> {
         let workspace = || Arc::clone(&setup.workspace);
+        let brief = Arc::new(setup.brief.clone());
         let architect = ArchitectSetup {
             caller: setup.run.caller(AgentRole::Architect),
             sight: sight.clone(),
             workspace: workspace(),
+            brief: Arc::clone(&brief),
         };
         let editor = EditorSetup {
             caller: setup.run.caller(AgentRole::Editor),
             tree: setup.workspace.reader().clone(),
+            brief,
         };
         let (workspace, run) = (workspace(), setup.run.clone());
         let applier = ApplierSetup {

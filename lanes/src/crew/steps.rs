@@ -1,47 +1,50 @@
 //! Effects of the cycle, started: each runs beside the crew, which is told what came of it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use actors::applier::{ApplyAsk, ApplyError};
-use actors::architect::PlanAsk;
+use actors::architect::{PlanAsk, PlanWhy};
+use actors::brief::paragraph;
 use actors::checks::{self, Report};
 use actors::closed::JournalClosed;
-use actors::editor::DraftAsk;
+use actors::dialogue::Dialogue;
+use actors::draft::MayEnd;
+use actors::editor::{DraftAsk, FileNow};
 use actors::effect::{Effect, Position, Trace};
 use actors::event::Event;
+use actors::look::Look;
+use actors::plan::FileIntent;
+use actors::portion::Hints;
 use actors::run::Run;
 use actors::sight::Sight;
 use actors::verifier::{self, Checked, Subject};
 use actors::words::Role;
 use config::Baseline;
+use model::AgentRole;
 use patch::{BaseState, PatchScope};
 use ractor::{ActorProcessingErr, ActorRef};
 use shell::CommandLine;
 use tree::{Entry, RepoPath};
 
 use super::{Bases, Msg, News, State, Untouched};
-use crate::cycle::DraftReason;
+use crate::cycle::{DraftReason, PlanReason};
 use crate::feedback;
 
 impl State {
-    pub(super) fn start_plan(
-        &mut self,
-        myself: &ActorRef<Msg>,
-        class: Option<actors::failure::FailureClass>,
-    ) {
-        let ask = match class {
-            None => PlanAsk::First {
-                request: self.setup.request.clone(),
-                evidence: self.setup.evidence.clone(),
-            },
-            Some(class) => {
-                let plan = self.plan.as_ref().map(ToString::to_string).unwrap_or_default();
-                let (prompts, diff) = (self.prompts(), self.diff.as_deref());
-                let report = feedback::for_architect(prompts, &plan, diff, &self.details);
-                PlanAsk::Again { class, report }
+    pub(super) fn start_plan(&mut self, myself: &ActorRef<Msg>, why: PlanReason) {
+        let dialogue = self.dialogue_of(AgentRole::Architect);
+        let why = match why {
+            PlanReason::First => PlanWhy::First,
+            PlanReason::Failed(class) => {
+                let diff = self.diff.as_deref().filter(|diff| !dialogue.has_heard(diff));
+                let report = feedback::for_architect(self.prompts(), diff, &self.details);
+                PlanWhy::Failed { class, report }
             }
+            PlanReason::Lacks => PlanWhy::Lacks(std::mem::take(&mut self.needed)),
         };
-        let (architect, dialogue) = (self.roles.architect.clone(), self.architect_said.clone());
+        let ask = PlanAsk { why, baseline: self.baseline_for(AgentRole::Architect) };
+        let architect = self.roles.architect.clone();
         let (publisher, iteration) = (self.publisher().clone(), self.cycle.iteration());
         let sight = self.sight.clone();
         self.tell(myself, async move {
@@ -68,8 +71,10 @@ impl State {
         let class = self.cycle.last_class();
         let feedback = feedback::for_editor(self.prompts(), reason, class, details);
         let plan = self.plan.clone().filter(|_| self.drafted_version < self.plan_version);
-        let (look, shown) = (self.look(), self.shown.clone());
-        let (editor, dialogue) = (self.roles.editor.clone(), self.editor_said.clone());
+        let (look, shown, hints) = (self.look(), self.shown.clone(), self.hints());
+        let (editor, dialogue) = (self.roles.editor.clone(), self.dialogue_of(AgentRole::Editor));
+        let baseline = self.baseline_for(AgentRole::Editor);
+        let may_end = if self.trail.is_empty() { MayEnd::NothingApplied } else { MayEnd::Applied };
         let (publisher, iteration) = (self.publisher().clone(), self.cycle.iteration());
         let permits = self.permits_wanted();
         let workspace = Arc::clone(&self.setup.workspace);
@@ -85,7 +90,8 @@ impl State {
                 }
             }
             let bases = look.await?;
-            let ask = DraftAsk { plan, files: unseen(&bases, &shown), feedback };
+            let files = unseen(&bases, &shown, hints);
+            let ask = DraftAsk { plan, files, feedback, baseline, may_end };
             publisher.publish(Event::EditorStarted { iteration }).await?;
             let Ok((dialogue, drafted)) = editor.draft(dialogue, ask).await else {
                 return Ok(News::RoleDied(Role::Editor));
@@ -94,6 +100,48 @@ impl State {
             publisher.publish(completed).await?;
             Ok(News::Drafted(dialogue, bases, drafted))
         });
+    }
+
+    /// The dialogue that a role continues.
+    fn dialogue_of(&self, role: AgentRole) -> Dialogue {
+        self.dialogues.with(&self.hire(role), self.prompts())
+    }
+
+    /// What the checks said before any change, as it is told to a role once it is written down. When it is known depends on
+    /// who is faster; when it is written down does not.
+    fn baseline_for(&mut self, role: AgentRole) -> String {
+        let hire = self.hire(role);
+        let Untouched::Known(report) = &self.baseline else { return String::new() };
+        if !self.baseline_told || report.checks.is_empty() || self.told_baseline.contains(&hire) {
+            return String::new();
+        }
+        let told = feedback::baseline(self.prompts(), report);
+        self.told_baseline.push(hire);
+        paragraph(told)
+    }
+
+    /// Where the declared files are going to be changed, as far as the plan and what led to it tell.
+    fn hints(&self) -> BTreeMap<RepoPath, Hints> {
+        let Some(plan) = &self.plan else { return BTreeMap::new() };
+        let architect = self.dialogue_of(AgentRole::Architect);
+        let symbols = architect.looks().iter().filter_map(|look| match look {
+            Look::Symbol { name } => Some(name.as_str()),
+            Look::Context { .. } | Look::Search { .. } | Look::List { .. } => None,
+        });
+        let said: Vec<&str> = plan.steps.iter().map(String::as_str).chain(symbols).collect();
+        let hints = |file: &FileIntent| {
+            let looked = architect.looks().iter().filter_map(|look| match look {
+                Look::Context { path, lines } if *path == file.path => *lines,
+                Look::Context { .. }
+                | Look::Search { .. }
+                | Look::Symbol { .. }
+                | Look::List { .. } => None,
+            });
+            let ranges = file.lines.into_iter().chain(looked).collect();
+            let words = format!("{}\n{}", file.intent, said.join("\n"));
+            (file.path.clone(), Hints { ranges, words })
+        };
+        plan.files.iter().map(hints).collect()
     }
 
     /// Commands whose permission is asked for while nothing runs yet.
@@ -244,7 +292,7 @@ impl Effect for SkipBaseline {
 }
 
 /// The files that the Editor has not seen as they are, with their content.
-fn unseen(bases: &Bases, shown: &Bases) -> Vec<(String, Option<String>)> {
+fn unseen(bases: &Bases, shown: &Bases, mut hints: BTreeMap<RepoPath, Hints>) -> Vec<FileNow> {
     let text = |base: &BaseState| match base {
         BaseState::File { bytes: Some(bytes), .. } => {
             Some(String::from_utf8_lossy(bytes).into_owned())
@@ -252,7 +300,13 @@ fn unseen(bases: &Bases, shown: &Bases) -> Vec<(String, Option<String>)> {
         BaseState::File { bytes: None, .. } | BaseState::Missing => None,
     };
     let changed = bases.iter().filter(|(path, base)| shown.get(*path) != Some(*base));
-    changed.map(|(path, base)| (path.to_string(), text(base))).collect()
+    let file = |(path, base): (&RepoPath, &BaseState)| FileNow {
+        path: path.clone(),
+        now: text(base),
+        seen: shown.get(path).and_then(text),
+        hints: hints.remove(path).unwrap_or_default(),
+    };
+    changed.map(file).collect()
 }
 
 /// The commands that check the kinds of project that are seen.

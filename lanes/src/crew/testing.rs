@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use actors::admission::{Account, Admission, AdmissionSetup, Slot};
+use actors::brief::Brief;
 use actors::event::Event;
 use actors::prompts::Prompts;
 use actors::publisher::Publisher;
@@ -94,8 +95,7 @@ impl World {
         let tree = WriteTree::open(dir.path(), CommitLog::none(std::time::Duration::from_secs(10)))
             .unwrap();
         let setup = CrewSetup {
-            request: "Fix the greeting".to_owned(),
-            evidence: String::new(),
+            brief: Brief { request: "Fix the greeting".to_owned(), ..Brief::default() },
             goal: Goal::Deliver,
             workspace: Arc::new(Directory { reader: tree.reader(), tree, happens }),
             run,

@@ -17,6 +17,7 @@ use actors::lane_id::LaneId;
 use actors::ledger::Allowance;
 use actors::publisher::Publisher;
 use actors::run::Run;
+use actors::talk::Unheard;
 use actors::team::Other;
 use actors::workspace::{CommitRefused, NotApplied, Staged};
 use tools::blocking::on_a_thread;
@@ -87,8 +88,9 @@ impl Conductor {
 
     /// The lanes of the task; none if it is one for a single crew.
     async fn plan(&self) -> Result<Option<TeamPlan>, Delivery> {
-        let TeamSetup { run, request, evidence, .. } = &*self.setup;
-        let planned = planner::plan(run, request, evidence).await;
+        let TeamSetup { run, brief, .. } = &*self.setup;
+        let workspace = self.setup.workspace();
+        let planned = planner::plan(run, brief, workspace.reader()).await;
         let declined = match planned {
             Ok(TeamPlanned { plan, tolerances }) if plan.lanes.len() > 1 => {
                 let lanes = plan.lanes.iter().map(LanePlan::planned).collect();
@@ -96,10 +98,10 @@ impl Conductor {
                 return Ok(Some(plan));
             }
             Ok(_) => "it does not split into parts that are independent".to_owned(),
-            Err(planner::PlanningError::Unreadable(error)) => {
+            Err(Unheard::Unreadable(error)) => {
                 format!("the lane planner gave no usable plan: {error}")
             }
-            Err(planner::PlanningError::Call(error)) => {
+            Err(Unheard::Call(error)) => {
                 return Err(call_failed(&error));
             }
         };

@@ -114,7 +114,7 @@ impl Lanes {
         let before: Vec<Made> =
             in_order.filter_map(|it| self.reports.get(&it)?.as_ref().ok().cloned()).collect();
         let done: Vec<LaneId> = before.iter().map(|made| made.lane).collect();
-        let text = brief::part(self.prompts(), &self.setup.request, &self.plan, &plan, &done);
+        let text = brief::part(self.prompts(), &self.setup.brief.request, &self.plan, &plan, &done);
         let work = self.at_work(lane, plan.title, self.budget);
         let base = self.base.tree;
         Ok(async move {
@@ -140,7 +140,7 @@ impl Lanes {
         paths: &[RepoPath],
     ) -> Ended {
         let plan = self.plan.lane(lane).ok_or(JournalClosed)?;
-        let part = brief::part(self.prompts(), &self.setup.request, &self.plan, plan, &[]);
+        let part = brief::part(self.prompts(), &self.setup.brief.request, &self.plan, plan, &[]);
         let text = brief::again(self.prompts(), &part, paths);
         self.at_work(lane, plan.title.clone(), self.budget).attempt(attempt, text, so_far).await
     }
@@ -154,7 +154,7 @@ impl Lanes {
     ) -> Ended {
         let lanes = found.iter().filter_map(|lane| self.plan.lane(*lane));
         let Red { class, details } = red;
-        let text = brief::mend(self.prompts(), &self.setup.request, lanes, *class, details);
+        let text = brief::mend(self.prompts(), &self.setup.brief.request, lanes, *class, details);
         let budget = share(&self.setup.run, &[LaneId::TOGETHER], 1).await?;
         let title = "bring the lanes together".to_owned();
         self.at_work(LaneId::TOGETHER, title, budget).attempt(1, text, merged.tree).await
@@ -181,7 +181,7 @@ impl Lanes {
             id: lane,
             title,
             budget,
-            evidence: setup.evidence.clone(),
+            brief: setup.brief.clone(),
             run: setup.run.for_lane(lane),
             above: setup.workspaces.of(setup.run.for_lane(lane).scope()),
             territories,

@@ -6,7 +6,7 @@ use super::*;
 
 const PLAN: &str = "TEAM_PLAN_V1\nLANE|01|Parser|read a|b as one\nOWN|01|src/parse/**\nOWN|01|src/lex.rs\nLANE|02|Docs|describe it\nOWN|02|docs/*.md\nAFTER|02|01\nTEAM_PLAN_END";
 
-fn parse(answer: &str) -> Result<(TeamPlan, Vec<Leniency>), PlanError> {
+fn parse(answer: &str) -> Result<(TeamPlan, Vec<Leniency>), ContractError> {
     TeamPlan::parse(answer, TeamLimits { max_lanes: 4 })
 }
 

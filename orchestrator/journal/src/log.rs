@@ -378,6 +378,8 @@ mod tests {
             partial: false,
             tokens: 1,
             text,
+            workspace: None,
+            earlier: None,
         };
         (event, place)
     }

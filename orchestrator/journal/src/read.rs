@@ -249,6 +249,8 @@ mod tests {
             partial: false,
             tokens: 1,
             text: text.clone(),
+            workspace: None,
+            earlier: None,
         };
         assert_eq!(publisher.record(evidence).await, Ok(Written::Now(3)));
         drop((publisher, of_session));

@@ -11,12 +11,13 @@ use actors::words::Side;
 use actors::workspace::Staged;
 use lanes::crew::{Crew, CrewReport};
 use lanes::team::Team;
+use tools::redact::redact;
 use tree::Change;
 
 use super::again::{Progress, progress};
 use super::{Outcome, State};
-use crate::request::outcome_line;
 use crate::supervision;
+use crate::turn::Turn;
 use crate::worktrees;
 
 /// How long something that was told to stop may take to do so.
@@ -123,7 +124,13 @@ impl State {
             let sessions = self.sessions.clone();
             worktrees::collect_left(&self.places, &self.dir, sessions, self.idle.config()).await;
         }
-        self.outcomes.insert(0, outcome_line(&active.request.text, &delivery));
+        self.turns.push(Turn {
+            request: redact(&active.request.text).into_owned(),
+            delivery: delivery.clone(),
+            plan: plan.clone(),
+            answer: answer.clone(),
+            changes: changes.clone(),
+        });
         let (run, reply) = (active.run.id().to_owned(), active.reply);
         let outcome =
             Outcome { run, delivery, plan, answer, changes, rollbacks, spent, lanes, kept };

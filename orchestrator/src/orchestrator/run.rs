@@ -5,13 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actors::Unanswered;
+use actors::brief::{Brief, Reads};
 use actors::checks;
 use actors::closed::JournalClosed;
-use actors::delivery::{Delivery, FailureKind, Verified};
-use actors::effect::{Effect, Trace};
-use actors::event::Event;
+use actors::delivery::{Delivery, FailureKind, NeedsWork, Verified};
+use actors::dialogue::Dialogue;
+use actors::effect::{Effect, Position, Trace};
+use actors::event::{Blob, Event};
+use actors::prompts::Prompt;
 use actors::run::Run;
 use actors::scope::Scope;
+use actors::talk::{Talk, Unheard};
 use actors::words::{IntentBy, Role, Side};
 use config::{LaneMode, Mode};
 use index::Index;
@@ -32,12 +36,13 @@ use tree::{Entry, RepoPath};
 use super::again::Beginning;
 use super::end::{Ending, failed, journal_closed};
 use super::{Active, MainWorkspace, Msg, News, Outcome, Said, State};
-use crate::chat::{self, Intent};
+use crate::chat::{self, Intent, Prose};
 use crate::earlier::Again;
 use crate::evidence;
 use crate::places::snapshots;
 use crate::request::Request;
 use crate::supervision;
+use crate::turn;
 
 impl State {
     /// Takes a request in hand. There is one at a time: a second waits in the mailbox of whoever asks.
@@ -87,18 +92,22 @@ impl State {
         Ok(())
     }
 
-    /// An explicit flag, then clear words, then one short question to a model.
+    /// An explicit flag, or one short question to a model.
     fn decide_intent(&mut self, myself: &ActorRef<Msg>, request: &Request) {
         let caller = self.run().caller(AgentRole::Intent);
+        let before = turn::last(caller.prompts(), &self.turns);
         let request = request.clone();
         self.tell_in_run(myself, async move {
             if let Some(intent) = request.intent {
                 return News::Intent(intent, IntentBy::Flag);
             }
-            if let Some(intent) = chat::by_words(&request.text) {
+            if request.text.trim().is_empty() {
+                return News::Intent(Intent::Answer, IntentBy::Default);
+            }
+            if let Ok(Some(intent)) = caller.run.perform(&mut ClearWords).await {
                 return News::Intent(intent, IntentBy::Words);
             }
-            let asked = chat::by_model(caller, &request.text).await;
+            let asked = chat::by_model(caller, before.as_deref(), &request.text).await;
             asked.map_or(News::Intent(Intent::Answer, IntentBy::Default), |intent| {
                 News::Intent(intent, IntentBy::Model)
             })
@@ -116,22 +125,25 @@ impl State {
         }
         match news {
             News::Intent(intent, reason) => self.intent_decided(myself, intent, reason).await,
-            News::Evidence(intent, evidence) => {
-                self.evidence_gathered(myself, intent, evidence).await;
+            News::Evidence(intent, gathered) => {
+                self.evidence_gathered(myself, intent, gathered).await;
             }
-            News::TeamDone(evidence, report) => self.team_done(myself, evidence, report).await,
+            News::TeamDone(brief, report) => self.team_done(myself, brief, report).await,
             News::CrewDone(Ok(report)) => self.end(report.into()).await,
             News::CrewDone(Err(_)) => {
                 self.end(failed(FailureKind::Internal, "the crew died")).await;
             }
-            News::Answered(dialogue, result) => {
-                self.analysis = Some(dialogue);
+            News::Answered(result) => {
                 let ending = match result {
                     Ok(text) => Ending {
                         answer: Some(text),
                         ..Delivery::Delivered { verified: Verified::NotNeeded }.into()
                     },
-                    Err(error) => call_failed(&error).into(),
+                    Err(Unheard::Call(error)) => call_failed(&error).into(),
+                    Err(Unheard::Unreadable(error)) => {
+                        let detail = format!("there was no usable answer: {error}").into();
+                        Delivery::NeedsWork { why: NeedsWork::NoAnswer, detail }.into()
+                    }
                 };
                 self.end(ending).await;
             }
@@ -160,9 +172,11 @@ impl State {
             return;
         }
         let (run, text) = (active.run.clone(), active.request.text.clone());
-        let (index, outcomes) = (self.index.clone(), self.outcomes.clone());
+        let most = run.config().agent_loop.conversation_tokens;
+        let earlier = turn::conversation(run.prompts(), &self.turns, most);
+        let index = self.index.clone();
         self.tell_in_run(myself, async move {
-            let mut gathering = Gathering { text, index, outcomes };
+            let mut gathering = Gathering { text, index, earlier };
             News::Evidence(intent, run.perform(&mut gathering).await)
         });
     }
@@ -171,40 +185,54 @@ impl State {
         &mut self,
         myself: &ActorRef<Msg>,
         intent: Intent,
-        gathered: Result<String, Delivery>,
+        gathered: Result<Brief, Delivery>,
     ) {
-        let text = match gathered {
-            Ok(text) => text,
+        let brief = match gathered {
+            Ok(brief) => brief,
             Err(why) => {
                 self.end(why.into()).await;
                 return;
             }
         };
         match intent {
-            Intent::Answer => self.start_answer(myself, &text),
-            Intent::Edit if self.is_for_a_team() => self.start_team(myself, text).await,
-            Intent::Edit => self.start_crew(myself, Goal::Deliver, text).await,
-            Intent::Plan => self.start_crew(myself, Goal::PlanOnly, text).await,
+            Intent::Answer => self.start_answer(myself, brief),
+            Intent::Edit if self.is_for_a_team() => self.start_team(myself, brief).await,
+            Intent::Edit => self.start_crew(myself, Goal::Deliver, brief).await,
+            Intent::Plan => self.start_crew(myself, Goal::PlanOnly, brief).await,
         }
     }
 
-    fn start_answer(&mut self, myself: &ActorRef<Msg>, evidence: &str) {
+    fn start_answer(&mut self, myself: &ActorRef<Msg>, brief: Brief) {
         let Some(active) = &self.active else { return };
         let caller = active.run.caller(AgentRole::Analysis);
-        let prompts = active.run.prompts();
-        let mut dialogue = self.analysis.clone().unwrap_or_else(|| chat::analysis(prompts));
-        dialogue.say(&chat::question(prompts, evidence, &active.request.text));
+        let tree = self.reader.clone();
         self.tell_in_run(myself, async move {
-            let result = caller.ask(&mut dialogue).await.map(|reply| reply.content);
-            News::Answered(dialogue, result)
+            let prompts = caller.prompts();
+            let mut dialogue = Dialogue::new(prompts.render(Prompt::Common, &[]));
+            let question = brief.introduction(
+                prompts,
+                &mut dialogue,
+                AgentRole::Analysis,
+                Reads::Everything,
+                &prompts.render(Prompt::Analysis, &[]),
+            );
+            dialogue.say(question.trim_end());
+            let bounds = &caller.run.config().agent_loop;
+            let talk = Talk {
+                caller: &caller,
+                tree: &tree,
+                repairs: bounds.architect_parse_retries,
+                looks: bounds.max_look_rounds,
+            };
+            News::Answered(talk.ask(&mut dialogue, &Prose).await)
         });
     }
 
-    async fn start_crew(&mut self, myself: &ActorRef<Msg>, goal: Goal, evidence: String) {
+    async fn start_crew(&mut self, myself: &ActorRef<Msg>, goal: Goal, brief: Brief) {
         let Some(active) = &self.active else { return };
-        let (run, request) = (active.run.clone(), active.request.text.clone());
+        let run = active.run.clone();
         let workspace = Arc::new(self.workspace(run.scope(), myself));
-        let setup = CrewSetup { request, evidence, goal, workspace, run };
+        let setup = CrewSetup { brief, goal, workspace, run };
         let hired = Crew::spawn(setup, myself.get_cell()).await;
         let crew: Crew = match hired {
             Ok(crew) => crew,
@@ -230,9 +258,9 @@ impl State {
         }
     }
 
-    async fn start_team(&mut self, myself: &ActorRef<Msg>, evidence: String) {
+    async fn start_team(&mut self, myself: &ActorRef<Msg>, brief: Brief) {
         let Some(active) = &self.active else { return };
-        let (run, request) = (active.run.clone(), active.request.text.clone());
+        let run = active.run.clone();
         let claimed = worktrees::claim_for(&self.places.lanes, &self.session, &run).await;
         let claim = match claimed {
             Ok(claim) => claim,
@@ -243,8 +271,7 @@ impl State {
             }
         };
         let setup = TeamSetup {
-            request,
-            evidence: evidence.clone(),
+            brief: brief.clone(),
             snapshots: snapshots(&self.places, &self.dir, run.config()),
             worktrees: claim.dir.clone(),
             workspaces: Arc::new(self.workspace(run.scope(), myself)),
@@ -260,7 +287,7 @@ impl State {
         if let Some(active) = &mut self.active {
             (active.team, active.claim) = (Some(team.clone()), Some(claim));
         }
-        self.tell_in_run(myself, async move { News::TeamDone(evidence, team.work().await) });
+        self.tell_in_run(myself, async move { News::TeamDone(brief, team.work().await) });
     }
 
     /// The workspace, as a part of the run may ask for it.
@@ -272,11 +299,11 @@ impl State {
     async fn team_done(
         &mut self,
         myself: &ActorRef<Msg>,
-        evidence: String,
+        brief: Brief,
         report: Result<TeamReport, Unanswered>,
     ) {
         match report {
-            Ok(TeamReport::Declined) => self.start_crew(myself, Goal::Deliver, evidence).await,
+            Ok(TeamReport::Declined) => self.start_crew(myself, Goal::Deliver, brief).await,
             Ok(TeamReport::Done { delivery, lanes, kept }) => {
                 self.end(Ending { lanes, kept, ..delivery.into() }).await;
             }
@@ -363,37 +390,73 @@ impl State {
     }
 }
 
+/// What early versions told from a list of words, as they recorded it. Nothing is told so any more.
+struct ClearWords;
+
+impl Effect for ClearWords {
+    type Outcome = Option<Intent>;
+    type Stop = JournalClosed;
+    const POSITION: Position = Position::NextIfAtAll;
+
+    fn look(&mut self, event: &Event) -> Trace<Option<Intent>> {
+        let Event::IntentDecided { intent, reason: IntentBy::Words } = event else {
+            return Trace::Absent;
+        };
+        Trace::Foretold(Some(*intent))
+    }
+
+    async fn act(&mut self, _: &Run) -> Result<Option<Intent>, JournalClosed> {
+        Ok(None)
+    }
+}
+
 /// The effect of gathering evidence for a request.
 struct Gathering {
     text: String,
     index: Index,
-    /// How earlier requests ended, a line each.
-    outcomes: Vec<String>,
+    /// What is told of earlier turns.
+    earlier: String,
+}
+
+impl Gathering {
+    /// The task, as an event that tells of evidence has it.
+    fn brief(&self, gathered: &Event) -> Option<Brief> {
+        let Event::EvidenceGathered { text, workspace, earlier, .. } = gathered else {
+            return None;
+        };
+        let said = |blob: Option<&Blob>| {
+            blob.map(|it| String::from_utf8_lossy(&it.content).into_owned()).unwrap_or_default()
+        };
+        Some(Brief {
+            workspace: said(workspace.as_ref()),
+            earlier: said(earlier.as_ref()),
+            evidence: said(Some(text)),
+            request: self.text.clone(),
+        })
+    }
 }
 
 impl Effect for Gathering {
-    type Outcome = String;
+    type Outcome = Brief;
     type Stop = Delivery;
 
-    fn look(&mut self, event: &Event) -> Trace<String> {
-        let Event::EvidenceGathered { text, .. } = event else { return Trace::Absent };
-        Trace::Done(String::from_utf8_lossy(&text.content).into_owned())
+    fn look(&mut self, event: &Event) -> Trace<Brief> {
+        self.brief(event).map_or(Trace::Absent, Trace::Done)
     }
 
-    async fn act(&mut self, run: &Run) -> Result<String, Delivery> {
-        let (text, index, outcomes) =
-            (self.text.clone(), self.index.clone(), self.outcomes.clone());
+    async fn act(&mut self, run: &Run) -> Result<Brief, Delivery> {
+        let (text, index) = (self.text.clone(), self.index.clone());
         let options = EvidenceOptions { tokens: run.config().agent_loop.evidence_tokens };
         let gathered = tokio::task::spawn_blocking(move || {
             let checks = derived_checks(&index);
-            search::gather(&text, &index, &options, &checks, &outcomes)
+            search::gather(&text, &index, &options, &checks)
         });
         let died = |_| Delivery::failed(FailureKind::Internal, "gathering evidence failed");
         let evidence = gathered.await.map_err(died)?;
-        let gathered = evidence::gathered(run.prompts(), &evidence);
-        let text = evidence_text(&gathered);
+        let gathered = evidence::gathered(run.prompts(), &evidence, &self.earlier);
+        let brief = self.brief(&gathered).unwrap_or_default();
         run.publish(gathered).await?;
-        Ok(text)
+        Ok(brief)
     }
 }
 
@@ -432,10 +495,4 @@ impl Effect for Deadline {
             _ = stop.wait_for(|stopped| *stopped) => Err(JournalClosed),
         }
     }
-}
-
-/// The text that goes into prompts, of an event that tells of evidence.
-fn evidence_text(gathered: &Event) -> String {
-    let text = |blob: &&actors::event::Blob| String::from_utf8_lossy(&blob.content).into_owned();
-    gathered.blobs().first().map(text).unwrap_or_default()
 }

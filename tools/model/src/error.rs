@@ -263,13 +263,13 @@ impl ModelError {
             | Self::Truncated { .. }
             | Self::Interrupted { .. }
             | Self::Malformed { .. }
-            | Self::Empty { .. }
             | Self::OutOfCapacity { .. }
             | Self::Lost => true,
             Self::Auth { .. }
             | Self::Quota { .. }
             | Self::ContextTooLong { .. }
             | Self::InvalidRequest { .. }
+            | Self::Empty { .. }
             | Self::Length { .. }
             | Self::ContentFilter { .. } => false,
         }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use tree::CommitError;
+use tree::{CommitError, RepoPath};
 
 macro_rules! reasons {
     ($($(#[doc = $meaning:literal])+ $name:ident $code:literal => $advice:literal,)+) => {
@@ -255,6 +255,14 @@ impl PatchMismatch {
 pub struct Refusal {
     /// Everything found wrong; never empty.
     pub mismatches: Vec<PatchMismatch>,
+}
+
+impl Refusal {
+    /// The files that it would change and that are not declared.
+    pub fn undeclared(&self) -> Vec<RepoPath> {
+        let of = self.mismatches.iter().filter(|it| it.reason == Reason::UndeclaredFile);
+        of.filter_map(|it| RepoPath::parse(it.file.as_deref()?).ok()).collect()
+    }
 }
 
 impl From<PatchMismatch> for Refusal {

@@ -117,8 +117,7 @@ fn measure(
     let in_ten = |path: &RepoPath| rank(path).is_some_and(|rank| rank < 10);
     let first = commit.targets.first().ok_or("no target")?;
     let range = first_change(clone, &commit.id, first)?;
-    let gathered =
-        BUDGETS.map(|tokens| gather(request, index, &EvidenceOptions { tokens }, &[], &[]));
+    let gathered = BUDGETS.map(|tokens| gather(request, index, &EvidenceOptions { tokens }, &[]));
     if std::env::var("RECALL_VERBOSE").is_ok() {
         eprintln!("TIME {listed:?} {ranked:?} {:?}", began.elapsed());
         for path in &commit.targets {

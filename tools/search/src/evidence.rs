@@ -27,8 +27,6 @@ pub struct Evidence {
     pub items: Vec<EvidenceItem>,
     /// Files, most relevant first.
     pub map: Vec<MapLine>,
-    /// What became of earlier runs, one line each.
-    pub outcomes: Vec<String>,
     /// What was named and is not shown whole, with the reason, one line each.
     pub omitted: Vec<String>,
     /// Files of the tree that may be read.
@@ -83,14 +81,13 @@ pub struct MapLine {
 /// Gathers the evidence for `request` from the tree of `index`.
 ///
 /// Files that the index may not read are neither searched nor shown nor listed. `checks` are the commands that would
-/// check a change, and `outcomes` those of earlier runs, newest first. The same request on the same tree gives the same
+/// check a change. The same request on the same tree gives the same
 /// evidence, unless it is partial.
 pub fn gather(
     request: &str,
     index: &Index,
     options: &EvidenceOptions,
     checks: &[String],
-    outcomes: &[String],
 ) -> Evidence {
     let (files, truncated) = index.files();
     let may_read = |path: &RepoPath| index.may_read(path);
@@ -106,7 +103,6 @@ pub fn gather(
         packing.passages(&ranking);
         packing.map(&ranking);
     }
-    packing.outcomes(outcomes);
     Evidence { truncated, ..packing.finish() }
 }
 
@@ -189,7 +185,7 @@ mod tests {
 
     fn ask(index: &Index, request: &str, options: EvidenceOptions) -> Evidence {
         let checks = ["make test".to_owned()];
-        gather(request, index, &options, &checks, &["delivered: pages".to_owned()])
+        gather(request, index, &options, &checks)
     }
 
     fn with(home: &tempfile::TempDir, request: &str, options: EvidenceOptions) -> Evidence {
@@ -200,12 +196,7 @@ mod tests {
     /// As a prompt would have it, with titles of the greatest length.
     fn render(evidence: &Evidence) -> String {
         let title = |mark: &str| mark.repeat(TITLE_BYTES - 1);
-        let titles = Titles {
-            checks: title("c"),
-            map: title("m"),
-            outcomes: title("r"),
-            omitted: title("o"),
-        };
+        let titles = Titles { checks: title("c"), map: title("m"), omitted: title("o") };
         crate::render(evidence, &titles)
     }
 
@@ -226,7 +217,6 @@ mod tests {
         let passages = shown(&evidence, ItemKind::Passage);
         assert!(passages.contains(&"src/pager.rs:1-7".to_owned()), "{passages:?}");
         assert!(!passages.iter().any(|passage| passage.starts_with("src/part_07.rs")));
-        assert_eq!(evidence.outcomes, ["delivered: pages"]);
     }
 
     #[test]
@@ -266,7 +256,7 @@ mod tests {
         }
         write(home.path(), "logo.png", b"\x89PNG\0\0");
         let index = index(&home, state.path());
-        let evidence = gather("what is it?", &index, &OPTIONS, &[], &[]);
+        let evidence = gather("what is it?", &index, &OPTIONS, &[]);
         assert_eq!(shown(&evidence, ItemKind::Passage), ["a.rs:1-20", "b/c.py:1-20"]);
         assert_eq!(evidence.stable.first().unwrap().path.as_str(), "README.md");
         assert!(!evidence.partial);
@@ -336,7 +326,7 @@ mod tests {
     fn an_empty_tree_and_an_empty_request_are_fine() {
         let home = tempfile::tempdir().unwrap();
         let state = tempfile::tempdir().unwrap();
-        let evidence = gather("", &index(&home, state.path()), &OPTIONS, &[], &[]);
+        let evidence = gather("", &index(&home, state.path()), &OPTIONS, &[]);
         assert_eq!(render(&evidence), "");
     }
 

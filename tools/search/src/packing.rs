@@ -31,9 +31,6 @@ const DEFINITIONS_PER_FILE: usize = 6;
 /// A longer name is a generated one.
 const MAX_DEFINITION_BYTES: usize = 60;
 
-const MAX_OUTCOMES: usize = 3;
-const MAX_OUTCOME_BYTES: usize = 200;
-
 /// Evidence that is being put together.
 pub(super) struct Packing<'a> {
     reader: Reader<'a>,
@@ -241,18 +238,6 @@ impl<'a> Packing<'a> {
         others.sort_by_key(|file| (FileKind::of(&file.path), file.path.components().count()));
         for file in others.into_iter().take(MAP.saturating_sub(ranking.files.len())) {
             self.map_line(&file.path, Vec::new(), &mut section);
-        }
-    }
-
-    /// What became of earlier runs.
-    pub(super) fn outcomes(&mut self, outcomes: &[String]) {
-        for outcome in outcomes.iter().take(MAX_OUTCOMES) {
-            let words: Vec<&str> = outcome.split_whitespace().collect();
-            let mut line = words.join(" ");
-            line.truncate(line.floor_char_boundary(MAX_OUTCOME_BYTES));
-            if take_line(&mut self.left, self.evidence.outcomes.is_empty(), &line) {
-                self.evidence.outcomes.push(line);
-            }
         }
     }
 

@@ -24,8 +24,6 @@ pub struct Titles {
     pub checks: String,
     /// Above the map.
     pub map: String,
-    /// Above what became of earlier runs.
-    pub outcomes: String,
     /// Above what is not shown.
     pub omitted: String,
 }
@@ -44,7 +42,6 @@ pub fn render(evidence: &Evidence, titles: &Titles) -> String {
     let mut text: String = evidence.items.iter().map(item).collect();
     for (title, section) in [
         (&titles.map, evidence.map.iter().map(map_line).collect()),
-        (&titles.outcomes, list(&evidence.outcomes)),
         (&titles.omitted, list(&evidence.omitted)),
     ] {
         if !section.is_empty() {
@@ -150,18 +147,13 @@ mod tests {
                 MapLine { path: path("a.rs"), definitions: vec!["fn a".into(), "struct B".into()] },
                 MapLine { path: path("文.md"), definitions: Vec::new() },
             ],
-            outcomes: vec!["delivered: x".into()],
             omitted: vec![".env: no".into()],
             files: 9,
             truncated: true,
             partial: false,
         };
-        let titles = Titles {
-            checks: "Checks:".into(),
-            map: "Files:".into(),
-            outcomes: "Earlier runs:".into(),
-            omitted: "Not shown:".into(),
-        };
+        let titles =
+            Titles { checks: "Checks:".into(), map: "Files:".into(), omitted: "Not shown:".into() };
         insta::assert_snapshot!(render(&evidence, &titles), @r"
         ### src/a.md:1-1 e3b0c442 (instructions)
         ```
@@ -177,8 +169,6 @@ mod tests {
         Files:
         a.rs: fn a, struct B
         文.md
-        Earlier runs:
-        - delivered: x
         Not shown:
         - .env: no
         ");

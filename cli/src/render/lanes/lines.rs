@@ -62,6 +62,10 @@ impl LaneTable {
             Event::PlanRefused { error } | Event::DraftRefused { error } => {
                 vec![format!("{} {}", refused("answer refused:"), first_line(&error.to_string()))]
             }
+            Event::FilesNeeded { files } => {
+                let files: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+                vec![format!("its plan lacks {}", list(&files))]
+            }
             Event::PatchRefused { reasons, .. } => {
                 let title = refused("patch refused, nothing written:");
                 reasons

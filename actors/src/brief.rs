@@ -1,0 +1,143 @@
+//! What a task begins with: what is known of the workspace whatever is asked, what was said before, what was found for the
+//! request, and the request. Pure.
+//!
+//! What every request finds comes first and the role's own instructions last, so that a provider's cache keeps the beginning
+//! between requests and between roles.
+
+use model::AgentRole;
+
+use crate::dialogue::Dialogue;
+use crate::prompts::{Prompt, Prompts};
+
+/// A task, with what is known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Brief {
+    /// The workspace as every request finds it: instructions, what the project is, its checks.
+    pub workspace: String,
+    /// What was said and done earlier in the conversation.
+    pub earlier: String,
+    /// What was found for the request.
+    pub evidence: String,
+    /// What is wanted.
+    pub request: String,
+}
+
+/// How much of a brief a role is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reads {
+    /// All of it.
+    Everything,
+    /// The workspace and the request: somebody else looked and planned.
+    Plan,
+}
+
+impl Brief {
+    /// What a role says before its first question in a dialogue: the brief, unless another role said it there, and its own
+    /// `instructions`. Nothing, if it has said them.
+    pub fn introduction(
+        &self,
+        prompts: &Prompts,
+        dialogue: &mut Dialogue,
+        role: AgentRole,
+        reads: Reads,
+        instructions: &str,
+    ) -> String {
+        if !dialogue.is_first_of(role) {
+            return String::new();
+        }
+        let opening = match reads {
+            _ if !dialogue.is_new() => instructions.to_owned(),
+            Reads::Everything => prompts.render(
+                Prompt::Opening,
+                &[
+                    ("workspace", &self.workspace(prompts)),
+                    ("earlier", &paragraph(self.earlier.clone())),
+                    ("evidence", &self.evidence(prompts)),
+                    ("request", &self.request),
+                    ("role", &instructions),
+                ],
+            ),
+            Reads::Plan => prompts.render(
+                Prompt::OpeningForPlan,
+                &[
+                    ("workspace", &self.workspace(prompts)),
+                    ("request", &self.request),
+                    ("role", &instructions),
+                ],
+            ),
+        };
+        opening + "\n\n"
+    }
+
+    /// What was found for the request, with its title; nothing where nothing was.
+    pub fn evidence(&self, prompts: &Prompts) -> String {
+        if self.evidence.is_empty() {
+            return String::new();
+        }
+        paragraph(prompts.render(Prompt::Evidence, &[("evidence", &self.evidence)]))
+    }
+
+    fn workspace(&self, prompts: &Prompts) -> String {
+        if self.workspace.is_empty() {
+            return String::new();
+        }
+        paragraph(prompts.render(Prompt::Workspace, &[("workspace", &self.workspace)]))
+    }
+}
+
+/// A text with an empty line behind it, unless it is empty.
+pub fn paragraph(text: String) -> String {
+    if text.is_empty() { text } else { text + "\n\n" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn brief(request: &str) -> Brief {
+        Brief {
+            workspace: "A shop. Tests: `make test`.".into(),
+            earlier: String::new(),
+            evidence: format!("cart.py, for {request}"),
+            request: request.to_owned(),
+        }
+    }
+
+    fn said(brief: &Brief, dialogue: &mut Dialogue, role: AgentRole, reads: Reads) -> String {
+        brief.introduction(&Prompts::default(), dialogue, role, reads, &format!("You {role:?}."))
+    }
+
+    #[test]
+    fn a_role_reads_the_brief_and_its_instructions_once() {
+        let mut dialogue = Dialogue::new("s".into());
+        let first = said(&brief("x"), &mut dialogue, AgentRole::Architect, Reads::Everything);
+        assert!(first.contains("A shop.") && first.contains("cart.py, for x"), "{first}");
+        assert!(first.ends_with("You Architect.\n\n"), "{first}");
+        dialogue.say(&first);
+        let again = said(&brief("x"), &mut dialogue, AgentRole::Architect, Reads::Everything);
+        assert_eq!(again, "");
+        let other = said(&brief("x"), &mut dialogue, AgentRole::Editor, Reads::Plan);
+        assert_eq!(other, "You Editor.\n\n");
+    }
+
+    #[test]
+    fn whoever_is_given_a_plan_is_not_shown_what_led_to_it() {
+        let mut dialogue = Dialogue::new("s".into());
+        let first = said(&brief("x"), &mut dialogue, AgentRole::Editor, Reads::Plan);
+        assert!(first.contains("A shop.") && !first.contains("cart.py"), "{first}");
+        assert!(first.contains("The user's request:\n\nx\n\nYou Editor."), "{first}");
+    }
+
+    #[test]
+    fn requests_have_the_workspace_in_common_and_roles_the_whole_brief() {
+        let opening = |request: &str, role| {
+            said(&brief(request), &mut Dialogue::new("s".into()), role, Reads::Everything)
+        };
+        let common =
+            |a: &str, b: &str| a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+        let (x, y) = (opening("x", AgentRole::Architect), opening("y", AgentRole::Architect));
+        assert!(common(&x, &y) > x.find("make test").unwrap());
+        let planner = opening("x", AgentRole::LanePlanner);
+        assert!(common(&x, &planner) > x.find("request:\n\nx").unwrap());
+    }
+}

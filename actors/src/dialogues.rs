@@ -1,0 +1,57 @@
+//! The dialogues of a crew: roles that ask the same model in the same way continue one, so that what one of them has read the
+//! next does not send again. Pure.
+
+use config::ModelRole;
+
+use crate::dialogue::Dialogue;
+use crate::prompts::{Prompt, Prompts};
+
+/// One dialogue for each way in which models are asked.
+#[derive(Debug, Clone, Default)]
+pub struct Dialogues(Vec<(ModelRole, Dialogue)>);
+
+impl Dialogues {
+    /// The dialogue with the model of `hire`, as far as it has come.
+    pub fn with(&self, hire: &ModelRole, prompts: &Prompts) -> Dialogue {
+        let known = self.0.iter().find(|(with, _)| is_same(with, hire));
+        let new = || Dialogue::new(prompts.render(Prompt::Common, &[]));
+        known.map_or_else(new, |(_, dialogue)| dialogue.clone())
+    }
+
+    /// Takes in a dialogue that has gone on.
+    pub fn keep(&mut self, hire: &ModelRole, dialogue: Dialogue) {
+        match self.0.iter_mut().find(|(with, _)| is_same(with, hire)) {
+            Some((_, kept)) => *kept = dialogue,
+            None => self.0.push((hire.clone(), dialogue)),
+        }
+    }
+}
+
+/// Whether a provider's cache holds for both: how long an answer may be does not matter to it.
+fn is_same(one: &ModelRole, other: &ModelRole) -> bool {
+    (&one.model, one.thinking) == (&other.model, other.thinking)
+        && (!one.thinking || one.effort == other.effort)
+}
+
+#[cfg(test)]
+mod tests {
+    use config::Effort;
+
+    use super::*;
+
+    fn hire(model: &str, thinking: bool, max_output_tokens: u32) -> ModelRole {
+        ModelRole { model: model.into(), thinking, effort: Effort::High, max_output_tokens }
+    }
+
+    #[test]
+    fn roles_of_one_model_continue_one_dialogue() {
+        let (prompts, mut dialogues) = (Prompts::default(), Dialogues::default());
+        let architect = hire("pro", false, 9);
+        let mut said = dialogues.with(&architect, &prompts);
+        said.say("hello");
+        dialogues.keep(&architect, said.clone());
+        assert_eq!(dialogues.with(&hire("pro", false, 5), &prompts), said);
+        assert!(dialogues.with(&hire("pro", true, 9), &prompts).is_new());
+        assert!(dialogues.with(&hire("flash", false, 9), &prompts).is_new());
+    }
+}

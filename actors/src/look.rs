@@ -1,0 +1,229 @@
+//! What a model asks to see before it answers: `NEED_…` lines, read and printed. Pure.
+//!
+//! They are the same for every role. Looking itself is done elsewhere.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use tree::RepoPath;
+
+use crate::contract::{ContractError, Leniency, filled, without_dot_slash};
+
+/// Something that a model wants to see.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Look {
+    /// A file, or lines of one.
+    Context {
+        /// The file.
+        path: RepoPath,
+        /// One-based lines, both included; the whole file when absent.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        lines: Option<(usize, usize)>,
+    },
+    /// Lines that match a regular expression.
+    Search {
+        /// The expression.
+        pattern: String,
+        /// The files it is looked for in; all when absent.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        glob: Option<String>,
+    },
+    /// Where a name is defined and used.
+    Symbol {
+        /// The name.
+        name: String,
+    },
+    /// What a directory holds.
+    List {
+        /// The directory; the workspace itself when absent.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        directory: Option<RepoPath>,
+    },
+}
+
+/// What a model asks to see in one answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Looks {
+    /// In its order.
+    pub looks: Vec<Look>,
+    /// Where the answer was read tolerantly.
+    pub tolerances: Vec<Leniency>,
+}
+
+impl fmt::Display for Look {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Context { path, lines: Some((first, last)) } => {
+                write!(f, "{path}:{first}-{last}")
+            }
+            Self::Context { path, lines: None } => write!(f, "{path}"),
+            Self::Search { pattern, glob: Some(glob) } => write!(f, "`{pattern}` in {glob}"),
+            Self::Search { pattern, glob: None } => write!(f, "`{pattern}`"),
+            Self::Symbol { name } => write!(f, "symbol {name}"),
+            Self::List { directory: Some(directory) } => write!(f, "{directory}/"),
+            Self::List { directory: None } => f.write_str("./"),
+        }
+    }
+}
+
+/// Reads the looks of an answer; `None` when it has none, or does not end with one. Text before them is tolerated.
+pub fn read(answer: &str) -> Option<Result<Looks, ContractError>> {
+    let mut said = (1..).zip(answer.lines().map(str::trim)).filter(|(_, line)| is_said(line));
+    let is_look = |line: &str| line.starts_with("NEED_") && line.contains('|');
+    let last = said.clone().last();
+    if !last.is_some_and(|(_, line)| is_look(line)) {
+        return None;
+    }
+    let mut tolerances = Vec::new();
+    let mut looks = Vec::new();
+    let is_fenced = answer.lines().any(|line| line.trim_start().starts_with("```"));
+    tolerances.extend(is_fenced.then_some(Leniency::Fence));
+    let read = said.try_for_each(|(number, line)| {
+        if is_look(line) {
+            let look = one(line, &mut tolerances);
+            looks.push(look.map_err(|rule| ContractError::at(number, line, rule))?);
+        } else if looks.is_empty() {
+            if !tolerances.contains(&Leniency::Preamble) {
+                tolerances.push(Leniency::Preamble);
+            }
+        } else {
+            let rule = "NEED_ lines stand alone, without other text between them".to_owned();
+            return Err(ContractError::at(number, line, rule));
+        }
+        Ok(())
+    });
+    Some(read.map(|()| Looks { looks, tolerances }))
+}
+
+/// Whether a line says anything.
+fn is_said(line: &str) -> bool {
+    !line.is_empty() && !line.starts_with("```")
+}
+
+/// Reads one look. The rule it breaks is told otherwise.
+fn one(line: &str, tolerances: &mut Vec<Leniency>) -> Result<Look, String> {
+    let (word, rest) = line.split_once('|').unwrap_or((line, ""));
+    let rest = rest.trim();
+    match word {
+        "NEED_CONTEXT" => context(rest, tolerances),
+        "NEED_SEARCH" => {
+            let (pattern, glob) = search(rest);
+            let pattern = filled(pattern, "NEED_SEARCH|<regular expression>[|<glob>]")?;
+            Ok(Look::Search { pattern, glob: glob.map(str::to_owned) })
+        }
+        "NEED_SYMBOL" => Ok(Look::Symbol { name: filled(rest, "NEED_SYMBOL|<name>")? }),
+        "NEED_LIST" => {
+            let bare = without_dot_slash(rest, tolerances).trim_end_matches('/');
+            let directory = match bare {
+                "" | "." => None,
+                bare => Some(path(bare)?),
+            };
+            Ok(Look::List { directory })
+        }
+        _ => Err("you may ask with NEED_CONTEXT|, NEED_SEARCH|, NEED_SYMBOL| and NEED_LIST| only"
+            .to_owned()),
+    }
+}
+
+/// A name may contain colons: only `:number` or `:number-number` at the end is a range.
+fn context(rest: &str, tolerances: &mut Vec<Leniency>) -> Result<Look, String> {
+    let (target, lines) = ranged(rest);
+    if let Some((first, last)) = lines
+        && (first == 0 || last < first)
+    {
+        return Err("a range is one-based and reads first-last".to_owned());
+    }
+    let target = filled(target.trim(), "NEED_CONTEXT|<path>[:<first>-<last>]")?;
+    Ok(Look::Context { path: path(without_dot_slash(&target, tolerances))?, lines })
+}
+
+/// A path, and the lines named behind it.
+pub(crate) fn ranged(target: &str) -> (&str, Option<(usize, usize)>) {
+    let range = target.rsplit_once(':').and_then(|(path, range)| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        Some((path, (first.trim().parse().ok()?, last.trim().parse().ok()?)))
+    });
+    range.map_or((target, None), |(path, lines)| (path, Some(lines)))
+}
+
+/// A pattern may contain bars: only what looks like a pattern for paths behind the last one is a glob.
+fn search(rest: &str) -> (&str, Option<&str>) {
+    let is_glob = |glob: &str| {
+        let is_word = |c: char| c.is_alphanumeric() || "._-/*?[]{},!".contains(c);
+        glob.chars().all(is_word) && glob.contains(['.', '/', '*'])
+    };
+    match rest.rsplit_once('|') {
+        Some((pattern, glob)) if is_glob(glob.trim()) && !glob.trim().is_empty() => {
+            (pattern.trim(), Some(glob.trim()))
+        }
+        Some((pattern, "")) => (pattern.trim(), None),
+        Some(_) | None => (rest, None),
+    }
+}
+
+fn path(text: &str) -> Result<RepoPath, String> {
+    RepoPath::parse(text)
+        .map_err(|error| format!("paths are relative to the workspace and inside it: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(answer: &str) -> Vec<String> {
+        read(answer).unwrap().unwrap().looks.iter().map(ToString::to_string).collect()
+    }
+
+    fn rule(answer: &str) -> String {
+        read(answer).unwrap().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn files_with_and_without_ranges() {
+        let answer = "NEED_CONTEXT|src/a.rs\n\nNEED_CONTEXT|./b.rs:3-400\nNEED_CONTEXT|odd:name\nNEED_CONTEXT|c:7";
+        assert_eq!(asked(answer), ["src/a.rs", "b.rs:3-400", "odd:name", "c:7-7"]);
+    }
+
+    #[test]
+    fn searches_symbols_and_directories() {
+        let answer = "NEED_SEARCH|fn (a|b)\nNEED_SEARCH|is_drained|crates/**/*.rs\nNEED_SEARCH|a|b\nNEED_SYMBOL|Cart::total\nNEED_LIST|src/\nNEED_LIST|.\nNEED_LIST|";
+        let expected = [
+            "`fn (a|b)`",
+            "`is_drained` in crates/**/*.rs",
+            "`a|b`",
+            "symbol Cart::total",
+            "src/",
+            "./",
+            "./",
+        ];
+        assert_eq!(asked(answer), expected);
+    }
+
+    #[test]
+    fn text_before_and_fences_are_tolerated_and_noted() {
+        let tolerances = |answer: &str| read(answer).unwrap().unwrap().tolerances;
+        assert_eq!(tolerances("```\nNEED_CONTEXT|a\n```"), [Leniency::Fence]);
+        assert_eq!(tolerances("Let me look.\n\nNEED_CONTEXT|a"), [Leniency::Preamble]);
+        assert!(tolerances("NEED_CONTEXT|a").is_empty());
+    }
+
+    #[test]
+    fn what_does_not_end_with_a_look_asks_for_nothing() {
+        assert_eq!(read("NEED_CONTEXT|a\nThat is all."), None);
+        assert_eq!(read(""), None);
+        assert_eq!(read("You could answer NEED_CONTEXT."), None);
+    }
+
+    #[test]
+    fn every_broken_rule_quotes_its_line() {
+        let zero = rule("NEED_CONTEXT|a\nNEED_CONTEXT|a:0-3");
+        assert!(zero.starts_with("line 2: `NEED_CONTEXT|a:0-3`: ") && zero.contains("one-based"));
+        assert!(rule("NEED_CONTEXT|a:9-3").contains("one-based"));
+        assert!(rule("NEED_CONTEXT|../a").contains("inside it"));
+        assert!(rule("NEED_CONTEXT|").contains("NEED_CONTEXT|<path>"));
+        assert!(rule("NEED_SEARCH|").contains("NEED_SEARCH|<regular"));
+        assert!(rule("NEED_RUN|cargo test").contains("only"));
+        assert!(rule("NEED_SYMBOL|a\nand\nNEED_SYMBOL|b").contains("line 2: `and`"));
+    }
+}

@@ -1,0 +1,167 @@
+//! The effect of looking: what a model asked to see is found, as far as policy, the files and the room for it allow, and told.
+
+use policy::Verdict;
+use search::{Lines, Matches, Shown, Sights, Symbol, Unseen};
+use tools::blocking::on_a_thread;
+use tools::redact::redact;
+use tree::RepoPath;
+
+use crate::call::CallError;
+use crate::dialogue::shown_lines;
+use crate::effect::{Effect, Position, Trace};
+use crate::event::{Blob, Event};
+use crate::look::{Look, Looks};
+use crate::prompts::{Prompt, Prompts};
+use crate::run::Run;
+use crate::talk::Talk;
+use crate::wording::Wording;
+
+/// Bytes that a token is counted as.
+const TOKEN_BYTES: usize = 4;
+
+/// What is looked at in one round.
+pub(crate) struct Looking<'l> {
+    pub(crate) talk: &'l Talk<'l>,
+    pub(crate) looks: Looks,
+    /// Rounds that are left after it.
+    pub(crate) left: u32,
+}
+
+impl Effect for Looking<'_> {
+    type Outcome = String;
+    type Stop = CallError;
+    // Early versions did not record what was told.
+    const POSITION: Position = Position::NextIfAtAll;
+
+    fn look(&mut self, event: &Event) -> Trace<String> {
+        let Event::Looked { told: Some(told), .. } = event else { return Trace::Absent };
+        Trace::Done(String::from_utf8_lossy(&told.content).into_owned())
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<String, CallError> {
+        let (tree, terms, looks) =
+            (self.talk.tree.clone(), run.terms.clone(), self.looks.looks.clone());
+        let (shown, refused) = on_a_thread(move || {
+            let may_read = |path: &RepoPath| match terms.rules.may_read(path.as_str()) {
+                Verdict::Allow => Ok(()),
+                Verdict::Ask { why } | Verdict::Stage { why } | Verdict::Deny { why } => Err(why),
+            };
+            let bounds = &terms.config.agent_loop;
+            let eyes = Eyes {
+                sights: Sights::new(&tree, &may_read),
+                prompts: &terms.prompts,
+                max_lines: bounds.max_context_range_lines,
+                room: bounds.max_look_tokens.saturating_mul(TOKEN_BYTES),
+            };
+            eyes.look_at(&looks)
+        })
+        .await;
+        let text = run.prompts().render(Prompt::Looked, &[("shown", &shown), ("left", &self.left)]);
+        let told = Some(Blob::new(redact(&text).into_owned()));
+        let Looks { looks, tolerances } = self.looks.clone();
+        let role = self.talk.caller.role;
+        run.publish(Event::Looked { role, looks, tolerances, refused, told }).await?;
+        Ok(text)
+    }
+}
+
+/// What looks, and puts into words what it sees.
+struct Eyes<'e> {
+    sights: Sights<'e>,
+    prompts: &'e Prompts,
+    max_lines: usize,
+    /// Bytes for all that is shown in one round.
+    room: usize,
+}
+
+impl Eyes<'_> {
+    /// What was asked for, numbered, and why the rest is not shown. What is asked first has most room; each look has some.
+    fn look_at(&self, looks: &[Look]) -> (String, Vec<Wording>) {
+        let (mut shown, mut refused) = (String::new(), Vec::new());
+        for (index, look) in looks.iter().enumerate() {
+            let left = self.room.saturating_sub(shown.len());
+            let room = (left / (looks.len() - index).min(2)).max(self.room / 20);
+            let number = index + 1;
+            let text = if left < self.room / 20 {
+                Err(self.prompts.render(Prompt::LookNoRoom, &[]))
+            } else {
+                self.one(look, room).map_err(|why| why.to_string())
+            };
+            let text = text.unwrap_or_else(|why| {
+                let line =
+                    self.prompts.render(Prompt::LookRefused, &[("look", look), ("why", &why)]);
+                refused.push(Wording::of(&line));
+                line
+            });
+            let look = self
+                .prompts
+                .render(Prompt::Look, &[("number", &number), ("text", &text.trim_end())]);
+            shown.push_str(&look);
+            shown.push('\n');
+        }
+        (shown.trim_end().to_owned(), refused)
+    }
+
+    fn one(&self, look: &Look, room: usize) -> Result<String, Unseen> {
+        match look {
+            Look::Context { path, lines } => {
+                let shown = self.sights.file(path, *lines, self.max_lines, room)?;
+                Ok(match shown {
+                    Shown::Lines(lines) => self.lines(&lines),
+                    Shown::Outline { of, definitions } => self.outline(path, of, &definitions),
+                })
+            }
+            Look::Search { pattern, glob } => {
+                let matches = self.sights.matches(pattern, glob.as_deref(), room)?;
+                Ok(self.matches(&look.to_string(), &matches))
+            }
+            Look::Symbol { name } => {
+                let Symbol { definitions, uses } = self.sights.symbol(name, room)?;
+                let mut text: String = definitions.iter().map(|it| self.lines(it) + "\n").collect();
+                if !uses.hits.is_empty() {
+                    text.push_str(&self.matches(&look.to_string(), &uses));
+                }
+                Ok(text)
+            }
+            Look::List { directory } => {
+                let names = self.sights.names(directory.as_ref(), room)?;
+                let mut list = names.names.join("\n");
+                if names.more > 0 {
+                    list.push('\n');
+                    let more = self.prompts.render(Prompt::LookMore, &[("what", &names.more)]);
+                    list.push_str(&more);
+                }
+                Ok(self.prompts.render(Prompt::LookFound, &[("what", look), ("found", &list)]))
+            }
+        }
+    }
+
+    fn lines(&self, lines: &Lines) -> String {
+        let Lines { path, first, last, of, text } = lines;
+        shown_lines(self.prompts, path.as_str(), (*first, *last, *of), text)
+    }
+
+    fn outline(&self, path: &RepoPath, of: usize, definitions: &[(usize, String)]) -> String {
+        let lines: Vec<String> =
+            definitions.iter().map(|(line, name)| format!("{line:>5}| {name}")).collect();
+        self.prompts.render(
+            Prompt::LookOutline,
+            &[
+                ("path", path),
+                ("lines", &of),
+                ("max_lines", &self.max_lines),
+                ("definitions", &lines.join("\n")),
+            ],
+        )
+    }
+
+    fn matches(&self, what: &str, matches: &Matches) -> String {
+        let line = |hit: &search::Hit| format!("{}:{}: {}", hit.path, hit.line, hit.text);
+        let mut found: Vec<String> = matches.hits.iter().map(line).collect();
+        if matches.more {
+            found.push(self.prompts.render(Prompt::LookMore, &[("what", &"matches")]));
+        }
+        let found = found.join("\n");
+        self.prompts.render(Prompt::LookFound, &[("what", &what), ("found", &found)])
+    }
+}

@@ -1,0 +1,164 @@
+//! Which lines of a file are shown to whoever is going to change it: all of them, or those that matter. Pure.
+
+use std::collections::BTreeSet;
+
+use similar::{ChangeTag, TextDiff};
+
+/// Lines that are shown around those that matter.
+const AROUND: usize = 15;
+/// Lines that are shown around a change.
+const AROUND_CHANGE: usize = 10;
+/// A word that stands on more lines than this says nothing about where to look.
+const COMMON: usize = 6;
+/// Shorter words say nothing either.
+const SHORTEST_WORD: usize = 4;
+
+/// One-based lines, both included.
+pub type Range = (usize, usize);
+
+/// What is known of where a file is going to be changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hints {
+    /// Lines that the plan, or a look that led to it, names.
+    pub ranges: Vec<Range>,
+    /// What the plan says: names in it that few lines of the file have.
+    pub words: String,
+}
+
+/// The parts to show of a `text` of which nothing was shown: `None` for all of it, which is so up to `max_lines` lines. In
+/// all, the parts have no more lines than that.
+pub fn parts(text: &str, hints: &Hints, max_lines: usize) -> Option<Vec<Range>> {
+    let count = text.lines().count();
+    if count <= max_lines {
+        return None;
+    }
+    let named = hints.ranges.iter().map(|range| widened(*range, AROUND, count));
+    let mut shown: Vec<Range> = Vec::new();
+    let mut left = max_lines;
+    let found = lines_with(text, &hints.words).map(|line| widened((line, line), AROUND, count));
+    for (first, last) in named.chain(found) {
+        let last = last.min((first + left).saturating_sub(1));
+        let is_shown = shown.iter().any(|(from, to)| (*from..=*to).contains(&first) && *to >= last);
+        if first <= last && !is_shown {
+            left = left.saturating_sub(last + 1 - first);
+            shown.push((first, last));
+        }
+    }
+    Some(joined(shown))
+}
+
+/// The parts of `new` that are not as they were in `old`, with lines around them; `None` if that is most of it.
+pub fn changed(old: &str, new: &str) -> Option<Vec<Range>> {
+    let count = new.lines().count();
+    let diff = TextDiff::from_lines(old, new);
+    let mut at = 1;
+    let mut ranges = Vec::new();
+    for change in diff.iter_all_changes() {
+        match change.tag() {
+            ChangeTag::Equal => at += 1,
+            ChangeTag::Insert => {
+                ranges.push(widened((at, at), AROUND_CHANGE, count));
+                at += 1;
+            }
+            ChangeTag::Delete => ranges.push(widened((at, at), AROUND_CHANGE, count)),
+        }
+    }
+    let ranges = joined(ranges);
+    let shown: usize = ranges.iter().map(|(first, last)| last + 1 - first).sum();
+    (shown * 3 < count * 2).then_some(ranges)
+}
+
+/// The lines of a part, with their ends.
+pub fn lines_of(text: &str, (first, last): Range) -> String {
+    text.split_inclusive('\n').skip(first.saturating_sub(1)).take(last + 1 - first).collect()
+}
+
+fn widened((first, last): Range, by: usize, count: usize) -> Range {
+    (first.saturating_sub(by).max(1), last.saturating_add(by).min(count.max(1)))
+}
+
+/// In order, with those that touch made one.
+fn joined(mut ranges: Vec<Range>) -> Vec<Range> {
+    ranges.sort_unstable();
+    let mut joined: Vec<Range> = Vec::new();
+    for (first, last) in ranges {
+        match joined.last_mut() {
+            Some((_, end)) if first <= *end + 1 => *end = last.max(*end),
+            Some(_) | None => joined.push((first, last)),
+        }
+    }
+    joined
+}
+
+/// Lines that have a name of `words` which few lines have, in the order of the names.
+fn lines_with<'t>(text: &'t str, words: &str) -> impl Iterator<Item = usize> + 't {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let names = |text: &'_ str| -> Vec<String> {
+        text.split(|c| !is_word(c))
+            .filter(|it| it.len() >= SHORTEST_WORD)
+            .map(str::to_owned)
+            .collect()
+    };
+    let mut seen = BTreeSet::new();
+    let wanted: Vec<String> =
+        names(words).into_iter().filter(|word| seen.insert(word.clone())).collect();
+    wanted.into_iter().flat_map(move |word| {
+        let has = |line: &str| line.split(|c| !is_word(c)).any(|it| it == word);
+        let lines: Vec<usize> =
+            (1..).zip(text.lines()).filter(|(_, line)| has(line)).map(|(at, _)| at).collect();
+        if lines.len() > COMMON { Vec::new() } else { lines }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn numbered(count: usize) -> String {
+        (1..=count).map(|at| format!("line {at}\n")).collect()
+    }
+
+    #[test]
+    fn a_short_file_is_shown_whole() {
+        assert_eq!(parts(&numbered(40), &Hints::default(), 40), None);
+        assert_eq!(parts("", &Hints::default(), 40), None);
+    }
+
+    #[test]
+    fn of_a_long_one_what_the_plan_names_is_shown() {
+        let text = numbered(400).replace("line 200\n", "fn total_price() {\n");
+        let hints = Hints { ranges: vec![(100, 110)], words: "mend `total_price`, line 7".into() };
+        assert_eq!(parts(&text, &hints, 100), Some(vec![(85, 125), (185, 215)]));
+        assert_eq!(parts(&text, &hints, 50), Some(vec![(85, 125), (185, 193)]));
+        assert_eq!(parts(&text, &Hints::default(), 50), Some(vec![]));
+    }
+
+    #[test]
+    fn what_changed_is_shown_with_lines_around_it() {
+        let old = numbered(300);
+        let new = old.replace("line 50\n", "line 50\nnew\n").replace("line 200\n", "");
+        assert_eq!(changed(&old, &new), Some(vec![(41, 61), (191, 211)]));
+        assert_eq!(changed(&old, &old), Some(vec![]));
+        assert_eq!(changed("a\n", "b\n"), None);
+        assert_eq!(lines_of(&new, (50, 52)), "line 50\nnew\nline 51\n");
+    }
+
+    proptest! {
+        #[test]
+        fn parts_are_in_order_inside_and_bounded(
+            count in 0_usize..300,
+            ranges in proptest::collection::vec((1_usize..400, 0_usize..60), 0..6),
+            most in 1_usize..120,
+        ) {
+            let ranges = ranges.into_iter().map(|(first, more)| (first, first + more)).collect();
+            let hints = Hints { ranges, words: "line 17 and 170".into() };
+            let shown = parts(&numbered(count), &hints, most).unwrap_or_default();
+            prop_assert!(shown.is_sorted());
+            prop_assert!(shown.iter().all(|(first, last)| 1 <= *first && first <= last && *last <= count));
+            let lines: usize = shown.iter().map(|(first, last)| last + 1 - first).sum();
+            prop_assert!(lines <= most);
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Earlier turns of a conversation, as the next one is told of them: what the user said, what was planned and changed, what
+//! was answered. Pure.
+//!
+//! Turns are told in full until together they are too long. Then the oldest are told in a line each, so many at once that it
+//! happens seldom: between two such times what is told only grows.
+
+use actors::delivery::Delivery;
+use actors::plan::Plan;
+use actors::prompts::{Prompt, Prompts};
+use search::estimate_tokens;
+use similar::TextDiff;
+use tree::Change;
+
+/// What is told of one diff, in bytes, and of a request that is told in a line, in characters.
+const DIFF_BYTES: usize = 8_000;
+const LINE_CHARS: usize = 300;
+
+/// A turn that is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Turn {
+    /// What the user said.
+    pub(crate) request: String,
+    /// How it ended.
+    pub(crate) delivery: Delivery,
+    /// The last plan.
+    pub(crate) plan: Option<Plan>,
+    /// What was answered, if it was a question.
+    pub(crate) answer: Option<String>,
+    /// What it changed in the workspace.
+    pub(crate) changes: Vec<Change>,
+}
+
+impl Turn {
+    /// How it ended, in a few words. What was answered was not delivered.
+    fn outcome(&self) -> String {
+        match &self.delivery {
+            Delivery::Delivered { .. } if self.answer.is_some() => "answered".to_owned(),
+            Delivery::Delivered { .. } if self.changes.is_empty() => "planned only".to_owned(),
+            Delivery::Delivered { .. } => "delivered".to_owned(),
+            Delivery::NoEditNeeded { reason } => format!("no edit was needed: {reason}"),
+            Delivery::NeedsWork { detail, .. } => format!("not delivered: {detail}"),
+            Delivery::Denied { what, .. } => format!("denied: {what}"),
+            Delivery::Cancelled => "cancelled".to_owned(),
+            Delivery::BudgetExhausted { .. } => "the budget was exhausted".to_owned(),
+            Delivery::Failed { class, .. } => format!("failed: {}", class.name()),
+        }
+    }
+
+    /// All of it.
+    fn whole(&self, prompts: &Prompts, number: usize) -> String {
+        let part = |text: Option<String>| text.map(|text| format!("\n{text}")).unwrap_or_default();
+        let plan = part(
+            self.plan.as_ref().map(|plan| prompts.render(Prompt::TurnPlan, &[("plan", plan)])),
+        );
+        let answer = part(
+            self.answer
+                .as_ref()
+                .map(|answer| prompts.render(Prompt::TurnAnswer, &[("answer", answer)])),
+        );
+        let diff = part(
+            (!self.changes.is_empty())
+                .then(|| prompts.render(Prompt::TurnDiff, &[("diff", &diff(&self.changes))])),
+        );
+        let rest = format!("{plan}{diff}{answer}");
+        prompts.render(
+            Prompt::Turn,
+            &[
+                ("number", &number),
+                ("request", &self.request),
+                ("outcome", &self.outcome()),
+                ("rest", &rest),
+            ],
+        )
+    }
+
+    /// A line of it.
+    fn line(&self, prompts: &Prompts, number: usize) -> String {
+        let request: String = self.request.chars().take(LINE_CHARS).collect();
+        let files: Vec<&str> = self.changes.iter().map(|change| change.path.as_str()).collect();
+        let files =
+            if files.is_empty() { String::new() } else { format!(" ({})", files.join(", ")) };
+        prompts.render(
+            Prompt::TurnLine,
+            &[
+                ("number", &number),
+                ("request", &request.replace('\n', " ")),
+                ("outcome", &self.outcome()),
+                ("files", &files),
+            ],
+        )
+    }
+}
+
+/// What is told of earlier `turns`, the oldest first, in about `most` tokens; nothing where there were none.
+pub(crate) fn conversation(prompts: &Prompts, turns: &[Turn], most: usize) -> String {
+    let mut told: Vec<(String, usize)> = Vec::new();
+    let mut shortened = 0;
+    for (index, turn) in turns.iter().enumerate() {
+        let text = turn.whole(prompts, index + 1);
+        let tokens = estimate_tokens(&text);
+        told.push((text, tokens));
+        let sum = |told: &[(String, usize)]| told.iter().map(|(_, tokens)| tokens).sum::<usize>();
+        if sum(&told) > most {
+            // The turn before is what the next most likely is about.
+            while sum(&told) > most / 2 && shortened < index {
+                if let (Some(old), Some(entry)) = (turns.get(shortened), told.get_mut(shortened)) {
+                    let line = old.line(prompts, shortened + 1);
+                    *entry = (line.clone(), estimate_tokens(&line));
+                }
+                shortened += 1;
+            }
+        }
+    }
+    if told.is_empty() {
+        return String::new();
+    }
+    let turns: Vec<String> = told.into_iter().map(|(text, _)| text).collect();
+    prompts.render(Prompt::Conversation, &[("turns", &turns.join("\n"))])
+}
+
+/// What the last of `turns` was, in a line.
+pub(crate) fn last(prompts: &Prompts, turns: &[Turn]) -> Option<String> {
+    let turn = turns.last()?;
+    let line = turn.line(prompts, turns.len());
+    let answer: Option<String> =
+        turn.answer.as_ref().map(|it| it.chars().take(LINE_CHARS).collect());
+    Some(answer.map_or(line.clone(), |answer| format!("{line}\n{answer}")))
+}
+
+/// The changes as one unified diff, cut between lines.
+fn diff(changes: &[Change]) -> String {
+    let text = |state: &Option<tree::FileState>| {
+        state.as_ref().map(|it| String::from_utf8_lossy(&it.bytes).into_owned()).unwrap_or_default()
+    };
+    let mut diff = String::new();
+    for change in changes {
+        let (before, after) = (text(&change.before), text(&change.after));
+        let header = |side: &str, state: &Option<tree::FileState>| match state {
+            Some(_) => format!("{side}/{}", change.path),
+            None => "/dev/null".to_owned(),
+        };
+        let lines = TextDiff::from_lines(&before, &after);
+        let headers = (header("a", &change.before), header("b", &change.after));
+        diff.push_str(&lines.unified_diff().header(&headers.0, &headers.1).to_string());
+    }
+    if diff.len() > DIFF_BYTES {
+        let cut = diff.get(..diff.floor_char_boundary(DIFF_BYTES)).unwrap_or_default();
+        let end = cut.rfind('\n').map_or(0, |at| at + 1);
+        diff.truncate(end);
+        diff.push_str("...\n");
+    }
+    diff.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use actors::delivery::Verified;
+    use tree::{FileMode, FileState, Op, RepoPath};
+
+    use super::*;
+
+    fn turn(request: &str) -> Turn {
+        let delivery = Delivery::Delivered { verified: Verified::Passed };
+        Turn { request: request.into(), delivery, plan: None, answer: None, changes: Vec::new() }
+    }
+
+    fn change(path: &str, before: &str, after: &str) -> Change {
+        let state = |text: &str| FileState {
+            bytes: text.as_bytes().to_vec().into(),
+            mode: FileMode::Regular,
+        };
+        Change {
+            path: RepoPath::parse(path).unwrap(),
+            op: Op::Modify,
+            before: Some(state(before)),
+            after: Some(state(after)),
+        }
+    }
+
+    fn told(turns: &[Turn], most: usize) -> String {
+        conversation(&Prompts::default(), turns, most)
+    }
+
+    #[test]
+    fn what_was_said_changed_and_answered_is_told() {
+        let edited = Turn { changes: vec![change("a.py", "x\n", "y\n")], ..turn("make it y") };
+        let asked = Turn { answer: Some("Because.".into()), ..turn("why?") };
+        let text = told(&[edited, asked], 1_000);
+        assert!(
+            text.contains("make it y") && text.contains("+y") && text.contains("a/a.py"),
+            "{text}"
+        );
+        assert!(text.contains("delivered") && text.contains("Because."), "{text}");
+        assert!(text.find("make it y") < text.find("why?"), "{text}");
+        assert_eq!(
+            text.matches("delivered").count(),
+            1,
+            "what is answered is not delivered: {text}"
+        );
+        assert_eq!(told(&[], 1_000), "");
+    }
+
+    #[test]
+    fn old_turns_are_shortened_seldom_and_the_last_never() {
+        let turns: Vec<Turn> = (0..30)
+            .map(|at| Turn { answer: Some(format!("{at} ").repeat(100)), ..turn("why?") })
+            .collect();
+        let texts: Vec<String> = (1..=turns.len()).map(|upto| told(&turns[..upto], 600)).collect();
+        let breaks =
+            texts.windows(2).filter(|pair| !pair[1].starts_with(pair[0].trim_end())).count();
+        assert!((1..=10).contains(&breaks), "{breaks} of 29");
+        assert!(texts.iter().all(|text| estimate_tokens(text) < 1_200));
+        assert!(texts[29].contains(&"29 ".repeat(100)));
+        assert!(texts[29].contains("why?") && !texts[29].contains(&"3 ".repeat(99)));
+    }
+
+    #[test]
+    fn a_long_diff_is_cut_between_lines() {
+        let long: String = (0..2_000).map(|at| format!("line {at}\n")).collect();
+        let text = diff(&[change("a", "", &long)]);
+        assert!(text.len() < DIFF_BYTES + 10 && text.ends_with("\n..."), "{}", text.len());
+    }
+}
