@@ -14,6 +14,7 @@
 mod support;
 
 // Requests from beginning to end.
+mod dialogue;
 mod scenarios;
 mod teams;
 

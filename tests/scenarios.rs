@@ -3,7 +3,9 @@
 use mock::Reply;
 use serde_json::Value;
 
-use crate::support::{Project, Provider, World, architect, diff, editor, plan, plan_verified_by};
+use crate::support::{
+    Project, Provider, Terminal, World, architect, diff, editor, plan, plan_verified_by,
+};
 
 /// A plan for the greeting, then these answers of the Editor.
 fn planned(drafts: impl IntoIterator<Item = String>) -> Vec<Reply> {
@@ -310,4 +312,47 @@ fn every_command_has_to_pass_and_words_between_them_are_understood() {
     let checks = run.all("VerificationRun");
     let after: Vec<_> = checks.iter().filter(|check| check["baseline"] == false).collect();
     assert_eq!(after.len(), 2);
+}
+
+#[test]
+fn what_a_diff_has_beside_is_put_aside_and_told() {
+    let project = Project::new(&[
+        ("greet.txt", "hello\n"),
+        ("CHANGELOG.md", "# Changes\n"),
+        ("check.sh", "grep -q world greet.txt\n"),
+    ]);
+    let changelog =
+        "--- a/CHANGELOG.md\n+++ b/CHANGELOG.md\n@@ -1 +1,2 @@\n # Changes\n+- hello world\n";
+    let both = says("hello", "hello world") + changelog;
+    let world = World::of(project, Provider::new(planned([both])));
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(world.provider.roles(), "architect editor", "no call is lost");
+    assert_eq!(world.project.read("CHANGELOG.md"), "# Changes\n");
+    let staged = run.one("PatchStaged");
+    assert_eq!(staged["put_aside"][0]["path"], "CHANGELOG.md");
+    assert_eq!(staged["put_aside"][0]["text"], changelog.trim_end());
+    assert_eq!(run.one("Outcome")["put_aside"][0]["path"], "CHANGELOG.md");
+}
+
+#[test]
+fn whoever_approves_a_diff_sees_what_was_chosen() {
+    let lines = |greeting: &str| {
+        let alike = "{\n    greet\n}\n";
+        format!("{alike}{}{{\n{greeting}    greet\n}}\n", "filler\n".repeat(60))
+    };
+    let project =
+        Project::new(&[("greet.txt", &lines("")), ("check.sh", "grep -q hello greet.txt\n")]);
+    let misnumbered =
+        "--- a/greet.txt\n+++ b/greet.txt\n@@ -63,3 +63,4 @@\n {\n+    hello\n     greet\n }\n";
+    let world = World::of(project, Provider::new(planned([misnumbered.to_owned()])));
+    let args = ["-p", "Fix the greeting", "--approval", "suggest"];
+    let mut terminal = Terminal::start(&mut world.deepseek(args));
+    terminal.until("hunk 1: took the place next to the stated line", 1);
+    terminal.until("at line 64", 1);
+    terminal.until("Apply it? [y/N]", 1);
+    terminal.types("y\n");
+    terminal.until("session ", 1);
+    assert_eq!(terminal.end(), Some(0));
+    assert_eq!(world.project.read("greet.txt"), lines("    hello\n"));
 }

@@ -125,6 +125,7 @@ impl ApplierSetup {
             title: ask.title.into(),
             changes: plan.changes.clone(),
             repairs: plan.repairs.iter().map(|repair| described(repair).into()).collect(),
+            put_aside: plan.put_aside,
         };
         match self.workspace.commit(staged).await {
             Ok(()) => {
@@ -175,8 +176,11 @@ fn not_written(message: String) -> ApplyError {
     ApplyError::NotApplied(NotApplied::NotWritten { message: message.into() })
 }
 
-/// A repair in words.
+/// A repair in words, with its place where it was chosen.
 fn described(repair: &Repair) -> String {
+    if repair.tolerance.is_a_choice() {
+        return repair.to_string();
+    }
     let place = repair.file.as_ref().map(|file| format!("{file}: ")).unwrap_or_default();
     format!("{place}{}", repair.tolerance.describe())
 }

@@ -1,6 +1,7 @@
 //! What was said between a role and its model in one run. It only grows, so that the provider's prefix cache holds. Pure.
 
 use model::{AgentRole, Message, ModelReply};
+use patch::numbered;
 use tools::redact::redact;
 
 use crate::look::Look;
@@ -138,17 +139,6 @@ pub fn fenced(prompts: &Prompts, name: &str, content: &str) -> String {
         content.push('\n');
     }
     prompts.render(Prompt::File, &[("name", &name), ("fence", &fence), ("content", &content)])
-}
-
-/// Each line with its number before it.
-fn numbered(text: &str, first: usize) -> String {
-    let last = first + text.lines().count();
-    let width = last.to_string().len().max(4);
-    let line = |(number, line): (usize, &str)| {
-        let bar = if line.trim_end_matches(['\n', '\r']).is_empty() { "|" } else { "| " };
-        format!("{number:>width$}{bar}{line}")
-    };
-    (first..).zip(text.split_inclusive('\n')).map(line).collect()
 }
 
 #[cfg(test)]

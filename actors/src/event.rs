@@ -2,6 +2,7 @@
 
 use model::price::Usd;
 use model::{AgentRole, ModelError, Usage};
+use patch::PutAside;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tree::{RepoPath, Settlement, TreeId};
@@ -289,6 +290,9 @@ pub enum Event {
         files: Vec<StagedFile>,
         /// Where the diff was read tolerantly.
         repairs: Vec<Wording>,
+        /// Sections of the diff that are not part of it, since their files are not in the plan.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        put_aside: Vec<PutAside>,
     },
     /// The workspace as it is before a patch set is kept, to go back to.
     #[serde(rename = "CheckpointCreated@v1")]

@@ -34,6 +34,7 @@ impl Event {
             title: staged.title.clone(),
             files: staged.changes.iter().map(StagedFile::from).collect(),
             repairs: staged.repairs.clone(),
+            put_aside: staged.put_aside.clone(),
         }
     }
 }
@@ -42,7 +43,8 @@ impl Staged {
     /// Changes that lead back.
     pub fn way_back(to: Target, changes: Vec<Change>) -> Self {
         let title = format!("back to {to}").into();
-        Self { id: None, purpose: StagedFor::WayBack, title, changes, repairs: Vec::new() }
+        let (repairs, put_aside) = (Vec::new(), Vec::new());
+        Self { id: None, purpose: StagedFor::WayBack, title, changes, repairs, put_aside }
     }
 }
 

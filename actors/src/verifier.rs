@@ -17,6 +17,7 @@ use crate::closed::JournalClosed;
 use crate::effect::{Effect, Position, Trace};
 use crate::event::{Blob, Event};
 use crate::failure::ErrorSet;
+use crate::plan::Plan;
 use crate::role::{RoleHost, Work};
 use crate::run::Run;
 use crate::workspace::{Denied, Workspace};
@@ -313,10 +314,15 @@ impl Effect for Baseline<'_> {
     const POSITION: Position = Position::Ahead;
 
     fn look(&mut self, event: &Event) -> Trace<MaybeChecked> {
-        if matches!(
-            event,
-            Event::RoleCrashed { .. } | Event::PlanCreated { .. } | Event::PlanRevised { .. }
-        ) {
+        let other_checks = |plan: &Plan| !plan.verify.iter().any(|command| command == self.text);
+        if matches!(event, Event::RoleCrashed { .. } | Event::PlanCreated { .. }) {
+            return Trace::Over;
+        }
+        // Checks that the plan does not name are derived, and stay what they were.
+        if let Event::PlanRevised { plan, .. } = event
+            && !plan.verify.is_empty()
+            && other_checks(plan)
+        {
             return Trace::Over;
         }
         recorded(event, self.text, true).map_or(Trace::Absent, |check| Trace::Foretold(Ok(check)))

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use patch::PutAside;
 use serde::{Deserialize, Serialize};
 use shell::CommandLine;
 use thiserror::Error;
@@ -66,6 +67,8 @@ pub struct Staged {
     pub changes: Vec<Change>,
     /// Where the diff was read tolerantly.
     pub repairs: Vec<Wording>,
+    /// What the diff has beside, and what is not part of the change.
+    pub put_aside: Vec<PutAside>,
 }
 
 /// A no.

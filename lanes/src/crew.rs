@@ -171,6 +171,8 @@ struct State {
     /// Files that the Editor said the plan lacks.
     needed: Vec<NeededFile>,
     baseline: Untouched,
+    /// The commands that it is of.
+    baseline_of: Vec<String>,
     baseline_told: bool,
     /// Who was told in a prompt what the checks said before any change.
     told_baseline: Vec<ModelRole>,
@@ -212,6 +214,7 @@ impl Actor for CrewActor {
             details: String::new(),
             needed: Vec::new(),
             baseline: Untouched::NotChecked,
+            baseline_of: Vec::new(),
             baseline_told: false,
             told_baseline: Vec::new(),
             trail: Trail::default(),
@@ -324,7 +327,17 @@ impl State {
             News::Verified(verified) => self.verified(&verified).await,
             News::BaselineKnown(report) => {
                 let apply_waits = self.baseline == Untouched::Running { apply_waits: true };
-                self.baseline = Untouched::Known(report);
+                if self.baseline_of != self.commands {
+                    // The plan has changed meanwhile, and the checks with it.
+                    self.baseline = Untouched::NotChecked;
+                    self.start_baseline(myself);
+                    if apply_waits && self.baseline != Untouched::NotChecked {
+                        self.baseline = Untouched::Running { apply_waits };
+                        return Ok(());
+                    }
+                } else {
+                    self.baseline = Untouched::Known(report);
+                }
                 return if apply_waits { self.start_apply(myself).await } else { Ok(()) };
             }
             News::RoleDied(role) => {

@@ -46,6 +46,7 @@ use lanes::team::{Team, TeamReport};
 use lanes::trail::Trail;
 use lanes::worktrees::Claim;
 use model::ChatModel;
+use patch::PutAside;
 use policy::Rules;
 use ractor::rpc::CallResult;
 use ractor::{Actor, ActorProcessingErr, ActorRef, MessagingErr, RpcReplyPort, SupervisionEvent};
@@ -136,6 +137,8 @@ pub struct Outcome {
     pub answer: Option<String>,
     /// What differs in the workspace from the start of the run.
     pub changes: Vec<Change>,
+    /// What models wrote beside, for files that no plan named; it was not applied.
+    pub put_aside: Vec<PutAside>,
     /// Patch sets staged for going back.
     pub rollbacks: Vec<Rollback>,
     /// What it used.
@@ -206,6 +209,7 @@ type Wanted = (Scope, policy::Command);
 pub(crate) struct Commit {
     tree: Option<MainTree>,
     changes: Vec<Change>,
+    put_aside: Vec<PutAside>,
     reply: CommitReply,
     result: Result<(), CommitRefused>,
 }
@@ -479,6 +483,8 @@ pub(crate) struct Active {
     tasks: Vec<JoinHandle<()>>,
     /// What it changed in the workspace so far.
     trail: Trail,
+    /// What was put aside of the diffs that changed it.
+    put_aside: Vec<PutAside>,
     /// Tells everything that waits for the user to give up.
     stop: watch::Sender<bool>,
     /// The end that was decided while a commit was on its way; it is taken when the tree is back.

@@ -51,6 +51,7 @@ pub(crate) async fn run(
         title: patch.title.as_str().into(),
         changes,
         repairs: Vec::new(),
+        put_aside: Vec::new(),
     };
     exit_of_change(session.apply(staged, view.as_mut()).await?)?;
     view.note(&format!("applied {}", patch.id));

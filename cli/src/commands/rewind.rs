@@ -142,6 +142,7 @@ async fn go(
             title: format!("back to checkpoint {number}").into(),
             changes: back.changes.clone(),
             repairs: Vec::new(),
+            put_aside: Vec::new(),
         };
         exit_of_change(session.apply(staged, view.as_mut()).await?)?;
         view.note(&format!(

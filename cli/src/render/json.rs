@@ -99,6 +99,7 @@ fn document(outcome: &Outcome, session: &str) -> Value {
         "plan": outcome.plan,
         "answer": outcome.answer,
         "changes": outcome.changes.iter().map(Change::summary).collect::<Vec<_>>(),
+        "put_aside": outcome.put_aside,
         "rollbacks": outcome.rollbacks,
         "spent": outcome.spent,
         "lanes": outcome.lanes,

@@ -2,15 +2,16 @@
 
 mod team;
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
 
 use actors::checks::CheckOutcome;
 use actors::delivery::{Delivery, Verified};
+use actors::draft::NeededFile;
 use actors::event::{Envelope, Event, StagedFile};
 use actors::lane_id::LaneId;
-use actors::look::Look;
 use actors::plan::Plan;
 use actors::publisher::{Proposal, Question, Signal};
 use actors::wording::Wording;
@@ -68,6 +69,8 @@ pub(crate) struct Terminal {
     plan_only: bool,
     /// The files of the last patch set, shown once it is applied.
     staged: String,
+    /// Where the last diff was read tolerantly, in each lane: whoever approves it is told.
+    tolerated: BTreeMap<Option<LaneId>, String>,
     /// The last failure of a call, so that it is told once.
     last_failure: Option<ModelError>,
     streamed: String,
@@ -93,6 +96,7 @@ impl Terminal {
             heard: 0,
             plan_only: false,
             staged: String::new(),
+            tolerated: BTreeMap::new(),
             last_failure: None,
             streamed: String::new(),
             tally: Tally::default(),
@@ -141,6 +145,9 @@ impl Terminal {
         let lane = envelope.scope.lane();
         self.lanes.event(lane, &envelope.event, self.started.elapsed());
         self.count(&envelope.event, lane);
+        if let Event::PatchStaged { repairs, .. } = &envelope.event {
+            self.tolerated.insert(lane, tolerated(repairs));
+        }
         if let Some(lane) = lane {
             self.lane_event(lane, &envelope.event);
             return;
@@ -179,21 +186,8 @@ impl Terminal {
                 ));
             }
             Event::EditorStarted { iteration } => self.enter(&format!("edit {iteration}"), ""),
-            Event::Looked { role, looks, refused, .. } => {
-                self.say(&format!("  {}", looked(*role, looks)));
-                for line in refused {
-                    self.say(&format!("  {}", harmless(&line.to_string())));
-                }
-            }
-            Event::FilesNeeded { files } => {
-                for file in files {
-                    let (path, why) = (&file.path, harmless(&file.why));
-                    self.say(&format!("  the plan lacks {path}: {why}"));
-                }
-            }
-            Event::EditorDone { reason } => {
-                let reason = harmless(&reason.to_string());
-                self.say(&format!("  the Editor has nothing to add: {reason}"));
+            Event::Looked { .. } | Event::FilesNeeded { .. } | Event::EditorDone { .. } => {
+                said_by_models(&envelope.event).iter().for_each(|line| self.say(line));
             }
             Event::IntentDecided { intent: Intent::Answer, reason }
                 if *reason != IntentBy::Flag =>
@@ -210,7 +204,7 @@ impl Terminal {
                 }
             }
             Event::PatchStaged { files, repairs, .. } => {
-                self.staged = self.files_text(files, repairs);
+                self.staged = self.files_text(files) + &tolerated(repairs);
             }
             Event::PatchApplied { .. } => {
                 let staged = std::mem::take(&mut self.staged);
@@ -247,13 +241,10 @@ impl Terminal {
         }
     }
 
-    fn files_text(&self, files: &[StagedFile], repairs: &[Wording]) -> String {
+    fn files_text(&self, files: &[StagedFile]) -> String {
         let mut text = String::new();
         for file in files {
             writeln!(text, "  {}", file_line(file, self.paint)).ok();
-        }
-        for repair in repairs {
-            writeln!(text, "  read tolerantly: {repair}").ok();
         }
         text
     }
@@ -341,8 +332,11 @@ impl Terminal {
             // There is no terminal: dropping the question says so.
             return;
         }
+        let tolerated = self.tolerated.get(&question.scope.lane()).cloned().unwrap_or_default();
         let (shown, asks) = match &question.what {
-            Proposal::Patch(changes) => (changes_as_text(changes, self.paint), "Apply it?"),
+            Proposal::Patch(changes) => {
+                (changes_as_text(changes, self.paint) + &tolerated, "Apply it?")
+            }
             Proposal::Command(command) => (format!("  $ {}\n", harmless(command)), "Run it?"),
         };
         let who = match question.scope.lane() {
@@ -486,11 +480,26 @@ impl View for Terminal {
         for line in self.lanes.ending(&outcome.lanes, &outcome.kept, self.paint) {
             self.say(&format!("  {line}"));
         }
+        for left in &outcome.put_aside {
+            self.say(&format!("  put aside, not applied: the changes of {}", left.path));
+        }
         for rollback in &outcome.rollbacks {
             self.say(&format!("  back to {}: deepseek apply {}", rollback.to, rollback.patch));
         }
         self.say(&self.summary(outcome.spent.calls, session));
     }
+}
+
+/// Where a diff was read tolerantly; what happened several times is told once.
+fn tolerated(repairs: &[Wording]) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for repair in repairs {
+        let line = format!("  read tolerantly: {}\n", harmless(&repair.to_string()));
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines.concat()
 }
 
 /// Leaves the cursor at the left, so that the `^C` of a terminal does not begin a line that nobody knows of.
@@ -513,16 +522,29 @@ pub(super) const fn check_in_words(outcome: CheckOutcome) -> (AnsiColor, &'stati
     }
 }
 
-/// Who looks at what.
-fn looked(role: AgentRole, looks: &[Look]) -> String {
-    let who = match role {
-        AgentRole::Architect => "the Architect",
-        AgentRole::Editor => "the Editor",
-        AgentRole::LanePlanner => "the lane planner",
-        AgentRole::Analysis | AgentRole::Intent => "the model",
-    };
-    let looks: Vec<String> = looks.iter().map(|look| harmless(&look.to_string())).collect();
-    format!("{who} looks at {}", looks.join(", "))
+/// What models say beside plans and diffs, in lines.
+fn said_by_models(event: &Event) -> Vec<String> {
+    if let Event::Looked { role, looks, refused, .. } = event {
+        let who = match role {
+            AgentRole::Architect => "the Architect",
+            AgentRole::Editor => "the Editor",
+            AgentRole::LanePlanner => "the lane planner",
+            AgentRole::Analysis | AgentRole::Intent => "the model",
+        };
+        let looks: Vec<String> = looks.iter().map(|look| harmless(&look.to_string())).collect();
+        let first = format!("  {who} looks at {}", looks.join(", "));
+        let refused = refused.iter().map(|line| format!("  {}", harmless(&line.to_string())));
+        return std::iter::once(first).chain(refused).collect();
+    }
+    if let Event::FilesNeeded { files } = event {
+        let line =
+            |file: &NeededFile| format!("  the plan lacks {}: {}", file.path, harmless(&file.why));
+        return files.iter().map(line).collect();
+    }
+    if let Event::EditorDone { reason } = event {
+        return vec![format!("  the Editor has nothing to add: {}", harmless(&reason.to_string()))];
+    }
+    Vec::new()
 }
 
 /// As [`harmless`], for text of several lines.

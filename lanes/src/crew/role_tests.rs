@@ -119,11 +119,11 @@ async fn prepared(happens: Happens, stage: Stage) -> (World, Roles) {
 #[tokio::test]
 async fn a_domain_error_leaves_a_role_alive() {
     for stage in [Stage::Plan, Stage::Draft, Stage::Commit] {
-        let (world, roles) = prepared(failing_once(stage), stage).await;
+        let (_world, roles) = prepared(failing_once(stage), stage).await;
         assert!(!works(&roles, stage).await, "{stage:?}");
         assert!(works(&roles, stage).await, "{stage:?}");
     }
-    let (world, roles) = prepared(failing_once(Stage::Plan), Stage::Verify).await;
+    let (_world, roles) = prepared(failing_once(Stage::Plan), Stage::Verify).await;
     let missing = vec!["no-such-program".to_owned()];
     let verified = roles.verifier.verify(missing, Subject::Changed).await.unwrap().unwrap();
     assert_eq!(verified.report.outcome(), CheckOutcome::CommandMissing);

@@ -176,6 +176,7 @@ impl State {
             && !self.commands.is_empty();
         if wanted {
             self.baseline = Untouched::Running { apply_waits: false };
+            self.baseline_of.clone_from(&self.commands);
             let (verifier, commands) = (self.roles.verifier.clone(), self.commands.clone());
             self.tell(myself, async move {
                 match verifier.verify(commands, Subject::Untouched).await {

@@ -264,9 +264,9 @@ impl Conductor {
     }
 
     fn staged(merged: &MergedLanes, title: &str) -> Staged {
-        let (id, repairs) = (None, Vec::new());
+        let (id, repairs, put_aside) = (None, Vec::new(), Vec::new());
         let (purpose, changes) = (StagedFor::Change, merged.changes());
-        Staged { id, purpose, title: title.into(), changes, repairs }
+        Staged { id, purpose, title: title.into(), changes, repairs, put_aside }
     }
 
     /// Keeps what is not written for the user to look at, and to apply.

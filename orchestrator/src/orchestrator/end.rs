@@ -132,8 +132,19 @@ impl State {
             changes: changes.clone(),
         });
         let (run, reply) = (active.run.id().to_owned(), active.reply);
-        let outcome =
-            Outcome { run, delivery, plan, answer, changes, rollbacks, spent, lanes, kept };
+        let put_aside = active.put_aside;
+        let outcome = Outcome {
+            run,
+            delivery,
+            plan,
+            answer,
+            changes,
+            put_aside,
+            rollbacks,
+            spent,
+            lanes,
+            kept,
+        };
         if reply.send(outcome).is_err() {
             tracing::debug!("whoever asked is gone");
         }

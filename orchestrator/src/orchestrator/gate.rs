@@ -39,18 +39,19 @@ impl State {
         let patch = staged.id.clone().unwrap_or_else(|| gate.run.fresh_id());
         // Never dropped: whoever has the tree brings it back.
         self.tell(myself, async move {
-            let changes = staged.changes.clone();
+            let (changes, put_aside) = (staged.changes.clone(), staged.put_aside.clone());
             let (tree, result) = gate.commit(tree, patch, staged).await;
-            News::Committed(Box::new(Commit { tree, changes, reply, result }))
+            News::Committed(Box::new(Commit { tree, changes, put_aside, reply, result }))
         });
     }
 
     /// The tree is back from a change.
     pub(super) async fn committed(&mut self, myself: &ActorRef<Msg>, commit: Commit) {
-        let Commit { tree, changes, reply, result } = commit;
+        let Commit { tree, changes, put_aside, reply, result } = commit;
         self.main_tree = tree;
         if let (Ok(()), Some(active)) = (&result, &mut self.active) {
             active.trail.follow(&changes);
+            active.put_aside.extend(put_aside);
             let scope = active.run.scope().clone();
             count(active.written.entry(scope).or_default(), &changes);
         }

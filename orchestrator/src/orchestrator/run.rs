@@ -77,6 +77,7 @@ impl State {
             permits: BTreeMap::new(),
             tasks: Vec::new(),
             trail: Trail::default(),
+            put_aside: Vec::new(),
             stop,
             ending: None,
         });

@@ -6,6 +6,7 @@ use super::elision::is_placeholder;
 use super::feedback;
 use super::lines::Eol;
 use super::locate::{Image, Search, is_left_behind, locate, locate_once};
+use super::numbered;
 use super::parse::Hunk;
 use super::refuse::{PatchMismatch, Reason};
 use super::tolerance::{Tolerance, Tolerances};
@@ -105,7 +106,15 @@ impl Reader {
                     line: Some(line + 1),
                 });
             };
-            match locate(image, hunk, shift, self.allowed) {
+            let mut search = locate(image, hunk, shift, self.allowed);
+            let bare = matches!(search, Search::Nowhere(..) | Search::Already(_))
+                .then(|| numbered::without_numbers(image, hunk, shift))
+                .flatten()
+                .filter(|_| self.allowed.allow(Tolerance::Numbered));
+            if let Some(bare) = &bare {
+                search = locate(image, bare, shift, self.allowed);
+            }
+            match search {
                 Search::Found(place) => {
                     match edit::edits(&image.lines, &place, index, self.blind_eol) {
                         Ok(edits) if edits.iter().any(|edit| elides(edit, image)) => {
@@ -114,7 +123,9 @@ impl Reader {
                         Ok(edits) => placed.edits.extend(edits),
                         Err(reason) => refuse(reason, &[place.start]),
                     }
-                    place.forgives.iter().for_each(|tolerance| forgive(*tolerance, place.start));
+                    let numbered = bare.as_ref().map(|_| &Tolerance::Numbered);
+                    let forgiven = place.forgives.iter().chain(numbered);
+                    forgiven.for_each(|tolerance| forgive(*tolerance, place.start));
                     shift += growth(place.reading);
                 }
                 Search::Already(line) => forgive(Tolerance::AlreadyApplied, line),
@@ -219,7 +230,9 @@ fn left_behind(
     forgiven: &[Forgiven],
     name: &str,
 ) -> Vec<PatchMismatch> {
-    let moved = forgiven.iter().filter(|forgiven| forgiven.tolerance == Tolerance::Position);
+    let moved = forgiven
+        .iter()
+        .filter(|forgiven| matches!(forgiven.tolerance, Tolerance::Position | Tolerance::Near));
     let mut moved = moved.filter_map(|moved| moved.hunk?.checked_sub(1)).peekable();
     if hunks.len() < 2 || moved.peek().is_none() {
         return Vec::new();

@@ -5,6 +5,7 @@
 //! ```
 //! Any doubt on the way is a [`Refusal`]; a plan is complete or it is not made.
 
+mod aside;
 mod body;
 mod edit;
 mod elision;
@@ -12,10 +13,12 @@ mod envelope;
 mod feedback;
 mod file;
 mod fold;
+mod gutter;
 mod header;
 mod lines;
 mod locate;
 mod merge;
+mod numbered;
 mod parse;
 mod plan;
 mod planner;
@@ -23,6 +26,8 @@ mod refuse;
 mod resolve;
 mod tolerance;
 
+pub use aside::PutAside;
+pub use gutter::numbered;
 pub use merge::merge;
 pub use plan::{
     ApplyPlan, BaseState, Current, PatchLimits, PatchScope, PlanSummary, prepare, prepare_with,
@@ -32,6 +37,8 @@ pub use tolerance::{Repair, Tolerance, Tolerances};
 
 #[cfg(test)]
 mod apply_tests;
+#[cfg(test)]
+mod choice_tests;
 #[cfg(test)]
 mod reason_tests;
 #[cfg(test)]

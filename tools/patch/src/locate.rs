@@ -1,4 +1,5 @@
-//! Where in a file a hunk belongs: at the line it says, or at the only place it fits. A tie is never broken by guessing.
+//! Where in a file a hunk belongs: at the line it says, or at the only place it fits. A tie is broken only
+//! where one place is next to that line and all others are far away.
 
 use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
@@ -14,6 +15,10 @@ use super::tolerance::{Tolerance, Tolerances};
 const WORK: usize = 4_000_000;
 /// Places worth telling about.
 const MAX_CANDIDATES: usize = 5;
+/// How many lines off its header a hunk may be placed although it fits elsewhere, too.
+const NEAR: usize = 3;
+/// How many lines away everything else that it could mean must be then.
+const FAR: usize = 40;
 
 /// A file's lines, found by their content.
 pub(super) struct Image<'a> {
@@ -151,13 +156,18 @@ pub(super) fn locate<'h, 'a>(
     if let Some(place) = declared {
         return Search::Found(place);
     }
+    let mut ambiguous = Tier::Exact;
     for tier in tiers() {
         if !candidates.is_empty() {
             break;
         }
+        ambiguous = tier;
         if let Some(place) = search.unique(tier, &mut candidates) {
             return Search::Found(place);
         }
+    }
+    if let Some(place) = search.near(ambiguous).filter(|_| !candidates.is_empty()) {
+        return Search::Found(place);
     }
     if image.is_exhausted() {
         return Search::Nowhere(Reason::TooComplex, Vec::new());
@@ -239,6 +249,41 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
         None
     }
 
+    /// At one of several places: next to the line the header says, with nothing like it around.
+    ///
+    /// Around is judged by the loosest comparison, and what the hunk would make of a place counts, too: it may be done.
+    fn near(&self, tier: Tier) -> Option<Place<'h, 'a>> {
+        if !self.allowed.allow(Tolerance::Near) || tier > Tier::Trailing {
+            return None;
+        }
+        let stated = self.hunk.numbers?.old.saturating_sub(1);
+        // The reading that fits in several places.
+        let (reading, pattern) =
+            self.patterns().find(|(_, pattern)| !self.image.places(pattern, tier).is_empty())?;
+        let mut near = around(stated, NEAR).filter(|at| self.image.fits(&pattern, *at, tier));
+        let start = near.next().filter(|_| near.next().is_none())?;
+        let fits_old =
+            |at| self.patterns().any(|(_, pattern)| self.image.fits(&pattern, at, Tier::Space));
+        let fits_new = |at| self.results().any(|new| self.image.fits(&new, at, Tier::Exact));
+        let is_crowded =
+            around(start, FAR - 1).any(|at| at != start && fits_old(at) || fits_new(at));
+        if is_crowded || self.image.is_exhausted() {
+            return None;
+        }
+        let mut place = place(reading, start, tier);
+        place.forgives.push(Tolerance::Near);
+        Some(place)
+    }
+
+    /// The new lines of every reading that adds some.
+    fn results(&self) -> impl Iterator<Item = Vec<&'h HunkLine<'a>>> {
+        let adds = |line: &HunkLine<'_>| line.kind == Kind::Added;
+        let readings = self.hunk.readings.iter().map(|reading| &reading.body);
+        readings
+            .filter(move |body| body.iter().any(adds))
+            .map(|body| body.iter().filter(|line| line.is_new()).collect())
+    }
+
     /// A hunk of added lines only has nothing but its numbers: they must be those of a diff without context.
     fn without_old_lines(&self, shift: isize) -> Option<Search<'h, 'a>> {
         let reading = self.readings().find(|reading| !reading.body.iter().any(HunkLine::is_old))?;
@@ -263,20 +308,17 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
     fn already(&self) -> Option<usize> {
         let numbers =
             self.hunk.numbers.filter(|_| self.allowed.allow(Tolerance::AlreadyApplied))?;
-        self.hunk
-            .readings
-            .iter()
-            .filter(|reading| reading.body.iter().any(|line| line.kind == Kind::Added))
-            .find_map(|reading| {
-                let new: Vec<&HunkLine<'_>> =
-                    reading.body.iter().filter(|line| line.is_new()).collect();
-                let starts = [numbers.new, numbers.old].map(|line| line.saturating_sub(1));
-                // Exactly: what a hunk changes may be white space only.
-                let there =
-                    |start: &usize| !new.is_empty() && self.image.fits(&new, *start, Tier::Exact);
-                starts.into_iter().find(there)
-            })
+        self.results().find_map(|new| {
+            let starts = [numbers.new, numbers.old].map(|line| line.saturating_sub(1));
+            // Exactly: what a hunk changes may be white space only.
+            starts.into_iter().find(|start| self.image.fits(&new, *start, Tier::Exact))
+        })
     }
+}
+
+/// The lines at most `reach` away from `line`.
+fn around(line: usize, reach: usize) -> impl Iterator<Item = usize> {
+    line.saturating_sub(reach)..=line.saturating_add(reach)
 }
 
 fn place<'h, 'a>(reading: &'h Reading<'a>, start: usize, tier: Tier) -> Place<'h, 'a> {

@@ -1,5 +1,7 @@
 //! An answer as file sections and hunks. It knows the grammar of diffs, and neither files nor policy.
 
+use std::ops::Range;
+
 use super::body::{self, Body, HunkLine};
 use super::envelope::Opened;
 use super::header::{self, Name, Numbers};
@@ -24,6 +26,8 @@ pub(super) struct Section<'a> {
     pub(super) copies: bool,
     pub(super) is_binary: bool,
     pub(super) hunks: Vec<Hunk<'a>>,
+    /// Its lines in the answer, from 0.
+    pub(super) span: Range<usize>,
 }
 
 /// One hunk, with the ways to read its body, longest first.
@@ -130,7 +134,9 @@ impl<'l, 'a> Parser<'l, 'a> {
         // Whether hunks may still join the last section.
         let mut open = false;
         while self.next < self.lines.len() {
-            let line = self.line(self.next);
+            let (line, start) = (self.line(self.next), self.next);
+            let known = sections.len();
+            let mut belongs = true;
             if let Some(rest) = line.strip_prefix(b"diff --git ") {
                 sections.push(Section { git: Some(rest), ..Section::default() });
                 open = true;
@@ -166,6 +172,11 @@ impl<'l, 'a> Parser<'l, 'a> {
             } else {
                 open &= !self.step_over_fence(line);
                 self.next += 1;
+                belongs = false;
+            }
+            let is_new = sections.len() > known;
+            if let Some(section) = sections.last_mut().filter(|_| belongs) {
+                section.span = if is_new { start } else { section.span.start }..self.next;
             }
         }
         Ok(sections)

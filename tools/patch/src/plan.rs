@@ -7,12 +7,14 @@ use bytes::Bytes;
 use config::ApplyStrategy;
 use serde::Serialize;
 
-use super::envelope;
+use super::aside::{self, PutAside};
+use super::envelope::{self, Opened};
 use super::file::Reader;
+use super::lines::show;
 use super::parse;
 use super::planner::{self, Planner};
 use super::refuse::{PatchMismatch, Reason, Refusal};
-use super::resolve::{Known, resolve};
+use super::resolve::{Intent, Known, Target, resolve};
 use super::tolerance::{Repair, Tolerance, Tolerances};
 use tree::{Change, ChangeSummary, Entry, FileHash, RepoPath, TreeError};
 
@@ -64,6 +66,8 @@ pub struct ApplyPlan {
     pub changes: Vec<Change>,
     /// What was forgiven.
     pub repairs: Vec<Repair>,
+    /// What was left out, in the order of the answer.
+    pub put_aside: Vec<PutAside>,
 }
 
 /// A plan without its bytes.
@@ -73,6 +77,9 @@ pub struct PlanSummary {
     pub files: Vec<ChangeSummary>,
     /// What was forgiven.
     pub repairs: Vec<Repair>,
+    /// What was left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub put_aside: Vec<PutAside>,
 }
 
 impl ApplyPlan {
@@ -91,6 +98,7 @@ impl ApplyPlan {
         PlanSummary {
             files: self.changes.iter().map(Change::summary).collect(),
             repairs: self.repairs.clone(),
+            put_aside: self.put_aside.clone(),
         }
     }
 }
@@ -134,6 +142,11 @@ pub fn prepare_with(
     let exists = |path: &RepoPath| !matches!(current(path), Ok(Entry::Missing));
     let known = Known { declared: scope.declared.as_ref(), exists: &exists, allowed };
     let targets = all(patch.sections.iter().map(|section| resolve(section, &known)))?;
+    let (strays, targets): (Vec<_>, Vec<_>) =
+        targets.into_iter().partition(|target| target.stray.is_some());
+    if !strays.is_empty() && (targets.is_empty() || !may_be_put_aside(&strays, current, allowed)) {
+        return Err(undeclared(&strays));
+    }
     let jobs = planner::group(&targets)?;
     let mut repairs = answer.repairs.clone();
     if patch.counts_ignored {
@@ -143,7 +156,43 @@ pub fn prepare_with(
         repairs.push(Repair::answer(Tolerance::NoHeader));
     }
     let reader = Reader { allowed, blind_eol: answer.crlf };
-    Planner::new(scope, strategy, limits, current, reader, repairs).plan(&jobs)
+    let plan = Planner::new(scope, strategy, limits, current, reader, repairs).plan(&jobs)?;
+    if strays.is_empty() {
+        Ok(plan)
+    } else if aside::stands_alone(&strays, &targets, &plan.changes) {
+        Ok(without(&strays, &answer, plan))
+    } else {
+        Err(undeclared(&strays))
+    }
+}
+
+/// Whether these sections, of files that are not declared, are about what is there, and about files like any other.
+fn may_be_put_aside(strays: &[Target<'_, '_>], current: &Current<'_>, allowed: Tolerances) -> bool {
+    let is_sound = |Target { path, intent, .. }: &Target<'_, '_>| match intent {
+        Intent::Create { .. } => matches!(current(path), Ok(Entry::Missing)),
+        Intent::Modify | Intent::Delete => matches!(current(path), Ok(Entry::File(_))),
+        Intent::Rename { .. } => false,
+    };
+    let may_go = |target: &Target<'_, '_>| {
+        target.is_named && is_sound(target) && !target.path.is_in_our_directory()
+    };
+    allowed.allow(Tolerance::Aside) && strays.iter().all(may_go)
+}
+
+/// The refusal of a diff for the files that it must not touch.
+fn undeclared(strays: &[Target<'_, '_>]) -> Refusal {
+    Refusal { mismatches: strays.iter().filter_map(|target| target.stray.clone()).collect() }
+}
+
+/// The plan, with what was left out of it.
+fn without(strays: &[Target<'_, '_>], answer: &Opened<'_>, mut plan: ApplyPlan) -> ApplyPlan {
+    for Target { path, span, .. } in strays {
+        let lines = answer.lines.get(span.clone()).unwrap_or_default();
+        plan.put_aside.push(PutAside { path: path.clone(), text: show(&lines.join(&b'\n')) });
+        let file = Some(path.clone());
+        plan.repairs.push(Repair { file, ..Repair::answer(Tolerance::Aside) });
+    }
+    plan
 }
 
 /// Looks at a path the first time only: a plan is about one picture of the tree.

@@ -336,7 +336,7 @@ impl<'s> Planner<'s> {
                 (None, None) => None,
             });
         }
-        Ok(ApplyPlan { changes, repairs: self.repairs })
+        Ok(ApplyPlan { changes, repairs: self.repairs, put_aside: Vec::new() })
     }
 }
 

@@ -1,6 +1,7 @@
 //! From the headers of a section to one operation on named files. Every name is checked, whether it is used or not.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use super::header::{self, Name};
 use super::lines::show;
@@ -15,8 +16,14 @@ pub(super) struct Target<'p, 'a> {
     pub(super) path: RepoPath,
     pub(super) intent: Intent,
     pub(super) hunks: &'p [Hunk<'a>],
+    /// Its lines in the answer, from 0.
+    pub(super) span: Range<usize>,
     /// Forgiven on the way.
     pub(super) forgives: Option<Tolerance>,
+    /// Whether its headers name a file in full: less may be a line of a body that looks like a header.
+    pub(super) is_named: bool,
+    /// Why it must not be applied, if it is about a file that is not declared.
+    pub(super) stray: Option<PatchMismatch>,
 }
 
 /// What a section does to its path.
@@ -52,12 +59,10 @@ pub(super) fn resolve<'p, 'a>(
         Intent::Rename { from } => Some(from),
         Intent::Create { .. } | Intent::Modify | Intent::Delete => None,
     };
-    if let Some(declared) = known.declared
-        && let Some(stray) =
-            std::iter::once(&path).chain(from).find(|path| !declared.contains(path))
-    {
-        return Err(undeclared(stray, declared).into());
-    }
+    let stray = known.declared.and_then(|declared| {
+        let mut paths = std::iter::once(&path).chain(from);
+        paths.find(|path| !declared.contains(path)).map(|stray| undeclared(stray, declared))
+    });
     let headerless = section.old.is_none() && section.new.is_none() && section.git.is_none();
     let has_body = !section.hunks.is_empty();
     let bodiless = match intent {
@@ -65,14 +70,17 @@ pub(super) fn resolve<'p, 'a>(
         Intent::Create { .. } => section.old.is_none() && section.new.is_none(),
         Intent::Modify => false,
     };
-    if !has_body && !bodiless {
+    if !has_body && !bodiless && stray.is_none() {
         return Err(refuse(Reason::EmptyFileSection));
     }
     Ok(Target {
         path,
         intent,
         hunks: &section.hunks,
+        span: section.span.clone(),
+        is_named: section.git.is_some() || section.old.is_some() && section.new.is_some(),
         forgives: headerless.then_some(Tolerance::NoHeader),
+        stray,
     })
 }
 

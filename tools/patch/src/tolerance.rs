@@ -18,6 +18,10 @@ pub enum Tolerance {
     Counts,
     /// The line numbers are wrong or missing, and the old lines occur once.
     Position,
+    /// The line numbers are a little off, and the other places that fit are far away.
+    Near,
+    /// The old lines carry the line numbers that their author was shown before them.
+    Numbered,
     /// Blank context lines at the very end were cut off.
     CutBlank,
     /// Blank lines or prose between a hunk and what follows it.
@@ -40,18 +44,22 @@ pub enum Tolerance {
     AlreadyApplied,
     /// Only hunks, and only one file is declared.
     NoHeader,
+    /// A file is changed that is not declared, and the rest does without.
+    Aside,
     /// The file changed since it was shown, elsewhere.
     Merged,
 }
 
 impl Tolerance {
     /// All of them.
-    pub const ALL: [Tolerance; 17] = [
+    pub const ALL: [Tolerance; 20] = [
         Tolerance::Preamble,
         Tolerance::Indented,
         Tolerance::CrlfAnswer,
         Tolerance::Counts,
         Tolerance::Position,
+        Tolerance::Near,
+        Tolerance::Numbered,
         Tolerance::CutBlank,
         Tolerance::Tail,
         Tolerance::Eol,
@@ -63,6 +71,7 @@ impl Tolerance {
         Tolerance::Duplicate,
         Tolerance::AlreadyApplied,
         Tolerance::NoHeader,
+        Tolerance::Aside,
         Tolerance::Merged,
     ];
 
@@ -74,6 +83,8 @@ impl Tolerance {
             Tolerance::CrlfAnswer => "read an answer with CRLF line ends",
             Tolerance::Counts => "ignored wrong or missing line counts",
             Tolerance::Position => "found the old lines elsewhere, once",
+            Tolerance::Near => "took the place next to the stated line, of several far apart",
+            Tolerance::Numbered => "took off line numbers that were copied",
             Tolerance::CutBlank => "supplied blank context lines cut off at the end",
             Tolerance::Tail => "dropped blank lines or prose after the hunk",
             Tolerance::Eol => "kept the file's line ends",
@@ -85,8 +96,14 @@ impl Tolerance {
             Tolerance::Duplicate => "made an edit given twice once",
             Tolerance::AlreadyApplied => "left lines that are there already",
             Tolerance::NoHeader => "took the only declared file",
+            Tolerance::Aside => "put aside, since the file is not among the declared ones",
             Tolerance::Merged => "merged with a change made meanwhile",
         }
+    }
+
+    /// Whether whoever approves the change should know: something was chosen, or left out.
+    pub fn is_a_choice(self) -> bool {
+        matches!(self, Tolerance::Near | Tolerance::Aside)
     }
 
     fn bit(self) -> u32 {

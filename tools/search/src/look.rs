@@ -365,9 +365,7 @@ mod tests {
         (home, tree)
     }
 
-    fn all(_: &RepoPath) -> Result<(), String> {
-        Ok(())
-    }
+    const ALL: &dyn Fn(&RepoPath) -> Result<(), String> = &|_| Ok(());
 
     fn path(name: &str) -> RepoPath {
         RepoPath::parse(name).unwrap()
@@ -376,7 +374,7 @@ mod tests {
     #[test]
     fn a_file_is_shown_whole_in_part_or_by_what_it_defines() {
         let (_home, tree) = tree(&[("a/cart.rs", CART)]);
-        let sights = Sights::new(&tree, &all);
+        let sights = Sights::new(&tree, ALL);
         let shown = |lines, room| sights.file(&path("a/cart.rs"), lines, 400, room).unwrap();
         let Shown::Lines(whole) = shown(None, 10_000) else { panic!("it fits") };
         assert_eq!((whole.first, whole.last, whole.of, whole.text.as_str()), (1, 14, 14, CART));
@@ -413,7 +411,7 @@ mod tests {
         let many = "needle\n".repeat(HITS_PER_FILE + 5);
         let (_home, tree) =
             tree(&[("a.txt", "needle\nhay\n"), ("d/b.txt", &many), ("d/c.rs", "x")]);
-        let sights = Sights::new(&tree, &all);
+        let sights = Sights::new(&tree, ALL);
         let one = sights.matches("^need", Some("a.*"), 10_000).unwrap();
         assert_eq!((one.hits.len(), one.more), (1, false));
         let both = sights.matches("need", Some("*.txt"), 10_000).unwrap();
@@ -430,7 +428,7 @@ mod tests {
     fn a_symbol_has_its_definition_whole_and_its_uses() {
         let python = "def total(cart):\n    return sum(cart)\n\n\nprint(total([1]))\n";
         let (_home, tree) = tree(&[("a/cart.rs", CART), ("b.py", python)]);
-        let sights = Sights::new(&tree, &all);
+        let sights = Sights::new(&tree, ALL);
         let Symbol { definitions, uses } = sights.symbol("Cart::total()", 10_000).unwrap();
         let spans: Vec<_> =
             definitions.iter().map(|it| (it.path.as_str(), it.first, it.last)).collect();
@@ -443,7 +441,7 @@ mod tests {
     #[test]
     fn a_directory_is_listed_with_how_much_is_below() {
         let (_home, tree) = tree(&[("a/b/c.rs", ""), ("a/b/d.rs", ""), ("a/e.rs", ""), ("f", "")]);
-        let sights = Sights::new(&tree, &all);
+        let sights = Sights::new(&tree, ALL);
         assert_eq!(sights.names(None, 100).unwrap().names, ["a/ (3 files)", "f"]);
         assert_eq!(sights.names(Some(&path("a")), 100).unwrap().names, ["b/ (2 files)", "e.rs"]);
         let tight = sights.names(Some(&path("a")), 15).unwrap();

@@ -206,7 +206,14 @@ mod tests {
 
     fn staged(patch: &str, files: Vec<StagedFile>) -> Event {
         let (patch, title) = (patch.to_owned(), String::new().into());
-        Event::PatchStaged { patch, purpose: StagedFor::Change, title, files, repairs: vec![] }
+        Event::PatchStaged {
+            patch,
+            purpose: StagedFor::Change,
+            title,
+            files,
+            repairs: vec![],
+            put_aside: vec![],
+        }
     }
 
     fn of_lane(events: Vec<Event>) -> Vec<LaneWork> {

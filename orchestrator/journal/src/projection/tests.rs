@@ -143,6 +143,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 removed: 0,
             }],
             repairs: vec![],
+            put_aside: vec![],
         }),
         text().prop_map(|patch| Event::PatchApplied { patch }),
         (text(), text(), text()).prop_map(|(ask, patch, why)| Event::ApprovalAsked {

@@ -37,6 +37,8 @@ pub(super) enum Damage {
     CrLf,
     /// Lines of the answer end in LF, those of the file in CRLF.
     Lf,
+    /// Lines have their numbers before them: old ones, new ones by the old or the new file, or wrong ones.
+    Copied(u8),
 }
 
 impl Damage {
@@ -58,6 +60,7 @@ impl Damage {
             b'f' => Damage::Fenced,
             b'w' => Damage::CrLf,
             b'l' => Damage::Lf,
+            b'g' => Damage::Copied(number),
             _ => return None,
         })
     }
@@ -190,6 +193,7 @@ pub(super) fn damage(hunks: &mut Vec<Hunk>, damage: Damage) {
             *hunks = hunks.iter().flat_map(|hunk| [hunk.clone(), hunk.clone()]).collect();
         }
         Damage::Reversed => hunks.reverse(),
+        Damage::Copied(number) => hunks.iter_mut().for_each(|hunk| copy_numbers(hunk, number)),
         Damage::Lf => {
             each_line(hunks, |line| line.text.truncate(line.text.trim_end_matches('\r').len()));
         }
@@ -219,6 +223,31 @@ fn misplace(hunk: &mut Hunk, number: u8) {
         0 => hunk.old.0 = hunk.new.0,
         9 => (hunk.old.0, hunk.new.0) = (1, 1),
         _ => (hunk.old.0, hunk.new.0) = (line.saturating_sub(4), line.saturating_sub(4)),
+    }
+}
+
+/// Before every old line its number; by the variant (0, 1, 2) also before added lines, or (3 and more) wrong ones.
+fn copy_numbers(hunk: &mut Hunk, number: u8) {
+    let Some(first) = hunk.lines.iter().any(Line::is_old).then_some(hunk.truth + 1) else { return };
+    let (mut old, mut new, mut replaced) = (first, hunk.new.0, first);
+    for line in &mut hunk.lines {
+        let shown = match (line.tag, number) {
+            (ChangeTag::Insert, 0) => None,
+            (ChangeTag::Insert, 1) => Some(replaced),
+            (ChangeTag::Insert, _) => Some(new),
+            (ChangeTag::Equal | ChangeTag::Delete, 0..=2) => Some(old),
+            (ChangeTag::Equal | ChangeTag::Delete, wrong) => Some(old + usize::from(wrong) - 2),
+        };
+        (old, new) = (old + usize::from(line.is_old()), new + usize::from(line.is_new()));
+        match line.tag {
+            ChangeTag::Insert => replaced += 1,
+            ChangeTag::Equal => replaced = old,
+            ChangeTag::Delete => {}
+        }
+        if let Some(shown) = shown {
+            let space = if line.text.is_empty() { "" } else { " " };
+            line.text = format!("{shown:>4}|{space}{}", line.text);
+        }
     }
 }
 

@@ -15,6 +15,8 @@
 //!   damaged), and if the new lines are not where the header points, where they would be taken for done.
 //! - A hunk without old lines has only its numbers: nothing can be said if they are wrong.
 //! - LF for CRLF can only be seen where an old line that ends in CRLF is compared.
+//! - Line numbers copied before old lines: right ones lead to the true place, wrong ones nowhere else if the header is
+//!   right; next to them an added line that begins with such a number itself may be taken for a numbered one.
 //! - Counts, fences, indentation, order, repetition: nothing of it makes another reading legitimate.
 //!
 //! Blank lines at the end of a hunk without a marker may be taken for the end of the answer. Then the hunk is shorter,
@@ -97,7 +99,7 @@ impl Case {
         let tree = Tree::default().file("f", &before);
         let scope = PatchScope { declared: Some([path("f")].into()), ..PatchScope::default() };
         let read = |path: &_| tree.read(path);
-        let ApplyPlan { changes, repairs } = prepare_with(
+        let ApplyPlan { changes, repairs, .. } = prepare_with(
             answer.as_bytes(),
             &scope,
             ApplyStrategy::Auto,
@@ -122,6 +124,14 @@ impl Case {
         let adds = hunk.lines.iter().any(|line| line.tag == ChangeTag::Insert);
         let sees_line_ends = core.iter().any(|line| line.ended);
         if self.damages.contains(&Damage::Lf) && adds && !sees_line_ends {
+            return false;
+        }
+        // Added lines that look numbered, next to numbered ones, are read so.
+        let looks_numbered = |line: &Line| !line.is_old() && line.text.contains('|');
+        let bare_is_unclear =
+            self.damages.contains(&Damage::Copied(0)) && hunk.lines.iter().any(looks_numbered);
+        let is_wrong = |damage: &Damage| matches!(damage, Damage::Copied(3..));
+        if bare_is_unclear || self.damages.iter().any(is_wrong) && !numbers_are_right {
             return false;
         }
         if core.is_empty() {
@@ -161,6 +171,11 @@ impl Case {
             | Damage::Blank
             | Damage::Counts(_) => true,
             Damage::Numbers(_) | Damage::NoNumbers => hunks.len() == 1,
+            Damage::Copied(number) => {
+                let has_numbers =
+                    || self.before.iter().chain(&self.after).any(|line| line.contains('|'));
+                *number < 3 && self.damages.len() == 1 && !has_numbers()
+            }
             Damage::Cut
             | Damage::Trailing(_)
             | Damage::Marker
@@ -208,6 +223,7 @@ fn lines(text: &[u8], crlf: bool) -> Vec<String> {
         b'S' => "\ta",
         b'W' => "    a",
         b'Q' => "say \"a\" - b...",
+        b'N' => "   2| a",
         b'P' => "say \u{201d}a\u{201d} \u{2013} b\u{2026}",
         other => {
             WORDS.get(usize::from(other.wrapping_sub(b'a')) % WORDS.len()).copied().unwrap_or("a")

@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 use config::ApplyStrategy;
 use deepseek_patch::{
-    ApplyPlan, BaseState, PatchLimits, PatchScope, Refusal, Tolerance, Tolerances, prepare_with,
+    ApplyPlan, BaseState, PatchLimits, PatchScope, PutAside, Refusal, Repair, Tolerance,
+    Tolerances, prepare_with,
 };
 use tree::{Change, Entry, FileHash, Op, RepoPath};
 
@@ -83,19 +84,31 @@ fn prepare(
 
 fn check_outcome(outcome: &Outcome, scope: &PatchScope, answer: &[u8]) {
     match outcome {
-        Ok(plan) => check_plan(plan, scope),
+        Ok(plan) => check_plan(plan, scope, answer),
         Err(refusal) => check_refusal(refusal, answer),
     }
 }
 
-fn check_plan(plan: &ApplyPlan, scope: &PatchScope) {
+fn check_plan(plan: &ApplyPlan, scope: &PatchScope, answer: &[u8]) {
     let may_touch = |path: &RepoPath| {
         assert_eq!(RepoPath::parse(path.as_str()).as_ref(), Ok(path), "a path that is none");
         scope.declared.as_ref().is_none_or(|declared| declared.contains(path))
     };
     assert!(plan.changes.is_sorted_by(|a, b| a.path < b.path), "out of order, or twice");
     assert!(plan.changes.iter().flat_map(Change::paths).all(may_touch), "{:?}", plan.changes);
-    assert!(plan.repairs.iter().filter_map(|repair| repair.file.as_ref()).all(may_touch));
+    for Repair { tolerance, file, .. } in &plan.repairs {
+        let is_left = |path: &RepoPath| plan.put_aside.iter().any(|left| left.path == *path);
+        let holds = |path: &RepoPath| {
+            if *tolerance == Tolerance::Aside { is_left(path) } else { may_touch(path) }
+        };
+        assert!(file.as_ref().is_none_or(holds), "{tolerance:?} of {file:?}");
+    }
+    for PutAside { path, text } in &plan.put_aside {
+        assert!(!may_touch(path) && !plan.changes.is_empty(), "{path} is put aside for no reason");
+        let answer = String::from_utf8_lossy(answer);
+        let is_there = |line: &str| answer.contains(line.trim_end_matches('\r'));
+        assert!(!text.is_empty() && text.lines().all(is_there), "{text} is not in the answer");
+    }
     plan.changes.iter().for_each(check_change);
     assert!(SAMPLE.after(plan).is_sound(), "a file below a file: {:?}", plan.changes);
     assert_eq!(plan.summary().files.len(), plan.changes.len());

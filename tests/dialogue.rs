@@ -1,0 +1,247 @@
+//! What models are told and may ask, from outside: they look, they say what they lack, they remember what was said before.
+
+use mock::{Behaviour, Reply};
+
+use crate::support::{Project, Provider, Terminal, World, architect, diff, editor, mended, plan};
+
+fn reply(role: &str, text: &str) -> Reply {
+    Reply::text(text).to(role)
+}
+
+/// A shop in which the total is computed in a file that no word of a request names.
+fn shop() -> Project {
+    let project = Project::greeting();
+    project.write("src/cart.py", "class Cart:\n    def total(self):\n        return 1\n");
+    project.write("src/receipt.py", "from cart import Cart\n\nprint(Cart().total())\n");
+    project
+}
+
+#[test]
+fn the_architect_looks_before_it_plans() {
+    let looks = "Let me see.\nNEED_SEARCH|Cart\\(\nNEED_SYMBOL|total\nNEED_LIST|src\nNEED_CONTEXT|src/cart.py:2-3\nNEED_CONTEXT|.env";
+    let replies = [vec![architect(looks)], mended()].concat();
+    let world = World::of(shop(), Provider::new(replies));
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(world.provider.roles(), "architect architect editor");
+    let told = world.provider.told("architect", 2);
+    for part in [
+        "src/receipt.py:3: print(Cart().total())",
+        "### src/cart.py lines 2-3 of 3\n```\n   2|     def total(self):\n   3|         return 1\n```",
+        "cart.py\nreceipt.py",
+        ".env is not shown",
+        "You may look 5 more times",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let looked = run.one("Looked");
+    assert_eq!(looked["looks"].as_array().unwrap().len(), 5);
+    assert_eq!(looked["tolerances"][0], "preamble");
+    let replay = world.deepseek(["replay", "latest"]).run();
+    assert_eq!(replay.code, Some(0), "{}", replay.stderr);
+}
+
+#[test]
+fn who_looks_too_often_is_told_and_in_the_end_given_up() {
+    let world = World::greeting(vec![architect("NEED_CONTEXT|greet.txt").forever()])
+        .configure("[agent_loop]\nmax_look_rounds = 2\n");
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "1 needs_work/no_plan", "{}", run.stderr);
+    assert_eq!(world.provider.requests().len(), 2 + 3);
+    assert!(world.provider.told("architect", 4).contains("no looks left"));
+}
+
+#[test]
+fn looks_are_bounded_and_say_what_is_left_out() {
+    let project = Project::greeting();
+    project
+        .write("big.py", (0..3_000).map(|at| format!("def f{at}(): pass\n")).collect::<String>());
+    let looks = "NEED_CONTEXT|big.py\nNEED_SEARCH|def\nNEED_CONTEXT|big.py:1-3000";
+    let replies = [vec![architect(looks)], mended()].concat();
+    let world = World::of(project, Provider::new(replies));
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    let told = world.provider.told("architect", 2);
+    assert!(told.len() < 4 * 4_000 + 1_000, "{}", told.len());
+    for part in ["big.py has 3000 lines", "(more matches are not shown)", " of 3000\n"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+}
+
+#[test]
+fn a_plan_that_lacks_a_file_is_mended_at_no_cost_of_an_attempt() {
+    let project = Project::greeting();
+    project.write("name.txt", "moon\n");
+    let both = format!(
+        "{}{}",
+        diff("greet.txt", "hello", "hello world"),
+        diff("name.txt", "moon", "world")
+    );
+    let replies = vec![
+        architect(plan(&["greet.txt"])),
+        editor("NEED_FILE|name.txt|the name stands there"),
+        architect(plan(&["greet.txt", "name.txt"])),
+        editor(both),
+    ];
+    let world =
+        World::of(project, Provider::new(replies)).configure("[agent_loop]\nmax_iterations = 1\n");
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(world.provider.roles(), "architect editor architect editor");
+    let told = world.provider.told("architect", 2);
+    assert!(told.contains("- name.txt: the name stands there"), "{told}");
+    // What the Editor has seen it is not shown again.
+    let told = world.provider.told("editor", 2);
+    assert!(told.contains("| moon") && !told.contains("### greet.txt"), "{told}");
+    assert_eq!(world.project.read("name.txt"), "world\n");
+    let replay = world.deepseek(["replay", "latest"]).run();
+    assert_eq!(replay.code, Some(0), "{}", replay.stderr);
+}
+
+#[test]
+fn a_plan_that_lacks_files_for_ever_comes_to_an_end() {
+    let replies = vec![
+        architect(plan(&["greet.txt"])).forever(),
+        editor("NEED_FILE|name.txt|it is needed").forever(),
+    ];
+    let world = World::greeting(replies).configure("[agent_loop]\nmax_iterations = 2\n");
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "1 needs_work/no_draft", "{}", run.stderr);
+    assert!(world.provider.requests().len() <= 2 * (2 + 2), "{}", world.provider.roles());
+}
+
+#[test]
+fn done_is_an_answer_only_once_something_is_applied() {
+    let replies = vec![
+        architect(plan(&["greet.txt"])),
+        editor("DONE|it greets already"),
+        editor(diff("greet.txt", "hello", "hello world")),
+    ];
+    let world = World::greeting(replies);
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert!(world.provider.told("editor", 2).contains("only when a diff of yours is applied"));
+}
+
+#[test]
+fn an_empty_answer_is_told_so_and_the_same_request_is_not_sent_again() {
+    let behaviours = [Behaviour::EmptyStop, Behaviour::ReasoningOnly];
+    for behaviour in behaviours {
+        let empty = Reply::of(behaviour).to("architect");
+        let world = World::greeting([vec![empty.clone(), empty], mended()].concat());
+        let run = world.chat("Fix the greeting");
+        assert_eq!(run.ending(), "0 delivered/passed", "{behaviour:?}: {}", run.stderr);
+        assert_eq!(world.provider.roles(), "architect architect architect editor");
+        let bodies: Vec<_> =
+            world.provider.of("architect").iter().map(|it| it.request.json.clone()).collect();
+        assert!(world.provider.told("architect", 2).contains("the answer was empty"));
+        let room = |at: usize| bodies[at]["max_tokens"].as_u64().unwrap();
+        assert_eq!((room(1), room(2)), (room(0), 2 * room(0)), "{behaviour:?}");
+    }
+}
+
+#[test]
+fn roles_of_one_model_continue_one_dialogue() {
+    let world = World::greeting([vec![architect("NEED_CONTEXT|greet.txt")], mended()].concat())
+        .configure("[llm.max_think_model]\nmodel = \"deepseek-flash\"\nthinking = false\n");
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    let messages = |role: &str, at: usize| {
+        world.provider.of(role)[at].request.json["messages"].as_array().unwrap().clone()
+    };
+    let (planned, drafted) = (messages("architect", 1), messages("editor", 0));
+    assert_eq!(drafted[..planned.len()], planned);
+    // The plan stands above, and so does the file.
+    let told = world.provider.told("editor", 1);
+    assert!(told.contains("(as it was shown above)") && !told.contains("| hello"), "{told}");
+    assert!(told.contains("the last ARCHITECT_PLAN_V1 above"), "{told}");
+    let hit = world.provider.of("editor")[0].usage.unwrap();
+    assert!(hit.hit * 10 > hit.prompt * 5, "{hit:?}");
+}
+
+#[test]
+fn a_later_turn_is_told_what_was_said_changed_and_answered() {
+    let replies = vec![
+        vec![reply("analysis", "There are two moons.")],
+        mended(),
+        vec![architect(plan(&["greet.txt"]))],
+    ]
+    .concat();
+    let world = World::greeting(replies);
+    assert_eq!(world.asks("How many moons are there?").code, Some(0));
+    let edit =
+        |request: &'static str| ["-c", "--force-execute", "-p", request, "--approval", "auto"];
+    let first = world.deepseek(edit("Greet the world, as we agreed")).run();
+    assert_eq!(first.code, Some(0), "{}", first.stderr);
+    let second = world.deepseek(["-c", "--plan-only", "-p", "Take that back"]).run();
+    assert_eq!(second.code, Some(0), "{}", second.stderr);
+    let told = world.provider.told("architect", 2);
+    for part in [
+        "The user: How many moons are there?",
+        "Outcome: answered.",
+        "There are two moons.",
+        "The user: Greet the world, as we agreed",
+        "Outcome: delivered.",
+        "PLAN|do what was asked",
+        "+hello world",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert_eq!(told.matches("Outcome: delivered.").count(), 1, "{told}");
+}
+
+#[test]
+fn in_one_process_a_turn_is_told_the_same_as_in_another() {
+    let turns = || [vec![reply("analysis", "Two.")], mended(), vec![reply("analysis", "One.")]];
+    let apart = World::greeting(turns().concat());
+    assert_eq!(apart.asks("How many?").code, Some(0));
+    let edit = ["-c", "--force-execute", "-p", "Fix the greeting", "--approval", "auto"];
+    assert_eq!(apart.deepseek(edit).run().code, Some(0));
+    assert_eq!(apart.deepseek(["-c", "ask", "And now?"]).run().code, Some(0));
+
+    let intents = ["ANSWER", "EDIT", "ANSWER"].map(|word| reply("intent", word)).to_vec();
+    let together = World::greeting([intents, turns().concat()].concat());
+    let mut terminal = Terminal::start(&mut together.deepseek(["--approval", "auto"]));
+    for (turn, said) in ["How many?", "Fix the greeting", "And now?"].iter().enumerate() {
+        terminal.until("›", turn + 1);
+        terminal.types(&format!("{said}\r"));
+        terminal.until(["Two.", "delivered", "One."][turn], 1);
+    }
+    terminal.until("›", 4);
+    terminal.types("\x04");
+    assert_eq!(terminal.end(), Some(0));
+    assert_eq!(together.provider.told("analysis", 2), apart.provider.told("analysis", 2));
+}
+
+#[test]
+fn no_verb_and_no_question_mark_decides() {
+    for message in [
+        "Show the total with a currency sign on the receipt",
+        "Do not print lines with quantity 0",
+        "receipt() crashes when it is empty, could you fix it?",
+        "now also show that number, as we said",
+    ] {
+        let world = World::greeting([vec![reply("intent", "EDIT")], mended()].concat());
+        let run = world.message(message).run();
+        assert_eq!(run.ending(), "0 delivered/passed", "{message}: {}", run.stderr);
+        assert_eq!(world.provider.roles(), "intent architect editor", "{message}");
+    }
+    let world = World::greeting(vec![reply("intent", "ANSWER"), reply("analysis", "Red.")]);
+    let run = world.deepseek(["-p", "Fix which colour?"]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stderr.contains("taken for a question"), "{}", run.stderr);
+}
+
+#[test]
+fn the_editor_reads_the_request_and_what_the_checks_said_before() {
+    let world = World::greeting(vec![
+        architect(plan(&["greet.txt"])),
+        editor(diff("greet.txt", "hello", "hello moon")),
+        editor(diff("greet.txt", "hello moon", "hello world")),
+    ]);
+    let run = world.chat("Fix the greeting, please");
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert!(world.provider.told("editor", 1).contains("Fix the greeting, please"));
+    let told = world.provider.told("editor", 2);
+    assert!(told.contains("Before any change:\n`sh check.sh` failed: exit 1"), "{told}");
+}

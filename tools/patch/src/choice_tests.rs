@@ -1,0 +1,291 @@
+//! Where the engine chooses or leaves something out: near places, copied line numbers, sections put aside.
+
+use config::ApplyStrategy;
+use proptest::prelude::*;
+
+use super::testing::{Files, path};
+use super::*;
+
+/// A file of `len` lines, in which `alike` stands at the given lines, from 1, and nothing else twice.
+fn file_with(alike: &[&str], at: &[usize], len: usize) -> String {
+    let mut lines: Vec<String> = (1..=len).map(|n| format!("line {n}")).collect();
+    for start in at {
+        for (index, text) in alike.iter().enumerate() {
+            lines[start - 1 + index] = (*text).to_owned();
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+fn plan_of(files: &Files, declared: &[&str], answer: &str) -> Result<ApplyPlan, Refusal> {
+    let declared = Some(declared.iter().map(|text| path(text)).collect());
+    let scope = PatchScope { declared, ..PatchScope::default() };
+    let (auto, limits) = (ApplyStrategy::Auto, PatchLimits::default());
+    prepare(answer.as_bytes(), &scope, auto, &limits, &|path| files.read(path))
+}
+
+/// What was forgiven, and at which line.
+type Forgiven = (Tolerance, Option<usize>);
+
+/// What `f` becomes, and what was forgiven.
+fn applied(before: &str, hunks: &str) -> Result<(String, Vec<Forgiven>), Reason> {
+    let files = Files::default().file("f", before);
+    let plan = plan_of(&files, &["f"], &format!("--- a/f\n+++ b/f\n{hunks}"));
+    let plan = plan.map_err(|refusal| refusal.mismatches[0].reason)?;
+    let after = plan.changes.first().and_then(|change| change.after.as_ref());
+    let after = after.map_or(before.as_bytes(), |state| &state.bytes);
+    let repairs = plan.repairs.iter().map(|repair| (repair.tolerance, repair.line)).collect();
+    Ok((String::from_utf8(after.to_vec()).unwrap(), repairs))
+}
+
+const ALIKE: [&str; 3] = ["}", "", "#[test]"];
+
+fn insertion(stated: usize) -> String {
+    format!("@@ -{stated},3 +{stated},4 @@\n }}\n \n+// new\n #[test]\n")
+}
+
+#[test]
+fn next_to_its_line_a_hunk_is_placed_although_it_fits_far_away_too() {
+    let before = file_with(&ALIKE, &[16, 99, 181, 264], 300);
+    for stated in 261..=267 {
+        let (after, repairs) = applied(&before, &insertion(stated)).unwrap();
+        let lines: Vec<&str> = after.lines().collect();
+        assert_eq!((lines[262], lines[265], lines[266]), ("line 263", "// new", "#[test]"));
+        let near = (stated != 264).then_some((Tolerance::Near, Some(264)));
+        assert_eq!(repairs, Vec::from_iter(near), "{stated}");
+    }
+    let plan = plan_of(
+        &Files::default().file("f", &before),
+        &["f"],
+        &format!("--- a/f\n+++ b/f\n{}", insertion(263)),
+    );
+    let told = plan.unwrap().repairs[0].to_string();
+    assert!(
+        told.starts_with("f: hunk 1: took the place") && told.ends_with("at line 264"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_tie_is_refused() {
+    for (places, stated) in [
+        (&[16, 264][..], 260),
+        (&[16, 264], 268),
+        (&[225, 264], 263),
+        (&[16, 264, 303], 265),
+        (&[261, 264], 262),
+    ] {
+        let before = file_with(&ALIKE, places, 400);
+        let refused = applied(&before, &insertion(stated));
+        assert_eq!(refused, Err(Reason::AmbiguousHunk), "{places:?} {stated}");
+    }
+    let far_enough = file_with(&ALIKE, &[224, 264, 304], 400);
+    assert!(applied(&far_enough, &insertion(263)).is_ok());
+}
+
+#[test]
+fn what_looks_alike_or_done_around_is_a_tie_too() {
+    let mut before = file_with(&ALIKE, &[16, 264], 300);
+    assert!(applied(&before, &insertion(263)).is_ok());
+    let loosely = file_with(&["  }", "", " #[test]"], &[280], 300);
+    for (at, line) in loosely.lines().enumerate().skip(279).take(3) {
+        before = before.replace(&format!("line {}\n", at + 1), &format!("{line}\n"));
+    }
+    assert_eq!(applied(&before, &insertion(263)), Err(Reason::AmbiguousHunk));
+    let done = file_with(&["}", "", "// new", "#[test]"], &[280], 300);
+    let before: Vec<&str> = done.lines().collect();
+    let twice = file_with(&ALIKE, &[16, 264], 300);
+    let merged =
+        twice.lines().zip(&before).enumerate().map(|(at, (a, b))| if at < 279 { a } else { *b });
+    let merged = merged.collect::<Vec<_>>().join("\n") + "\n";
+    assert_eq!(applied(&merged, &insertion(263)), Err(Reason::AmbiguousHunk));
+}
+
+#[test]
+fn near_is_not_where_only_other_lines_have_moved_it() {
+    // The second hunk is numbered as the file will be: its lines are there, after the first one.
+    let before = file_with(&ALIKE, &[16, 262, 102], 300);
+    let hunks = format!("@@ -259,2 +259,4 @@\n line 259\n+}}\n+\n line 260\n{}", insertion(264));
+    let (after, _) = applied(&before, &hunks).unwrap();
+    assert_eq!(after.lines().filter(|line| *line == "// new").count(), 1);
+    assert_eq!(after.lines().nth(265), Some("// new"));
+}
+
+#[test]
+fn copied_line_numbers_come_off() {
+    let before = "one\ntwo\n\nfour\nfive\n";
+    for hunk in [
+        "@@ -2,3 +2,3 @@\n    2| two\n    3|\n-   4| four\n+   4| 4\n",
+        "@@ -1,3 +1,3 @@\n    2| two\n    3|\n-   4| four\n+4\n",
+        "@@ @@\n   2| two\n   3|\n-  4| four\n+4\n",
+    ] {
+        let (after, repairs) = applied(before, hunk).unwrap();
+        assert_eq!(after, "one\ntwo\n\n4\nfive\n", "{hunk}");
+        assert!(repairs.contains(&(Tolerance::Numbered, Some(2))), "{repairs:?}");
+    }
+    let crlf =
+        applied(&before.replace('\n', "\r\n"), "@@ -4 +4 @@\n-   4| four\n+   4| 4\n").unwrap();
+    assert_eq!(crlf.0, "one\r\ntwo\r\n\r\n4\r\nfive\r\n");
+    let wrong = "@@ -2,3 +2,3 @@\n    2| two\n    3|\n-   5| four\n+   5| 4\n";
+    assert_eq!(applied(before, wrong), Err(Reason::HunkNotFound));
+}
+
+#[test]
+fn numbers_that_are_content_stay() {
+    let listing = "   1| a\n   2| b\n   3| c\n";
+    let right = "@@ -2 +2 @@\n-   2| b\n+   2| B\n";
+    assert_eq!(
+        applied(listing, right).unwrap(),
+        ("   1| a\n   2| B\n   3| c\n".to_owned(), vec![])
+    );
+    let shown = "@@ -2 +2 @@\n-   2|    2| b\n+   2| B\n";
+    assert_eq!(applied(listing, shown), Err(Reason::HunkNotFound), "who can say what is added?");
+    let table = "@@ -1,2 +1,3 @@\n one\n+  12| x\n two\n";
+    assert_eq!(applied("one\ntwo\n", table).unwrap().0, "one\n  12| x\ntwo\n");
+}
+
+/// Lines of which some look as if they were numbered, after so many spaces.
+fn listing(spaces: &str) -> impl Strategy<Value = Vec<String>> {
+    let numbered = proptest::string::string_regex(&format!("{spaces}[1-9]\\| ?[ab]?")).unwrap();
+    proptest::collection::vec(prop_oneof!["[ab]{0,2}".boxed(), numbered.boxed()], 1..9)
+}
+
+proptest! {
+    #[test]
+    fn a_diff_without_copied_numbers_is_applied_as_it_is(before in listing(" {0,4}"), after in listing(" {0,4}"), context in 0_usize..4) {
+        let [before, after] = [before, after].map(|lines| lines.join("\n") + "\n");
+        prop_assume!(before != after);
+        let diff = similar::TextDiff::from_lines(&before, &after);
+        let hunks = diff.unified_diff().context_radius(context).to_string();
+        if let Ok((made, repairs)) = applied(&before, &hunks) {
+            prop_assert_eq!(made, after);
+            prop_assert_eq!(repairs, vec![]);
+        }
+    }
+
+    #[test]
+    fn copied_numbers_damage_nothing(before in listing(" {0,2}"), after in listing(" {0,2}"), context in 0_usize..4, added in 0..3) {
+        let [before, after] = [before, after].map(|lines| lines.join("\n") + "\n");
+        prop_assume!(before != after);
+        let diff = similar::TextDiff::from_lines(&before, &after);
+        let mut hunks = String::new();
+        for hunk in diff.unified_diff().context_radius(context).iter_hunks() {
+            hunks += &format!("{}\n", hunk.header());
+            let is_numbered = hunk.iter_changes().any(|change| change.old_index().is_some());
+            for change in hunk.iter_changes() {
+                let number = change.old_index().or(change.new_index().filter(|_| added > 0));
+                let number = number.filter(|_| is_numbered).map(|at| at + 1);
+                let line = change.value().trim_end();
+                let line = number.map_or_else(|| line.to_owned(), |number| numbered(line, number));
+                let line = if number.is_some() && line.is_empty() { format!("{:>4}|", number.unwrap()) } else { line };
+                hunks += &format!("{}{line}\n", change.tag());
+            }
+        }
+        if let Ok((made, _)) = applied(&before, &hunks) {
+            let trim = |text: &str| text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
+            prop_assert_eq!(trim(&made), trim(&after), "{}", hunks);
+        }
+    }
+}
+
+const CODE: &str = "def total(items):\n    return sum(items)\n";
+
+/// What is put aside of a diff of `cart.py` and another section.
+fn aside(added: &str, section: &str) -> Result<Vec<PutAside>, Reason> {
+    let files = Files::default()
+        .file("cart.py", CODE)
+        .file("helpers.py", "def old_way():\n    pass\n")
+        .file("CHANGELOG.md", "# Changes\n")
+        .file("test_cart.py", "def test_total():\n    assert True\n");
+    let rest = format!(
+        "--- a/cart.py\n+++ b/cart.py\n@@ -1,2 +1,2 @@\n def total(items):\n-    return sum(items)\n+{added}\n"
+    );
+    let forms = [format!("{rest}{section}"), format!("{section}{rest}")];
+    let [before, behind] = forms.map(|answer| plan_of(&files, &["cart.py"], &answer));
+    assert_eq!(before.is_ok(), behind.is_ok(), "the order does not matter");
+    let plan = before.map_err(|refusal| refusal.mismatches[0].reason)?;
+    assert_eq!(
+        plan.changes.iter().map(|change| change.path.as_str()).collect::<Vec<_>>(),
+        ["cart.py"]
+    );
+    Ok(plan.put_aside)
+}
+
+const CHANGELOG: &str = "--- a/CHANGELOG.md\n+++ b/CHANGELOG.md\n@@ -1 +1,3 @@\n # Changes\n+\n+- total: max of items\n";
+
+#[test]
+fn what_the_rest_does_without_is_put_aside_and_kept() {
+    let kept = aside("    return max(items)", CHANGELOG).unwrap();
+    let expected = PutAside { path: path("CHANGELOG.md"), text: CHANGELOG.trim_end().to_owned() };
+    assert_eq!(kept, [expected]);
+    let other = "--- a/test_cart.py\n+++ b/test_cart.py\n@@ -1,2 +1,2 @@\n def test_total():\n-    assert True\n+    assert False\n";
+    assert_eq!(aside("    return max(items)", other).unwrap().len(), 1);
+}
+
+#[test]
+fn what_the_rest_needs_is_not_put_aside() {
+    let helper = "--- a/helpers.py\n+++ b/helpers.py\n@@ -1,2 +1,2 @@\n-def old_way():\n+def best(items):\n     pass\n";
+    let created = "--- /dev/null\n+++ b/lib/rules.py\n@@ -0,0 +1 @@\n+LIMIT = 3\n";
+    let module = created.replace("rules.py", "__init__.py");
+    let moved = "--- a/helpers.py\n+++ b/helpers.py\n@@ -1,2 +1 @@\n-def old_way():\n     pass\n";
+    let renamed = "diff --git a/helpers.py b/more.py\nrename from helpers.py\nrename to more.py\n";
+    let into = "diff --git a/helpers.py b/cart.py\nrename from helpers.py\nrename to cart.py\n";
+    for (added, section) in [
+        ("    return best(items)", helper),
+        ("    return rules.check(items)", created),
+        ("    return lib.check(items)", &module),
+        ("    return items[:LIMIT]", created),
+        ("    return old_way()", moved),
+        ("    return max(items)", renamed),
+    ] {
+        assert_eq!(aside(added, section), Err(Reason::UndeclaredFile), "{added}");
+    }
+    assert!(aside("    return max(items)", into).is_err());
+    for (added, section) in [("    return max(items)", helper), ("    return max(items)", created)]
+    {
+        assert_eq!(aside(added, section).unwrap().len(), 1, "{section}");
+    }
+}
+
+#[test]
+fn a_section_of_what_nobody_may_touch_refuses_the_whole() {
+    for (at, reason) in [
+        (".git/config", Reason::GitDirWrite),
+        ("../out", Reason::PathEscape),
+        ("/etc/passwd", Reason::AbsolutePath),
+        (".deepseek/config.toml", Reason::UndeclaredFile),
+    ] {
+        let section = format!("--- /dev/null\n+++ {at}\n@@ -0,0 +1 @@\n+x\n");
+        assert_eq!(aside("    return max(items)", &section), Err(reason), "{at}");
+    }
+}
+
+#[test]
+fn what_only_looks_like_a_section_is_not_put_aside() {
+    let missing = "--- a/none.py\n+++ b/none.py\n@@ -1 +1 @@\n-a\n+b\n";
+    let there = "--- /dev/null\n+++ b/helpers.py\n@@ -0,0 +1 @@\n+a\n";
+    let content = "+++ helpers.py\n@@ @@\n-    pass\n+    return\n";
+    for section in [missing, there, content] {
+        let refused = aside("    return max(items)", section);
+        assert_eq!(refused, Err(Reason::UndeclaredFile), "{section}");
+    }
+}
+
+#[test]
+fn nothing_is_put_aside_when_nothing_is_left() {
+    let files = Files::default().file("cart.py", CODE).file("CHANGELOG.md", "# Changes\n");
+    let reason = |answer: &str| {
+        let refusal = plan_of(&files, &["cart.py"], answer).unwrap_err();
+        refusal.mismatches.iter().map(|mismatch| mismatch.reason).collect::<Vec<_>>()
+    };
+    assert_eq!(reason(CHANGELOG), [Reason::UndeclaredFile]);
+    let section = |old: &str, new: &str| {
+        format!(
+            "--- a/cart.py\n+++ b/cart.py\n@@ -1,2 +1,2 @@\n-{old}\n+{new}\n     return sum(items)\n{CHANGELOG}"
+        )
+    };
+    let there_already = section("def sums(items):", "def total(items):");
+    assert_eq!(reason(&there_already), [Reason::UndeclaredFile]);
+    let misplaced = section("def sums(items):", "def other(items):");
+    assert_eq!(reason(&misplaced), [Reason::HunkNotFound], "what the author can mend comes first");
+}

@@ -1,0 +1,184 @@
+//! Line numbers that were copied into a hunk with the lines they stood before: when they are taken off. Pure.
+
+use super::body::{HunkLine, Kind};
+use super::fold::Tier;
+use super::gutter;
+use super::header::Numbers;
+use super::locate::Image;
+use super::parse::{Hunk, Reading};
+
+/// The hunk without numbers, placed where they say; none if one of them may be content.
+///
+/// Every old line must carry the number that it has in the file, and the header must not name another place that fits. Added lines then carry none, or all of them do (blank
+/// ones aside), counted on from the lines before them and in their
+/// column, in a file that has no such lines of its own. `shift` is by how
+/// many lines earlier hunks have moved new line numbers.
+pub(super) fn without_numbers<'a>(
+    image: &Image<'_>,
+    hunk: &Hunk<'a>,
+    shift: isize,
+) -> Option<Hunk<'a>> {
+    hunk.readings.iter().find_map(|reading| {
+        let first = reading.body.iter().find(|line| line.is_old())?;
+        let (first, _) = gutter::read(first.text)?;
+        let body = bare(image, &reading.body, first, shift)?;
+        let old: Vec<&HunkLine<'_>> = body.iter().filter(|line| line.is_old()).collect();
+        let fits = |line: usize| image.fits(&old, line.saturating_sub(1), Tier::Trailing);
+        let contradicts = |numbers: Numbers| numbers.old != first && fits(numbers.old);
+        if !fits(first) || hunk.numbers.is_some_and(contradicts) {
+            return None;
+        }
+        let (old_count, new_count) = super::body::counts(&body);
+        let new = first.checked_add_signed(shift)?;
+        Some(Hunk {
+            numbers: Some(Numbers { old: first, old_count, new, new_count }),
+            readings: vec![Reading { body, forgives: reading.forgives }],
+            ..*hunk
+        })
+    })
+}
+
+/// The lines of `body` without their numbers, the first old of which is `first`.
+fn bare<'a>(
+    image: &Image<'_>,
+    body: &[HunkLine<'a>],
+    first: usize,
+    shift: isize,
+) -> Option<Vec<HunkLine<'a>>> {
+    let is_added = |line: &&HunkLine<'_>| line.kind == Kind::Added;
+    let added_carry = body.iter().filter(is_added).any(|line| gutter::read(line.text).is_some());
+    if added_carry && image.lines.from(0).any(|line| gutter::read(line.text).is_some()) {
+        return None;
+    }
+    let old = body.iter().filter(|line| line.is_old());
+    let columns: Vec<usize> = old.filter_map(|line| column(line.text)).collect();
+    let mut count = Count { old: first, new: first.checked_add_signed(shift)?, block: first };
+    let mut expected: Option<[usize; 2]> = None;
+    let mut lines = Vec::with_capacity(body.len());
+    for line in body {
+        let found = gutter::read(line.text);
+        let (number, rest) = match (line.kind, found) {
+            (Kind::Added, None) if !added_carry || line.text.trim_ascii().is_empty() => {
+                // A blank line may have been counted, or not.
+                expected = expected.map(|[least, most]| [least, most + 1]);
+                count.pass(line.kind);
+                lines.push(*line);
+                continue;
+            }
+            (_, None) => return None,
+            (_, Some(found)) => found,
+        };
+        let is_right = match line.kind {
+            Kind::Context | Kind::Removed => number == count.old,
+            Kind::Added if !stands_in(&columns, line.text) => false,
+            Kind::Added => match expected {
+                Some([least, most]) => (least..=most).contains(&number),
+                None => count.may_begin(number),
+            },
+        };
+        if !is_right {
+            return None;
+        }
+        expected = (line.kind == Kind::Added).then_some([number + 1, number + 1]);
+        count.pass(line.kind);
+        let text = rest.strip_prefix(b" ").unwrap_or(rest);
+        lines.push(HunkLine { text, raw: rest, ..*line });
+    }
+    Some(lines)
+}
+
+/// How many bytes of a line come before its bar.
+fn column(text: &[u8]) -> Option<usize> {
+    gutter::read(text)?;
+    text.iter().position(|byte| *byte == b'|')
+}
+
+/// Whether the bar of an added line stands below those of old lines, of which a context line may lack one space: taken
+/// over as it was shown, it has given it for its marker.
+fn stands_in(columns: &[usize], text: &[u8]) -> bool {
+    column(text).is_some_and(|at| columns.iter().any(|old| at == *old || at == old + 1))
+}
+
+/// The numbers that lines have, on their way through a hunk.
+struct Count {
+    /// Of the next old line.
+    old: usize,
+    /// Of the next new line.
+    new: usize,
+    /// Of the first line of the change that is passed.
+    block: usize,
+}
+
+impl Count {
+    fn pass(&mut self, kind: Kind) {
+        self.old += usize::from(kind != Kind::Added);
+        self.new += usize::from(kind != Kind::Removed);
+        if kind == Kind::Context {
+            self.block = self.old;
+        }
+    }
+
+    /// Whether added lines may be numbered from `number` on: as they will be, as those they replace, or on from them.
+    fn may_begin(&self, number: usize) -> bool {
+        [self.new, self.block, self.old].contains(&number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::body::read_all;
+    use super::*;
+
+    const FILE: &str = "one\ntwo\n\nfour\nfive\n";
+
+    /// What `body` is without numbers.
+    fn bare_of(file: &str, body: &str, shift: isize) -> Option<String> {
+        let lines: Vec<&[u8]> = body.lines().map(str::as_bytes).collect();
+        let readings = vec![Reading { body: read_all(&lines, 1), forgives: None }];
+        let hunk = Hunk { header: b"@@", at: 1, numbers: None, readings };
+        let bare = without_numbers(&Image::of(file.as_bytes()), &hunk, shift)?;
+        let line = |line: &HunkLine<'_>| {
+            let marker = match line.kind {
+                Kind::Context => " ",
+                Kind::Removed => "-",
+                Kind::Added => "+",
+            };
+            format!("{marker}{}\n", String::from_utf8_lossy(line.text))
+        };
+        Some(bare.readings[0].body.iter().map(line).collect())
+    }
+
+    #[test]
+    fn true_numbers_come_off() {
+        let plain = " two\n \n-four\n+4\n+and\n five\n";
+        for body in [
+            "    2| two\n    3|\n-   4| four\n+4\n+and\n    5| five",
+            "    2| two\n    3|\n-   4| four\n+   4| 4\n+   5| and\n    5| five",
+            "   2| two\n   3|\n-  4| four\n+  5| 4\n+  6| and\n   5| five",
+        ] {
+            assert_eq!(bare_of(FILE, body, 0).as_deref(), Some(plain), "{body}");
+        }
+        let shifted = "    2| two\n+  12| a\n+  13| b\n+\n+  14| c";
+        assert_eq!(bare_of(FILE, shifted, 9).unwrap(), " two\n+a\n+b\n+\n+c\n");
+    }
+
+    #[test]
+    fn what_may_be_content_stays() {
+        for body in [
+            "    2| two\n-   5| four\n+4",
+            "    3| two\n-   4| four\n+4",
+            "    2| two\n \n-   4| four\n+4",
+            " two\n-   4| four\n+4",
+            "    4| four\n+   9| a",
+            "    4| four\n+   5| a\n+   7| b",
+            "    4| four\n+   5| a\n+b",
+            "    4| flour\n+   5| a",
+            "+   1| a\n+   2| b",
+        ] {
+            assert_eq!(bare_of(FILE, body, 0), None, "{body}");
+        }
+        let listing = "a\n   7| b\n";
+        assert_eq!(bare_of(listing, "    1| a\n+   2| x", 0), None);
+        assert_eq!(bare_of(listing, "    1| a\n+x", 0).as_deref(), Some(" a\n+x\n"));
+    }
+}
