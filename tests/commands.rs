@@ -56,6 +56,30 @@ fn what_this_version_does_not_have_is_refused_and_never_ignored() {
 }
 
 #[test]
+fn the_index_is_built_updated_looked_at_and_asked() {
+    let world = silent();
+    let index = |args: &[&str]| {
+        let args = ["index"].iter().chain(args).chain(&["--output", "json"]);
+        let run = world.deepseek(args.copied()).run();
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{}", run.stdout);
+        serde_json::from_str::<serde_json::Value>(&run.stdout).unwrap()
+    };
+    assert_eq!(index(&["status"])["condition"], "missing");
+    let built = index(&["build"]);
+    assert!(built["added"].as_u64().unwrap() > 0, "{built}");
+    let status = index(&["status"]);
+    assert_eq!((&status["condition"], &status["files"]), (&"fresh".into(), &built["added"]));
+    world.project.write("pagination.rs", "fn turn_page() {}\n");
+    assert_eq!(index(&["status"])["condition"], "stale");
+    assert_eq!(
+        index(&["query", "turn the pages", "--limit", "1"])["files"][0]["path"],
+        "pagination.rs"
+    );
+    index(&["update"]);
+    assert_eq!(index(&["status"])["condition"], "fresh");
+}
+
+#[test]
 fn policy_shows_the_table_and_the_lists_with_their_sources() {
     let world = silent().with_default_commands();
     let shown = world.deepseek(["policy", "show"]).run();

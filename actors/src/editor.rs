@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use config::AgentLoop;
+use index::definitions;
 use model::AgentRole;
 use ractor::{ActorCell, SpawnErr};
-use search::definitions;
 use thiserror::Error;
 use tree::{ReadTree, RepoPath};
 
@@ -196,8 +196,9 @@ impl EditorSetup {
                 whole
             };
         };
-        let defined: Vec<String> = definitions(path, now, OUTLINE)
+        let defined: Vec<String> = definitions(path, now)
             .into_iter()
+            .take(OUTLINE)
             .map(|it| format!("{:>5}| {} {}", it.line, it.kind, it.name))
             .collect();
         let heading = prompts.render(

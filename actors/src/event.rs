@@ -131,6 +131,9 @@ pub enum Event {
         items: Vec<String>,
         /// What was left out and why.
         omitted: Vec<String>,
+        /// Whether something was not known in time: earlier commits, definitions, or all of the text.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        partial: bool,
         /// Estimated size.
         tokens: usize,
         /// The text that goes into prompts.

@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    apply, completions, config, demo, diff, doctor, explain, export, fork, mock, patch, policy,
-    replay, rewind, run, sessions, usage,
+    apply, completions, config, demo, diff, doctor, explain, export, fork, index, mock, patch,
+    policy, replay, rewind, run, sessions, usage,
 };
 use crate::flags::Global;
 
@@ -58,6 +58,8 @@ pub(crate) enum Command {
     Usage(usage::UsageArgs),
     /// Show and change the configuration.
     Config(config::ConfigArgs),
+    /// Look at, update or ask the index of the workspace.
+    Index(index::IndexArgs),
     /// Show what may happen, and what is asked for.
     Policy(policy::PolicyArgs),
     /// See the whole pipeline at work, offline, on a sample repository.

@@ -62,6 +62,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Some(Command::Export(args)) => commands::export::run(&around, global, args),
         Some(Command::Usage(args)) => commands::usage::run(&around, global, args),
         Some(Command::Config(args)) => commands::config::run(&around, global, args),
+        Some(Command::Index(args)) => commands::index::run(&around, global, args),
         Some(Command::Policy(args)) => commands::policy::run(&around, global, args),
         Some(Command::Demo(args)) => blocking(commands::demo::run(&around, global, args)),
         Some(Command::Doctor(args)) => blocking(commands::doctor::run(&around, global, args)),
@@ -81,6 +82,7 @@ fn takes(command: Option<&Command>) -> Takes {
             | Command::Rewind(_)
             | Command::Fork(_)
             | Command::Config(_)
+            | Command::Index(_)
             | Command::Policy(_)
             | Command::Doctor(_),
         ) => Takes::Settings,

@@ -140,8 +140,10 @@ pub struct AgentLoop {
     pub max_diff_bytes: usize,
     /// Tokens of earlier turns that are told to the next one in full; older ones are told in a line each.
     pub conversation_tokens: usize,
-    /// Tokens of evidence given to the Architect.
+    /// Tokens of evidence given to the Architect for a request.
     pub evidence_tokens: usize,
+    /// How long a request waits for the index of the workspace, in milliseconds.
+    pub index_wait_ms: u64,
     /// Rounds of looks before the Architect, or the lane planner, must answer.
     pub max_look_rounds: u32,
     /// Tokens of what is shown in one round of looks.
@@ -318,6 +320,8 @@ pub struct Limits {
     pub replay_timeout_seconds: u64,
     /// Files looked at when the workspace is mapped and searched.
     pub max_workspace_files: usize,
+    /// Larger files are not searched for what a request is about.
+    pub max_indexed_file_bytes: u64,
 }
 
 /// Trust in workspaces.

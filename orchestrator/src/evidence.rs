@@ -2,13 +2,14 @@
 
 use actors::event::{Blob, Event};
 use actors::prompts::{Prompt, Prompts};
-use search::{Evidence, Titles, estimate_tokens, render};
+use search::{Evidence, Titles, estimate_tokens, render, render_stable};
 use tools::redact::redact;
 
 /// The event of evidence that was gathered.
 pub(crate) fn gathered(prompts: &Prompts, evidence: &Evidence, earlier: &str) -> Event {
     let kept = |text: &str| Blob::new(redact(text).into_owned());
-    let text = render(evidence, &titles(prompts, evidence));
+    let titles = titles(prompts, evidence);
+    let (workspace, text) = (render_stable(evidence, &titles), render(evidence, &titles));
     let items = evidence.items.iter();
     Event::EvidenceGathered {
         items: items
@@ -17,9 +18,10 @@ pub(crate) fn gathered(prompts: &Prompts, evidence: &Evidence, earlier: &str) ->
             })
             .collect(),
         omitted: evidence.omitted.clone(),
+        partial: evidence.partial,
         tokens: estimate_tokens(&text),
         text: kept(&text),
-        workspace: None,
+        workspace: (!workspace.is_empty()).then(|| kept(&workspace)),
         earlier: (!earlier.is_empty()).then(|| kept(earlier)),
     }
 }
@@ -31,7 +33,9 @@ fn titles(prompts: &Prompts, evidence: &Evidence) -> Titles {
     } else {
         prompts.render(Prompt::EvidenceFiles, &[("shown", &shown), ("files", &files)])
     };
-    Titles { map, outcomes: String::new(), omitted: prompts.render(Prompt::EvidenceOmitted, &[]) }
+    let [checks, omitted] =
+        [Prompt::EvidenceChecks, Prompt::EvidenceOmitted].map(|prompt| prompts.render(prompt, &[]));
+    Titles { checks, map, omitted }
 }
 
 #[cfg(test)]
@@ -43,20 +47,13 @@ mod tests {
     #[test]
     fn titles_say_how_many_files_there_are_and_fit_in_their_room() {
         let files = usize::try_from(u32::MAX).unwrap();
-        let mut evidence = Evidence {
-            items: Vec::new(),
-            map: Vec::new(),
-            outcomes: Vec::new(),
-            omitted: Vec::new(),
-            files,
-            truncated: false,
-        };
+        let mut evidence = Evidence { files, ..Evidence::default() };
         let few = titles(&Prompts::default(), &evidence);
         assert_eq!(few.map, "Files (0 of 4294967295):");
         evidence.truncated = true;
         let many = titles(&Prompts::default(), &evidence);
         assert_eq!(many.map, "Files (0 of more than 4294967295):");
-        for title in [few.map, many.map, few.outcomes, few.omitted] {
+        for title in [few.checks, few.map, many.map, few.omitted] {
             assert!(title.len() + 20 < TITLE_BYTES, "{title}");
         }
     }

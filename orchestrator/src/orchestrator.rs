@@ -40,6 +40,7 @@ use actors::words::{Asked, DeniedBy, IntentBy};
 use actors::workspace::{CommitRefused, Copied, Denied, NoCopy, Staged, Workspace, Workspaces};
 use config::Config;
 use futures_util::future::BoxFuture;
+use index::Index;
 use lanes::crew::{Crew, CrewReport};
 use lanes::team::{Team, TeamReport};
 use lanes::trail::Trail;
@@ -62,7 +63,7 @@ use crate::chat::Intent;
 use crate::copy::Copies;
 use crate::earlier::{Again, CutShort, Earlier, EarlierError};
 use crate::main_tree::MainTree;
-use crate::places::Places;
+use crate::places::{self, Places};
 use crate::request::Request;
 use crate::turn::Turn;
 use crate::worktrees;
@@ -539,6 +540,7 @@ struct State {
     _idle: watch::Sender<bool>,
     journal: Arc<Journal>,
     reader: ReadTree,
+    index: Index,
     /// Away while a commit is on its way.
     main_tree: Option<MainTree>,
     commits: VecDeque<(Option<String>, Staged, CommitReply)>,
@@ -560,10 +562,13 @@ impl Actor for OrchestratorActor {
         let Setup { workspace: dir, places, cache, model, clock, ids, env, .. } = setup;
         let (running, stop) = watch::channel(false);
         let admission = Admission::nobody();
+        let reader = main_tree.reader();
+        let index = places::index(&places, reader.clone(), &terms.config, &terms.rules);
         Ok(State {
             idle: Run { terms, publisher, admission, model, clock, ids, env, cache, stop },
             _idle: running,
-            reader: main_tree.reader(),
+            reader,
+            index,
             main_tree: Some(main_tree),
             dir,
             places,

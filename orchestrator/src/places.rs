@@ -1,10 +1,13 @@
-//! Where what is needed for the way back is kept, and how much of it.
+//! Where what is needed for the way back is kept, and how much of it, and where what is known of the workspace is.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use config::Config;
-use tree::{SnapshotLimits, Snapshots};
+use index::{Index, IndexOptions};
+use policy::{Rules, Verdict};
+use tree::{ReadTree, SnapshotLimits, Snapshots};
 
 /// Where what is needed for the way back is kept.
 #[derive(Debug, Clone)]
@@ -30,4 +33,17 @@ pub(crate) fn snapshots(places: &Places, workspace: &Path, config: &Config) -> S
     };
     let state = places.state.canonicalize().unwrap_or_else(|_| places.state.clone());
     Snapshots::new(places.checkpoints.clone(), workspace.to_owned(), state, limits)
+}
+
+/// The index of a workspace, which nothing is asked of yet.
+pub fn index(places: &Places, tree: ReadTree, config: &Config, rules: &Arc<Rules>) -> Index {
+    let rules = Arc::clone(rules);
+    let options = IndexOptions {
+        dir: places.checkpoints.with_file_name("index"),
+        max_files: config.limits.max_workspace_files,
+        max_file_bytes: config.limits.max_indexed_file_bytes,
+        wait: Duration::from_millis(config.agent_loop.index_wait_ms),
+        may_read: Arc::new(move |path| rules.may_read(path.as_str()) == Verdict::Allow),
+    };
+    Index::new(tree, options)
 }

@@ -85,6 +85,8 @@ prompts! {
     LookFound = "look_found",
     /// What a file defines, where it is too large to be shown.
     LookOutline = "look_outline",
+    /// The title of the commands that would check a change, in what is known of the workspace.
+    EvidenceChecks = "evidence_checks",
     /// The title of the files of a workspace, in its evidence.
     EvidenceFiles = "evidence_files",
     /// The same, where not all of them were looked at.

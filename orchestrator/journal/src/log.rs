@@ -375,6 +375,7 @@ mod tests {
         let event = Event::EvidenceGathered {
             items: vec![],
             omitted: vec![],
+            partial: false,
             tokens: 1,
             text,
             workspace: None,

@@ -246,6 +246,7 @@ mod tests {
         let evidence = Event::EvidenceGathered {
             items: vec![],
             omitted: vec![],
+            partial: false,
             tokens: 1,
             text: text.clone(),
             workspace: None,

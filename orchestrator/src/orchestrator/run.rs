@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use actors::Unanswered;
 use actors::brief::{Brief, Reads};
+use actors::checks;
 use actors::closed::JournalClosed;
 use actors::delivery::{Delivery, FailureKind, NeedsWork, Verified};
 use actors::dialogue::Dialogue;
@@ -17,6 +18,7 @@ use actors::scope::Scope;
 use actors::talk::{Talk, Unheard};
 use actors::words::{IntentBy, Role, Side};
 use config::{LaneMode, Mode};
+use index::Index;
 use lanes::crew::{Crew, CrewSetup, call_failed};
 use lanes::cycle::Goal;
 use lanes::team::{Team, TeamReport, TeamSetup};
@@ -24,13 +26,12 @@ use lanes::trail::Trail;
 use lanes::worktrees;
 use lanes::worth::worth_planning;
 use model::AgentRole;
-use policy::Verdict;
 use ractor::{ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
 use search::EvidenceOptions;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tools::redact::redact;
-use tree::ReadTree;
+use tree::{Entry, RepoPath};
 
 use super::again::Beginning;
 use super::end::{Ending, failed, journal_closed};
@@ -175,9 +176,9 @@ impl State {
         let (run, text) = (active.run.clone(), active.request.text.clone());
         let most = run.config().agent_loop.conversation_tokens;
         let earlier = turn::conversation(run.prompts(), &self.turns, most);
-        let tree = self.reader.clone();
+        let index = self.index.clone();
         self.tell_in_run(myself, async move {
-            let mut gathering = Gathering { text, tree, earlier };
+            let mut gathering = Gathering { text, index, earlier };
             News::Evidence(intent, run.perform(&mut gathering).await)
         });
     }
@@ -421,7 +422,7 @@ impl Effect for ClearWords {
 /// The effect of gathering evidence for a request.
 struct Gathering {
     text: String,
-    tree: ReadTree,
+    index: Index,
     /// What is told of earlier turns.
     earlier: String,
 }
@@ -453,17 +454,11 @@ impl Effect for Gathering {
     }
 
     async fn act(&mut self, run: &Run) -> Result<Brief, Delivery> {
-        let (text, tree) = (self.text.clone(), self.tree.clone());
-        let rules = Arc::clone(&run.terms.rules);
-        let config = run.config();
-        let options = EvidenceOptions {
-            tokens: config.agent_loop.evidence_tokens,
-            max_files: config.limits.max_workspace_files,
-            max_file_bytes: config.agent_loop.max_file_bytes,
-        };
+        let (text, index) = (self.text.clone(), self.index.clone());
+        let options = EvidenceOptions { tokens: run.config().agent_loop.evidence_tokens };
         let gathered = tokio::task::spawn_blocking(move || {
-            let may_read = |path: &tree::RepoPath| rules.may_read(path.as_str()) == Verdict::Allow;
-            search::gather(&text, &tree, &options, &may_read, &[])
+            let checks = derived_checks(&index);
+            search::gather(&text, &index, &options, &checks)
         });
         let died = |_| Delivery::failed(FailureKind::Internal, "gathering evidence failed");
         let evidence = gathered.await.map_err(died)?;
@@ -472,6 +467,21 @@ impl Effect for Gathering {
         run.publish(gathered).await?;
         Ok(brief)
     }
+}
+
+/// The commands that would check a change if the plan named none. Blocks.
+fn derived_checks(index: &Index) -> Vec<String> {
+    let path = |name: &str| RepoPath::parse(name).ok().filter(|path| index.may_read(path));
+    let entry = |name: &str| index.tree().entry(&path(name)?, index.max_file_bytes()).ok();
+    let read = |name: &str| match entry(name)? {
+        Entry::File(state) => String::from_utf8(state.bytes.to_vec()).ok(),
+        Entry::Missing
+        | Entry::Directory
+        | Entry::Symlink
+        | Entry::TooLarge { .. }
+        | Entry::Other => None,
+    };
+    checks::derive(&read, &|name| !matches!(entry(name), Some(Entry::Missing) | None))
 }
 
 /// The effect of a limit of time: it passes only while the run does something new.

@@ -1,37 +1,40 @@
 //! The evidence for a request: what of the tree goes into the first prompt. It asks no model and writes nothing.
 
+use index::Index;
+use tree::{FileHash, RepoPath};
+
+use super::named::resolve;
 use super::packing::Packing;
 use super::reader::Reader;
-use super::survey::Survey;
-use tree::{FileHash, ReadTree, RepoPath};
+use super::terms::extract;
 
 /// Bounds of the evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EvidenceOptions {
-    /// Most tokens of the rendered evidence, as [`super::estimate_tokens`] counts them, while no title has more than
-    /// [`super::TITLE_BYTES`]. A bound and not a goal.
+    /// Most tokens of what is shown for the request, as [`super::estimate_tokens`] counts them, while no title has more
+    /// than [`super::TITLE_BYTES`]. A bound, and a goal: room that helps is used.
     pub tokens: usize,
-    /// Most files of the tree that are looked at.
-    pub max_files: usize,
-    /// Larger files are neither searched nor shown.
-    pub max_file_bytes: u64,
 }
 
 /// What is known about a request before a model is asked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Evidence {
+    /// What says the same for every request: instructions, what the project is.
+    pub stable: Vec<EvidenceItem>,
+    /// The commands that would check a change.
+    pub checks: Vec<String>,
     /// Texts, in the order in which they are worth reading.
     pub items: Vec<EvidenceItem>,
     /// Files, most relevant first.
     pub map: Vec<MapLine>,
-    /// What became of earlier runs, one line each.
-    pub outcomes: Vec<String>,
     /// What was named and is not shown whole, with the reason, one line each.
     pub omitted: Vec<String>,
     /// Files of the tree that may be read.
     pub files: usize,
     /// Whether there are more that were not looked at.
     pub truncated: bool,
+    /// Whether something was not known in time, such as earlier commits.
+    pub partial: bool,
 }
 
 /// Lines of a file.
@@ -58,14 +61,12 @@ pub struct EvidenceItem {
 pub enum ItemKind {
     /// `AGENTS.md` and its like: what the project tells every agent.
     Instructions,
-    /// The user named the file.
-    Named,
-    /// It defines something the request talks about.
-    Definition,
-    /// It mentions something the request talks about.
-    Hit,
     /// It says what the project is.
     Overview,
+    /// The user named the file.
+    Named,
+    /// It has to do with what the request talks about, or the tree is small.
+    Passage,
 }
 
 /// A file of the map.
@@ -77,42 +78,49 @@ pub struct MapLine {
     pub definitions: Vec<String>,
 }
 
-/// Gathers the evidence for `request` from `tree`.
+/// Gathers the evidence for `request` from the tree of `index`.
 ///
-/// Files for which `may_read` is false are neither searched nor shown nor listed. `outcomes` are those of earlier
-/// runs, newest first. The same request on the same tree gives the same evidence.
+/// Files that the index may not read are neither searched nor shown nor listed. `checks` are the commands that would
+/// check a change. The same request on the same tree gives the same
+/// evidence, unless it is partial.
 pub fn gather(
     request: &str,
-    tree: &ReadTree,
+    index: &Index,
     options: &EvidenceOptions,
-    may_read: &dyn Fn(&RepoPath) -> bool,
-    outcomes: &[String],
+    checks: &[String],
 ) -> Evidence {
-    let survey = Survey::of(request, tree, options.max_files, options.max_file_bytes, may_read);
-    let reader = Reader::new(tree, options.max_file_bytes, may_read);
-    let mut packing = Packing::new(reader, &survey, options.tokens);
-    packing.notes(&survey.names.omitted);
+    let (files, truncated) = index.files();
+    let may_read = |path: &RepoPath| index.may_read(path);
+    let names = resolve(&extract(request), index.tree(), &files, &may_read);
+    let reader = Reader::new(index.tree(), index.max_file_bytes(), &may_read);
+    let mut packing = Packing::new(reader, &files, &names, options.tokens);
+    packing.stable(checks);
+    packing.notes(&names.omitted);
     packing.instructions();
     packing.named();
-    packing.excerpts();
-    packing.overview();
-    packing.map();
-    packing.outcomes(outcomes);
-    packing.finish()
+    if !packing.everything() {
+        let ranking = index.rank(request, &files);
+        packing.passages(&ranking);
+        packing.map(&ranking);
+    }
+    Evidence { truncated, ..packing.finish() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{TITLE_BYTES, Titles, estimate_tokens};
+    use index::IndexOptions;
     use proptest::sample::select;
     use proptest::test_runner::Config;
     use proptest::{prop_assert, prop_assert_eq, proptest};
     use std::fs;
     use std::path::Path;
+    use std::sync::Arc;
+    use std::time::Duration;
+    use tree::ReadTree;
 
-    const OPTIONS: EvidenceOptions =
-        EvidenceOptions { tokens: 24_000, max_files: 10_000, max_file_bytes: 200_000 };
+    const OPTIONS: EvidenceOptions = EvidenceOptions { tokens: 6000 };
 
     fn write(root: &Path, path: &str, text: impl AsRef<[u8]>) {
         let path = root.join(path);
@@ -156,21 +164,40 @@ mod tests {
         home
     }
 
+    fn index(home: &tempfile::TempDir, state: &Path) -> Index {
+        let options = IndexOptions {
+            dir: state.join("index"),
+            max_files: 10_000,
+            max_file_bytes: 2_000_000,
+            wait: Duration::ZERO,
+            may_read: Arc::new(|path| path.as_str() != ".env"),
+        };
+        Index::new(ReadTree::open(home.path()).unwrap(), options)
+    }
+
+    /// The repository with its index, up to date.
+    fn indexed(home: &tempfile::TempDir) -> (tempfile::TempDir, Index) {
+        let state = tempfile::tempdir().unwrap();
+        let index = index(home, state.path());
+        index.update(|_, _| ()).unwrap();
+        (state, index)
+    }
+
+    fn ask(index: &Index, request: &str, options: EvidenceOptions) -> Evidence {
+        let checks = ["make test".to_owned()];
+        gather(request, index, &options, &checks)
+    }
+
     fn with(home: &tempfile::TempDir, request: &str, options: EvidenceOptions) -> Evidence {
-        let tree = ReadTree::open(home.path()).unwrap();
-        let may_read = |path: &RepoPath| path.as_str() != ".env";
-        gather(request, &tree, &options, &may_read, &["delivered: pages".to_owned()])
+        let (_state, index) = indexed(home);
+        ask(&index, request, options)
     }
 
     /// As a prompt would have it, with titles of the greatest length.
     fn render(evidence: &Evidence) -> String {
         let title = |mark: &str| mark.repeat(TITLE_BYTES - 1);
-        let titles = Titles { map: title("m"), outcomes: title("r"), omitted: title("o") };
-        super::super::render(evidence, &titles)
-    }
-
-    fn tokens(evidence: &Evidence) -> usize {
-        estimate_tokens(&render(evidence))
+        let titles = Titles { checks: title("c"), map: title("m"), omitted: title("o") };
+        crate::render(evidence, &titles)
     }
 
     fn of(request: &str) -> Evidence {
@@ -183,53 +210,75 @@ mod tests {
     }
 
     #[test]
-    fn a_named_file_is_shown_whole_with_its_instructions_and_little_else() {
-        let evidence = of("In ./src/part_07.rs rename `helper_7` to `helper_seven`");
+    fn a_named_file_is_shown_whole_with_its_instructions_and_silences_nothing() {
+        let evidence = of("In ./src/part_07.rs rename `helper_7` as the pagination does");
         assert_eq!(shown(&evidence, ItemKind::Named), ["src/part_07.rs:1-8"]);
-        assert_eq!(
-            shown(&evidence, ItemKind::Instructions),
-            ["AGENTS.md:1-1", "src/AGENTS.md:1-1"]
-        );
-        assert_eq!(shown(&evidence, ItemKind::Hit), ["src/pager.rs:2-6"]);
-        assert_eq!(evidence.map.first().unwrap().path.as_str(), "src/part_07.rs");
-        assert!(tokens(&evidence) < 800, "{}", render(&evidence));
-        assert_eq!(evidence.outcomes, ["delivered: pages"]);
+        assert_eq!(shown(&evidence, ItemKind::Instructions), ["src/AGENTS.md:1-1"]);
+        let passages = shown(&evidence, ItemKind::Passage);
+        assert!(passages.contains(&"src/pager.rs:1-7".to_owned()), "{passages:?}");
+        assert!(!passages.iter().any(|passage| passage.starts_with("src/part_07.rs")));
     }
 
     #[test]
-    fn a_request_in_words_finds_definitions() {
+    fn a_request_in_words_finds_what_it_is_about() {
         let evidence = of("the pagination is off by one");
-        assert_eq!(shown(&evidence, ItemKind::Definition), ["src/pager.rs:3-5"]);
-        let first = evidence.map.first().unwrap();
-        assert_eq!(first.path.as_str(), "src/pager.rs");
-        assert_eq!(first.definitions, ["fn pagination", "fn x"]);
-        assert!(shown(&evidence, ItemKind::Overview).is_empty());
+        assert_eq!(shown(&evidence, ItemKind::Passage).first().unwrap(), "src/pager.rs:1-7");
+        let definitions = |path: &str| {
+            let line = evidence.map.iter().find(|line| line.path.as_str() == path);
+            line.map(|line| line.definitions.clone())
+        };
+        assert_eq!(definitions("src/pager.rs"), Some(Vec::new()), "it is shown whole");
     }
 
     #[test]
-    fn a_vague_request_gets_an_overview() {
-        let evidence = of("what does this project do?");
-        assert_eq!(shown(&evidence, ItemKind::Overview), ["README.md:1-3", "Cargo.toml:1-2"]);
-        assert!(evidence.map.len() > 20);
-        assert!(tokens(&evidence) < 1500, "{}", render(&evidence));
+    fn the_stable_part_says_the_same_for_every_request_and_after_every_change_of_source() {
+        let home = repository();
+        let stable = |request: &str| {
+            let titles = Titles { checks: "Checks:".to_owned(), ..Titles::default() };
+            crate::render_stable(&with(&home, request, OPTIONS), &titles)
+        };
+        let first = stable("the pagination is off by one");
+        for part in ["Say please.", "# Pages", "Checks:\n- make test"] {
+            assert_eq!(first.matches(part).count(), 1, "{part} in {first}");
+        }
+        write(home.path(), "src/part_03.rs", "fn other() {}\n");
+        write(home.path(), "src/new.rs", "fn new() {}\n");
+        assert_eq!(stable("in src/part_03.rs rename `other`"), first);
+        write(home.path(), "AGENTS.md", "Say thanks.\n");
+        assert_ne!(stable("the pagination is off by one"), first);
+    }
+
+    #[test]
+    fn a_small_tree_is_shown_whole_and_needs_no_index() {
+        let (home, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for name in ["a.rs", "b/c.py", "Cargo.lock", "README.md"] {
+            write(home.path(), name, "text\n".repeat(20));
+        }
+        write(home.path(), "logo.png", b"\x89PNG\0\0");
+        let index = index(&home, state.path());
+        let evidence = gather("what is it?", &index, &OPTIONS, &[]);
+        assert_eq!(shown(&evidence, ItemKind::Passage), ["a.rs:1-20", "b/c.py:1-20"]);
+        assert_eq!(evidence.stable.first().unwrap().path.as_str(), "README.md");
+        assert!(!evidence.partial);
+        assert_eq!(fs::read_dir(state.path()).unwrap().count(), 0);
     }
 
     #[test]
     fn chinese_requests_work() {
         let evidence = of("修改登录页面的文字");
-        assert_eq!(shown(&evidence, ItemKind::Hit), ["文档/分页.md:1-2"]);
+        assert_eq!(shown(&evidence, ItemKind::Passage), ["文档/分页.md:1-2"]);
         let evidence = of("请看文档/分页.md，修复问题");
         assert_eq!(shown(&evidence, ItemKind::Named), ["文档/分页.md:1-2"]);
     }
 
     #[test]
-    fn what_may_not_or_can_not_be_shown_is_told() {
+    fn what_may_not_or_cannot_be_shown_is_told() {
         for (request, why) in [
             ("use .env", ".env: the policy does not let it be read"),
             ("see data/logo.png", "data/logo.png: not UTF-8 text"),
             (
                 "see data/huge.csv",
-                "data/huge.csv: 13631488 bytes are more than 200000, the largest file shown",
+                "data/huge.csv: 13631488 bytes are more than 2000000, the largest file shown",
             ),
             ("make src/new.rs", "src/new.rs: no such file"),
         ] {
@@ -250,7 +299,7 @@ mod tests {
     #[test]
     fn a_large_named_file_is_shown_around_its_line() {
         let home = repository();
-        let options = EvidenceOptions { tokens: 2000, ..OPTIONS };
+        let options = EvidenceOptions { tokens: 2000 };
         let evidence = with(&home, "look at src/long.rs:2500", options);
         let item = evidence.items.iter().find(|item| item.kind == ItemKind::Named).unwrap();
         assert!(item.first_line < 2500 && item.last_line > 2500 && item.lines == 5000);
@@ -265,14 +314,19 @@ mod tests {
     #[test]
     fn contents_stay_inside_their_fences() {
         let text = render(&of("see docs/fences.md"));
-        assert!(text.contains("\n`````\n````md\n```\nFiles (1 of 1):\n````\n`````\n"), "{text}");
+        assert!(
+            text.contains(
+                "\n`````\n   1| ````md\n   2| ```\n   3| Files (1 of 1):\n   4| ````\n`````\n"
+            ),
+            "{text}"
+        );
     }
 
     #[test]
     fn an_empty_tree_and_an_empty_request_are_fine() {
         let home = tempfile::tempdir().unwrap();
-        let tree = ReadTree::open(home.path()).unwrap();
-        let evidence = gather("", &tree, &OPTIONS, &|_| true, &[]);
+        let state = tempfile::tempdir().unwrap();
+        let evidence = gather("", &index(&home, state.path()), &OPTIONS, &[]);
         assert_eq!(render(&evidence), "");
     }
 
@@ -287,23 +341,25 @@ mod tests {
             "",
         ];
         let home = repository();
+        let (_state, index) = indexed(&home);
         let cases = Config::with_cases(48);
         proptest!(cases, |(tokens in 0usize..2500, request in select(&REQUESTS[..]))| {
-            let options = EvidenceOptions { tokens, ..OPTIONS };
-            let evidence = with(&home, request, options);
+            let options = EvidenceOptions { tokens };
+            let evidence = ask(&index, request, options);
             let text = render(&evidence);
             let size = estimate_tokens(&text);
             prop_assert!(size <= tokens, "{} of {}", size, tokens);
-            prop_assert_eq!(text, render(&with(&home, request, options)));
+            prop_assert_eq!(text, render(&ask(&index, request, options)));
         });
     }
 
     #[test]
     fn no_request_is_too_strange() {
         let home = repository();
+        let (_state, index) = indexed(&home);
         let cases = Config::with_cases(48);
         proptest!(cases, |(request in "\\PC{0,60}|[a-z_./:`\"# 修\n-]{0,60}")| {
-            with(&home, &request, EvidenceOptions { tokens: 500, ..OPTIONS });
+            ask(&index, &request, EvidenceOptions { tokens: 500 });
         });
     }
 }

@@ -1,11 +1,18 @@
 //! Which lines of a text to show. Pure: lines are never cut, and nothing is read.
 
-/// Lines shown before and after a hit.
-const CONTEXT: usize = 2;
-/// Most lines of a definition.
-const MAX_BLOCK_LINES: usize = 40;
-/// Most lines of attributes and documentation before it.
-const MAX_LEAD_LINES: usize = 4;
+/// Digits for which there is room before a line.
+const NUMBER_DIGITS: usize = 4;
+
+/// What stands before a line that is shown.
+pub(super) fn number(line: usize) -> String {
+    format!("{line:>NUMBER_DIGITS$}| ")
+}
+
+/// Bytes of [`number`].
+fn number_bytes(line: usize) -> usize {
+    let digits = line.checked_ilog10().unwrap_or_default() as usize + 1;
+    digits.max(NUMBER_DIGITS) + 2
+}
 
 /// Lines `first` to `last`, from 1, both included; `last` is before `first` when there are none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,19 +23,30 @@ pub(super) struct Span {
 
 /// A text and where its lines begin.
 #[derive(Debug)]
-pub(super) struct Lines<'a> {
-    text: &'a str,
+pub(super) struct Lines {
+    text: String,
     /// The byte at which each line begins, and the end of the text.
     starts: Vec<usize>,
+    /// Bytes that it takes to show all lines before each line, and all lines.
+    costs: Vec<usize>,
 }
 
-impl<'a> Lines<'a> {
-    pub(super) fn of(text: &'a str) -> Lines<'a> {
-        let mut starts = vec![0];
-        for line in text.split_inclusive('\n') {
-            starts.push(starts.last().copied().unwrap_or_default() + line.len());
+impl Lines {
+    pub(super) fn of(text: &str) -> Lines {
+        let (mut starts, mut costs) = (vec![0], vec![0]);
+        let (mut start, mut cost) = (0, 0);
+        for (line, number) in text.split_inclusive('\n').zip(1..) {
+            start += line.len();
+            cost += line.len() + number_bytes(number);
+            starts.push(start);
+            costs.push(cost);
         }
-        Lines { text, starts }
+        Lines { text: text.to_owned(), starts, costs }
+    }
+
+    /// The whole text.
+    pub(super) fn text(&self) -> &str {
+        &self.text
     }
 
     /// How many lines there are.
@@ -42,37 +60,44 @@ impl<'a> Lines<'a> {
     }
 
     /// The lines with their ends; empty where there are none.
-    pub(super) fn slice(&self, span: Span) -> &'a str {
+    pub(super) fn slice(&self, span: Span) -> &str {
         let from = self.starts.get(span.first.saturating_sub(1));
         let to = self.starts.get(span.last);
         let range = from.zip(to).and_then(|(from, to)| self.text.get(*from..*to));
         range.unwrap_or_default()
     }
 
-    fn line(&self, line: usize) -> &'a str {
-        self.slice(Span { first: line, last: line })
+    /// Bytes that it takes to show the lines.
+    pub(super) fn cost(&self, span: Span) -> usize {
+        let from = self.costs.get(span.first.saturating_sub(1));
+        let to = self.costs.get(span.last);
+        from.zip(to).and_then(|(from, to)| to.checked_sub(*from)).unwrap_or_default()
     }
 
-    /// As many whole lines from the first one as are at most `max_bytes`.
+    fn line_cost(&self, line: usize) -> usize {
+        self.cost(Span { first: line, last: line })
+    }
+
+    /// As many whole lines from the first one as can be shown in `max_bytes`.
     pub(super) fn head(&self, max_bytes: usize) -> Option<Span> {
-        let last = self.starts.partition_point(|start| *start <= max_bytes) - 1;
+        let last = self.costs.partition_point(|cost| *cost <= max_bytes) - 1;
         (last > 0).then_some(Span { first: 1, last })
     }
 
-    /// As many whole lines around `line` as are at most `max_bytes`.
+    /// As many whole lines around `line` as can be shown in `max_bytes`.
     pub(super) fn around(&self, line: usize, max_bytes: usize) -> Option<Span> {
         let line = line.clamp(1, self.count().max(1));
         let mut span = Span { first: line, last: line };
-        let mut left = max_bytes.checked_sub(self.line(line).len())?;
+        let mut left = max_bytes.checked_sub(self.line_cost(line))?;
         loop {
             let before = span;
             if span.first > 1
-                && let Some(rest) = left.checked_sub(self.line(span.first - 1).len())
+                && let Some(rest) = left.checked_sub(self.line_cost(span.first - 1))
             {
                 (span.first, left) = (span.first - 1, rest);
             }
             if span.last < self.count()
-                && let Some(rest) = left.checked_sub(self.line(span.last + 1).len())
+                && let Some(rest) = left.checked_sub(self.line_cost(span.last + 1))
             {
                 (span.last, left) = (span.last + 1, rest);
             }
@@ -81,54 +106,20 @@ impl<'a> Lines<'a> {
             }
         }
     }
-
-    /// `line` with some context.
-    pub(super) fn hit(&self, line: usize) -> Span {
-        let last = line.saturating_add(CONTEXT).min(self.count());
-        Span { first: line.saturating_sub(CONTEXT).max(1), last }
-    }
-
-    /// The definition that begins on `line`, as far as its indentation shows, with what leads to it.
-    pub(super) fn block(&self, line: usize) -> Span {
-        let base = indent(self.line(line));
-        let mut last = line.min(self.count());
-        for next in line + 1..=self.count().min(line.saturating_add(MAX_BLOCK_LINES - 1)) {
-            let text = self.line(next);
-            let word = text.trim();
-            if word.is_empty() {
-                continue;
-            }
-            if indent(text) <= base {
-                if word.starts_with('}') || word == "end" {
-                    last = next;
-                    break;
-                }
-                // The signature goes on.
-                if !word.starts_with([')', ']', '{']) && !word.starts_with("where") {
-                    break;
-                }
-            }
-            last = next;
-        }
-        let leads = (line.saturating_sub(MAX_LEAD_LINES).max(1)..line).rev();
-        let first = leads.take_while(|lead| is_lead(self.line(*lead))).last().unwrap_or(line);
-        Span { first, last }
-    }
 }
 
-fn indent(line: &str) -> usize {
-    line.len() - line.trim_start().len()
+/// What of `span` is not in `shown`.
+pub(super) fn uncovered(span: Span, shown: &[Span]) -> Vec<Span> {
+    shown.iter().fold(vec![span], |left, shown| {
+        left.into_iter().flat_map(|span| outside(span, *shown)).collect()
+    })
 }
 
-fn is_lead(line: &str) -> bool {
-    ["#[", "///", "@"].iter().any(|lead| line.trim_start().starts_with(lead))
-}
-
-/// Spans in order, with those that touch or overlap made one, and without what lies in `shown`.
-pub(super) fn merge(mut spans: Vec<Span>, shown: Option<Span>) -> Vec<Span> {
+/// Spans in order, with those that touch or overlap made one.
+pub(super) fn merge(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort();
     let mut merged: Vec<Span> = Vec::new();
-    for span in spans.into_iter().flat_map(|span| outside(span, shown)) {
+    for span in spans {
         match merged.last_mut() {
             Some(last) if span.first <= last.last + 1 => last.last = last.last.max(span.last),
             Some(_) | None => merged.push(span),
@@ -138,15 +129,10 @@ pub(super) fn merge(mut spans: Vec<Span>, shown: Option<Span>) -> Vec<Span> {
 }
 
 /// What of `span` is before and after `shown`.
-fn outside(span: Span, shown: Option<Span>) -> impl Iterator<Item = Span> {
-    let (before, after) = match shown {
-        None => (span, None),
-        Some(shown) => (
-            Span { last: span.last.min(shown.first.saturating_sub(1)), ..span },
-            Some(Span { first: span.first.max(shown.last + 1), ..span }),
-        ),
-    };
-    [Some(before), after].into_iter().flatten().filter(|span| span.first <= span.last)
+fn outside(span: Span, shown: Span) -> impl Iterator<Item = Span> {
+    let before = Span { last: span.last.min(shown.first.saturating_sub(1)), ..span };
+    let after = Span { first: span.first.max(shown.last + 1), ..span };
+    [before, after].into_iter().filter(|span| span.first <= span.last)
 }
 
 #[cfg(test)]
@@ -172,46 +158,39 @@ mod tests {
     #[test]
     fn heads_and_surroundings_are_whole_lines() {
         let lines = Lines::of("12\n45\n修\n");
-        assert_eq!(lines.head(2), None);
-        assert_eq!(lines.head(5), Some(span(1, 1)));
+        assert_eq!(lines.head(8), None);
+        assert_eq!(lines.head(17), Some(span(1, 1)));
         assert_eq!(lines.head(99), Some(span(1, 3)));
-        assert_eq!(lines.around(2, 2), None);
-        assert_eq!(lines.around(2, 6), Some(span(1, 2)));
-        assert_eq!(lines.around(2, 10), Some(span(1, 3)));
-        assert_eq!(lines.around(99, 4), Some(span(3, 3)));
+        assert_eq!(lines.around(2, 8), None);
+        assert_eq!(lines.around(2, 18), Some(span(1, 2)));
+        assert_eq!(lines.around(2, 28), Some(span(1, 3)));
+        assert_eq!(lines.around(99, 10), Some(span(3, 3)));
         assert_eq!(Lines::of("").around(1, 9), None);
         assert_eq!(Lines::of("").head(9), None);
     }
 
     #[test]
-    fn a_definition_ends_where_its_indentation_does() {
-        let rust = "x\n/// Doc.\n#[a]\nfn a(\n    b: u8,\n) {\n    c();\n\n}\n\nfn d() {}\n";
-        assert_eq!(Lines::of(rust).block(4), span(2, 9));
-        let python = "def a():\n    b()\n\n\ndef c(): ...\n";
-        assert_eq!(Lines::of(python).block(1), span(1, 2));
-        assert_eq!(Lines::of("def a\n  b\nend\nc\n").block(1), span(1, 3));
-        let long = format!("fn a() {{\n{}}}\n", "    b();\n".repeat(100));
-        assert_eq!(Lines::of(&long).block(1), span(1, MAX_BLOCK_LINES));
+    fn spans_are_merged_and_kept_apart_from_what_is_shown() {
+        assert_eq!(merge(vec![span(8, 9), span(1, 3), span(4, 5)]), [span(1, 5), span(8, 9)]);
+        let shown = [span(4, 5), span(8, 20)];
+        assert_eq!(uncovered(span(1, 9), &shown), [span(1, 3), span(6, 7)]);
+        assert!(uncovered(span(4, 5), &shown).is_empty());
     }
 
     #[test]
-    fn spans_are_merged_and_kept_apart_from_what_is_shown() {
-        assert_eq!(merge(vec![span(8, 9), span(1, 3), span(4, 5)], None), [span(1, 5), span(8, 9)]);
-        assert_eq!(merge(vec![span(1, 9)], Some(span(4, 5))), [span(1, 3), span(6, 9)]);
-        assert!(merge(vec![span(4, 5)], Some(span(1, 5))).is_empty());
+    fn what_it_takes_to_show_a_line_is_known() {
+        for line in [1, 9, 9999, 10_000, 123_456] {
+            assert_eq!(number(line).len(), number_bytes(line));
+        }
     }
 
     proptest::proptest! {
         #[test]
-        fn stays_inside_any_text(text in "[a修 {}\n]{0,60}", line in 0usize..20, max in 0usize..50) {
+        fn stays_inside_any_text(text in "[a修 {}\n]{0,60}", line in 0usize..20, max in 0usize..90) {
             let lines = Lines::of(&text);
             for span in [lines.head(max), lines.around(line, max)].into_iter().flatten() {
                 proptest::prop_assert!(span.first >= 1 && span.last <= lines.count());
-                proptest::prop_assert!(lines.slice(span).len() <= max);
-            }
-            for span in [lines.hit(line), lines.block(line)] {
-                proptest::prop_assert!(span.last <= lines.count());
-                lines.slice(span);
+                proptest::prop_assert!(lines.cost(span) <= max);
             }
         }
     }

@@ -1,25 +1,23 @@
-//! Finding what a request is about: the files of a tree, text in them, and the evidence that goes into a prompt.
+//! Finding what a request is about: text in the files of a tree, and the evidence that goes into a prompt.
 //!
 //! Everything here blocks and belongs on a blocking thread. Nothing here writes, and nothing asks a model.
 
-mod choice;
 mod evidence;
 mod excerpt;
 mod fingerprint;
 mod look;
-mod map;
 mod named;
 mod packing;
+mod passages;
 mod reader;
 mod render;
-mod survey;
+mod spans;
 mod terms;
 mod text;
 
 pub use evidence::{Evidence, EvidenceItem, EvidenceOptions, ItemKind, MapLine, gather};
 pub use fingerprint::tree_hash;
 pub use look::{Lines, Matches, Names, Shown, Sights, Symbol, Unseen};
-pub use map::{Definition, definitions};
-pub use render::{TITLE_BYTES, Titles, estimate_tokens, render};
+pub use render::{TITLE_BYTES, Titles, estimate_tokens, render, render_stable};
 pub use terms::{Term, TermKind, extract, is_han};
 pub use text::{Hit, PatternError, PatternKind, SearchLimits, search};

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use globset::GlobBuilder;
+use index::definitions;
 use thiserror::Error;
 use tree::{Entry, Listed, ReadTree, RepoPath, TreeError, list};
 
-use super::map::definitions;
 use super::text::{Hit, PatternKind, SearchLimits, search};
 
 /// Files of a tree that are looked through.
@@ -201,12 +201,13 @@ impl<'a> Sights<'a> {
         let mut at = Vec::new();
         for path in by_file.keys() {
             let Ok(text) = self.text(path) else { continue };
-            for definition in definitions(path, &text, usize::MAX) {
-                if definition.name != bare || defined.len() == DEFINITIONS {
+            for definition in definitions(path, &text) {
+                let is_it = definition.name == bare && definition.kind != "impl";
+                if !is_it || defined.len() == DEFINITIONS {
                     continue;
                 }
-                let (first, of) = (definition.line, text.lines().count());
-                let last = block_end(&text, first).min(first + DEFINITION_LINES - 1);
+                let (first, of) = (definition.line as usize, text.lines().count());
+                let last = (definition.last as usize).min(first + DEFINITION_LINES - 1);
                 let lines = cut(path, &text, (first, last, of), left);
                 left = left.saturating_sub(lines.text.len());
                 at.push(((*path).clone(), first..=last));
@@ -341,35 +342,13 @@ fn cut(
     Lines { path: path.clone(), first, last: end, of, text: shown }
 }
 
-/// The line at which what begins on line `first` ends, by its indentation.
-fn block_end(text: &str, first: usize) -> usize {
-    let indent = |line: &str| line.len() - line.trim_start().len();
-    let mut lines = (1..).zip(text.lines()).skip(first - 1);
-    let Some((_, opening)) = lines.next() else { return first };
-    let margin = indent(opening);
-    let mut end = first;
-    for (number, line) in lines {
-        let is_inside = indent(line) > margin;
-        let closes = line.trim_start().starts_with(['}', ')', ']', '{']) || line.trim() == "end";
-        if line.trim().is_empty() || line.trim_start().starts_with("where") {
-            continue;
-        }
-        if !is_inside && !closes {
-            break;
-        }
-        end = number;
-        if !is_inside && !line.trim_end().ends_with('{') {
-            break;
-        }
-    }
-    end
-}
-
 /// What a file defines, as much as has room.
 fn outline(path: &RepoPath, text: &str, mut room: usize) -> Vec<(usize, String)> {
-    let named = definitions(path, text, OUTLINE)
+    let named = definitions(path, text)
         .into_iter()
-        .map(|it| (it.line, format!("{} {}", it.kind, it.name)));
+        .filter(|it| it.kind != "impl")
+        .take(OUTLINE)
+        .map(|it| (it.line as usize, format!("{} {}", it.kind, it.name)));
     named.take_while(|(_, name)| take(&mut room, name.len() + 8)).collect()
 }
 

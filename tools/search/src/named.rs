@@ -19,8 +19,6 @@ pub(super) struct NamedFile {
 pub(super) struct Names {
     pub(super) files: Vec<NamedFile>,
     pub(super) directories: Vec<RepoPath>,
-    /// Paths that fit more than one file.
-    pub(super) loose: Vec<Term>,
     /// What was named and is not shown, with the reason, one line each.
     pub(super) omitted: Vec<String>,
 }
@@ -55,10 +53,10 @@ pub(super) fn resolve(
                     names.directories.push(path);
                 }
             }
-            Target::Several => names.loose.push(term.clone()),
             Target::Unshown(why) => names.omit(&term.text, &why),
             Target::Outside(why) => names.omit(&term.text, &why),
-            Target::Nothing => {}
+            // The words of a path that fits several files are searched for like any others.
+            Target::Several | Target::Nothing => {}
         }
     }
     names
@@ -77,14 +75,6 @@ impl Names {
         if !self.omitted.contains(&line) {
             self.omitted.push(line);
         }
-    }
-
-    /// Whether `path` or a directory it is in was named.
-    pub(super) fn names(&self, path: &RepoPath) -> bool {
-        let below = |directory: &RepoPath| {
-            path.as_str().strip_prefix(directory.as_str()).is_some_and(|rest| rest.starts_with('/'))
-        };
-        self.files.iter().any(|file| file.path == *path) || self.directories.iter().any(below)
     }
 
     /// The directories of everything named, each before those inside it, without the root.
@@ -253,7 +243,6 @@ mod tests {
     fn several_fits_are_no_name() {
         let (files, names) = names("look at mod.rs in src/deep/");
         assert!(files.is_empty());
-        assert_eq!(names.loose.first().unwrap().text, "mod.rs");
         assert_eq!(names.directories, [RepoPath::parse("src/deep").unwrap()]);
         let all: Vec<String> = names.directories_of_all().iter().map(RepoPath::to_string).collect();
         assert_eq!(all, ["src", "src/deep"]);

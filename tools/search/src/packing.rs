@@ -1,44 +1,41 @@
-//! Fits what a survey found into a budget, section by section, and never more than the budget holds.
+//! Fits what is known for a request into a budget, section by section, and never more than the budget holds.
 
 use std::rc::Rc;
 
-use super::choice::{Pick, Place, by_relevance, choose, introductions, is_vague};
+use index::{FileKind, RankedFile, Ranking};
+use tree::{Listed, RepoPath};
+
 use super::evidence::{Evidence, EvidenceItem, ItemKind, MapLine};
-use super::excerpt::{Lines, Span, merge};
-use super::map::{Language, definitions};
-use super::named::NamedFile;
+use super::excerpt::{Span, merge};
+use super::named::{NamedFile, Names};
+use super::passages::{MOST_FILES, Pick, choose};
 use super::reader::{Reader, Text, Unshown};
 use super::render;
-use super::survey::Survey;
-use tree::RepoPath;
+use super::spans::{main_definitions, spans};
 
 /// Files that speak to agents, in every directory on the way to what is named.
 const INSTRUCTIONS: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
+/// Bytes of the instructions in the stable part, and of what says what the project is and how it is worked on.
+const INSTRUCTION_BYTES: usize = 6000;
+const README_BYTES: usize = 1200;
+const CONVENTION_BYTES: usize = 800;
 
-/// Places shown when a file is named, and when none is.
-const PLACES_WITH_NAMED: usize = 8;
-const PLACES: usize = 24;
-/// Bytes of the excerpts, and of the map, beside a named file.
-const SECTION_WITH_NAMED_BYTES: usize = 2400;
+/// A tree of at most so many bytes of text is shown whole.
+const SMALL_TREE_BYTES: u64 = 8000;
+/// A tree of more files is not small.
+const SMALL_TREE_FILES: usize = 200;
 
-/// Files in the map that have to do with the request: with a file named, and with none.
-const MAP_WITH_NAMED: usize = 20;
+/// Files in the map, and definitions of each.
 const MAP: usize = 40;
-/// Files in the map that do not.
-const OTHERS: usize = 20;
-/// Files whose definitions are shown though nothing asks for them.
-const OVERVIEW_DEFINITIONS: usize = 24;
 const DEFINITIONS_PER_FILE: usize = 6;
 /// A longer name is a generated one.
 const MAX_DEFINITION_BYTES: usize = 60;
 
-const MAX_OUTCOMES: usize = 3;
-const MAX_OUTCOME_BYTES: usize = 200;
-
 /// Evidence that is being put together.
 pub(super) struct Packing<'a> {
     reader: Reader<'a>,
-    survey: &'a Survey,
+    files: &'a [Listed],
+    names: &'a Names,
     /// Bytes of the whole budget, and those that are left.
     total: usize,
     left: usize,
@@ -60,24 +57,43 @@ struct Wanted<'a> {
 }
 
 impl<'a> Packing<'a> {
-    pub(super) fn new(reader: Reader<'a>, survey: &'a Survey, tokens: usize) -> Packing<'a> {
+    pub(super) fn new(
+        reader: Reader<'a>,
+        files: &'a [Listed],
+        names: &'a Names,
+        tokens: usize,
+    ) -> Packing<'a> {
         let total = tokens.saturating_mul(render::BYTES_PER_TOKEN);
-        let evidence = Evidence {
-            items: Vec::new(),
-            map: Vec::new(),
-            outcomes: Vec::new(),
-            omitted: Vec::new(),
-            files: survey.files.len(),
-            truncated: survey.truncated,
+        let evidence = Evidence { files: files.len(), ..Evidence::default() };
+        let (shown, whole) = (Vec::new(), Vec::new());
+        Packing { reader, files, names, total, left: total, shown, whole, evidence }
+    }
+
+    /// What is the same for every request: instructions, what the project is, conventions and checks.
+    pub(super) fn stable(&mut self, checks: &[String]) {
+        self.evidence.checks = checks.to_vec();
+        let at_root = |name: &str| {
+            let lower = name.to_lowercase();
+            let is_it = |file: &&Listed| file.path.as_str().to_lowercase().starts_with(&lower);
+            let shallow = |file: &&Listed| !file.path.as_str().contains('/');
+            self.files.iter().filter(shallow).find(is_it).map(|file| file.path.clone())
         };
-        Packing {
-            reader,
-            survey,
-            total,
-            left: total,
-            shown: Vec::new(),
-            whole: Vec::new(),
-            evidence,
+        let (readme, contributing) = (at_root("readme"), at_root("contributing"));
+        let instructions = INSTRUCTIONS.iter().filter_map(|name| RepoPath::parse(name).ok());
+        let instructions =
+            instructions.map(|path| (ItemKind::Instructions, path, INSTRUCTION_BYTES));
+        let others = [(readme, README_BYTES), (contributing, CONVENTION_BYTES)];
+        let others = others
+            .into_iter()
+            .filter_map(|(path, bytes)| path.map(|path| (ItemKind::Overview, path, bytes)));
+        for (kind, path, bytes) in instructions.chain(others).collect::<Vec<_>>() {
+            let Ok(text) = self.reader.text(&path) else { continue };
+            let known = self.evidence.stable.iter().any(|item| item.hash == text.hash);
+            let lines = &text.lines;
+            let Some(span) = lines.head(bytes).filter(|_| !known) else { continue };
+            if !text.lines.text().trim().is_empty() {
+                self.evidence.stable.push(item(kind, &path, &text, span));
+            }
         }
     }
 
@@ -93,19 +109,16 @@ impl<'a> Packing<'a> {
         }
     }
 
-    /// The instructions from the root down to what is named, in at most a quarter of the budget.
+    /// The instructions below the root on the way to what is named, in at most a quarter of the budget.
     pub(super) fn instructions(&mut self) {
         let mut section = self.total / 4;
-        let mut seen = Vec::new();
-        let names = &self.survey.names;
-        let directories = names.directories_of_all();
-        let inside = directories.iter().map(|directory| format!("{directory}/"));
-        for directory in std::iter::once(String::new()).chain(inside) {
+        let mut seen: Vec<_> = self.evidence.stable.iter().map(|item| item.hash).collect();
+        for directory in self.names.directories_of_all() {
             for name in INSTRUCTIONS {
-                let Ok(path) = RepoPath::parse(&format!("{directory}{name}")) else { continue };
-                let named = names.files.iter().any(|file| file.path == path);
+                let Ok(path) = RepoPath::parse(&format!("{directory}/{name}")) else { continue };
+                let named = self.names.files.iter().any(|file| file.path == path);
                 let Ok(text) = self.reader.text(&path) else { continue };
-                if named || text.text.trim().is_empty() || seen.contains(&text.hash) {
+                if named || text.lines.text().trim().is_empty() || seen.contains(&text.hash) {
                     continue;
                 }
                 seen.push(text.hash);
@@ -118,11 +131,11 @@ impl<'a> Packing<'a> {
     /// The named files: whole while they fit; large ones share what small ones leave.
     pub(super) fn named(&mut self) {
         let mut wanted = Vec::new();
-        for file in &self.survey.names.files {
+        for file in &self.names.files {
             match self.reader.text(&file.path) {
                 Ok(text) => {
-                    let lines = Lines::of(&text.text);
-                    let all = item(ItemKind::Named, &file.path, &text, &lines, lines.all());
+                    let lines = &text.lines;
+                    let all = item(ItemKind::Named, &file.path, &text, lines.all());
                     wanted.push(Wanted { file, cost: render::item(&all).len(), share: 0, text });
                 }
                 Err(why) => self.unshown(&file.path, why),
@@ -135,8 +148,8 @@ impl<'a> Packing<'a> {
                 self.head(ItemKind::Named, &file.path, &text, share, &mut section);
                 continue;
             }
-            let lines = Lines::of(&text.text);
-            let max_bytes = share.saturating_sub(overhead(&file.path, &text.text));
+            let lines = &text.lines;
+            let max_bytes = share.saturating_sub(overhead(&file.path, &text));
             let span = match file.line {
                 Some(line) => lines.around(line, max_bytes),
                 None => lines.head(max_bytes),
@@ -145,87 +158,86 @@ impl<'a> Packing<'a> {
         }
     }
 
-    /// Definitions and uses of what the request talks about.
-    pub(super) fn excerpts(&mut self) {
-        let named = !self.survey.names.files.is_empty();
-        let (most, mut section) = if named {
-            (PLACES_WITH_NAMED, (self.total / 8).min(SECTION_WITH_NAMED_BYTES))
-        } else {
-            (PLACES, self.total / 3)
+    /// All files of a tree that is small; whether it is.
+    pub(super) fn everything(&mut self) -> bool {
+        let is_worth = |file: &&Listed| FileKind::of(&file.path) != FileKind::Aside;
+        let files: Vec<&Listed> = self.files.iter().filter(is_worth).collect();
+        if files.len() > SMALL_TREE_FILES {
+            return false;
+        }
+        let mut texts = Vec::new();
+        let mut bytes = 0;
+        for file in files {
+            let Ok(text) = self.reader.text(&file.path) else { continue };
+            bytes += file.bytes;
+            if bytes > SMALL_TREE_BYTES {
+                return false;
+            }
+            texts.push((file.path.clone(), text));
+        }
+        let in_stable = |path: &RepoPath| {
+            let whole = |item: &&EvidenceItem| item.last_line == item.lines;
+            self.evidence.stable.iter().filter(whole).any(|item| item.path == *path)
         };
-        for Pick { path, places } in choose(self.survey, &self.whole, most) {
-            let Ok(text) = self.reader.text(path) else { continue };
-            let lines = Lines::of(&text.text);
-            let span = |place: &Place| {
-                if place.defines { lines.block(place.line) } else { lines.hit(place.line) }
-            };
-            let shown = self.shown.iter().find(|(known, _)| known == path).map(|(_, span)| *span);
-            for span in merge(places.iter().map(span).collect(), shown) {
-                let defines = places
-                    .iter()
-                    .any(|place| place.defines && (span.first..=span.last).contains(&place.line));
-                let kind = if defines { ItemKind::Definition } else { ItemKind::Hit };
-                self.push(item(kind, path, &text, &lines, span), &mut section);
+        texts.retain(|(path, _)| !in_stable(path) && !self.whole.contains(path));
+        let mut section = self.left;
+        for (path, text) in texts {
+            let max_bytes = section;
+            self.head(ItemKind::Passage, &path, &text, max_bytes, &mut section);
+        }
+        true
+    }
+
+    /// The lines that have to do with the request: the best of each of the first files, then more of them.
+    pub(super) fn passages(&mut self, ranking: &Ranking) {
+        self.evidence.partial = ranking.partial;
+        let candidates: Vec<&RankedFile> = ranking
+            .files
+            .iter()
+            .filter(|file| !self.whole.contains(&file.path))
+            .take(MOST_FILES)
+            .collect();
+        let mut picks: Vec<Pick> = Vec::new();
+        for file in candidates {
+            let Ok(text) = self.reader.text(&file.path) else { continue };
+            let definitions =
+                ranking.definitions(&file.path, || Some(text.lines.text().to_owned()));
+            let worth = spans(file, &definitions, text.lines.count());
+            let shown = self.shown.iter().filter(|(path, _)| *path == file.path);
+            let shown = shown.map(|(_, span)| *span).collect();
+            let overhead = overhead(&file.path, &text);
+            let path = file.path.clone();
+            picks.push(Pick { path, text, overhead, worth, shown, chosen: Vec::new() });
+        }
+        choose(&mut picks, self.left - map_share(self.left));
+        let mut section = self.left;
+        for Pick { path, text, chosen, .. } in picks {
+            for span in merge(chosen) {
+                let passage = item(ItemKind::Passage, &path, &text, span);
+                if self.push(passage, &mut section) && span == text.lines.all() {
+                    self.whole.push(path.clone());
+                }
             }
         }
     }
 
-    /// What the project is, if the request says nothing more precise.
-    pub(super) fn overview(&mut self) {
-        let survey = self.survey;
-        if !is_vague(survey) {
-            return;
-        }
-        let mut section = self.total / 6;
-        for (path, max_bytes) in introductions(survey) {
-            let Ok(text) = self.reader.text(path) else { continue };
-            let lines = Lines::of(&text.text);
-            let max_bytes = max_bytes.min(section.saturating_sub(overhead(path, &text.text)));
-            if let Some(span) = lines.head(max_bytes) {
-                self.push(item(ItemKind::Overview, path, &text, &lines, span), &mut section);
-            }
-        }
-    }
-
-    /// The files that have to do with the request, and some that do not, in at most a sixth of the budget.
-    pub(super) fn map(&mut self) {
-        let survey = self.survey;
-        let named = !survey.names.files.is_empty();
-        let (most, max_bytes) =
-            if named { (MAP_WITH_NAMED, SECTION_WITH_NAMED_BYTES) } else { (MAP, usize::MAX) };
-        let mut section = (self.total / 6).min(max_bytes).min(self.left);
-        let (relevant, others) = by_relevance(survey);
-        let vague = is_vague(survey);
-        let most_others = if vague { MAP } else { OTHERS };
-        let mut with_definitions = if vague { OVERVIEW_DEFINITIONS } else { 0 };
-        for file in relevant.into_iter().take(most) {
+    /// The files that have to do with the request, with what they define.
+    pub(super) fn map(&mut self, ranking: &Ranking) {
+        let mut section = map_share(self.total).max(self.left / 2).min(self.left);
+        for file in ranking.files.iter().take(MAP) {
             let definitions = if self.whole.contains(&file.path) {
                 Vec::new()
             } else {
-                self.definitions(&file.path)
+                self.definitions(&file.path, ranking)
             };
             self.map_line(&file.path, definitions, &mut section);
         }
-        for file in others.into_iter().take(most_others) {
-            let definitions = if with_definitions > 0 && Language::of(&file.path).is_some() {
-                with_definitions -= 1;
-                self.definitions(&file.path)
-            } else {
-                Vec::new()
-            };
-            self.map_line(&file.path, definitions, &mut section);
-        }
-    }
-
-    /// What became of earlier runs.
-    pub(super) fn outcomes(&mut self, outcomes: &[String]) {
-        for outcome in outcomes.iter().take(MAX_OUTCOMES) {
-            let words: Vec<&str> = outcome.split_whitespace().collect();
-            let mut line = words.join(" ");
-            line.truncate(line.floor_char_boundary(MAX_OUTCOME_BYTES));
-            if take_line(&mut self.left, self.evidence.outcomes.is_empty(), &line) {
-                self.evidence.outcomes.push(line);
-            }
+        let is_ranked =
+            |file: &&Listed| ranking.files.iter().take(MAP).any(|r| r.path == file.path);
+        let mut others: Vec<&Listed> = self.files.iter().filter(|file| !is_ranked(file)).collect();
+        others.sort_by_key(|file| (FileKind::of(&file.path), file.path.components().count()));
+        for file in others.into_iter().take(MAP.saturating_sub(ranking.files.len())) {
+            self.map_line(&file.path, Vec::new(), &mut section);
         }
     }
 
@@ -243,12 +255,12 @@ impl<'a> Packing<'a> {
         max_bytes: usize,
         section: &mut usize,
     ) {
-        let lines = Lines::of(&text.text);
-        let whole = item(kind, path, text, &lines, lines.all());
+        let lines = &text.lines;
+        let whole = item(kind, path, text, lines.all());
         let span = if render::item(&whole).len() <= max_bytes {
             Some(lines.all())
         } else {
-            lines.head(max_bytes.saturating_sub(overhead(path, &text.text)))
+            lines.head(max_bytes.saturating_sub(overhead(path, text)))
         };
         self.part(kind, path, text, span, section);
     }
@@ -262,8 +274,8 @@ impl<'a> Packing<'a> {
         span: Option<Span>,
         section: &mut usize,
     ) {
-        let lines = Lines::of(&text.text);
-        let shown = span.filter(|span| self.push(item(kind, path, text, &lines, *span), section));
+        let lines = &text.lines;
+        let shown = span.filter(|span| self.push(item(kind, path, text, *span), section));
         let note = match shown {
             Some(span) if span == lines.all() => {
                 self.whole.push(path.clone());
@@ -305,16 +317,19 @@ impl<'a> Packing<'a> {
         }
     }
 
-    fn definitions(&mut self, path: &RepoPath) -> Vec<String> {
-        if Language::of(path).is_none() {
-            return Vec::new();
-        }
-        let Ok(text) = self.reader.text(path) else { return Vec::new() };
-        let definitions = definitions(path, &text.text, DEFINITIONS_PER_FILE).into_iter();
-        let named =
-            definitions.map(|definition| format!("{} {}", definition.kind, definition.name));
+    fn definitions(&mut self, path: &RepoPath, ranking: &Ranking) -> Vec<String> {
+        let reader = &mut self.reader;
+        let text = || reader.text(path).ok().map(|text| text.lines.text().to_owned());
+        let definitions = ranking.definitions(path, text);
+        let main = main_definitions(&definitions, DEFINITIONS_PER_FILE).into_iter();
+        let named = main.map(|definition| format!("{} {}", definition.kind, definition.name));
         named.filter(|text| text.len() <= MAX_DEFINITION_BYTES).collect()
     }
+}
+
+/// What is kept for the map.
+fn map_share(bytes: usize) -> usize {
+    bytes / 8
 }
 
 /// Gives every file its share of `bytes`: what a small one does not need, the larger ones get.
@@ -341,26 +356,20 @@ fn take_line(left: &mut usize, is_first: bool, line: &str) -> bool {
     }
 }
 
-/// Bytes around the text of an item, at most.
-fn overhead(path: &RepoPath, text: &str) -> usize {
-    const HEAD_BYTES: usize = 128;
-    path.as_str().len() + 2 * render::fence(text).len() + HEAD_BYTES
+/// Bytes around the lines of an item, at most.
+fn overhead(path: &RepoPath, text: &Text) -> usize {
+    const HEAD_BYTES: usize = 56;
+    path.as_str().len() + 2 * text.fence.len() + HEAD_BYTES
 }
 
-fn item(
-    kind: ItemKind,
-    path: &RepoPath,
-    text: &Text,
-    lines: &Lines<'_>,
-    span: Span,
-) -> EvidenceItem {
+fn item(kind: ItemKind, path: &RepoPath, text: &Text, span: Span) -> EvidenceItem {
     EvidenceItem {
         kind,
         path: path.clone(),
         first_line: span.first,
         last_line: span.last,
-        lines: lines.count(),
+        lines: text.lines.count(),
         hash: text.hash,
-        text: lines.slice(span).to_owned(),
+        text: text.lines.slice(span).to_owned(),
     }
 }

@@ -7,6 +7,9 @@ use thiserror::Error;
 
 use tree::{Entry, FileHash, ReadTree, RepoPath, TreeError};
 
+use super::excerpt::Lines;
+use super::render::fence;
+
 /// Why a file is not shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(super) enum Unshown {
@@ -29,8 +32,10 @@ pub(super) enum Unshown {
 /// A file that may be shown.
 #[derive(Debug)]
 pub(super) struct Text {
-    pub(super) text: String,
+    pub(super) lines: Lines,
     pub(super) hash: FileHash,
+    /// What can stand around any of its lines.
+    pub(super) fence: String,
 }
 
 /// Reads files and remembers them.
@@ -71,7 +76,8 @@ impl<'a> Reader<'a> {
                 if text.contains('\0') {
                     return Err(Unshown::NotText);
                 }
-                Ok(Text { text: text.to_owned(), hash: FileHash::of(&state.bytes) })
+                let (lines, hash) = (Lines::of(text), FileHash::of(&state.bytes));
+                Ok(Text { lines, hash, fence: fence(text) })
             }
             Ok(Entry::TooLarge { bytes }) => Err(Unshown::TooLarge { bytes, max_bytes }),
             Ok(Entry::Missing) | Err(TreeError::ParentNotDirectory { .. }) => Err(Unshown::Missing),
@@ -103,9 +109,9 @@ mod tests {
         let mut text = |path: &str| reader.text(&RepoPath::parse(path).unwrap());
 
         let a = text("a").unwrap();
-        assert_eq!((a.text.as_str(), a.hash), ("text 修\n", FileHash::of("text 修\n".as_bytes())));
+        assert_eq!((a.lines.text(), a.hash), ("text 修\n", FileHash::of("text 修\n".as_bytes())));
         fs::write(home.path().join("a"), "changed").unwrap();
-        assert_eq!(text("a").unwrap().text, "text 修\n");
+        assert_eq!(text("a").unwrap().lines.text(), "text 修\n");
         for (path, why) in [
             ("binary", Unshown::NotText),
             ("latin", Unshown::NotText),

@@ -1,6 +1,7 @@
 //! Evidence as the text of a prompt. Pure; contents stay as they are and cannot break out of their fences.
 
 use super::evidence::{Evidence, EvidenceItem, ItemKind, MapLine};
+use super::excerpt::number;
 
 /// Digits of a hash that are shown.
 const HASH_DIGITS: usize = 8;
@@ -19,21 +20,28 @@ pub const TITLE_BYTES: usize = 80;
 /// The lines above the sections that have a title, each of at most [`TITLE_BYTES`] with the end of its line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Titles {
+    /// Above the commands that would check a change.
+    pub checks: String,
     /// Above the map.
     pub map: String,
-    /// Above what became of earlier runs.
-    pub outcomes: String,
     /// Above what is not shown.
     pub omitted: String,
 }
 
-/// The text that goes into a prompt, with these titles.
+/// The part that is the same for every request: no hash, no count, nothing of a file of source.
+pub fn render_stable(evidence: &Evidence, titles: &Titles) -> String {
+    let mut text: String = evidence.stable.iter().map(stable_item).collect();
+    if !evidence.checks.is_empty() {
+        text.extend([&titles.checks, "\n", &list(&evidence.checks)]);
+    }
+    text
+}
+
+/// The part that is about the request, with these titles.
 pub fn render(evidence: &Evidence, titles: &Titles) -> String {
-    let list = |lines: &[String]| lines.iter().map(|line| list_line(line)).collect::<String>();
     let mut text: String = evidence.items.iter().map(item).collect();
     for (title, section) in [
         (&titles.map, evidence.map.iter().map(map_line).collect()),
-        (&titles.outcomes, list(&evidence.outcomes)),
         (&titles.omitted, list(&evidence.omitted)),
     ] {
         if !section.is_empty() {
@@ -41,6 +49,22 @@ pub fn render(evidence: &Evidence, titles: &Titles) -> String {
         }
     }
     text
+}
+
+fn list(lines: &[String]) -> String {
+    lines.iter().map(|line| list_line(line)).collect()
+}
+
+/// One item of the stable part, without what changes with every change of it.
+pub(super) fn stable_item(item: &EvidenceItem) -> String {
+    let cut = if item.last_line < item.lines { " (beginning)" } else { "" };
+    let kind = match item.kind {
+        ItemKind::Instructions => " (instructions)",
+        ItemKind::Overview | ItemKind::Named | ItemKind::Passage => "",
+    };
+    let fence = fence(&item.text);
+    let end = if item.text.ends_with('\n') { "" } else { "\n" };
+    format!("### {}{cut}{kind}\n{fence}\n{}{end}{fence}\n", item.path, item.text)
 }
 
 /// One item: a line that says what it is, and its text in a fence.
@@ -56,15 +80,18 @@ pub(super) fn item(item: &EvidenceItem) -> String {
     let mut text = format!("### {}{lines} {hash}", item.path);
     match item.kind {
         ItemKind::Instructions => text.push_str(" (instructions)"),
-        ItemKind::Named | ItemKind::Definition | ItemKind::Hit | ItemKind::Overview => {}
+        ItemKind::Named | ItemKind::Passage | ItemKind::Overview => {}
     }
     text.push('\n');
     if !item.text.is_empty() {
         let fence = fence(&item.text);
         let end = if item.text.ends_with('\n') { "" } else { "\n" };
-        for part in [fence.as_str(), "\n", item.text.as_str(), end, fence.as_str(), "\n"] {
-            text.push_str(part);
+        text.extend([&fence, "\n"]);
+        for (line, at) in item.text.split_inclusive('\n').zip(item.first_line..) {
+            text.push_str(&number(at));
+            text.push_str(line);
         }
+        text.extend([end, &fence, "\n"]);
     }
     text
 }
@@ -109,44 +136,49 @@ mod tests {
     fn everything_in_its_place() {
         let path = |text| RepoPath::parse(text).unwrap();
         let evidence = Evidence {
+            stable: vec![shown(ItemKind::Instructions, "Be kind.\n", 1, 2)],
+            checks: vec!["make test".into()],
             items: vec![
                 shown(ItemKind::Instructions, "Be kind.\n", 1, 1),
-                shown(ItemKind::Hit, "````\nx\n````", 7, 20),
+                shown(ItemKind::Passage, "````\nx\n````", 7, 20),
                 shown(ItemKind::Named, "", 1, 0),
             ],
             map: vec![
                 MapLine { path: path("a.rs"), definitions: vec!["fn a".into(), "struct B".into()] },
                 MapLine { path: path("文.md"), definitions: Vec::new() },
             ],
-            outcomes: vec!["delivered: x".into()],
             omitted: vec![".env: no".into()],
             files: 9,
             truncated: true,
+            partial: false,
         };
-        let titles = Titles {
-            map: "Files:".into(),
-            outcomes: "Earlier runs:".into(),
-            omitted: "Not shown:".into(),
-        };
+        let titles =
+            Titles { checks: "Checks:".into(), map: "Files:".into(), omitted: "Not shown:".into() };
         insta::assert_snapshot!(render(&evidence, &titles), @r"
         ### src/a.md:1-1 e3b0c442 (instructions)
         ```
-        Be kind.
+           1| Be kind.
         ```
         ### src/a.md:7-9 of 20 e3b0c442
         `````
-        ````
-        x
-        ````
+           7| ````
+           8| x
+           9| ````
         `````
         ### src/a.md (empty) e3b0c442
         Files:
         a.rs: fn a, struct B
         文.md
-        Earlier runs:
-        - delivered: x
         Not shown:
         - .env: no
+        ");
+        insta::assert_snapshot!(render_stable(&evidence, &titles), @r"
+        ### src/a.md (beginning) (instructions)
+        ```
+        Be kind.
+        ```
+        Checks:
+        - make test
         ");
     }
 

@@ -105,15 +105,6 @@ fn hits_in(
     hits
 }
 
-/// A matcher for lines that hold any of `literals`, in upper or lower case.
-pub(super) fn any_of(literals: &[&str]) -> Result<RegexMatcher, grep_regex::Error> {
-    RegexMatcherBuilder::new()
-        .fixed_strings(true)
-        .case_insensitive(true)
-        .line_terminator(Some(b'\n'))
-        .build_literals(literals)
-}
-
 /// Gives every matching line of a text file, with its number, to `on_line` until that returns false.
 pub(super) fn matching_lines(
     searcher: &mut Searcher,

@@ -1,7 +1,8 @@
 //! The files of a tree, as ripgrep and git see them. It reads directories and ignore files, never contents.
 
 use std::collections::BTreeSet;
-use std::fs::FileType;
+use std::fs::{FileType, Metadata};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use ignore::{DirEntry, WalkBuilder};
@@ -20,6 +21,8 @@ pub struct Listed {
     pub path: RepoPath,
     /// Its size.
     pub bytes: u64,
+    /// When it was modified, in nanoseconds since 1970.
+    pub modified: i64,
 }
 
 /// The files of a tree.
@@ -37,7 +40,16 @@ pub struct Listing {
 /// directories and names that are no [`RepoPath`] are passed over. The user's global ignore file does not count:
 /// the same tree gives the same list everywhere.
 pub fn list(root: &Path, max_files: usize) -> Listing {
-    let ignored = Ignored::new(top_of(root), Rules::WithDotIgnore);
+    list_by(root, max_files, Rules::WithDotIgnore)
+}
+
+/// The same without what `.deepseekignore` hides from models.
+pub fn list_for_models(root: &Path, max_files: usize) -> Listing {
+    list_by(root, max_files, Rules::ForModels)
+}
+
+fn list_by(root: &Path, max_files: usize, rules: Rules) -> Listing {
+    let ignored = Ignored::new(top_of(root), rules);
     let walk = walker(root)
         .sort_by_file_name(Ord::cmp)
         .filter_entry(move |entry| {
@@ -109,7 +121,13 @@ fn listed(root: &Path, entry: &DirEntry) -> Option<Listed> {
     }
     let path = entry.path().strip_prefix(root).ok()?.to_str()?;
     let path = RepoPath::parse(path).ok()?;
-    Some(Listed { path, bytes: entry.metadata().ok()?.len() })
+    let data = entry.metadata().ok()?;
+    Some(Listed { path, bytes: data.len(), modified: modified(&data) })
+}
+
+/// When a file was modified, in nanoseconds since 1970.
+pub fn modified(data: &Metadata) -> i64 {
+    data.mtime().saturating_mul(1_000_000_000).saturating_add(data.mtime_nsec())
 }
 
 #[cfg(test)]

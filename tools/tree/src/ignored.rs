@@ -22,6 +22,8 @@ const MAX_BYTES_IN_ALL: u64 = 2 << 20;
 pub(super) enum Rules {
     /// `.ignore`, as for search.
     WithDotIgnore,
+    /// `.ignore`, and `.deepseekignore`: what models are not shown. The latter counts more than all others.
+    ForModels,
     /// The user's own global excludes, as for git.
     WithGlobal,
 }
@@ -40,6 +42,7 @@ pub(super) struct Ignored {
 /// The rules of one directory, and of those above it.
 struct Directory {
     above: Option<Arc<Directory>>,
+    hidden: Gitignore,
     dot_ignore: Gitignore,
     gitignore: Gitignore,
     exclude: Gitignore,
@@ -51,7 +54,7 @@ impl Ignored {
     pub(super) fn new(top: PathBuf, rules: Rules) -> Self {
         let global = match rules {
             Rules::WithGlobal => GitignoreBuilder::new(&top).build_global().0,
-            Rules::WithDotIgnore => Gitignore::empty(),
+            Rules::WithDotIgnore | Rules::ForModels => Gitignore::empty(),
         };
         let (known, left) = (Mutex::default(), AtomicU64::new(MAX_BYTES_IN_ALL));
         Self { top, rules, global, known, left }
@@ -59,11 +62,15 @@ impl Ignored {
 
     /// Whether what is at `path`, below the top, is ignored. What is above it is taken not to be.
     pub(super) fn is_ignored(&self, path: &Path, is_dir: bool) -> bool {
-        let (mut search, mut git, mut exclude) = (Match::None, Match::None, Match::None);
+        let (mut hidden, mut search) = (Match::None, Match::None);
+        let (mut git, mut exclude) = (Match::None, Match::None);
         let directory = path.parent().map(|dir| self.directory(dir));
         let mut next = directory.as_deref();
         let mut in_repository = true;
         while let Some(directory) = next {
+            if hidden.is_none() {
+                hidden = directory.hidden.matched(path, is_dir);
+            }
             if search.is_none() {
                 search = directory.dot_ignore.matched(path, is_dir);
             }
@@ -78,7 +85,7 @@ impl Ignored {
             next = directory.above.as_deref();
         }
         let global = self.global.matched(path, is_dir);
-        search.or(git).or(exclude).or(global).is_ignore()
+        hidden.or(search).or(git).or(exclude).or(global).is_ignore()
     }
 
     fn directory(&self, dir: &Path) -> Arc<Directory> {
@@ -93,8 +100,12 @@ impl Ignored {
         });
         let directory = Arc::new(Directory {
             above: above.map(|above| self.directory(above)),
+            hidden: match self.rules {
+                Rules::ForModels => self.rules_in(dir, &dir.join(".deepseekignore")),
+                Rules::WithDotIgnore | Rules::WithGlobal => Gitignore::empty(),
+            },
             dot_ignore: match self.rules {
-                Rules::WithDotIgnore => self.rules_in(dir, &dir.join(".ignore")),
+                Rules::WithDotIgnore | Rules::ForModels => self.rules_in(dir, &dir.join(".ignore")),
                 Rules::WithGlobal => Gitignore::empty(),
             },
             gitignore: self.rules_in(dir, &dir.join(".gitignore")),
@@ -164,6 +175,21 @@ mod tests {
         assert!(ignored("\\{a\n", "{a"));
         let deep = format!("{}b{}\n", "{a,".repeat(20_000), "}".repeat(20_000));
         assert!(!ignored(&deep, "a"));
+    }
+
+    #[test]
+    fn what_models_are_not_shown_is_ignored_for_them_only() {
+        let home = tempfile::tempdir().unwrap();
+        fs::write(home.path().join(".deepseekignore"), "data\n!kept.log\n").unwrap();
+        fs::write(home.path().join(".gitignore"), "*.log\n").unwrap();
+        let is_ignored = |rules, path: &str| {
+            let ignored = Ignored::new(home.path().to_owned(), rules);
+            ignored.is_ignored(&home.path().join(path), false)
+        };
+        assert!(is_ignored(Rules::ForModels, "data"));
+        assert!(!is_ignored(Rules::WithDotIgnore, "data"));
+        assert!(!is_ignored(Rules::ForModels, "kept.log"));
+        assert!(is_ignored(Rules::ForModels, "a.log"));
     }
 
     #[test]

@@ -20,10 +20,11 @@ mod write;
 
 pub use change::{Change, ChangeSummary, Entry, FileMode, FileState, Op};
 pub use commit_log::CommitLog;
-pub use files::{Listed, Listing, list};
+pub use files::{Listed, Listing, list, list_for_models, modified};
 pub use hash::{FileHash, ParseHashError};
 pub use path::{PathError, RepoPath};
 pub use read::ReadTree;
+pub use repository::{UserRepository, head_of};
 pub use settle::{Settled, Settlement};
 pub use snapshot::{
     Checkpoint, Entries, Kept, Note, Own, Snapshot, SnapshotError, SnapshotLimits, SnapshotReader,

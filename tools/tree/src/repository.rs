@@ -19,6 +19,47 @@ const NOT_READ: [&str; 6] = ["hooks", "logs", "lfs", "modules", "rr-cache", "wor
 /// Repositories that may borrow objects of each other.
 const MAX_ALTERNATES: usize = 5;
 
+/// The user's repository, which is only read; its configuration runs nothing.
+pub struct UserRepository {
+    /// The repository.
+    pub repository: gix::Repository,
+    /// The directory that it is about.
+    pub top: PathBuf,
+}
+
+impl UserRepository {
+    /// The repository that `dir` is in, if there is one and nothing in it can be waited for.
+    pub fn around(dir: &Path) -> Option<UserRepository> {
+        let (top, git_dir) = top_around(dir)?;
+        if let Some(what) = what_blocks(&git_dir) {
+            tracing::warn!(what = %what.display(), "the repository is not opened: this is not what git leaves there");
+            return None;
+        }
+        let repository = gix::open::Options::isolated().open(git_dir).ok()?.into();
+        Some(UserRepository { repository, top })
+    }
+}
+
+/// The commit that is checked out around `dir`, in hexadecimal, found without opening the repository.
+pub fn head_of(dir: &Path) -> Option<String> {
+    let (_, git_dir) = top_around(dir)?;
+    let head = regular::read_text(&git_dir.join("HEAD"), MAX_BYTES).ok()?;
+    let Some(name) = head.trim().strip_prefix("ref: ") else { return commit_in(&head) };
+    let common = common_dir(&git_dir);
+    let loose = regular::read_text(&common.join(name), MAX_BYTES).ok();
+    loose.and_then(|text| commit_in(&text)).or_else(|| {
+        let packed = regular::read_text(&common.join("packed-refs"), MAX_LIST_BYTES).ok()?;
+        let line = packed.lines().find(|line| line.split(' ').nth(1) == Some(name))?;
+        commit_in(line)
+    })
+}
+
+fn commit_in(text: &str) -> Option<String> {
+    let id = text.split_whitespace().next()?;
+    let is_id = matches!(id.len(), 40 | 64) && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_id.then(|| id.to_owned())
+}
+
 /// The repository that `dir` is the top of: its `.git`, or the directory that a `.git` file names.
 pub(super) fn of(dir: &Path) -> Option<PathBuf> {
     let dot_git = dir.join(".git");
@@ -31,9 +72,12 @@ pub(super) fn of(dir: &Path) -> Option<PathBuf> {
     Some(dir.join(named))
 }
 
-/// The repository that `dir` is in.
-pub(super) fn around(dir: &Path) -> Option<PathBuf> {
-    dir.ancestors().find_map(|dir| of(dir).filter(|git_dir| git_dir.join("HEAD").exists()))
+/// The directory that the repository `dir` is in is about, and that repository.
+fn top_around(dir: &Path) -> Option<(PathBuf, PathBuf)> {
+    dir.ancestors().find_map(|dir| {
+        let git_dir = of(dir).filter(|git_dir| git_dir.join("HEAD").exists())?;
+        Some((dir.to_owned(), git_dir))
+    })
 }
 
 /// Where a repository, or the worktree of one, has what its worktrees share.

@@ -327,12 +327,7 @@ impl Snapshots {
 
     /// The user's repository, if there is one. It is only read, and its configuration runs nothing.
     pub(super) fn theirs(&self) -> Option<gix::Repository> {
-        let git_dir = repository::around(&self.workspace)?;
-        if let Some(what) = repository::what_blocks(&git_dir) {
-            tracing::warn!(what = %what.display(), "the repository is not opened: this is not what git leaves there");
-            return None;
-        }
-        gix::open::Options::isolated().open(git_dir).ok().map(Into::into)
+        repository::UserRepository::around(&self.workspace).map(|theirs| theirs.repository)
     }
 
     /// One process at a time uses the repository; others wait for as long as a snapshot takes.

@@ -1,0 +1,186 @@
+//! `deepseek index`: the index of the workspace, which runs make and update by themselves. No model is asked.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+use index::{Condition, Index, RankedFile, StoreError, WINDOW};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use orchestrator::places;
+use serde_json::{Value, json};
+use tree::ReadTree;
+
+use crate::error::{CliError, Kind};
+use crate::flags::{Global, Output};
+use crate::render;
+use crate::surroundings::Surroundings;
+
+/// Look at, update or ask the index of the workspace.
+#[derive(Debug, Args)]
+pub(crate) struct IndexArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Build it anew.
+    Build,
+    /// Take in what changed since it was updated.
+    Update,
+    /// Say how it stands to the workspace: fresh, stale, missing or corrupt.
+    Status,
+    /// List the files and lines that a request would be about.
+    Query(QueryArgs),
+}
+
+#[derive(Debug, Args)]
+struct QueryArgs {
+    /// The request, in words.
+    request: String,
+    /// Most files.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    limit: usize,
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    around: &Surroundings,
+    global: &Global,
+    args: &IndexArgs,
+) -> Result<(), CliError> {
+    let workspace = around.workspace(global)?;
+    let index = open(around, global, &workspace)?;
+    match &args.action {
+        Action::Build => {
+            index.remove().map_err(|error| failed(&error))?;
+            update(&index, global)
+        }
+        Action::Update => update(&index, global),
+        Action::Status => {
+            status(&index, global);
+            Ok(())
+        }
+        Action::Query(query) => {
+            ask(&index, global, query);
+            Ok(())
+        }
+    }
+}
+
+fn open(around: &Surroundings, global: &Global, workspace: &Path) -> Result<Index, CliError> {
+    let settings = around.settings(global, workspace)?;
+    let places = around.places(workspace)?;
+    let tree = ReadTree::open(workspace).map_err(|error| CliError::caused(Kind::Usage, &error))?;
+    let rules = policy::Rules::new(&settings.config.policy, settings.config.agent_loop.safety_gate)
+        .map_err(|error| CliError::caused(Kind::Usage, &error))?;
+    Ok(places::index(&places, tree, &settings.config, &Arc::new(rules)))
+}
+
+fn update(index: &Index, global: &Global) -> Result<(), CliError> {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    let bar = match ProgressStyle::with_template("{spinner} {pos} of {len} files") {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    };
+    let updated = index.update(|done, all| {
+        bar.set_length(all as u64);
+        bar.set_position(done as u64);
+    });
+    bar.finish_and_clear();
+    let updated = updated.map_err(|error| failed(&error))?;
+    if global.output == Output::Text {
+        render::text(&format!(
+            "{} files taken in, {} removed, {} unchanged\n",
+            updated.added, updated.removed, updated.kept
+        ));
+    } else {
+        render::json_line(&json!({
+            "added": updated.added,
+            "removed": updated.removed,
+            "kept": updated.kept,
+        }));
+    }
+    Ok(())
+}
+
+fn status(index: &Index, global: &Global) {
+    let status = index.status();
+    let (name, changed, problem) = match &status.condition {
+        Condition::Fresh => ("fresh", 0, None),
+        Condition::Stale(files) => ("stale", *files, None),
+        Condition::Missing => ("missing", 0, None),
+        Condition::Corrupt(why) => ("corrupt", 0, Some(why)),
+    };
+    if global.output != Output::Text {
+        render::json_line(&json!({
+            "condition": name,
+            "changed": changed,
+            "problem": problem,
+            "files": status.files,
+            "root": status.root,
+            "baseline": status.baseline,
+            "commits": status.commits,
+        }));
+        return;
+    }
+    let mut text = match (changed, problem) {
+        (0, None) => format!("{name}\n"),
+        (0, Some(why)) => format!("{name}: {why}; it is built anew when it is needed\n"),
+        (changed, _) => format!("{name}: {changed} files changed\n"),
+    };
+    text.push_str(&format!("files {}\ncommits {}\n", status.files, status.commits));
+    for (what, value) in [("root", status.root), ("baseline", status.baseline)] {
+        if let Some(value) = value {
+            text.push_str(&format!("{what} {value}\n"));
+        }
+    }
+    render::text(&render::harmless(&text));
+}
+
+fn ask(index: &Index, global: &Global, query: &QueryArgs) {
+    let (files, _) = index.files();
+    let ranking = index.rank(&query.request, &files);
+    let found = ranking.files.iter().take(query.limit);
+    if global.output == Output::Text {
+        if ranking.partial {
+            render::warn(
+                "warning: the index is still being made; `deepseek index update` makes it now",
+            );
+        }
+        render::text(&render::harmless(&found.map(line).collect::<String>()));
+    } else {
+        let files: Vec<Value> = found.map(as_json).collect();
+        render::json_line(&json!({ "partial": ranking.partial, "files": files }));
+    }
+}
+
+fn windows(file: &RankedFile) -> impl Iterator<Item = (u32, u32)> {
+    const SHOWN: usize = 3;
+    file.windows.iter().take(SHOWN).map(|window| (window.first, window.first + WINDOW - 1))
+}
+
+fn line(file: &RankedFile) -> String {
+    let windows: Vec<String> =
+        windows(file).map(|(first, last)| format!("{first}-{last}")).collect();
+    format!("{}  {}\n", file.path, windows.join(" "))
+}
+
+fn as_json(file: &RankedFile) -> Value {
+    let windows: Vec<Value> =
+        windows(file).map(|(first, last)| json!({ "first": first, "last": last })).collect();
+    json!({ "path": file.path.as_str(), "windows": windows })
+}
+
+fn failed(error: &StoreError) -> CliError {
+    let hint = match error {
+        StoreError::Locked => {
+            "wait until the other process is done; runs read what is there meanwhile"
+        }
+        StoreError::Missing | StoreError::Unusable(_) => "`deepseek index build` makes it anew",
+        StoreError::Io(_) | StoreError::Library(_) => {
+            "look at the room and the rights in the state directory: `deepseek doctor`; runs go on without an index"
+        }
+    };
+    CliError::caused(Kind::Internal, error).hint(hint)
+}

@@ -1,0 +1,53 @@
+//! The score BM25 of words in texts. Pure.
+
+/// How soon a word that is repeated says nothing new.
+const K1: f64 = 1.2;
+/// How much a long text is held against itself.
+const B: f64 = 0.75;
+
+/// What a word says that `having` of `all` texts have; never nothing, since no word is left out.
+pub(crate) fn idf(all: usize, having: usize) -> f64 {
+    let (all, having) = (count(all), count(having));
+    (1.0 + (all - having + 0.5) / (having + 0.5)).ln()
+}
+
+/// The score of a word that is `times` in a text of `length` words, where texts have `average` words.
+pub(crate) fn score(idf: f64, times: usize, length: usize, average: f64) -> f64 {
+    let norm = 1.0 - B + B * count(length) / average.max(1.0);
+    saturated(idf, times, norm)
+}
+
+/// The same where all texts are of one length.
+pub(crate) fn score_of_equals(idf: f64, times: usize) -> f64 {
+    saturated(idf, times, 1.0)
+}
+
+fn saturated(idf: f64, times: usize, norm: f64) -> f64 {
+    let times = count(times);
+    idf * times * (K1 + 1.0) / (times + K1 * norm)
+}
+
+/// The mean of `sum` over `all`.
+pub(crate) fn average(sum: usize, all: usize) -> f64 {
+    count(sum) / count(all.max(1))
+}
+
+/// A count as a number to calculate with; all that occur here are exact.
+pub(crate) fn count(count: usize) -> f64 {
+    u32::try_from(count).map_or(f64::from(u32::MAX), f64::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rare_words_short_texts_and_repetition_count_more() {
+        assert!(idf(100, 1) > idf(100, 50) && idf(100, 100) > 0.0);
+        let idf = idf(100, 5);
+        assert!(score(idf, 2, 10, 10.0) > score(idf, 1, 10, 10.0));
+        assert!(score(idf, 1, 10, 10.0) > score(idf, 1, 50, 10.0));
+        assert!(score(idf, 1000, 10, 10.0) < idf * 2.2 + 1e-9);
+        assert!((score_of_equals(idf, 3) - score(idf, 3, 10, 10.0)).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,242 @@
+//! What must hold of an index whatever was done to it: it finds what is there, as if it had just been built.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::time::SystemTime;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use tempfile::TempDir;
+
+use super::*;
+use crate::ranking::RankedFile;
+
+const PATHS: [&str; 7] =
+    ["a.rs", "src/pager.rs", "src/b.py", "docs/guide.md", "tests/t.rs", "c.go", "分页.txt"];
+const WORDS: [&str; 8] = [
+    "fn pager() {}",
+    "def turn_page(x):",
+    "the delayed page",
+    "分页登录",
+    "struct Book;",
+    "",
+    "}",
+    "return x",
+];
+const QUERIES: [&str; 4] =
+    ["the pager is delayed", "turn the page of a Book", "登录分页", "nothing known here"];
+
+/// A tree, and its index.
+struct World {
+    tree: TempDir,
+    state: TempDir,
+    kept: Index,
+    /// Counts changes: each gets a time of its own, long ago.
+    changes: u64,
+}
+
+impl World {
+    fn new() -> World {
+        let (tree, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let kept = index(&tree, state.path(), Duration::ZERO);
+        World { tree, state, kept, changes: 0 }
+    }
+
+    fn write(&mut self, path: &str, text: impl AsRef<[u8]>) {
+        let path = self.tree.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        self.changes += 1;
+        let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000 + self.changes);
+        File::options().write(true).open(&path).unwrap().set_modified(then).unwrap();
+    }
+
+    fn write_all(&mut self) {
+        for path in PATHS {
+            self.write(path, "fn pager() {}\n");
+        }
+    }
+
+    fn remove(&self, path: &str) {
+        let path = self.tree.path().join(path);
+        if path.exists() {
+            fs::remove_file(path).unwrap();
+        }
+    }
+
+    /// What is found by an index that was just built, and without any.
+    fn found_anew(&self) -> (Vec<Vec<RankedFile>>, Vec<Vec<RankedFile>>) {
+        let state = tempfile::tempdir().unwrap();
+        let fresh = index(&self.tree, state.path(), Duration::ZERO);
+        fresh.update(|_, _| ()).unwrap();
+        let found_by_fresh = found(&fresh);
+        let nowhere = tempfile::tempdir().unwrap();
+        (found_by_fresh, found(&index(&self.tree, nowhere.path(), Duration::ZERO)))
+    }
+}
+
+fn index(tree: &TempDir, state: &Path, wait: Duration) -> Index {
+    let options = IndexOptions {
+        dir: state.join("index"),
+        max_files: 100,
+        max_file_bytes: 10_000,
+        wait,
+        may_read: Arc::new(|path| path.as_str() != "secret.rs"),
+    };
+    Index::new(ReadTree::open(tree.path()).unwrap(), options)
+}
+
+fn found(index: &Index) -> Vec<Vec<RankedFile>> {
+    let (files, _) = index.files();
+    QUERIES.iter().map(|query| index.rank(query, &files).files).collect()
+}
+
+fn paths(index: &Index, query: &str) -> Vec<String> {
+    let (files, _) = index.files();
+    index.rank(query, &files).files.iter().map(|file| file.path.to_string()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_same_tree_gives_the_same_whatever_came_before(
+        steps in vec((select(&PATHS[..]), proptest::option::of(vec(select(&WORDS[..]), 0..30)), any::<bool>()), 1..14)
+    ) {
+        let mut world = World::new();
+        for (path, text, updates) in steps {
+            match text {
+                Some(lines) => world.write(path, lines.join("\n")),
+                None => world.remove(path),
+            }
+            if updates {
+                world.kept.update(|_, _| ()).unwrap();
+            }
+        }
+        let (fresh, none) = world.found_anew();
+        // First with what changed since, then up to date.
+        prop_assert_eq!(&found(&world.kept), &fresh);
+        world.kept.update(|_, _| ()).unwrap();
+        let reading = Reading::open(&world.kept.shared.options.dir).unwrap();
+        let (files, _) = world.kept.files();
+        prop_assert!(ranking::changed(Some(&reading.manifest), &files, u64::MAX).0.is_empty());
+        prop_assert_eq!(&found(&world.kept), &fresh);
+        prop_assert_eq!(&none, &fresh);
+    }
+}
+
+#[test]
+fn only_what_changed_is_taken_in() {
+    let mut world = World::new();
+    world.write_all();
+    world.write("secret.rs", "fn pager() {}\n");
+    world.write("logo.png", b"\x89PNG\0pager\0");
+    let update = |world: &World| world.kept.update(|_, _| ()).unwrap();
+    assert_eq!(update(&world), Updated { added: 8, removed: 0, kept: 0 });
+    assert_eq!(update(&world), Updated { added: 0, removed: 0, kept: 8 });
+    world.write("a.rs", "fn pager() {}\n");
+    assert_eq!(update(&world), Updated { added: 0, removed: 0, kept: 8 }, "touched");
+    world.write("a.rs", "fn other() {}\n");
+    world.remove("c.go");
+    assert_eq!(update(&world), Updated { added: 1, removed: 1, kept: 6 });
+    assert!(!paths(&world.kept, "pager").contains(&"secret.rs".to_owned()));
+    assert!(!paths(&world.kept, "pager").contains(&"logo.png".to_owned()));
+}
+
+#[test]
+fn what_is_hidden_from_models_is_not_found() {
+    let mut world = World::new();
+    world.write_all();
+    world.write(".deepseekignore", "src\n");
+    world.kept.update(|_, _| ()).unwrap();
+    let found = paths(&world.kept, "the pager");
+    assert!(found.contains(&"a.rs".to_owned()) && !found.contains(&"src/pager.rs".to_owned()));
+}
+
+#[test]
+fn its_condition_is_told() {
+    let mut world = World::new();
+    world.write("a.rs", "fn pager() {}\n");
+    assert_eq!(world.kept.status().condition, Condition::Missing);
+    world.kept.update(|_, _| ()).unwrap();
+    let status = world.kept.status();
+    assert_eq!((status.condition, status.files, status.commits), (Condition::Fresh, 1, 0));
+    world.write("b.rs", "fn book() {}\n");
+    world.remove("a.rs");
+    assert_eq!(world.kept.status().condition, Condition::Stale(2));
+}
+
+#[test]
+fn what_is_damaged_is_not_used_and_built_anew() {
+    let mut world = World::new();
+    world.write_all();
+    world.kept.update(|_, _| ()).unwrap();
+    let expected = found(&world.kept);
+    let dir = world.kept.shared.options.dir.clone();
+    let files: Vec<PathBuf> =
+        fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    for file in files {
+        let is_lock = file.extension().is_some_and(|extension| extension == "lock");
+        let Ok(bytes) = fs::read(&file) else { continue };
+        if is_lock || bytes.is_empty() {
+            continue;
+        }
+        fs::write(&file, bytes.get(..bytes.len() / 2).unwrap()).unwrap();
+        assert_eq!(found(&world.kept), expected, "{}", file.display());
+        world.kept.update(|_, _| ()).unwrap();
+        assert_eq!(found(&world.kept), expected, "{}", file.display());
+        if fs::read(&file).is_ok_and(|now| now.len() < bytes.len()) {
+            fs::write(&file, &bytes).unwrap();
+        }
+    }
+}
+
+#[test]
+fn state_that_goes_away_and_comes_back_is_no_matter() {
+    let mut world = World::new();
+    world.write_all();
+    let index = &world.kept;
+    index.update(|_, _| ()).unwrap();
+    let expected = found(index);
+    fs::remove_dir_all(world.state.path()).unwrap();
+    assert_eq!(found(index), expected);
+    index.update(|_, _| ()).unwrap();
+    assert_eq!(index.status().condition, Condition::Fresh);
+}
+
+#[test]
+fn where_nothing_can_be_written_it_goes_on_without() {
+    let mut world = World::new();
+    world.write_all();
+    let expected = world.found_anew().0;
+    let file = world.state.path().join("index-is-no-directory");
+    fs::write(&file, "").unwrap();
+    let index = index(&world.tree, &file, Duration::ZERO);
+    assert!(index.update(|_, _| ()).is_err());
+    assert_eq!(found(&index), expected);
+}
+
+#[test]
+fn a_second_writer_is_turned_away_and_reads() {
+    let mut world = World::new();
+    world.write_all();
+    world.kept.update(|_, _| ()).unwrap();
+    let dir = world.kept.shared.options.dir.clone();
+    let writing = crate::store::Writing::begin(&dir).unwrap();
+    let index = world.kept.clone();
+    assert!(matches!(index.update(|_, _| ()), Err(StoreError::Locked)));
+    assert_eq!(paths(&index, "pager").len(), PATHS.len());
+    drop(writing);
+    world.kept.update(|_, _| ()).unwrap();
+}
+
+#[test]
+fn an_index_is_made_in_the_background() {
+    let mut world = World::new();
+    world.write_all();
+    let index = index(&world.tree, world.state.path(), Duration::from_mins(1));
+    found(&index);
+    index.shared.wait(1, Part::Files);
+    assert_eq!(index.status().condition, Condition::Fresh);
+}

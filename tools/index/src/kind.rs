@@ -1,0 +1,145 @@
+//! What a file is for, by its path: source comes before tests, and tests before documents. Pure.
+
+use tree::RepoPath;
+
+/// What a file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FileKind {
+    /// A program.
+    Source,
+    /// Tests of it.
+    Test,
+    /// Documents, configuration and data.
+    Document,
+    /// What repeats what is said elsewhere, or says nothing of the program: lock files, changelogs, templates. It counts
+    /// only when it is named.
+    Aside,
+}
+
+impl FileKind {
+    /// Of the file at `path`.
+    pub fn of(path: &RepoPath) -> FileKind {
+        let lower = path.as_str().to_ascii_lowercase();
+        let name = lower.rsplit('/').next().unwrap_or(&lower);
+        let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
+        if is_aside(&lower, name, stem) {
+            FileKind::Aside
+        } else if is_test(&lower, stem) {
+            FileKind::Test
+        } else if is_document(&lower, name, extension) {
+            FileKind::Document
+        } else {
+            FileKind::Source
+        }
+    }
+
+    /// What the score of such a file is multiplied by.
+    pub(crate) fn weight(self) -> f64 {
+        match self {
+            FileKind::Source => 1.0,
+            FileKind::Test => 0.5,
+            FileKind::Document => 0.3,
+            FileKind::Aside => 0.0,
+        }
+    }
+}
+
+fn is_aside(path: &str, name: &str, stem: &str) -> bool {
+    const ENDS: [&str; 12] = [
+        ".lock",
+        "-lock.json",
+        "-lock.yaml",
+        ".min.js",
+        ".min.css",
+        ".map",
+        ".svg",
+        ".sum",
+        ".snap",
+        ".po",
+        ".pot",
+        ".csv",
+    ];
+    const STEMS: [&str; 10] = [
+        "changelog",
+        "changes",
+        "history",
+        "news",
+        "license",
+        "licence",
+        "copying",
+        "authors",
+        "contributors",
+        "releases",
+    ];
+    const PARTS: [&str; 4] = ["issue_template", "pull_request_template", "relnotes/", "changelog/"];
+    let is_text = !name.contains('.')
+        || [".md", ".txt", ".rst", ".adoc"].iter().any(|end| name.ends_with(end));
+    let is_stem = STEMS.iter().any(|known| {
+        stem == *known
+            || stem.strip_prefix(known).is_some_and(|rest| rest.starts_with(['-', '.', '_']))
+    });
+    ENDS.iter().any(|end| name.ends_with(end))
+        || (is_text && is_stem)
+        || PARTS.iter().any(|part| path.contains(part))
+}
+
+fn is_test(path: &str, stem: &str) -> bool {
+    const DIRECTORIES: [&str; 10] = [
+        "test",
+        "tests",
+        "t",
+        "spec",
+        "specs",
+        "__tests__",
+        "testing",
+        "testdata",
+        "fixtures",
+        "benches",
+    ];
+    let mut parts: Vec<&str> = path.split('/').collect();
+    parts.pop();
+    let word = |word: &str| matches!(word, "test" | "tests" | "spec");
+    parts.iter().any(|part| DIRECTORIES.contains(part))
+        || stem.split(['_', '-', '.']).next().is_some_and(word)
+        || stem.rsplit(['_', '-', '.']).next().is_some_and(word)
+}
+
+fn is_document(path: &str, name: &str, extension: &str) -> bool {
+    const EXTENSIONS: [&str; 24] = [
+        "md", "rst", "txt", "adoc", "html", "htm", "css", "json", "jsonl", "yaml", "yml", "toml",
+        "ini", "cfg", "conf", "xml", "tex", "1", "5", "7", "bib", "env", "lst", "tsv",
+    ];
+    const DIRECTORIES: [&str; 4] = ["docs/", "doc/", "documentation/", "website/"];
+    EXTENSIONS.contains(&extension)
+        || DIRECTORIES.iter().any(|dir| path.starts_with(dir) || path.contains(&format!("/{dir}")))
+        || name.starts_with('.')
+        || path.starts_with(".github/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_say_what_files_are_for() {
+        for (path, kind) in [
+            ("src/main.rs", FileKind::Source),
+            ("src/latest.rs", FileKind::Source),
+            ("src/changes.rs", FileKind::Source),
+            ("Makefile", FileKind::Source),
+            ("t/t0001.sh", FileKind::Test),
+            ("src/parse_tests.rs", FileKind::Test),
+            ("src/test_parse.py", FileKind::Test),
+            ("a/b.spec.ts", FileKind::Test),
+            ("README.md", FileKind::Document),
+            ("docs/conf.py", FileKind::Document),
+            (".gitignore", FileKind::Document),
+            ("CHANGELOG.md", FileKind::Aside),
+            ("HISTORY-1.txt", FileKind::Aside),
+            ("Cargo.lock", FileKind::Aside),
+            (".github/ISSUE_TEMPLATE/bug.md", FileKind::Aside),
+        ] {
+            assert_eq!(FileKind::of(&RepoPath::parse(path).unwrap()), kind, "{path}");
+        }
+    }
+}

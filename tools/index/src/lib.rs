@@ -1,0 +1,31 @@
+//! Which files and lines of a tree a request is about.
+//!
+//! Everything here blocks and belongs on a blocking thread. Nothing here writes into a tree, and nothing asks a model.
+
+mod bm25;
+mod definitions;
+mod document;
+mod git;
+mod grammar;
+mod history;
+mod index;
+mod kind;
+mod manifest;
+mod patterns;
+mod postings;
+mod rank;
+mod ranking;
+mod stem;
+mod store;
+mod update;
+mod words;
+
+pub use definitions::{Definition, definitions};
+pub use document::Document;
+pub use index::{Condition, Index, IndexOptions, MayRead, Status};
+pub use kind::FileKind;
+pub use manifest::ManifestError;
+pub use rank::{WINDOW, Window};
+pub use ranking::{RankedFile, Ranking};
+pub use store::StoreError;
+pub use update::Updated;

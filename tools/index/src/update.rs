@@ -1,0 +1,125 @@
+//! Brings an index up to date with a tree, file by file. Only one thread of one process does so at a time.
+
+use std::path::Path;
+
+use tree::{Entry as Found, FileHash, Listed, ReadTree, RepoPath};
+
+use crate::document::{self, Document};
+use crate::git;
+use crate::history::History;
+use crate::manifest::Entry;
+use crate::store::{StoreError, Writing};
+
+/// Bytes of text after which what there is can be found.
+const BATCH_BYTES: u64 = 16 << 20;
+
+/// What an update did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Updated {
+    /// Files that were taken in, anew or for the first time.
+    pub added: usize,
+    /// Files that are there no more.
+    pub removed: usize,
+    /// Files that were there as they are.
+    pub kept: usize,
+}
+
+/// Makes the index in `dir` one of the `files`, sorted by path. `on_file` is told how many of them are done.
+pub(crate) fn update(
+    dir: &Path,
+    tree: &ReadTree,
+    files: &[Listed],
+    max_file_bytes: u64,
+    mut on_file: impl FnMut(usize),
+) -> Result<Updated, StoreError> {
+    let mut writing = Writing::begin(dir)?;
+    let before = writing.before.take();
+    let is_new = before.is_none();
+    let before = before.unwrap_or_default();
+    let mut updated = Updated::default();
+    let is_there = |path: &RepoPath| files.binary_search_by(|file| file.path.cmp(path)).is_ok();
+    let gone: Vec<RepoPath> =
+        before.entries.keys().filter(|path| !is_there(path)).cloned().collect();
+    for path in gone {
+        writing.remove(&path);
+        updated.removed += 1;
+    }
+    let baseline = git::head(tree.root());
+    let mut is_dirty = is_new || updated.removed > 0 || writing.manifest.baseline != baseline;
+    writing.manifest.baseline = baseline;
+    let mut pending = 0;
+    for (file, done) in files.iter().zip(0..) {
+        on_file(done);
+        if before.unchanged(&file.path, file.bytes, file.modified).is_some() {
+            updated.kept += 1;
+            continue;
+        }
+        is_dirty = true;
+        let (mut entry, text) = look(tree, file, max_file_bytes);
+        match writing.manifest.entries.get_mut(&file.path) {
+            Some(known) if known.id == entry.id && text.is_some() == (known.words > 0) => {
+                known.modified = file.modified;
+                updated.kept += 1;
+                continue;
+            }
+            Some(_) | None => {}
+        }
+        let document = text.map(|text| Document::of(&file.path, &text));
+        let words = document.as_ref().map_or(0, |document| document.words.len());
+        entry.words = u32::try_from(words).unwrap_or(u32::MAX);
+        writing.put(file.path.clone(), entry, document)?;
+        updated.added += 1;
+        pending += file.bytes;
+        if pending >= BATCH_BYTES {
+            writing.commit()?;
+            pending = 0;
+        }
+    }
+    on_file(files.len());
+    if is_dirty {
+        writing.commit()?;
+    }
+    writing.finish()?;
+    Ok(updated)
+}
+
+/// The file as it is, with its text if it has any that is searched.
+fn look(tree: &ReadTree, file: &Listed, max_bytes: u64) -> (Entry, Option<String>) {
+    let content = match tree.entry(&file.path, max_bytes) {
+        Ok(Found::File(state)) => Some(state.bytes),
+        Ok(_) | Err(_) => None,
+    };
+    let hash = FileHash::of(content.as_deref().unwrap_or_default());
+    let text = content.as_deref().and_then(text_of).map(str::to_owned);
+    let id = document::id(&file.path, &hash);
+    (Entry { bytes: file.bytes, modified: file.modified, hash, id, words: 0 }, text)
+}
+
+/// The text in `bytes`, unless they are something else.
+pub(crate) fn text_of(bytes: &[u8]) -> Option<&str> {
+    std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+}
+
+/// Makes what is in `path` the history of the workspace, and returns it.
+pub(crate) fn update_history(path: &Path, workspace: &Path) -> Result<History, StoreError> {
+    let known = read_history(path).unwrap_or_default();
+    let tip = git::head(workspace).unwrap_or_default();
+    if known.tip == tip {
+        return Ok(known);
+    }
+    let history =
+        git::history(workspace, known).unwrap_or_else(|| History { tip, commits: Vec::new() });
+    if let Some(above) = path.parent() {
+        std::fs::create_dir_all(above)?;
+    }
+    let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
+    std::io::Write::write_all(&mut file, history.write().as_bytes())?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(history)
+}
+
+/// The history in `path`.
+pub(crate) fn read_history(path: &Path) -> Option<History> {
+    const MAX_BYTES: u64 = 256 << 20;
+    History::read(&tools::regular::read_text(path, MAX_BYTES).ok()?)
+}

@@ -1,0 +1,154 @@
+//! How files share the room for what a request is about: breadth first. Pure.
+
+use std::rc::Rc;
+
+use tree::RepoPath;
+
+use super::excerpt::{Span, uncovered};
+use super::reader::Text;
+
+/// What files get, one turn after the other.
+const TURNS: [Turn; 6] = [
+    Turn { from: 0, to: 10, nth: 0, part: 16 },
+    Turn { from: 10, to: 26, nth: 0, part: 48 },
+    Turn { from: 0, to: 8, nth: 1, part: 16 },
+    Turn { from: 0, to: 6, nth: 2, part: 16 },
+    Turn { from: 26, to: MOST_FILES, nth: 0, part: 48 },
+    Turn { from: 0, to: MOST_FILES, nth: 1, part: 16 },
+];
+/// Files that get lines at all.
+pub(super) const MOST_FILES: usize = 40;
+/// Fewer lines are not worth an item.
+const MIN_LINES: usize = 3;
+
+/// A turn: some of the files get some of their lines.
+struct Turn {
+    /// The first of the files, and the one after the last.
+    from: usize,
+    to: usize,
+    /// Their best lines, their second best, and so on.
+    nth: usize,
+    /// Each gets at most this part of the room.
+    part: usize,
+}
+
+/// What is chosen of a file.
+pub(super) struct Pick {
+    pub(super) path: RepoPath,
+    pub(super) text: Rc<Text>,
+    /// Bytes around the lines of an item, at most.
+    pub(super) overhead: usize,
+    /// Lines worth showing, best first.
+    pub(super) worth: Vec<Span>,
+    /// Lines that are shown already.
+    pub(super) shown: Vec<Span>,
+    /// Lines that are chosen.
+    pub(super) chosen: Vec<Span>,
+}
+
+/// Chooses lines of the files, best file first, that take at most `room` bytes.
+pub(super) fn choose(picks: &mut [Pick], room: usize) {
+    let mut left = room;
+    for Turn { from, to, nth, part } in TURNS {
+        for pick in picks.iter_mut().take(to).skip(from) {
+            pick.add(nth, room / part, &mut left);
+        }
+    }
+}
+
+impl Pick {
+    /// Chooses the lines that are the best after `nth` others, in at most `left` bytes and no more than is `fair`. A file
+    /// that is no larger than that is chosen whole.
+    fn add(&mut self, nth: usize, fair: usize, left: &mut usize) {
+        let lines = &self.text.lines;
+        let Some(most) = fair.min(*left).checked_sub(self.overhead) else { return };
+        let is_new = self.chosen.is_empty() && self.shown.is_empty();
+        if nth == 0 && is_new && lines.count() > 0 && lines.cost(lines.all()) <= most {
+            *left = left.saturating_sub(lines.cost(lines.all()) + self.overhead);
+            self.chosen.push(lines.all());
+            return;
+        }
+        let Some(best) = self.worth.get(nth) else { return };
+        for span in uncovered(*best, &[self.shown.as_slice(), &self.chosen].concat()) {
+            let Some(most) = fair.min(*left).checked_sub(self.overhead) else { return };
+            let middle = usize::midpoint(span.first, span.last);
+            let fits = lines.cost(span) <= most;
+            let span = if fits { Some(span) } else { lines.around(middle, most) };
+            let span = span.and_then(|span| {
+                let outside = uncovered(span, &self.chosen);
+                outside.into_iter().find(|span| span.last - span.first + 1 >= MIN_LINES)
+            });
+            if let Some(span) = span {
+                *left = left.saturating_sub(lines.cost(span) + self.overhead);
+                self.chosen.push(span);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tree::FileHash;
+
+    use super::*;
+    use crate::excerpt::{Lines, merge};
+
+    fn pick(lines: usize, worth: &[(usize, usize)], shown: &[(usize, usize)]) -> Pick {
+        let text = "a line of text\n".repeat(lines);
+        let spans = |all: &[(usize, usize)]| {
+            all.iter().map(|(first, last)| Span { first: *first, last: *last }).collect()
+        };
+        let (lines, hash) = (Lines::of(&text), FileHash::of(b""));
+        Pick {
+            path: RepoPath::parse("a.rs").unwrap(),
+            text: Rc::new(Text { lines, hash, fence: "```".to_owned() }),
+            overhead: 20,
+            worth: spans(worth),
+            shown: spans(shown),
+            chosen: Vec::new(),
+        }
+    }
+
+    fn chosen(picks: &[Pick]) -> Vec<Vec<(usize, usize)>> {
+        let of = |pick: &Pick| {
+            merge(pick.chosen.clone()).iter().map(|span| (span.first, span.last)).collect()
+        };
+        picks.iter().map(of).collect()
+    }
+
+    #[test]
+    fn small_files_come_whole_and_others_with_their_best_lines_in_turn() {
+        let mut picks = [
+            pick(5, &[(2, 3)], &[]),
+            pick(900, &[(100, 110), (300, 310)], &[]),
+            pick(900, &[(200, 210)], &[]),
+        ];
+        choose(&mut picks, 8000);
+        assert_eq!(chosen(&picks), [vec![(1, 5)], vec![(100, 110), (300, 310)], vec![(200, 210)]]);
+        let mut picks = [pick(900, &[(100, 110), (300, 310)], &[]), pick(900, &[(200, 210)], &[])];
+        choose(&mut picks, 600);
+        assert!(chosen(&picks).iter().all(Vec::is_empty), "too little for anybody");
+    }
+
+    #[test]
+    fn what_is_shown_is_not_chosen_again() {
+        let mut picks = [pick(900, &[(100, 110), (105, 120)], &[(90, 104)])];
+        choose(&mut picks, 16_000);
+        assert_eq!(chosen(&picks), [[(105, 120)]]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_room_is_never_exceeded(room in 0usize..20_000, files in 1usize..50) {
+            let mut picks: Vec<Pick> =
+                (0..files).map(|n| pick(30 * n, &[(n, n + 30), (n + 10, n + 60)], &[])).collect();
+            choose(&mut picks, room);
+            let cost = |pick: &Pick| {
+                let spans = merge(pick.chosen.clone());
+                spans.iter().map(|span| pick.text.lines.cost(*span) + pick.overhead).sum::<usize>()
+            };
+            let cost: usize = picks.iter().map(cost).sum();
+            proptest::prop_assert!(cost <= room, "{cost} of {room}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Which lines of a file to show for a request: windows around what it says, widened to whole definitions. Pure.
+
+use index::{Definition, RankedFile, WINDOW};
+
+use crate::excerpt::Span;
+
+/// A definition of more lines is not shown whole for a few of them.
+const MAX_DEFINITION_LINES: u32 = 60;
+/// Lines shown before and after what speaks for a window.
+const CONTEXT: u32 = 3;
+/// Lines that say less than this share of the best line of their window do not widen it.
+const TELLING: f64 = 0.25;
+
+/// The lines worth showing, best first; they may overlap.
+pub(super) fn spans(file: &RankedFile, definitions: &[Definition], count: usize) -> Vec<Span> {
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    let windows = file.windows.iter().map(|window| (window.first, window.first + WINDOW - 1));
+    windows.map(|window| span(window, &file.lines, definitions, count)).collect()
+}
+
+fn span(
+    (first, last): (u32, u32),
+    lines: &[(u32, f64)],
+    definitions: &[Definition],
+    count: u32,
+) -> Span {
+    let inside = || lines.iter().filter(|(line, _)| (first..=last).contains(line));
+    let best = inside().map(|(_, weight)| *weight).fold(0.0, f64::max);
+    let telling =
+        || inside().filter(|(_, weight)| *weight >= TELLING * best).map(|(line, _)| *line);
+    let (from, to) = (telling().next().unwrap_or(first), telling().next_back().unwrap_or(last));
+    let start = whole(from, definitions).map_or(from.saturating_sub(CONTEXT), |(first, _)| first);
+    let end = whole(to, definitions).map_or(to.saturating_add(CONTEXT), |(_, last)| last);
+    let number = |line: u32| line.clamp(1, count.max(1)) as usize;
+    Span { first: number(start), last: number(end) }
+}
+
+/// The largest definition around `line` that is small enough to be shown whole.
+fn whole(line: u32, definitions: &[Definition]) -> Option<(u32, u32)> {
+    let around = definitions.iter().filter(|d| (d.first..=d.last).contains(&line));
+    let small = around.map(|d| (d.first, d.last)).filter(|(f, l)| l - f < MAX_DEFINITION_LINES);
+    small.max_by_key(|(first, last)| last - first)
+}
+
+/// The main definitions of a file, as a map shows them: the outermost `most`, in the order of lines.
+pub(super) fn main_definitions(definitions: &[Definition], most: usize) -> Vec<&Definition> {
+    let mut main: Vec<&Definition> = definitions.iter().filter(|d| d.kind != "impl").collect();
+    main.sort_by_key(|definition| (definition.depth, definition.line));
+    main.truncate(most);
+    main.sort_by_key(|definition| definition.line);
+    main
+}
+
+#[cfg(test)]
+mod tests {
+    use index::{FileKind, Window};
+    use tree::RepoPath;
+
+    use super::*;
+
+    fn file(firsts: &[u32], lines: &[(u32, f64)]) -> RankedFile {
+        RankedFile {
+            path: RepoPath::parse("a.rs").unwrap(),
+            kind: FileKind::Source,
+            windows: firsts.iter().map(|first| Window { first: *first, score: 1.0 }).collect(),
+            lines: lines.to_vec(),
+        }
+    }
+
+    fn definition(name: &str, first: u32, last: u32, depth: u32) -> Definition {
+        let name = name.to_owned();
+        Definition { kind: "fn".to_owned(), name, first, line: first, last, depth }
+    }
+
+    #[test]
+    fn a_window_is_cut_to_what_speaks_for_it() {
+        let file = file(&[21], &[(20, 9.0), (22, 0.1), (30, 1.0), (33, 0.5), (61, 9.0)]);
+        assert_eq!(spans(&file, &[], 100), [Span { first: 27, last: 36 }]);
+        assert_eq!(spans(&file, &[], 34), [Span { first: 27, last: 34 }]);
+    }
+
+    #[test]
+    fn it_is_widened_to_whole_definitions_that_are_small() {
+        let lines = [(30, 1.0), (41, 1.0)];
+        let definitions =
+            [definition("all", 1, 99, 0), definition("a", 25, 35, 1), definition("b", 40, 55, 1)];
+        assert_eq!(spans(&file(&[21], &lines), &definitions, 100), [Span { first: 25, last: 55 }]);
+    }
+
+    #[test]
+    fn the_outermost_definitions_are_the_main_ones() {
+        let definitions =
+            [definition("a", 1, 9, 0), definition("b", 2, 3, 1), definition("c", 10, 12, 0)];
+        let names = main_definitions(&definitions, 2);
+        assert_eq!(names.iter().map(|d| d.name.as_str()).collect::<Vec<_>>(), ["a", "c"]);
+    }
+}
