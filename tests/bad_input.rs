@@ -15,7 +15,7 @@ fn a_workspace_without_git_is_a_workspace() {
     ]);
     let world = World::of(project, Provider::new(mended()));
     let run = world.chat("Fix the greeting");
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert!(!world.project.path(".git").exists());
 }
 
@@ -34,7 +34,7 @@ fn a_workspace_below_the_root_of_its_repository_is_patched_where_it_is() {
     let world = World::of(project, provider);
     let mut request = world.request("Fix the greeting");
     let run = request.args(["--workspace", "sub"]).run();
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(world.project.changed(), ["sub/greet.txt"]);
     assert_eq!(world.project.read("sub/greet.txt"), "hello world\n");
 }
@@ -51,7 +51,7 @@ fn uncommitted_work_is_worked_on_and_kept() {
     project.write("untracked.txt", "untracked\n");
     let world = World::of(project, Provider::new(mended()));
     let run = world.chat("Fix the greeting");
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(world.project.read("greet.txt"), "hello world\n");
     assert_eq!(world.project.read("mine.txt"), "new\n");
     assert_eq!(world.project.read("untracked.txt"), "untracked\n");
@@ -151,7 +151,7 @@ fn plans_for_files_that_can_not_be_edited_are_sent_back_with_the_line_and_the_ru
         replies.extend(mended());
         let world = World::of(project, Provider::new(replies));
         let run = world.chat("Fix the greeting and .env and image.bin and link.txt");
-        assert_eq!(run.ending(), "0 delivered/passed", "{files:?}: {}", run.stderr);
+        assert_eq!(run.ending(), "0 delivered/proven", "{files:?}: {}", run.stderr);
         let told = world.provider.told("architect", 2);
         assert!(told.contains(quoted) && told.contains("Rule:"), "{told}");
         let said = world.provider.everything_said();
@@ -194,7 +194,7 @@ fn any_script_is_written_and_read() {
     let provider = Provider::new(vec![architect(plan(&[path])), editor(change)]);
     let world = World::of(project, provider);
     let run = world.chat("修复 文件 😀.txt 的问候语 – naïve ﷽");
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(world.project.read(path), "wörld 🌍\r\nsecond 😀\r\n");
 }
 

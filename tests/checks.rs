@@ -30,7 +30,9 @@ fn a_check_that_is_not_there_is_for_the_user() {
     let world = World::greeting(mended_and_checked_by(&["no-such-tool --check"]))
         .configure("[policy]\nallow_commands = [\"no-such-tool --check\"]\n");
     let run = world.chat("Fix the greeting");
-    assert_eq!(run.ending(), "1 needs_work/unverifiable", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/unverified", "{}", run.stderr);
+    let missing = &run.delivery()["verified"]["unverified"]["missing"];
+    assert_eq!(*missing, serde_json::json!({ "kind": "program", "name": "no-such-tool" }));
     assert_eq!(world.provider.roles(), "architect editor", "no call is spent on it");
     assert_eq!(world.project.read("greet.txt"), "hello world\n", "the change is kept");
 }
@@ -69,7 +71,7 @@ fn a_check_whose_child_keeps_the_pipe_ends_with_the_check() {
     ]);
     let world = World::of(project, Provider::new(mended()));
     let run = world.chat("Fix the greeting");
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert!(run.elapsed < Duration::from_secs(30), "{:?}", run.elapsed);
     assert_eq!(left_in(world.project.root()), NOBODY);
 }

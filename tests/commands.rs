@@ -211,7 +211,7 @@ fn the_fake_provider_serves_a_script_as_a_process_of_its_own() {
         said.contains('\n').then(|| url.to_owned())
     });
     let run = world.request("Fix the greeting").env("DEEPSEEK_BASE_URL", url.unwrap()).run();
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     let log = elsewhere.read("requests.jsonl");
     assert_eq!(log.lines().count(), 2);
     assert!(!log.contains(crate::support::KEY));

@@ -22,7 +22,7 @@ fn the_architect_looks_before_it_plans() {
     let replies = [vec![architect(looks)], mended()].concat();
     let world = World::of(shop(), Provider::new(replies));
     let run = world.chat("Fix the greeting");
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(world.provider.roles(), "architect architect editor");
     let told = world.provider.told("architect", 2);
     for part in [
@@ -60,7 +60,7 @@ fn looks_are_bounded_and_say_what_is_left_out() {
     let replies = [vec![architect(looks)], mended()].concat();
     let world = World::of(project, Provider::new(replies));
     let run = world.chat("Fix the greeting");
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     let told = world.provider.told("architect", 2);
     assert!(told.len() < 4 * 4_000 + 1_000, "{}", told.len());
     for part in ["big.py has 3000 lines", "(more matches are not shown)", " of 3000\n"] {
@@ -86,7 +86,7 @@ fn a_plan_that_lacks_a_file_is_mended_at_no_cost_of_an_attempt() {
     let world =
         World::of(project, Provider::new(replies)).configure("[agent_loop]\nmax_iterations = 1\n");
     let run = world.chat("Fix the greeting");
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(world.provider.roles(), "architect editor architect editor");
     let told = world.provider.told("architect", 2);
     assert!(told.contains("- name.txt: the name stands there"), "{told}");
@@ -119,7 +119,7 @@ fn done_is_an_answer_only_once_something_is_applied() {
     ];
     let world = World::greeting(replies);
     let run = world.chat("Fix the greeting");
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert!(world.provider.told("editor", 2).contains("only when a diff of yours is applied"));
 }
 
@@ -130,7 +130,7 @@ fn an_empty_answer_is_told_so_and_the_same_request_is_not_sent_again() {
         let empty = Reply::of(behaviour).to("architect");
         let world = World::greeting([vec![empty.clone(), empty], mended()].concat());
         let run = world.chat("Fix the greeting");
-        assert_eq!(run.ending(), "0 delivered/passed", "{behaviour:?}: {}", run.stderr);
+        assert_eq!(run.ending(), "0 delivered/proven", "{behaviour:?}: {}", run.stderr);
         assert_eq!(world.provider.roles(), "architect architect architect editor");
         let bodies: Vec<_> =
             world.provider.of("architect").iter().map(|it| it.request.json.clone()).collect();
@@ -145,7 +145,7 @@ fn roles_of_one_model_continue_one_dialogue() {
     let world = World::greeting([vec![architect("NEED_CONTEXT|greet.txt")], mended()].concat())
         .configure("[llm.max_think_model]\nmodel = \"deepseek-flash\"\nthinking = false\n");
     let run = world.chat("Fix the greeting");
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     let messages = |role: &str, at: usize| {
         world.provider.of(role)[at].request.json["messages"].as_array().unwrap().clone()
     };
@@ -223,7 +223,7 @@ fn no_verb_and_no_question_mark_decides() {
     ] {
         let world = World::greeting([vec![reply("intent", "EDIT")], mended()].concat());
         let run = world.message(message).run();
-        assert_eq!(run.ending(), "0 delivered/passed", "{message}: {}", run.stderr);
+        assert_eq!(run.ending(), "0 delivered/proven", "{message}: {}", run.stderr);
         assert_eq!(world.provider.roles(), "intent architect editor", "{message}");
     }
     let world = World::greeting(vec![reply("intent", "ANSWER"), reply("analysis", "Red.")]);
@@ -240,7 +240,7 @@ fn the_editor_reads_the_request_and_what_the_checks_said_before() {
         editor(diff("greet.txt", "hello moon", "hello world")),
     ]);
     let run = world.chat("Fix the greeting, please");
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert!(world.provider.told("editor", 1).contains("Fix the greeting, please"));
     let told = world.provider.told("editor", 2);
     assert!(told.contains("Before any change:\n`sh check.sh` failed: exit 1"), "{told}");

@@ -106,7 +106,7 @@ fn world(role: &'static str, behaviour: Behaviour, often: Often) -> World {
 }
 
 fn expected(role: &str, fault: Fault, often: Often) -> String {
-    let good = if role == "analysis" { "0 delivered/not_needed" } else { "0 delivered/passed" };
+    let good = if role == "analysis" { "0 delivered/not_needed" } else { "0 delivered/proven" };
     match (fault, often) {
         (Fault::Harmless, _) | (Fault::Passing(_) | Fault::Told, Often::Once) => good.to_owned(),
         (Fault::Passing(class), Often::Always) | (Fault::Final(class), _) => {
@@ -130,7 +130,7 @@ fn endured(role: &'static str, behaviour: Behaviour, often: Often) -> Result<Str
     if end != wanted {
         return Err(format!("{end}, not {wanted}: {}", run.stderr));
     }
-    if (end == "0 delivered/passed") == changed.is_empty() {
+    if (end == "0 delivered/proven") == changed.is_empty() {
         return Err(format!("{end}, and changed are {changed:?}"));
     }
     Ok(format!("{end} ({} calls)", world.provider.requests().len()))

@@ -299,7 +299,7 @@ fn nothing_in_a_clone_is_waited_for_or_read_without_end() {
             let world = World::greeting(mended());
             put(&world.project, path, what);
             let run = world.chat("Fix the greeting");
-            assert_eq!(run.ending(), "0 delivered/passed", "{path} is a {what}: {}", run.stderr);
+            assert_eq!(run.ending(), "0 delivered/proven", "{path} is a {what}: {}", run.stderr);
             assert_eq!(world.project.read("greet.txt"), "hello world\n");
             let back = world.deepseek(["rewind", "1"]).run();
             assert_eq!(back.code, Some(0), "{path} is a {what}: {}", back.stderr);
@@ -336,7 +336,7 @@ fn what_links_and_lists_in_a_repository_lead_to_is_not_waited_for_either() {
         world.project.write(".gitignore", "dir\nobjs\noo\n");
         trap(&world.project);
         let run = world.chat("Fix the greeting");
-        assert_eq!(run.ending(), "0 delivered/passed", "{name}: {}", run.stderr);
+        assert_eq!(run.ending(), "0 delivered/proven", "{name}: {}", run.stderr);
     }
 }
 
@@ -345,7 +345,7 @@ fn what_is_nested_deeply_is_an_error_and_no_crash() {
     let deep = format!("{}b{}", "{a,".repeat(20_000), "}".repeat(20_000));
     let world = World::greeting(mended());
     world.project.write("sub/.gitignore", format!("{deep}\n"));
-    assert_eq!(world.chat("Fix the greeting").ending(), "0 delivered/passed");
+    assert_eq!(world.chat("Fix the greeting").ending(), "0 delivered/proven");
     let config = format!("policy.secret_files = [\"{deep}\"]\n");
     world.project.write(".deepseek/config.toml", config);
     let run = world.deepseek(["ask", "why?"]).run();

@@ -14,7 +14,7 @@ const REQUEST: [&str; 5] = ["--force-execute", "-p", "Fix the greeting", "--appr
 fn mended() -> (World, Vec<Value>) {
     let world = World::greeting(eventful());
     let run = world.deepseek([REQUEST.as_slice(), &["--output", "stream-json"]].concat()).run();
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     let events = run.events.iter().filter(|event| event["seq"].is_u64()).cloned().collect();
     (world, events)
 }

@@ -79,7 +79,7 @@ fn after_an_interruption_the_next_request_is_served() {
         World::greeting(vec![silence().to("architect"), architect(plan(&["greet.txt"])), fix()]);
     interrupted(&world, "Fix the greeting", |world| world.provider.requests().len() == 1);
     let run = world.chat("Fix the greeting");
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn one_process_at_a_time_writes_and_the_second_is_told_whose_turn_it_is() {
 
     first.kill();
     let third = world.chat("Fix the greeting");
-    assert_eq!(third.ending(), "0 delivered/passed", "a dead owner is none: {}", third.stderr);
+    assert_eq!(third.ending(), "0 delivered/proven", "a dead owner is none: {}", third.stderr);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn the_second_process_waits_its_turn() {
     let mut first = world.request("Fix the greeting").start();
     first.until(|| world.provider.requests().len() == 1);
     let second = world.request("Fix the greeting").start();
-    assert_eq!(first.end().ending(), "0 delivered/passed");
+    assert_eq!(first.end().ending(), "0 delivered/proven");
     let second = second.end();
     assert_eq!(second.ending(), "0 no_edit_needed", "{}", second.stderr);
     assert_eq!(world.provider.roles(), "architect editor architect");

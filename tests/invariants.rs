@@ -33,7 +33,7 @@ fn the_users_git_is_not_touched_and_nothing_but_the_plans_files_is_changed() {
     world.project.write("untracked.txt", "mine\n");
     let before = world.project.hashes(".git");
     let run = world.chat("Fix the greeting");
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(world.project.hashes(".git"), before);
     assert_eq!(world.project.changed(), ["greet.txt", "new.txt", "untracked.txt"]);
 }
@@ -102,7 +102,7 @@ fn timeless(value: Value, names: &mut BTreeMap<String, usize>) -> Value {
 fn each_roles_messages_only_grow() {
     let world = World::greeting(eventful());
     let run = world.chat("Fix the greeting");
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     for (role, calls) in [("architect", 3), ("editor", 6)] {
         let requests = world.provider.of(role);
         assert_eq!(requests.len(), calls, "{role}");
@@ -142,7 +142,7 @@ fn what_was_said_before_is_found_in_the_providers_cache() {
     let world =
         World::of(project, Provider::new(twice)).configure("[agent_loop]\nmax_iterations = 12\n");
     let run = world.chat("Improve words.txt");
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     let prompts: u64 =
         world.provider.requests().iter().map(|seen| seen.usage.unwrap().prompt).sum();
     let replies = run.all("ModelReply");
@@ -154,7 +154,7 @@ fn what_was_said_before_is_found_in_the_providers_cache() {
     assert!(most < 128, "more than the last unit was missed: {most}");
 
     let run = world.chat("Improve words.txt");
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     let all = world.provider.requests();
     assert_eq!(all.len(), 40);
     for seen in &all[20..] {
@@ -168,7 +168,7 @@ fn a_journal_keeps_what_a_prompt_repeats_once() {
     let (project, replies) = twenty_calls();
     let world =
         World::of(project, Provider::new(replies)).configure("[agent_loop]\nmax_iterations = 12\n");
-    assert_eq!(world.chat("Improve words.txt").ending(), "0 delivered/passed");
+    assert_eq!(world.chat("Improve words.txt").ending(), "0 delivered/proven");
     let requests = world.provider.requests();
     assert_eq!(requests.len(), 20);
     let (mut last, mut all, mut unique) = (BTreeMap::new(), 0, 0);
@@ -193,7 +193,7 @@ fn a_journal_keeps_what_a_prompt_repeats_once() {
 fn there_is_one_end_and_no_hidden_escalation() {
     let ask = || vec![Reply::text("An answer.").to("analysis")];
     let runs = [
-        ("Fix the greeting", eventful(), "0 delivered/passed"),
+        ("Fix the greeting", eventful(), "0 delivered/proven"),
         ("What is this?", ask(), "0 delivered/not_needed"),
         ("Fix the greeting", vec![Reply::text("no").forever()], "1 needs_work/no_plan"),
         ("Fix the greeting", Vec::new(), "5 failed/server"),
@@ -246,7 +246,7 @@ fn a_removed_comment_is_no_file_header_and_a_fence_in_a_file_is_no_fence() {
     let provider = Provider::new(vec![architect(plan(&["query.sql", "README.md"])), editor(text)]);
     let world = World::of(project, provider);
     let run = world.chat("Remove the old things");
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(world.project.read("query.sql"), "SELECT 1;\n-- another\nSELECT 2;\n");
     assert_eq!(world.project.read("README.md"), "# Title\n\n```sh\nrun new\n```\n```text\n\nEnd\n");
 }
@@ -258,7 +258,7 @@ fn a_request_that_looks_like_output_of_git_names_the_files_it_names() {
     let provider = Provider::new(mended());
     let world = World::of(project, provider);
     let run = world.chat("Fix this:\n M src/lib.rs\n?? greet.txt\n");
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     let evidence = run.one("EvidenceGathered")["items"].to_string();
     assert!(
         evidence.contains("src/lib.rs:1-1") && evidence.contains("greet.txt:1-1"),

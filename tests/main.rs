@@ -43,6 +43,7 @@ mod prompts;
 mod replay;
 mod resume;
 mod team_crashes;
+mod verified;
 mod wording;
 
 // The way back.

@@ -40,7 +40,7 @@ fn what_the_user_changes_meanwhile_is_merged_or_shown_again_and_never_lost() {
         let source = while_the_editor_works(&project, "words.txt", saved);
         let world = World::of(project, Provider::new(source));
         let run = world.chat("Fix the words");
-        assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+        assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
         assert_eq!(world.project.read("words.txt"), expected);
         assert_eq!(world.provider.roles(), roles);
         if roles.ends_with("editor editor") {
@@ -133,7 +133,7 @@ fn where_approvals_are_never_a_patch_is_staged_and_no_command_runs() {
 /// One patch of two lines is within a gate of three lines; two of them are not.
 #[test]
 fn the_patches_of_a_run_are_counted_together() {
-    for (gate, ending) in [(3, "3 denied"), (4, "0 delivered/passed")] {
+    for (gate, ending) in [(3, "3 denied"), (4, "0 delivered/proven")] {
         let replies = vec![
             architect(plan(&["greet.txt"])),
             editor(diff("greet.txt", "hello", "hallo")),

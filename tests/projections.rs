@@ -149,7 +149,7 @@ fn a_session_is_exported_for_people_and_for_programs() {
         "- failure: mechanical verify failure",
         "iteration 3 · applied",
         "- check `sh check.sh`: passed (exit 0",
-        "### Outcome\n\ndelivered, verified",
+        "### Outcome\n\ndelivered, proven",
     ];
     let mut rest = page.as_str();
     for part in parts {

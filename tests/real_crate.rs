@@ -59,7 +59,7 @@ fn a_real_crate_is_mended_until_its_own_tests_pass() {
         World::of(project, provider).configure("[policy]\nallow_commands = [\"cargo test*\"]\n");
     let before = world.project.hashes(".git");
     let run = world.request("Fix the failing tests of hamming in src/lib.rs").with_cargo().run();
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(world.project.hashes(".git"), before);
     assert_eq!(world.project.changed(), ["src/lib.rs"]);
     assert_eq!(world.project.read("src/lib.rs"), right);

@@ -144,7 +144,7 @@ fn any_of_thirty_checkpoints_of_a_random_history_can_be_gone_back_to() {
 /// A world in which the greeting was mended.
 fn greeted() -> World {
     let world = World::greeting(mended());
-    assert_eq!(world.chat("Fix the greeting").ending(), "0 delivered/passed");
+    assert_eq!(world.chat("Fix the greeting").ending(), "0 delivered/proven");
     world
 }
 

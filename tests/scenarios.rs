@@ -23,7 +23,7 @@ fn says(old: &str, new: &str) -> String {
 fn one_file_is_planned_edited_verified_and_delivered() {
     let world = World::greeting(planned([says("hello", "hello world")]));
     let run = world.chat("Fix the greeting");
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(world.project.read("greet.txt"), "hello world\n");
     assert_eq!(world.provider.roles(), "architect editor");
     assert_eq!(run.one("PlanCreated")["plan"]["files"][0]["path"], "greet.txt");
@@ -48,7 +48,7 @@ fn files_are_changed_created_deleted_and_renamed_in_one_go() {
     let provider = Provider::new(vec![architect(plan(&files)), editor(all)]);
     let world = World::of(project, provider);
     let run = world.chat("Move the files around");
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     let mut changed = world.project.changed();
     changed.sort();
     assert_eq!(changed, ["a.txt", "from.txt", "old.txt", "sub/new.txt", "to.txt"]);
@@ -60,7 +60,7 @@ fn a_refused_patch_is_mended_with_the_reason_in_hand() {
     let world =
         World::greeting(planned([says("hallo", "hello world"), says("hello", "hello world")]));
     let run = world.chat("Fix the greeting");
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(world.provider.roles(), "architect editor editor");
     assert_eq!(run.all("PatchRefused").len(), 1);
     let told = world.provider.told("editor", 2);
@@ -78,7 +78,7 @@ fn a_red_check_is_repaired_by_the_editor_alone() {
         says("hello wurld", "hello world"),
     ]));
     let run = world.chat("Fix the greeting");
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(world.provider.roles(), "architect editor editor", "1 Architect and 2 Editor calls");
     assert_eq!(run.classes(), ["mechanical_verify_failure"]);
     let told = world.provider.told("editor", 2);
@@ -104,7 +104,7 @@ fn the_same_failure_again_goes_back_to_the_architect() {
     ));
     let world = World::greeting(answers);
     let run = world.chat("Fix the greeting");
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(run.classes(), ["mechanical_verify_failure", "repeated_verify_failure"]);
     assert_eq!(world.provider.roles(), "architect editor editor architect editor");
     let told = world.provider.told("architect", 2);
@@ -128,7 +128,7 @@ fn a_plan_that_changes_nothing_about_the_failure_is_a_design_mismatch() {
     ));
     let world = World::greeting(answers);
     let run = world.chat("Fix the greeting");
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     let classes = ["mechanical_verify_failure", "repeated_verify_failure", "design_mismatch"];
     assert_eq!(run.classes(), classes);
     assert!(world.provider.told("architect", 3).contains("DesignMismatch"));
@@ -170,7 +170,7 @@ fn the_editor_may_look_at_a_file_that_is_not_declared() {
     let provider = Provider::new(planned([ask, says("hello", "hello world")]));
     let world = World::of(project, provider);
     let run = world.chat("Fix the greeting");
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     let told = world.provider.told("editor", 2);
     assert!(told.contains("   2| say world\n   3| third\n") && !told.contains("first"), "{told}");
     assert!(told.contains(".env is not shown"), "{told}");
@@ -263,7 +263,7 @@ fn mending_what_failed_before_can_be_the_task() {
         Provider::new(planned([says("hello", "hello you"), says("hello you", "hello world")]));
     let world = World::of(project, provider);
     let run = world.chat("Fix the greeting");
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(world.provider.roles(), "architect editor editor");
 }
 
@@ -293,7 +293,7 @@ fn commands_are_derived_when_the_plan_names_none() {
     ]);
     let world = World::of(project, provider);
     let run = world.chat("Fix the greeting");
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(run.one("VerifyStarted")["derived"], true);
     assert_eq!(run.one("VerifyStarted")["commands"][0], "make test");
 }
@@ -308,7 +308,7 @@ fn every_command_has_to_pass_and_words_between_them_are_understood() {
     ]);
     let world = World::of(project, provider);
     let run = world.chat("Fix the greeting");
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     let checks = run.all("VerificationRun");
     let after: Vec<_> = checks.iter().filter(|check| check["baseline"] == false).collect();
     assert_eq!(after.len(), 2);

@@ -10,7 +10,7 @@ use config::Complaints;
 use serde::{Deserialize, Serialize};
 use shell::{CommandLine, CommandOutcome, Exit};
 
-pub use self::derive::derive;
+pub use self::derive::{Project, derive};
 use crate::complaints;
 use crate::failure::{Diagnostic, ErrorSet, Numbers, diagnostics};
 use crate::verified::{Missing, MissingKind};

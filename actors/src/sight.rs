@@ -1,7 +1,7 @@
 //! What the roles of a run see of its files. What they see is written down before anything is decided by it, so that the
 //! run can be driven again when the files are others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tree::{Change, Entry, Op, ReadTree, RepoPath, TreeError};
@@ -113,6 +113,19 @@ impl Look {
             lock(&self.seen).insert(path.clone(), found);
         }
         entry
+    }
+
+    /// The names in a directory, sorted, of which those count that are looked at next; of the root, if none is given. In a run
+    /// that is driven again it has those that were looked at then. Blocks.
+    pub fn names(&self, dir: Option<&RepoPath>, most: usize) -> Vec<String> {
+        if !self.follows {
+            return self.sight.tree.names(dir, most);
+        }
+        let (seen, known) = (lock(&self.seen), lock(&self.sight.known));
+        let inside = |path: &RepoPath| path.parent().as_ref() == dir;
+        let paths = seen.keys().chain(known.keys()).filter(|path| inside(path));
+        let names: BTreeSet<String> = paths.map(|path| path.name().to_owned()).collect();
+        names.into_iter().collect()
     }
 
     /// Writes down what was seen. Nothing is decided by it before.

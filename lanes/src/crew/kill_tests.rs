@@ -60,7 +60,7 @@ fn crashes(events: &[Event]) -> (Vec<&str>, u32) {
     (crashed, attempt)
 }
 
-const DELIVERED: Delivery = Delivery::Delivered { verified: Verified::Passed };
+const DELIVERED: Delivery = Delivery::Delivered { verified: Verified::Proven };
 
 #[tokio::test]
 async fn a_killed_role_costs_one_attempt() {

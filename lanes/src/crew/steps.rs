@@ -348,6 +348,7 @@ fn unseen(bases: &Bases, shown: &Bases, mut hints: BTreeMap<RepoPath, Hints>) ->
 /// The commands that check the kinds of project that are seen.
 pub async fn derived(sight: &Sight) -> Result<Vec<String>, JournalClosed> {
     const MOST: u64 = 1 << 20;
+    const MOST_NAMES: usize = 10_000;
     let look = sight.look().await?;
     let derived = tokio::task::spawn_blocking(move || {
         let entry =
@@ -356,8 +357,10 @@ pub async fn derived(sight: &Sight) -> Result<Vec<String>, JournalClosed> {
             Some(Entry::File(file)) => String::from_utf8(file.bytes.to_vec()).ok(),
             Some(_) | None => None,
         };
-        let commands =
-            checks::derive(&read, &|name| !matches!(entry(name), Some(Entry::Missing) | None));
+        let exists = |name: &str| !matches!(entry(name), Some(Entry::Missing) | None);
+        let names = |dir: &str| look.names(RepoPath::parse(dir).ok().as_ref(), MOST_NAMES);
+        let project = checks::Project { read: &read, exists: &exists, names: &names };
+        let commands = checks::derive(&project);
         (look, commands)
     });
     // It can only fail when the whole program is shutting down.

@@ -150,7 +150,7 @@ fn greeting(dir: &TempDir) -> String {
 async fn a_lost_router_is_replaced_and_nothing_that_was_spent_is_forgotten() {
     for role in [AgentRole::Architect, AgentRole::Editor] {
         let (outcome, events, dir) = run(Lost::Admission, role).await;
-        let delivered = Delivery::Delivered { verified: Verified::Passed };
+        let delivered = Delivery::Delivered { verified: Verified::Proven };
         assert_eq!(outcome.delivery, delivered, "{role:?}");
         assert_eq!(count(&events, "RoleCrashed@v1"), 1, "{role:?}");
         assert_eq!(count(&events, "RunFinished@v2"), 1, "{role:?}");
@@ -192,7 +192,7 @@ async fn a_run_in_which_somebody_died_replays_with_the_same_deaths() {
         for role in [AgentRole::Architect, AgentRole::Editor] {
             let (state, scratch) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
             let (outcome, events, _) = run_in(&state, lost, role).await;
-            let delivered = Delivery::Delivered { verified: Verified::Passed };
+            let delivered = Delivery::Delivered { verified: Verified::Proven };
             assert_eq!(outcome.delivery, delivered, "{lost:?} {role:?}");
             assert_eq!(count(&events, "RoleCrashed@v1"), deaths, "{lost:?} {role:?}");
             let replayed = replay(&state.path().join("session"), scratch.path()).await.unwrap();

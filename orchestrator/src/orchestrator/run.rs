@@ -471,6 +471,7 @@ impl Effect for Gathering {
 
 /// The commands that would check a change if the plan named none. Blocks.
 fn derived_checks(index: &Index) -> Vec<String> {
+    const MOST_NAMES: usize = 10_000;
     let path = |name: &str| RepoPath::parse(name).ok().filter(|path| index.may_read(path));
     let entry = |name: &str| index.tree().entry(&path(name)?, index.max_file_bytes()).ok();
     let read = |name: &str| match entry(name)? {
@@ -481,7 +482,9 @@ fn derived_checks(index: &Index) -> Vec<String> {
         | Entry::TooLarge { .. }
         | Entry::Other => None,
     };
-    checks::derive(&read, &|name| !matches!(entry(name), Some(Entry::Missing) | None))
+    let exists = |name: &str| !matches!(entry(name), Some(Entry::Missing) | None);
+    let names = |dir: &str| index.tree().names(RepoPath::parse(dir).ok().as_ref(), MOST_NAMES);
+    checks::derive(&checks::Project { read: &read, exists: &exists, names: &names })
 }
 
 /// The effect of a limit of time: it passes only while the run does something new.

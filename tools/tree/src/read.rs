@@ -50,6 +50,26 @@ impl ReadTree {
         Ok(Entry::File(FileState { bytes, mode: FileMode::Symlink }))
     }
 
+    /// The names in a directory, sorted; of the root, if none is given. None where that is no directory, or more than `most`
+    /// are there, or behind a symlink.
+    pub fn names(&self, dir: Option<&RepoPath>, most: usize) -> Vec<String> {
+        let mut path = self.root().to_owned();
+        for part in dir.iter().flat_map(|dir| dir.as_str().split('/')) {
+            path.push(part);
+            if !std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir()) {
+                return Vec::new();
+            }
+        }
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> = names.take(most.saturating_add(1)).collect();
+        if names.len() > most {
+            return Vec::new();
+        }
+        names.sort();
+        names
+    }
+
     /// What is at `path`. A file of more than `max_bytes` is not read.
     pub fn entry(&self, path: &RepoPath, max_bytes: u64) -> Result<Entry, TreeError> {
         let Some(dir) = self.root.parent_of(path)? else {

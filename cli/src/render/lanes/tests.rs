@@ -246,7 +246,7 @@ fn without_a_table_steps_are_told_in_lines() {
         assert_eq!(told(&mut table, &event, Detail::Beside), beside);
     }
     let ends = [
-        (completed(), "lane 01 · done, verified · a.txt · 12345 tokens · $0.0123"),
+        (completed(), "lane 01 · done, checks passed · a.txt · 12345 tokens · $0.0123"),
         (failed("no diff\nat all"), "lane 01 · failed: no diff · 12345 tokens · $0.0123"),
         (spawned(2, "a"), "lane 01 · is planned again, on what there is by now"),
     ];
