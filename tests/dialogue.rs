@@ -54,8 +54,7 @@ fn who_looks_too_often_is_told_and_in_the_end_given_up() {
 #[test]
 fn looks_are_bounded_and_say_what_is_left_out() {
     let project = Project::greeting();
-    project
-        .write("big.py", (0..3_000).map(|at| format!("def f{at}(): pass\n")).collect::<String>());
+    project.write("big.py", "def total(): pass\n".repeat(3_000));
     let looks = "NEED_CONTEXT|big.py\nNEED_SEARCH|def\nNEED_CONTEXT|big.py:1-3000";
     let replies = [vec![architect(looks)], mended()].concat();
     let world = World::of(project, Provider::new(replies));
@@ -161,12 +160,8 @@ fn roles_of_one_model_continue_one_dialogue() {
 
 #[test]
 fn a_later_turn_is_told_what_was_said_changed_and_answered() {
-    let replies = vec![
-        vec![reply("analysis", "There are two moons.")],
-        mended(),
-        vec![architect(plan(&["greet.txt"]))],
-    ]
-    .concat();
+    let answer = reply("analysis", "There are two moons.");
+    let replies = [vec![answer], mended(), vec![architect(plan(&["greet.txt"]))]].concat();
     let world = World::greeting(replies);
     assert_eq!(world.asks("How many moons are there?").code, Some(0));
     let edit =

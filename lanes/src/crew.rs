@@ -328,7 +328,9 @@ impl State {
             News::Verified(verified, proven) => self.verified(&verified, proven).await,
             News::BaselineKnown(report) => {
                 let apply_waits = self.baseline == Untouched::Running { apply_waits: true };
-                if self.baseline_of != self.commands {
+                if self.baseline_of == self.commands {
+                    self.baseline = Untouched::Known(report);
+                } else {
                     // The plan has changed meanwhile, and the checks with it.
                     self.baseline = Untouched::NotChecked;
                     self.start_baseline(myself);
@@ -336,8 +338,6 @@ impl State {
                         self.baseline = Untouched::Running { apply_waits };
                         return Ok(());
                     }
-                } else {
-                    self.baseline = Untouched::Known(report);
                 }
                 return if apply_waits { self.start_apply(myself).await } else { Ok(()) };
             }

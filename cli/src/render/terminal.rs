@@ -200,7 +200,9 @@ impl Terminal {
             }
             Event::EditorStarted { iteration } => self.enter(&format!("edit {iteration}"), ""),
             Event::Looked { .. } | Event::FilesNeeded { .. } | Event::EditorDone { .. } => {
-                said_by_models(&envelope.event).iter().for_each(|line| self.say(line));
+                for line in said_by_models(&envelope.event) {
+                    self.say(&line);
+                }
             }
             Event::IntentDecided { intent: Intent::Answer, reason }
                 if *reason != IntentBy::Flag =>
