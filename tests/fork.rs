@@ -47,7 +47,7 @@ fn a_fork_in_the_middle_of_a_request_is_gone_on_with_in_a_workspace_of_its_own()
         ("EvidenceGathered@v1", 0, "hello\n"),
         ("PatchApplied@v1", 0, "hello moon\n"),
         ("VerifyStarted@v1", 1, "hello moon\nand more\n"),
-        ("RunFinished@v2", 0, "hello world\n"),
+        ("RunFinished@v3", 0, "hello world\n"),
     ] {
         let into = parent.path().join(kind);
         let run = fork(&world, &seq(&events, kind, n), &["--into", into.to_str().unwrap()]);
@@ -67,7 +67,7 @@ fn a_fork_in_the_middle_of_a_request_is_gone_on_with_in_a_workspace_of_its_own()
         assert_eq!(replay.code, Some(0), "{kind}: {}{}", replay.stdout, replay.stderr);
         let asked = world.provider.requests().len();
         let run = there(&world, &into, &["run"]);
-        if kind == "RunFinished@v2" {
+        if kind == "RunFinished@v3" {
             assert_eq!(run.code, Some(2), "{kind}: {}", run.stderr);
             continue;
         }

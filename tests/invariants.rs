@@ -142,7 +142,7 @@ fn what_was_said_before_is_found_in_the_providers_cache() {
     let world =
         World::of(project, Provider::new(twice)).configure("[agent_loop]\nmax_iterations = 12\n");
     let run = world.chat("Improve words.txt");
-    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
     let prompts: u64 =
         world.provider.requests().iter().map(|seen| seen.usage.unwrap().prompt).sum();
     let replies = run.all("ModelReply");
@@ -168,7 +168,7 @@ fn a_journal_keeps_what_a_prompt_repeats_once() {
     let (project, replies) = twenty_calls();
     let world =
         World::of(project, Provider::new(replies)).configure("[agent_loop]\nmax_iterations = 12\n");
-    assert_eq!(world.chat("Improve words.txt").ending(), "0 delivered/proven");
+    assert_eq!(world.chat("Improve words.txt").ending(), "0 delivered/passed");
     let requests = world.provider.requests();
     assert_eq!(requests.len(), 20);
     let (mut last, mut all, mut unique) = (BTreeMap::new(), 0, 0);
@@ -205,7 +205,7 @@ fn there_is_one_end_and_no_hidden_escalation() {
         let kinds: Vec<_> =
             run.events.iter().map(|event| event["kind"].as_str().unwrap()).collect();
         assert!(!kinds.iter().any(|kind| kind.starts_with("RouterEscalation")));
-        let end = kinds.iter().position(|kind| *kind == "RunFinished@v2").unwrap();
+        let end = kinds.iter().position(|kind| *kind == "RunFinished@v3").unwrap();
         assert_eq!(kinds[end + 1..], ["SessionStateChanged@v1", "Outcome"], "after the end");
         let numbers: Vec<_> = run.events.iter().filter_map(|event| event["seq"].as_u64()).collect();
         assert!(numbers.iter().zip(1..).all(|(seq, place)| *seq == place), "{numbers:?}");

@@ -74,7 +74,7 @@ fn without_a_terminal_lanes_are_told_in_lines() {
         "lane 01 · begins: first",
         "lane 01 · plans to change list.txt",
         "lane 01 · list.txt +1 -1",
-        "lane 01 · done, proven · list.txt · ",
+        "lane 01 · done, checks passed · list.txt · ",
         "lane 02 · denied: ",
         "lane 02 · failed: denied: ",
         "lane 03 · begins: Erste Zeile \u{fffd}[2J",

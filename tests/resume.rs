@@ -182,7 +182,7 @@ fn a_request_killed_at_any_time_and_again_while_it_goes_on_is_gone_on_with() {
 }
 
 pub(crate) fn has_ended(world: &World) -> bool {
-    journal(world).iter().any(|event| event["kind"] == "RunFinished@v2")
+    journal(world).iter().any(|event| event["kind"] == "RunFinished@v3")
 }
 
 #[expect(

@@ -185,7 +185,7 @@ fn what_was_only_shown_can_not_be_edited() {
     let replies = [planned([ask, outside]), planned([says("hello", "hello world")])].concat();
     let world = World::of(project, Provider::new(replies));
     let run = world.chat("Fix the greeting");
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(run.all("PatchRefused").len(), 1);
     assert_eq!(run.one("FilesNeeded")["files"][0]["path"], "other.txt");
     assert_eq!(world.provider.roles(), "architect editor editor architect editor");
@@ -239,12 +239,12 @@ fn what_failed_before_is_shown_once_and_then_told_to_the_user() {
         ("greet.txt", "hello\n"),
         ("check.sh", "echo 'FAILED other.py::old - it was red before'; exit 1\n"),
     ]);
-    let provider =
-        Provider::new(planned([says("hello", "hello you"), says("hello you", "hello world")]));
-    let world = World::of(project, provider);
+    let mut replies = planned([says("hello", "hello you"), says("hello you", "hello me")]);
+    replies.extend(planned([says("hello me", "hello world")]));
+    let world = World::of(project, Provider::new(replies));
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "1 needs_work/pre_existing", "{}", run.stderr);
-    assert_eq!(world.provider.roles(), "architect editor editor");
+    assert_eq!(world.provider.roles(), "architect editor editor architect editor");
     assert!(world.provider.told("editor", 2).contains("also failed before your change"));
     assert_eq!(world.project.read("greet.txt"), "hello world\n", "the change is kept");
     assert!(run.classes().is_empty(), "an old failure is no failure of the change");
@@ -326,7 +326,7 @@ fn what_a_diff_has_beside_is_put_aside_and_told() {
     let both = says("hello", "hello world") + changelog;
     let world = World::of(project, Provider::new(planned([both])));
     let run = world.chat("Fix the greeting");
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(world.provider.roles(), "architect editor", "no call is lost");
     assert_eq!(world.project.read("CHANGELOG.md"), "# Changes\n");
     let staged = run.one("PatchStaged");
@@ -346,7 +346,7 @@ fn whoever_approves_a_diff_sees_what_was_chosen() {
     let misnumbered =
         "--- a/greet.txt\n+++ b/greet.txt\n@@ -63,3 +63,4 @@\n {\n+    hello\n     greet\n }\n";
     let world = World::of(project, Provider::new(planned([misnumbered.to_owned()])));
-    let args = ["-p", "Fix the greeting", "--approval", "suggest"];
+    let args = ["--force-execute", "-p", "Fix the greeting", "--approval", "suggest"];
     let mut terminal = Terminal::start(&mut world.deepseek(args));
     terminal.until("hunk 1: took the place next to the stated line", 1);
     terminal.until("at line 64", 1);

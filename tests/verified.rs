@@ -156,7 +156,7 @@ fn a_check_that_says_nothing_has_a_failure_all_the_same() {
         editor(diff("greet.txt", "hello", "hello wurld")),
         editor(diff("greet.txt", "hello wurld", "hello world")),
     ];
-    let world = World::of(Project::greeting(), Provider::new(replies));
+    let world = World::of(Project::greeting(), Provider::new(replies)).with_default_commands();
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(world.provider.roles(), "architect editor editor");
@@ -179,7 +179,8 @@ fn less_than_is_required_is_not_enough() {
         assert_eq!(world.project.read("greet.txt"), "hello world\n", "the change is kept");
     }
     let world = World::of(missing("left_pad"), Provider::new(mended()));
-    let args = ["-p", "Fix the greeting", "--approval", "auto", "--require", "passed"];
+    let args =
+        ["-p", "Fix the greeting", "--force-execute", "--approval", "auto", "--require", "passed"];
     let run = world.deepseek(args).run();
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     assert!(run.stderr.contains("not verified: package `left_pad` is missing"), "{}", run.stderr);
