@@ -154,7 +154,7 @@ fn what_was_said_before_is_found_in_the_providers_cache() {
     assert!(most < 128, "more than the last unit was missed: {most}");
 
     let run = world.chat("Improve words.txt");
-    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
     let all = world.provider.requests();
     assert_eq!(all.len(), 40);
     for seen in &all[20..] {

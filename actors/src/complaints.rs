@@ -23,8 +23,8 @@ pub fn missing(output: &str, table: &BTreeMap<String, Complaints>) -> Option<Mis
     let patterns: Vec<_> = table.values().flat_map(kinds).collect();
     output.lines().find_map(|line| {
         patterns.iter().find_map(|(kind, patterns)| {
-            let name = patterns.iter().find_map(|pattern| says(line, pattern))?;
-            Some(Missing { kind: *kind, name })
+            let said = patterns.iter().find_map(|pattern| says(line, pattern))?;
+            Some(Missing { kind: *kind, name: said.name.map(str::to_owned) })
         })
     })
 }
@@ -35,10 +35,16 @@ pub fn is_unbuilt(output: &str, table: &BTreeMap<String, Complaints>) -> bool {
     output.lines().any(|line| patterns().any(|pattern| says(line, pattern).is_some()))
 }
 
-/// Whether a line has the text of a pattern; with the name, if there is a place for one.
-fn says(line: &str, pattern: &str) -> Option<Option<String>> {
+/// What a line says that has the text of a pattern.
+struct Said<'l> {
+    /// What stands in the place for a name, if there is one.
+    name: Option<&'l str>,
+}
+
+/// Whether a line has the text of a pattern.
+fn says<'l>(line: &'l str, pattern: &str) -> Option<Said<'l>> {
     let Some((before, after)) = pattern.split_once("{}") else {
-        return line.contains(pattern).then_some(None);
+        return line.contains(pattern).then_some(Said { name: None });
     };
     let mut from = line;
     while let Some((_, rest)) = from.split_once(before) {
@@ -52,7 +58,7 @@ fn says(line: &str, pattern: &str) -> Option<Option<String>> {
             !name.is_empty() && name.len() <= MAX_NAME && !name.contains(char::is_whitespace)
         };
         if let Some(name) = name.filter(is_name) {
-            return Some(Some(name.to_owned()));
+            return Some(Said { name: Some(name) });
         }
         from = rest;
     }

@@ -66,9 +66,9 @@ impl Run {
         let delivery = &finished["delivery"];
         let state = delivery["state"].as_str().unwrap_or_default();
         // What is not verified says why, in a table of that name.
-        let word = |value: &Value| match value {
-            Value::Object(fields) => fields.keys().next().cloned(),
-            _ => value.as_str().map(str::to_owned),
+        let word = |value: &Value| match value.as_object() {
+            Some(fields) => fields.keys().next().cloned(),
+            None => value.as_str().map(str::to_owned),
         };
         let more = ["why", "class", "verified"].iter().find_map(|key| word(&delivery[key]));
         more.map_or_else(|| format!("{code} {state}"), |more| format!("{code} {state}/{more}"))

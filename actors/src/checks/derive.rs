@@ -77,7 +77,9 @@ enum Framework {
 
 /// What runs the tests in a directory, told from what they import.
 fn framework(project: &Project<'_>, dir: &str) -> Option<Framework> {
-    let is_test = |name: &&String| name.starts_with("test_") && name.ends_with(".py");
+    let is_test = |name: &&String| {
+        name.starts_with("test_") && name.rsplit_once('.').is_some_and(|(_, ending)| ending == "py")
+    };
     let names = (project.names)(dir);
     let texts = names.iter().filter(is_test).take(MAX_LOOKED_INTO).filter_map(|name| {
         let path = if dir.is_empty() { name.clone() } else { format!("{dir}/{name}") };
@@ -120,8 +122,8 @@ fn make(project: &Project<'_>, others: &[String]) -> Option<String> {
     let (target, Rule { needs, recipe }) = target?;
     let is_other = |line: &String| others.iter().any(|other| line.contains(other.as_str()));
     let fails = |line: &String| !line.starts_with('-') && shows_something(line);
-    let shows = needs || recipe.iter().any(|line| fails(line));
-    (shows && !recipe.iter().any(|line| is_other(line))).then(|| format!("make {target}"))
+    let shows = needs || recipe.iter().any(fails);
+    (shows && !recipe.iter().any(is_other)).then(|| format!("make {target}"))
 }
 
 /// What a Makefile says of a target.

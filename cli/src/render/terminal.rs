@@ -158,9 +158,7 @@ impl Terminal {
         let lane = envelope.scope.lane();
         self.lanes.event(lane, &envelope.event, self.started.elapsed());
         self.count(&envelope.event, lane);
-        if let Event::PatchStaged { repairs, .. } = &envelope.event {
-            self.tolerated.insert(lane, tolerated(repairs));
-        }
+        self.note_tolerated(lane, &envelope.event);
         if let Some(lane) = lane {
             self.lane_event(lane, &envelope.event);
             return;
@@ -245,9 +243,6 @@ impl Terminal {
             Event::VerificationRun { command, baseline, outcome, exit, elapsed_ms, .. } => {
                 self.show_check(command, *baseline, *outcome, exit, *elapsed_ms);
             }
-            Event::OldTreeTested { outcome, .. } => {
-                self.say(&format!("  {}", super::told::on_old_tree(*outcome)));
-            }
             Event::RoleCrashed { role } => {
                 self.say(&format!(
                     "  {} the {} died; a new one takes over",
@@ -265,6 +260,12 @@ impl Terminal {
             writeln!(text, "  {}", file_line(file, self.paint)).ok();
         }
         text
+    }
+
+    fn note_tolerated(&mut self, lane: Option<LaneId>, event: &Event) {
+        if let Event::PatchStaged { repairs, .. } = event {
+            self.tolerated.insert(lane, tolerated(repairs));
+        }
     }
 
     fn show_check(

@@ -26,13 +26,16 @@ impl Terminal {
         }
     }
 
-    /// Tells of an event that is about lanes.
+    /// Tells of an event that is about lanes, or about the tests of a change.
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "the rest is for the journal and for programs"
     )]
     pub(super) fn team_event(&mut self, event: &Event) {
         match event {
+            Event::OldTreeTested { outcome, .. } => {
+                self.say(&format!("  {}", crate::render::told::on_old_tree(*outcome)));
+            }
             Event::ModelRequest { role: AgentRole::LanePlanner, .. } if self.phase != PLANNING => {
                 self.enter(PLANNING, "");
             }
