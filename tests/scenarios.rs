@@ -346,7 +346,7 @@ fn whoever_approves_a_diff_sees_what_was_chosen() {
     let misnumbered =
         "--- a/greet.txt\n+++ b/greet.txt\n@@ -63,3 +63,4 @@\n {\n+    hello\n     greet\n }\n";
     let world = World::of(project, Provider::new(planned([misnumbered.to_owned()])));
-    let args = ["-p", "Fix the greeting", "--approval", "suggest"];
+    let args = ["--force-execute", "-p", "Fix the greeting", "--approval", "suggest"];
     let mut terminal = Terminal::start(&mut world.deepseek(args));
     terminal.until("hunk 1: took the place next to the stated line", 1);
     terminal.until("at line 64", 1);
