@@ -1,6 +1,6 @@
 //! What models are told and may ask, from outside: they look, they say what they lack, they remember what was said before.
 
-use mock::{Behaviour, Reply};
+use mock::{Behaviour, CacheMode, Options, Reply};
 
 use crate::support::{Project, Provider, Terminal, World, architect, diff, editor, mended, plan};
 
@@ -239,4 +239,62 @@ fn the_editor_reads_the_request_and_what_the_checks_said_before() {
     assert!(world.provider.told("editor", 1).contains("Fix the greeting, please"));
     let told = world.provider.told("editor", 2);
     assert!(told.contains("Before any change:\n`sh check.sh` failed: exit 1"), "{told}");
+}
+
+/// A tree too large to be shown whole: thirty modules, each about something of its own, with instructions and a README.
+fn library() -> Project {
+    let project = Project::greeting();
+    project.write("AGENTS.md", "# Rules\n\nTests come with every change. No abbreviations.\n");
+    project.write("README.md", "# Library\n\nFilters paths.\n\n## Tests\n\n    sh check.sh\n");
+    project.write(".gitignore", "target\n*.swp\ntags\n");
+    for topic in [
+        "parser", "walker", "matcher", "printer", "colours", "threads", "pipes", "sorting",
+        "regexes", "globs", "types", "dates", "hashes", "trees", "queues", "locks", "caches",
+        "clocks", "logs", "units", "names", "links", "ranges", "pages", "fonts", "sounds", "grids",
+        "maps", "seeds",
+    ] {
+        let function = format!(
+            "/// Handles {topic}.\npub fn {topic}_of(text: &str) -> usize {{\n    text.len()\n}}\n\n"
+        );
+        project.write(&format!("src/{topic}.rs"), function.repeat(8));
+    }
+    let ignore = "/// Reads ignore rules, one pattern a line.\npub fn add_line(&mut self, line: &str) -> bool {\n    self.globs.push(line.trim().to_owned())\n}\n";
+    project.write("src/gitignore.rs", ignore);
+    project
+}
+
+#[test]
+fn a_named_file_does_not_silence_what_the_request_is_about() {
+    let world = World::of(library(), Provider::new(mended()));
+    let request = "A byte order mark at the start of a .gitignore makes its first pattern match nothing: the line is added to the ignore rules with it";
+    let run = world.chat(request);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let told = world.provider.told("architect", 1);
+    assert!(told.contains("pub fn add_line"), "{told}");
+    assert!(told.contains("*.swp"), "what was named comes, too: {told}");
+}
+
+#[test]
+fn requests_have_the_workspace_in_common_and_the_provider_keeps_it() {
+    let replies = (0..3).flat_map(|_| mended()).collect::<Vec<_>>();
+    let options = Options { cache: CacheMode::CommonPrefix, ..Options::default() };
+    let world = World::of(library(), Provider::with(replies, options));
+    for (turn, request) in
+        ["Fix the parser", "Sort the pages", "Colour the grids"].iter().enumerate()
+    {
+        world.project.write("greet.txt", "hello\n");
+        // An edit elsewhere leaves what every request is told first as it is.
+        world.project.write("src/units.rs", format!("// edit {turn}\n"));
+        let run = world.chat(request);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+    }
+    let third = world.provider.of("architect").remove(2);
+    let messages = third.request.json["messages"].as_array().unwrap().clone();
+    let said = |at: usize| messages[at]["content"].as_str().unwrap().to_owned();
+    let (common, rest) = (said(0), said(1));
+    let own = rest.find("Found in the workspace for this request").unwrap();
+    assert!(rest[..own].contains("No abbreviations.") && rest[..own].contains("sh check.sh"));
+    let stable = (common.len() + own) as u64 / 4;
+    let hit = third.usage.unwrap().hit;
+    assert!(hit + 128 >= stable, "{hit} of {stable} tokens");
 }

@@ -185,7 +185,7 @@ fn a_lane_that_is_in_conflict_again_is_left_out_and_can_be_looked_at() {
 }
 
 #[test]
-fn a_file_of_another_lane_is_refused_with_its_owner() {
+fn a_file_of_another_lane_is_not_planned_and_not_touched() {
     let mut replies = vec![team(THREE)];
     replies.extend(lane("01", "a.txt", &new_file("a.txt", "01"), "sh check.sh"));
     // Its plan declares a file of another lane, and its diff touches one.
@@ -197,16 +197,14 @@ fn a_file_of_another_lane_is_refused_with_its_owner() {
     );
     let both = format!("{}{}", new_file("b.txt", "02"), new_file("a.txt", "mine"));
     replies.push(Reply::text(both).to("editor").in_lane("02"));
-    replies.push(Reply::text(new_file("b.txt", "02")).to("editor").in_lane("02"));
     replies.extend(lane("03", "c.txt", &new_file("c.txt", "03"), "sh check.sh"));
     let world = World::of(project(), Provider::new(replies));
     let run = work(&world);
     assert_eq!(run.ending(), "0 delivered/passed", "{}\n{}", run.stdout, run.stderr);
     assert!(run.one("PlanRefused")["error"].as_str().unwrap().contains("lane 03 owns it"));
-    let refused = run.one("PatchRefused");
-    let reason = refused["reasons"][0].as_str().unwrap();
-    assert!(reason.contains("a.txt") && reason.contains("not_owned"), "{reason}");
-    assert!(reason.contains("lane 01"), "{reason}");
+    // The rest stands without it, so it is put aside and told.
+    let aside: Vec<_> = run.all("PatchStaged").iter().map(|it| it["put_aside"].clone()).collect();
+    assert!(aside.iter().any(|it| it[0]["path"] == "a.txt"), "{aside:?}");
     assert_eq!(world.project.read("a.txt"), "01\n");
 }
 

@@ -33,8 +33,8 @@ fn titles(prompts: &Prompts, evidence: &Evidence) -> Titles {
     } else {
         prompts.render(Prompt::EvidenceFiles, &[("shown", &shown), ("files", &files)])
     };
-    let [checks, omitted] =
-        [Prompt::EvidenceChecks, Prompt::EvidenceOmitted].map(|prompt| prompts.render(prompt, &[]));
+    let checks = prompts.render(Prompt::EvidenceChecks, &[]);
+    let omitted = prompts.render(Prompt::EvidenceOmitted, &[]);
     Titles { checks, map, omitted }
 }
 
