@@ -54,7 +54,10 @@ pub fn parse(answer: &str, may_end: MayEnd) -> Result<EditorAnswer, ContractErro
         let one = |(number, line): (usize, &str)| {
             needed(line).map_err(|rule| ContractError::at(number, line, rule))
         };
-        return said().map(one).collect::<Result<_, _>>().map(EditorAnswer::NeedFiles);
+        // What it wants to see besides can wait: the plan comes first.
+        let is_look = |line: &str| line.starts_with("NEED_") && !needs(line);
+        let lines = said().filter(|(_, line)| !is_look(line));
+        return lines.map(one).collect::<Result<_, _>>().map(EditorAnswer::NeedFiles);
     }
     if let Some((number, line)) = said().last()
         && let Some(reason) = line.strip_prefix("DONE|")
@@ -123,7 +126,9 @@ mod tests {
             path: RepoPath::parse("src/base.rs").unwrap(),
             why: "the flag is read there | twice".to_owned(),
         };
-        assert_eq!(read(answer).unwrap(), EditorAnswer::NeedFiles(vec![base]));
+        let needed = EditorAnswer::NeedFiles(vec![base]);
+        assert_eq!(read(answer).unwrap(), needed);
+        assert_eq!(read(&format!("NEED_CONTEXT|a\n{answer}")).unwrap(), needed);
         assert!(read("NEED_FILE|a").unwrap_err().rule.contains("NEED_FILE|<path>|<why>"));
         assert!(read("NEED_FILE|../a|b").unwrap_err().rule.contains("inside it"));
         let mixed = read("NEED_FILE|a|b\nand c").unwrap_err().to_string();

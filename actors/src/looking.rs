@@ -103,6 +103,14 @@ impl Eyes<'_> {
     }
 
     fn one(&self, look: &Look, room: usize) -> Result<String, Unseen> {
+        let seen = self.seen(look, room);
+        if let Err(why @ Unseen::NoMatch(_)) = &seen {
+            return Ok(self.prompts.render(Prompt::LookNothing, &[("look", look), ("why", why)]));
+        }
+        seen
+    }
+
+    fn seen(&self, look: &Look, room: usize) -> Result<String, Unseen> {
         match look {
             Look::Context { path, lines } => {
                 let shown = match self.sights.file(path, *lines, self.max_lines, room) {
@@ -111,7 +119,12 @@ impl Eyes<'_> {
                     }
                     shown => shown?,
                 };
+                let wanted = lines.map_or(usize::MAX, |(_, last)| last);
                 Ok(match shown {
+                    Shown::Lines(lines) if lines.last < wanted.min(lines.of) => {
+                        let cut = self.prompts.render(Prompt::LookCut, &[("last", &lines.last)]);
+                        format!("{}\n{cut}", self.lines(&lines))
+                    }
                     Shown::Lines(lines) => self.lines(&lines),
                     Shown::Outline { of, definitions } => self.outline(path, of, &definitions),
                 })
@@ -151,12 +164,7 @@ impl Eyes<'_> {
             definitions.iter().map(|(line, name)| format!("{line:>5}| {name}")).collect();
         self.prompts.render(
             Prompt::LookOutline,
-            &[
-                ("path", path),
-                ("lines", &of),
-                ("max_lines", &self.max_lines),
-                ("definitions", &lines.join("\n")),
-            ],
+            &[("path", path), ("lines", &of), ("definitions", &lines.join("\n"))],
         )
     }
 

@@ -6,6 +6,8 @@ use similar::{ChangeTag, TextDiff};
 
 /// Lines that are shown around those that matter.
 const AROUND: usize = 15;
+/// Lines at the beginning of a file.
+const HEAD: usize = 20;
 /// Lines that are shown around a change.
 const AROUND_CHANGE: usize = 10;
 /// A word that stands on more lines than this says nothing about where to look.
@@ -33,9 +35,12 @@ pub fn parts(text: &str, hints: &Hints, max_lines: usize) -> Option<Vec<Range>> 
         return None;
     }
     let named = hints.ranges.iter().map(|range| widened(*range, AROUND, count));
-    let mut shown: Vec<Range> = Vec::new();
-    let mut left = max_lines;
-    let found = lines_with(text, &hints.words).map(|line| widened((line, line), AROUND, count));
+    // What a file begins with, its imports, is needed wherever it is changed.
+    let mut shown: Vec<Range> = vec![(1, HEAD.min(max_lines))];
+    let mut left = max_lines - HEAD.min(max_lines);
+    // Where the plan says where, words do not have to be looked for.
+    let words = if hints.ranges.is_empty() { hints.words.as_str() } else { "" };
+    let found = lines_with(text, words).map(|line| widened((line, line), AROUND, count));
     for (first, last) in named.chain(found) {
         let last = last.min((first + left).saturating_sub(1));
         let is_shown = shown.iter().any(|(from, to)| (*from..=*to).contains(&first) && *to >= last);
@@ -129,10 +134,13 @@ mod tests {
     #[test]
     fn of_a_long_one_what_the_plan_names_is_shown() {
         let text = numbered(400).replace("line 200\n", "fn total_price() {\n");
-        let hints = Hints { ranges: vec![(100, 110)], words: "mend `total_price`, line 7".into() };
-        assert_eq!(parts(&text, &hints, 100), Some(vec![(85, 125), (185, 215)]));
-        assert_eq!(parts(&text, &hints, 50), Some(vec![(85, 125), (185, 193)]));
-        assert_eq!(parts(&text, &Hints::default(), 50), Some(vec![]));
+        let words = "mend `total_price`, line 7".to_owned();
+        let hints = Hints { ranges: vec![(100, 110)], words: words.clone() };
+        assert_eq!(parts(&text, &hints, 100), Some(vec![(1, 20), (85, 125)]));
+        assert_eq!(parts(&text, &hints, 50), Some(vec![(1, 20), (85, 114)]));
+        let vague = Hints { ranges: Vec::new(), words };
+        assert_eq!(parts(&text, &vague, 100), Some(vec![(1, 20), (185, 215)]));
+        assert_eq!(parts(&text, &Hints::default(), 50), Some(vec![(1, 20)]));
     }
 
     #[test]

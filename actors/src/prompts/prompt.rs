@@ -81,6 +81,10 @@ prompts! {
     LookNoRoom = "look_no_room",
     /// Says that there is more than is shown.
     LookMore = "look_more",
+    /// Says that lines which were asked for do not fit.
+    LookCut = "look_cut",
+    /// Says that nothing was found.
+    LookNothing = "look_nothing",
     /// Lines or names that were found.
     LookFound = "look_found",
     /// What a file defines, where it is too large to be shown.

@@ -586,7 +586,11 @@ fn plan_text(plan: &Plan) -> String {
         writeln!(text, "  {}. {}", at + 1, harmless(step)).ok();
     }
     for file in &plan.files {
-        writeln!(text, "  {} — {}", file.path, harmless(&file.intent)).ok();
+        let lines: Vec<String> =
+            file.lines.iter().map(|(first, last)| format!("{first}-{last}")).collect();
+        let colon = if lines.is_empty() { "" } else { ":" };
+        let (path, lines) = (&file.path, lines.join(","));
+        writeln!(text, "  {path}{colon}{lines} — {}", harmless(&file.intent)).ok();
     }
     for command in &plan.verify {
         writeln!(text, "  verify: {}", harmless(command)).ok();

@@ -202,6 +202,6 @@ impl Nearest {
         )?;
         writeln!(out, "  line {differs_at} of the file is  `{text}`")?;
         writeln!(out, "  The file there:")?;
-        excerpt.iter().try_for_each(|(number, line)| writeln!(out, "  {number:>6}|{line}"))
+        excerpt.iter().try_for_each(|(number, line)| writeln!(out, "  {number:>6}| {line}"))
     }
 }

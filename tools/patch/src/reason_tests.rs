@@ -233,17 +233,17 @@ fn feedback_names_the_place_and_the_first_difference() {
       Line 6 of your diff says  `let line_42 = 24;`
       line 42 of the file is  `let line_42 = 42;`
       The file there:
-          37|let line_37 = 37;
-          38|let line_38 = 38;
-          39|let line_39 = 39;
-          40|let line_40 = 40;
-          41|let line_41 = 41;
-          42|let line_42 = 42;
-          43|let line_43 = 43;
-          44|let line_44 = 44;
-          45|let line_45 = 45;
-          46|let line_46 = 46;
-          47|let line_47 = 47;
+          37| let line_37 = 37;
+          38| let line_38 = 38;
+          39| let line_39 = 39;
+          40| let line_40 = 40;
+          41| let line_41 = 41;
+          42| let line_42 = 42;
+          43| let line_43 = 43;
+          44| let line_44 = 44;
+          45| let line_45 = 45;
+          46| let line_46 = 46;
+          47| let line_47 = 47;
       Send the whole diff again; copy context and removed lines from the file as it is, and keep 3 context lines.
 
     Send the whole diff again, with the parts that were right.
