@@ -7,22 +7,27 @@ use tree::RepoPath;
 use super::excerpt::{Span, uncovered};
 use super::reader::Text;
 
-/// What files get, one turn after the other.
-const TURNS: [Turn; 6] = [
-    Turn { from: 0, to: 10, nth: 0, part: 16 },
-    Turn { from: 10, to: 26, nth: 0, part: 48 },
-    Turn { from: 0, to: 8, nth: 1, part: 16 },
-    Turn { from: 0, to: 6, nth: 2, part: 16 },
-    Turn { from: 26, to: MOST_FILES, nth: 0, part: 48 },
-    Turn { from: 0, to: MOST_FILES, nth: 1, part: 16 },
+/// What files get, one turn after the other: the best lines of many, then more of the first, then of others.
+const TURNS: [Turn; 9] = [
+    Turn { from: 0, to: 10, nth: 0, part: 16, most: BREADTH_BYTES },
+    Turn { from: 10, to: 26, nth: 0, part: 48, most: BREADTH_BYTES },
+    Turn { from: 0, to: 5, nth: 1, part: 16, most: usize::MAX },
+    Turn { from: 0, to: 5, nth: 2, part: 16, most: usize::MAX },
+    Turn { from: 0, to: 5, nth: 3, part: 16, most: usize::MAX },
+    Turn { from: 0, to: 5, nth: 4, part: 16, most: usize::MAX },
+    Turn { from: 5, to: 10, nth: 1, part: 16, most: usize::MAX },
+    Turn { from: 26, to: MOST_FILES, nth: 0, part: 48, most: usize::MAX },
+    Turn { from: 0, to: MOST_FILES, nth: 1, part: 16, most: usize::MAX },
 ];
+/// The room that breadth counts on; what there is beyond it shows more of the first files.
+const BREADTH_BYTES: usize = 20_000;
 /// Files that get lines at all.
 pub(super) const MOST_FILES: usize = 40;
 /// Fewer lines are not worth an item, and fewer bytes hold none.
 const MIN_LINES: usize = 3;
 const MIN_BYTES: usize = 80;
 /// How many of a file's best lines get a turn.
-pub(super) const MOST_SPANS: usize = 3;
+pub(super) const MOST_SPANS: usize = 5;
 
 /// A turn: some of the files get some of their lines.
 struct Turn {
@@ -31,8 +36,9 @@ struct Turn {
     to: usize,
     /// Their best lines, their second best, and so on.
     nth: usize,
-    /// Each gets at most this part of the room.
+    /// Each gets at most this part of the room, and of this much.
     part: usize,
+    most: usize,
 }
 
 /// What is chosen of a file.
@@ -54,7 +60,7 @@ pub(super) struct Pick {
 pub(super) fn choose(room: usize, mut pick: impl FnMut(usize) -> Option<Pick>) -> Vec<Pick> {
     let mut left = room;
     let mut picks: Vec<Option<Pick>> = Vec::new();
-    for Turn { from, to, nth, part } in TURNS {
+    for Turn { from, to, nth, part, most } in TURNS {
         for file in from..to {
             if left < MIN_BYTES {
                 break;
@@ -63,7 +69,7 @@ pub(super) fn choose(room: usize, mut pick: impl FnMut(usize) -> Option<Pick>) -
                 picks.push(pick(picks.len()));
             }
             if let Some(Some(pick)) = picks.get_mut(file) {
-                pick.add(nth, room / part, &mut left);
+                pick.add(nth, room.min(most) / part, &mut left);
             }
         }
     }
