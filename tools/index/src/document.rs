@@ -28,6 +28,16 @@ impl Document {
         words.sort_by_key(|(line, _)| *line);
         Document { words, definitions }
     }
+
+    /// The stem of each word and its line, in the order of lines.
+    pub fn words(&self) -> &[(u32, String)] {
+        &self.words
+    }
+
+    /// What the file defines.
+    pub fn definitions(&self) -> &[Definition] {
+        &self.definitions
+    }
 }
 
 /// Gives each word that counts, as often as it does, to `on_word`, with its line. The lines do not come in order.

@@ -1,6 +1,6 @@
 //! What earlier commits said, and which files they changed. It is read and written as text; git is read elsewhere. Pure.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::{bm25, words};
 
@@ -57,6 +57,11 @@ impl Commit {
     }
 }
 
+/// The first two bytes of a word, as a number.
+fn beginning(word: &str) -> Option<usize> {
+    word.as_bytes().first_chunk().map(|pair| usize::from(u16::from_be_bytes(*pair)))
+}
+
 /// `Signed-off-by: A U Thor` and its like name people.
 fn is_trailer(line: &str) -> bool {
     line.split_once(": ")
@@ -68,22 +73,26 @@ impl History {
     pub(crate) fn credits(&self, sought: &[String], file_of: &HashMap<&str, u32>) -> Credits {
         let number: HashMap<&str, usize> =
             sought.iter().zip(0..).map(|(word, at)| (word.as_str(), at)).collect();
+        // Most words of messages are not sought, and most of those do not even begin like one that is.
+        let mut likely = vec![false; 1 << 16];
+        for pair in sought.iter().filter_map(|word| beginning(word)) {
+            likely.iter_mut().skip(pair).take(1).for_each(|likely| *likely = true);
+        }
+        let may_be = |word: &str| beginning(word).and_then(|pair| likely.get(pair)) != Some(&false);
         let mut having = vec![0_usize; sought.len()];
         let mut counted = Vec::with_capacity(self.commits.len());
         let mut sum = 0;
         for commit in &self.commits {
-            let (mut length, mut times) = (0, HashMap::<usize, usize>::new());
+            let (mut length, mut times) = (0, BTreeMap::<usize, usize>::new());
             for word in commit.words.split_ascii_whitespace() {
                 length += 1;
-                if let Some(at) = number.get(word) {
+                if let Some(at) = may_be(word).then(|| number.get(word)).flatten() {
                     *times.entry(*at).or_default() += 1;
                 }
             }
             for at in times.keys() {
                 having.iter_mut().skip(*at).take(1).for_each(|commits| *commits += 1);
             }
-            let mut times: Vec<(usize, usize)> = times.into_iter().collect();
-            times.sort_unstable();
             sum += length;
             counted.push((length, times));
         }

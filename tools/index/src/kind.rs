@@ -109,9 +109,9 @@ fn is_document(path: &str, name: &str, extension: &str) -> bool {
         "md", "rst", "txt", "adoc", "html", "htm", "css", "json", "jsonl", "yaml", "yml", "toml",
         "ini", "cfg", "conf", "xml", "tex", "1", "5", "7", "bib", "env", "lst", "tsv",
     ];
-    const DIRECTORIES: [&str; 4] = ["docs/", "doc/", "documentation/", "website/"];
+    const DIRECTORIES: [&str; 4] = ["docs", "doc", "documentation", "website"];
     EXTENSIONS.contains(&extension)
-        || DIRECTORIES.iter().any(|dir| path.starts_with(dir) || path.contains(&format!("/{dir}")))
+        || path.rsplit('/').skip(1).any(|dir| DIRECTORIES.contains(&dir))
         || name.starts_with('.')
         || path.starts_with(".github/")
 }

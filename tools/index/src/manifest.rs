@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use thiserror::Error;
-use tree::{FileHash, RepoPath};
+use tree::{FileHash, Listed, RepoPath};
 
 /// Raised whenever what is written changes its meaning, words and stems included: an index of another version is built anew.
 pub(crate) const VERSION: u32 = 1;
@@ -52,9 +52,23 @@ pub enum ManifestError {
 impl Manifest {
     /// What is known of the file if it is as it was: of this size, modified at this time and not at the last moment.
     pub(crate) fn unchanged(&self, path: &RepoPath, bytes: u64, modified: i64) -> Option<&Entry> {
-        let is_same = |entry: &&Entry| entry.bytes == bytes && entry.modified == modified;
+        self.entries.get(path).filter(|entry| self.is_as_it_was(entry, bytes, modified))
+    }
+
+    /// The same for each of `files`, which are sorted by path.
+    pub(crate) fn unchanged_among(&self, files: &[Listed]) -> Vec<Option<&Entry>> {
+        let mut entries = self.entries.iter().peekable();
+        let known = files.iter().map(|file| {
+            while entries.next_if(|(path, _)| **path < file.path).is_some() {}
+            let (_, entry) = entries.next_if(|(path, _)| **path == file.path)?;
+            self.is_as_it_was(entry, file.bytes, file.modified).then_some(entry)
+        });
+        known.collect()
+    }
+
+    fn is_as_it_was(&self, entry: &Entry, bytes: u64, modified: i64) -> bool {
         let is_settled = modified.saturating_add(SAME_TIME) < self.started;
-        self.entries.get(path).filter(is_same).filter(|_| is_settled)
+        is_settled && entry.bytes == bytes && entry.modified == modified
     }
 
     /// One hash over the paths and contents of all files.
@@ -158,8 +172,20 @@ mod tests {
         assert!(manifest.unchanged(&path, 3, -1).is_some());
         assert!(manifest.unchanged(&path, 4, -1).is_none());
         assert!(manifest.unchanged(&path, 3, 0).is_none());
+        let among = |manifest: &Manifest, names: &[(&str, i64)]| -> Vec<bool> {
+            let listed = names.iter().map(|(name, modified)| {
+                let path = RepoPath::parse(name).unwrap();
+                Listed { path, bytes: 3, modified: *modified }
+            });
+            let listed: Vec<Listed> = listed.collect();
+            manifest.unchanged_among(&listed).iter().map(Option::is_some).collect()
+        };
+        let names = [("a", -1), ("a b.rs", -1), ("b", -1), ("文/sum x", 0)];
+        assert_eq!(among(&manifest, &names), [false, true, false, false]);
+        assert_eq!(among(&manifest, &[("文/sum x", -1), ("文/z", -1)]), [true, false]);
         manifest.started = SAME_TIME - 1;
         assert!(manifest.unchanged(&path, 3, -1).is_none());
+        assert_eq!(among(&manifest, &names), [false; 4]);
     }
 
     #[test]

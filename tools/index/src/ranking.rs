@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
 
-use tree::{Entry, Listed, ReadTree, RepoPath};
+use tree::{Entry as Found, FileHash, Listed, ReadTree, RepoPath};
 
 use crate::bm25;
 use crate::definitions::{Definition, definitions};
 use crate::document::each_word;
 use crate::history::History;
 use crate::kind::FileKind;
-use crate::manifest::Manifest;
+use crate::manifest::{Entry, Manifest};
 use crate::postings::Postings;
 use crate::rank::{self, FileFacts, Window};
 use crate::store::{Places, Reading, StoreError};
@@ -33,12 +33,13 @@ pub struct Ranking {
     /// Whether something was not there in time: earlier commits, definitions, or all of the text.
     pub partial: bool,
     source: Option<(Arc<Reading>, Places)>,
-    numbers: HashMap<RepoPath, u32>,
 }
 
 /// A file that a request is about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankedFile {
+    /// Its place in the list of files.
+    pub number: u32,
     /// Where it is.
     pub path: RepoPath,
     /// What it is for.
@@ -53,12 +54,21 @@ impl Ranking {
     /// The definitions of a file; its text is asked for if they are not in the index.
     pub fn definitions(
         &self,
-        path: &RepoPath,
+        file: &RankedFile,
         text: impl FnOnce() -> Option<String>,
     ) -> Vec<Definition> {
-        let known = self.source.as_ref().zip(self.numbers.get(path));
-        let known = known.and_then(|((reading, places), file)| reading.definitions(*file, places));
-        known.unwrap_or_else(|| text().map(|text| definitions(path, &text)).unwrap_or_default())
+        let known = self.source.as_ref();
+        let known = known.and_then(|(reading, places)| reading.definitions(file.number, places));
+        known.unwrap_or_else(|| {
+            text().map(|text| definitions(&file.path, &text)).unwrap_or_default()
+        })
+    }
+
+    /// The hash of a file, if the index has the file as it is.
+    pub fn hash(&self, file: &RankedFile) -> Option<FileHash> {
+        let (reading, places) = self.source.as_ref()?;
+        let entry = reading.manifest.entries.get(&file.path);
+        entry.filter(|_| places.has(file.number)).map(|entry| entry.hash)
     }
 }
 
@@ -95,17 +105,21 @@ pub(crate) fn words_of(request: &str) -> Vec<String> {
     sought
 }
 
+/// What the manifest knows of each file that is as it has it.
+fn known<'m>(manifest: Option<&'m Manifest>, files: &[Listed]) -> Vec<Option<&'m Entry>> {
+    let none = || files.iter().map(|_| None).collect();
+    manifest.map_or_else(none, |manifest| manifest.unchanged_among(files))
+}
+
 /// The files that are not as the manifest has them, and their bytes.
 pub(crate) fn changed<'a>(
     manifest: Option<&Manifest>,
     files: &'a [Listed],
     max_bytes: u64,
 ) -> (Vec<&'a Listed>, u64) {
-    let is_changed = |file: &&Listed| {
-        manifest
-            .is_none_or(|known| known.unchanged(&file.path, file.bytes, file.modified).is_none())
-    };
-    let changed: Vec<&Listed> = files.iter().filter(is_changed).collect();
+    let changed = known(manifest, files).into_iter().zip(files);
+    let changed: Vec<&Listed> =
+        changed.filter_map(|(known, file)| known.is_none().then_some(file)).collect();
     let bytes = changed.iter().map(|file| file.bytes).filter(|bytes| *bytes <= max_bytes).sum();
     (changed, bytes)
 }
@@ -123,10 +137,8 @@ pub(crate) fn rank(
     let mut facts: BTreeMap<u32, u32> = BTreeMap::new();
     let mut file_of = HashMap::new();
     let mut outside = Vec::new();
-    for (file, number) in files.iter().zip(0..) {
-        let known = reading
-            .as_ref()
-            .and_then(|reading| reading.manifest.unchanged(&file.path, file.bytes, file.modified));
+    let manifest = reading.as_ref().map(|reading| &reading.manifest);
+    for ((file, known), number) in files.iter().zip(known(manifest, files)).zip(0..) {
         match known {
             Some(entry) if entry.words > 0 => {
                 facts.insert(number, entry.words);
@@ -151,42 +163,29 @@ pub(crate) fn rank(
 
     let weights: Vec<f64> =
         postings.iter().map(|found| bm25::idf(facts.len(), found.len())).collect();
-    // From here on files are numbered without those that are no text.
-    let listed: Vec<(u32, &Listed)> =
-        files.iter().zip(0..).map(|(file, number)| (number, file)).collect();
-    let facts_of: Vec<FileFacts> = listed
-        .iter()
-        .map(|(number, file)| FileFacts {
-            kind: FileKind::of(&file.path),
-            words: facts.get(number).copied().unwrap_or_default(),
-            name: name_score(&file.path, &sought, &weights),
-        })
-        .collect();
-    let by_path: HashMap<&str, u32> = listed
-        .iter()
-        .filter(|(number, _)| facts.contains_key(number))
-        .map(|(number, file)| (file.path.as_str(), *number))
+    let facts_of = files.iter().zip(0..).map(|(file, number)| FileFacts {
+        kind: FileKind::of(&file.path),
+        words: facts.get(&number).copied().unwrap_or_default(),
+        name: name_score(&file.path, &sought, &weights),
+    });
+    let facts_of: Vec<FileFacts> = facts_of.collect();
+    let by_path: HashMap<&str, u32> = facts
+        .keys()
+        .filter_map(|number| Some((files.get(*number as usize)?.path.as_str(), *number)))
         .collect();
     let credits = history.map(|history| history.credits(&sought, &by_path));
     let ranked = rank::rank(&facts_of, facts.len(), &postings, &credits.unwrap_or_default());
     let named = ranked.into_iter().filter_map(|ranked| {
-        let path = files.get(ranked.file as usize)?.path.clone();
+        let number = ranked.file as usize;
         Some(RankedFile {
-            kind: FileKind::of(&path),
-            path,
+            number: ranked.file,
+            kind: facts_of.get(number)?.kind,
+            path: files.get(number)?.path.clone(),
             windows: ranked.windows,
             lines: ranked.lines,
         })
     });
-    Ok(Ranking {
-        files: named.collect(),
-        partial: !complete || history.is_none(),
-        numbers: file_of
-            .values()
-            .filter_map(|number| Some((files.get(*number as usize)?.path.clone(), *number)))
-            .collect(),
-        source,
-    })
+    Ok(Ranking { files: named.collect(), partial: !complete || history.is_none(), source })
 }
 
 /// Adds what is in files outside the index; whether all of it was seen.
@@ -208,7 +207,7 @@ fn search(
             continue;
         }
         seen += listed.bytes;
-        let Ok(Entry::File(state)) = tree.entry(&listed.path, max_bytes) else { continue };
+        let Ok(Found::File(state)) = tree.entry(&listed.path, max_bytes) else { continue };
         let Some(text) = text_of(&state.bytes) else { continue };
         let defined = if seen <= MAX_PARSED_BYTES {
             definitions(&listed.path, text)
@@ -247,6 +246,9 @@ fn name_score(path: &RepoPath, sought: &[String], weights: &[f64]) -> f64 {
     let (mut sum, mut any, mut all) = (0.0, false, true);
     words::each(&name, |word| {
         any = true;
+        if !all {
+            return;
+        }
         match sought.iter().zip(weights).find(|(known, _)| *known == word) {
             Some((_, weight)) => sum += weight,
             None => all = false,

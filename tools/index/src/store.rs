@@ -96,6 +96,13 @@ pub(crate) struct Places {
     by_file: HashMap<u32, DocAddress>,
 }
 
+impl Places {
+    /// Whether the file has a document.
+    pub(crate) fn has(&self, file: u32) -> bool {
+        self.by_file.contains_key(&file)
+    }
+}
+
 impl Reading {
     /// Opens what is in `dir`.
     pub(crate) fn open(dir: &Path) -> Result<Reading, StoreError> {

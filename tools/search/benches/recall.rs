@@ -8,22 +8,22 @@
 //! first `COMMITS` (or `RECALL_COMMITS`). A commit is of the tuning half if the hash of its id begins with an even digit.
 //! The tree and the history are those of the parent. The request is the message, its subject, or the message as in an
 //! issue: without words that look like paths and without the names of the changed files.
+//!
+//! The seed `deepseek-recall-1` was looked at while the turns of packing were chosen; `deepseek-recall-2` was drawn and
+//! run once, when they were. Who changes them again draws anew.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "it is there to tell figures")]
-#![expect(clippy::disallowed_methods, reason = "the commits are checked out by git itself")]
+
+mod clones;
 
 use std::collections::BTreeMap;
-use std::error::Error;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::Arc;
-use std::time::Duration;
 
-use deepseek_search::{self as search, Evidence, EvidenceOptions, gather};
-use index::{FileKind, Index, IndexOptions};
-use tree::{FileHash, ReadTree, RepoPath};
+use clones::{Clone, Outcome, repositories};
+use deepseek_search::{self as search, EvidenceOptions, gather};
+use index::{FileKind, Index};
+use tree::{FileHash, RepoPath};
 
-const SEED: &str = "deepseek-recall-1";
+const SEED: &str = "deepseek-recall-2";
 const NEWEST: &str = "1500";
 const COMMITS: usize = 30;
 const MAX_FILES: usize = 10;
@@ -31,8 +31,6 @@ const MAX_TARGETS: usize = 3;
 const BUDGETS: [usize; 2] = [6000, 12_000];
 /// Lines around a change within which what is shown counts as its region.
 const REGION: usize = 20;
-
-type Outcome<T> = Result<T, Box<dyn Error>>;
 
 /// A commit of the draw.
 struct Drawn {
@@ -55,40 +53,15 @@ struct Score {
 }
 
 fn main() -> Outcome<()> {
-    let repositories: Vec<PathBuf> =
-        std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).map(PathBuf::from).collect();
     let most = std::env::var("RECALL_COMMITS").ok().and_then(|most| most.parse().ok());
     let mut scores: BTreeMap<Key, Score> = BTreeMap::new();
-    for repository in &repositories {
-        let home = tempfile::tempdir()?;
-        let clone = home.path().join("clone");
-        git(
-            home.path(),
-            &[
-                "clone",
-                "-q",
-                "--shared",
-                "--no-checkout",
-                &repository.display().to_string(),
-                "clone",
-            ],
-        )?;
-        // Films are no part of it, and not every clone has them.
-        git(&clone, &["config", "core.sparseCheckout", "true"])?;
-        std::fs::write(clone.join(".git/info/sparse-checkout"), "/*\n!*.mp4\n!*.gif\n")?;
+    for repository in repositories() {
+        let clone = Clone::of(&repository)?;
         let drawn = draw(&clone, most.unwrap_or(COMMITS))?;
         eprintln!("{}: {} commits", repository.display(), drawn.len());
-        let tree = ReadTree::open(&clone)?;
-        let options = IndexOptions {
-            dir: home.path().join("index"),
-            max_files: 200_000,
-            max_file_bytes: 2_000_000,
-            wait: Duration::ZERO,
-            may_read: Arc::new(|_| true),
-        };
-        let index = Index::new(tree, options);
+        let index = clone.index()?;
         for commit in &drawn {
-            git(&clone, &["checkout", "-q", "-f", "--detach", &format!("{}^", commit.id)])?;
+            clone.check_out(&format!("{}^", commit.id))?;
             index.update(|_, _| ())?;
             for (form, request) in forms(commit) {
                 measure(&clone, &index, commit, &request, |half, score| {
@@ -102,39 +75,19 @@ fn main() -> Outcome<()> {
 }
 
 fn measure(
-    clone: &Path,
+    clone: &Clone,
     index: &Index,
     commit: &Drawn,
     request: &str,
     mut into: impl FnMut(&'static str, &mut dyn FnMut(&mut Score)),
 ) -> Outcome<()> {
-    let began = std::time::Instant::now();
     let (files, _) = index.files();
-    let listed = began.elapsed();
     let ranking = index.rank(request, &files);
-    let ranked = began.elapsed();
     let rank = |path: &RepoPath| ranking.files.iter().position(|file| file.path == *path);
     let in_ten = |path: &RepoPath| rank(path).is_some_and(|rank| rank < 10);
     let first = commit.targets.first().ok_or("no target")?;
     let range = first_change(clone, &commit.id, first)?;
     let gathered = BUDGETS.map(|tokens| gather(request, index, &EvidenceOptions { tokens }, &[]));
-    if std::env::var("RECALL_VERBOSE").is_ok() {
-        eprintln!("TIME {listed:?} {ranked:?} {:?}", began.elapsed());
-        for path in &commit.targets {
-            let shown = |evidence: &Evidence| evidence.items.iter().any(|item| item.path == *path);
-            if let [small, large] = &gathered
-                && !shown(large)
-            {
-                let line = request.lines().next().unwrap_or_default();
-                eprintln!(
-                    "  {:.8} {path} rank {:?} small {} {line:.80}",
-                    commit.id,
-                    rank(path),
-                    shown(small)
-                );
-            }
-        }
-    }
     let even = |c: char| c.to_digit(16).is_some_and(|digit| digit % 2 == 0);
     let hash = FileHash::of(commit.id.as_bytes()).to_string();
     let half = if hash.starts_with(even) { "tuning" } else { "held out" };
@@ -193,8 +146,8 @@ fn print(scores: &BTreeMap<Key, Score>) {
     }
 }
 
-fn draw(clone: &Path, most: usize) -> Outcome<Vec<Drawn>> {
-    let ids = git(clone, &["log", "--no-merges", "--format=%H", "-n", NEWEST])?;
+fn draw(clone: &Clone, most: usize) -> Outcome<Vec<Drawn>> {
+    let ids = clone.git(&["log", "--no-merges", "--format=%H", "-n", NEWEST])?;
     let mut ids: Vec<&str> = ids.lines().collect();
     let newest_first: Vec<String> = ids.iter().map(ToString::to_string).collect();
     ids.sort_by_key(|id| FileHash::of(format!("{SEED}{id}").as_bytes()));
@@ -203,10 +156,15 @@ fn draw(clone: &Path, most: usize) -> Outcome<Vec<Drawn>> {
         if drawn.len() == most {
             break;
         }
-        let changes = git(
-            clone,
-            &["diff-tree", "-r", "--no-renames", "--name-status", "-z", &format!("{id}^"), id],
-        );
+        let changes = clone.git(&[
+            "diff-tree",
+            "-r",
+            "--no-renames",
+            "--name-status",
+            "-z",
+            &format!("{id}^"),
+            id,
+        ]);
         let Ok(changes) = changes else { continue };
         let fields: Vec<&str> = changes.split('\0').collect();
         let (pairs, _) = fields.as_chunks::<2>();
@@ -215,7 +173,7 @@ fn draw(clone: &Path, most: usize) -> Outcome<Vec<Drawn>> {
         let targets: Vec<RepoPath> =
             paths.filter(|path| FileKind::of(path) == FileKind::Source).collect();
         if (1..=MAX_TARGETS).contains(&targets.len()) && pairs.len() <= MAX_FILES {
-            let message = git(clone, &["log", "-1", "--format=%B", id])?;
+            let message = clone.git(&["log", "-1", "--format=%B", id])?;
             drawn.push(Drawn { id: id.to_owned(), message, targets });
         }
     }
@@ -250,20 +208,12 @@ fn forms(commit: &Drawn) -> [(&'static str, String); 3] {
 }
 
 /// The first and the last line that the commit changes first in the file, by the numbers before it.
-fn first_change(clone: &Path, id: &str, path: &RepoPath) -> Outcome<(usize, usize)> {
+fn first_change(clone: &Clone, id: &str, path: &RepoPath) -> Outcome<(usize, usize)> {
     let diff =
-        git(clone, &["diff", "-U0", "--no-color", &format!("{id}^"), id, "--", path.as_str()])?;
+        clone.git(&["diff", "-U0", "--no-color", &format!("{id}^"), id, "--", path.as_str()])?;
     let header = diff.lines().find_map(|line| line.strip_prefix("@@ -")).ok_or("no hunk")?;
     let old = header.split(' ').next().unwrap_or_default();
     let (first, count) = old.split_once(',').unwrap_or((old, "1"));
     let (first, count): (usize, usize) = (first.parse()?, count.parse()?);
     Ok((first, first + count.max(1) - 1))
-}
-
-fn git(dir: &Path, arguments: &[&str]) -> Outcome<String> {
-    let output = Command::new("git").arg("-C").arg(dir).args(arguments).output()?;
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

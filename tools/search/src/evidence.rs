@@ -1,11 +1,11 @@
 //! The evidence for a request: what of the tree goes into the first prompt. It asks no model and writes nothing.
 
 use index::Index;
-use tree::{FileHash, RepoPath};
+use tree::{FileHash, Hidden, RepoPath};
 
 use super::named::resolve;
 use super::packing::Packing;
-use super::reader::Reader;
+use super::reader::{Reader, Unshown};
 use super::terms::extract;
 
 /// Bounds of the evidence.
@@ -90,9 +90,14 @@ pub fn gather(
     checks: &[String],
 ) -> Evidence {
     let (files, truncated) = index.files();
-    let may_read = |path: &RepoPath| index.may_read(path);
-    let names = resolve(&extract(request), index.tree(), &files, &may_read);
-    let reader = Reader::new(index.tree(), index.max_file_bytes(), &may_read);
+    let hidden = Hidden::below(index.tree().root());
+    let may_show = |path: &RepoPath| match (index.may_read(path), hidden.has(path)) {
+        (false, _) => Err(Unshown::Refused),
+        (true, true) => Err(Unshown::Hidden),
+        (true, false) => Ok(()),
+    };
+    let names = resolve(&extract(request), index.tree(), &files, &may_show);
+    let reader = Reader::new(index.tree(), index.max_file_bytes(), &may_show);
     let mut packing = Packing::new(reader, &files, &names, options.tokens);
     packing.stable(checks);
     packing.notes(&names.omitted);
@@ -150,6 +155,8 @@ mod tests {
         write(root, "src/AGENTS.md", "No unwrap.\n");
         write(root, "CLAUDE.md", "Say please.\n");
         write(root, ".env", "KEY=sk-secret\n");
+        write(root, ".deepseekignore", "/notes/\n");
+        write(root, "notes/private.md", "What nobody may know of pagination.\n");
         write(root, "data/huge.csv", "1,2\n");
         fs::File::options()
             .append(true)
@@ -275,6 +282,7 @@ mod tests {
     fn what_may_not_or_cannot_be_shown_is_told() {
         for (request, why) in [
             ("use .env", ".env: the policy does not let it be read"),
+            ("see notes/private.md", "notes/private.md: `.deepseekignore` hides it from models"),
             ("see data/logo.png", "data/logo.png: not UTF-8 text"),
             (
                 "see data/huge.csv",
@@ -287,6 +295,7 @@ mod tests {
             assert!(shown(&evidence, ItemKind::Named).is_empty());
         }
         assert!(!render(&of("KEY sk-secret in .env")).contains("KEY=sk-secret"));
+        assert!(!render(&of("nobody may know of pagination")).contains("private"));
     }
 
     #[test]

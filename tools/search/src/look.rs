@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use globset::GlobBuilder;
 use index::definitions;
 use thiserror::Error;
-use tree::{Entry, Listed, ReadTree, RepoPath, TreeError, list};
+use tree::{Entry, Hidden, Listed, ReadTree, RepoPath, TreeError, list_for_models};
 
 use super::text::{Hit, PatternKind, SearchLimits, search};
 
@@ -29,6 +29,7 @@ const OUTLINE: usize = 200;
 /// A tree, with what may be seen of it. It blocks.
 pub struct Sights<'a> {
     tree: &'a ReadTree,
+    hidden: Hidden,
     may_read: &'a dyn Fn(&RepoPath) -> Result<(), String>,
 }
 
@@ -38,6 +39,9 @@ pub enum Unseen {
     /// The policy does not allow it.
     #[error("{0}")]
     Refused(String),
+    /// The user does not want models to see it.
+    #[error("`.deepseekignore` hides it from models")]
+    Hidden,
     /// Nothing is there.
     #[error("there is no such file")]
     NoFile,
@@ -129,7 +133,7 @@ pub struct Names {
 impl<'a> Sights<'a> {
     /// Of `tree`; `may_read` says of a path why it may not be read.
     pub fn new(tree: &'a ReadTree, may_read: &'a dyn Fn(&RepoPath) -> Result<(), String>) -> Self {
-        Self { tree, may_read }
+        Self { tree, hidden: Hidden::below(tree.root()), may_read }
     }
 
     /// A file, or those of its lines that were asked for: at most `max_lines` of them and `room` bytes.
@@ -248,7 +252,7 @@ impl<'a> Sights<'a> {
 
     /// The files that may be read, in the order of their paths.
     fn files(&self) -> Vec<Listed> {
-        let mut files = list(self.tree.root(), MAX_FILES).files;
+        let mut files = list_for_models(self.tree.root(), MAX_FILES).files;
         files.retain(|file| (self.may_read)(&file.path).is_ok());
         files
     }
@@ -270,6 +274,9 @@ impl<'a> Sights<'a> {
 
     fn text(&self, path: &RepoPath) -> Result<String, Unseen> {
         (self.may_read)(path).map_err(Unseen::Refused)?;
+        if self.hidden.has(path) {
+            return Err(Unseen::Hidden);
+        }
         match self.tree.entry(path, MAX_FILE_BYTES) {
             Ok(Entry::File(file)) => match String::from_utf8(file.bytes.to_vec()) {
                 Ok(text) if !text.contains('\0') => Ok(text),
@@ -412,6 +419,18 @@ mod tests {
         let hits = sights.matches("Cart|KEY", None, 10_000).unwrap().hits;
         assert!(hits.iter().all(|hit| hit.path.as_str() == "a/cart.rs"));
         assert_eq!(sights.names(None, 10_000).unwrap().names, ["a/ (1 file)"]);
+    }
+
+    #[test]
+    fn what_is_hidden_from_models_is_neither_shown_nor_searched_nor_listed() {
+        let (_home, tree) =
+            tree(&[(".deepseekignore", "/a/\n"), ("a/cart.rs", CART), ("b.rs", "struct Cart;\n")]);
+        let sights = Sights::new(&tree, ALL);
+        assert_eq!(sights.file(&path("a/cart.rs"), None, 400, 10_000), Err(Unseen::Hidden));
+        let hits = sights.matches("Cart", None, 10_000).unwrap().hits;
+        assert!(hits.iter().all(|hit| hit.path.as_str() == "b.rs"), "{hits:?}");
+        assert_eq!(sights.symbol("total", 10_000), Err(Unseen::NoMatch(2)));
+        assert_eq!(sights.names(None, 10_000).unwrap().names, [".deepseekignore", "b.rs"]);
     }
 
     #[test]

@@ -35,19 +35,21 @@ enum Target {
 }
 
 /// Looks up the paths among `terms`. `files` are the sorted files of the tree that may be read; a file that is not
-/// among them is looked for on disk, since the user may name what is ignored or refused.
+/// among them is looked for on disk, since the user may name what is ignored, hidden or refused.
 pub(super) fn resolve(
     terms: &[Term],
     tree: &ReadTree,
     files: &[Listed],
-    may_read: &dyn Fn(&RepoPath) -> bool,
+    may_show: &dyn Fn(&RepoPath) -> Result<(), Unshown>,
 ) -> Names {
     let mut names = Names::default();
     for term in terms {
         let TermKind::Path { line } = term.kind else { continue };
         match target(&term.text, tree, files) {
-            Target::File(path) if may_read(&path) => names.add_file(path, line),
-            Target::File(path) => names.omit(path.as_str(), &Unshown::Refused),
+            Target::File(path) => match may_show(&path) {
+                Ok(()) => names.add_file(path, line),
+                Err(why) => names.omit(path.as_str(), &why),
+            },
             Target::Directory(path) => {
                 if !names.directories.contains(&path) {
                     names.directories.push(path);
@@ -193,11 +195,14 @@ mod tests {
     fn names(request: &str) -> (Vec<String>, Names) {
         let home = home();
         let tree = ReadTree::open(home.path()).unwrap();
-        let may_read = |path: &RepoPath| path.as_str() != ".env";
+        let may_show = |path: &RepoPath| match path.as_str() {
+            ".env" => Err(Unshown::Refused),
+            _ => Ok(()),
+        };
         let mut files = list(home.path(), 100).files;
-        files.retain(|file| may_read(&file.path));
+        files.retain(|file| may_show(&file.path).is_ok());
         let request = request.replace("ROOT", home.path().to_str().unwrap());
-        let names = resolve(&extract(&request), &tree, &files, &may_read);
+        let names = resolve(&extract(&request), &tree, &files, &may_show);
         (names.files.iter().map(|file| file.path.to_string()).collect(), names)
     }
 

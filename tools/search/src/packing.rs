@@ -8,7 +8,7 @@ use tree::{Listed, RepoPath};
 use super::evidence::{Evidence, EvidenceItem, ItemKind, MapLine};
 use super::excerpt::{Span, merge};
 use super::named::{NamedFile, Names};
-use super::passages::{MOST_FILES, Pick, choose};
+use super::passages::{MOST_FILES, MOST_SPANS, Pick, choose};
 use super::reader::{Reader, Text, Unshown};
 use super::render;
 use super::spans::{main_definitions, spans};
@@ -88,7 +88,7 @@ impl<'a> Packing<'a> {
             .filter_map(|(path, bytes)| path.map(|path| (ItemKind::Overview, path, bytes)));
         for (kind, path, bytes) in instructions.chain(others).collect::<Vec<_>>() {
             let Ok(text) = self.reader.text(&path) else { continue };
-            let known = self.evidence.stable.iter().any(|item| item.hash == text.hash);
+            let known = self.evidence.stable.iter().any(|item| item.hash == text.hash());
             let lines = &text.lines;
             let Some(span) = lines.head(bytes).filter(|_| !known) else { continue };
             if !text.lines.text().trim().is_empty() {
@@ -118,10 +118,10 @@ impl<'a> Packing<'a> {
                 let Ok(path) = RepoPath::parse(&format!("{directory}/{name}")) else { continue };
                 let named = self.names.files.iter().any(|file| file.path == path);
                 let Ok(text) = self.reader.text(&path) else { continue };
-                if named || text.lines.text().trim().is_empty() || seen.contains(&text.hash) {
+                if named || text.lines.text().trim().is_empty() || seen.contains(&text.hash()) {
                     continue;
                 }
-                seen.push(text.hash);
+                seen.push(text.hash());
                 let max_bytes = section.min(self.left);
                 self.head(ItemKind::Instructions, &path, &text, max_bytes, &mut section);
             }
@@ -161,7 +161,8 @@ impl<'a> Packing<'a> {
     /// All files of a tree that is small; whether it is.
     pub(super) fn everything(&mut self) -> bool {
         let is_worth = |file: &&Listed| FileKind::of(&file.path) != FileKind::Aside;
-        let files: Vec<&Listed> = self.files.iter().filter(is_worth).collect();
+        let files = self.files.iter().filter(is_worth).take(SMALL_TREE_FILES + 1);
+        let files: Vec<&Listed> = files.collect();
         if files.len() > SMALL_TREE_FILES {
             return false;
         }
@@ -197,19 +198,20 @@ impl<'a> Packing<'a> {
             .filter(|file| !self.whole.contains(&file.path))
             .take(MOST_FILES)
             .collect();
-        let mut picks: Vec<Pick> = Vec::new();
-        for file in candidates {
-            let Ok(text) = self.reader.text(&file.path) else { continue };
-            let definitions =
-                ranking.definitions(&file.path, || Some(text.lines.text().to_owned()));
-            let worth = spans(file, &definitions, text.lines.count());
-            let shown = self.shown.iter().filter(|(path, _)| *path == file.path);
+        let (reader, shown) = (&mut self.reader, &self.shown);
+        let pick = |number: usize| {
+            let file = candidates.get(number)?;
+            let text = reader.text(&file.path).ok()?;
+            text.knows(ranking.hash(file));
+            let definitions = ranking.definitions(file, || Some(text.lines.text().to_owned()));
+            let worth = spans(file, &definitions, text.lines.count(), MOST_SPANS);
+            let shown = shown.iter().filter(|(path, _)| *path == file.path);
             let shown = shown.map(|(_, span)| *span).collect();
             let overhead = overhead(&file.path, &text);
             let path = file.path.clone();
-            picks.push(Pick { path, text, overhead, worth, shown, chosen: Vec::new() });
-        }
-        choose(&mut picks, self.left - map_share(self.left));
+            Some(Pick { path, text, overhead, worth, shown, chosen: Vec::new() })
+        };
+        let picks = choose(self.left - map_share(self.left), pick);
         let mut section = self.left;
         for Pick { path, text, chosen, .. } in picks {
             for span in merge(chosen) {
@@ -228,15 +230,19 @@ impl<'a> Packing<'a> {
             let definitions = if self.whole.contains(&file.path) {
                 Vec::new()
             } else {
-                self.definitions(&file.path, ranking)
+                self.definitions(file, ranking)
             };
             self.map_line(&file.path, definitions, &mut section);
         }
-        let is_ranked =
-            |file: &&Listed| ranking.files.iter().take(MAP).any(|r| r.path == file.path);
+        let most = MAP.saturating_sub(ranking.files.len());
+        if most == 0 {
+            return;
+        }
+        let is_ranked = |file: &&Listed| ranking.files.iter().any(|r| r.path == file.path);
         let mut others: Vec<&Listed> = self.files.iter().filter(|file| !is_ranked(file)).collect();
-        others.sort_by_key(|file| (FileKind::of(&file.path), file.path.components().count()));
-        for file in others.into_iter().take(MAP.saturating_sub(ranking.files.len())) {
+        others
+            .sort_by_cached_key(|file| (FileKind::of(&file.path), file.path.components().count()));
+        for file in others.into_iter().take(most) {
             self.map_line(&file.path, Vec::new(), &mut section);
         }
     }
@@ -317,10 +323,10 @@ impl<'a> Packing<'a> {
         }
     }
 
-    fn definitions(&mut self, path: &RepoPath, ranking: &Ranking) -> Vec<String> {
+    fn definitions(&mut self, file: &RankedFile, ranking: &Ranking) -> Vec<String> {
         let reader = &mut self.reader;
-        let text = || reader.text(path).ok().map(|text| text.lines.text().to_owned());
-        let definitions = ranking.definitions(path, text);
+        let text = || reader.text(&file.path).ok().map(|text| text.lines.text().to_owned());
+        let definitions = ranking.definitions(file, text);
         let main = main_definitions(&definitions, DEFINITIONS_PER_FILE).into_iter();
         let named = main.map(|definition| format!("{} {}", definition.kind, definition.name));
         named.filter(|text| text.len() <= MAX_DEFINITION_BYTES).collect()
@@ -369,7 +375,7 @@ fn item(kind: ItemKind, path: &RepoPath, text: &Text, span: Span) -> EvidenceIte
         first_line: span.first,
         last_line: span.last,
         lines: text.lines.count(),
-        hash: text.hash,
+        hash: text.hash(),
         text: text.lines.slice(span).to_owned(),
     }
 }

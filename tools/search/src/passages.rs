@@ -7,19 +7,27 @@ use tree::RepoPath;
 use super::excerpt::{Span, uncovered};
 use super::reader::Text;
 
-/// What files get, one turn after the other.
-const TURNS: [Turn; 6] = [
-    Turn { from: 0, to: 10, nth: 0, part: 16 },
-    Turn { from: 10, to: 26, nth: 0, part: 48 },
-    Turn { from: 0, to: 8, nth: 1, part: 16 },
-    Turn { from: 0, to: 6, nth: 2, part: 16 },
-    Turn { from: 26, to: MOST_FILES, nth: 0, part: 48 },
-    Turn { from: 0, to: MOST_FILES, nth: 1, part: 16 },
+/// What files get, one turn after the other: the best lines of many, then more of the first, then of others.
+const TURNS: [Turn; 9] = [
+    Turn { from: 0, to: 10, nth: 0, part: 16, most: BREADTH_BYTES },
+    Turn { from: 10, to: 26, nth: 0, part: 48, most: BREADTH_BYTES },
+    Turn { from: 0, to: 5, nth: 1, part: 16, most: usize::MAX },
+    Turn { from: 0, to: 5, nth: 2, part: 16, most: usize::MAX },
+    Turn { from: 0, to: 5, nth: 3, part: 16, most: usize::MAX },
+    Turn { from: 0, to: 5, nth: 4, part: 16, most: usize::MAX },
+    Turn { from: 5, to: 10, nth: 1, part: 16, most: usize::MAX },
+    Turn { from: 26, to: MOST_FILES, nth: 0, part: 48, most: usize::MAX },
+    Turn { from: 0, to: MOST_FILES, nth: 1, part: 16, most: usize::MAX },
 ];
+/// The room that breadth counts on; what there is beyond it shows more of the first files.
+const BREADTH_BYTES: usize = 20_000;
 /// Files that get lines at all.
 pub(super) const MOST_FILES: usize = 40;
-/// Fewer lines are not worth an item.
+/// Fewer lines are not worth an item, and fewer bytes hold none.
 const MIN_LINES: usize = 3;
+const MIN_BYTES: usize = 80;
+/// How many of a file's best lines get a turn.
+pub(super) const MOST_SPANS: usize = 5;
 
 /// A turn: some of the files get some of their lines.
 struct Turn {
@@ -28,8 +36,9 @@ struct Turn {
     to: usize,
     /// Their best lines, their second best, and so on.
     nth: usize,
-    /// Each gets at most this part of the room.
+    /// Each gets at most this part of the room, and of this much.
     part: usize,
+    most: usize,
 }
 
 /// What is chosen of a file.
@@ -46,14 +55,25 @@ pub(super) struct Pick {
     pub(super) chosen: Vec<Span>,
 }
 
-/// Chooses lines of the files, best file first, that take at most `room` bytes.
-pub(super) fn choose(picks: &mut [Pick], room: usize) {
+/// Chooses lines of at most [`MOST_FILES`] files, best first, that take at most `room` bytes. `pick` says what there is to
+/// choose from of each; it is asked for those only that get a turn.
+pub(super) fn choose(room: usize, mut pick: impl FnMut(usize) -> Option<Pick>) -> Vec<Pick> {
     let mut left = room;
-    for Turn { from, to, nth, part } in TURNS {
-        for pick in picks.iter_mut().take(to).skip(from) {
-            pick.add(nth, room / part, &mut left);
+    let mut picks: Vec<Option<Pick>> = Vec::new();
+    for Turn { from, to, nth, part, most } in TURNS {
+        for file in from..to {
+            if left < MIN_BYTES {
+                break;
+            }
+            while picks.len() <= file {
+                picks.push(pick(picks.len()));
+            }
+            if let Some(Some(pick)) = picks.get_mut(file) {
+                pick.add(nth, room.min(most) / part, &mut left);
+            }
         }
     }
+    picks.into_iter().flatten().collect()
 }
 
 impl Pick {
@@ -88,20 +108,17 @@ impl Pick {
 
 #[cfg(test)]
 mod tests {
-    use tree::FileHash;
-
     use super::*;
-    use crate::excerpt::{Lines, merge};
+    use crate::excerpt::merge;
 
     fn pick(lines: usize, worth: &[(usize, usize)], shown: &[(usize, usize)]) -> Pick {
         let text = "a line of text\n".repeat(lines);
         let spans = |all: &[(usize, usize)]| {
             all.iter().map(|(first, last)| Span { first: *first, last: *last }).collect()
         };
-        let (lines, hash) = (Lines::of(&text), FileHash::of(b""));
         Pick {
             path: RepoPath::parse("a.rs").unwrap(),
-            text: Rc::new(Text { lines, hash, fence: "```".to_owned() }),
+            text: Rc::new(Text::new(&text)),
             overhead: 20,
             worth: spans(worth),
             shown: spans(shown),
@@ -109,40 +126,51 @@ mod tests {
         }
     }
 
-    fn chosen(picks: &[Pick]) -> Vec<Vec<(usize, usize)>> {
+    /// What is chosen of each file that was asked for.
+    fn chosen(room: usize, picks: Vec<Pick>) -> Vec<Vec<(usize, usize)>> {
+        let mut picks = picks.into_iter();
         let of = |pick: &Pick| {
             merge(pick.chosen.clone()).iter().map(|span| (span.first, span.last)).collect()
         };
-        picks.iter().map(of).collect()
+        choose(room, |_| picks.next()).iter().map(of).collect()
     }
 
     #[test]
     fn small_files_come_whole_and_others_with_their_best_lines_in_turn() {
-        let mut picks = [
+        let picks = vec![
             pick(5, &[(2, 3)], &[]),
             pick(900, &[(100, 110), (300, 310)], &[]),
             pick(900, &[(200, 210)], &[]),
         ];
-        choose(&mut picks, 8000);
-        assert_eq!(chosen(&picks), [vec![(1, 5)], vec![(100, 110), (300, 310)], vec![(200, 210)]]);
-        let mut picks = [pick(900, &[(100, 110), (300, 310)], &[]), pick(900, &[(200, 210)], &[])];
-        choose(&mut picks, 600);
-        assert!(chosen(&picks).iter().all(Vec::is_empty), "too little for anybody");
+        let expected = [vec![(1, 5)], vec![(100, 110), (300, 310)], vec![(200, 210)]];
+        assert_eq!(chosen(8000, picks), expected);
+        let picks = vec![pick(900, &[(100, 110)], &[]), pick(900, &[(200, 210)], &[])];
+        assert!(chosen(600, picks).iter().all(Vec::is_empty), "too little for anybody");
     }
 
     #[test]
     fn what_is_shown_is_not_chosen_again() {
-        let mut picks = [pick(900, &[(100, 110), (105, 120)], &[(90, 104)])];
-        choose(&mut picks, 16_000);
-        assert_eq!(chosen(&picks), [[(105, 120)]]);
+        let picks = vec![pick(900, &[(100, 110), (105, 120)], &[(90, 104)])];
+        assert_eq!(chosen(16_000, picks), [[(105, 120)]]);
+    }
+
+    #[test]
+    fn a_file_without_a_turn_is_not_asked_for() {
+        let mut asked = 0;
+        choose(4000, |_| {
+            asked += 1;
+            Some(pick(900, &[(1, 20)], &[]))
+        });
+        assert!(asked < MOST_FILES, "{asked}");
+        choose(0, |_| panic!("there is no room"));
     }
 
     proptest::proptest! {
         #[test]
         fn the_room_is_never_exceeded(room in 0usize..20_000, files in 1usize..50) {
-            let mut picks: Vec<Pick> =
-                (0..files).map(|n| pick(30 * n, &[(n, n + 30), (n + 10, n + 60)], &[])).collect();
-            choose(&mut picks, room);
+            let picks = choose(room, |n| {
+                (n < files).then(|| pick(30 * n, &[(n, n + 30), (n + 10, n + 60)], &[]))
+            });
             let cost = |pick: &Pick| {
                 let spans = merge(pick.chosen.clone());
                 spans.iter().map(|span| pick.text.lines.cost(*span) + pick.overhead).sum::<usize>()

@@ -1,5 +1,6 @@
 //! Text of the tree, each file read once and only if it may be shown.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -15,6 +16,8 @@ use super::render::fence;
 pub(super) enum Unshown {
     #[error("the policy does not let it be read")]
     Refused,
+    #[error("`.deepseekignore` hides it from models")]
+    Hidden,
     #[error("no such file")]
     Missing,
     #[error("{bytes} bytes are more than {max_bytes}, the largest file shown")]
@@ -33,16 +36,35 @@ pub(super) enum Unshown {
 #[derive(Debug)]
 pub(super) struct Text {
     pub(super) lines: Lines,
-    pub(super) hash: FileHash,
+    /// Most texts are looked at and not shown: a hash is made when it is asked for.
+    hash: OnceCell<FileHash>,
     /// What can stand around any of its lines.
     pub(super) fence: String,
+}
+
+impl Text {
+    pub(super) fn new(text: &str) -> Text {
+        Text { lines: Lines::of(text), hash: OnceCell::new(), fence: fence(text) }
+    }
+
+    /// Takes a hash that is known already.
+    pub(super) fn knows(&self, hash: Option<FileHash>) {
+        if let Some(hash) = hash {
+            self.hash.get_or_init(|| hash);
+        }
+    }
+
+    /// Of the whole file.
+    pub(super) fn hash(&self) -> FileHash {
+        *self.hash.get_or_init(|| FileHash::of(self.lines.text().as_bytes()))
+    }
 }
 
 /// Reads files and remembers them.
 pub(super) struct Reader<'a> {
     tree: &'a ReadTree,
     max_bytes: u64,
-    may_read: &'a dyn Fn(&RepoPath) -> bool,
+    may_show: &'a dyn Fn(&RepoPath) -> Result<(), Unshown>,
     read: BTreeMap<RepoPath, Result<Rc<Text>, Unshown>>,
 }
 
@@ -50,9 +72,9 @@ impl<'a> Reader<'a> {
     pub(super) fn new(
         tree: &'a ReadTree,
         max_bytes: u64,
-        may_read: &'a dyn Fn(&RepoPath) -> bool,
+        may_show: &'a dyn Fn(&RepoPath) -> Result<(), Unshown>,
     ) -> Reader<'a> {
-        Reader { tree, max_bytes, may_read, read: BTreeMap::new() }
+        Reader { tree, max_bytes, may_show, read: BTreeMap::new() }
     }
 
     /// The text of a file.
@@ -66,9 +88,7 @@ impl<'a> Reader<'a> {
     }
 
     fn read(&self, path: &RepoPath) -> Result<Text, Unshown> {
-        if !(self.may_read)(path) {
-            return Err(Unshown::Refused);
-        }
+        (self.may_show)(path)?;
         let max_bytes = self.max_bytes;
         match self.tree.entry(path, max_bytes) {
             Ok(Entry::File(state)) => {
@@ -76,8 +96,7 @@ impl<'a> Reader<'a> {
                 if text.contains('\0') {
                     return Err(Unshown::NotText);
                 }
-                let (lines, hash) = (Lines::of(text), FileHash::of(&state.bytes));
-                Ok(Text { lines, hash, fence: fence(text) })
+                Ok(Text::new(text))
             }
             Ok(Entry::TooLarge { bytes }) => Err(Unshown::TooLarge { bytes, max_bytes }),
             Ok(Entry::Missing) | Err(TreeError::ParentNotDirectory { .. }) => Err(Unshown::Missing),
@@ -104,12 +123,15 @@ mod tests {
         fs::write(home.path().join(".env"), "KEY=1").unwrap();
         symlink("a", home.path().join("link")).unwrap();
         let tree = ReadTree::open(home.path()).unwrap();
-        let may_read = |path: &RepoPath| path.as_str() != ".env";
-        let mut reader = Reader::new(&tree, 64, &may_read);
+        let may_show = |path: &RepoPath| match path.as_str() {
+            ".env" => Err(Unshown::Refused),
+            _ => Ok(()),
+        };
+        let mut reader = Reader::new(&tree, 64, &may_show);
         let mut text = |path: &str| reader.text(&RepoPath::parse(path).unwrap());
 
         let a = text("a").unwrap();
-        assert_eq!((a.lines.text(), a.hash), ("text 修\n", FileHash::of("text 修\n".as_bytes())));
+        assert_eq!((a.lines.text(), a.hash()), ("text 修\n", FileHash::of("text 修\n".as_bytes())));
         fs::write(home.path().join("a"), "changed").unwrap();
         assert_eq!(text("a").unwrap().lines.text(), "text 修\n");
         for (path, why) in [

@@ -111,7 +111,11 @@ pub(super) fn list_line(line: &str) -> String {
 
 /// A fence that is longer than any in `text`.
 pub(super) fn fence(text: &str) -> String {
-    let longest = text.split(|c: char| c != '`').map(str::len).max().unwrap_or_default();
+    let (mut longest, mut rest) = (0, text);
+    while let Some(run) = rest.find('`').and_then(|start| rest.get(start..)) {
+        rest = run.trim_start_matches('`');
+        longest = longest.max(run.len() - rest.len());
+    }
     "`".repeat(longest.max(2) + 1)
 }
 

@@ -11,10 +11,16 @@ const CONTEXT: u32 = 3;
 /// Lines that say less than this share of the best line of their window do not widen it.
 const TELLING: f64 = 0.25;
 
-/// The lines worth showing, best first; they may overlap.
-pub(super) fn spans(file: &RankedFile, definitions: &[Definition], count: usize) -> Vec<Span> {
+/// The lines most worth showing, best first and at most so many; they may overlap.
+pub(super) fn spans(
+    file: &RankedFile,
+    definitions: &[Definition],
+    count: usize,
+    most: usize,
+) -> Vec<Span> {
     let count = u32::try_from(count).unwrap_or(u32::MAX);
-    let windows = file.windows.iter().map(|window| (window.first, window.first + WINDOW - 1));
+    let windows =
+        file.windows.iter().take(most).map(|window| (window.first, window.first + WINDOW - 1));
     windows.map(|window| span(window, &file.lines, definitions, count)).collect()
 }
 
@@ -24,7 +30,9 @@ fn span(
     definitions: &[Definition],
     count: u32,
 ) -> Span {
-    let inside = || lines.iter().filter(|(line, _)| (first..=last).contains(line));
+    let start = lines.partition_point(|(line, _)| *line < first);
+    let end = lines.partition_point(|(line, _)| *line <= last);
+    let inside = || lines.get(start..end).unwrap_or_default().iter();
     let best = inside().map(|(_, weight)| *weight).fold(0.0, f64::max);
     let telling =
         || inside().filter(|(_, weight)| *weight >= TELLING * best).map(|(line, _)| *line);
@@ -60,6 +68,7 @@ mod tests {
 
     fn file(firsts: &[u32], lines: &[(u32, f64)]) -> RankedFile {
         RankedFile {
+            number: 0,
             path: RepoPath::parse("a.rs").unwrap(),
             kind: FileKind::Source,
             windows: firsts.iter().map(|first| Window { first: *first, score: 1.0 }).collect(),
@@ -75,8 +84,8 @@ mod tests {
     #[test]
     fn a_window_is_cut_to_what_speaks_for_it() {
         let file = file(&[21], &[(20, 9.0), (22, 0.1), (30, 1.0), (33, 0.5), (61, 9.0)]);
-        assert_eq!(spans(&file, &[], 100), [Span { first: 27, last: 36 }]);
-        assert_eq!(spans(&file, &[], 34), [Span { first: 27, last: 34 }]);
+        assert_eq!(spans(&file, &[], 100, 9), [Span { first: 27, last: 36 }]);
+        assert_eq!(spans(&file, &[], 34, 9), [Span { first: 27, last: 34 }]);
     }
 
     #[test]
@@ -84,7 +93,10 @@ mod tests {
         let lines = [(30, 1.0), (41, 1.0)];
         let definitions =
             [definition("all", 1, 99, 0), definition("a", 25, 35, 1), definition("b", 40, 55, 1)];
-        assert_eq!(spans(&file(&[21], &lines), &definitions, 100), [Span { first: 25, last: 55 }]);
+        assert_eq!(
+            spans(&file(&[21], &lines), &definitions, 100, 9),
+            [Span { first: 25, last: 55 }]
+        );
     }
 
     #[test]

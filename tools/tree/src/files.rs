@@ -48,6 +48,28 @@ pub fn list_for_models(root: &Path, max_files: usize) -> Listing {
     list_by(root, max_files, Rules::ForModels)
 }
 
+/// What `.deepseekignore` hides from models, whoever names it. Each ignore file is read once.
+pub struct Hidden {
+    root: PathBuf,
+    ignored: Ignored,
+}
+
+impl Hidden {
+    /// In the tree at `root`.
+    pub fn below(root: &Path) -> Hidden {
+        Hidden { root: root.to_owned(), ignored: Ignored::new(top_of(root), Rules::Hidden) }
+    }
+
+    /// Whether the file at `path`, or a directory it lies in, is hidden.
+    pub fn has(&self, path: &RepoPath) -> bool {
+        let above = std::iter::successors(path.parent(), RepoPath::parent);
+        let is_hidden = |path: &RepoPath, is_dir| {
+            self.ignored.is_ignored(&self.root.join(path.as_str()), is_dir)
+        };
+        is_hidden(path, false) || above.into_iter().any(|dir| is_hidden(&dir, true))
+    }
+}
+
 fn list_by(root: &Path, max_files: usize, rules: Rules) -> Listing {
     let ignored = Ignored::new(top_of(root), rules);
     let walk = walker(root)
@@ -175,6 +197,18 @@ mod tests {
         assert_eq!(listing.files.iter().find(|f| f.path.as_str() == "a/b.rs").unwrap().bytes, 5);
         assert!(!listing.truncated);
         assert_eq!(listing, list(root, 100));
+    }
+
+    #[test]
+    fn what_models_are_not_shown_is_hidden_with_all_that_lies_in_it() {
+        let home = tempfile::tempdir().unwrap();
+        write(home.path(), ".deepseekignore", "/data/\n*.key\n");
+        write(home.path(), "sub/.deepseekignore", "!a.key\n");
+        write(home.path(), ".gitignore", "out\n");
+        let hidden = Hidden::below(home.path());
+        let has = |path: &str| hidden.has(&RepoPath::parse(path).unwrap());
+        assert!(has("data/deep/a.rs") && has("b.key") && has("sub/b.key"));
+        assert!(!has("sub/data/a.rs") && !has("sub/a.key") && !has("out"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! ones that anybody may have put there, which the walker of `ignore` does not do.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,6 +25,8 @@ pub(super) enum Rules {
     WithDotIgnore,
     /// `.ignore`, and `.deepseekignore`: what models are not shown. The latter counts more than all others.
     ForModels,
+    /// `.deepseekignore` and nothing else: what models are not shown even if somebody names it.
+    Hidden,
     /// The user's own global excludes, as for git.
     WithGlobal,
 }
@@ -34,7 +37,8 @@ pub(super) struct Ignored {
     top: PathBuf,
     rules: Rules,
     global: Gitignore,
-    known: Mutex<HashMap<PathBuf, Arc<Directory>>>,
+    /// By path, whose bytes are hashed sooner than its components.
+    known: Mutex<HashMap<OsString, Arc<Directory>>>,
     /// Bytes that may still be read.
     left: AtomicU64,
 }
@@ -54,7 +58,7 @@ impl Ignored {
     pub(super) fn new(top: PathBuf, rules: Rules) -> Self {
         let global = match rules {
             Rules::WithGlobal => GitignoreBuilder::new(&top).build_global().0,
-            Rules::WithDotIgnore | Rules::ForModels => Gitignore::empty(),
+            Rules::WithDotIgnore | Rules::ForModels | Rules::Hidden => Gitignore::empty(),
         };
         let (known, left) = (Mutex::default(), AtomicU64::new(MAX_BYTES_IN_ALL));
         Self { top, rules, global, known, left }
@@ -89,31 +93,35 @@ impl Ignored {
     }
 
     fn directory(&self, dir: &Path) -> Arc<Directory> {
-        let known = |known: &HashMap<PathBuf, Arc<Directory>>| known.get(dir).map(Arc::clone);
+        let known =
+            |known: &HashMap<OsString, Arc<Directory>>| known.get(dir.as_os_str()).map(Arc::clone);
         if let Some(known) = known(&self.known.lock().unwrap_or_else(PoisonError::into_inner)) {
             return known;
         }
         let above = dir.parent().filter(|above| above.starts_with(&self.top));
         let git_dir = repository::of(dir);
-        let exclude = git_dir.as_deref().map(|git_dir| {
-            self.rules_in(dir, &repository::common_dir(git_dir).join("info/exclude"))
-        });
+        let (hidden, dot_ignore, git) = match self.rules {
+            Rules::ForModels => (true, true, true),
+            Rules::Hidden => (true, false, false),
+            Rules::WithDotIgnore => (false, true, true),
+            Rules::WithGlobal => (false, false, true),
+        };
+        let rules_in = |count: bool, file: PathBuf| {
+            if count { self.rules_in(dir, &file) } else { Gitignore::empty() }
+        };
+        let exclude = git_dir
+            .as_deref()
+            .map(|git_dir| rules_in(git, repository::common_dir(git_dir).join("info/exclude")));
         let directory = Arc::new(Directory {
             above: above.map(|above| self.directory(above)),
-            hidden: match self.rules {
-                Rules::ForModels => self.rules_in(dir, &dir.join(".deepseekignore")),
-                Rules::WithDotIgnore | Rules::WithGlobal => Gitignore::empty(),
-            },
-            dot_ignore: match self.rules {
-                Rules::WithDotIgnore | Rules::ForModels => self.rules_in(dir, &dir.join(".ignore")),
-                Rules::WithGlobal => Gitignore::empty(),
-            },
-            gitignore: self.rules_in(dir, &dir.join(".gitignore")),
+            hidden: rules_in(hidden, dir.join(".deepseekignore")),
+            dot_ignore: rules_in(dot_ignore, dir.join(".ignore")),
+            gitignore: rules_in(git, dir.join(".gitignore")),
             exclude: exclude.unwrap_or_else(Gitignore::empty),
             is_repository: git_dir.is_some(),
         });
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.insert(dir.to_owned(), Arc::clone(&directory));
+        known.insert(dir.into(), Arc::clone(&directory));
         directory
     }
 
@@ -190,6 +198,7 @@ mod tests {
         assert!(!is_ignored(Rules::WithDotIgnore, "data"));
         assert!(!is_ignored(Rules::ForModels, "kept.log"));
         assert!(is_ignored(Rules::ForModels, "a.log"));
+        assert!(is_ignored(Rules::Hidden, "data") && !is_ignored(Rules::Hidden, "a.log"));
     }
 
     #[test]

@@ -20,7 +20,7 @@ mod write;
 
 pub use change::{Change, ChangeSummary, Entry, FileMode, FileState, Op};
 pub use commit_log::CommitLog;
-pub use files::{Listed, Listing, list, list_for_models, modified};
+pub use files::{Hidden, Listed, Listing, list, list_for_models, modified};
 pub use hash::{FileHash, ParseHashError};
 pub use path::{PathError, RepoPath};
 pub use read::ReadTree;

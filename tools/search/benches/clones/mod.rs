@@ -1,0 +1,72 @@
+//! Clones of repositories that benchmarks of this crate work on, with an index of each.
+
+#![expect(clippy::disallowed_methods, reason = "the commits are checked out by git itself")]
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use index::{Index, IndexOptions};
+use tempfile::TempDir;
+use tree::ReadTree;
+
+/// What a benchmark ends with.
+pub(crate) type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// A clone that shares its objects with the repository it is of.
+pub(crate) struct Clone {
+    /// Its work tree.
+    pub(crate) tree: PathBuf,
+    home: TempDir,
+}
+
+/// The repositories named on the command line: Cargo adds the word `--bench` to them.
+pub(crate) fn repositories() -> Vec<PathBuf> {
+    std::env::args().skip(1).filter(|word| !word.starts_with("--")).map(PathBuf::from).collect()
+}
+
+impl Clone {
+    /// Clones the repository without checking anything out.
+    pub(crate) fn of(repository: &Path) -> Outcome<Clone> {
+        let home = tempfile::tempdir()?;
+        let origin = repository.display().to_string();
+        git(home.path(), &["clone", "-q", "--shared", "--no-checkout", &origin, "clone"])?;
+        let tree = home.path().join("clone");
+        // Films are no part of it, and not every clone has them.
+        git(&tree, &["config", "core.sparseCheckout", "true"])?;
+        std::fs::write(tree.join(".git/info/sparse-checkout"), "/*\n!*.mp4\n!*.gif\n")?;
+        Ok(Clone { tree, home })
+    }
+
+    /// Checks out a commit.
+    pub(crate) fn check_out(&self, commit: &str) -> Outcome<()> {
+        self.git(&["checkout", "-q", "-f", "--detach", commit]).map(drop)
+    }
+
+    /// Runs git in it.
+    pub(crate) fn git(&self, arguments: &[&str]) -> Outcome<String> {
+        git(&self.tree, arguments)
+    }
+
+    /// Its index, as a process that has just begun finds it.
+    pub(crate) fn index(&self) -> Outcome<Index> {
+        let options = IndexOptions {
+            dir: self.home.path().join("index"),
+            max_files: 200_000,
+            max_file_bytes: 2_000_000,
+            wait: Duration::ZERO,
+            may_read: Arc::new(|_| true),
+        };
+        Ok(Index::new(ReadTree::open(&self.tree)?, options))
+    }
+}
+
+fn git(dir: &Path, arguments: &[&str]) -> Outcome<String> {
+    let output = Command::new("git").arg("-C").arg(dir).args(arguments).output()?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
