@@ -9,7 +9,7 @@
 //! The tree and the history are those of the parent. The request is the message, its subject, or the message as in an
 //! issue: without words that look like paths and without the names of the changed files.
 //!
-//! The seed `deepseek-recall-1` was looked at while the turns of packing were chosen; `deepseek-recall-2` was drawn and
+//! The seed `deepseek-recall-1` was looked at only in its sums, over both halves; `deepseek-recall-2` was drawn and
 //! run once, when they were. Who changes them again draws anew.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "it is there to tell figures")]
