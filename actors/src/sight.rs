@@ -31,10 +31,10 @@ impl Sight {
     }
 
     /// Begins to look. One at a time: roles take turns.
-    pub async fn look(&self) -> Result<Look, JournalClosed> {
+    pub async fn look(&self) -> Result<FileLook, JournalClosed> {
         let follows = self.run.publisher.follows();
         let seen = self.run.perform(&mut Reading).await?;
-        Ok(Look { sight: self.clone(), follows, seen: Mutex::new(seen) })
+        Ok(FileLook { sight: self.clone(), follows, seen: Mutex::new(seen) })
     }
 
     /// What is at each of `paths`; nothing where it cannot be read. Written down, and off the runtime.
@@ -49,7 +49,7 @@ impl Sight {
             (look, entries)
         });
         // It can only fail when the whole program is shutting down.
-        let (look, entries): (Look, _) = looked.await.map_err(|_| JournalClosed)?;
+        let (look, entries): (FileLook, _) = looked.await.map_err(|_| JournalClosed)?;
         look.done().await?;
         Ok(entries)
     }
@@ -88,7 +88,7 @@ impl Effect for Reading {
 }
 
 /// A look at some files.
-pub struct Look {
+pub struct FileLook {
     sight: Sight,
     /// Whether the run is driven again, so that it sees what it saw then.
     follows: bool,
@@ -96,7 +96,7 @@ pub struct Look {
     seen: Mutex<Seen>,
 }
 
-impl Look {
+impl FileLook {
     /// What is at `path`. A file of more than `max_bytes` is not read. Blocks.
     pub fn entry(&self, path: &RepoPath, max_bytes: u64) -> Result<Entry, TreeError> {
         let known = lock(&self.sight.known).get(path).cloned();
