@@ -89,7 +89,7 @@ fn tell_run(server: &Server, home: &Path, calls: usize) {
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     let of = |kind: &str| events.iter().filter(|event| event["kind"] == kind).collect::<Vec<_>>();
-    let finished = of("RunFinished@v2")[0]["data"]["delivery"]["state"].clone();
+    let finished = of("RunFinished@v3")[0]["data"]["delivery"]["state"].clone();
     let moment = |event: &Value| event["at"].as_str().unwrap().parse::<Timestamp>().unwrap();
     let span = |from: &str, to: &str| -> f64 {
         let spans = of(from).into_iter().zip(of(to));

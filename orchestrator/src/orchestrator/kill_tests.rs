@@ -153,7 +153,7 @@ async fn a_lost_router_is_replaced_and_nothing_that_was_spent_is_forgotten() {
         let delivered = Delivery::Delivered { verified: Verified::Proven };
         assert_eq!(outcome.delivery, delivered, "{role:?}");
         assert_eq!(count(&events, "RoleCrashed@v1"), 1, "{role:?}");
-        assert_eq!(count(&events, "RunFinished@v2"), 1, "{role:?}");
+        assert_eq!(count(&events, "RunFinished@v3"), 1, "{role:?}");
         assert_eq!((outcome.spent.calls, outcome.changes.len()), (2, 1), "{role:?}");
         assert_eq!(greeting(&dir), "hello world\n");
     }
@@ -168,7 +168,7 @@ async fn a_lost_crew_is_the_end_of_its_run() {
             "{:?}",
             outcome.delivery
         );
-        assert_eq!(count(&events, "RunFinished@v2"), 1, "{role:?}");
+        assert_eq!(count(&events, "RunFinished@v3"), 1, "{role:?}");
         assert_eq!(greeting(&dir), "hello\n");
     }
 }
