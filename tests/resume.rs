@@ -1,4 +1,4 @@
-//! Requests that are interrupted, and gone on with: nothing finished is done again, and the end is what it would have been.
+//! Requests that are interrupted and resumed: nothing finished is done again, and the end is what it would have been.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

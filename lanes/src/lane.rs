@@ -2,7 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use actors::brief::Brief;
@@ -60,6 +60,8 @@ pub struct Attempt {
     pub request: String,
     /// The tree it begins from.
     pub base: TreeId,
+    /// How it ended, from when that is written down: a lane that dies then has ended all the same.
+    pub ended: Arc<OnceLock<LaneReport>>,
 }
 
 /// What came of an attempt.
@@ -237,7 +239,7 @@ impl LaneSetup {
             Ok(tree) => Arc::new(tree),
             Err(error) => {
                 return self
-                    .end(number, Err(Delivery::failed(FailureKind::Worktree, &error)), None)
+                    .end(attempt, Err(Delivery::failed(FailureKind::Worktree, &error)), None)
                     .await;
             }
         };
@@ -247,7 +249,7 @@ impl LaneSetup {
             Some(verified) => Ok((verified, commands)),
             None => Err(report.delivery),
         };
-        self.end(number, came, Some(&tree)).await
+        self.end(attempt, came, Some(&tree)).await
     }
 
     /// Has a crew do it. Whatever it dies of, there is a report.
@@ -275,20 +277,25 @@ impl LaneSetup {
     /// Tells how an attempt ended, once everything that counts of it is kept.
     async fn end(
         &self,
-        attempt: u32,
+        attempt: &Attempt,
         came: Result<(Verified, Vec<String>), Delivery>,
         tree: Option<&Arc<LaneTree>>,
     ) -> Result<LaneReport, JournalClosed> {
         let commands = came.as_ref().map(|(_, commands)| commands.clone()).unwrap_or_default();
-        let mut end = End { lane: self, attempt, came, tree };
+        let mut end = End { lane: self, attempt: attempt.number, came, tree };
         let event = self.run.perform(&mut end).await?;
         if let Event::LaneCompleted { tree: made, files, verified, .. } = event {
+            let report = LaneReport::Completed { tree: made, files, commands, verified };
+            // Nothing is waited for between the record and this.
+            attempt.ended.set(report.clone()).ok();
             if let Some(tree) = tree {
                 tree.remove().await;
             }
-            Ok(LaneReport::Completed { tree: made, files, commands, verified })
+            Ok(report)
         } else if let Event::LaneFailed { why, worktree, .. } = event {
-            Ok(LaneReport::Failed(Undone { why, worktree }))
+            let report = LaneReport::Failed(Undone { why, worktree });
+            attempt.ended.set(report.clone()).ok();
+            Ok(report)
         } else {
             Err(JournalClosed)
         }

@@ -152,9 +152,9 @@ impl Team {
     /// Has a lane work an attempt through.
     async fn attempt(&self, lane: LaneSetup, attempt: Attempt) -> AttemptEnd {
         let (reply, ended) = oneshot::channel();
-        // A team that is gone drops the reply with the message.
+        // A team that is gone drops the reply with the message. Then nothing is told of the lane any more.
         self.actor.cast(Msg::Begin { lane: Box::new(lane), attempt, reply }).ok();
-        ended.await.unwrap_or(Err(LaneDied))
+        ended.await.unwrap_or(Ok(Err(JournalClosed)))
     }
 }
 

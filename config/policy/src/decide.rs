@@ -73,7 +73,7 @@ pub enum Confinement {
     /// In part.
     Floor {
         /// What is missing.
-        missing: Missing,
+        missing: Gaps,
     },
     /// Not at all, because nothing here can.
     None,
@@ -83,7 +83,7 @@ pub enum Confinement {
 
 /// Whether the user knows what a confinement lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Missing {
+pub enum Gaps {
     /// It was not told in this workspace.
     Untold,
     /// The user accepted it in this workspace.
@@ -177,8 +177,8 @@ impl Confinement {
     pub const ALL: [Self; 6] = [
         Self::Presumed,
         Self::Full,
-        Self::Floor { missing: Missing::Accepted },
-        Self::Floor { missing: Missing::Untold },
+        Self::Floor { missing: Gaps::Accepted },
+        Self::Floor { missing: Gaps::Untold },
         Self::None,
         Self::Off,
     ];
@@ -294,7 +294,7 @@ const fn command(stage: Stage, listing: Standing, confinement: Confinement) -> R
         (Confinement::Presumed | Confinement::None | Confinement::Off, _, Stage::Planning) => {
             Row::forbidden(Why::Planning)
         }
-        (Confinement::Floor { missing: Missing::Untold }, _, _) => {
+        (Confinement::Floor { missing: Gaps::Untold }, _, _) => {
             Row { yolo: Yolo::Asks, ..Row::new(Why::Floor, [Asks, Asks, No]) }
         }
         (Confinement::None, _, _) => {

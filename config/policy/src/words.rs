@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::decide::{Action, Confinement, Missing, Patch, Secrecy, Stage, Standing, Verdict, Why};
+use crate::decide::{Action, Confinement, Gaps, Patch, Secrecy, Stage, Standing, Verdict, Why};
 
 impl Stage {
     /// The word.
@@ -41,8 +41,8 @@ impl Confinement {
         match self {
             Self::Presumed => "presumed",
             Self::Full => "full",
-            Self::Floor { missing: Missing::Accepted } => "floor, accepted",
-            Self::Floor { missing: Missing::Untold } => "floor",
+            Self::Floor { missing: Gaps::Accepted } => "floor, accepted",
+            Self::Floor { missing: Gaps::Untold } => "floor",
             Self::None => "none",
             Self::Off => "off",
         }

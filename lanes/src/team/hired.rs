@@ -237,8 +237,15 @@ impl AtWork {
 
     /// Works through an attempt. Whatever the lane dies of, the others go on.
     async fn attempt(&self, number: u32, request: String, base: TreeId) -> Ended {
-        let attempt = Attempt { number, request, base };
-        match self.team.attempt(self.setup.clone(), attempt).await {
+        let ended = Arc::default();
+        let attempt = Attempt { number, request, base, ended: Arc::clone(&ended) };
+        let told = self.team.attempt(self.setup.clone(), attempt).await;
+        // One that died after its end was written down has come to that end.
+        let told = match (told, ended.get()) {
+            (Err(LaneDied), Some(report)) => Ok(Ok(report.clone())),
+            (told, _) => told,
+        };
+        match told {
             Ok(Ok(LaneReport::Completed { tree, files, commands, verified })) => {
                 Ok(Ok(Made { lane: self.setup.id, base, tree, files, commands, verified }))
             }
