@@ -3,9 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use patch::{ApplyPlan, PatchLimits, PatchMismatch, PatchScope, Reason, Refusal, Repair};
+use patch::{
+    ApplyPlan, BaseState, PatchLimits, PatchMismatch, PatchScope, Reason, Refusal, Repair,
+};
 use ractor::{ActorCell, SpawnErr};
 use thiserror::Error;
+use tools::redact::{Redactor, unmask};
 use tree::{Change, RepoPath};
 
 use crate::Unanswered;
@@ -105,10 +108,13 @@ impl ApplierSetup {
             max_files: Some(bounds.max_files_per_iteration),
         };
         let most = limits.max_file_bytes.unwrap_or(u64::MAX);
+        let redactor = self.run.redactor.clone();
+        let ApplyAsk { title, diff, scope } = ask;
         let prepared = tokio::task::spawn_blocking(move || {
             let current = |path: &RepoPath| look.entry(path, most);
-            let diff = ask.diff.as_bytes();
-            let prepared = patch::prepare(diff, &ask.scope, strategy, &limits, &current);
+            let prepared = unmasked(&diff, &scope, &redactor).and_then(|diff| {
+                patch::prepare(diff.as_bytes(), &scope, strategy, &limits, &current)
+            });
             (look, prepared)
         });
         let (look, prepared) = prepared.await.map_err(|panic| not_written(panic.to_string()))?;
@@ -122,7 +128,7 @@ impl ApplierSetup {
         let staged = Staged {
             id: None,
             purpose: StagedFor::Change,
-            title: ask.title.into(),
+            title: title.into(),
             changes: plan.changes.clone(),
             repairs: plan.repairs.iter().map(|repair| described(repair).into()).collect(),
             put_aside: plan.put_aside,
@@ -166,6 +172,16 @@ impl ApplierSetup {
         }
         refusal
     }
+}
+
+/// The diff as one of the files as they are, where its author saw them masked.
+fn unmasked(diff: &str, scope: &PatchScope, redactor: &Redactor) -> Result<String, Refusal> {
+    let text = |base: &BaseState| match base {
+        BaseState::File { bytes: Some(bytes), .. } => String::from_utf8(bytes.to_vec()).ok(),
+        BaseState::File { bytes: None, .. } | BaseState::Missing => None,
+    };
+    let texts: Vec<String> = scope.bases.values().filter_map(text).collect();
+    unmask(diff, &texts, redactor).map_err(|mask| PatchMismatch::masked(mask.to_owned()).into())
 }
 
 fn not_owned(path: &RepoPath, owner: LaneId) -> PatchMismatch {

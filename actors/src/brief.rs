@@ -92,6 +92,8 @@ pub fn paragraph(text: String) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tools::redact::Redactor;
+
     use super::*;
 
     fn brief(request: &str) -> Brief {
@@ -109,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_role_reads_the_brief_and_its_instructions_once() {
-        let mut dialogue = Dialogue::new("s".into());
+        let mut dialogue = Dialogue::new("s".into(), &Redactor::default());
         let first = said(&brief("x"), &mut dialogue, AgentRole::Architect, Reads::Everything);
         assert!(first.contains("A shop.") && first.contains("cart.py, for x"), "{first}");
         assert!(first.ends_with("You Architect.\n\n"), "{first}");
@@ -122,7 +124,7 @@ mod tests {
 
     #[test]
     fn whoever_is_given_a_plan_is_not_shown_what_led_to_it() {
-        let mut dialogue = Dialogue::new("s".into());
+        let mut dialogue = Dialogue::new("s".into(), &Redactor::default());
         let first = said(&brief("x"), &mut dialogue, AgentRole::Editor, Reads::Plan);
         assert!(first.contains("A shop.") && !first.contains("cart.py"), "{first}");
         assert!(first.contains("The user's request:\n\nx\n\nYou Editor."), "{first}");
@@ -131,7 +133,12 @@ mod tests {
     #[test]
     fn requests_have_the_workspace_in_common_and_roles_the_whole_brief() {
         let opening = |request: &str, role| {
-            said(&brief(request), &mut Dialogue::new("s".into()), role, Reads::Everything)
+            said(
+                &brief(request),
+                &mut Dialogue::new("s".into(), &Redactor::default()),
+                role,
+                Reads::Everything,
+            )
         };
         let common =
             |a: &str, b: &str| a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();

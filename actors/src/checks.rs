@@ -56,6 +56,14 @@ pub struct Findings {
     /// What it misses that is no part of the code.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub missing: Option<Missing>,
+    /// How many secrets were taken out of it.
+    #[serde(skip_serializing_if = "is_none", default)]
+    pub masked: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+const fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// One command with what came of it.
@@ -76,6 +84,9 @@ pub struct Check {
     /// What it misses that is no part of the code.
     #[serde(default)]
     pub missing: Option<Missing>,
+    /// How many secrets were taken out of what it printed.
+    #[serde(default)]
+    pub masked: usize,
 }
 
 /// All commands together.
@@ -189,6 +200,7 @@ pub fn read(
         excerpt: outcome.output.excerpt(excerpt_bytes),
         exit,
         missing,
+        masked: outcome.output.masked(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use model::{AgentRole, Message, ModelReply};
 use patch::numbered;
-use tools::redact::redact;
+use tools::redact::Redactor;
 
 use crate::look::Look;
 use crate::prompts::{Prompt, Prompts};
@@ -11,6 +11,7 @@ use crate::prompts::{Prompt, Prompts};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dialogue {
     messages: Vec<Message>,
+    redactor: Redactor,
     /// Prompt tokens of the last call, by the provider's count: what was sent before.
     sent_tokens: u64,
     /// Roles whose instructions were given.
@@ -21,13 +22,9 @@ pub struct Dialogue {
 
 impl Dialogue {
     /// Begins with the standing instructions.
-    pub fn new(system: String) -> Self {
-        Self::going_on(vec![Message::System { content: system }], 0)
-    }
-
-    /// Goes on with what was said before.
-    pub const fn going_on(messages: Vec<Message>, sent_tokens: u64) -> Self {
-        Self { messages, sent_tokens, roles: Vec::new(), looks: Vec::new() }
+    pub fn new(system: String, redactor: &Redactor) -> Self {
+        let (messages, redactor) = (vec![Message::System { content: system }], redactor.clone());
+        Self { messages, redactor, sent_tokens: 0, roles: Vec::new(), looks: Vec::new() }
     }
 
     /// Whether nothing was said yet.
@@ -73,9 +70,9 @@ impl Dialogue {
         &self.messages
     }
 
-    /// Says something to the model. Keys are masked here, at the one gate into prompts.
+    /// Says something to the model. Secrets are masked here, at the one gate into prompts.
     pub fn say(&mut self, text: &str) {
-        self.messages.push(Message::User { content: redact(text).into_owned() });
+        self.messages.push(Message::User { content: self.redactor.redact(text).into_owned() });
     }
 
     /// Keeps a complete answer, and the size of the prompt that led to it.
@@ -159,12 +156,13 @@ mod tests {
     }
 
     #[test]
-    fn keys_do_not_enter_a_dialogue() {
-        let mut dialogue = Dialogue::new("s".into());
-        dialogue.say(&format!("my key is sk-{}", "a".repeat(32)));
-        assert_eq!(
-            dialogue.messages()[1],
-            Message::User { content: "my key is [redacted]".into() }
-        );
+    fn secrets_do_not_enter_a_dialogue() {
+        let redactor = Redactor::new("", ["open sesame".to_owned()]);
+        let mut dialogue = Dialogue::new("s".into(), &redactor);
+        let key = format!("sk-{}", "a1".repeat(16));
+        dialogue.say(&format!("my key is {key}, and I say open sesame"));
+        for secret in [key.as_str(), "open sesame"] {
+            assert!(dialogue.has_said(&redactor.redact(secret)) && !dialogue.has_said(secret));
+        }
     }
 }

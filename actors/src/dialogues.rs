@@ -2,27 +2,36 @@
 //! next does not send again. Pure.
 
 use config::ModelRole;
+use tools::redact::Redactor;
 
 use crate::dialogue::Dialogue;
 use crate::prompts::{Prompt, Prompts};
 
 /// One dialogue for each way in which models are asked.
-#[derive(Debug, Clone, Default)]
-pub struct Dialogues(Vec<(ModelRole, Dialogue)>);
+#[derive(Debug, Clone)]
+pub struct Dialogues {
+    redactor: Redactor,
+    dialogues: Vec<(ModelRole, Dialogue)>,
+}
 
 impl Dialogues {
+    /// None yet. The redactor takes secrets out of what is said in them.
+    pub const fn new(redactor: Redactor) -> Self {
+        Self { redactor, dialogues: Vec::new() }
+    }
+
     /// The dialogue with the model of `hire`, as far as it has come.
     pub fn with(&self, hire: &ModelRole, prompts: &Prompts) -> Dialogue {
-        let known = self.0.iter().find(|(with, _)| is_same(with, hire));
-        let new = || Dialogue::new(prompts.render(Prompt::Common, &[]));
+        let known = self.dialogues.iter().find(|(with, _)| is_same(with, hire));
+        let new = || Dialogue::new(prompts.render(Prompt::Common, &[]), &self.redactor);
         known.map_or_else(new, |(_, dialogue)| dialogue.clone())
     }
 
     /// Takes in a dialogue that has gone on.
     pub fn keep(&mut self, hire: &ModelRole, dialogue: Dialogue) {
-        match self.0.iter_mut().find(|(with, _)| is_same(with, hire)) {
+        match self.dialogues.iter_mut().find(|(with, _)| is_same(with, hire)) {
             Some((_, kept)) => *kept = dialogue,
-            None => self.0.push((hire.clone(), dialogue)),
+            None => self.dialogues.push((hire.clone(), dialogue)),
         }
     }
 }
@@ -45,7 +54,7 @@ mod tests {
 
     #[test]
     fn roles_of_one_model_continue_one_dialogue() {
-        let (prompts, mut dialogues) = (Prompts::default(), Dialogues::default());
+        let (prompts, mut dialogues) = (Prompts::default(), Dialogues::new(Redactor::default()));
         let architect = hire("pro", false, 9);
         let mut said = dialogues.with(&architect, &prompts);
         said.say("hello");

@@ -170,7 +170,9 @@ impl EditorSetup {
     /// A file, or the parts of it that matter: those that changed since it was shown, or where the plan is going to change it.
     fn shown(&self, prompts: &Prompts, dialogue: &Dialogue, file: &FileNow) -> String {
         let path = &file.path;
-        let Some(now) = &file.now else {
+        // Before it is cut in parts, since a part alone may not look like the secret it is of.
+        let masked = |text: &String| self.caller.run.redactor.redact(text).into_owned();
+        let Some(now) = file.now.as_ref().map(masked) else {
             return prompts.render(Prompt::FileMissing, &[("path", path)]);
         };
         let lines = |(first, last): Range| {
@@ -179,24 +181,25 @@ impl EditorSetup {
                 prompts,
                 path.as_str(),
                 (first, last, of),
-                &portion::lines_of(now, (first, last)),
+                &portion::lines_of(&now, (first, last)),
             )
         };
-        if let Some(changed) = file.seen.as_ref().and_then(|seen| portion::changed(seen, now))
+        let seen = file.seen.as_ref().map(masked);
+        if let Some(changed) = seen.and_then(|seen| portion::changed(&seen, &now))
             && !changed.is_empty()
         {
             return changed.into_iter().map(lines).collect::<Vec<_>>().join("\n");
         }
-        let Some(parts) = portion::parts(now, &file.hints, self.bounds().max_context_range_lines)
+        let Some(parts) = portion::parts(&now, &file.hints, self.bounds().max_context_range_lines)
         else {
-            let whole = shown_file(prompts, path.as_str(), now);
+            let whole = shown_file(prompts, path.as_str(), &now);
             return if dialogue.has_said(&whole) {
                 prompts.render(Prompt::FileAbove, &[("path", path)])
             } else {
                 whole
             };
         };
-        let defined: Vec<String> = definitions(path, now)
+        let defined: Vec<String> = definitions(path, &now)
             .into_iter()
             .take(OUTLINE)
             .map(|it| format!("{:>5}| {} {}", it.line, it.kind, it.name))

@@ -32,7 +32,7 @@ pub use self::decisions::Decisions;
 /// The number of the way in which this version puts requests together, of the prompts that are recorded, and of the verdicts
 /// that it reaches from the same rules. A change that gives a recorded run another request body or verdict raises it; what an
 /// older format recorded of either is taken as it is, and not compared. Another wording of a prompt is no such change.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
 
 /// The format of journals that name none.
 const fn first_format() -> u32 {
@@ -68,6 +68,9 @@ pub enum Event {
         /// The [`FORMAT`] of its runs.
         #[serde(default = "first_format")]
         format: u32,
+        /// What the masks of its runs depend on besides the values.
+        #[serde(default)]
+        salt: String,
         /// The session and the event that it was forked from; what follows up to that event is a copy.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         forked_from: Option<Origin>,
@@ -85,6 +88,9 @@ pub enum Event {
         /// The [`FORMAT`] of runs that begin from now on.
         #[serde(default = "first_format")]
         format: u32,
+        /// What the masks of runs that begin from now on depend on besides the values.
+        #[serde(default)]
+        salt: String,
         /// The run that was cut short before, if there is one.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         cut_short: Option<String>,

@@ -3,7 +3,6 @@
 use policy::Verdict;
 use search::{Lines, Matches, Shown, Sights, Symbol, Unseen};
 use tools::blocking::on_a_thread;
-use tools::redact::redact;
 use tree::RepoPath;
 
 use crate::call::CallError;
@@ -57,7 +56,7 @@ impl Effect for Looking<'_> {
         })
         .await;
         let text = run.prompts().render(Prompt::Looked, &[("shown", &shown), ("left", &self.left)]);
-        let told = Some(Blob::new(redact(&text).into_owned()));
+        let told = Some(Blob::new(run.redactor.redact(&text).into_owned()));
         let Looks { looks, tolerances } = self.looks.clone();
         let role = self.talk.caller.role;
         run.publish(Event::Looked { role, looks, tolerances, refused, told }).await?;

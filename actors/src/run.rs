@@ -13,6 +13,7 @@ use shell::Environment;
 use thiserror::Error;
 use tokio::sync::watch;
 use tools::clock::{Clock, IdSource};
+use tools::redact::Redactor;
 
 use crate::admission::Admission;
 use crate::call::Caller;
@@ -75,6 +76,8 @@ pub struct Run {
     pub ids: Arc<dyn IdSource>,
     /// What commands see of the environment.
     pub env: Environment,
+    /// Takes secrets out of what is said, written down and shown.
+    pub redactor: Redactor,
     /// Where results of verification are kept between runs.
     pub cache: PathBuf,
     /// Says when the run is over, so that nobody waits for it any longer.

@@ -15,6 +15,18 @@ pub struct SeenFile {
     /// What was there.
     #[serde(flatten)]
     pub found: Found,
+    /// Where the content has values that were known to be secret: bytes from and to, of each of them once.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub secrets: Vec<(usize, usize)>,
+}
+
+impl SeenFile {
+    /// Values in it that were known to be secret.
+    pub fn secrets(&self) -> impl Iterator<Item = String> {
+        let bytes = self.found.content().map(|blob| &blob.content[..]).unwrap_or_default();
+        let value = |(from, to): &(usize, usize)| str::from_utf8(bytes.get(*from..*to)?).ok();
+        self.secrets.iter().filter_map(value).map(str::to_owned)
+    }
 }
 
 /// What was found at a path.

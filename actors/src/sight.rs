@@ -134,9 +134,11 @@ impl FileLook {
         if seen.is_empty() {
             return Ok(());
         }
-        let file = |(path, found): (&RepoPath, &Found)| SeenFile {
-            path: path.clone(),
-            found: found.clone(),
+        let redactor = &self.sight.run.redactor;
+        let file = |(path, found): (&RepoPath, &Found)| {
+            let text = found.content().and_then(|blob| str::from_utf8(&blob.content).ok());
+            let secrets = text.map(|text| redactor.known_in(text)).unwrap_or_default();
+            SeenFile { path: path.clone(), found: found.clone(), secrets }
         };
         let read = Event::FilesRead { files: seen.iter().map(file).collect() };
         lock(&self.sight.known).extend(seen);

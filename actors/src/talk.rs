@@ -3,7 +3,6 @@
 
 use model::ModelError;
 use thiserror::Error;
-use tools::redact::redact;
 use tree::ReadTree;
 
 use crate::call::{CallError, Caller, Room};
@@ -108,7 +107,8 @@ impl Talk<'_> {
                 }
                 Err(error) => return Err(error.into()),
             };
-            let refused = grammar.refused(Wording::of(&redact(&error.to_string())));
+            let refused =
+                grammar.refused(Wording::of(&self.caller.run.redactor.redact(&error.to_string())));
             self.caller.run.publish(refused).await?;
             if repaired == self.repairs {
                 return Err(match fatal {

@@ -9,6 +9,7 @@ use model::NoModel;
 use shell::Environment;
 use tokio::sync::{mpsc, watch};
 use tools::clock::{CountingIds, FixedClock, Timestamp};
+use tools::redact::Redactor;
 
 use crate::admission::Admission;
 use crate::event::Event;
@@ -38,6 +39,7 @@ pub(crate) fn run(recording: Option<Arc<Recording>>) -> (Run, impl Fn() -> Vec<E
         clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
         ids: Arc::new(CountingIds::default()),
         env: Environment::default(),
+        redactor: Redactor::default(),
         cache: PathBuf::new(),
         stop: stopped,
     };

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use ractor::{ActorCell, SpawnErr};
 use shell::{CommandLine, CommandOutcome, Exit, RunOptions, run};
-use tools::redact::redact;
 use tools::regular::{self, MAX_NOTE_BYTES, read_text};
 use tree::{Change, FileHash};
 
@@ -194,7 +193,6 @@ impl VerifierSetup {
         let commands = &self.run.config().commands;
         let mut check =
             checks::read(text, outcome, commands.output_keep_bytes, &commands.complaints);
-        check.excerpt = redact(&check.excerpt).into_owned();
         let package = check.missing.as_ref().filter(|it| it.kind == MissingKind::Package);
         if let Some(name) = package.and_then(|package| package.name.clone())
             && self.should_have(name).await
@@ -279,11 +277,14 @@ impl VerifierSetup {
             notes: Some(running(&self.run.cache)),
         };
         self.run.publisher.show_wait(format!("running `{}`", line.text()));
-        run(line, &options).await
+        let mut outcome = run(line, &options).await;
+        // Nothing that is read from it, kept of it or told of it has a secret.
+        outcome.output.mask(&self.run.redactor);
+        outcome
     }
 
     async fn publish(&self, check: &Check, outcome: &CommandOutcome) -> Result<(), JournalClosed> {
-        let output = redact(&outcome.output.text()).into_owned();
+        let output = outcome.output.text();
         let elapsed_ms = u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX);
         self.run.publish(run_event(check, false, elapsed_ms, output)).await
     }
@@ -449,6 +450,7 @@ pub fn run_event(check: &Check, baseline: bool, elapsed_ms: u64, output: String)
             errors: check.errors.clone(),
             exact: check.exact.clone(),
             missing: check.missing.clone(),
+            masked: check.masked,
         }),
         output: Blob::new(output),
     }
@@ -460,11 +462,11 @@ fn recorded(event: &Event, text: &str, of_baseline: bool) -> Option<Check> {
         && command == text
         && *baseline == of_baseline
     {
-        let Findings { excerpt, errors, exact, missing } = findings.clone()?;
+        let Findings { excerpt, errors, exact, missing, masked } = findings.clone()?;
         let whole = || String::from_utf8_lossy(&output.content).into_owned();
         let excerpt = excerpt.unwrap_or_else(whole);
         let (command, exit) = (command.clone(), exit.clone());
-        Some(Check { command, outcome: *outcome, exit, excerpt, errors, exact, missing })
+        Some(Check { command, outcome: *outcome, exit, excerpt, errors, exact, missing, masked })
     } else {
         None
     }
@@ -479,6 +481,7 @@ fn not_run(text: &str, outcome: CheckOutcome, why: &str) -> Check {
         errors: ErrorSet::new(),
         exact: ErrorSet::new(),
         missing: None,
+        masked: 0,
     }
 }
 

@@ -19,6 +19,7 @@ use shell::Environment;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tools::clock::{IdSource as _, RandomIds, SystemClock};
+use tools::redact::Redactor;
 use tree::CommitError;
 
 use crate::error::{CliError, Kind};
@@ -100,12 +101,15 @@ impl Session {
                 "export {variable}=sk-…, or put it in .env, or try `deepseek demo` which needs none"
             )));
         }
+        let key = access.key.iter().map(|key| key.expose().to_owned());
+        let redactor = around.redactor().knowing(key.filter(|key| !key.is_empty()));
         let model =
             DeepSeekClient::new(&config.llm, &access.base_url, access.key).map_err(|error| {
                 CliError::caused(Kind::Usage, &error)
                     .hint("look at llm.base_url with `deepseek config show`")
             })?;
-        Self::start(around, settings, workspace, which, purpose, Arc::new(model)).await
+        Self::start(around, settings, workspace, (which, purpose), (Arc::new(model), redactor))
+            .await
     }
 
     /// Opens a session that asks no model.
@@ -114,16 +118,16 @@ impl Session {
         settings: &Settings,
         workspace: PathBuf,
     ) -> Result<Self, CliError> {
-        Self::start(around, settings, workspace, Which::New, Use::Write, Arc::new(NoModel)).await
+        let model: (Arc<dyn ChatModel>, Redactor) = (Arc::new(NoModel), around.redactor());
+        Self::start(around, settings, workspace, (Which::New, Use::Write), model).await
     }
 
     async fn start(
         around: &Surroundings,
         settings: &Settings,
         workspace: PathBuf,
-        which: Which,
-        purpose: Use,
-        model: Arc<dyn ChatModel>,
+        (which, purpose): (Which, Use),
+        (model, redactor): (Arc<dyn ChatModel>, Redactor),
     ) -> Result<Self, CliError> {
         let state = around.state_dir()?;
         let own = around.workspace_state(&workspace)?;
@@ -152,6 +156,7 @@ impl Session {
                 hidden: vec![config.llm.api_key_env.clone()],
                 vars: Arc::new(around.vars.clone()),
             },
+            redactor,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
         let opened = match which {

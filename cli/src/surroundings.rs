@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use config::access::{Access, access};
 use config::{FileText, Inputs, SUBAGENTS, Settings};
 use orchestrator::places::Places;
+use tools::redact::{Redactor, values_of_variables};
 use tools::regular;
 
 use crate::error::{CliError, Kind};
@@ -172,6 +173,11 @@ impl Surroundings {
         .into_iter()
         .filter_map(|(key, name)| Some((key, name, quoted(self.var(name)?))))
         .collect()
+    }
+
+    /// What takes out of text what is secret of the environment.
+    pub(crate) fn redactor(&self) -> Redactor {
+        Redactor::new("", values_of_variables(&self.vars))
     }
 
     /// The server and the key.

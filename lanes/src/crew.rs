@@ -201,7 +201,7 @@ impl Actor for CrewActor {
             sight,
             epoch: 0,
             cycle: Cycle::new(setup.goal, cycle_bounds),
-            dialogues: Dialogues::default(),
+            dialogues: Dialogues::new(setup.run.redactor.clone()),
             plan: None,
             plan_version: 0,
             marked_version: 0,

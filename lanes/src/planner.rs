@@ -28,7 +28,7 @@ pub async fn plan(run: &Run, brief: &Brief, tree: &ReadTree) -> Result<TeamPlann
     let (caller, config) = (run.caller(AgentRole::LanePlanner), run.config());
     let limits = TeamLimits { max_lanes: config.lanes.max_lanes };
     let prompts = caller.prompts();
-    let mut dialogue = Dialogue::new(prompts.render(Prompt::Common, &[]));
+    let mut dialogue = Dialogue::new(prompts.render(Prompt::Common, &[]), &run.redactor);
     let introduction = brief.introduction(
         prompts,
         &mut dialogue,

@@ -28,6 +28,7 @@ use futures_util::future::BoxFuture;
 use model::{AgentRole, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelReply};
 use shell::Environment;
 use tools::clock::{RandomIds, SystemClock};
+use tools::redact::Redactor;
 
 const LANES: usize = 8;
 const ROUNDS: usize = 5;
@@ -112,6 +113,7 @@ async fn run(dir: &Path, at_once: usize) -> Took {
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
         env: Environment::default(),
+        redactor: Redactor::default(),
         version: String::new(),
     };
     let (orchestrator, mut signals) = Orchestrator::start(setup).await.unwrap();

@@ -28,6 +28,7 @@ use model::{ChatModel, ChatRequest, Delta, ModelError, ModelReply};
 use shell::Environment;
 use tokio::sync::{Notify, mpsc};
 use tools::clock::{RandomIds, SystemClock};
+use tools::redact::Redactor;
 
 fn event(n: usize) -> Event {
     Event::TurnAdded {
@@ -65,6 +66,7 @@ async fn going_on(state: &Path) -> f64 {
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
         env: Environment::default(),
+        redactor: Redactor::default(),
         version: String::new(),
     };
     let request = || Request { text: "What is this?".to_owned(), intent: Some(Intent::Answer) };
@@ -121,6 +123,7 @@ async fn fill(session: &Path) {
         config: Some(Blob::new(config::to_record(&config))),
         prompts: None,
         format: FORMAT,
+        salt: String::new(),
         forked_from: None,
     };
     publisher.publish(started).await.unwrap();

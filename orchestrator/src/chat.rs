@@ -19,7 +19,7 @@ pub(crate) async fn by_model(
     message: &str,
 ) -> Option<Intent> {
     let prompts = caller.prompts();
-    let mut dialogue = Dialogue::new(prompts.render(Prompt::Intent, &[]));
+    let mut dialogue = Dialogue::new(prompts.render(Prompt::Intent, &[]), &caller.run.redactor);
     let before = before.map_or(String::new(), |before| {
         prompts.render(Prompt::IntentBefore, &[("turn", &before)]) + "\n\n"
     });

@@ -11,6 +11,7 @@ use actors::event::{Blob, Event, FORMAT, StagedFile};
 use actors::prompts::Prompts;
 use actors::recording::{Beyond, Recorded, Recording, Requests};
 use actors::run::Terms;
+use actors::seen::SeenFile;
 use actors::words::Side;
 use journal::changes;
 use lanes::trail::Trail;
@@ -69,6 +70,10 @@ pub(crate) struct Again {
     pub(crate) run: String,
     /// What it keeps to.
     pub(crate) terms: Terms,
+    /// What its masks depend on besides the values.
+    pub(crate) salt: String,
+    /// Values that were secret then, as far as it saw them.
+    pub(crate) secrets: BTreeSet<String>,
     /// What is recorded of it.
     pub(crate) recording: Arc<Recording>,
     /// How long it worked.
@@ -109,6 +114,7 @@ struct Begun {
     format: u32,
     config: Option<Blob>,
     prompts: Option<Blob>,
+    salt: String,
 }
 
 /// The runs of a session, in the order they began.
@@ -197,12 +203,16 @@ impl<'r> RunRecords<'r> {
     /// What it takes to drive it again. `session` is where content is kept.
     pub(crate) fn again(&self, session: &Path, beyond: Beyond) -> Result<Again, EarlierError> {
         let terms = self.terms(session)?;
-        let mut events = Vec::new();
+        let salt = self.begun().map(|begun| begun.salt).unwrap_or_default();
+        let (mut events, mut secrets) = (Vec::new(), BTreeSet::new());
         for record in &self.records {
             let unknown = || EarlierError::Unknown { seq: record.seq, kind: record.kind.clone() };
             let mut event = record.event().ok_or_else(unknown)?;
             for blob in event.effects_mut() {
                 blob.content = content(session, blob)?.into();
+            }
+            if let Event::FilesRead { files } = &event {
+                secrets.extend(files.iter().flat_map(SeenFile::secrets));
             }
             events.push(Recorded { seq: record.seq, scope: record.scope(), event });
         }
@@ -214,18 +224,25 @@ impl<'r> RunRecords<'r> {
             Beyond::Stop | Beyond::GoOn => Requests::Taken,
         };
         let recording = Arc::new(Recording::new(events, beyond, requests));
-        Ok(Again { run: self.id.to_owned(), terms, recording, elapsed: self.elapsed() })
+        Ok(Again {
+            run: self.id.to_owned(),
+            terms,
+            salt,
+            secrets,
+            recording,
+            elapsed: self.elapsed(),
+        })
     }
 
     /// What was recorded for it when the process began in which it did.
     #[expect(clippy::wildcard_enum_match_arm, reason = "nothing else begins a process")]
     fn begun(&self) -> Option<Begun> {
         match self.begun?.event()? {
-            Event::SessionStarted { format, config, prompts, .. } => {
-                Some(Begun { format, config, prompts })
+            Event::SessionStarted { format, config, prompts, salt, .. } => {
+                Some(Begun { format, config, prompts, salt })
             }
-            Event::SessionContinued { format, config, prompts, .. } => {
-                Some(Begun { format, config: Some(config), prompts })
+            Event::SessionContinued { format, config, prompts, salt, .. } => {
+                Some(Begun { format, config: Some(config), prompts, salt })
             }
             _ => None,
         }

@@ -3,11 +3,16 @@
 use actors::event::{Blob, Event};
 use actors::prompts::{Prompt, Prompts};
 use search::{Evidence, Titles, estimate_tokens, render, render_stable};
-use tools::redact::redact;
+use tools::redact::Redactor;
 
 /// The event of evidence that was gathered.
-pub(crate) fn gathered(prompts: &Prompts, evidence: &Evidence, earlier: &str) -> Event {
-    let kept = |text: &str| Blob::new(redact(text).into_owned());
+pub(crate) fn gathered(
+    prompts: &Prompts,
+    redactor: &Redactor,
+    evidence: &Evidence,
+    earlier: &str,
+) -> Event {
+    let kept = |text: &str| Blob::new(redactor.redact(text).into_owned());
     let titles = titles(prompts, evidence);
     let (workspace, text) = (render_stable(evidence, &titles), render(evidence, &titles));
     let items = evidence.items.iter();

@@ -56,6 +56,7 @@ use tokio::sync::{Mutex, mpsc, watch};
 use tokio::task::JoinHandle;
 use tools::blocking::on_a_thread;
 use tools::clock::{Clock, IdSource};
+use tools::redact::Redactor;
 use tree::{Change, CommitError, ReadTree, Settled};
 
 use self::end::Ending;
@@ -89,6 +90,8 @@ pub struct Setup {
     pub ids: Arc<dyn IdSource>,
     /// What commands see of the environment.
     pub env: Environment,
+    /// Knows what is secret of the environment, the key among it.
+    pub redactor: Redactor,
     /// Version of the program, for the journal.
     pub version: String,
 }
@@ -224,18 +227,21 @@ pub struct Orchestrator {
 
 impl Orchestrator {
     /// Opens a session and starts the actors. What happens comes out of the receiver, which must be drained.
-    pub async fn start(setup: Setup) -> Result<(Self, mpsc::Receiver<Signal>), StartError> {
+    pub async fn start(mut setup: Setup) -> Result<(Self, mpsc::Receiver<Signal>), StartError> {
         let (capacity, screen, signals) = ends(&setup.config);
         let (journal, publisher) =
             Journal::create(&setup.session_dir, Arc::clone(&setup.clock), capacity, screen)?;
+        let salt = setup.ids.fresh();
         let begun = Event::SessionStarted {
             workspace: setup.workspace.display().to_string(),
             version: setup.version.clone(),
             config: Some(Blob::new(config::to_record(&setup.config))),
             prompts: Some(Blob::new(Prompts::default().to_record())),
             format: FORMAT,
+            salt: salt.clone(),
             forked_from: None,
         };
+        setup.redactor = setup.redactor.salted(&salt);
         let orchestrator =
             Self::launch(setup, (journal, publisher), begun, Earlier::nothing()).await?;
         Ok((orchestrator, signals))
@@ -243,7 +249,7 @@ impl Orchestrator {
 
     /// Goes on with a session of the past, with the run that was interrupted there, if there is one: it waits to be taken up.
     pub async fn go_on(
-        setup: Setup,
+        mut setup: Setup,
     ) -> Result<(Self, mpsc::Receiver<Signal>, Option<CutShort>), StartError> {
         let (capacity, screen, signals) = ends(&setup.config);
         let clock = Arc::clone(&setup.clock);
@@ -251,13 +257,16 @@ impl Orchestrator {
             Journal::reopen(&setup.session_dir, clock, capacity, screen)?;
         let mut earlier = Earlier::read(&setup.session_dir, &records)?;
         let cut_short = earlier.cut_short.take();
+        let salt = setup.ids.fresh();
         let begun = Event::SessionContinued {
             version: setup.version.clone(),
             config: Blob::new(config::to_record(&setup.config)),
             prompts: Some(Blob::new(Prompts::default().to_record())),
             format: FORMAT,
+            salt: salt.clone(),
             cut_short: cut_short.as_ref().map(|cut| cut.run().to_owned()),
         };
+        setup.redactor = setup.redactor.salted(&salt);
         let orchestrator = Self::launch(setup, (journal, publisher), begun, earlier).await?;
         Ok((orchestrator, signals, cut_short))
     }
@@ -559,13 +568,24 @@ impl Actor for OrchestratorActor {
         publisher.publish(begun).await?;
         tell_settled(&publisher, settled).await?;
         let (session, sessions) = (setup.session_id(), setup.sessions());
-        let Setup { workspace: dir, places, cache, model, clock, ids, env, .. } = setup;
+        let Setup { workspace: dir, places, cache, model, clock, ids, env, redactor, .. } = setup;
         let (running, stop) = watch::channel(false);
         let admission = Admission::nobody();
         let reader = main_tree.reader();
         let index = places::index(&places, reader.clone(), &terms.config, &terms.rules);
         Ok(State {
-            idle: Run { terms, publisher, admission, model, clock, ids, env, cache, stop },
+            idle: Run {
+                terms,
+                publisher,
+                admission,
+                model,
+                clock,
+                ids,
+                env,
+                redactor,
+                cache,
+                stop,
+            },
             _idle: running,
             reader,
             index,

@@ -13,6 +13,7 @@ use shell::Environment;
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tools::clock::{CountingIds, FixedClock, Timestamp};
+use tools::redact::Redactor;
 
 use crate::earlier::{CutShort, EarlierError, RunRecords, runs};
 use crate::orchestrator::{Orchestrator, Setup, StartError};
@@ -127,6 +128,7 @@ async fn on_stage(scratch: &Path, config: Arc<Config>) -> Result<Orchestrator, R
         clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
         ids: Arc::new(CountingIds::default()),
         env: Environment::default(),
+        redactor: Redactor::default(),
         version: String::new(),
     };
     let (orchestrator, signals) = Orchestrator::start(setup).await?;

@@ -1,71 +1,253 @@
-//! Takes keys out of text before it reaches a prompt, a log or a screen. Pure.
+//! Takes secrets out of text before it reaches a prompt, the journal or a screen: those that are known, by value, and what looks
+//! like one, by shape. Pure.
+//!
+//! What is taken out leaves a mask. The same value has the same mask wherever it stands, and a mask never spans lines, so that
+//! text which was masked can be told line by line from text which was not, and a diff of it be read as one of the original.
+
+mod encoded;
+mod shapes;
+mod unmask;
+mod values;
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
 
-use regex::Regex;
+use aho_corasick::{AhoCorasick, MatchKind};
+use sha2::{Digest as _, Sha256};
 
-/// What stands in place of a key.
-const MASK: &str = "[redacted]";
+pub use self::unmask::unmask;
+pub use self::values::{is_secret_name, values_in, values_of_variables};
 
-/// Beginnings that every pattern has one of: text without any is passed through untouched and fast.
-const MARKS: [&str; 15] = [
-    "sk-",
-    "sk_live_",
-    "AKIA",
-    "AIza",
-    "ghp_",
-    "gho_",
-    "ghu_",
-    "ghs_",
-    "ghr_",
-    "github_pat_",
-    "hf_",
-    "npm_",
-    "xox",
-    "glpat-",
-    "PRIVATE KEY-----",
-];
+/// What a mask begins with; four characters that stand for the value and a bracket follow.
+const OPENING: &str = "[redacted:";
+/// The characters that stand for a value.
+const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+/// Bytes of a mask.
+const MASK_BYTES: usize = OPENING.len() + 5;
+/// Values that are looked for at most; the longest come first.
+const MAX_VALUES: usize = 4_000;
+/// Bytes that all of them may have.
+const MAX_VALUE_BYTES: usize = 1 << 20;
 
-static KEYS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(
-        r"(?x)
-        (?-u:\b)sk-[A-Za-z0-9_-]{16,}
-        | (?-u:\b)AKIA[0-9A-Z]{16}(?-u:\b)
-        | (?-u:\b)gh[opusr]_[A-Za-z0-9]{30,}
-        | (?-u:\b)github_pat_[A-Za-z0-9_]{30,}
-        | (?-u:\b)AIza[0-9A-Za-z_-]{30,}
-        | (?-u:\b)sk_live_[0-9A-Za-z]{16,}
-        | (?-u:\b)hf_[A-Za-z0-9]{30,}
-        | (?-u:\b)npm_[A-Za-z0-9]{30,}
-        | (?-u:\b)glpat-[A-Za-z0-9_-]{20,}
-        | (?-u:\b)xox[abprs]-[A-Za-z0-9-]{10,}
-        | -----BEGIN\ [A-Z\ ]*PRIVATE\ KEY-----[\s\S]*?(?:-----END\ [A-Z\ ]*PRIVATE\ KEY-----|\z)",
-    )
-    .ok()
-});
+/// Finds secrets and masks them. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Redactor(Arc<Known>);
 
-/// `text` with everything that looks like a key masked.
-pub fn redact(text: &str) -> Cow<'_, str> {
-    if !MARKS.iter().any(|mark| text.contains(mark)) {
-        return Cow::Borrowed(text);
+#[derive(Debug, Default)]
+struct Known {
+    /// What masks depend on besides the value, so that a mask does not tell whether a guess is right.
+    salt: String,
+    values: BTreeSet<String>,
+    /// Finds them, and what they are when they are encoded.
+    finder: Option<AhoCorasick>,
+}
+
+impl PartialEq for Redactor {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.0.salt, &self.0.values) == (&other.0.salt, &other.0.values)
     }
-    KEYS.as_ref().map_or(Cow::Borrowed(text), |keys| keys.replace_all(text, MASK))
+}
+
+impl Eq for Redactor {}
+
+/// Text without secrets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redacted<'t> {
+    /// The text.
+    pub text: Cow<'t, str>,
+    /// How many places of it are masked.
+    pub count: usize,
+}
+
+impl Redactor {
+    /// Knows these values, besides what looks like a secret.
+    pub fn new(salt: &str, values: impl IntoIterator<Item = String>) -> Self {
+        let mut values: Vec<String> =
+            values.into_iter().filter(|value| !value.contains(OPENING)).collect();
+        values.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        values.dedup();
+        let mut room = MAX_VALUE_BYTES;
+        let fits = |value: &String| {
+            let fits = value.len() <= room;
+            room = room.saturating_sub(value.len());
+            fits
+        };
+        let values: BTreeSet<String> = values.into_iter().take(MAX_VALUES).filter(fits).collect();
+        let patterns: Vec<String> = values.iter().flat_map(|value| encoded::ways(value)).collect();
+        let finder = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(patterns);
+        let finder = finder.ok().filter(|_| !values.is_empty());
+        Self(Arc::new(Known { salt: salt.to_owned(), values, finder }))
+    }
+
+    /// The same, and more values.
+    #[must_use]
+    pub fn knowing(&self, more: impl IntoIterator<Item = String>) -> Self {
+        Self::new(&self.0.salt, self.0.values.iter().cloned().chain(more))
+    }
+
+    /// The same, with masks of its own.
+    #[must_use]
+    pub fn salted(&self, salt: &str) -> Self {
+        let Known { values, finder, .. } = &*self.0;
+        let (values, finder) = (values.clone(), finder.clone());
+        Self(Arc::new(Known { salt: salt.to_owned(), values, finder }))
+    }
+
+    /// `text` with every secret masked.
+    pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.redacted(text).text
+    }
+
+    /// `text` with every secret masked, and how many there were.
+    pub fn redacted<'t>(&self, text: &'t str) -> Redacted<'t> {
+        let spans = self.spans(text);
+        if spans.is_empty() {
+            return Redacted { text: Cow::Borrowed(text), count: 0 };
+        }
+        let mut masked = String::with_capacity(text.len());
+        let mut end = 0;
+        for span in &spans {
+            masked.push_str(text.get(end..span.start).unwrap_or_default());
+            masked.push_str(&self.mask(text.get(span.clone()).unwrap_or_default()));
+            end = span.end;
+        }
+        masked.push_str(text.get(end..).unwrap_or_default());
+        Redacted { text: Cow::Owned(masked), count: spans.len() }
+    }
+
+    /// Where `text` has values that this redactor knows: bytes from and to, of each value once.
+    pub fn known_in(&self, text: &str) -> Vec<(usize, usize)> {
+        let found = self.known_spans(text).filter_map(|span| Some((text.get(span.clone())?, span)));
+        let found: BTreeMap<&str, Range<usize>> = found.collect();
+        found.into_values().map(|span| (span.start, span.end)).collect()
+    }
+
+    /// What the masks in the redacted `text` stand for; a mask that stands for two values is not among them.
+    pub fn masks_of(&self, text: &str) -> BTreeMap<String, String> {
+        let mut masks: BTreeMap<String, Option<&str>> = BTreeMap::new();
+        for value in self.spans(text).into_iter().filter_map(|span| text.get(span)) {
+            let known = masks.entry(self.mask(value)).or_insert(Some(value));
+            *known = known.filter(|known| *known == value);
+        }
+        masks.into_iter().filter_map(|(mask, value)| Some((mask, value?.to_owned()))).collect()
+    }
+
+    /// Where secrets are, in order; none spans lines or touches another.
+    fn spans(&self, text: &str) -> Vec<Range<usize>> {
+        let mut spans: Vec<Range<usize>> = shapes::spans(text);
+        spans.extend(self.known_spans(text));
+        if spans.len() < 2 {
+            return spans;
+        }
+        spans.sort_by_key(|span| span.start);
+        let mut joined: Vec<Range<usize>> = Vec::with_capacity(spans.len());
+        for span in spans {
+            match joined.last_mut() {
+                Some(last) if span.start < last.end => last.end = last.end.max(span.end),
+                Some(_) | None => joined.push(span),
+            }
+        }
+        joined
+    }
+
+    fn known_spans<'t>(&'t self, text: &'t str) -> impl Iterator<Item = Range<usize>> + 't {
+        let found = self.0.finder.iter().flat_map(move |finder| finder.find_iter(text));
+        found.map(|found| found.range()).filter(move |span| {
+            text.is_char_boundary(span.start) && text.is_char_boundary(span.end)
+        })
+    }
+
+    fn mask(&self, value: &str) -> String {
+        let mut hasher = Sha256::new();
+        hasher.update(self.0.salt.as_bytes());
+        hasher.update([0]);
+        hasher.update(value.as_bytes());
+        let mut mask = String::with_capacity(MASK_BYTES);
+        mask.push_str(OPENING);
+        for byte in hasher.finalize().iter().take(4) {
+            let digit = DIGITS.get(usize::from(byte % 32)).copied().unwrap_or_default();
+            mask.push(char::from(digit));
+        }
+        mask.push(']');
+        mask
+    }
+}
+
+/// The masks in `text`, in order.
+pub fn masks_in(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices(OPENING).filter_map(|(at, _)| {
+        let mask = text.get(at..at + MASK_BYTES)?;
+        let value = mask.strip_prefix(OPENING)?.strip_suffix(']')?;
+        value.bytes().all(|byte| DIGITS.contains(&byte)).then_some(mask)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const VALUE: &str = "Tr0ub4dor-and-3";
+
+    fn redactor() -> Redactor {
+        Redactor::new("salt", [VALUE.to_owned(), "correct horse battery staple".to_owned()])
+    }
+
     #[test]
-    fn keys_are_masked_and_prose_is_not() {
-        let key = format!("sk-{}", "a1B2".repeat(8));
-        assert_eq!(redact(&format!("key={key}.")), "key=[redacted].");
-        assert_eq!(redact("AKIAABCDEFGHIJKLMNOP"), MASK);
-        let pem = "x\n-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\ny";
-        assert_eq!(redact(pem), "x\n[redacted]\ny");
-        for prose in ["task-force", "sk-short", "risk-averse-but-long-enough-word", "ghp_"] {
-            assert_eq!(redact(prose), prose);
-        }
+    fn a_value_has_one_mask_and_another_value_another() {
+        let redactor = redactor();
+        let text = format!("a {VALUE} b {VALUE}\ncorrect horse battery staple");
+        let Redacted { text, count } = redactor.redacted(&text);
+        let masks: Vec<&str> = masks_in(&text).collect();
+        assert_eq!((masks.len(), count), (3, 3), "{text}");
+        assert_eq!(masks[0], masks[1]);
+        assert_ne!(masks[0], masks[2]);
+        assert_eq!(text, format!("a {0} b {0}\n{1}", masks[0], masks[2]));
+        assert_ne!(redactor.salted("other").redact(VALUE), redactor.redact(VALUE));
+    }
+
+    #[test]
+    fn what_is_masked_is_masked_once() {
+        let redactor = redactor();
+        let once =
+            redactor.redact(&format!("PASSWORD={VALUE} sk-{}", "a1".repeat(20))).into_owned();
+        assert_eq!(redactor.redact(&once), once);
+    }
+
+    #[test]
+    fn masks_are_led_back_to_what_they_stand_for() {
+        let redactor = redactor();
+        let text = format!("k = \"{VALUE}\"\nt = \"ghp_{}\"\n", "x9Y".repeat(12));
+        let masked = redactor.redact(&text).into_owned();
+        let back = redactor
+            .masks_of(&text)
+            .iter()
+            .fold(masked, |text, (mask, value)| text.replace(mask, value));
+        assert_eq!(back, text);
+    }
+
+    #[test]
+    fn lines_stay_lines() {
+        let pem =
+            "x\n-----BEGIN RSA PRIVATE KEY-----\nMIIEabc\nQQ==\n-----END RSA PRIVATE KEY-----\ny\n";
+        let masked = redactor().redact(pem).into_owned();
+        assert_eq!(masked.lines().count(), pem.lines().count(), "{masked}");
+        assert!(!masked.contains("MIIE") && !masked.contains("QQ=="), "{masked}");
+        assert!(masked.starts_with("x\n-----BEGIN") && masked.ends_with("-----\ny\n"), "{masked}");
+    }
+
+    #[test]
+    fn nothing_known_and_nothing_found_costs_no_copy() {
+        assert!(matches!(Redactor::default().redact("plain text"), Cow::Borrowed(_)));
+        assert!(matches!(redactor().redact("plain text"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn what_a_repository_makes_up_does_not_make_it_slow() {
+        let nested = (8..3_000).map(|count| "a".repeat(count));
+        let redactor = Redactor::new("", nested);
+        let text = "a".repeat(3_000_000);
+        assert!(redactor.redacted(&text).count > 0);
     }
 }

@@ -28,7 +28,7 @@ use super::ask::answer;
 use super::diff::harmless;
 use super::lanes::LaneTable;
 use super::lanes::lines::{file_line, labelled};
-use super::{Paint, View, changes_as_text};
+use super::{Paint, View, changes_as_text, told};
 use crate::flags::Global;
 use crate::surroundings::Surroundings;
 
@@ -242,6 +242,9 @@ impl Terminal {
             }
             Event::VerificationRun { command, baseline, outcome, exit, elapsed_ms, .. } => {
                 self.show_check(command, *baseline, *outcome, exit, *elapsed_ms);
+                if let Some(masked) = told::masked(&envelope.event) {
+                    self.say(&format!("    {masked}"));
+                }
             }
             Event::RoleCrashed { role } => {
                 self.say(&format!(

@@ -1,5 +1,6 @@
 //! Events of the past in words. What the user and models said is quoted, so lines have to be made harmless before they are shown.
 
+use actors::checks::Findings;
 use actors::delivery::{Delivery, Verified};
 use actors::event::Event;
 use actors::plan::Plan;
@@ -114,7 +115,17 @@ pub(crate) fn check(event: &Event) -> Option<String> {
         return None;
     };
     let tree = if *baseline { " on the untouched tree" } else { "" };
-    Some(format!("`{command}`{tree}: {} ({exit}, {elapsed_ms} ms)", word(outcome)))
+    let masked = masked(event).map(|masked| format!("; {masked}")).unwrap_or_default();
+    Some(format!("`{command}`{tree}: {} ({exit}, {elapsed_ms} ms{masked})", word(outcome)))
+}
+
+/// How many secrets were taken out of what a command printed, if there were any.
+pub(crate) fn masked(event: &Event) -> Option<String> {
+    let Event::VerificationRun { findings: Some(Findings { masked, .. }), .. } = event else {
+        return None;
+    };
+    let secrets = if *masked == 1 { "secret" } else { "secrets" };
+    (*masked > 0).then(|| format!("{masked} {secrets} in the output masked"))
 }
 
 /// An enum that is written as one word, for people.

@@ -13,7 +13,7 @@ use actors::talk::Unheard;
 use actors::verifier::Checked;
 use actors::wording::Wording;
 use actors::workspace::NotApplied;
-use tools::redact::redact;
+use patch::PatchMismatch;
 use tree::Change;
 
 use super::{State, Untouched, call_failed};
@@ -73,7 +73,9 @@ impl State {
             }
             Ok(EditorAnswer::NeedFiles(files)) => self.lacks(files).await?,
             Ok(EditorAnswer::Done { reason }) => {
-                let done = Event::EditorDone { reason: Wording::of(&redact(&reason)) };
+                let done = Event::EditorDone {
+                    reason: Wording::of(&self.setup.run.redactor.redact(&reason)),
+                };
                 self.publisher().publish(done).await?;
                 Input::NothingMore
             }
@@ -103,8 +105,10 @@ impl State {
                 Ok(Input::Applied)
             }
             Err(ApplyError::Mismatch(refusal)) => {
-                self.details = refusal.for_model();
-                let reasons = refusal.mismatches.iter().map(Wording::of).collect();
+                self.details = self.setup.run.redactor.redact(&refusal.for_model()).into_owned();
+                let redactor = &self.setup.run.redactor;
+                let reason = |it: &PatchMismatch| Wording::of(&redactor.redact(&it.to_string()));
+                let reasons = refusal.mismatches.iter().map(reason).collect();
                 let feedback = Wording::of(&self.details);
                 let refused = Event::PatchRefused { reasons, feedback };
                 self.publisher().publish(refused).await?;

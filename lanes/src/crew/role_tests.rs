@@ -17,6 +17,7 @@ use futures_util::future::BoxFuture;
 use model::ModelError;
 use patch::{BaseState, PatchScope};
 use tokio::sync::Notify;
+use tools::redact::Redactor;
 use tree::RepoPath;
 
 use super::roles::Roles;
@@ -88,12 +89,12 @@ async fn works(roles: &Roles, stage: Stage) -> bool {
     match stage {
         Stage::Plan => roles
             .architect
-            .plan(Dialogue::new("system".to_owned()), first_plan())
+            .plan(Dialogue::new("system".to_owned(), &Redactor::default()), first_plan())
             .await
             .is_ok_and(|(_, planned)| planned.is_ok()),
         Stage::Draft => roles
             .editor
-            .draft(Dialogue::new("system".to_owned()), first_draft())
+            .draft(Dialogue::new("system".to_owned(), &Redactor::default()), first_draft())
             .await
             .is_ok_and(|(_, drafted)| drafted.is_ok()),
         Stage::Commit | Stage::Committed => roles.applier.apply(patch()).await.is_ok(),

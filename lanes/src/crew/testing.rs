@@ -24,6 +24,7 @@ use shell::{CommandLine, Environment};
 use tempfile::TempDir;
 use tokio::sync::watch;
 use tools::clock::{CountingIds, FixedClock, Timestamp};
+use tools::redact::Redactor;
 use tree::{Change, CommitLog, ReadTree, WriteTree};
 
 use super::CrewSetup;
@@ -89,6 +90,7 @@ impl World {
             clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
             ids: Arc::new(CountingIds::default()),
             env: Environment::default(),
+            redactor: Redactor::default(),
             cache: dir.path().join("cache"),
             stop,
         };

@@ -55,12 +55,12 @@ pub fn fork(
 
 /// The first event, as that of the fork.
 fn begins_as(begun: Event, workspace: &Path, origin: &Origin) -> Value {
-    let Event::SessionStarted { version, config, prompts, format, .. } = begun else {
+    let Event::SessionStarted { version, config, prompts, format, salt, .. } = begun else {
         return begun.data();
     };
     let workspace = workspace.display().to_string();
     let forked_from = Some(origin.clone());
-    Event::SessionStarted { workspace, version, config, prompts, format, forked_from }.data()
+    Event::SessionStarted { workspace, version, config, prompts, format, salt, forked_from }.data()
 }
 
 /// Content is named by its hash and never changed, so both sessions can have the same files.

@@ -9,6 +9,7 @@ use actors::recording::{Beyond, Recording};
 use actors::run::Terms;
 use policy::Rules;
 use ractor::ActorRef;
+use tools::redact::Redactor;
 
 use super::end::journal_closed;
 use super::{Msg, State};
@@ -21,6 +22,7 @@ pub(super) struct Beginning {
     /// What was forbidden since it began before.
     pub(super) bars: Option<Arc<Rules>>,
     pub(super) publisher: Publisher,
+    pub(super) redactor: Redactor,
     /// How long it had worked before.
     pub(super) elapsed: Duration,
 }
@@ -32,16 +34,18 @@ impl Beginning {
             publisher: state.idle.publisher.for_run(&id),
             id,
             terms: state.idle.terms.clone(),
+            redactor: state.idle.redactor.clone(),
             bars: None,
             elapsed: Duration::ZERO,
         }
     }
 
     pub(super) fn again(state: &State, again: Again) -> Self {
-        let Again { run: id, terms, recording, elapsed } = again;
+        let Again { run: id, terms, salt, secrets, recording, elapsed } = again;
+        let redactor = state.idle.redactor.salted(&salt).knowing(secrets);
         let bars = Some(Arc::clone(&state.idle.terms.rules));
         let publisher = state.idle.publisher.for_run(&id).following(recording);
-        Self { id, terms, bars, publisher, elapsed }
+        Self { id, terms, bars, publisher, redactor, elapsed }
     }
 }
 

@@ -11,7 +11,6 @@ use actors::words::Side;
 use actors::workspace::Staged;
 use lanes::crew::{Crew, CrewReport};
 use lanes::team::Team;
-use tools::redact::redact;
 use tree::Change;
 
 use super::again::{Progress, progress};
@@ -125,7 +124,7 @@ impl State {
             worktrees::collect_left(&self.places, &self.dir, sessions, self.idle.config()).await;
         }
         self.turns.push(Turn {
-            request: redact(&active.request.text).into_owned(),
+            request: active.run.redactor.redact(&active.request.text).into_owned(),
             delivery: delivery.clone(),
             plan: plan.clone(),
             answer: answer.clone(),

@@ -14,7 +14,6 @@ use actors::workspace::Denied;
 use policy::{Act, Confinement, PatchTotal, Rules, Stage, Verdict};
 use ractor::{ActorRef, RpcReplyPort};
 use shell::CommandLine;
-use tools::redact::redact;
 use tree::{Change, Note, RepoPath};
 
 use super::{Commit, Msg, News, Said, State, Wanted};
@@ -154,7 +153,10 @@ impl State {
                 .and_then(|active| active.written.get(scope).cloned())
                 .unwrap_or_default(),
             session: self.session.clone(),
-            request: self.active.as_ref().map(|active| first_line(&active.request.text)),
+            request: self
+                .active
+                .as_ref()
+                .map(|active| first_line(&active.run.redactor.redact(&active.request.text))),
             asked: None,
         }
     }
@@ -171,10 +173,9 @@ fn lines_of(changes: &[Change]) -> usize {
     changes.iter().map(Change::line_counts).map(|(added, removed)| added + removed).sum()
 }
 
-/// The beginning of a request, in one line without secrets.
+/// The beginning of a request, in one line.
 fn first_line(text: &str) -> String {
     const LENGTH: usize = 60;
-    let text = redact(text);
     text.lines().next().unwrap_or_default().chars().take(LENGTH).collect()
 }
 

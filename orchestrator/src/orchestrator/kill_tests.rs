@@ -16,6 +16,7 @@ use ractor::ActorCell;
 use shell::Environment;
 use tempfile::TempDir;
 use tools::clock::{CountingIds, FixedClock, Timestamp};
+use tools::redact::Redactor;
 
 use super::{Orchestrator, Outcome, Setup};
 use crate::chat::Intent;
@@ -122,6 +123,7 @@ async fn run_in(state: &TempDir, lost: Lost, role: AgentRole) -> (Outcome, Vec<E
         clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
         ids: Arc::new(CountingIds::default()),
         env: Environment::default(),
+        redactor: Redactor::default(),
         version: "test".to_owned(),
     };
     let (orchestrator, mut signals) = Orchestrator::start(setup).await.unwrap();

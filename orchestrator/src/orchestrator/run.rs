@@ -1,6 +1,6 @@
 //! The life of a request: begun, and given to whoever does it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,11 +26,13 @@ use lanes::trail::Trail;
 use lanes::worktrees;
 use lanes::worth::worth_planning;
 use model::AgentRole;
+use policy::{Rules, Verdict};
 use ractor::{ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
 use search::EvidenceOptions;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tools::redact::redact;
+use tools::blocking::on_a_thread;
+use tools::redact::values_in;
 use tree::{Entry, RepoPath};
 
 use super::again::Beginning;
@@ -54,7 +56,7 @@ impl State {
         again: Option<Again>,
         reply: RpcReplyPort<Outcome>,
     ) -> Result<(), ActorProcessingErr> {
-        let Beginning { id, terms, bars, publisher, elapsed } = match again {
+        let Beginning { id, terms, bars, publisher, redactor, elapsed } = match again {
             None => Beginning::new(self),
             Some(again) => Beginning::again(self, again),
         };
@@ -62,7 +64,8 @@ impl State {
         let (admission, slot) =
             supervision::start_admission(&terms, &publisher, fresh, myself).await?;
         let (stop, stopped) = watch::channel(false);
-        let run = Run { terms, publisher, admission, stop: stopped, ..self.idle.clone() };
+        let redactor = redactor.knowing(self.secrets(&terms.rules).await);
+        let run = Run { terms, publisher, admission, redactor, stop: stopped, ..self.idle.clone() };
         tracing::debug!(run = id, "a run begins");
         self.active = Some(Active {
             run: run.clone(),
@@ -84,7 +87,7 @@ impl State {
         });
         self.limit_wall_time(myself, elapsed);
         self.end_as_recorded(myself);
-        let text = redact(&request.text).into_owned();
+        let text = run.redactor.redact(&request.text).into_owned();
         let turn = Event::TurnAdded { speaker: Side::User, text, intent: request.intent };
         if run.publish(turn).await.is_err() {
             self.end(journal_closed()).await;
@@ -92,6 +95,17 @@ impl State {
         }
         self.decide_intent(myself, &request);
         Ok(())
+    }
+
+    /// The values that stand in secret files of the workspace.
+    async fn secrets(&self, rules: &Arc<Rules>) -> BTreeSet<String> {
+        let (dir, rules) = (self.dir.clone(), Arc::clone(rules));
+        on_a_thread(move || {
+            let is_secret = |path: &str| matches!(rules.may_read(path), Verdict::Deny { .. });
+            let texts = tree::secret_texts(&dir, &is_secret);
+            texts.iter().flat_map(|text| values_in(text)).collect()
+        })
+        .await
     }
 
     /// An explicit flag, or one short question to a model.
@@ -165,7 +179,7 @@ impl State {
         let reads_only = self.run().config().policy.mode == Mode::Plan;
         let intent = if intent == Intent::Edit && reads_only { Intent::Plan } else { intent };
         let Some(active) = &self.active else { return };
-        let text = redact(&active.request.text).into_owned();
+        let text = active.run.redactor.redact(&active.request.text).into_owned();
         let decision = Event::IntentDecided { intent, reason };
         let started = Event::RunStarted { intent, request: text.clone() };
         if active.run.publish(decision).await.is_err() || active.run.publish(started).await.is_err()
@@ -210,7 +224,8 @@ impl State {
         let tree = self.reader.clone();
         self.tell_in_run(myself, async move {
             let prompts = caller.prompts();
-            let mut dialogue = Dialogue::new(prompts.render(Prompt::Common, &[]));
+            let mut dialogue =
+                Dialogue::new(prompts.render(Prompt::Common, &[]), &caller.run.redactor);
             let question = brief.introduction(
                 prompts,
                 &mut dialogue,
@@ -462,7 +477,7 @@ impl Effect for Gathering {
         });
         let died = |_| Delivery::failed(FailureKind::Internal, "gathering evidence failed");
         let evidence = gathered.await.map_err(died)?;
-        let gathered = evidence::gathered(run.prompts(), &evidence, &self.earlier);
+        let gathered = evidence::gathered(run.prompts(), &run.redactor, &evidence, &self.earlier);
         let brief = self.brief(&gathered).unwrap_or_default();
         run.publish(gathered).await?;
         Ok(brief)

@@ -24,6 +24,7 @@ use shell::Environment;
 use tempfile::TempDir;
 use tokio::sync::{Notify, mpsc};
 use tools::clock::{CountingIds, FixedClock, IdSource, Timestamp};
+use tools::redact::Redactor;
 
 use super::{Orchestrator, Outcome, Setup, StartError};
 use crate::chat::Intent;
@@ -318,6 +319,7 @@ impl Story {
             clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
             ids: Arc::clone(&self.ids),
             env: Environment::default(),
+            redactor: Redactor::default(),
             version: "test".to_owned(),
         }
     }

@@ -65,6 +65,8 @@ reasons! {
     ContradictoryFileOps "contradictory_file_ops" => "Give each file one operation.",
     /// Added lines hold a placeholder instead of code.
     ElidedCode "elided_code" => "Write out all lines; never use `...` for code.",
+    /// New lines hold a mask for a secret that was not shown.
+    MaskedSecret "masked_secret" => "Leave lines that have a `[redacted:…]` in them as they are; it can only be kept in a line that is changed, never be put elsewhere.",
     /// A no-newline marker stands inside a file.
     EofMarkerNotAtEof "eof_marker_not_at_eof" => "Use `\\ No newline at end of file` after the last line of a file only.",
     /// A hunk without a file header.
@@ -236,6 +238,11 @@ impl PatchMismatch {
             candidates: Vec::new(),
             note: None,
         }
+    }
+
+    /// One about a mask in new lines.
+    pub fn masked(mask: impl Into<String>) -> PatchMismatch {
+        PatchMismatch { expected: Some(mask.into()), ..PatchMismatch::answer(Reason::MaskedSecret) }
     }
 
     /// One about a file.

@@ -18,6 +18,7 @@ use tokio::time::Instant;
 
 use super::CommandLine;
 use super::leftovers::Noted;
+use tools::redact::{Redacted, Redactor};
 use tools::relocate::relocate;
 
 /// What commands see of the environment that the program was started in.
@@ -71,6 +72,7 @@ pub struct Captured {
     tail: Vec<u8>,
     keep: usize,
     total: u64,
+    masked: usize,
 }
 
 impl Captured {
@@ -93,6 +95,30 @@ impl Captured {
     /// Bytes printed in all.
     pub const fn total(&self) -> u64 {
         self.total
+    }
+
+    /// Takes secrets out of it.
+    pub fn mask(&mut self, redactor: &Redactor) {
+        let mut masked = |bytes: &[u8]| {
+            let text = String::from_utf8_lossy(bytes);
+            let Redacted { text, count } = redactor.redacted(&text);
+            self.masked += count;
+            text.into_owned().into_bytes()
+        };
+        let left_out = self.total - (self.head.len() + self.tail.len()) as u64;
+        (self.head, self.tail) = if left_out == 0 {
+            // What is cut in two is found as a whole.
+            (masked(&[self.head.as_slice(), &self.tail].concat()), Vec::new())
+        } else {
+            (masked(&self.head), masked(&self.tail))
+        };
+        self.keep = self.keep.max(self.head.len()).max(self.tail.len());
+        self.total = left_out + (self.head.len() + self.tail.len()) as u64;
+    }
+
+    /// How many secrets were taken out of it.
+    pub const fn masked(&self) -> usize {
+        self.masked
     }
 
     /// The text, with a line that says what was left out of the middle. Invalid UTF-8 is replaced.

@@ -13,6 +13,7 @@ mod ignored;
 mod path;
 mod read;
 mod repository;
+mod secret;
 mod settle;
 mod snapshot;
 mod worktree;
@@ -25,6 +26,7 @@ pub use hash::{FileHash, ParseHashError};
 pub use path::{PathError, RepoPath};
 pub use read::ReadTree;
 pub use repository::{UserRepository, head_of};
+pub use secret::secret_texts;
 pub use settle::{Settled, Settlement};
 pub use snapshot::{
     Checkpoint, Entries, Kept, Note, Own, Snapshot, SnapshotError, SnapshotLimits, SnapshotReader,

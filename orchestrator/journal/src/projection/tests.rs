@@ -91,6 +91,7 @@ fn journal(events: Vec<Event>) -> Vec<u8> {
             config: None,
             prompts: None,
             format: FORMAT,
+            salt: String::new(),
             forked_from: None,
         };
         publisher.publish(started).await.unwrap();

@@ -13,6 +13,7 @@ use model::{ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelReply}
 use shell::Environment;
 use tempfile::TempDir;
 use tools::clock::{CountingIds, FixedClock, Timestamp};
+use tools::redact::Redactor;
 
 use crate::chat::Intent;
 use crate::orchestrator::{Orchestrator, Outcome, Setup};
@@ -127,6 +128,7 @@ fn setup(
         clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
         ids: Arc::new(CountingIds::default()),
         env: Environment::default(),
+        redactor: Redactor::default(),
         version: "test".to_owned(),
     }
 }

@@ -1,0 +1,220 @@
+//! Secrets: what a repository, the environment and the user's key hold reaches no prompt, no journal and no screen, and what
+//! stands beside them can be worked on all the same.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use mock::Reply;
+use serde_json::Value;
+use tools::redact::masks_in;
+
+use crate::support::{
+    Project, Provider, Run, World, architect, diff, editor, journal, plan, shell,
+};
+
+/// What must not be seen anywhere.
+const PASSWORD: &str = "qz7-Vortrag.9kW";
+const TOKEN: &str = "wx41Lm9Qp77Zt0Rb";
+const KEY: &str = "my-own-gateway-Key-4711-xy";
+const LINE: &str = "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAE";
+
+/// All of them, also as programs write them.
+const SECRETS: [&str; 7] = [
+    PASSWORD,
+    TOKEN,
+    KEY,
+    LINE,
+    // The password in base 64, in hexadecimal, and behind another letter in base 64.
+    "cXo3LVZvcnRyYWcuOWtX",
+    "717a372d566f72747261672e396b57",
+    "cTctVm9ydHJhZy45a1",
+];
+
+/// A project with secrets in it, whose check says what `script` prints.
+fn world(script: &str) -> World {
+    let project = Project::new(&[
+        ("greet.txt", "hello\n"),
+        ("check.sh", &format!("{script}\ngrep -q world greet.txt\n")),
+        (".env", &format!("# the database\nexport DB_PASSWORD=\"{PASSWORD}\"\nMODE=production\n")),
+        ("deep/down/server.key", &format!("-----BEGIN KEY-----\n{LINE}\n-----END KEY-----\n")),
+        (".gitignore", "ignored\n"),
+        ("ignored/prod.tfvars", &format!("token = \"{TOKEN}\"\n")),
+    ]);
+    shell(project.root(), &format!("git remote add origin https://me:{TOKEN}@example.invalid/x"));
+    let answers = vec![
+        architect(plan(&["greet.txt"])).forever(),
+        editor(diff("greet.txt", "hello", "hello again")),
+        editor(diff("greet.txt", "hello again", "hello world")).forever(),
+    ];
+    World::of(project, Provider::new(answers))
+}
+
+fn works(world: &World) -> Run {
+    world
+        .request("Fix the greeting")
+        .env("DEEPSEEK_API_KEY", KEY)
+        .env("PRODUCTION_TOKEN", TOKEN)
+        .run()
+}
+
+/// Every text that is kept of sessions and workspaces.
+fn kept(world: &World) -> String {
+    let mut texts = String::new();
+    let mut directories = vec![world.state()];
+    while let Some(dir) = directories.pop() {
+        for entry in fs::read_dir(&dir).unwrap() {
+            let path: PathBuf = entry.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+                continue;
+            }
+            texts.push_str(&String::from_utf8_lossy(&fs::read(&path).unwrap()));
+            if path.ends_with("events.jsonl") {
+                for line in fs::read_to_string(&path).unwrap().lines() {
+                    blobs(&dir, &serde_json::from_str(line).unwrap(), &mut texts);
+                }
+            }
+        }
+    }
+    texts
+}
+
+/// What an event names.
+fn blobs(session: &Path, value: &Value, texts: &mut String) {
+    match value {
+        Value::Object(fields) if fields.contains_key("blob") => {
+            texts.push_str(&journal::kept(session, value));
+        }
+        Value::Object(fields) => fields.values().for_each(|value| blobs(session, value, texts)),
+        Value::Array(values) => values.iter().for_each(|value| blobs(session, value, texts)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// That none of the secrets is anywhere.
+fn are_nowhere(world: &World, run: &Run, what: &str) {
+    let mut said = vec![
+        ("a prompt", world.provider.everything_said()),
+        ("what is kept", kept(world)),
+        ("standard output", run.stdout.clone()),
+        ("standard error", run.stderr.clone()),
+    ];
+    for args in [&["export"][..], &["explain"], &["sessions", "show"], &["usage"], &["diff"]] {
+        let run = world.deepseek(args.iter().copied()).run();
+        said.push((args[0], run.stdout + &run.stderr));
+    }
+    for (place, text) in said {
+        for secret in SECRETS {
+            assert!(!text.contains(secret), "{what}: {secret} in {place}");
+        }
+    }
+}
+
+#[test]
+fn what_a_check_prints_tells_no_secret() {
+    let ways = [
+        "cat .env",
+        "grep -rs PASSWORD .",
+        "git show HEAD:.env",
+        "git cat-file --batch-all-objects --batch",
+        "cat .git/config; git remote -v",
+        "cat deep/down/server.key ignored/prod.tfvars",
+        "printf 'production: %s\\n' \"$PRODUCTION_TOKEN\"; printf %s \"$(cat ignored/prod.tfvars)\"",
+        "base64 -w0 .env; cut -d'\"' -f2 .env | tr -d '\\n' | base64",
+        "cut -d'\"' -f2 .env | od -An -tx1 | tr -d ' \\n'; sed 's/=/ is now /' .env",
+        "tail -c 40 .env >&2; cat link",
+        "head -c 3000000 /dev/zero | tr '\\0' x; cat .env; head -c 3000000 /dev/zero | tr '\\0' y; cat .env",
+    ];
+    for way in ways {
+        let world = world(way);
+        symlink(".env", world.project.path("link")).unwrap();
+        let run = works(&world);
+        assert_eq!(run.code, Some(0), "{way}: {}", run.stderr);
+        are_nowhere(&world, &run, way);
+        let masked = run.all("VerificationRun").into_iter().map(|data| &data["findings"]["masked"]);
+        assert!(masked.flat_map(Value::as_u64).any(|count| count > 0), "{way}");
+        let replayed = world.deepseek(["replay"]).run();
+        assert_eq!(replayed.code, Some(0), "{way}: {}", replayed.stderr);
+    }
+}
+
+#[test]
+fn what_the_user_says_tells_no_secret() {
+    let world = world("true");
+    let request = format!("Fix the greeting; the password is {PASSWORD}, the key {KEY}");
+    let run =
+        world.request(&request).env("DEEPSEEK_API_KEY", KEY).env("PRODUCTION_TOKEN", TOKEN).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    are_nowhere(&world, &run, "a request");
+}
+
+/// The line of a prompt that has a mask, without the number in front of it.
+fn masked_line(told: &str) -> String {
+    let line = told.lines().rfind(|line| masks_in(line).next().is_some()).unwrap();
+    line.split_once("| ").map_or(line, |(_, line)| line).to_owned()
+}
+
+/// A project whose settings have a secret in them that `.env` has, too, and one that looks like one.
+fn settings(line: &str) -> World {
+    let text = format!("port = 80\n{line}\nhost = \"a\"\n");
+    let project = Project::new(&[
+        ("settings.toml", &text),
+        ("check.sh", "grep -q 81 settings.toml\n"),
+        (".env", &format!("DB_PASSWORD={PASSWORD}\n")),
+    ]);
+    let answers = mock::Replies::driven(move |request| match request.header("x-agent-role") {
+        Some("architect") => Reply::text(plan(&["settings.toml"])),
+        _ => {
+            let said = request.json["messages"].as_array().unwrap().last().unwrap();
+            let line = masked_line(said["content"].as_str().unwrap());
+            let changed = line.replace("secret", "hidden");
+            let secret = format!("-{line}\n+{changed}\n");
+            Reply::text(format!(
+                "--- a/settings.toml\n+++ b/settings.toml\n@@ -1,3 +1,3 @@\n-port = 80\n+port = 81\n{secret} host = \"a\"\n"
+            ))
+        }
+    });
+    World::of(project, Provider::new(answers))
+}
+
+#[test]
+fn a_line_with_a_secret_can_be_changed_by_who_was_not_shown_it() {
+    for secret in [PASSWORD.to_owned(), format!("ghp_{}", "x9Y".repeat(12))] {
+        let line = format!("secret = \"{secret}\"");
+        let world = settings(&line);
+        let run = world.chat("Use another port");
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let expected = format!("port = 81\nhidden = \"{secret}\"\nhost = \"a\"\n");
+        assert_eq!(world.project.read("settings.toml"), expected);
+        let said = world.provider.everything_said() + &run.stdout + &run.stderr;
+        assert!(!said.contains(&secret), "{said}");
+        // A replay knows neither the file nor the environment.
+        world.project.write(".env", "");
+        let replayed = world.deepseek(["replay"]).run();
+        assert_eq!(replayed.code, Some(0), "{}", replayed.stderr);
+    }
+}
+
+#[test]
+fn a_secret_is_not_carried_to_another_place() {
+    let world = {
+        let project = Project::new(&[
+            ("settings.toml", &format!("port = 80\nsecret = \"{PASSWORD}\"\n")),
+            (".env", &format!("DB_PASSWORD={PASSWORD}\n")),
+        ]);
+        let answers = mock::Replies::driven(move |request| match request.header("x-agent-role") {
+            Some("architect") => Reply::text(plan(&["settings.toml", "copy.txt"])),
+            _ => {
+                let messages = request.json["messages"].to_string();
+                let mask = masks_in(&messages).next().unwrap().to_owned();
+                Reply::text(format!("--- /dev/null\n+++ b/copy.txt\n@@ -0,0 +1 @@\n+{mask}\n"))
+            }
+        });
+        World::of(project, Provider::new(answers))
+    };
+    let run = world.chat("Copy it");
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(world.project.changed().is_empty(), "{:?}", world.project.changed());
+    assert!(world.provider.everything_said().contains("masked_secret"));
+}
