@@ -133,7 +133,7 @@ fn what_a_check_prints_tells_no_secret() {
         assert_eq!(run.code, Some(0), "{way}: {}", run.stderr);
         are_nowhere(&world, &run, way);
         let masked = run.all("VerificationRun").into_iter().map(|data| &data["findings"]["masked"]);
-        assert!(masked.flat_map(Value::as_u64).any(|count| count > 0), "{way}");
+        assert!(masked.filter_map(Value::as_u64).any(|count| count > 0), "{way}");
         let replayed = world.deepseek(["replay"]).run();
         assert_eq!(replayed.code, Some(0), "{way}: {}", replayed.stderr);
     }
@@ -163,17 +163,17 @@ fn settings(line: &str) -> World {
         ("check.sh", "grep -q 81 settings.toml\n"),
         (".env", &format!("DB_PASSWORD={PASSWORD}\n")),
     ]);
-    let answers = mock::Replies::driven(move |request| match request.header("x-agent-role") {
-        Some("architect") => Reply::text(plan(&["settings.toml"])),
-        _ => {
-            let said = request.json["messages"].as_array().unwrap().last().unwrap();
-            let line = masked_line(said["content"].as_str().unwrap());
-            let changed = line.replace("secret", "hidden");
-            let secret = format!("-{line}\n+{changed}\n");
-            Reply::text(format!(
-                "--- a/settings.toml\n+++ b/settings.toml\n@@ -1,3 +1,3 @@\n-port = 80\n+port = 81\n{secret} host = \"a\"\n"
-            ))
+    let answers = mock::Replies::driven(move |request| {
+        if request.header("x-agent-role") == Some("architect") {
+            return Reply::text(plan(&["settings.toml"]));
         }
+        let said = request.json["messages"].as_array().unwrap().last().unwrap();
+        let line = masked_line(said["content"].as_str().unwrap());
+        let changed = line.replace("value", "worth");
+        let secret = format!("-{line}\n+{changed}\n");
+        Reply::text(format!(
+            "--- a/settings.toml\n+++ b/settings.toml\n@@ -1,3 +1,3 @@\n-port = 80\n+port = 81\n{secret} host = \"a\"\n"
+        ))
     });
     World::of(project, Provider::new(answers))
 }
@@ -181,11 +181,11 @@ fn settings(line: &str) -> World {
 #[test]
 fn a_line_with_a_secret_can_be_changed_by_who_was_not_shown_it() {
     for secret in [PASSWORD.to_owned(), format!("ghp_{}", "x9Y".repeat(12))] {
-        let line = format!("secret = \"{secret}\"");
+        let line = format!("value = \"{secret}\"");
         let world = settings(&line);
         let run = world.chat("Use another port");
         assert_eq!(run.code, Some(0), "{}", run.stderr);
-        let expected = format!("port = 81\nhidden = \"{secret}\"\nhost = \"a\"\n");
+        let expected = format!("port = 81\nworth = \"{secret}\"\nhost = \"a\"\n");
         assert_eq!(world.project.read("settings.toml"), expected);
         let said = world.provider.everything_said() + &run.stdout + &run.stderr;
         assert!(!said.contains(&secret), "{said}");
@@ -203,13 +203,13 @@ fn a_secret_is_not_carried_to_another_place() {
             ("settings.toml", &format!("port = 80\nsecret = \"{PASSWORD}\"\n")),
             (".env", &format!("DB_PASSWORD={PASSWORD}\n")),
         ]);
-        let answers = mock::Replies::driven(move |request| match request.header("x-agent-role") {
-            Some("architect") => Reply::text(plan(&["settings.toml", "copy.txt"])),
-            _ => {
-                let messages = request.json["messages"].to_string();
-                let mask = masks_in(&messages).next().unwrap().to_owned();
-                Reply::text(format!("--- /dev/null\n+++ b/copy.txt\n@@ -0,0 +1 @@\n+{mask}\n"))
+        let answers = mock::Replies::driven(move |request| {
+            if request.header("x-agent-role") == Some("architect") {
+                return Reply::text(plan(&["settings.toml", "copy.txt"]));
             }
+            let messages = request.json["messages"].to_string();
+            let mask = masks_in(&messages).next().unwrap().to_owned();
+            Reply::text(format!("--- /dev/null\n+++ b/copy.txt\n@@ -0,0 +1 @@\n+{mask}\n"))
         });
         World::of(project, Provider::new(answers))
     };

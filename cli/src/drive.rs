@@ -15,7 +15,6 @@ use orchestrator::earlier::CutShort;
 use orchestrator::lock::{LockError, WorkspaceLock};
 use orchestrator::orchestrator::{Orchestrator, Outcome, Setup, StartError};
 use orchestrator::request::Request;
-use shell::Environment;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tools::clock::{IdSource as _, RandomIds, SystemClock};
@@ -152,10 +151,7 @@ impl Session {
             model,
             clock: Arc::new(SystemClock),
             ids: Arc::new(RandomIds),
-            env: Environment {
-                hidden: vec![config.llm.api_key_env.clone()],
-                vars: Arc::new(around.vars.clone()),
-            },
+            env: around.seen_by_commands(config),
             redactor,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };

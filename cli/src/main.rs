@@ -15,6 +15,8 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use orchestrator::chat::Intent;
+#[cfg(target_os = "linux")]
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
 use crate::args::{Cli, Command};
 use crate::error::{CliError, Kind};
@@ -22,6 +24,7 @@ use crate::flags::{Global, Takes, with_mode_joined};
 use crate::surroundings::Surroundings;
 
 fn main() -> ExitCode {
+    keep_to_ourselves();
     let cli = Cli::parse_from(with_mode_joined(std::env::args_os()));
     match dispatch(&cli) {
         Ok(code) => code,
@@ -29,6 +32,14 @@ fn main() -> ExitCode {
             render::warn(&render::harmless(&error.to_string()));
             error.code()
         }
+    }
+}
+
+/// Lets no other process of the user look into this one, where the key is: not into its memory, nor into its environment.
+fn keep_to_ourselves() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+        render::warn(&format!("warning: commands may read the key from this process: {error}"));
     }
 }
 

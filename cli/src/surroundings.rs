@@ -6,8 +6,9 @@ use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
 use config::access::{Access, access};
-use config::{FileText, Inputs, SUBAGENTS, Settings};
+use config::{Config, FileText, Inputs, SUBAGENTS, Settings};
 use orchestrator::places::Places;
+use shell::Environment;
 use tools::redact::{Redactor, values_of_variables};
 use tools::regular;
 
@@ -173,6 +174,12 @@ impl Surroundings {
         .into_iter()
         .filter_map(|(key, name)| Some((key, name, quoted(self.var(name)?))))
         .collect()
+    }
+
+    /// What commands see of the environment.
+    pub(crate) fn seen_by_commands(&self, config: &Config) -> Environment {
+        let keys = ["DEEPSEEK_API_KEY", config.llm.api_key_env.as_str()];
+        Environment::of(&self.vars, &config.commands.env, &keys)
     }
 
     /// What takes out of text what is secret of the environment.

@@ -280,6 +280,8 @@ pub struct Commands {
     pub output_journal_bytes: usize,
     /// Milliseconds between the polite and the final signal.
     pub kill_grace_ms: u64,
+    /// Variables that commands see: names, or how names begin and `*`; of the latter none that looks secret.
+    pub env: Vec<String>,
     /// What tools say that could not do their work, by tool.
     pub complaints: BTreeMap<String, Complaints>,
 }

@@ -108,7 +108,8 @@ pub(crate) async fn run(
         .keep();
     let workspace = dir.join(sample.name);
     lay_out(&workspace, &sample).map_err(|error| unusable(&error))?;
-    if shell(&format!("{} --version", sample.needs), &workspace).await == Exit::NotFound {
+    let env = around.seen_by_commands(&around.settings(global, &workspace)?.config);
+    if shell(&format!("{} --version", sample.needs), &workspace, &env).await == Exit::NotFound {
         let hint = if args.python {
             "`deepseek demo` uses a Rust sample"
         } else {
@@ -120,7 +121,7 @@ pub(crate) async fn run(
         )
         .hint(hint));
     }
-    keep_in_git(&workspace, sample.state).await;
+    keep_in_git(&workspace, sample.state, &env).await;
 
     let script = Script::from_toml(sample.script)
         .map_err(|error| CliError::caused(Kind::Internal, &error))?;
@@ -200,25 +201,25 @@ fn lay_out(workspace: &Path, sample: &Sample) -> io::Result<()> {
 }
 
 /// With git there is something to compare the result with; without it the demo works as well.
-async fn keep_in_git(workspace: &Path, state: &str) {
+async fn keep_in_git(workspace: &Path, state: &str, env: &Environment) {
     let commit =
         format!("git -c user.name=demo -c user.email=demo@example.invalid commit -qm '{state}'");
     for command in ["git init -q", "git add -A", &commit] {
-        if shell(command, workspace).await != Exit::Code(0) {
+        if shell(command, workspace, env).await != Exit::Code(0) {
             tracing::info!(command, "the demo goes on without git");
             return;
         }
     }
 }
 
-async fn shell(command: &str, cwd: &Path) -> Exit {
+async fn shell(command: &str, cwd: &Path, env: &Environment) -> Exit {
     let Ok(command) = CommandLine::parse(command) else { return Exit::NotFound };
     let options = RunOptions {
         cwd: cwd.to_owned(),
         timeout: Duration::from_mins(1),
         keep_bytes: 4096,
         kill_grace: Duration::from_millis(100),
-        env: Environment::default(),
+        env: env.clone(),
         in_place_of: None,
         notes: None,
     };

@@ -79,7 +79,8 @@ pub(crate) async fn run(
         ),
     }
     findings.extend(sessions(around, &workspace, args.repair)?);
-    findings.push(git(&workspace).await);
+    let env = around.settings(global, &workspace).map(|it| around.seen_by_commands(&it.config));
+    findings.push(git(&workspace, env.unwrap_or_default()).await);
     tell(&findings, global);
     let missing = findings.iter().filter(|finding| !finding.good).count();
     if missing == 0 {
@@ -129,14 +130,14 @@ fn sessions(around: &Surroundings, workspace: &Path, mend: bool) -> Result<Vec<F
 }
 
 /// Git is not needed for anything; it only lets the user compare.
-async fn git(workspace: &Path) -> Finding {
+async fn git(workspace: &Path, env: Environment) -> Finding {
     let missing = "not installed; nothing here needs it";
     let options = RunOptions {
         cwd: workspace.to_owned(),
         timeout: PATIENCE,
         keep_bytes: 4096,
         kill_grace: Duration::from_millis(100),
-        env: Environment::default(),
+        env,
         in_place_of: None,
         notes: None,
     };

@@ -3,9 +3,11 @@
 //! Whether a command may run is decided in `policy`; what its failure means, by the Verifier.
 
 mod command;
+mod environment;
 mod leftovers;
 mod run;
 
 pub use command::{CommandLine, CommandSyntaxError};
+pub use environment::Environment;
 pub use leftovers::end_leftovers;
-pub use run::{Captured, CommandOutcome, Environment, Exit, RunOptions, interactive, run};
+pub use run::{Captured, CommandOutcome, Exit, RunOptions, interactive, run};

@@ -1,13 +1,11 @@
 //! Runs one command: own process group, no terminal, output drained to a cap, killed with its children at the deadline or on drop.
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
-use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -16,19 +14,10 @@ use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
-use super::CommandLine;
 use super::leftovers::Noted;
+use super::{CommandLine, Environment};
 use tools::redact::{Redacted, Redactor};
 use tools::relocate::relocate;
-
-/// What commands see of the environment that the program was started in.
-#[derive(Debug, Clone, Default)]
-pub struct Environment {
-    /// Variables that they do not see.
-    pub hidden: Vec<String>,
-    /// Those there are.
-    pub vars: Arc<BTreeMap<String, String>>,
-}
 
 /// How a command is run.
 #[derive(Debug, Clone)]
@@ -198,11 +187,9 @@ fn start_group(command: &CommandLine, options: &RunOptions) -> io::Result<(Group
     let (reader, writer) = io::pipe()?;
     process.current_dir(&options.cwd).stdin(Stdio::null()).process_group(0).kill_on_drop(true);
     process.stdout(writer.try_clone()?).stderr(writer);
+    process.env_clear().envs(options.env.vars.iter());
     if let Some(other) = &options.in_place_of {
         moved_env(&mut process, &options.env, other, &options.cwd);
-    }
-    for name in &options.env.hidden {
-        process.env_remove(name);
     }
     let child = process.spawn()?;
     // `process` still holds the writing ends; the pipe closes only when they are gone.
@@ -330,6 +317,8 @@ fn exit_of(status: io::Result<ExitStatus>) -> Exit {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     fn options() -> RunOptions {
@@ -338,7 +327,7 @@ mod tests {
             timeout: Duration::from_mins(1),
             keep_bytes: 1000,
             kill_grace: Duration::from_millis(200),
-            env: Environment { hidden: vec!["PATH_TO_HIDE".to_owned()], ..Environment::default() },
+            env: Environment::default(),
             in_place_of: None,
             notes: None,
         }
@@ -385,7 +374,7 @@ mod tests {
         for (home, is) in [("/home/u", cwd.join("bin")), ("/w/home", PathBuf::from("/w/bin"))] {
             let vars = [("HERE", "/w/bin"), ("HOME", home)];
             let vars = vars.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-            let env = Environment { hidden: Vec::new(), vars: Arc::new(vars) };
+            let env = Environment { vars: Arc::new(vars) };
             let in_place_of = Some(PathBuf::from("/w"));
             let outcome =
                 sh("echo \"${HERE:-/w/bin}\"", &RunOptions { env, in_place_of, ..options() }).await;

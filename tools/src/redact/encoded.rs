@@ -7,7 +7,8 @@ const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 /// All of them, as far as they are known.
 pub(super) fn ways(value: &str) -> BTreeSet<String> {
     let bytes = value.as_bytes();
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    let hex: String = digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect();
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(byte);
     let percent = bytes.iter().map(|byte| {
         if plain(byte) { char::from(*byte).to_string() } else { format!("%{byte:02X}") }

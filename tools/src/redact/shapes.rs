@@ -237,9 +237,13 @@ static SHAPES: LazyLock<Option<Shapes>> = LazyLock::new(|| {
         add(beginning, Shape::Key(made, least));
     }
     for (index, (parts, ..)) in PATTERNS.iter().enumerate() {
-        parts.iter().for_each(|part| add(part, Shape::Pattern(index)));
+        for part in *parts {
+            add(part, Shape::Pattern(index));
+        }
     }
-    BLOCKS.iter().for_each(|header| add(header, Shape::Block));
+    for header in BLOCKS {
+        add(header, Shape::Block);
+    }
     add(COUNTED_BLOCK, Shape::CountedBlock);
     let finder = AhoCorasick::builder().match_kind(MatchKind::Standard).build(beginnings).ok()?;
     let patterns =

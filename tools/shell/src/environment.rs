@@ -1,0 +1,51 @@
+//! What commands see of the environment that the program was started in: what they need to work, and nothing that is secret.
+//! Pure.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tools::redact::is_secret_name;
+
+/// The variables that commands are given, and no others.
+#[derive(Debug, Clone, Default)]
+pub struct Environment {
+    /// Names and values.
+    pub vars: Arc<BTreeMap<String, String>>,
+}
+
+impl Environment {
+    /// Those of `vars` that `given` lists, by name or by how names begin (`CARGO_*`), but for those in `never`. A secret is given
+    /// by its whole name only.
+    pub fn of(vars: &BTreeMap<String, String>, given: &[String], never: &[&str]) -> Self {
+        let is_given = |name: &str| {
+            given.iter().any(|pattern| match pattern.strip_suffix('*') {
+                Some(start) => name.starts_with(start) && !is_secret_name(name),
+                None => name == pattern,
+            })
+        };
+        let seen =
+            vars.iter().filter(|(name, _)| is_given(name) && !never.contains(&name.as_str()));
+        let vars = seen.map(|(name, value)| (name.clone(), value.clone())).collect();
+        Self { vars: Arc::new(vars) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_listed_is_given_and_secrets_only_by_their_whole_name() {
+        let names =
+            ["PATH", "CARGO_HOME", "CARGO_REGISTRY_TOKEN", "NPM_TOKEN", "MY_KEY", "OTHER", "PATHS"];
+        let vars = names.map(|name| (name.to_owned(), "x".to_owned())).into();
+        let seen = |given: &[&str]| {
+            let given: Vec<String> = given.iter().map(|it| (*it).to_owned()).collect();
+            let seen = Environment::of(&vars, &given, &["MY_KEY"]);
+            seen.vars.keys().cloned().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(seen(&["PATH", "CARGO_*"]), "CARGO_HOME PATH");
+        assert_eq!(seen(&["*"]), "CARGO_HOME OTHER PATH PATHS");
+        assert_eq!(seen(&["NPM_TOKEN", "MY_KEY", "NONE"]), "NPM_TOKEN");
+    }
+}
