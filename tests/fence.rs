@@ -487,3 +487,122 @@ fn the_hint_for_a_command_that_is_not_listed_lists_it_and_nothing_else_changes()
         assert_eq!(run.code, Some(0), "{command}: {}", run.stderr);
     }
 }
+
+#[test]
+fn a_server_that_a_workspace_names_is_asked_for_and_the_hint_says_how_to_allow_it() {
+    let stranger = Provider::new(vec![Reply::text("It greets.").to("analysis").forever()]);
+    let url = stranger.base_url();
+    for dotenv in [
+        format!("DEEPSEEK_BASE_URL={url}\n"),
+        format!("export DEEPSEEK_BASE_URL='{url}'\nDEEPSEEK_API_KEY=sk-theirs\n"),
+    ] {
+        let world = World::greeting(Vec::new());
+        world.project.write(".env", &dotenv);
+        let ask = || {
+            let mut program = world.deepseek(["ask", "What is this?"]);
+            program.env_remove("DEEPSEEK_API_KEY").env_remove("DEEPSEEK_BASE_URL");
+            program
+        };
+        let before = stranger.requests().len();
+        let run = ask().run();
+        assert_eq!(run.code, Some(3), "{}", run.stderr);
+        assert!(
+            run.stderr.contains(&url) && run.stderr.contains("deepseek trust"),
+            "{}",
+            run.stderr
+        );
+        assert_eq!(stranger.requests().len(), before);
+
+        for (answer, code) in [("n", Some(3)), ("y", Some(0))] {
+            let mut terminal = Terminal::start(&mut ask());
+            terminal.until("Do you want that? [y/N]", 1);
+            terminal.types(&format!("{answer}\n"));
+            let shown = terminal.shown();
+            assert_eq!(terminal.end(), code, "{shown}");
+        }
+        assert_eq!(stranger.requests().len(), before + 1);
+
+        assert_eq!(world.deepseek(["trust"]).run().code, Some(0));
+        let run = ask().run();
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        assert_eq!(stranger.requests().len(), before + 2);
+        assert_eq!(world.deepseek(["trust", "--remove"]).run().code, Some(0));
+        assert_eq!(ask().run().code, Some(3));
+    }
+}
+
+#[test]
+fn a_configuration_counts_in_full_once_it_is_trusted() {
+    let world = World::greeting(mended());
+    world.project.write(".deepseek/config.toml", "agent_loop.max_iterations = 99\n");
+    let told = || world.deepseek(["config", "get", "agent_loop.max_iterations"]).run();
+    let before = told();
+    assert!(before.stdout.trim() != "99", "{}", before.stdout);
+    let shown = world.deepseek(["config", "show"]).run();
+    assert!(shown.stderr.contains("deepseek trust"), "{}", shown.stderr);
+    assert_eq!(world.deepseek(["trust"]).run().code, Some(0));
+    assert_eq!(told().stdout.trim(), "99");
+    // By its path: another directory is not trusted.
+    let other = World::greeting(mended());
+    other.project.write(".deepseek/config.toml", "agent_loop.max_iterations = 99\n");
+    let line = format!(
+        "--workspace {} config get agent_loop.max_iterations",
+        other.project.root().display()
+    );
+    assert!(world.deepseek_by_shell(&line).run().stdout.trim() != "99");
+    assert_eq!(world.deepseek(["trust", "--remove"]).run().code, Some(0));
+    assert!(told().stdout.trim() != "99");
+}
+
+#[test]
+fn a_link_in_the_place_of_state_is_not_written_through() {
+    for name in ["lock", "projections.sqlite", "verify/running"] {
+        let world = World::greeting([mended(), mended()].concat());
+        assert_eq!(world.chat("Fix the greeting").code, Some(0));
+        assert_eq!(world.deepseek(["usage"]).run().code, Some(0));
+        let home = fs::read_dir(world.state().join("workspaces")).unwrap().next().unwrap().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        let target = outside.path().join("target");
+        fs::write(&target, "mine").unwrap();
+        let path = home.path().join(name);
+        fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path)).ok();
+        symlink(&target, &path).unwrap();
+        for args in [&["--force-execute", "-p", "Fix it", "--approval", "auto"][..], &["usage"]] {
+            let run = world.deepseek(args.iter().copied()).run();
+            assert!(run.code.is_some(), "{name}: {}", run.stderr);
+        }
+        assert_eq!(fs::read_to_string(&target).unwrap(), "mine", "{name}");
+    }
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_is_no_success() {
+    for args in [
+        &["ask", "why?"][..],
+        &["ask", "why?", "--output", "json"],
+        &["sessions"],
+        &["config", "show"],
+    ] {
+        let world = World::greeting(vec![Reply::text("Because.").to("analysis").forever()]);
+        world.deepseek(["ask", "why?"]).run();
+        let line = args.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
+        let run = world.deepseek_by_shell(&format!("{line} > /dev/full")).run();
+        assert_eq!(run.code, Some(1), "{line}: {}", run.stderr);
+        assert!(run.stderr.contains("standard output"), "{line}: {}", run.stderr);
+        // A reader that has seen enough is content.
+        let run = world.deepseek_by_shell(&format!("{line} | true")).run();
+        assert_eq!(run.code, Some(0), "{line}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn what_is_shown_of_a_session_cannot_drive_the_terminal() {
+    let world = World::greeting(vec![Reply::text("It is \u{202e}txt\u{9b}31m.").to("analysis")]);
+    let run = world.deepseek(["ask", "what is \u{202e}this\u{9b}?"]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    for args in [&["sessions"][..], &["sessions", "show"], &["explain"], &["export"], &["usage"]] {
+        let said = world.deepseek(args.iter().copied()).run();
+        let said = said.stdout + &said.stderr;
+        assert!(!said.contains(['\u{202e}', '\u{9b}']), "{args:?}: {said}");
+    }
+}

@@ -1,6 +1,7 @@
 //! Ctrl-C at every stage, power cuts, and two processes in one workspace.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::time::Duration;
 
 use mock::{Behaviour, Reply};
@@ -133,7 +134,7 @@ fn a_journal_cut_off_by_a_power_cut_can_be_read() {
 
 #[test]
 fn an_idle_conversation_holds_nothing_and_ends_when_it_is_told_to() {
-    for signal in [Signal::TERM, Signal::HUP] {
+    for signal in [Signal::TERM, Signal::HUP, Signal::QUIT] {
         let answers = [("EDIT", "intent"), ("ANSWER", "intent"), ("ANALYSIS", "analysis")];
         let answers = answers.map(|(text, role)| Reply::text(text).to(role));
         let world = World::greeting([mended(), answers.to_vec()].concat());
@@ -163,11 +164,70 @@ fn an_idle_conversation_holds_nothing_and_ends_when_it_is_told_to() {
 
 #[test]
 fn a_conversation_that_nobody_spoke_in_ends_too() {
-    for signal in [Signal::TERM, Signal::HUP] {
+    for signal in [Signal::TERM, Signal::HUP, Signal::QUIT] {
         let world = World::greeting(mended());
         let terminal = Terminal::start(&mut world.deepseek([]));
         terminal.until("›", 1);
         terminal.signal(signal);
         assert_eq!(terminal.end(), Some(0));
+    }
+}
+
+#[test]
+fn every_signal_that_ends_a_program_ends_its_command_too() {
+    for signal in [Signal::TERM, Signal::HUP, Signal::QUIT] {
+        let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", ENDLESS)]);
+        let answers = [architect(plan(&["greet.txt"])), fix()];
+        let world = World::of(project, Provider::new(answers.to_vec()));
+        let mut running = world.request("Fix the greeting").start();
+        running.until(|| world.project.path("begun").exists());
+        running.signal(signal);
+        let run = running.end();
+        assert_eq!(run.ending(), "130 cancelled", "{signal:?}: {}", run.stderr);
+        assert!(left_in(world.project.root()).is_empty(), "{signal:?}");
+    }
+}
+
+#[test]
+fn a_workspace_that_is_not_where_it_was_is_told_so_and_nothing_runs_in_what_is_there() {
+    for what in ["moved", "replaced", "a link", "deleted"] {
+        let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", "touch ran\n")]);
+        let root = project.root().to_owned();
+        let aside = root.with_extension("aside");
+        let answers = mock::Replies::driven(move |request| {
+            if request.header("x-agent-role") == Some("architect") {
+                return Reply::text(plan(&["greet.txt"]));
+            }
+            let aside = root.with_extension("aside");
+            if root.exists() && !aside.exists() {
+                fs::rename(&root, &aside).unwrap();
+                match what {
+                    "replaced" => {
+                        fs::create_dir(&root).unwrap();
+                        fs::write(root.join("check.sh"), "touch pwned\n").unwrap();
+                    }
+                    "a link" => {
+                        let other = root.with_extension("other");
+                        fs::create_dir(&other).unwrap();
+                        fs::write(other.join("check.sh"), "touch pwned\n").unwrap();
+                        symlink(other, &root).unwrap();
+                    }
+                    "deleted" => fs::remove_dir_all(&aside).unwrap(),
+                    _ => {}
+                }
+            }
+            Reply::text(diff("greet.txt", "hello", "hello world"))
+        });
+        let world = World::of(project, Provider::new(answers));
+        let run = world.chat("Fix the greeting");
+        let said = format!("{}{}", run.stdout, run.stderr);
+        assert!(run.code.is_some_and(|code| code > 0), "{what}: {said}");
+        assert!(said.contains("was moved, deleted or replaced"), "{what}: {said}");
+        assert_eq!(world.provider.requests().len(), 2, "{what}: it goes on and pays");
+        assert!(!world.project.path("pwned").exists(), "{what}: {said}");
+        fs::remove_dir_all(world.project.root().with_extension("other")).ok();
+        fs::remove_file(world.project.root()).ok();
+        fs::remove_dir_all(world.project.root()).ok();
+        fs::rename(aside, world.project.root()).ok();
     }
 }

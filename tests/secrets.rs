@@ -2,7 +2,7 @@
 //! stands beside them can be worked on all the same.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use mock::Reply;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use tools::redact::masks_in;
 
 use crate::support::{
-    Project, Provider, Run, World, architect, diff, editor, journal, plan, shell,
+    Project, Provider, Run, Terminal, World, architect, diff, editor, journal, plan, shell,
 };
 
 /// What must not be seen anywhere.
@@ -217,4 +217,136 @@ fn a_secret_is_not_carried_to_another_place() {
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     assert!(world.project.changed().is_empty(), "{:?}", world.project.changed());
     assert!(world.provider.everything_said().contains("masked_secret"));
+}
+
+/// What a check finds out about the process that started it.
+const SPY: &str = "cat /proc/$PPID/environ; cat /proc/$PPID/maps; ls /proc/$PPID/fd; strings -a /proc/$PPID/mem; env";
+
+#[test]
+fn a_command_sees_no_key_neither_in_its_environment_nor_in_ours() {
+    for spy in [
+        SPY,
+        "for p in /proc/[0-9]*; do tr '\\0' '\\n' < $p/environ; done",
+        "env | grep -i -e key -e token -e secret -e sock",
+    ] {
+        let world = world(&format!("({spy}) > seen.txt 2>&1"));
+        world.project.write(".gitignore", "ignored\nseen.txt\n");
+        // To root nothing is closed.
+        let mut program = world.as_nobody("Fix the greeting");
+        for (name, value) in [
+            ("DEEPSEEK_API_KEY", KEY),
+            ("MY_KEY", PASSWORD),
+            ("GITHUB_TOKEN", TOKEN),
+            ("CARGO_REGISTRY_TOKEN", TOKEN),
+            ("AWS_SECRET_ACCESS_KEY", TOKEN),
+            ("SSH_AUTH_SOCK", LINE),
+            ("DOCKER_HOST", LINE),
+            ("DATABASE_URL", PASSWORD),
+            ("CARGO_TERM_COLOR", "is seen"),
+        ] {
+            program.env(name, value);
+        }
+        let run = program.run();
+        assert_eq!(run.code, Some(0), "{spy}: {}", run.stderr);
+        // Somebody else's processes are none of ours.
+        let own = fs::read(world.project.path("seen.txt")).unwrap();
+        let own = String::from_utf8_lossy(&own);
+        for secret in [KEY, PASSWORD, TOKEN, LINE] {
+            assert!(!own.contains(secret), "{spy}: {secret}");
+        }
+    }
+}
+
+#[test]
+fn a_key_that_is_named_otherwise_is_hidden_and_so_is_the_usual_one() {
+    let world = world("env > seen.txt").configure("[llm]\napi_key_env = \"MY_KEY\"\n[commands]\nenv = [\"PATH\", \"MY_KEY\", \"DEEPSEEK_API_KEY\", \"A_TOKEN\"]\n");
+    world.project.write(".gitignore", "ignored\nseen.txt\n");
+    let run = world
+        .request("Fix the greeting")
+        .env("MY_KEY", KEY)
+        .env("DEEPSEEK_API_KEY", PASSWORD)
+        .env("A_TOKEN", "given by its whole name")
+        .run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let seen = world.project.read("seen.txt");
+    assert!(!seen.contains(KEY) && !seen.contains(PASSWORD), "{seen}");
+    assert!(seen.contains("given by its whole name"), "{seen}");
+}
+
+#[test]
+fn the_key_that_is_kept_is_used_and_is_the_users_alone() {
+    let world = world("true");
+    let keyless = |args: &[&str]| {
+        let mut program = world.deepseek(args.iter().copied());
+        program.env_remove("DEEPSEEK_API_KEY");
+        program
+    };
+    assert_eq!(keyless(&["auth", "status"]).run().code, Some(2));
+    for wrong in ["", "two words\n", "a\u{7}b\n"] {
+        let run = keyless(&["auth", "login"]).input(wrong).run();
+        assert_eq!(run.code, Some(2), "{wrong:?}: {}", run.stderr);
+    }
+    let run = keyless(&["auth", "login"]).input(&format!("{KEY}\n")).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(!run.stderr.contains(KEY) && run.stderr.contains("deepseek/key"), "{}", run.stderr);
+    let run = keyless(&["auth", "status"]).run();
+    assert!(run.stdout.contains("deepseek/key") && !run.stdout.contains(KEY), "{}", run.stdout);
+    let run = keyless(&["ask", "why?"]).run();
+    let asked = world.provider.requests();
+    let sent =
+        asked.last().and_then(|seen| seen.request.header("authorization").map(str::to_owned));
+    assert_eq!(sent, Some(format!("Bearer {KEY}")), "{}", run.stderr);
+    // One that others can read is not used.
+    let file = keyless(&["auth", "status"]).run().stdout;
+    let file =
+        file.lines().find_map(|line| line.strip_prefix("the key is from ")).unwrap().to_owned();
+    fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).unwrap();
+    let run = keyless(&["auth", "status"]).run();
+    assert!(run.code == Some(2) && run.stderr.contains("chmod 600"), "{}", run.stderr);
+    assert_eq!(keyless(&["auth", "logout"]).run().code, Some(0));
+    assert_eq!(keyless(&["auth", "status"]).run().code, Some(2));
+}
+
+#[test]
+fn a_key_that_is_typed_is_not_shown() {
+    let world = world("true");
+    let mut terminal = Terminal::start(&mut world.deepseek(["auth", "login"]));
+    terminal.until("Key:", 1);
+    terminal.types(&format!("{KEY}x\u{7f}\r"));
+    terminal.until("the key is kept", 1);
+    let shown = terminal.shown();
+    assert_eq!(terminal.end(), Some(0), "{shown}");
+    assert!(!shown.contains(KEY), "{shown}");
+    let mut program = world.deepseek(["auth", "status"]);
+    let status = program.env_remove("DEEPSEEK_API_KEY").run();
+    assert_eq!(status.code, Some(0), "{}", status.stderr);
+}
+
+#[test]
+fn what_is_kept_is_the_users_alone_whatever_the_umask() {
+    for mask in ["000", "022", "077"] {
+        let world = world("echo said");
+        let args = "-p Fix --approval auto --force-execute";
+        let run = world.after(&format!("umask {mask}"), args).run();
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        world.deepseek(["usage"]).run();
+        let mut directories = vec![world.state()];
+        while let Some(dir) = directories.pop() {
+            for entry in fs::read_dir(&dir).unwrap() {
+                let path = entry.unwrap().path();
+                let mode = fs::symlink_metadata(&path).unwrap().permissions().mode() & 0o777;
+                // What libraries make lies in directories that are the user's alone.
+                let is_theirs =
+                    ["checkpoints.git", "index"].iter().any(|name| path.ends_with(name));
+                if path.is_dir() {
+                    assert_eq!(mode, 0o700, "{} with umask {mask}", path.display());
+                    directories.extend((!is_theirs).then_some(path));
+                } else {
+                    assert_eq!(mode, 0o600, "{} with umask {mask}", path.display());
+                }
+            }
+        }
+        // The user's own file is as the umask wants it.
+        assert!(world.project.path("greet.txt").metadata().is_ok());
+    }
 }

@@ -364,7 +364,8 @@ fn what_one_lane_mended_and_another_breaks_again_did_not_fail_before() {
 fn commands_of_a_lane_are_not_led_back_to_the_users_directory() {
     let check = r#"test "$HERE" = "$PWD/bin" && test -z "$GIT_DIR" && git add -A"#;
     let replies = two(&["a.txt"], &["a.txt"], &new_file("a.txt", "01"));
-    let world = World::of(checked_by(check), Provider::new(replies));
+    let world = World::of(checked_by(check), Provider::new(replies))
+        .configure("[commands]\nenv = [\"PATH\", \"HERE\", \"GIT_DIR\"]\n");
     let git = world.project.hashes(".git");
     let mut program = world.request("Make the files");
     program.args(["--teammate-mode", "on", "--yolo"]);

@@ -99,6 +99,11 @@ impl ApplierSetup {
     }
 
     async fn apply(&self, ask: ApplyAsk) -> ApplyReply {
+        let tree = self.workspace.reader();
+        // What is recorded was applied where it was then.
+        if !self.run.publisher.follows() && !tree.is_in_place() {
+            return Err(not_written(tree.gone()));
+        }
         let look = self.sight.look().await.map_err(|_| Unanswered::Stopped)?;
         let bounds = &self.run.config().agent_loop;
         let strategy = bounds.apply_strategy;

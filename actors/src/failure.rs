@@ -61,7 +61,7 @@ pub enum Numbers {
 
 /// Reads the diagnostics of `output`, at most `limit`. When no tool's format is recognised, the last lines stand in.
 pub fn diagnostics(output: &str, limit: usize, numbers: Numbers) -> ErrorSet {
-    let lines: Vec<String> = output.lines().map(strip_ansi).collect();
+    let lines: Vec<String> = output.lines().map(|line| strip_ansi(beginning(line))).collect();
     let mut found = ErrorSet::new();
     for (at, line) in lines.iter().enumerate() {
         if found.len() >= limit {
@@ -190,6 +190,12 @@ fn normalise(text: &str, numbers: Numbers) -> String {
         }
     });
     replaced.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(300).collect()
+}
+
+/// As much of a line as a diagnostic can have.
+fn beginning(line: &str) -> &str {
+    const MOST: usize = 4096;
+    line.get(..line.floor_char_boundary(MOST)).unwrap_or(line)
 }
 
 /// `line` without terminal colours.

@@ -2,7 +2,6 @@
 
 mod old_tree;
 
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -254,8 +253,11 @@ impl VerifierSetup {
     }
 
     async fn execute(&self, line: &CommandLine, timeout: Duration) -> CommandOutcome {
-        let root = self.workspace.reader().root();
-        self.execute_in(root, self.workspace.in_place_of(), line, timeout).await
+        let tree = self.workspace.reader();
+        if !tree.is_in_place() {
+            return CommandOutcome::not_started(tree.gone());
+        }
+        self.execute_in(tree.root(), self.workspace.in_place_of(), line, timeout).await
     }
 
     /// Runs a command in a directory, which it may have to take for another.
@@ -308,11 +310,8 @@ impl VerifierSetup {
 
     /// Writes a cache file; without it the next run only takes longer.
     fn keep(&self, path: &Path, content: &[u8]) {
-        let written = std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.run.cache)
-            .and_then(|()| regular::write(path, content));
+        let written =
+            regular::create_dir(&self.run.cache).and_then(|()| regular::write(path, content));
         if let Err(error) = written {
             tracing::warn!(%error, path = %path.display(), "a result of verification could not be kept");
         }

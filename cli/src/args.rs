@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    apply, completions, config, demo, diff, doctor, explain, export, fork, index, mock, patch,
-    policy, replay, rewind, run, sessions, usage,
+    apply, auth, completions, config, demo, diff, doctor, explain, export, fork, index, mock,
+    patch, policy, replay, rewind, run, sessions, trust, usage,
 };
 use crate::flags::Global;
 
@@ -60,6 +60,10 @@ pub(crate) enum Command {
     Config(config::ConfigArgs),
     /// Look at, update or ask the index of the workspace.
     Index(index::IndexArgs),
+    /// Keep the key for the provider, forget it, or say where it is from.
+    Auth(auth::AuthArgs),
+    /// Let this workspace's own configuration count in full.
+    Trust(trust::TrustArgs),
     /// Show what may happen, and what is asked for.
     Policy(policy::PolicyArgs),
     /// See the whole pipeline at work, offline, on a sample repository.

@@ -19,6 +19,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tools::clock::{IdSource as _, RandomIds, SystemClock};
 use tools::redact::Redactor;
+use tools::regular;
 use tree::CommitError;
 
 use crate::error::{CliError, Kind};
@@ -89,15 +90,19 @@ impl Session {
         purpose: Use,
         view: &mut dyn View,
     ) -> Result<Self, CliError> {
-        let access = around.access(settings, &workspace);
+        let mut access = around.access(settings, &workspace);
         for warning in settings.warnings.iter().chain(&access.warnings) {
             view.note(&format!("warning: {warning}"));
+        }
+        if let Some(url) = access.proposed_url.take() {
+            access.base_url =
+                proposed(&url, around.stdin_is_terminal && around.stderr_is_terminal).await?;
         }
         let config = &settings.config;
         if access.key.is_none() && access.base_url.starts_with("https://api.deepseek.com") {
             let variable = &config.llm.api_key_env;
             return Err(CliError::new(Kind::Usage, "there is no key for the provider").hint(format!(
-                "export {variable}=sk-…, or put it in .env, or try `deepseek demo` which needs none"
+                "deepseek auth login, or export {variable}=sk-…, or try `deepseek demo` which needs none"
             )));
         }
         let key = access.key.iter().map(|key| key.expose().to_owned());
@@ -129,6 +134,9 @@ impl Session {
         (model, redactor): (Arc<dyn ChatModel>, Redactor),
     ) -> Result<Self, CliError> {
         let state = around.state_dir()?;
+        for kept in ["sessions", "workspaces", "commits"] {
+            regular::keep_private(&state.join(kept));
+        }
         let own = around.workspace_state(&workspace)?;
         let config = &settings.config;
         let mut lock = Lock {
@@ -301,12 +309,28 @@ fn listen(
     Ok(interrupts.insert(listening))
 }
 
+/// A server that the workspace's `.env` names, if the user lets requests go there.
+async fn proposed(url: &str, someone_is_there: bool) -> Result<String, CliError> {
+    let shown = render::harmless(url);
+    let question =
+        format!("The .env of this workspace sends requests to {shown}. Do you want that?");
+    if someone_is_there && render::ask::yes_or_no(&question).await {
+        return Ok(url.to_owned());
+    }
+    Err(CliError::new(
+        Kind::Denied,
+        format!("the .env of this workspace sends requests to {shown}"),
+    )
+    .hint("if that is wanted: deepseek trust; else say where they go: export DEEPSEEK_BASE_URL=…"))
+}
+
 fn interrupts() -> Result<mpsc::Receiver<Interrupt>, CliError> {
     let failed =
         |error| CliError::new(Kind::Internal, format!("cannot listen to signals: {error}"));
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
     let mut hangup = signal(SignalKind::hangup()).map_err(failed)?;
+    let mut quit = signal(SignalKind::quit()).map_err(failed)?;
     let (tell, told) = mpsc::channel(2);
     tokio::spawn(async move {
         loop {
@@ -314,6 +338,7 @@ fn interrupts() -> Result<mpsc::Receiver<Interrupt>, CliError> {
                 _ = interrupt.recv() => Interrupt::Stop,
                 _ = terminate.recv() => Interrupt::Leave,
                 _ = hangup.recv() => Interrupt::Leave,
+                _ = quit.recv() => Interrupt::Leave,
             };
             if tell.send(interrupt).await.is_err() {
                 return;

@@ -6,6 +6,7 @@ mod commands;
 mod drive;
 mod error;
 mod flags;
+mod key_store;
 mod past;
 mod render;
 mod surroundings;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
     keep_to_ourselves();
     let cli = Cli::parse_from(with_mode_joined(std::env::args_os()));
     match dispatch(&cli) {
+        Ok(code) if code == ExitCode::SUCCESS && !render::is_all_written() => ExitCode::FAILURE,
         Ok(code) => code,
         Err(error) => {
             render::warn(&render::harmless(&error.to_string()));
@@ -73,6 +75,8 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Some(Command::Export(args)) => commands::export::run(&around, global, args),
         Some(Command::Usage(args)) => commands::usage::run(&around, global, args),
         Some(Command::Config(args)) => commands::config::run(&around, global, args),
+        Some(Command::Auth(args)) => commands::auth::run(&around, global, args),
+        Some(Command::Trust(args)) => commands::trust::run(&around, global, args),
         Some(Command::Index(args)) => commands::index::run(&around, global, args),
         Some(Command::Policy(args)) => commands::policy::run(&around, global, args),
         Some(Command::Demo(args)) => blocking(commands::demo::run(&around, global, args)),
@@ -93,6 +97,8 @@ fn takes(command: Option<&Command>) -> Takes {
             | Command::Rewind(_)
             | Command::Fork(_)
             | Command::Config(_)
+            | Command::Auth(_)
+            | Command::Trust(_)
             | Command::Index(_)
             | Command::Policy(_)
             | Command::Doctor(_),

@@ -14,6 +14,7 @@ use tools::regular;
 
 use crate::error::{CliError, Kind};
 use crate::flags::{Color, Global};
+use crate::key_store::{KeptKey, KeyStore};
 
 /// Bytes of a file of configuration, or of `.env`.
 const MAX_SETTINGS_BYTES: u64 = 1 << 20;
@@ -133,6 +134,15 @@ impl Surroundings {
         }
     }
 
+    /// Where the key is kept that the user logged in with.
+    pub(crate) fn key_store(&self) -> Result<KeyStore, CliError> {
+        let file = self.home("XDG_CONFIG_HOME", ".config")?.join("deepseek/key");
+        // Elsewhere than on macOS a keyring is reached by the bus of the user's session.
+        let has_bus =
+            self.var("DBUS_SESSION_BUS_ADDRESS").or(self.var("XDG_RUNTIME_DIR")).is_some();
+        Ok(KeyStore::new(file, has_bus || cfg!(target_os = "macos")))
+    }
+
     /// The settings for a workspace.
     pub(crate) fn settings(&self, global: &Global, workspace: &Path) -> Result<Settings, CliError> {
         let user = self.user_config(global).ok();
@@ -195,8 +205,16 @@ impl Surroundings {
             Err(error) if error.kind() == io::ErrorKind::NotFound => (None, None),
             Err(error) => (None, Some(format!("{} is not read: {error}", dotenv.display()))),
         };
-        let mut access = access(settings, &self.vars, text.as_deref());
-        access.warnings.extend(warning);
+        let given = self.var(&settings.config.llm.api_key_env).is_some();
+        let (kept, unread) = match self.key_store().map(|store| store.read()) {
+            _ if given => (None, None),
+            Ok(Ok(kept)) => (kept, None),
+            Ok(Err(error)) => (None, Some(format!("the key that is kept is not used: {error}"))),
+            Err(_) => (None, None),
+        };
+        let kept = kept.as_ref().map(|KeptKey { key, place }| (key.as_str(), place.as_str()));
+        let mut access = access(settings, &self.vars, kept, text.as_deref());
+        access.warnings.extend(warning.into_iter().chain(unread));
         access
     }
 }

@@ -37,27 +37,42 @@ pub struct Access {
     pub base_url: String,
     /// The key, if there is one.
     pub key: Option<Secret>,
+    /// The base URL that the workspace would have instead, which only the user can say yes to.
+    pub proposed_url: Option<String>,
     /// Where the key came from, for people.
     pub key_source: String,
     /// What the user should know.
     pub warnings: Vec<String>,
 }
 
-/// Decides server and key from the settings, the environment and the text of the workspace's `.env`.
+/// Decides server and key from the settings, the environment, the key that the user keeps with the place where, and the text of
+/// the workspace's `.env`.
 ///
-/// The environment wins over `.env`. A base URL in `.env` is used only with a key from the same file, unless the
-/// workspace is trusted.
-pub fn access(settings: &Settings, env: &BTreeMap<String, String>, dotenv: Option<&str>) -> Access {
+/// The environment wins over what is kept, and that over `.env`. A base URL in `.env` is used only where the workspace is trusted;
+/// with a key from the same file, or none, the user can be asked.
+pub fn access(
+    settings: &Settings,
+    env: &BTreeMap<String, String>,
+    kept: Option<(&str, &str)>,
+    dotenv: Option<&str>,
+) -> Access {
     let variable = &settings.config.llm.api_key_env;
     let dotenv = parse_dotenv(dotenv.unwrap_or_default());
-    let own = env.get(variable).filter(|key| !key.trim().is_empty());
+    let in_env = env.get(variable).map(String::as_str).filter(|key| !key.trim().is_empty());
+    let own = in_env.map(|key| (key, format!("env {variable}")));
+    let own = own.or_else(|| kept.map(|(key, place)| (key, place.to_owned())));
     let theirs = dotenv.get(variable).filter(|key| !key.trim().is_empty());
     let mut warnings = Vec::new();
 
     let configured = settings.get("llm.base_url").map(|(_, source)| source);
     let open = !matches!(configured, Some(Source::Env(_) | Source::Flag(_) | Source::Profile(_)));
+    let mut proposed_url = None;
     let base_url = match dotenv.get("DEEPSEEK_BASE_URL") {
-        Some(url) if open && (settings.trust == WorkspaceTrust::Trusted || own.is_none()) => url,
+        Some(url) if open && settings.trust == WorkspaceTrust::Trusted => url,
+        Some(url) if open && own.is_none() => {
+            proposed_url = Some(url.clone());
+            &settings.config.llm.base_url
+        }
         Some(_) if open => {
             warnings.push(
                 "DEEPSEEK_BASE_URL in the workspace's .env is not used: your own key is only sent where you chose \
@@ -69,12 +84,13 @@ pub fn access(settings: &Settings, env: &BTreeMap<String, String>, dotenv: Optio
         Some(_) | None => &settings.config.llm.base_url,
     };
     let (key, key_source) = match (own, theirs) {
-        (Some(key), _) => (Some(key), format!("env {variable}")),
-        (None, Some(key)) => (Some(key), format!("{variable} in .env")),
+        (Some((key, place)), _) => (Some(key), place),
+        (None, Some(key)) => (Some(key.as_str()), format!("{variable} in .env")),
         (None, None) => (None, "none".to_owned()),
     };
     Access {
         base_url: base_url.clone(),
+        proposed_url,
         key: key.map(|key| Secret(key.trim().to_owned())),
         key_source,
         warnings,
@@ -118,10 +134,11 @@ mod tests {
     const EVIL: &str = "# x\nexport DEEPSEEK_BASE_URL=\"http://evil\" # y\nDEEPSEEK_API_KEY='k1'\n";
 
     #[test]
-    fn dotenv_gives_key_and_url_together() {
+    fn dotenv_gives_a_key_and_proposes_a_url() {
         let settings = resolve(&Inputs::default()).unwrap();
-        let access = access(&settings, &env(&[]), Some(EVIL));
-        assert_eq!(access.base_url, "http://evil");
+        let access = access(&settings, &env(&[]), None, Some(EVIL));
+        assert_eq!(access.base_url, "https://api.deepseek.com");
+        assert_eq!(access.proposed_url.as_deref(), Some("http://evil"));
         assert_eq!(access.key, Some(Secret("k1".to_owned())));
         assert!(access.warnings.is_empty());
     }
@@ -129,10 +146,18 @@ mod tests {
     #[test]
     fn the_users_key_never_goes_where_a_workspace_chose() {
         let settings = resolve(&Inputs::default()).unwrap();
-        let got = access(&settings, &env(&[("DEEPSEEK_API_KEY", "mine")]), Some(EVIL));
-        assert_eq!(got.base_url, "https://api.deepseek.com");
-        assert_eq!(got.key, Some(Secret("mine".to_owned())));
-        assert_eq!(got.warnings.len(), 1);
+        let own = env(&[("DEEPSEEK_API_KEY", "mine")]);
+        for (env, kept) in
+            [(own.clone(), None), (env(&[]), Some(("mine", "a file"))), (own, Some(("k", "f")))]
+        {
+            let got = access(&settings, &env, kept, Some(EVIL));
+            assert_eq!(
+                (got.base_url.as_str(), got.proposed_url),
+                ("https://api.deepseek.com", None)
+            );
+            assert_eq!(got.key, Some(Secret("mine".to_owned())));
+            assert_eq!(got.warnings.len(), 1);
+        }
 
         let trusting = Inputs {
             user: Some(FileText { path: "c".into(), text: "trust.workspaces = [\"/w\"]".into() }),
@@ -140,7 +165,7 @@ mod tests {
             ..Inputs::default()
         };
         let settings = resolve(&trusting).unwrap();
-        let got = access(&settings, &env(&[("DEEPSEEK_API_KEY", "mine")]), Some(EVIL));
+        let got = access(&settings, &env(&[("DEEPSEEK_API_KEY", "mine")]), None, Some(EVIL));
         assert_eq!(got.base_url, "http://evil");
     }
 
@@ -151,7 +176,7 @@ mod tests {
             ..Inputs::default()
         };
         let settings = resolve(&inputs).unwrap();
-        assert_eq!(access(&settings, &env(&[]), Some(EVIL)).base_url, "http://mine");
+        assert_eq!(access(&settings, &env(&[]), None, Some(EVIL)).base_url, "http://mine");
     }
 
     #[test]

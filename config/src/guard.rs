@@ -59,7 +59,7 @@ pub(crate) fn guard(
             kept.push(setting);
         } else {
             warnings.push(format!(
-                "{}: ignored `{}`: this workspace is not trusted, so its configuration can make limits smaller and nothing larger; to trust it: deepseek config add trust.workspaces \"$PWD\"",
+                "{}: ignored `{}`: this workspace is not trusted, so its configuration can make limits smaller and nothing larger; to trust it: deepseek trust",
                 setting.place, setting.key
             ));
         }

@@ -67,7 +67,7 @@ fn owner_file(dir: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).read(true).write(true);
     loop {
-        fs::create_dir_all(dir)?;
+        regular::create_dir(dir)?;
         match regular::open(&dir.join(OWNER), &mut options) {
             // A process that collects took the directory, empty as it was.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}

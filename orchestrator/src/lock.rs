@@ -1,6 +1,6 @@
 //! One process at a time works in a workspace. The lock dies with its owner, so a stale one is taken over by itself.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -42,7 +42,7 @@ impl WorkspaceLock {
         const POLL: Duration = Duration::from_millis(50);
         let failed = |source| LockError::Io { path: path.to_owned(), source };
         if let Some(dir) = path.parent() {
-            fs::create_dir_all(dir).map_err(failed)?;
+            regular::create_dir(dir).map_err(failed)?;
         }
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);

@@ -153,6 +153,12 @@ impl Running {
         assert!(happened.is_some(), "nothing happens; it has said:\n{}", content(&self.stderr));
     }
 
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        let id = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        kill_process(id, signal).unwrap();
+    }
+
     /// Waits until it ends by itself. Hanging is a failure.
     pub(crate) fn end(mut self) -> Run {
         let Some(status) = wait_until(HANGS, || self.child.try_wait().unwrap()) else {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use mock::Replies;
 use tempfile::TempDir;
 
-use super::{Program, Project, Provider, Run};
+use super::{Program, Project, Provider, Run, shell};
 
 /// Waits are short, and the check of the project may run.
 const CONFIG: &str = r#"
@@ -79,10 +79,15 @@ impl World {
         self.program(Path::new(env!("CARGO_BIN_EXE_deepseek")), args)
     }
 
+    /// The program, started by a shell that has done `first`.
+    pub(crate) fn after(&self, first: &str, args: &str) -> Program {
+        let line = format!("{first}; exec {} {args}", env!("CARGO_BIN_EXE_deepseek"));
+        self.program(Path::new("sh"), ["-c", &line])
+    }
+
     /// The program, with arguments as a shell reads them.
     pub(crate) fn deepseek_by_shell(&self, args: &str) -> Program {
-        let line = format!("exec {} {args}", env!("CARGO_BIN_EXE_deepseek"));
-        self.program(Path::new("sh"), ["-c", &line])
+        self.after(":", args)
     }
 
     fn program<'a>(&self, file: &Path, args: impl IntoIterator<Item = &'a str>) -> Program {
@@ -114,6 +119,21 @@ impl World {
         mode(self.home.path(), 0o777);
         mode(&self.state(), 0o777);
         let mut program = self.program(&copy, as_a_program_wants_it(request));
+        program.user(NOBODY);
+        program
+    }
+
+    /// The program with a request, run by somebody who is not root and has everything here to himself.
+    pub(crate) fn as_nobody(&self, request: &str) -> Program {
+        if !rustix::process::geteuid().is_root() {
+            return self.request(request);
+        }
+        let copy = self.home.path().join("deepseek");
+        fs::copy(env!("CARGO_BIN_EXE_deepseek"), &copy).unwrap();
+        let mut program = self.program(&copy, as_a_program_wants_it(request));
+        for dir in [self.project.root(), self.home.path()] {
+            shell(dir, &format!("chown -R {NOBODY}:{NOBODY} ."));
+        }
         program.user(NOBODY);
         program
     }

@@ -1,9 +1,9 @@
 //! Opens files in whose place a repository, or another program, may have put anything: a pipe, a device, a giant. Only regular
 //! files are opened, without waiting, and no more is read of them than was asked for.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use rustix::fs::OFlags;
@@ -12,23 +12,63 @@ use rustix::fs::OFlags;
 pub const MAX_STATE_BYTES: u64 = 16 << 30;
 /// Bytes that no note has: a lock, a time that was measured.
 pub const MAX_NOTE_BYTES: u64 = 16 << 20;
+/// Modes of what is made: whatever the umask, nobody else gets at it.
+const PRIVATE_FILE: u32 = 0o600;
+const PRIVATE_DIR: u32 = 0o700;
 
-/// Opens a regular file. A symlink to one counts.
+/// Opens a regular file of this program's own state. A symlink is none: what it leads to is somebody else's. A file that is made
+/// is the user's alone.
 pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    opened(path, options, fs::symlink_metadata(path), OFlags::NOFOLLOW)
+}
+
+/// Opens a regular file for reading. A symlink to one counts.
+pub fn open_to_read(path: &Path) -> io::Result<File> {
+    opened(path, OpenOptions::new().read(true), fs::metadata(path), OFlags::empty())
+}
+
+fn opened(
+    path: &Path,
+    options: &mut OpenOptions,
+    looked_at: io::Result<Metadata>,
+    flags: OFlags,
+) -> io::Result<File> {
     // Looked at first, because a device may do something when it is opened; and again, because it may be another by then.
-    match fs::metadata(path) {
+    match looked_at {
         Ok(data) if !data.is_file() => return Err(not_regular()),
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         Ok(_) | Err(_) => {}
     }
-    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = options.custom_flags(i32::try_from(flags.bits()).unwrap_or_default()).open(path)?;
+    let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let flags = i32::try_from(flags.bits()).unwrap_or_default();
+    let file = options.custom_flags(flags).mode(PRIVATE_FILE).open(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular()) }
 }
 
-/// Opens a regular file for reading.
-pub fn open_to_read(path: &Path) -> io::Result<File> {
-    open(path, OpenOptions::new().read(true))
+/// Makes a file that is not there yet.
+pub fn create_new(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(PRIVATE_FILE).open(path)
+}
+
+/// Makes a file, or empties the one that is there.
+pub fn create(path: &Path) -> io::Result<File> {
+    let file = open(path, OpenOptions::new().write(true).create(true))?;
+    file.set_len(0)?;
+    Ok(file)
+}
+
+/// Makes a directory and those above it that are not there, each of them the user's alone.
+pub fn create_dir(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(PRIVATE_DIR).create(dir)
+}
+
+/// Takes from others what an earlier version, or somebody's mistake, let them see in a directory. One that is not there, or
+/// belongs to another user, stays as it is.
+pub fn keep_private(dir: &Path) {
+    let is_open = |data: Metadata| data.is_dir() && data.permissions().mode() & 0o077 != 0;
+    if fs::symlink_metadata(dir).is_ok_and(is_open) {
+        fs::set_permissions(dir, Permissions::from_mode(PRIVATE_DIR)).ok();
+    }
 }
 
 /// Reads a regular file of at most `max_bytes`.
@@ -57,9 +97,7 @@ pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<String> {
 
 /// Writes a regular file, in the place of the one that is there.
 pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut file = open(path, OpenOptions::new().write(true).create(true))?;
-    file.set_len(0)?;
-    file.write_all(content)
+    create(path)?.write_all(content)
 }
 
 fn not_regular() -> io::Error {
@@ -98,7 +136,30 @@ mod tests {
         }
         assert_eq!(read(&at("giant"), 1 << 20).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
         assert_eq!(read(&at("none"), 9).unwrap_err().kind(), io::ErrorKind::NotFound);
-        let append = open(&at("pipe"), OpenOptions::new().append(true));
-        assert_eq!(append.unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        for name in ["pipe", "link", "zeros"] {
+            let append = open(&at(name), OpenOptions::new().append(true));
+            assert_eq!(append.unwrap_err().kind(), io::ErrorKind::InvalidInput, "{name}");
+            assert_eq!(write(&at(name), b"x").unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        }
+        assert_eq!(fs::read(at("file")).unwrap(), b"text");
+    }
+
+    #[test]
+    fn what_is_made_is_the_users_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let dir = home.path().join("a/b");
+        create_dir(&dir).unwrap();
+        write(&dir.join("file"), b"x").unwrap();
+        create_new(&dir.join("new")).unwrap();
+        assert_eq!([mode(&dir), mode(dir.parent().unwrap())], [0o700; 2]);
+        assert_eq!([mode(&dir.join("file")), mode(&dir.join("new"))], [0o600; 2]);
+        fs::set_permissions(&dir, Permissions::from_mode(0o755)).unwrap();
+        symlink("b", home.path().join("a/link")).unwrap();
+        keep_private(&home.path().join("a/link"));
+        assert_eq!(mode(&dir), 0o755);
+        keep_private(&dir);
+        assert_eq!(mode(&dir), 0o700);
+        keep_private(&home.path().join("none"));
     }
 }

@@ -94,22 +94,12 @@ pub(crate) fn run(
             told(around, global, *local, &format!("{key} is set"))
         }
         Action::Add { key, values, local } => {
-            let mut list = list(around, global, *local, key)?;
-            list.extend(
-                values.iter().filter(|value| !list.contains(value)).cloned().collect::<Vec<_>>(),
-            );
-            change(around, global, *local, key, &|table| put(table, key, array(&list)))?;
-            told(around, global, *local, &format!("{key} has {} entries", list.len()))
+            let count = add(around, global, *local, (key, values))?;
+            told(around, global, *local, &format!("{key} has {count} entries"))
         }
         Action::Remove { key, values, local } => {
-            let mut list = list(around, global, *local, key)?;
-            if let Some(missing) = values.iter().find(|value| !list.contains(value)) {
-                return Err(CliError::new(Kind::Usage, format!("`{missing}` is not in {key}"))
-                    .hint(format!("what is: deepseek config get {key}")));
-            }
-            list.retain(|value| !values.contains(value));
-            change(around, global, *local, key, &|table| put(table, key, array(&list)))?;
-            told(around, global, *local, &format!("{key} has {} entries", list.len()))
+            let count = remove(around, global, *local, (key, values))?;
+            told(around, global, *local, &format!("{key} has {count} entries"))
         }
         Action::Unset { key, local } => {
             let path = file(around, global, *local)?;
@@ -122,6 +112,57 @@ pub(crate) fn run(
         }
         Action::Edit { local } => edit(around, global, *local),
     }
+}
+
+/// Adds values to a list of the user's configuration.
+pub(super) fn add_to(
+    around: &Surroundings,
+    global: &Global,
+    key: &str,
+    values: &[String],
+) -> Result<(), CliError> {
+    add(around, global, false, (key, values)).map(|_| ())
+}
+
+/// Removes values, which it has, from a list of the user's configuration.
+pub(super) fn remove_from(
+    around: &Surroundings,
+    global: &Global,
+    key: &str,
+    values: &[String],
+) -> Result<(), CliError> {
+    remove(around, global, false, (key, values)).map(|_| ())
+}
+
+/// Adds values to a list, and says how many it has then.
+fn add(
+    around: &Surroundings,
+    global: &Global,
+    local: bool,
+    (key, values): (&str, &[String]),
+) -> Result<usize, CliError> {
+    let mut list = list(around, global, local, key)?;
+    let new: Vec<String> = values.iter().filter(|value| !list.contains(value)).cloned().collect();
+    list.extend(new);
+    change(around, global, local, key, &|table| put(table, key, array(&list)))?;
+    Ok(list.len())
+}
+
+/// Removes values from a list, and says how many it has then.
+fn remove(
+    around: &Surroundings,
+    global: &Global,
+    local: bool,
+    (key, values): (&str, &[String]),
+) -> Result<usize, CliError> {
+    let mut list = list(around, global, local, key)?;
+    if let Some(missing) = values.iter().find(|value| !list.contains(value)) {
+        return Err(CliError::new(Kind::Usage, format!("`{missing}` is not in {key}"))
+            .hint(format!("what is: deepseek config get {key}")));
+    }
+    list.retain(|value| !values.contains(value));
+    change(around, global, local, key, &|table| put(table, key, array(&list)))?;
+    Ok(list.len())
 }
 
 fn settings(around: &Surroundings, global: &Global) -> Result<(Settings, PathBuf), CliError> {

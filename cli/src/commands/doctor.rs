@@ -1,6 +1,5 @@
 //! `deepseek doctor`: whether everything is in place, and what to do about what is not.
 
-use std::fs;
 use std::path::Path;
 
 use clap::Args;
@@ -13,6 +12,7 @@ use model::DeepSeekClient;
 use serde_json::json;
 use shell::{CommandLine, Environment, RunOptions};
 use tokio::time::{Duration, timeout};
+use tools::regular;
 
 use crate::error::{CliError, Kind};
 use crate::flags::{Global, Output};
@@ -54,7 +54,7 @@ pub(crate) async fn run(
     let state = around.state_dir()?;
     found(
         "state",
-        fs::create_dir_all(&state)
+        regular::create_dir(&state)
             .map_err(|e| e.to_string())
             .and_then(|()| writable(&state))
             .map(|()| state.display().to_string()),

@@ -1,6 +1,7 @@
 //! One file for each command.
 
 pub(crate) mod apply;
+pub(crate) mod auth;
 pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -18,4 +19,5 @@ pub(crate) mod replay;
 pub(crate) mod rewind;
 pub(crate) mod run;
 pub(crate) mod sessions;
+pub(crate) mod trust;
 pub(crate) mod usage;

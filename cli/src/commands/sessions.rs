@@ -81,7 +81,7 @@ fn list(around: &Surroundings, global: &Global, all: bool) -> Result<(), CliErro
     }
     if global.output == Output::Text {
         for session in &sessions {
-            render::line(&as_line(session));
+            render::line(&render::harmless(&as_line(session)));
         }
     } else {
         let list: Vec<Value> = sessions.iter().map(as_json).collect();
@@ -178,14 +178,14 @@ fn show(around: &Surroundings, global: &Global, id: &str) -> Result<(), CliError
         match global.output {
             Output::Text => {
                 let lane = record.lane.as_ref().map(|lane| format!("lane {lane} "));
-                render::line(&format!(
+                render::line(&render::harmless(&format!(
                     "{:>5} {} {:<24} {}{}",
                     record.seq,
                     record.at,
                     record.kind,
                     lane.unwrap_or_default(),
                     record.data
-                ));
+                )));
             }
             Output::Json | Output::StreamJson => {
                 let mut line = json!({

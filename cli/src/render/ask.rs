@@ -1,6 +1,6 @@
 //! A yes or a no from the terminal: nothing typed before counts, and nothing is taken once it is not wanted any more.
 
-use std::io::{self, BufRead as _};
+use std::io::{self, BufRead as _, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,10 +10,29 @@ use rustix::termios::QueueSelector;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-/// Reads the answer to a question that is on the screen. Ends early when the program is stopped, or the question withdrawn.
-pub(super) async fn answer(mut answer_to: oneshot::Sender<Answer>) {
-    // What was typed before the question is no answer to it.
+/// Asks a question that has nothing to do with a run. Only a yes is one.
+pub(crate) async fn yes_or_no(question: &str) -> bool {
+    forget_what_was_typed();
+    if write!(io::stderr(), "{question} [y/N] ").is_err() {
+        return false;
+    }
+    let (answer, answered) = oneshot::channel();
+    heard(answer).await;
+    answered.await.is_ok_and(|answer| answer == Answer::Yes)
+}
+
+/// What was typed before a question is no answer to it.
+fn forget_what_was_typed() {
     rustix::termios::tcflush(io::stdin(), QueueSelector::IFlush).ok();
+}
+
+/// Reads the answer to a question that is on the screen. Ends early when the program is stopped, or the question withdrawn.
+pub(super) async fn answer(answer_to: oneshot::Sender<Answer>) {
+    forget_what_was_typed();
+    heard(answer_to).await;
+}
+
+async fn heard(mut answer_to: oneshot::Sender<Answer>) {
     let given_up = Arc::new(AtomicBool::new(false));
     let listening = Arc::clone(&given_up);
     let said = tokio::task::spawn_blocking(move || line_from_terminal(&listening));
@@ -52,13 +71,20 @@ fn line_from_terminal(given_up: &AtomicBool) -> String {
 
 /// Waits for Ctrl-C, the polite signal, or the end of the terminal.
 async fn stop_signal() {
-    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
-    let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {
+    let kinds = [
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+        SignalKind::quit(),
+    ];
+    let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup), Ok(mut quit)] = kinds.map(signal)
+    else {
         return std::future::pending().await;
     };
     tokio::select! {
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
         _ = hangup.recv() => {}
+        _ = quit.recv() => {}
     }
 }

@@ -107,12 +107,9 @@ fn document(outcome: &Outcome, session: &str) -> Value {
     })
 }
 
-/// A document as one line on standard output. A reader that is gone ends the program's interest in being read.
+/// A document as one line on standard output.
 pub(crate) fn print(value: &Value) {
-    let mut out = io::stdout().lock();
-    if writeln!(out, "{value}").and_then(|()| out.flush()).is_err() {
-        tracing::debug!("nobody reads standard output any more");
-    }
+    super::line(&value.to_string());
 }
 
 fn note(text: &str) {

@@ -1,6 +1,6 @@
 //! What the user sees of a run: one view for people, one for programs that want the end, one for those that want it all.
 
-mod ask;
+pub(crate) mod ask;
 mod columns;
 mod diff;
 mod document;
@@ -10,6 +10,7 @@ mod terminal;
 pub(crate) mod told;
 
 use std::io::{self, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use actors::event::Event;
 use actors::lane_id::LaneId;
@@ -33,11 +34,28 @@ pub(crate) fn line(content: &str) {
     text(&format!("{content}\n"));
 }
 
+/// Whether something could not be written to standard output that somebody still waits for.
+static IS_LOST: AtomicBool = AtomicBool::new(false);
+
 /// Text on standard output. A reader that is gone ends the interest in being read.
 pub(crate) fn text(content: &str) {
-    if io::stdout().lock().write_all(content.as_bytes()).is_err() {
-        tracing::debug!("nobody reads standard output any more");
+    let mut out = io::stdout().lock();
+    match out.write_all(content.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+            tracing::debug!("nobody reads standard output any more");
+        }
+        Err(error) => {
+            if !IS_LOST.swap(true, Ordering::Relaxed) {
+                warn(&format!("error: standard output cannot be written: {error}"));
+            }
+        }
     }
+}
+
+/// Whether everything was written that was to go to standard output, as far as somebody reads it.
+pub(crate) fn is_all_written() -> bool {
+    !IS_LOST.load(Ordering::Relaxed)
 }
 
 /// A line on standard error.

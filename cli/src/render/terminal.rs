@@ -328,7 +328,7 @@ impl Terminal {
         }
         if outcome != "ok" {
             if !self.streamed.is_empty() {
-                writeln!(io::stdout()).ok();
+                super::line("");
                 self.streamed.clear();
             }
             if *error != self.last_failure {
@@ -347,8 +347,7 @@ impl Terminal {
         self.waiting = None;
         if role == AgentRole::Analysis && self.streams {
             self.rest();
-            let mut out = io::stdout().lock();
-            out.write_all(harmless_text(text).as_bytes()).and_then(|()| out.flush()).ok();
+            super::text(&harmless_text(text));
             self.streamed.push_str(text);
         }
     }
@@ -462,7 +461,7 @@ impl View for Terminal {
     fn note(&mut self, text: &str) {
         self.rest();
         if !self.streamed.is_empty() {
-            writeln!(io::stdout()).ok();
+            super::line("");
         }
         self.say(text);
     }
@@ -475,7 +474,7 @@ impl View for Terminal {
         if let Some(answer) = &outcome.answer {
             let streamed = std::mem::take(&mut self.streamed);
             let missing = if streamed == *answer { "\n".to_owned() } else { format!("{answer}\n") };
-            io::stdout().lock().write_all(harmless_text(&missing).as_bytes()).ok();
+            super::text(&harmless_text(&missing));
         }
         let line = match &outcome.delivery {
             Delivery::Delivered { verified: verified @ (Verified::Proven | Verified::Passed) } => {

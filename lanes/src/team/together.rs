@@ -21,6 +21,7 @@ use actors::workspace::{CommitRefused, Denied, Staged, Workspace};
 use futures_util::future::BoxFuture;
 use shell::CommandLine;
 use tools::blocking::on_a_thread;
+use tools::regular;
 use tree::{Change, Entries, ReadTree, RepoPath, SnapshotError, Snapshots, TreeId, Worktree};
 
 use super::hired::Made;
@@ -343,7 +344,7 @@ const TOGETHER: &str = "together";
 /// A directory with nothing in it, where all that would be found is recorded.
 fn nowhere(setup: &TeamSetup) -> Result<ReadTree, SnapshotError> {
     let dir = setup.worktrees.join("nowhere");
-    let made = std::fs::create_dir_all(&dir);
+    let made = regular::create_dir(&dir);
     made.map_err(|source| SnapshotError::Io { path: dir.clone(), source })?;
     Ok(ReadTree::open(&dir)?)
 }

@@ -1,7 +1,8 @@
 //! Content beside the log, named by its hash: whole, or as its difference from content that came before it.
 
-use std::fs::{self, File};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use actors::event::Blob;
@@ -95,7 +96,8 @@ fn is_kept(session: &Path, hash: &FileHash) -> bool {
 /// Writes a file that is whole or not there. Its name is durable when its directory is.
 fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     let temporary = path.with_extension("tmp");
-    let mut file = File::create(&temporary)?;
+    let mut options = OpenOptions::new();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
     file.write_all(&zstd::bulk::compress(content, LEVEL)?)?;
     tools::fault::point()?;
     file.sync_data()?;

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use actors::event::{Event, Origin};
 use serde_json::Value;
+use tools::regular;
 
 use super::read::Record;
 use super::{EVENTS, Line, SUM_DIGITS};
@@ -43,7 +44,7 @@ pub fn fork(
     DirBuilder::new().recursive(true).mode(0o700).create(&blobs)?;
     let copied = copy_blobs(&from.join("blobs"), &blobs).and_then(|()| {
         let half = to.join("events.tmp");
-        fs::write(&half, &text)?;
+        regular::write(&half, &text)?;
         fs::File::open(&half)?.sync_all()?;
         fs::rename(half, to.join(EVENTS))
     });

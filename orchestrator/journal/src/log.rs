@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -89,7 +89,12 @@ impl Journal {
             .mode(0o700)
             .create(dir.join("blobs"))
             .map_err(open)?;
-        let file = OpenOptions::new().create_new(true).append(true).open(&path).map_err(open)?;
+        let file = OpenOptions::new()
+            .create_new(true)
+            .append(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(open)?;
         if !repair::is_free(&file).map_err(open)? {
             return Err(LogError::InUse(dir.to_owned()));
         }

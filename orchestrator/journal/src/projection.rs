@@ -156,7 +156,7 @@ impl Projection {
     /// The directory of the file, whose lock says that the file is used.
     fn dir(&self) -> io::Result<File> {
         let dir = self.database.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(dir)?;
+        regular::create_dir(dir)?;
         File::open(dir)
     }
 }

@@ -90,7 +90,7 @@ pub fn is_in_use(dir: &Path) -> bool {
 fn set_aside(dir: &Path, rest: &[u8]) -> io::Result<PathBuf> {
     for number in 1.. {
         let path = dir.join(format!("{EVENTS}.damaged-{number}"));
-        match OpenOptions::new().write(true).create_new(true).open(&path) {
+        match regular::create_new(&path) {
             Ok(mut file) => {
                 file.write_all(rest)?;
                 file.sync_all()?;

@@ -23,6 +23,7 @@ use tantivy::{
     TantivyDocument, Term,
 };
 use thiserror::Error;
+use tools::regular;
 use tree::{FileHash, RepoPath};
 
 use crate::definitions::{self, Definition};
@@ -109,7 +110,7 @@ impl Reading {
         if !dir.join("meta.json").exists() {
             return Err(StoreError::Missing);
         }
-        let meta = tools::regular::read(&dir.join("meta.json"), MAX_META_BYTES)?;
+        let meta = regular::read(&dir.join("meta.json"), MAX_META_BYTES)?;
         let index =
             tantivy::Index::open(MmapDirectory::open(dir).map_err(tantivy::TantivyError::from)?)?;
         let (schema, fields) = schema();
@@ -118,7 +119,7 @@ impl Reading {
         }
         let name = index.load_metas()?.payload.ok_or(StoreError::Missing)?;
         let path = dir.join(Path::new(&name).file_name().ok_or(ManifestError::Damaged)?);
-        let text = match tools::regular::read_text(&path, MAX_MANIFEST_BYTES) {
+        let text = match regular::read_text(&path, MAX_MANIFEST_BYTES) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(ManifestError::Damaged.into());
@@ -141,7 +142,7 @@ impl Reading {
 
     /// Whether `dir` still has just this.
     pub(crate) fn is_current(&self, dir: &Path) -> bool {
-        let meta = tools::regular::read(&dir.join("meta.json"), MAX_META_BYTES).ok();
+        let meta = regular::read(&dir.join("meta.json"), MAX_META_BYTES).ok();
         meta.is_some_and(|meta| FileHash::of(&meta) == self.meta)
     }
 
@@ -211,7 +212,7 @@ impl Writing {
     /// Opens what is in `dir` for writing, or begins anew where that is of no use.
     pub(crate) fn begin(dir: &Path) -> Result<Writing, StoreError> {
         if let Some(above) = dir.parent() {
-            fs::create_dir_all(above)?;
+            regular::create_dir(above)?;
         }
         let mut lock = File::options()
             .create(true)
@@ -267,7 +268,7 @@ impl Writing {
         let text = self.manifest.write();
         let name = format!("manifest-{:.16}", FileHash::of(text.as_bytes()).to_string());
         let half = self.dir.join("manifest-half");
-        let mut file = File::create(&half)?;
+        let mut file = regular::create(&half)?;
         file.write_all(text.as_bytes())?;
         file.sync_data()?;
         fs::rename(&half, self.dir.join(&name))?;
@@ -305,7 +306,7 @@ pub(crate) fn remove(dir: &Path) -> Result<(), StoreError> {
 
 fn create(dir: &Path) -> Result<tantivy::Index, StoreError> {
     remove(dir)?;
-    fs::create_dir_all(dir)?;
+    regular::create_dir(dir)?;
     let settings =
         IndexSettings { docstore_compression: Compressor::None, ..IndexSettings::default() };
     let directory = MmapDirectory::open(dir).map_err(tantivy::TantivyError::from)?;

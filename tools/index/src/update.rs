@@ -110,7 +110,7 @@ pub(crate) fn update_history(path: &Path, workspace: &Path) -> Result<History, S
     let history =
         git::history(workspace, known).unwrap_or_else(|| History { tip, commits: Vec::new() });
     if let Some(above) = path.parent() {
-        std::fs::create_dir_all(above)?;
+        tools::regular::create_dir(above)?;
     }
     let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
     std::io::Write::write_all(&mut file, history.write().as_bytes())?;

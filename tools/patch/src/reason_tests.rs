@@ -183,6 +183,7 @@ fn every_reason() -> Vec<(Reason, Refusal)> {
         // Told by the Applier, who knows what models may not touch, and the lanes.
         (Reason::ProtectedPath, PatchMismatch::file(Reason::ProtectedPath, ".deepseek/x").into()),
         (Reason::NotOwned, PatchMismatch::file(Reason::NotOwned, "a").into()),
+        (Reason::MaskedSecret, PatchMismatch::masked("[redacted:abcd]").into()),
     ]
 }
 

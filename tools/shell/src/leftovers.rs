@@ -22,7 +22,8 @@ impl Noted {
             leader_started: started(leader)?,
         };
         let path = dir.join(leader.as_raw_nonzero().to_string());
-        let written = fs::create_dir_all(dir).and_then(|()| fs::write(&path, note.to_text()));
+        let written = regular::create_dir(dir)
+            .and_then(|()| regular::write(&path, note.to_text().as_bytes()));
         if let Err(error) = &written {
             tracing::debug!(%error, "a command that runs could not be noted");
         }

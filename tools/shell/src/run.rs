@@ -144,6 +144,12 @@ pub struct CommandOutcome {
 }
 
 impl CommandOutcome {
+    /// Of one that was not started.
+    pub fn not_started(why: String) -> Self {
+        let (exit, output) = (Exit::NotStarted(why), Captured::default());
+        Self { exit, output, elapsed: Duration::ZERO }
+    }
+
     /// Exit status 0 within the limit: the only success there is.
     pub fn succeeded(&self) -> bool {
         self.exit == Exit::Code(0)

@@ -4,7 +4,7 @@
 //! Whoever reads or writes the intents of a tree holds the lock of that tree.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -95,7 +95,7 @@ const DONE: &str = "done";
 impl CommitLog {
     /// Intents are kept in `dir`, which is made. Whoever else writes to the same tree is waited for at most `patience`.
     pub fn at(dir: PathBuf, patience: Duration) -> io::Result<Self> {
-        fs::create_dir_all(&dir)?;
+        regular::create_dir(&dir)?;
         Ok(Self { dir: Some(dir), patience })
     }
 
@@ -114,7 +114,7 @@ impl CommitLog {
         let Some(dir) = &self.dir else { return Ok(Written { file: None }) };
         let bytes = serde_json::to_vec(intent)?;
         let path = dir.join(format!("{}-{}", key(intent.root), intent.id));
-        let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+        let mut file = regular::create_new(&path)?;
         let written = Written { file: Some(path) };
         let durable = file
             .write_all(&bytes)

@@ -33,6 +33,15 @@ impl Root {
         &self.path
     }
 
+    /// Whether the path leads to the directory that is held.
+    pub(super) fn is_in_place(&self) -> bool {
+        let held = rustix::fs::fstat(&self.dir);
+        let there = rustix::fs::stat(&self.path);
+        held.is_ok_and(|held| {
+            there.is_ok_and(|there| (held.st_dev, held.st_ino) == (there.st_dev, there.st_ino))
+        })
+    }
+
     /// Hash of the path without symlinks, by which every process knows the directory.
     pub(super) fn identity(&self) -> Result<FileHash, TreeError> {
         let failed = |source| TreeError::Root { root: self.path.display().to_string(), source };

@@ -32,6 +32,17 @@ impl ReadTree {
         self.root.path()
     }
 
+    /// Whether the directory is still where it was when it was opened, and not another in its place.
+    pub fn is_in_place(&self) -> bool {
+        self.root.is_in_place()
+    }
+
+    /// What is said of it when it is not.
+    pub fn gone(&self) -> String {
+        let root = self.root().display();
+        format!("{root} was moved, deleted or replaced while the request was at work")
+    }
+
     /// Where the symlink at `path` points to. It is not followed.
     pub fn link(&self, path: &RepoPath) -> Result<Vec<u8>, TreeError> {
         let failed = |errno: Errno| TreeError::Io { path: path.clone(), source: errno.into() };

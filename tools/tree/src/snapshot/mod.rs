@@ -335,7 +335,7 @@ impl Snapshots {
         let path = self.dir.with_extension("lock");
         let failed = |source| SnapshotError::Io { path: path.clone(), source };
         if let Some(above) = path.parent() {
-            fs::create_dir_all(above).map_err(failed)?;
+            regular::create_dir(above).map_err(failed)?;
         }
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true);
@@ -420,7 +420,7 @@ impl Snapshots {
         if regular::read(&file, MAX_NOTE_BYTES).unwrap_or_default() == wanted {
             return Ok(());
         }
-        fs::create_dir_all(self.dir.join("objects/info")).map_err(failed)?;
+        regular::create_dir(&self.dir.join("objects/info")).map_err(failed)?;
         fs::write(&file, wanted).map_err(failed)
     }
 

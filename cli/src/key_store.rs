@@ -1,0 +1,143 @@
+//! The key as `deepseek auth` keeps it: in the system's keyring, or where there is none in a file that only the user can read.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use keyring::Entry;
+use tools::regular;
+
+/// What the key is called in a keyring.
+const SERVICE: &str = "deepseek";
+const NAME: &str = "api-key";
+/// How long a keyring may take, which may ask the user to unlock it.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Bytes that no key has.
+const MAX_BYTES: u64 = 4 << 10;
+
+/// Where a key is kept.
+#[derive(Debug, Clone)]
+pub(crate) struct KeyStore {
+    file: PathBuf,
+    has_keyring: bool,
+}
+
+/// A key, and where it was found, in words.
+#[derive(Debug)]
+pub(crate) struct KeptKey {
+    pub(crate) key: String,
+    pub(crate) place: String,
+}
+
+impl KeyStore {
+    /// A keyring, if this machine may have one, and a file.
+    pub(crate) const fn new(file: PathBuf, has_keyring: bool) -> Self {
+        Self { file, has_keyring }
+    }
+
+    /// The key that is kept, if there is one.
+    ///
+    /// # Errors
+    /// Others than the user can read the file, or it is none.
+    pub(crate) fn read(&self) -> io::Result<Option<KeptKey>> {
+        match fs::metadata(&self.file) {
+            Ok(data) if data.permissions().mode() & 0o077 != 0 => {
+                let why = format!("others can read {}: chmod 600 it", self.file.display());
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+            }
+            Ok(_) => {
+                let key = regular::read_text(&self.file, MAX_BYTES)?.trim().to_owned();
+                return Ok(Some(KeptKey { key, place: self.file.display().to_string() }));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        let key = self.in_keyring(Entry::get_password);
+        Ok(key.ok().map(|key| KeptKey { key, place: "the system's keyring".to_owned() }))
+    }
+
+    /// Keeps a key, in the place of the one that is kept; and says where.
+    pub(crate) fn keep(&self, key: &str) -> io::Result<String> {
+        let given = key.to_owned();
+        match self.in_keyring(move |entry| entry.set_password(&given)) {
+            Ok(()) => {
+                remove(&self.file)?;
+                Ok("the system's keyring".to_owned())
+            }
+            Err(why) => {
+                tracing::info!(why, "the key is kept in a file");
+                self.write(key)?;
+                Ok(self.file.display().to_string())
+            }
+        }
+    }
+
+    /// Forgets the key, wherever it is kept. Whether there was one.
+    pub(crate) fn forget(&self) -> io::Result<bool> {
+        let was_in_keyring = self.in_keyring(Entry::delete_credential).is_ok();
+        Ok(remove(&self.file)? || was_in_keyring)
+    }
+
+    fn write(&self, key: &str) -> io::Result<()> {
+        let dir = self.file.parent().unwrap_or(Path::new("."));
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        // Such a file is the user's alone from the beginning.
+        let mut file = tempfile::NamedTempFile::new_in(dir)?;
+        file.write_all(format!("{key}\n").as_bytes())?;
+        file.as_file().sync_all()?;
+        file.persist(&self.file)?;
+        Ok(())
+    }
+
+    /// What a keyring says, unless it says nothing.
+    fn in_keyring<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&Entry) -> keyring::Result<T> + Send + 'static,
+    ) -> Result<T, String> {
+        if !self.has_keyring {
+            return Err("there is no keyring".to_owned());
+        }
+        let (tell, told) = mpsc::sync_channel(1);
+        thread::spawn(move || {
+            let said = Entry::new(SERVICE, NAME).and_then(|entry| ask(&entry));
+            tell.send(said.map_err(|error| error.to_string())).ok();
+        });
+        told.recv_timeout(PATIENCE).map_err(|_| "the keyring does not answer".to_owned())?
+    }
+}
+
+/// Removes a file. Whether there was one.
+fn remove(file: &Path) -> io::Result<bool> {
+    match fs::remove_file(file) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_in_a_file_is_the_users_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("config/key");
+        let store = KeyStore::new(file.clone(), false);
+        assert!(store.read().unwrap().is_none());
+        assert!(!store.forget().unwrap());
+        store.keep("one").unwrap();
+        store.keep("two").unwrap();
+        assert_eq!(store.read().unwrap().unwrap().key, "two");
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+        assert_eq!(store.read().unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        assert!(store.forget().unwrap());
+        assert!(store.read().unwrap().is_none());
+    }
+}
