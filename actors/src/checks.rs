@@ -280,6 +280,7 @@ mod tests {
             env: Environment::default(),
             in_place_of: None,
             notes: None,
+            fence: None,
         };
         let outcome = shell::run(&CommandLine::parse(command).unwrap(), &options).await;
         let config = config::resolve(&config::Inputs::default()).unwrap().config;

@@ -9,6 +9,7 @@ use config::{Config, ModelRole};
 use model::price::{PriceError, Prices};
 use model::{AgentRole, ChatModel};
 use policy::{PolicyError, Rules};
+use sandbox::Sandbox;
 use shell::Environment;
 use thiserror::Error;
 use tokio::sync::watch;
@@ -75,6 +76,8 @@ pub struct Run {
     pub ids: Arc<dyn IdSource>,
     /// What commands see of the environment.
     pub env: Environment,
+    /// How commands are confined.
+    pub sandbox: Arc<Sandbox>,
     /// Where results of verification are kept between runs.
     pub cache: PathBuf,
     /// Says when the run is over, so that nobody waits for it any longer.

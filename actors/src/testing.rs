@@ -38,6 +38,7 @@ pub(crate) fn run(recording: Option<Arc<Recording>>) -> (Run, impl Fn() -> Vec<E
         clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
         ids: Arc::new(CountingIds::default()),
         env: Environment::default(),
+        sandbox: Arc::new(sandbox::Sandbox::off()),
         cache: PathBuf::new(),
         stop: stopped,
     };

@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use policy::Verdict;
 use ractor::{ActorCell, SpawnErr};
-use shell::{CommandLine, CommandOutcome, Exit, RunOptions, run};
+use sandbox::Network;
+use shell::{CommandLine, CommandOutcome, Exit, Fence, RunOptions, run};
 use tools::redact::redact;
 use tools::regular::{self, MAX_NOTE_BYTES, read_text};
-use tree::{Change, FileHash};
+use tree::{Change, FileHash, tracks_below};
 
 use crate::Unanswered;
 use crate::checks::{self, Check, CheckOutcome, Findings, Report};
@@ -277,9 +279,23 @@ impl VerifierSetup {
             env: self.run.env.clone(),
             in_place_of: in_place_of.map(Path::to_owned),
             notes: Some(running(&self.run.cache)),
+            fence: Some(self.fence(root)),
         };
         self.run.publisher.show_wait(format!("running `{}`", line.text()));
         run(line, &options).await
+    }
+
+    /// What confines a command in the tree at `root`.
+    fn fence(&self, root: &Path) -> Fence {
+        let (rules, tree) = (Arc::clone(&self.run.terms.rules), root.to_owned());
+        Fence {
+            sandbox: Arc::clone(&self.run.sandbox),
+            tree: root.to_owned(),
+            read: Vec::new(),
+            network: Network::Own,
+            is_secret: Arc::new(move |path: &str| !matches!(rules.may_read(path), Verdict::Allow)),
+            has_tracked: Arc::new(move |dir: &Path| tracks_below(&tree, dir)),
+        }
     }
 
     async fn publish(&self, check: &Check, outcome: &CommandOutcome) -> Result<(), JournalClosed> {

@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     apply, completions, config, demo, diff, doctor, explain, export, fork, index, mock, patch,
-    policy, replay, rewind, run, sessions, usage,
+    policy, replay, rewind, run, sandbox, sessions, usage,
 };
 use crate::flags::Global;
 
@@ -62,6 +62,8 @@ pub(crate) enum Command {
     Index(index::IndexArgs),
     /// Show what may happen, and what is asked for.
     Policy(policy::PolicyArgs),
+    /// Run one command as a run would: confined.
+    Sandbox(sandbox::SandboxArgs),
     /// See the whole pipeline at work, offline, on a sample repository.
     Demo(demo::DemoArgs),
     /// Check whether everything is in place.

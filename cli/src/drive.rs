@@ -139,6 +139,7 @@ impl Session {
             Which::Earlier(id) => id.clone(),
         };
         let places = around.places(&workspace)?;
+        let sandbox = around.sandbox(settings, &workspace)?;
         let setup = Setup {
             workspace,
             session_dir: state.join("sessions").join(&id),
@@ -152,6 +153,7 @@ impl Session {
                 hidden: vec![config.llm.api_key_env.clone()],
                 vars: Arc::new(around.vars.clone()),
             },
+            sandbox,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
         let opened = match which {

@@ -112,6 +112,7 @@ async fn run(dir: &Path, at_once: usize) -> Took {
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
         env: Environment::default(),
+        sandbox: Arc::new(sandbox::Sandbox::off()),
         version: String::new(),
     };
     let (orchestrator, mut signals) = Orchestrator::start(setup).await.unwrap();

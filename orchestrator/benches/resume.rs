@@ -65,6 +65,7 @@ async fn going_on(state: &Path) -> f64 {
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
         env: Environment::default(),
+        sandbox: Arc::new(sandbox::Sandbox::off()),
         version: String::new(),
     };
     let request = || Request { text: "What is this?".to_owned(), intent: Some(Intent::Answer) };

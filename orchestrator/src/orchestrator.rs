@@ -50,6 +50,7 @@ use patch::PutAside;
 use policy::Rules;
 use ractor::rpc::CallResult;
 use ractor::{Actor, ActorProcessingErr, ActorRef, MessagingErr, RpcReplyPort, SupervisionEvent};
+use sandbox::Sandbox;
 use shell::{CommandLine, Environment, end_leftovers};
 use thiserror::Error;
 use tokio::sync::{Mutex, mpsc, watch};
@@ -89,6 +90,8 @@ pub struct Setup {
     pub ids: Arc<dyn IdSource>,
     /// What commands see of the environment.
     pub env: Environment,
+    /// How commands are confined.
+    pub sandbox: Arc<Sandbox>,
     /// Version of the program, for the journal.
     pub version: String,
 }
@@ -559,13 +562,13 @@ impl Actor for OrchestratorActor {
         publisher.publish(begun).await?;
         tell_settled(&publisher, settled).await?;
         let (session, sessions) = (setup.session_id(), setup.sessions());
-        let Setup { workspace: dir, places, cache, model, clock, ids, env, .. } = setup;
+        let Setup { workspace: dir, places, cache, model, clock, ids, env, sandbox, .. } = setup;
         let (running, stop) = watch::channel(false);
         let admission = Admission::nobody();
         let reader = main_tree.reader();
         let index = places::index(&places, reader.clone(), &terms.config, &terms.rules);
         Ok(State {
-            idle: Run { terms, publisher, admission, model, clock, ids, env, cache, stop },
+            idle: Run { terms, publisher, admission, model, clock, ids, env, sandbox, cache, stop },
             _idle: running,
             reader,
             index,

@@ -127,6 +127,7 @@ async fn on_stage(scratch: &Path, config: Arc<Config>) -> Result<Orchestrator, R
         clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
         ids: Arc::new(CountingIds::default()),
         env: Environment::default(),
+        sandbox: Arc::new(sandbox::Sandbox::off()),
         version: String::new(),
     };
     let (orchestrator, signals) = Orchestrator::start(setup).await?;

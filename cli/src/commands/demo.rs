@@ -221,6 +221,7 @@ async fn shell(command: &str, cwd: &Path) -> Exit {
         env: Environment::default(),
         in_place_of: None,
         notes: None,
+        fence: None,
     };
     shell::run(&command, &options).await.exit
 }

@@ -139,6 +139,7 @@ async fn git(workspace: &Path) -> Finding {
         env: Environment::default(),
         in_place_of: None,
         notes: None,
+        fence: None,
     };
     let says = match CommandLine::parse("git --version") {
         Ok(command) => shell::run(&command, &options).await.output.text().trim().to_owned(),

@@ -89,6 +89,7 @@ impl World {
             clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
             ids: Arc::new(CountingIds::default()),
             env: Environment::default(),
+            sandbox: Arc::new(sandbox::Sandbox::off()),
             cache: dir.path().join("cache"),
             stop,
         };

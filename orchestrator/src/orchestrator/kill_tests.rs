@@ -122,6 +122,7 @@ async fn run_in(state: &TempDir, lost: Lost, role: AgentRole) -> (Outcome, Vec<E
         clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
         ids: Arc::new(CountingIds::default()),
         env: Environment::default(),
+        sandbox: Arc::new(sandbox::Sandbox::off()),
         version: "test".to_owned(),
     };
     let (orchestrator, mut signals) = Orchestrator::start(setup).await.unwrap();

@@ -318,6 +318,7 @@ impl Story {
             clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
             ids: Arc::clone(&self.ids),
             env: Environment::default(),
+            sandbox: Arc::new(sandbox::Sandbox::off()),
             version: "test".to_owned(),
         }
     }

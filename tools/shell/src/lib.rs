@@ -3,9 +3,13 @@
 //! Whether a command may run is decided in `policy`; what its failure means, by the Verifier.
 
 mod command;
+mod fence;
 mod leftovers;
 mod run;
 
 pub use command::{CommandLine, CommandSyntaxError};
+pub use fence::Fence;
 pub use leftovers::end_leftovers;
-pub use run::{Captured, CommandOutcome, Environment, Exit, RunOptions, interactive, run};
+pub use run::{
+    Captured, CommandOutcome, Discarded, Environment, Exit, RunOptions, interactive, run,
+};

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs::{self, FileType};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
@@ -38,6 +39,17 @@ impl UserRepository {
         let repository = gix::open::Options::isolated().open(git_dir).ok()?.into();
         Some(UserRepository { repository, top })
     }
+}
+
+/// Whether git tracks something below `dir`, which lies in the tree at `root`. Where the repository cannot be read, it may.
+pub fn tracks_below(root: &Path, dir: &Path) -> bool {
+    let Some((top, _)) = top_around(root) else { return false };
+    let Some(UserRepository { repository, .. }) = UserRepository::around(root) else { return true };
+    let Ok(below) = dir.strip_prefix(&top) else { return true };
+    let Ok(index) = repository.index_or_empty() else { return true };
+    let mut prefix = below.as_os_str().as_bytes().to_vec();
+    prefix.push(b'/');
+    index.prefixed_entries(prefix.as_slice().into()).is_some()
 }
 
 /// The commit that is checked out around `dir`, in hexadecimal, found without opening the repository.

@@ -127,6 +127,7 @@ fn setup(
         clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
         ids: Arc::new(CountingIds::default()),
         env: Environment::default(),
+        sandbox: Arc::new(sandbox::Sandbox::off()),
         version: "test".to_owned(),
     }
 }
