@@ -66,7 +66,8 @@ fn ctrl_c_ends_a_check_with_everything_it_started() {
         let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", ENDLESS)]);
         let provider = Provider::new(mended());
         let world = World::of(project, provider)
-            .configure(&format!("[agent_loop]\nbaseline = \"{baseline}\"\n"));
+            .configure(&format!("[agent_loop]\nbaseline = \"{baseline}\"\n"))
+            .unconfined();
         interrupted(&world, "Fix the greeting", |world| world.project.path("begun").exists());
         let patched = world.project.read("greet.txt") == "hello world\n";
         assert_eq!(patched, baseline == "off", "fully patched or as it was");

@@ -7,6 +7,7 @@ mod derive;
 use std::collections::BTreeMap;
 
 use config::Complaints;
+use sandbox::Degree;
 use serde::{Deserialize, Serialize};
 use shell::{CommandLine, CommandOutcome, Exit};
 
@@ -56,6 +57,12 @@ pub struct Findings {
     /// What it misses that is no part of the code.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub missing: Option<Missing>,
+    /// How far the command was confined; unknown of those that older versions ran.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub confined: Option<Degree>,
+    /// Files of the project that it changed, which was not kept.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub discarded: Vec<String>,
 }
 
 /// One command with what came of it.
@@ -76,6 +83,12 @@ pub struct Check {
     /// What it misses that is no part of the code.
     #[serde(default)]
     pub missing: Option<Missing>,
+    /// How far it was confined, if it ran.
+    #[serde(default)]
+    pub confined: Option<Degree>,
+    /// Files of the project that it changed, which was not kept.
+    #[serde(default)]
+    pub discarded: Vec<String>,
 }
 
 /// All commands together.
@@ -189,6 +202,8 @@ pub fn read(
         excerpt: outcome.output.excerpt(excerpt_bytes),
         exit,
         missing,
+        confined: Some(outcome.confined),
+        discarded: Vec::new(),
     }
 }
 

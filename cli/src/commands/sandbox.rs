@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use config::Settings;
 use policy::{Rules, Verdict};
-use sandbox::{Level, Network};
+use sandbox::{Level, Network, Writes};
 use shell::{CommandLine, CommandOutcome, Environment, Exit, Fence, RunOptions};
 
 use crate::error::{CliError, Kind};
@@ -68,6 +68,7 @@ pub(crate) fn fence(
     Ok(Fence {
         sandbox: around.sandbox(settings, workspace)?,
         tree: workspace.to_owned(),
+        writes: Writes::Discarded,
         read: Vec::new(),
         network,
         is_secret: Arc::new(move |path: &str| !matches!(rules.may_read(path), Verdict::Allow)),
@@ -112,13 +113,8 @@ fn tell(outcome: &CommandOutcome) {
         Exit::Signal(signal) => render::warn(&format!("the command was ended by signal {signal}")),
         Exit::Code(_) => {}
     }
-    let changed = &outcome.discarded;
-    let count = changed.paths.len() + changed.more;
-    if count > 0 {
-        render::warn(&format!("not kept, {count} changed:"));
-        for path in &changed.paths {
-            render::warn(&format!("  {}", render::harmless(&path.to_string_lossy())));
-        }
+    for path in &outcome.discarded {
+        render::warn(&format!("not kept: {}", render::harmless(&path.to_string_lossy())));
     }
 }
 

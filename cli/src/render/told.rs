@@ -1,11 +1,13 @@
 //! Events of the past in words. What the user and models said is quoted, so lines have to be made harmless before they are shown.
 
+use actors::checks::Findings;
 use actors::delivery::{Delivery, Verified};
 use actors::event::Event;
 use actors::plan::Plan;
 use actors::proof::OldTree;
 use actors::words::IntentBy;
 use journal::{Call, CallReply, Story, StoryEntry};
+use sandbox::Degree;
 use serde::Serialize;
 use serde_json::json;
 
@@ -110,11 +112,23 @@ pub(crate) fn refusal(event: &Event) -> Option<(&'static str, String)> {
 
 /// What came of a command of a verification.
 pub(crate) fn check(event: &Event) -> Option<String> {
-    let Event::VerificationRun { command, baseline, outcome, exit, elapsed_ms, .. } = event else {
+    let Event::VerificationRun { command, baseline, outcome, exit, elapsed_ms, findings, .. } =
+        event
+    else {
         return None;
     };
     let tree = if *baseline { " on the untouched tree" } else { "" };
-    Some(format!("`{command}`{tree}: {} ({exit}, {elapsed_ms} ms)", word(outcome)))
+    let walls = walls(findings.as_ref());
+    Some(format!("`{command}`{tree}: {} ({exit}, {elapsed_ms} ms{walls})", word(outcome)))
+}
+
+/// How far a command was confined, where it was not wholly.
+pub(crate) fn walls(findings: Option<&Findings>) -> &'static str {
+    match findings.and_then(|findings| findings.confined) {
+        Some(Degree::Floor) => ", confined in part",
+        Some(Degree::None) => ", not confined",
+        Some(Degree::Full) | None => "",
+    }
 }
 
 /// An enum that is written as one word, for people.

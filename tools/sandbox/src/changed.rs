@@ -19,8 +19,8 @@ pub(crate) struct Layer {
     pub(crate) lower: File,
 }
 
-/// As many paths are told; of more, the number.
-const MAX_TOLD: usize = 200;
+/// As many paths are told.
+const MAX_TOLD: usize = 1000;
 /// Files up to this size are compared, so that one that was only touched is not told.
 const MAX_COMPARED: u64 = 1 << 20;
 
@@ -32,9 +32,8 @@ impl Layer {
             tracing::debug!(%error, "what a command changed could not be read whole");
         }
         found.sort();
-        let more = found.len().saturating_sub(MAX_TOLD);
         found.truncate(MAX_TOLD);
-        Told::Discarded { paths: found, more }
+        Told::Discarded(found)
     }
 
     fn collect(

@@ -62,9 +62,9 @@ fn outer(words: &[OsString], report: &mut File) -> Result<(), Failure> {
             let layer = view::enter(seen)?;
             limits::keep_for_init()?;
             let inner = inner(words, report)?;
-            attend::wait_for(&inner, &signals)
-                .and_then(|_| tell(report, &layer.told()))
-                .map_err(|error| Failure::of(Step::Init, &error))
+            let waited = attend::wait_for(&inner, &signals);
+            let told = waited.and_then(|_| layer.map_or(Ok(()), |it| tell(report, &it.told())));
+            told.map_err(|error| Failure::of(Step::Init, &error))
         }
         Walls::Floor(_) => {
             if !end_with_parent(attend::END_ALL, &orders)? {

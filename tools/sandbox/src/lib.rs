@@ -30,5 +30,5 @@ pub use elsewhere::helper;
 #[cfg(target_os = "linux")]
 pub use helper::helper;
 pub use orders::{Ended, Failure, Lack, Network, Step};
-pub use sandbox::{Confined, Ends, Level, Outcome, Places, Report, Sandbox, Wanted};
-pub use survey::Tree;
+pub use sandbox::{Confined, Degree, Ends, Level, Outcome, Places, Report, Sandbox, Wanted};
+pub use survey::{Tree, Writes};

@@ -52,8 +52,10 @@ pub(crate) struct Limits {
 pub(crate) struct View {
     /// Where it starts.
     pub(crate) cwd: OsString,
-    /// The tree: the command sees its own writes there, and they are thrown away.
+    /// The tree.
     pub(crate) tree: OsString,
+    /// Whether it is a copy that is written. Otherwise the command sees its own writes there, and they are thrown away.
+    pub(crate) is_copy: bool,
     /// What lies elsewhere and can be read.
     pub(crate) read: Vec<OsString>,
     /// Symbolic links, each with what it says.
@@ -96,13 +98,8 @@ pub(crate) enum Told {
     NotStarted(i32),
     /// The command ended.
     Ended(Ended),
-    /// What it changed in the tree and is gone, and how much more there was.
-    Discarded {
-        /// Paths below the tree.
-        paths: Vec<OsString>,
-        /// How many are not among them.
-        more: usize,
-    },
+    /// What it changed in the tree and is gone, by paths below it: the first of it.
+    Discarded(Vec<OsString>),
 }
 
 /// How a command ended.

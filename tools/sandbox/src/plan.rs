@@ -11,7 +11,7 @@ use tools::regular;
 
 use crate::orders::{Grants, Limits, Network, Orders, View, Walls};
 use crate::sandbox::{Ground, Level, Wanted};
-use crate::survey::{Survey, survey};
+use crate::survey::{Survey, Writes, survey};
 
 /// Bytes of a file that names another directory of git.
 const MAX_POINTER_BYTES: u64 = 1 << 16;
@@ -162,6 +162,7 @@ impl Ground {
         Ok(View {
             cwd: wanted.cwd.into(),
             tree: tree.into(),
+            is_copy: wanted.tree.writes == Writes::Kept,
             read: os(&outside.read),
             links: outside
                 .links
@@ -189,9 +190,16 @@ impl Ground {
         let mut grants = Grants { write: os(&write), ..Grants::default() };
         grants.write.extend(DEVICES.map(OsString::from));
         let whole = [PathBuf::from("/proc"), "/dev/random".into(), "/dev/urandom".into()];
-        let tree = [wanted.tree.root.to_owned()];
-        for path in outside.read.iter().chain(&outside.layered).chain(&tree).chain(&whole) {
-            read_without(path, &hidden, &mut grants)?;
+        let tree = wanted.tree.root.to_owned();
+        for path in outside.read.iter().chain(&outside.layered).chain(&whole).chain([&tree]) {
+            let access = if path == &tree && wanted.tree.writes == Writes::Kept {
+                &mut grants.write
+            } else {
+                &mut grants.read
+            };
+            let mut list = Vec::new();
+            grant_without(path, &hidden, access, &mut list)?;
+            grants.list.append(&mut list);
         }
         Ok(grants)
     }
@@ -213,21 +221,27 @@ impl Outside {
     }
 }
 
-/// Grants what is at `path` without what is hidden below: rules only add, so what lies beside it is granted one by one.
-fn read_without(path: &Path, hidden: &[PathBuf], grants: &mut Grants) -> io::Result<()> {
+/// Grants what is at `path` without what is hidden below: rules only add, so what lies beside it is granted one by one, and
+/// the directory itself is listed.
+fn grant_without(
+    path: &Path,
+    hidden: &[PathBuf],
+    access: &mut Vec<OsString>,
+    list: &mut Vec<OsString>,
+) -> io::Result<()> {
     if hidden.iter().any(|hidden| path.starts_with(hidden)) {
         return Ok(());
     }
     if !hidden.iter().any(|hidden| hidden.starts_with(path)) {
-        grants.read.push(path.into());
+        access.push(path.into());
         return Ok(());
     }
-    grants.list.push(path.into());
+    list.push(path.into());
     for entry in fs::read_dir(path)? {
         let entry = entry?;
         // What a link leads to is granted where it is, or not.
         if !entry.file_type()?.is_symlink() {
-            read_without(&entry.path(), hidden, grants)?;
+            grant_without(&entry.path(), hidden, access, list)?;
         }
     }
     Ok(())

@@ -10,7 +10,7 @@ use config::SandboxMode;
 
 use crate::orders::{Failure, Lack, Network, Step};
 use crate::sandbox::{Ground, Level, Wanted};
-use crate::survey::Tree;
+use crate::survey::{Tree, Writes};
 
 /// Tries the levels from the highest down.
 pub(crate) fn level(ground: &Ground) -> Level {
@@ -36,7 +36,12 @@ fn attempt(ground: &Ground, level: &Level, deadline: Instant) -> Result<Vec<Lack
     let failed = |error: &io::Error| Failure::of(Step::Init, error);
     let dir = ground.scratch().map_err(|error| failed(&error))?;
     let root = dir.path().canonicalize().map_err(|error| failed(&error))?;
-    let tree = Tree { root: &root, is_secret: &|_| false, has_tracked: &|_: &Path| false };
+    let tree = Tree {
+        root: &root,
+        writes: Writes::Discarded,
+        is_secret: &|_| false,
+        has_tracked: &|_: &Path| false,
+    };
     let wanted = Wanted { tree: &tree, cwd: &root, read: &[], network: Network::Own };
     let confined = ground.confine(level, &wanted).map_err(|error| failed(&error))?;
     let Some(mut confined) = confined else {

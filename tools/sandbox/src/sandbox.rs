@@ -1,12 +1,16 @@
 //! The sandbox of this process: how far commands can be confined here, found out by trying, and what a command needs to run so.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use config::SandboxMode;
+use config::{Floor, SandboxMode};
+use serde::{Deserialize, Serialize};
+use tools::regular;
 
 #[cfg(not(target_os = "linux"))]
 use crate::elsewhere::level as tried;
@@ -15,8 +19,11 @@ use crate::orders::{Ended, Failure, Lack, Network};
 use crate::probe::level as tried;
 use crate::survey::Tree;
 
+/// Bytes of a note on what the user accepted.
+const MAX_ACCEPTANCE_BYTES: u64 = 1 << 16;
+
 /// How far commands are confined.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Level {
     /// Wholly, but for what is named.
     Full(Vec<Lack>),
@@ -31,6 +38,58 @@ pub enum Level {
     None(Failure),
     /// Not at all, because the user said so.
     Off,
+}
+
+impl Level {
+    /// It in one word.
+    pub const fn degree(&self) -> Degree {
+        match self {
+            Self::Full(_) => Degree::Full,
+            Self::Floor { .. } => Degree::Floor,
+            Self::None(_) | Self::Off => Degree::None,
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lacks: &[Lack] = match self {
+            Self::Full(lacks) => {
+                f.write_str("commands are confined")?;
+                lacks
+            }
+            Self::Floor { missing, lacks } => {
+                f.write_str("commands are confined in part, by Landlock and seccomp alone")?;
+                if let Some(missing) = missing {
+                    write!(f, " (missing: {missing})")?;
+                }
+                f.write_str(": they cannot use sockets, not even their own")?;
+                lacks
+            }
+            Self::None(why) => return write!(f, "commands are not confined (missing: {why})"),
+            Self::Off => return f.write_str("commands are not confined: the sandbox is off"),
+        };
+        for lack in lacks {
+            f.write_str(match lack {
+                Lack::OwnProc => "; they see a list of all processes",
+                Lack::Signals => "; they can send signals to your other processes",
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// How far a command was confined, in one word.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Degree {
+    /// Wholly.
+    Full,
+    /// In part.
+    Floor,
+    /// Not at all.
+    #[default]
+    None,
 }
 
 /// Where things are that a sandbox is made of.
@@ -81,6 +140,8 @@ pub struct Confined {
     pub stdin: File,
     /// Variables that are different for it.
     pub env: Vec<(OsString, OsString)>,
+    /// How far it is confined.
+    pub degree: Degree,
     /// How it is ended before its time.
     pub ends: Ends,
     /// What is told of it later.
@@ -116,10 +177,8 @@ pub struct Outcome {
     pub not_started: Option<i32>,
     /// The wall that could not be put up, so that nothing was run.
     pub failed: Option<Failure>,
-    /// What it changed in the tree, which is not kept.
+    /// What it changed in the tree, which is not kept: the first of it.
     pub discarded: Vec<PathBuf>,
-    /// How much more there was.
-    pub discarded_more: usize,
 }
 
 impl Sandbox {
@@ -151,9 +210,36 @@ impl Sandbox {
         self.tried.get_or_init(|| self.ground.as_deref().map_or(Level::Off, tried))
     }
 
+    /// Whether the user accepted that commands are confined only so far in this workspace.
+    pub fn is_accepted(&self, level: &Level) -> bool {
+        let Some(ground) = &self.ground else { return false };
+        let noted = || {
+            let text = regular::read_text(&ground.acceptance(), MAX_ACCEPTANCE_BYTES).ok()?;
+            serde_json::from_str::<Level>(&text).ok()
+        };
+        ground.settings.floor == Floor::Accept || noted().as_ref() == Some(level)
+    }
+
+    /// Notes that the user accepted it.
+    pub fn accept(&self, level: &Level) -> io::Result<()> {
+        let Some(ground) = &self.ground else { return Ok(()) };
+        let path = ground.acceptance();
+        if let Some(dir) = path.parent() {
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        }
+        regular::write(&path, &serde_json::to_vec(level)?)
+    }
+
     /// How far commands are confined, if that was tried already.
     pub fn known_level(&self) -> Option<&Level> {
         self.tried.get()
+    }
+}
+
+impl Ground {
+    /// Where it is noted what the user accepted.
+    fn acceptance(&self) -> PathBuf {
+        self.places.private.join("accepted")
     }
 }
 
@@ -178,9 +264,8 @@ impl Report {
                 Told::Lacks(_) => {}
                 Told::NotStarted(errno) => outcome.not_started = Some(errno),
                 Told::Ended(ended) => outcome.ended = Some(ended),
-                Told::Discarded { paths, more } => {
+                Told::Discarded(paths) => {
                     outcome.discarded = paths.into_iter().map(PathBuf::from).collect();
-                    outcome.discarded_more = more;
                 }
             }
         }

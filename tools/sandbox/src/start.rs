@@ -8,7 +8,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::helper::OUTER;
 use crate::orders::{Orders, Walls, give};
-use crate::sandbox::{Confined, Ends, Ground, Level, Report, Wanted};
+use crate::sandbox::{Confined, Degree, Ends, Ground, Level, Report, Wanted};
 
 /// This program, also when its file was replaced meanwhile.
 const SELF: &str = "/proc/self/exe";
@@ -24,11 +24,11 @@ impl Ground {
         let (stdin, report) = handed_over(&plan.orders)?;
         let report = report.with(plan.made, plan.scratch);
         let program = [OsStr::new(SELF), OsStr::new(OUTER)];
-        let ends = match plan.orders.walls {
-            Walls::Full(_) => Ends::Killed,
-            Walls::Floor(_) => Ends::Told,
+        let (degree, ends) = match plan.orders.walls {
+            Walls::Full(_) => (Degree::Full, Ends::Killed),
+            Walls::Floor(_) => (Degree::Floor, Ends::Told),
         };
-        Ok(Some(Confined { program, stdin, env: plan.env, ends, report }))
+        Ok(Some(Confined { program, stdin, env: plan.env, degree, ends, report }))
     }
 }
 

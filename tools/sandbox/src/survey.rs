@@ -10,10 +10,22 @@ const MAX_ENTRIES: usize = 2_000_000;
 /// Directories without secrets of the user, and with many files.
 const NOT_ENTERED: [&str; 4] = [".git", "node_modules", ".venv", "venv"];
 
+/// What becomes of what a command writes to its tree, but for build directories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writes {
+    /// It is thrown away: the tree is the user's.
+    Discarded,
+    /// It stays: the tree is a copy.
+    Kept,
+}
+
 /// What is asked of a tree.
+#[derive(Clone, Copy)]
 pub struct Tree<'t> {
     /// Its directory, absolute and without symbolic links.
     pub root: &'t Path,
+    /// What becomes of what is written to it.
+    pub writes: Writes,
     /// Whether the file at a path below it is secret.
     pub is_secret: &'t (dyn Fn(&str) -> bool + Sync),
     /// Whether git tracks something in a directory.
@@ -138,6 +150,7 @@ mod tests {
         symlink("/etc", root.join("linked/target")).unwrap();
         let tree = Tree {
             root: &root,
+            writes: Writes::Discarded,
             is_secret: &|path| path.ends_with(".env"),
             has_tracked: &|dir| dir.parent().unwrap().ends_with("tracked"),
         };

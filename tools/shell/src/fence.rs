@@ -5,7 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sandbox::{Confined, Network, Sandbox, Tree, Wanted};
+use policy::{Confinement, Gaps};
+use sandbox::{Confined, Level, Network, Sandbox, Tree, Wanted, Writes};
 
 /// A question about a path.
 type Asked<P> = Arc<dyn Fn(&P) -> bool + Send + Sync>;
@@ -15,8 +16,10 @@ type Asked<P> = Arc<dyn Fn(&P) -> bool + Send + Sync>;
 pub struct Fence {
     /// How commands are confined on this machine.
     pub sandbox: Arc<Sandbox>,
-    /// The tree that it runs in: what it writes there is thrown away, but for build directories.
+    /// The tree that it runs in.
     pub tree: PathBuf,
+    /// What becomes of what it writes there.
+    pub writes: Writes,
     /// What it may read beside it.
     pub read: Vec<PathBuf>,
     /// Whom it reaches.
@@ -25,6 +28,19 @@ pub struct Fence {
     pub is_secret: Asked<str>,
     /// Whether git tracks something in a directory.
     pub has_tracked: Asked<Path>,
+}
+
+/// How far commands are confined, to policy.
+pub fn confinement(sandbox: &Sandbox, level: &Level) -> Confinement {
+    match level {
+        Level::Full(_) => Confinement::Full,
+        Level::Floor { .. } if sandbox.is_accepted(level) => {
+            Confinement::Floor { missing: Gaps::Accepted }
+        }
+        Level::Floor { .. } => Confinement::Floor { missing: Gaps::Untold },
+        Level::None(_) => Confinement::None,
+        Level::Off => Confinement::Off,
+    }
 }
 
 impl fmt::Debug for Fence {
@@ -40,6 +56,7 @@ impl Fence {
         let looked = tokio::task::spawn_blocking(move || {
             let tree = Tree {
                 root: &fence.tree.canonicalize()?,
+                writes: fence.writes,
                 is_secret: &*fence.is_secret,
                 has_tracked: &*fence.has_tracked,
             };

@@ -8,8 +8,6 @@ mod leftovers;
 mod run;
 
 pub use command::{CommandLine, CommandSyntaxError};
-pub use fence::Fence;
+pub use fence::{Fence, confinement};
 pub use leftovers::end_leftovers;
-pub use run::{
-    Captured, CommandOutcome, Discarded, Environment, Exit, RunOptions, interactive, run,
-};
+pub use run::{Captured, CommandOutcome, Environment, Exit, RunOptions, interactive, run};

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use sandbox::{Confined, Ended, Ends, Outcome, Report};
+use sandbox::{Confined, Degree, Ended, Ends, Outcome, Report};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
@@ -131,17 +131,10 @@ pub struct CommandOutcome {
     pub output: Captured,
     /// How long it took.
     pub elapsed: Duration,
-    /// What it changed in the tree, which is not kept.
-    pub discarded: Discarded,
-}
-
-/// What a command changed in its tree, and is gone.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Discarded {
-    /// Paths below the tree.
-    pub paths: Vec<PathBuf>,
-    /// How many there were beyond these.
-    pub more: usize,
+    /// How far it was confined.
+    pub confined: Degree,
+    /// What it changed in the tree, by paths below it, which is not kept: the first of it.
+    pub discarded: Vec<PathBuf>,
 }
 
 impl CommandOutcome {
@@ -155,9 +148,10 @@ impl CommandOutcome {
 pub async fn run(command: &CommandLine, options: &RunOptions) -> CommandOutcome {
     let start = Instant::now();
     let mut output = Captured::new(options.keep_bytes);
-    let mut discarded = Discarded::default();
+    let (mut confined, mut discarded) = (Degree::None, Vec::new());
     let exit = match start_group(command, options).await {
         Ok((mut group, pipe)) => {
+            confined = group.degree;
             let exit = attend(&mut group, pipe, options, start, &mut output).await;
             match group.report.take() {
                 Some(report) if exit != Exit::TimedOut => told(report, &mut discarded),
@@ -167,18 +161,18 @@ pub async fn run(command: &CommandLine, options: &RunOptions) -> CommandOutcome 
         Err(error) if error.kind() == io::ErrorKind::NotFound => Exit::NotFound,
         Err(error) => Exit::NotStarted(error.to_string()),
     };
-    CommandOutcome { exit, output, elapsed: start.elapsed(), discarded }
+    CommandOutcome { exit, output, elapsed: start.elapsed(), confined, discarded }
 }
 
 /// How a command behind walls ended, by what was told of it.
-fn told(report: Report, discarded: &mut Discarded) -> Exit {
+fn told(report: Report, discarded: &mut Vec<PathBuf>) -> Exit {
     const NO_SUCH_FILE: i32 = 2;
     let outcome = match report.read() {
         Ok(outcome) => outcome,
         Err(error) => return Exit::NotStarted(format!("the sandbox told nothing: {error}")),
     };
-    let Outcome { ended, not_started, failed, discarded: paths, discarded_more: more } = outcome;
-    *discarded = Discarded { paths, more };
+    let Outcome { ended, not_started, failed, discarded: paths } = outcome;
+    *discarded = paths;
     match (failed, not_started, ended) {
         (Some(failure), ..) => Exit::NotStarted(format!(
             "the sandbox could not be set up: {failure}; `deepseek doctor` tries it"
@@ -225,6 +219,7 @@ async fn start_group(
     for name in &options.env.hidden {
         process.env_remove(name);
     }
+    let degree = confined.as_ref().map_or(Degree::None, |confined| confined.degree);
     let (ends, report) = behind_walls(&mut process, confined);
     let child = process.spawn()?;
     // `process` still holds the writing ends; the pipe closes only when they are gone.
@@ -232,7 +227,7 @@ async fn start_group(
     let pipe = pipe::Receiver::from_owned_fd(reader.into())?;
     let leader = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
     let noted = leader.zip(options.notes.as_ref()).and_then(|(it, dir)| Noted::new(dir, it));
-    Ok((Group { child, leader, ends, report, _noted: noted }, pipe))
+    Ok((Group { child, leader, degree, ends, report, _noted: noted }, pipe))
 }
 /// The process to start: the command itself, or the helper that puts up the walls for it.
 fn process_of(words: Vec<OsString>, confined: Option<&Confined>) -> Command {
@@ -291,6 +286,7 @@ fn moved_env(process: &mut Command, env: &Environment, from: &Path, to: &Path) {
 struct Group {
     child: Child,
     leader: Option<Pid>,
+    degree: Degree,
     ends: Ends,
     report: Option<Report>,
     _noted: Option<Noted>,

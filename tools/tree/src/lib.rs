@@ -24,7 +24,7 @@ pub use files::{Hidden, Listed, Listing, list, list_for_models, modified};
 pub use hash::{FileHash, ParseHashError};
 pub use path::{PathError, RepoPath};
 pub use read::ReadTree;
-pub use repository::{UserRepository, head_of, tracks_below};
+pub use repository::{UserRepository, head_of, tracked_among, tracks_below};
 pub use settle::{Settled, Settlement};
 pub use snapshot::{
     Checkpoint, Entries, Kept, Note, Own, Snapshot, SnapshotError, SnapshotLimits, SnapshotReader,

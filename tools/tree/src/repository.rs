@@ -52,6 +52,22 @@ pub fn tracks_below(root: &Path, dir: &Path) -> bool {
     index.prefixed_entries(prefix.as_slice().into()).is_some()
 }
 
+/// Those of `paths` below the tree at `root` that git tracks; without a repository, those that are there.
+pub fn tracked_among(root: &Path, mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    let around = UserRepository::around(root);
+    let tracked = around.as_ref().and_then(|UserRepository { repository, top }| {
+        Some((repository.index_or_empty().ok()?, root.strip_prefix(top).ok()?))
+    });
+    paths.retain(|path| match &tracked {
+        Some((index, below)) => {
+            let path = below.join(path);
+            index.entry_by_path(path.as_os_str().as_bytes().into()).is_some()
+        }
+        None => root.join(path).symlink_metadata().is_ok(),
+    });
+    paths
+}
+
 /// The commit that is checked out around `dir`, in hexadecimal, found without opening the repository.
 pub fn head_of(dir: &Path) -> Option<String> {
     let (_, git_dir) = top_around(dir)?;

@@ -35,8 +35,8 @@ enum Seen<'v> {
     Home,
 }
 
-/// Enters the view. What is written to the tree goes to the layer that is returned.
-pub(crate) fn enter(view: &View) -> Result<Layer, Failure> {
+/// Enters the view. What is written to the tree goes to the layer that is returned, unless the tree is a copy.
+pub(crate) fn enter(view: &View) -> Result<Option<Layer>, Failure> {
     let mut rooms = Rooms { written: BTreeSet::new(), layers: 0 };
     begin(view.scratch_bytes).map_err(|error| Failure::of(Step::Root, &error))?;
     for (path, seen) in elsewhere(view) {
@@ -51,7 +51,12 @@ pub(crate) fn enter(view: &View) -> Result<Layer, Failure> {
     }
     devices(&mut rooms).map_err(|error| Failure::of(Step::Devices, &error))?;
     let tree = Path::new(&view.tree);
-    let layer = rooms.layer(tree).map_err(|error| on(Step::Overlay, tree, &error))?;
+    let layer = if view.is_copy {
+        rooms.write_through(tree, tree).map(|()| None)
+    } else {
+        rooms.layer(tree).map(Some)
+    };
+    let layer = layer.map_err(|error| on(Step::Overlay, tree, &error))?;
     within(view, &mut rooms)?;
     rooms.close().map_err(|error| Failure::of(Step::Root, &error))?;
     finish(Path::new(&view.cwd)).map_err(|error| Failure::of(Step::Root, &error))?;
