@@ -78,6 +78,11 @@ impl World {
         self
     }
 
+    /// The user's home directory.
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
     /// Where the program keeps what it keeps.
     pub(crate) fn state(&self) -> PathBuf {
         self.home.path().join("state")

@@ -106,6 +106,11 @@ impl Ground {
         }
         let path = self.places.vars.get("PATH").map(String::as_str).unwrap_or_default();
         for dir in std::env::split_paths(path).filter(|dir| dir.is_absolute()) {
+            // Shims run what lies beside them.
+            let dir = match dir.parent() {
+                Some(beside) if dir.ends_with("shims") => beside.to_owned(),
+                _ => dir,
+            };
             let holds = |place: &Path| place.starts_with(&dir);
             let is_too_much =
                 self.places.home.as_deref().is_some_and(holds) || holds(wanted.tree.root);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 /// Entries looked at. A tree with more is not known well enough to run a command in it.
@@ -35,7 +36,7 @@ pub struct Tree<'t> {
 /// What was found.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Survey {
-    /// Secret files. Where one is a symbolic link, what it leads to in the tree.
+    /// Secret files, and sockets. Where one is a symbolic link, what it leads to in the tree.
     pub(crate) secrets: Vec<PathBuf>,
     /// Directories that builds write and that are there.
     pub(crate) built: Vec<PathBuf>,
@@ -75,7 +76,8 @@ pub(crate) fn survey(tree: &Tree<'_>, built: &BTreeMap<String, Vec<String>>) -> 
                 continue;
             }
             let relative = path.strip_prefix(tree.root).unwrap_or(&path).to_string_lossy();
-            if (tree.is_secret)(&relative) {
+            // A socket is a way out: whoever listens is not confined.
+            if kind.is_socket() || (tree.is_secret)(&relative) {
                 survey.secrets.extend(real(&path, tree.root));
             }
             names.push(name);

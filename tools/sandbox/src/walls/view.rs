@@ -114,8 +114,9 @@ fn begin(scratch_bytes: u64) -> io::Result<()> {
     let base = base.ok_or(io::ErrorKind::NotFound)?;
     in_memory(base, scratch_bytes)?;
     std::env::set_current_dir(base)?;
-    fs::create_dir("old")?;
-    fs::create_dir("new")?;
+    for name in ["old", "new", "void"] {
+        fs::create_dir(name)?;
+    }
     pivot_root(".", "old")?;
     std::env::set_current_dir("/")?;
     fs::write("empty", "")?;
@@ -194,14 +195,14 @@ fn link(path: &Path, says: &OsStr) -> io::Result<()> {
     symlink(says, at)
 }
 
-/// Shows an empty file in the place of one that is there.
+/// Shows something empty in the place of what is there.
 fn hide(path: &Path) -> io::Result<()> {
     let at = inside(path);
-    // Where it was a link, what it leads to is hidden by its own name.
-    if !fs::symlink_metadata(&at).is_ok_and(|data| data.is_file()) {
-        return Ok(());
+    let Ok(data) = fs::symlink_metadata(&at) else { return Ok(()) };
+    // What a link leads to is hidden by its own name.
+    if !data.is_symlink() {
+        mount_bind_recursive(if data.is_dir() { "/void" } else { "/empty" }, &at)?;
     }
-    mount_bind_recursive("/empty", &at)?;
     Ok(())
 }
 
