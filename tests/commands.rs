@@ -82,15 +82,15 @@ fn the_index_is_built_updated_looked_at_and_asked() {
 #[test]
 fn policy_shows_the_table_and_the_lists_with_their_sources() {
     let world = silent().with_default_commands();
-    let shown = world.deepseek(["policy", "show"]).run();
+    let shown = world.deepseek(["policy", "show", "--confinement", "full"]).run();
     assert_eq!((shown.code, shown.stderr.as_str()), (Some(0), ""));
     insta::assert_snapshot!(shown.stdout);
     let shown = world.deepseek(["policy", "show", "--yolo", "--output", "json"]).run();
     let told: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
     assert_eq!((&told["mode"], &told["approval"]), (&"yolo".into(), &"suggest".into()));
     assert_eq!(told["values"]["policy.mode"]["source"], "flag --yolo");
-    // Three modes, four stages, eleven actions, six confinements.
-    assert_eq!(told["table"].as_array().unwrap().len(), 3 * 4 * 11 * 6);
+    // Three modes, four stages, eleven actions, five confinements.
+    assert_eq!(told["table"].as_array().unwrap().len(), 3 * 4 * 11 * 5);
 }
 
 #[test]

@@ -61,7 +61,8 @@ fn what_is_not_listed_to_the_letter_does_not_run_unasked() {
     ];
     for (attack, approval) in attacks.iter().zip(["suggest", "auto", "never"].iter().cycle()) {
         let programs = Programs::new();
-        let world = World::greeting(mended_and_checked_by(&[attack])).with_default_commands();
+        let world = World::greeting(mended_and_checked_by(&[attack]));
+        let world = world.with_default_commands().unconfined();
         let mut program = world.deepseek([
             "--force-execute",
             "-p",
@@ -83,7 +84,8 @@ fn what_is_listed_runs_unasked() {
         ["node --test a.test.js", "make test", "npm run test -- --ci", "pytest -q", "go vet ./..."]
     {
         let programs = Programs::new();
-        let world = World::greeting(mended_and_checked_by(&[command])).with_default_commands();
+        let world = World::greeting(mended_and_checked_by(&[command]));
+        let world = world.with_default_commands().unconfined();
         let run = programs.before(&mut world.request("Fix it")).run();
         assert_eq!(run.code, Some(0), "{command}: {}", run.stderr);
         assert!(programs.ran().contains(command), "{command}: {}", programs.ran());
@@ -135,7 +137,7 @@ fn under_suggest_nothing_runs_a_patch_of_a_lane_before_somebody_saw_it() {
             let outside = tempfile::tempdir().unwrap();
             let pwned = outside.path().join("pwned");
             let world = lanes_that_run(patch, path, check, pwned.to_str().unwrap())
-                .configure("[policy]\nallow_commands = [\"make test\", \"sh check.sh\", \"sh run.sh\", \"sh new.sh\"]\n");
+                .configure("[policy]\nallow_commands = [\"make test\", \"sh check.sh\", \"sh run.sh\", \"sh new.sh\"]\n").unconfined();
             let args = [
                 "--force-execute",
                 "-p",
@@ -160,7 +162,7 @@ fn under_suggest_nothing_runs_a_patch_of_a_lane_before_somebody_saw_it() {
 #[test]
 fn a_lane_whose_patch_somebody_allowed_goes_on() {
     let patch = "--- a/check.sh\n+++ b/check.sh\n@@ -1 +1 @@\n-true\n+test -s two.txt\n";
-    let world = lanes_that_run(patch, "check.sh", "sh check.sh", "");
+    let world = lanes_that_run(patch, "check.sh", "sh check.sh", "").unconfined();
     let args = [
         "--force-execute",
         "-p",
@@ -468,7 +470,7 @@ fn the_hint_for_a_command_that_is_not_listed_lists_it_and_nothing_else_changes()
         ["./build.sh --all 'two words' && test -s 'a*b'", "sh ./build.sh", "X=1 sh build.sh"];
     for line in lines {
         let twice = [mended_and_checked_by(&[line]), mended_and_checked_by(&[line])].concat();
-        let world = World::greeting(twice).with_default_commands();
+        let world = World::greeting(twice).with_default_commands().unconfined();
         world.project.write("build.sh", "#!/bin/sh\nexit 0\n");
         world.project.write("a*b", "x");
         fs::set_permissions(world.project.path("build.sh"), Permissions::from_mode(0o755)).unwrap();
@@ -493,7 +495,7 @@ fn a_server_that_a_workspace_names_is_asked_for_and_the_hint_says_how_to_allow_i
     let stranger = Provider::new(vec![Reply::text("It greets.").to("analysis").forever()]);
     let url = stranger.base_url();
     for dotenv in [
-        format!("DEEPSEEK_BASE_URL={url}\n"),
+        format!("DEEPSEEK_BASE_URL={url}\nDEEPSEEK_API_KEY=sk-theirs\n"),
         format!("export DEEPSEEK_BASE_URL='{url}'\nDEEPSEEK_API_KEY=sk-theirs\n"),
     ] {
         let world = World::greeting(Vec::new());

@@ -67,7 +67,8 @@ fn ctrl_c_ends_a_check_with_everything_it_started() {
         let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", ENDLESS)]);
         let provider = Provider::new(mended());
         let world = World::of(project, provider)
-            .configure(&format!("[agent_loop]\nbaseline = \"{baseline}\"\n"));
+            .configure(&format!("[agent_loop]\nbaseline = \"{baseline}\"\n"))
+            .unconfined();
         interrupted(&world, "Fix the greeting", |world| world.project.path("begun").exists());
         let patched = world.project.read("greet.txt") == "hello world\n";
         assert_eq!(patched, baseline == "off", "fully patched or as it was");
@@ -178,7 +179,7 @@ fn every_signal_that_ends_a_program_ends_its_command_too() {
     for signal in [Signal::TERM, Signal::HUP, Signal::QUIT] {
         let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", ENDLESS)]);
         let answers = [architect(plan(&["greet.txt"])), fix()];
-        let world = World::of(project, Provider::new(answers.to_vec()));
+        let world = World::of(project, Provider::new(answers.to_vec())).unconfined();
         let mut running = world.request("Fix the greeting").start();
         running.until(|| world.project.path("begun").exists());
         running.signal(signal);
@@ -218,7 +219,7 @@ fn a_workspace_that_is_not_where_it_was_is_told_so_and_nothing_runs_in_what_is_t
             }
             Reply::text(diff("greet.txt", "hello", "hello world"))
         });
-        let world = World::of(project, Provider::new(answers));
+        let world = World::of(project, Provider::new(answers)).unconfined();
         let run = world.chat("Fix the greeting");
         let said = format!("{}{}", run.stdout, run.stderr);
         assert!(run.code.is_some_and(|code| code > 0), "{what}: {said}");

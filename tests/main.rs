@@ -29,6 +29,7 @@ mod bad_input;
 mod checks;
 mod fence;
 mod permissions;
+mod sandbox;
 mod secrets;
 
 // What goes wrong on the other side of the wire.

@@ -43,7 +43,8 @@ pub(crate) const SESSIONS: [(&str, Made); 13] = [
         ends(World::greeting(mended()), &args, 3)
     }),
     ("denied-command", || {
-        ends(World::greeting(mended_and_checked_by(&["make install"])), &REQUEST, 3)
+        let world = World::greeting(mended_and_checked_by(&["make install"])).unconfined();
+        ends(world, &REQUEST, 3)
     }),
     ("cancelled-call", || {
         let silence = Reply::of(Behaviour::StallAfterHeaders);
@@ -53,7 +54,7 @@ pub(crate) const SESSIONS: [(&str, Made); 13] = [
     ("cancelled-check", || {
         let check = "grep -q world greet.txt || exit 1\ntouch begun\nsleep 1000\n";
         let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", check)]);
-        let world = World::of(project, Provider::new(mended()));
+        let world = World::of(project, Provider::new(mended())).unconfined();
         cancelled(world, |world| world.project.path("begun").exists())
     }),
     ("budget", || {

@@ -297,7 +297,7 @@ fn what_the_checks_left_running_is_ended_before_they_run_again() {
     let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", check)]);
     let begun = project.root().parent().unwrap().join("begun");
     std::fs::remove_file(&begun).ok();
-    let world = World::of(project, Provider::new(mended()));
+    let world = World::of(project, Provider::new(mended())).unconfined();
     let mut running = world.deepseek(REQUEST).start();
     running.until(|| begun.exists());
     running.kill();

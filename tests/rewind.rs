@@ -277,7 +277,8 @@ fn what_the_user_did_between_two_changes_is_not_the_runs() {
     let project = Project::new(&[("check.sh", MEDDLES), ("f", &shared(0, 0))]);
     let step = |n: u32| editor(diff("f", &format!("ours {n}"), &format!("ours {}", n + 1)));
     let world = World::of(project, Provider::new(vec![architect(plan(&["f"])), step(0), step(1)]))
-        .configure("[agent_loop]\nbaseline = \"off\"\n");
+        .configure("[agent_loop]\nbaseline = \"off\"\n")
+        .unconfined();
     assert_eq!(world.chat("Change the first line").ending(), "0 delivered/passed");
     assert_eq!(world.project.read("f"), shared(2, 1));
     let of_session = world.deepseek(["diff", "--run", "latest"]).run();

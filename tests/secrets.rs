@@ -47,7 +47,8 @@ fn world(script: &str) -> World {
         editor(diff("greet.txt", "hello", "hello again")),
         editor(diff("greet.txt", "hello again", "hello world")).forever(),
     ];
-    World::of(project, Provider::new(answers))
+    // What walls hide from commands cannot be seen to be masked.
+    World::of(project, Provider::new(answers)).unconfined()
 }
 
 fn works(world: &World) -> Run {
@@ -259,7 +260,7 @@ fn a_command_sees_no_key_neither_in_its_environment_nor_in_ours() {
 
 #[test]
 fn a_key_that_is_named_otherwise_is_hidden_and_so_is_the_usual_one() {
-    let world = world("env > seen.txt").configure("[llm]\napi_key_env = \"MY_KEY\"\n[commands]\nenv = [\"PATH\", \"MY_KEY\", \"DEEPSEEK_API_KEY\", \"A_TOKEN\"]\n");
+    let world = world("env > seen.txt").configure("[llm]\napi_key_env = \"MY_KEY\"\n[commands]\nenv = [\"PATH\", \"MY_KEY\", \"DEEPSEEK_API_KEY\", \"A_TOKEN\"]\n").unconfined();
     world.project.write(".gitignore", "ignored\nseen.txt\n");
     let run = world
         .request("Fix the greeting")

@@ -7,6 +7,7 @@ mod derive;
 use std::collections::BTreeMap;
 
 use config::Complaints;
+use sandbox::Degree;
 use serde::{Deserialize, Serialize};
 use shell::{CommandLine, CommandOutcome, Exit};
 
@@ -59,6 +60,12 @@ pub struct Findings {
     /// How many secrets were taken out of it.
     #[serde(skip_serializing_if = "is_none", default)]
     pub masked: usize,
+    /// How far the command was confined; unknown of those that older versions ran.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub confined: Option<Degree>,
+    /// Files of the project that it changed, which was not kept.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub discarded: Vec<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
@@ -87,6 +94,12 @@ pub struct Check {
     /// How many secrets were taken out of what it printed.
     #[serde(default)]
     pub masked: usize,
+    /// How far it was confined, if it ran.
+    #[serde(default)]
+    pub confined: Option<Degree>,
+    /// Files of the project that it changed, which was not kept.
+    #[serde(default)]
+    pub discarded: Vec<String>,
 }
 
 /// All commands together.
@@ -201,6 +214,8 @@ pub fn read(
         exit,
         missing,
         masked: outcome.output.masked(),
+        confined: Some(outcome.confined),
+        discarded: Vec::new(),
     }
 }
 
@@ -292,6 +307,7 @@ mod tests {
             env: Environment::default(),
             in_place_of: None,
             notes: None,
+            fence: None,
         };
         let outcome = shell::run(&CommandLine::parse(command).unwrap(), &options).await;
         let config = config::resolve(&config::Inputs::default()).unwrap().config;

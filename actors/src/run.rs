@@ -9,6 +9,7 @@ use config::{Config, ModelRole};
 use model::price::{PriceError, Prices};
 use model::{AgentRole, ChatModel};
 use policy::{PolicyError, Rules};
+use sandbox::{Level, Sandbox};
 use shell::Environment;
 use thiserror::Error;
 use tokio::sync::watch;
@@ -78,6 +79,8 @@ pub struct Run {
     pub env: Environment,
     /// Takes secrets out of what is said, written down and shown.
     pub redactor: Redactor,
+    /// How commands are confined.
+    pub sandbox: Arc<Sandbox>,
     /// Where results of verification are kept between runs.
     pub cache: PathBuf,
     /// Says when the run is over, so that nobody waits for it any longer.
@@ -140,6 +143,16 @@ impl Run {
     /// How long a role may take for an answer.
     pub fn role_timeout(&self) -> Duration {
         Duration::from_secs(self.config().limits.role_timeout_seconds)
+    }
+
+    /// How far commands are confined here. The first time it is tried, which takes a moment.
+    pub async fn confinement(&self) -> Level {
+        if let Some(level) = self.sandbox.known_level() {
+            return level.clone();
+        }
+        let sandbox = Arc::clone(&self.sandbox);
+        let tried = tokio::task::spawn_blocking(move || sandbox.level().clone());
+        tried.await.unwrap_or(Level::Off)
     }
 
     /// A new id: the one that is recorded here, or a fresh one.

@@ -40,6 +40,7 @@ pub(crate) fn run(recording: Option<Arc<Recording>>) -> (Run, impl Fn() -> Vec<E
         ids: Arc::new(CountingIds::default()),
         env: Environment::default(),
         redactor: Redactor::default(),
+        sandbox: Arc::new(sandbox::Sandbox::off()),
         cache: PathBuf::new(),
         stop: stopped,
     };

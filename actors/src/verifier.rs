@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use policy::Verdict;
 use ractor::{ActorCell, SpawnErr};
-use shell::{CommandLine, CommandOutcome, Exit, RunOptions, run};
+use sandbox::{Network, Writes};
+use shell::{CommandLine, CommandOutcome, Exit, Fence, RunOptions, run};
 use tools::regular::{self, MAX_NOTE_BYTES, read_text};
-use tree::{Change, FileHash};
+use tree::{Change, FileHash, tracked_among, tracks_below};
 
 use crate::Unanswered;
 use crate::checks::{self, Check, CheckOutcome, Findings, Report};
@@ -135,9 +137,10 @@ impl VerifierSetup {
         };
         // A copy has not all that commands may look for: what fails there need not fail here.
         let copy = if self.workspace.in_place_of().is_some() { "\nin a copy" } else { "" };
+        let degree = self.run.confinement().await.degree();
         let key = |text: &str| {
             let tree = tree.as_ref()?;
-            Some(FileHash::of(format!("{tree}\n{text}{copy}").as_bytes()))
+            Some(FileHash::of(format!("{tree}\n{text}{copy}\n{degree:?}").as_bytes()))
         };
         let mut verified = Checked { report: Report::default(), denied: None };
         for text in commands {
@@ -192,6 +195,7 @@ impl VerifierSetup {
         let commands = &self.run.config().commands;
         let mut check =
             checks::read(text, outcome, commands.output_keep_bytes, &commands.complaints);
+        check.discarded = self.discarded(outcome).await;
         let package = check.missing.as_ref().filter(|it| it.kind == MissingKind::Package);
         if let Some(name) = package.and_then(|package| package.name.clone())
             && self.should_have(name).await
@@ -199,6 +203,19 @@ impl VerifierSetup {
             check.missing = None;
         }
         check
+    }
+
+    /// Files of the project that a command changed, which was not kept.
+    async fn discarded(&self, outcome: &CommandOutcome) -> Vec<String> {
+        if outcome.discarded.is_empty() {
+            return Vec::new();
+        }
+        let root = self.workspace.reader().root().to_owned();
+        let paths = outcome.discarded.clone();
+        let looked = tokio::task::spawn_blocking(move || tracked_among(&root, paths));
+        let tracked = looked.await.unwrap_or_default();
+        let shown = |path: PathBuf| self.run.redactor.redact(&path.to_string_lossy()).into_owned();
+        tracked.into_iter().map(shown).collect()
     }
 
     /// Whether a package of this name would be part of the tree.
@@ -277,12 +294,28 @@ impl VerifierSetup {
             env: self.run.env.clone(),
             in_place_of: in_place_of.map(Path::to_owned),
             notes: Some(running(&self.run.cache)),
+            fence: Some(self.fence(root, in_place_of)),
         };
         self.run.publisher.show_wait(format!("running `{}`", line.text()));
         let mut outcome = run(line, &options).await;
         // Nothing that is read from it, kept of it or told of it has a secret.
         outcome.output.mask(&self.run.redactor);
         outcome
+    }
+
+    /// What confines a command in the tree at `root`, which may be a copy.
+    fn fence(&self, root: &Path, in_place_of: Option<&Path>) -> Fence {
+        let writes = if in_place_of.is_some() { Writes::Kept } else { Writes::Discarded };
+        let (rules, tree) = (Arc::clone(&self.run.terms.rules), root.to_owned());
+        Fence {
+            sandbox: Arc::clone(&self.run.sandbox),
+            tree: root.to_owned(),
+            writes,
+            read: Vec::new(),
+            network: Network::Own,
+            is_secret: Arc::new(move |path: &str| !matches!(rules.may_read(path), Verdict::Allow)),
+            has_tracked: Arc::new(move |dir: &Path| tracks_below(&tree, dir)),
+        }
     }
 
     async fn publish(&self, check: &Check, outcome: &CommandOutcome) -> Result<(), JournalClosed> {
@@ -450,6 +483,8 @@ pub fn run_event(check: &Check, baseline: bool, elapsed_ms: u64, output: String)
             exact: check.exact.clone(),
             missing: check.missing.clone(),
             masked: check.masked,
+            confined: check.confined,
+            discarded: check.discarded.clone(),
         }),
         output: Blob::new(output),
     }
@@ -461,11 +496,23 @@ fn recorded(event: &Event, text: &str, of_baseline: bool) -> Option<Check> {
         && command == text
         && *baseline == of_baseline
     {
-        let Findings { excerpt, errors, exact, missing, masked } = findings.clone()?;
+        let Findings { excerpt, errors, exact, missing, masked, confined, discarded } =
+            findings.clone()?;
         let whole = || String::from_utf8_lossy(&output.content).into_owned();
         let excerpt = excerpt.unwrap_or_else(whole);
         let (command, exit) = (command.clone(), exit.clone());
-        Some(Check { command, outcome: *outcome, exit, excerpt, errors, exact, missing, masked })
+        Some(Check {
+            command,
+            outcome: *outcome,
+            exit,
+            excerpt,
+            errors,
+            exact,
+            missing,
+            masked,
+            confined,
+            discarded,
+        })
     } else {
         None
     }
@@ -481,6 +528,8 @@ fn not_run(text: &str, outcome: CheckOutcome, why: &str) -> Check {
         exact: ErrorSet::new(),
         missing: None,
         masked: 0,
+        confined: None,
+        discarded: Vec::new(),
     }
 }
 

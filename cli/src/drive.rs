@@ -150,6 +150,7 @@ impl Session {
             Which::Earlier(id) => id.clone(),
         };
         let places = around.places(&workspace)?;
+        let sandbox = around.sandbox(settings, &workspace)?;
         let setup = Setup {
             workspace,
             session_dir: state.join("sessions").join(&id),
@@ -161,6 +162,7 @@ impl Session {
             ids: Arc::new(RandomIds),
             env: around.seen_by_commands(config),
             redactor,
+            sandbox,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
         let opened = match which {

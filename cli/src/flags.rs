@@ -47,6 +47,10 @@ pub(crate) struct Global {
     #[arg(long, global = true)]
     pub(crate) yolo: bool,
 
+    /// Run commands without a sandbox.
+    #[arg(long, global = true)]
+    pub(crate) no_sandbox: bool,
+
     /// Whether requests may edit files and run commands.
     #[arg(long, global = true, value_name = "BOOL", action = clap::ArgAction::Set, default_value_t = true)]
     pub(crate) tools: bool,

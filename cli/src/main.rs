@@ -25,6 +25,10 @@ use crate::flags::{Global, Takes, with_mode_joined};
 use crate::surroundings::Surroundings;
 
 fn main() -> ExitCode {
+    // Before anything else, threads above all.
+    if let Some(code) = sandbox::helper(std::env::args_os()) {
+        return code;
+    }
     keep_to_ourselves();
     let cli = Cli::parse_from(with_mode_joined(std::env::args_os()));
     match dispatch(&cli) {
@@ -79,6 +83,9 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Some(Command::Trust(args)) => commands::trust::run(&around, global, args),
         Some(Command::Index(args)) => commands::index::run(&around, global, args),
         Some(Command::Policy(args)) => commands::policy::run(&around, global, args),
+        Some(Command::Sandbox(args)) => {
+            return blocking(commands::sandbox::run(&around, global, args));
+        }
         Some(Command::Demo(args)) => blocking(commands::demo::run(&around, global, args)),
         Some(Command::Doctor(args)) => blocking(commands::doctor::run(&around, global, args)),
         Some(Command::Mock(args)) => blocking(commands::mock::run(args)),
@@ -101,6 +108,7 @@ fn takes(command: Option<&Command>) -> Takes {
             | Command::Trust(_)
             | Command::Index(_)
             | Command::Policy(_)
+            | Command::Sandbox(_)
             | Command::Doctor(_),
         ) => Takes::Settings,
         Some(
@@ -137,9 +145,9 @@ fn one_shot(
 }
 
 /// Runs what has to wait for something.
-fn blocking<F>(work: F) -> Result<(), CliError>
+fn blocking<T, F>(work: F) -> Result<T, CliError>
 where
-    F: Future<Output = Result<(), CliError>>,
+    F: Future<Output = Result<T, CliError>>,
 {
     const WORKERS: usize = 2;
     let runtime = tokio::runtime::Builder::new_multi_thread()

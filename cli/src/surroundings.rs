@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use config::access::{Access, access};
 use config::{Config, FileText, Inputs, SUBAGENTS, Settings};
 use orchestrator::places::Places;
+use sandbox::Sandbox;
 use shell::Environment;
 use tools::redact::{Redactor, values_of_variables};
 use tools::regular;
@@ -126,6 +128,20 @@ impl Surroundings {
         Ok(journal::workspace_state(&self.state_dir()?, workspace))
     }
 
+    /// How commands are confined in a workspace.
+    pub(crate) fn sandbox(
+        &self,
+        settings: &Settings,
+        workspace: &Path,
+    ) -> Result<Arc<Sandbox>, CliError> {
+        let places = sandbox::Places {
+            home: self.var("HOME").map(PathBuf::from),
+            private: self.workspace_state(workspace)?.join("commands"),
+            vars: self.vars.clone(),
+        };
+        Ok(Arc::new(Sandbox::new(settings.config.sandbox.clone(), places)))
+    }
+
     /// The user's configuration file.
     pub(crate) fn user_config(&self, global: &Global) -> Result<PathBuf, CliError> {
         match &global.config {
@@ -230,6 +246,9 @@ fn flag_settings(global: &Global) -> Vec<(&'static str, &'static str, String)> {
     }
     if global.yolo {
         flags.push(("policy.mode", "--yolo", quoted("yolo")));
+    }
+    if global.no_sandbox {
+        flags.push(("sandbox.mode", "--no-sandbox", quoted("off")));
     }
     if let Some(usd) = global.budget_usd {
         flags.push(("budget.usd", "--budget-usd", format!("{usd:?}")));

@@ -7,8 +7,16 @@ use crate::keys::{insert, lookup};
 use crate::layers::{Inputs, Setting, WorkspaceTrust};
 
 /// Keys that an untrusted workspace cannot set at all: no value of theirs is smaller than another.
-const NEVER: [&str; 7] =
-    ["llm.base_url", "llm.api_key_env", "llm.prices", "llm.peak", "trust", "checkpoints", "lanes"];
+const NEVER: [&str; 8] = [
+    "llm.base_url",
+    "llm.api_key_env",
+    "llm.prices",
+    "llm.peak",
+    "trust",
+    "checkpoints",
+    "lanes",
+    "sandbox",
+];
 
 /// Lists that an untrusted workspace can only add to, because longer means narrower. From other lists it can only take away.
 const ADDITIVE: [&str; 3] =

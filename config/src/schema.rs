@@ -22,6 +22,8 @@ pub struct Config {
     pub policy: Policy,
     /// How verification and other commands run.
     pub commands: Commands,
+    /// How commands are confined.
+    pub sandbox: Sandbox,
     /// Waits and queues that are not about the model.
     pub limits: Limits,
     /// What is kept to go back to.
@@ -300,6 +302,68 @@ pub struct Complaints {
     pub network: Vec<String>,
     /// Tests could not be built or collected, so that none of them failed.
     pub unbuilt: Vec<String>,
+}
+
+/// How commands are confined. Of paths, `~` is the home directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sandbox {
+    /// How far.
+    pub mode: SandboxMode,
+    /// What becomes of commands where this machine lets them be confined only in part.
+    pub floor: Floor,
+    /// Milliseconds that trying the walls may take.
+    pub probe_timeout_ms: u64,
+    /// Processes that a command may have at once.
+    pub max_processes: u64,
+    /// Bytes of a file that a command writes.
+    pub max_file_bytes: u64,
+    /// Bytes that a command may write to what is thrown away.
+    pub scratch_bytes: u64,
+    /// What commands may read outside the tree.
+    pub read: Vec<String>,
+    /// What they may not, though it lies there.
+    pub hidden: Vec<String>,
+    /// Tools that keep something in a directory of the user.
+    pub tools: BTreeMap<String, UserTool>,
+    /// Directories that builds write, by the file beside which they lie.
+    pub built: BTreeMap<String, Vec<String>>,
+}
+
+/// How far commands are confined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SandboxMode {
+    /// As far as this machine can.
+    Auto,
+    /// With Landlock and seccomp alone.
+    Floor,
+    /// Not at all.
+    Off,
+}
+
+/// What becomes of commands that are confined only in part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Floor {
+    /// The user is asked once in a workspace.
+    Ask,
+    /// They run.
+    Accept,
+}
+
+/// A tool that keeps something in a directory of the user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UserTool {
+    /// The variable that names the directory; empty if there is none.
+    pub variable: String,
+    /// Where it is otherwise.
+    pub home: String,
+    /// What commands may read in it.
+    pub read: Vec<String>,
+    /// What seems to be written in it and is thrown away.
+    pub layered: Vec<String>,
 }
 
 /// Waits and queues that are not about the model.

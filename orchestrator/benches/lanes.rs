@@ -114,6 +114,7 @@ async fn run(dir: &Path, at_once: usize) -> Took {
         ids: Arc::new(RandomIds),
         env: Environment::default(),
         redactor: Redactor::default(),
+        sandbox: Arc::new(sandbox::Sandbox::off()),
         version: String::new(),
     };
     let (orchestrator, mut signals) = Orchestrator::start(setup).await.unwrap();

@@ -50,6 +50,7 @@ use patch::PutAside;
 use policy::Rules;
 use ractor::rpc::CallResult;
 use ractor::{Actor, ActorProcessingErr, ActorRef, MessagingErr, RpcReplyPort, SupervisionEvent};
+use sandbox::Sandbox;
 use shell::{CommandLine, Environment, end_leftovers};
 use thiserror::Error;
 use tokio::sync::{Mutex, mpsc, watch};
@@ -92,6 +93,8 @@ pub struct Setup {
     pub env: Environment,
     /// Knows what is secret of the environment, the key among it.
     pub redactor: Redactor,
+    /// How commands are confined.
+    pub sandbox: Arc<Sandbox>,
     /// Version of the program, for the journal.
     pub version: String,
 }
@@ -568,7 +571,9 @@ impl Actor for OrchestratorActor {
         publisher.publish(begun).await?;
         tell_settled(&publisher, settled).await?;
         let (session, sessions) = (setup.session_id(), setup.sessions());
-        let Setup { workspace: dir, places, cache, model, clock, ids, env, redactor, .. } = setup;
+        let Setup {
+            workspace: dir, places, cache, model, clock, ids, env, redactor, sandbox, ..
+        } = setup;
         let (running, stop) = watch::channel(false);
         let admission = Admission::nobody();
         let reader = main_tree.reader();
@@ -583,6 +588,7 @@ impl Actor for OrchestratorActor {
                 ids,
                 env,
                 redactor,
+                sandbox,
                 cache,
                 stop,
             },

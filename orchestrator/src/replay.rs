@@ -129,6 +129,7 @@ async fn on_stage(scratch: &Path, config: Arc<Config>) -> Result<Orchestrator, R
         ids: Arc::new(CountingIds::default()),
         env: Environment::default(),
         redactor: Redactor::default(),
+        sandbox: Arc::new(sandbox::Sandbox::off()),
         version: String::new(),
     };
     let (orchestrator, signals) = Orchestrator::start(setup).await?;

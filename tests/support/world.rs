@@ -60,6 +60,15 @@ impl World {
         self
     }
 
+    /// The same without a sandbox: what a command does to the workspace and beside it can be seen then.
+    pub(crate) fn unconfined(self) -> Self {
+        let path = self.home.path().join("config/deepseek/config.toml");
+        let base: toml::Table = fs::read_to_string(&path).unwrap().parse().unwrap();
+        let off = "sandbox.mode = \"off\"".parse().unwrap();
+        fs::write(path, merged(base, off).to_string()).unwrap();
+        self
+    }
+
     /// The same, where those commands are listed that the defaults list.
     pub(crate) fn with_default_commands(self) -> Self {
         let path = self.home.path().join("config/deepseek/config.toml");
@@ -67,6 +76,11 @@ impl World {
         config.remove("policy");
         fs::write(path, config.to_string()).unwrap();
         self
+    }
+
+    /// The user's home directory.
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
     }
 
     /// Where the program keeps what it keeps.

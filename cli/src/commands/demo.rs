@@ -222,6 +222,7 @@ async fn shell(command: &str, cwd: &Path, env: &Environment) -> Exit {
         env: env.clone(),
         in_place_of: None,
         notes: None,
+        fence: None,
     };
     shell::run(&command, &options).await.exit
 }

@@ -9,6 +9,7 @@ use journal::History;
 use journal::read::read_valid;
 use journal::repair::{Repaired, is_in_use, repair};
 use model::DeepSeekClient;
+use sandbox::{Failure, Level, Step};
 use serde_json::json;
 use shell::{CommandLine, Environment, RunOptions};
 use tokio::time::{Duration, timeout};
@@ -72,6 +73,7 @@ pub(crate) async fn run(
                 },
             );
             found("provider", reach(&settings, &access).await);
+            found("sandbox", confined(around, &settings, &workspace).await?);
         }
         Err(error) => found(
             "configuration",
@@ -88,6 +90,33 @@ pub(crate) async fn run(
     }
     Err(CliError::new(Kind::NotDelivered, format!("{missing} of {} checks failed", findings.len()))
         .hint("`deepseek demo` works without key and network"))
+}
+
+/// How far commands are confined here, and what to do about what is missing.
+async fn confined(
+    around: &Surroundings,
+    settings: &Settings,
+    workspace: &Path,
+) -> Result<Result<String, String>, CliError> {
+    let sandbox = around.sandbox(settings, workspace)?;
+    let tried = tokio::task::spawn_blocking(move || sandbox.level().clone());
+    let level = tried.await.map_err(|error| CliError::new(Kind::Internal, error.to_string()))?;
+    let cure = match &level {
+        Level::Floor {
+            missing: Some(Failure { step: Step::Namespaces | Step::Ids, .. }), ..
+        } => {
+            "; in a container, allow user namespaces: a seccomp profile that has unshare, or `sysctl user.max_user_namespaces`"
+        }
+        Level::Floor { missing: Some(_), .. } => {
+            "; on Ubuntu, an AppArmor profile with `userns,` for this program, or `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, allows more"
+        }
+        Level::None(_) => {
+            "; Linux 6.2 or newer with Landlock confines them, `--no-sandbox` runs them as they are"
+        }
+        Level::Full(_) | Level::Floor { missing: None, .. } | Level::Off => "",
+    };
+    let says = format!("{level}{cure}");
+    Ok(if matches!(level, Level::None(_)) { Err(says) } else { Ok(says) })
 }
 
 /// Whether the journals of all sessions can be read, and what became of those that could not.
@@ -140,6 +169,7 @@ async fn git(workspace: &Path, env: Environment) -> Finding {
         env,
         in_place_of: None,
         notes: None,
+        fence: None,
     };
     let says = match CommandLine::parse("git --version") {
         Ok(command) => shell::run(&command, &options).await.output.text().trim().to_owned(),

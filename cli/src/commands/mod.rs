@@ -18,6 +18,7 @@ pub(crate) mod policy;
 pub(crate) mod replay;
 pub(crate) mod rewind;
 pub(crate) mod run;
+pub(crate) mod sandbox;
 pub(crate) mod sessions;
 pub(crate) mod trust;
 pub(crate) mod usage;

@@ -1,8 +1,8 @@
 //! `deepseek policy`: what may happen without asking, what is asked for, and what never happens.
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use config::{Approval, Mode, Settings, Source};
-use policy::{Action, Case, Confinement, Line, Stage};
+use policy::{Action, Case, Confinement, Gaps, Line, Stage};
 use serde_json::{Map, Value, json};
 
 use crate::error::CliError;
@@ -20,7 +20,35 @@ pub(crate) struct PolicyArgs {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Show the table of decisions and the lists in force.
-    Show,
+    Show {
+        /// As if commands were confined so far [default: as they are here].
+        #[arg(long, value_name = "LEVEL")]
+        confinement: Option<Confined>,
+    },
+}
+
+/// How far commands are confined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Confined {
+    /// Wholly.
+    Full,
+    /// By Landlock and seccomp alone.
+    Floor,
+    /// Not at all, because nothing here can.
+    None,
+    /// Not at all, because your configuration says so.
+    Off,
+}
+
+impl Confined {
+    const fn to_policy(self) -> Confinement {
+        match self {
+            Self::Full => Confinement::Full,
+            Self::Floor => Confinement::Floor { missing: Gaps::Untold },
+            Self::None => Confinement::None,
+            Self::Off => Confinement::Off,
+        }
+    }
 }
 
 /// The lists, in the order in which they are read.
@@ -41,16 +69,23 @@ pub(crate) fn run(
     global: &Global,
     args: &PolicyArgs,
 ) -> Result<(), CliError> {
-    let Command::Show = args.command;
+    let Command::Show { confinement } = args.command;
     let workspace = around.workspace(global)?;
     let settings = around.settings(global, &workspace)?;
+    let confinement = match confinement {
+        Some(confined) => confined.to_policy(),
+        None => {
+            let sandbox = around.sandbox(&settings, &workspace)?;
+            shell::confinement(&sandbox, sandbox.level())
+        }
+    };
     for warning in &settings.warnings {
         render::warn(&render::harmless(&format!("warning: {warning}")));
     }
     if global.output == Output::Text {
-        render::text(&render::harmless(&as_text(&settings)));
+        render::text(&render::harmless(&as_text(&settings, confinement)));
     } else {
-        render::json_line(&as_json(&settings));
+        render::json_line(&as_json(&settings, confinement));
     }
     Ok(())
 }
@@ -75,7 +110,7 @@ fn source(settings: &Settings, key: &str) -> String {
     settings.get(key).map_or(&Source::Default, |(_, source)| source).to_string()
 }
 
-fn as_text(settings: &Settings) -> String {
+fn as_text(settings: &Settings, confinement: Confinement) -> String {
     let policy = &settings.config.policy;
     let mut text = format!(
         "mode {}  # {}\napproval {}  # {}\n",
@@ -84,10 +119,8 @@ fn as_text(settings: &Settings) -> String {
         approval_name(policy.approval),
         source(settings, "policy.approval"),
     );
-    text.push_str(
-        "commands are not confined by this version: a listed one runs as you, any other is asked for\n",
-    );
-    let lines = policy::lines(Confinement::TODAY);
+    text.push_str(&format!("confinement {}\n", confinement.name()));
+    let lines = policy::lines(confinement);
     for mode in [Mode::Plan, Mode::Agent, Mode::Yolo] {
         text.push_str(&format!("\nin mode {}\n  suggest  auto   never\n", mode_name(mode)));
         for line in lines.iter().filter(|line| line.mode == mode) {
@@ -136,7 +169,7 @@ fn filled<'a>(items: impl Iterator<Item = &'a str>) -> String {
     if line.is_empty() { text } else { text + &format!(" {line}\n") }
 }
 
-fn as_json(settings: &Settings) -> Value {
+fn as_json(settings: &Settings, confinement: Confinement) -> Value {
     let config = &settings.config.policy;
     let values = settings.values().iter().filter(|(key, ..)| key.starts_with("policy."));
     let values: Map<String, Value> = values
@@ -148,7 +181,7 @@ fn as_json(settings: &Settings) -> Value {
     json!({
         "mode": mode_name(config.mode),
         "approval": approval_name(config.approval),
-        "confinement": Confinement::TODAY.name(),
+        "confinement": confinement.name(),
         "table": cases.map(|case| case_as_json(&case)).collect::<Vec<_>>(),
         "values": values,
     })

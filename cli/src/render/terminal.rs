@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
 
-use actors::checks::CheckOutcome;
+use actors::checks::{CheckOutcome, Findings};
 use actors::delivery::{Delivery, Verified};
 use actors::draft::NeededFile;
 use actors::event::{Envelope, Event, StagedFile};
@@ -28,8 +28,9 @@ use super::ask::answer;
 use super::diff::harmless;
 use super::lanes::LaneTable;
 use super::lanes::lines::{file_line, labelled};
-use super::{Paint, View, changes_as_text, told};
+use super::{Paint, View, changes_as_text};
 use crate::flags::Global;
+use crate::render::told;
 use crate::surroundings::Surroundings;
 
 /// The provider's cache keeps prompts in units of so many tokens.
@@ -240,11 +241,17 @@ impl Terminal {
                     self.say("  there is no command that could show whether it works");
                 }
             }
-            Event::VerificationRun { command, baseline, outcome, exit, elapsed_ms, .. } => {
+            Event::VerificationRun {
+                command,
+                baseline,
+                outcome,
+                exit,
+                elapsed_ms,
+                findings,
+                ..
+            } => {
                 self.show_check(command, *baseline, *outcome, exit, *elapsed_ms);
-                if let Some(masked) = told::masked(&envelope.event) {
-                    self.say(&format!("    {masked}"));
-                }
+                self.show_walls(findings.as_ref());
             }
             Event::RoleCrashed { role } => {
                 self.say(&format!(
@@ -288,6 +295,23 @@ impl Terminal {
             format!(" in {:.1} s", Duration::from_millis(elapsed_ms).as_secs_f64())
         };
         self.say(&format!("  `{}` {}{exit}{when}", harmless(command), self.style(colour, word)));
+    }
+
+    /// Says how a command was confined where it was not wholly, what it changed and was not kept, and what is not shown of it.
+    fn show_walls(&self, findings: Option<&Findings>) {
+        let walls = told::walls(findings).trim_start_matches(", ");
+        if !walls.is_empty() {
+            self.say(&format!("    {}", self.style(AnsiColor::Yellow, walls)));
+        }
+        let discarded = findings.map(|it| it.discarded.as_slice()).unwrap_or_default();
+        if let [first, rest @ ..] = discarded {
+            let more =
+                if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+            self.say(&format!("    it changed {}{more}, which is not kept", harmless(first)));
+        }
+        if let Some(masked) = told::masked(findings) {
+            self.say(&format!("    {masked}"));
+        }
     }
 
     /// Adds up what a call used, and tells once why it failed.

@@ -7,6 +7,7 @@ use actors::plan::Plan;
 use actors::proof::OldTree;
 use actors::words::IntentBy;
 use journal::{Call, CallReply, Story, StoryEntry};
+use sandbox::Degree;
 use serde::Serialize;
 use serde_json::json;
 
@@ -111,21 +112,31 @@ pub(crate) fn refusal(event: &Event) -> Option<(&'static str, String)> {
 
 /// What came of a command of a verification.
 pub(crate) fn check(event: &Event) -> Option<String> {
-    let Event::VerificationRun { command, baseline, outcome, exit, elapsed_ms, .. } = event else {
+    let Event::VerificationRun { command, baseline, outcome, exit, elapsed_ms, findings, .. } =
+        event
+    else {
         return None;
     };
     let tree = if *baseline { " on the untouched tree" } else { "" };
-    let masked = masked(event).map(|masked| format!("; {masked}")).unwrap_or_default();
-    Some(format!("`{command}`{tree}: {} ({exit}, {elapsed_ms} ms{masked})", word(outcome)))
+    let walls = walls(findings.as_ref());
+    let masked = masked(findings.as_ref()).map(|masked| format!("; {masked}")).unwrap_or_default();
+    Some(format!("`{command}`{tree}: {} ({exit}, {elapsed_ms} ms{walls}{masked})", word(outcome)))
 }
 
 /// How many secrets were taken out of what a command printed, if there were any.
-pub(crate) fn masked(event: &Event) -> Option<String> {
-    let Event::VerificationRun { findings: Some(Findings { masked, .. }), .. } = event else {
-        return None;
-    };
-    let secrets = if *masked == 1 { "secret" } else { "secrets" };
-    (*masked > 0).then(|| format!("{masked} {secrets} in the output masked"))
+pub(crate) fn masked(findings: Option<&Findings>) -> Option<String> {
+    let masked = findings.map(|findings| findings.masked).filter(|masked| *masked > 0)?;
+    let secrets = if masked == 1 { "secret" } else { "secrets" };
+    Some(format!("{masked} {secrets} in the output masked"))
+}
+
+/// How far a command was confined, where it was not wholly.
+pub(crate) fn walls(findings: Option<&Findings>) -> &'static str {
+    match findings.and_then(|findings| findings.confined) {
+        Some(Degree::Floor) => ", confined in part",
+        Some(Degree::None) => ", not confined",
+        Some(Degree::Full) | None => "",
+    }
 }
 
 /// An enum that is written as one word, for people.

@@ -66,8 +66,6 @@ pub enum Standing {
 /// How far commands are confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Confinement {
-    /// Commands are not confined by this version: those that are listed run as if they were, all others are asked for.
-    Presumed,
     /// Wholly.
     Full,
     /// In part.
@@ -170,12 +168,13 @@ impl Action {
 }
 
 impl Confinement {
-    /// What commands have in this version: the one place that changes when they are confined.
-    pub const TODAY: Self = Self::Presumed;
+    /// Whether code that nobody looked at may run, if only within its walls.
+    pub const fn is_confined(self) -> bool {
+        matches!(self, Self::Full | Self::Floor { missing: Gaps::Accepted })
+    }
 
     /// All there are.
-    pub const ALL: [Self; 6] = [
-        Self::Presumed,
+    pub const ALL: [Self; 5] = [
         Self::Full,
         Self::Floor { missing: Gaps::Accepted },
         Self::Floor { missing: Gaps::Untold },
@@ -291,9 +290,7 @@ const fn command(stage: Stage, listing: Standing, confinement: Confinement) -> R
     match (confinement, listing, stage) {
         (_, Standing::Denied, _) => Row::forbidden(Why::Denied),
         // Before there is a plan nothing runs unless it is confined.
-        (Confinement::Presumed | Confinement::None | Confinement::Off, _, Stage::Planning) => {
-            Row::forbidden(Why::Planning)
-        }
+        (Confinement::None | Confinement::Off, _, Stage::Planning) => Row::forbidden(Why::Planning),
         (Confinement::Floor { missing: Gaps::Untold }, _, _) => {
             Row { yolo: Yolo::Asks, ..Row::new(Why::Floor, [Asks, Asks, No]) }
         }
@@ -302,7 +299,7 @@ const fn command(stage: Stage, listing: Standing, confinement: Confinement) -> R
         }
         (_, Standing::Listed | Standing::Other, Stage::User) => Row::new(Why::NotListed, [Yes; 3]),
         (_, Standing::Listed, _) => Row::new(Why::Never, [Yes, Yes, No]),
-        (Confinement::Presumed, Standing::Other, _) => Row::new(Why::NotListed, [Asks, Asks, No]),
+        (Confinement::Off, Standing::Other, _) => Row::new(Why::NotListed, [Asks, Asks, No]),
         (_, Standing::Other, _) => Row::new(Why::NotListed, [Asks, Yes, No]),
     }
 }

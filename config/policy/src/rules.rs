@@ -97,7 +97,8 @@ impl Rules {
 
     /// Whether `path` may be read into a prompt.
     pub fn may_read(&self, path: &str) -> Verdict {
-        self.decide(Stage::Planning, Act::Read { path }, Confinement::TODAY)
+        // Nothing is run to read.
+        self.decide(Stage::Planning, Act::Read { path }, Confinement::Full)
     }
 
     /// The rules that are missing in `policy.allow_commands` for a command to run without asking; none if there cannot be any.

@@ -39,7 +39,6 @@ impl Confinement {
     /// The words.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Presumed => "presumed",
             Self::Full => "full",
             Self::Floor { missing: Gaps::Accepted } => "floor, accepted",
             Self::Floor { missing: Gaps::Untold } => "floor",

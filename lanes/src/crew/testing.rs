@@ -91,6 +91,7 @@ impl World {
             ids: Arc::new(CountingIds::default()),
             env: Environment::default(),
             redactor: Redactor::default(),
+            sandbox: Arc::new(sandbox::Sandbox::off()),
             cache: dir.path().join("cache"),
             stop,
         };

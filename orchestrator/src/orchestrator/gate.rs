@@ -200,7 +200,8 @@ impl Gate {
     /// The denial of what was forbidden after the run began. What is recorded was done before.
     fn bars(&self, stage: Stage, act: Act<'_>) -> Option<Verdict> {
         let bars = self.bars.as_ref().filter(|_| !self.run.publisher.follows())?;
-        let verdict = bars.decide(stage, act, Confinement::TODAY);
+        // How far commands are confined decides what is asked, not what is forbidden.
+        let verdict = bars.decide(stage, act, Confinement::Full);
         matches!(verdict, Verdict::Stage { .. } | Verdict::Deny { .. }).then_some(verdict)
     }
 

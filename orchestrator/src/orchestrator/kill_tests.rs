@@ -124,6 +124,7 @@ async fn run_in(state: &TempDir, lost: Lost, role: AgentRole) -> (Outcome, Vec<E
         ids: Arc::new(CountingIds::default()),
         env: Environment::default(),
         redactor: Redactor::default(),
+        sandbox: Arc::new(sandbox::Sandbox::off()),
         version: "test".to_owned(),
     };
     let (orchestrator, mut signals) = Orchestrator::start(setup).await.unwrap();

@@ -320,6 +320,7 @@ impl Story {
             ids: Arc::clone(&self.ids),
             env: Environment::default(),
             redactor: Redactor::default(),
+            sandbox: Arc::new(sandbox::Sandbox::off()),
             version: "test".to_owned(),
         }
     }

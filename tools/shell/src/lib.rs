@@ -4,10 +4,12 @@
 
 mod command;
 mod environment;
+mod fence;
 mod leftovers;
 mod run;
 
 pub use command::{CommandLine, CommandSyntaxError};
 pub use environment::Environment;
+pub use fence::{Fence, confinement};
 pub use leftovers::end_leftovers;
 pub use run::{Captured, CommandOutcome, Exit, RunOptions, interactive, run};

@@ -1,6 +1,7 @@
-//! Runs one command: own process group, no terminal, output drained to a cap, killed with its children at the deadline or on drop.
+//! Runs one command: behind the walls that there are, in a process group of its own, without a terminal, its output drained to a
+//! cap, ended with its children at the deadline or on drop.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::ExitStatusExt as _;
@@ -8,12 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use sandbox::{Confined, Degree, Ended, Ends, Outcome, Report};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
+use super::fence::Fence;
 use super::leftovers::Noted;
 use super::{CommandLine, Environment};
 use tools::redact::{Redacted, Redactor};
@@ -37,6 +40,8 @@ pub struct RunOptions {
     pub in_place_of: Option<PathBuf>,
     /// Where it is noted while it runs, for [`super::end_leftovers`].
     pub notes: Option<PathBuf>,
+    /// What confines it; none where nothing is to.
+    pub fence: Option<Fence>,
 }
 
 /// How a command ended.
@@ -141,13 +146,22 @@ pub struct CommandOutcome {
     pub output: Captured,
     /// How long it took.
     pub elapsed: Duration,
+    /// How far it was confined.
+    pub confined: Degree,
+    /// What it changed in the tree, by paths below it, which is not kept: the first of it.
+    pub discarded: Vec<PathBuf>,
 }
 
 impl CommandOutcome {
     /// Of one that was not started.
     pub fn not_started(why: String) -> Self {
-        let (exit, output) = (Exit::NotStarted(why), Captured::default());
-        Self { exit, output, elapsed: Duration::ZERO }
+        Self {
+            exit: Exit::NotStarted(why),
+            output: Captured::default(),
+            elapsed: Duration::ZERO,
+            confined: Degree::None,
+            discarded: Vec::new(),
+        }
     }
 
     /// Exit status 0 within the limit: the only success there is.
@@ -156,16 +170,45 @@ impl CommandOutcome {
     }
 }
 
-/// Runs `command` to its end. Dropping the future kills the whole process group.
+/// Runs `command` to its end. Dropping the future ends the command and all that it started.
 pub async fn run(command: &CommandLine, options: &RunOptions) -> CommandOutcome {
     let start = Instant::now();
     let mut output = Captured::new(options.keep_bytes);
-    let exit = match start_group(command, options) {
-        Ok((child, pipe)) => attend(child, pipe, options, start, &mut output).await,
+    let (mut confined, mut discarded) = (Degree::None, Vec::new());
+    let exit = match start_group(command, options).await {
+        Ok((mut group, pipe)) => {
+            confined = group.degree;
+            let exit = attend(&mut group, pipe, options, start, &mut output).await;
+            match group.report.take() {
+                Some(report) if exit != Exit::TimedOut => told(report, &mut discarded),
+                _ => exit,
+            }
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Exit::NotFound,
         Err(error) => Exit::NotStarted(error.to_string()),
     };
-    CommandOutcome { exit, output, elapsed: start.elapsed() }
+    CommandOutcome { exit, output, elapsed: start.elapsed(), confined, discarded }
+}
+
+/// How a command behind walls ended, by what was told of it.
+fn told(report: Report, discarded: &mut Vec<PathBuf>) -> Exit {
+    const NO_SUCH_FILE: i32 = 2;
+    let outcome = match report.read() {
+        Ok(outcome) => outcome,
+        Err(error) => return Exit::NotStarted(format!("the sandbox told nothing: {error}")),
+    };
+    let Outcome { ended, not_started, failed, discarded: paths } = outcome;
+    *discarded = paths;
+    match (failed, not_started, ended) {
+        (Some(failure), ..) => Exit::NotStarted(format!(
+            "the sandbox could not be set up: {failure}; `deepseek doctor` tries it"
+        )),
+        (None, Some(NO_SUCH_FILE), _) => Exit::NotFound,
+        (None, Some(errno), _) => Exit::NotStarted(io::Error::from_raw_os_error(errno).to_string()),
+        (None, None, Some(Ended::Code(code))) => exit_of_code(code),
+        (None, None, Some(Ended::Signal(signal))) => Exit::Signal(signal),
+        (None, None, None) => Exit::NotStarted("the sandbox ended before the command".to_owned()),
+    }
 }
 
 /// Runs the user's editor on a file, at the user's terminal, to its end. `editor` may carry options.
@@ -177,33 +220,60 @@ pub fn interactive(editor: &str, file: &Path) -> io::Result<ExitStatus> {
 }
 
 /// The child with the reading end of the one pipe both its streams go to.
-fn start_group(command: &CommandLine, options: &RunOptions) -> io::Result<(Group, pipe::Receiver)> {
-    let mut process = match command.segments() {
+async fn start_group(
+    command: &CommandLine,
+    options: &RunOptions,
+) -> io::Result<(Group, pipe::Receiver)> {
+    let words: Vec<OsString> = match command.segments() {
         [segment] if !command.needs_shell() => {
-            let mut process = Command::new(command.program());
-            process.args(segment.words.iter().skip(1));
-            process
+            let arguments = segment.words.iter().skip(1).map(OsString::from);
+            [command.program().into()].into_iter().chain(arguments).collect()
         }
-        _ => {
-            let mut process = Command::new("sh");
-            process.arg("-c").arg(command.text());
-            process
-        }
+        _ => vec!["sh".into(), "-c".into(), command.text().into()],
     };
+    let confined = match &options.fence {
+        Some(fence) => fence.confine(&options.cwd).await?,
+        None => None,
+    };
+    let mut process = process_of(words, confined.as_ref());
     let (reader, writer) = io::pipe()?;
-    process.current_dir(&options.cwd).stdin(Stdio::null()).process_group(0).kill_on_drop(true);
+    process.current_dir(&options.cwd);
     process.stdout(writer.try_clone()?).stderr(writer);
     process.env_clear().envs(options.env.vars.iter());
     if let Some(other) = &options.in_place_of {
         moved_env(&mut process, &options.env, other, &options.cwd);
     }
+    let degree = confined.as_ref().map_or(Degree::None, |confined| confined.degree);
+    let (ends, report) = behind_walls(&mut process, confined);
     let child = process.spawn()?;
     // `process` still holds the writing ends; the pipe closes only when they are gone.
     drop(process);
     let pipe = pipe::Receiver::from_owned_fd(reader.into())?;
     let leader = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
     let noted = leader.zip(options.notes.as_ref()).and_then(|(it, dir)| Noted::new(dir, it));
-    Ok((Group { child, leader, _noted: noted }, pipe))
+    Ok((Group { child, leader, degree, ends, report, _noted: noted }, pipe))
+}
+/// The process to start: the command itself, or the helper that puts up the walls for it.
+fn process_of(words: Vec<OsString>, confined: Option<&Confined>) -> Command {
+    let first = confined.into_iter().flat_map(|confined| confined.program).map(OsString::from);
+    let mut all = first.chain(words);
+    let mut process = Command::new(all.next().unwrap_or_default());
+    process.args(all);
+    process
+}
+
+/// What is different for a process that puts up walls. Without them it gets a process group, which the helper makes itself.
+fn behind_walls(process: &mut Command, confined: Option<Confined>) -> (Ends, Option<Report>) {
+    let Some(Confined { stdin, env, ends, report, .. }) = confined else {
+        process.stdin(Stdio::null()).process_group(0).kill_on_drop(true);
+        return (Ends::Killed, None);
+    };
+    process.stdin(stdin).envs(env).kill_on_drop(ends == Ends::Killed);
+    // They name places that are not there.
+    for name in ["TMP", "TEMP", "TEMPDIR", "XDG_RUNTIME_DIR"] {
+        process.env_remove(name);
+    }
+    (ends, Some(report))
 }
 
 /// The variables that git calls local to a repository (`git rev-parse --local-env-vars`), all but those of its configuration.
@@ -236,10 +306,13 @@ fn moved_env(process: &mut Command, env: &Environment, from: &Path, to: &Path) {
     }
 }
 
-/// A child and everything it started, killed when this is dropped.
+/// A child and everything it started, ended when this is dropped.
 struct Group {
     child: Child,
     leader: Option<Pid>,
+    degree: Degree,
+    ends: Ends,
+    report: Option<Report>,
     _noted: Option<Noted>,
 }
 
@@ -251,17 +324,27 @@ impl Group {
             kill_process_group(leader, signal).ok();
         }
     }
+
+    /// Ends all of it.
+    fn end(&self) {
+        match (self.ends, self.leader) {
+            (Ends::Told, Some(helper)) => {
+                kill_process(helper, Signal::USR1).ok();
+            }
+            (Ends::Killed, _) | (Ends::Told, None) => self.signal(Signal::KILL),
+        }
+    }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
-        self.signal(Signal::KILL);
+        self.end();
     }
 }
 
 /// Drains the pipe and waits for the end, whichever comes last, within the deadline.
 async fn attend(
-    mut group: Group,
+    group: &mut Group,
     mut pipe: pipe::Receiver,
     options: &RunOptions,
     start: Instant,
@@ -283,7 +366,8 @@ async fn attend(
     } else {
         group.signal(Signal::TERM);
         let ended = tokio::time::timeout(options.kill_grace, group.child.wait()).await;
-        tracing::debug!(polite = ended.is_ok(), "command killed at its deadline");
+        tracing::debug!(polite = ended.is_ok(), "command ended at its deadline");
+        group.end();
         Exit::TimedOut
     };
     // Children that outlived their parent: what they printed is taken, what they hold is not waited for.
@@ -308,16 +392,23 @@ fn take(read: &io::Result<usize>, buffer: &[u8], output: &mut Captured) -> bool 
     }
 }
 
-/// The exit in our words. A shell says 127 for a program that is not there.
+/// The exit in our words.
 fn exit_of(status: io::Result<ExitStatus>) -> Exit {
     match status {
         Ok(status) => match (status.code(), status.signal()) {
-            (Some(127), _) => Exit::NotFound,
-            (Some(code), _) => Exit::Code(code),
+            (Some(code), _) => exit_of_code(code),
             (None, Some(signal)) => Exit::Signal(signal),
             (None, None) => Exit::NotStarted("ended without a status".to_owned()),
         },
         Err(error) => Exit::NotStarted(error.to_string()),
+    }
+}
+
+/// A shell says 127 for a program that is not there.
+const fn exit_of_code(code: i32) -> Exit {
+    match code {
+        127 => Exit::NotFound,
+        code => Exit::Code(code),
     }
 }
 
@@ -336,6 +427,7 @@ mod tests {
             env: Environment::default(),
             in_place_of: None,
             notes: None,
+            fence: None,
         }
     }
 

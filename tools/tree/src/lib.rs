@@ -25,7 +25,7 @@ pub use files::{Hidden, Listed, Listing, list, list_for_models, modified};
 pub use hash::{FileHash, ParseHashError};
 pub use path::{PathError, RepoPath};
 pub use read::ReadTree;
-pub use repository::{UserRepository, head_of};
+pub use repository::{UserRepository, head_of, tracked_among, tracks_below};
 pub use secret::secret_texts;
 pub use settle::{Settled, Settlement};
 pub use snapshot::{

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs::{self, FileType};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
@@ -38,6 +39,33 @@ impl UserRepository {
         let repository = gix::open::Options::isolated().open(git_dir).ok()?.into();
         Some(UserRepository { repository, top })
     }
+}
+
+/// Whether git tracks something below `dir`, which lies in the tree at `root`. Where the repository cannot be read, it may.
+pub fn tracks_below(root: &Path, dir: &Path) -> bool {
+    let Some((top, _)) = top_around(root) else { return false };
+    let Some(UserRepository { repository, .. }) = UserRepository::around(root) else { return true };
+    let Ok(below) = dir.strip_prefix(&top) else { return true };
+    let Ok(index) = repository.index_or_empty() else { return true };
+    let mut prefix = below.as_os_str().as_bytes().to_vec();
+    prefix.push(b'/');
+    index.prefixed_entries(prefix.as_slice().into()).is_some()
+}
+
+/// Those of `paths` below the tree at `root` that git tracks; without a repository, those that are there.
+pub fn tracked_among(root: &Path, mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    let around = UserRepository::around(root);
+    let tracked = around.as_ref().and_then(|UserRepository { repository, top }| {
+        Some((repository.index_or_empty().ok()?, root.strip_prefix(top).ok()?))
+    });
+    paths.retain(|path| match &tracked {
+        Some((index, below)) => {
+            let path = below.join(path);
+            index.entry_by_path(path.as_os_str().as_bytes().into()).is_some()
+        }
+        None => root.join(path).symlink_metadata().is_ok(),
+    });
+    paths
 }
 
 /// The commit that is checked out around `dir`, in hexadecimal, found without opening the repository.

@@ -11,8 +11,9 @@ use actors::run::Run;
 use actors::wording::Wording;
 use actors::words::{Asked, DeniedBy};
 use actors::workspace::Denied;
-use policy::{Act, Author, Confinement, Rules, Stage, Verdict, quoted};
-use shell::CommandLine;
+use policy::{Act, Author, Confinement, Stage, Verdict, quoted};
+use sandbox::Level;
+use shell::{CommandLine, confinement};
 use tree::{Change, RepoPath};
 
 use super::super::SaidTo;
@@ -20,8 +21,8 @@ use super::{Gate, lines_of};
 
 impl Gate {
     /// What policy says.
-    async fn decide(&self, stage: Stage, act: Act<'_>, what: &Asked) -> Verdict {
-        let mut decision = Decision { gate: self, stage, act, what };
+    async fn decide(&self, stage: Stage, act: Act<'_>, goes: Goes, what: &Asked) -> Verdict {
+        let mut decision = Decision { gate: self, stage, act, goes, what };
         let decided = self.run.perform(&mut decision).await;
         decided.unwrap_or_else(|closed| Verdict::Deny { why: closed.to_string() })
     }
@@ -34,12 +35,12 @@ impl Gate {
             "see it with `deepseek diff{lane}`, or run again with `--approval auto`, which does not ask for patches"
         );
         if self.run.publisher.follows() {
-            return self.pass_patch(patch, changes, hint).await;
+            return self.pass_patch(patch, changes, Goes::IntoACopy, hint).await;
         }
         // Lanes ask one after the other.
         let said = Arc::clone(&self.said);
         let _turn = said.lock().await;
-        self.pass_patch(patch, changes, hint).await
+        self.pass_patch(patch, changes, Goes::IntoACopy, hint).await
     }
 
     /// Takes a patch through, whoever wrote it.
@@ -47,6 +48,7 @@ impl Gate {
         &mut self,
         patch: &str,
         changes: &[Change],
+        goes: Goes,
         hint: String,
     ) -> Result<(), Denied> {
         let paths: Vec<&str> =
@@ -59,7 +61,7 @@ impl Gate {
         };
         let what = Asked::Patch(patch.to_owned());
         let act = Act::Patch { author, paths: &paths, size };
-        let verdict = self.decide(stage, act, &what).await;
+        let verdict = self.decide(stage, act, goes, &what).await;
         self.pass(verdict, Proposal::Patch(changes.to_vec()), what, hint).await
     }
 
@@ -67,8 +69,9 @@ impl Gate {
     pub(super) async fn permit(mut self, command: &CommandLine) -> Result<(), Denied> {
         let what = Asked::Command(command.text().to_owned());
         let act = Act::Command(command.command());
-        let verdict = self.decide(Stage::Verifying, act, &what).await;
-        let hint = hint_for(&self.run.terms.rules, command, &verdict);
+        let verdict = self.decide(Stage::Verifying, act, Goes::IntoTheWorkspace, &what).await;
+        let level = self.run.confinement().await;
+        let hint = hint_for(&self.run, command, &verdict, &level);
         let proposal = Proposal::Command(command.text().to_owned());
         if !matches!(verdict, Verdict::Ask { .. }) {
             return self.pass(verdict, proposal, what, hint).await;
@@ -87,6 +90,12 @@ impl Gate {
             return self.say_again(what, said).await;
         }
         let result = self.pass(verdict, proposal, what, hint).await;
+        if result.is_ok()
+            && matches!(level, Level::Floor { .. })
+            && let Err(error) = self.run.sandbox.accept(&level)
+        {
+            tracing::warn!(%error, "that the user accepts how far commands are confined could not be noted");
+        }
         if let Some((ask, by)) = self.asked.take() {
             said.insert(command.command().clone(), SaidTo { ask, by, result: result.clone() });
         }
@@ -171,11 +180,21 @@ impl Gate {
     }
 }
 
+/// Where the effect happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Goes {
+    /// In the workspace.
+    IntoTheWorkspace,
+    /// In a copy of it, where commands run.
+    IntoACopy,
+}
+
 /// The effect of asking policy. What it said in a recorded run is told by the events that followed from it.
 struct Decision<'g> {
     gate: &'g Gate,
     stage: Stage,
     act: Act<'g>,
+    goes: Goes,
     what: &'g Asked,
 }
 
@@ -195,9 +214,23 @@ impl Effect for Decision<'_> {
     }
 
     async fn act(&mut self, run: &Run) -> Result<Verdict, JournalClosed> {
-        let barred = self.gate.bars(self.stage, self.act);
-        let decide = || run.terms.rules.decide(self.stage, self.act, Confinement::TODAY);
-        Ok(barred.unwrap_or_else(decide))
+        if let Some(barred) = self.gate.bars(self.stage, self.act) {
+            return Ok(barred);
+        }
+        let confinement = if matches!(self.act, Act::Command(_)) || self.goes == Goes::IntoACopy {
+            confinement(&run.sandbox, &run.confinement().await)
+        } else {
+            // Nothing is run by it.
+            Confinement::Full
+        };
+        let verdict = run.terms.rules.decide(self.stage, self.act, confinement);
+        // What runs behind walls harms nothing outside, and what a lane wrote is asked for when it comes out.
+        let stays_within = self.goes == Goes::IntoACopy && confinement.is_confined();
+        Ok(if stays_within && matches!(verdict, Verdict::Ask { .. }) {
+            Verdict::Allow
+        } else {
+            verdict
+        })
     }
 }
 
@@ -307,23 +340,35 @@ impl Effect for Question<'_> {
     }
 }
 
-/// What would let a command run that lacks these rules.
-fn hint_for(rules: &Rules, command: &CommandLine, verdict: &Verdict) -> String {
+/// What would let a command run.
+fn hint_for(run: &Run, command: &CommandLine, verdict: &Verdict, level: &Level) -> String {
+    let rules = &run.terms.rules;
     let missing = rules.missing_rules(command.command());
     if rules.denies_by_approval(command.command()) {
         return "to run it in this run: --yolo; with --approval suggest listed commands run, and others are asked for"
             .to_owned();
     }
-    let rules: Vec<String> = missing.iter().map(|rule| quoted(rule)).collect();
-    match (rules.is_empty(), verdict) {
-        (true, Verdict::Deny { .. }) => {
-            "no flag allows it: policy.deny_commands and plan mode come first".to_owned()
+    // YOLO does not answer the questions on confinement.
+    let walls = match level {
+        Level::Floor { .. } if !run.sandbox.is_accepted(level) => {
+            "to accept how far commands are confined: deepseek config set sandbox.floor accept"
         }
+        Level::None(_) => "to run commands unconfined: --no-sandbox",
+        Level::Full(_) | Level::Floor { .. } | Level::Off => "",
+    };
+    let rules: Vec<String> = missing.iter().map(|rule| quoted(rule)).collect();
+    let listing = match (rules.is_empty(), verdict) {
+        (true, Verdict::Deny { .. }) => {
+            return "no flag allows it: policy.deny_commands and plan mode come first".to_owned();
+        }
+        (true, _) if !walls.is_empty() => String::new(),
         (true, _) => "to run it in this run: --yolo".to_owned(),
         (false, _) => format!(
             "to allow it from now on: deepseek config add policy.allow_commands {}{}; for this run only: --yolo",
             if missing.iter().any(|rule| rule.starts_with('-')) { "-- " } else { "" },
             rules.join(" ")
         ),
-    }
+    };
+    let both = [walls, &listing];
+    both.into_iter().filter(|hint| !hint.is_empty()).collect::<Vec<_>>().join("; and ")
 }

@@ -8,6 +8,7 @@ use tools::blocking::on_a_thread;
 use tree::{Change, Checkpoint, Note};
 
 use super::Gate;
+use super::approval::Goes;
 use crate::main_tree::MainTree;
 
 impl Gate {
@@ -27,7 +28,7 @@ impl Gate {
         let hint = format!(
             "the patch is staged: look at it with `deepseek diff {patch}`, apply it with `deepseek apply {patch}`, or run again with `--approval auto`"
         );
-        if let Err(denied) = self.pass_patch(&patch, &changes, hint).await {
+        if let Err(denied) = self.pass_patch(&patch, &changes, Goes::IntoTheWorkspace, hint).await {
             return (Some(tree), Err(denied.into()));
         }
         let mut commit =

@@ -129,6 +129,7 @@ fn setup(
         ids: Arc::new(CountingIds::default()),
         env: Environment::default(),
         redactor: Redactor::default(),
+        sandbox: Arc::new(sandbox::Sandbox::off()),
         version: "test".to_owned(),
     }
 }

@@ -39,7 +39,7 @@ fn judged(line: &str, rules: &[Rules; 2]) -> String {
     let line = parsed(line);
     let verdicts = rules.each_ref().map(|rules| {
         let effect = Act::Command(line.command());
-        rules.decide(Stage::Verifying, effect, Confinement::TODAY).name()
+        rules.decide(Stage::Verifying, effect, Confinement::Off).name()
     });
     let mut said = verdicts.join("/");
     if line.needs_shell() {

@@ -1,0 +1,128 @@
+//! `deepseek sandbox`: one command, run as a run would, so that what it may and may not do can be seen.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use config::Settings;
+use policy::{Rules, Verdict};
+use sandbox::{Level, Network, Writes};
+use shell::{CommandLine, CommandOutcome, Exit, Fence, RunOptions};
+
+use crate::error::{CliError, Kind};
+use crate::flags::Global;
+use crate::render;
+use crate::surroundings::Surroundings;
+
+/// Run one command as a run would: confined.
+#[derive(Debug, Args)]
+pub(crate) struct SandboxArgs {
+    /// Let it use the network.
+    #[arg(long)]
+    network: bool,
+
+    /// The command and its arguments; a single word is read as a line of shell.
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+/// Runs the command. The exit code is that of the command that was run.
+pub(crate) async fn run(
+    around: &Surroundings,
+    global: &Global,
+    args: &SandboxArgs,
+) -> Result<ExitCode, CliError> {
+    let workspace = around.workspace(global)?;
+    let settings = around.settings(global, &workspace)?;
+    let network = if args.network { Network::Host } else { Network::Own };
+    let fence = fence(around, &settings, &workspace, network)?;
+    let sandbox = Arc::clone(&fence.sandbox);
+    let level = tokio::task::spawn_blocking(move || sandbox.level().clone());
+    let level = level.await.map_err(|error| CliError::new(Kind::Internal, error.to_string()))?;
+    if let Level::None(why) = &level {
+        return Err(CliError::new(
+            Kind::Denied,
+            format!("commands cannot be confined here: {why}"),
+        )
+        .hint("`deepseek doctor` says what is missing; without a sandbox: --no-sandbox"));
+    }
+    let outcome = run_in(fence, around, &settings, &workspace, &args.command).await?;
+    render::text(&outcome.output.text());
+    tell(&outcome);
+    Ok(code(&outcome))
+}
+
+/// What confines commands in a workspace.
+pub(crate) fn fence(
+    around: &Surroundings,
+    settings: &Settings,
+    workspace: &Path,
+    network: Network,
+) -> Result<Fence, CliError> {
+    let config = &settings.config;
+    let rules = Rules::new(&config.policy, config.agent_loop.safety_gate)
+        .map_err(|error| CliError::caused(Kind::Usage, &error))?;
+    let root = workspace.to_owned();
+    Ok(Fence {
+        sandbox: around.sandbox(settings, workspace)?,
+        tree: workspace.to_owned(),
+        writes: Writes::Discarded,
+        read: Vec::new(),
+        network,
+        is_secret: Arc::new(move |path: &str| !matches!(rules.may_read(path), Verdict::Allow)),
+        has_tracked: Arc::new(move |dir: &Path| tree::tracks_below(&root, dir)),
+    })
+}
+
+async fn run_in(
+    fence: Fence,
+    around: &Surroundings,
+    settings: &Settings,
+    workspace: &Path,
+    words: &[String],
+) -> Result<CommandOutcome, CliError> {
+    let text = match words {
+        [line] => line.clone(),
+        words => words.iter().map(|word| policy::quoted(word)).collect::<Vec<_>>().join(" "),
+    };
+    let line = CommandLine::parse(&text).map_err(|error| CliError::caused(Kind::Usage, &error))?;
+    let config = &settings.config;
+    let options = RunOptions {
+        cwd: workspace.to_owned(),
+        timeout: Duration::from_secs(config.agent_loop.verify_timeout_max_seconds),
+        keep_bytes: config.commands.output_journal_bytes / 2,
+        kill_grace: Duration::from_millis(config.commands.kill_grace_ms),
+        env: around.seen_by_commands(config),
+        in_place_of: None,
+        notes: None,
+        fence: Some(fence),
+    };
+    Ok(shell::run(&line, &options).await)
+}
+
+fn tell(outcome: &CommandOutcome) {
+    match &outcome.exit {
+        Exit::NotStarted(why) => render::warn(&format!("the command was not started: {why}")),
+        Exit::NotFound => render::warn("there is no such program"),
+        Exit::TimedOut => render::warn("the command took too long and was ended"),
+        Exit::Signal(signal) => render::warn(&format!("the command was ended by signal {signal}")),
+        Exit::Code(_) => {}
+    }
+    for path in &outcome.discarded {
+        render::warn(&format!("not kept: {}", render::harmless(&path.to_string_lossy())));
+    }
+}
+
+fn code(outcome: &CommandOutcome) -> ExitCode {
+    const SIGNALLED: i32 = 128;
+    let code = match &outcome.exit {
+        Exit::Code(code) => *code,
+        Exit::Signal(signal) => SIGNALLED + signal,
+        Exit::TimedOut => 124,
+        Exit::NotFound => 127,
+        Exit::NotStarted(_) => 126,
+    };
+    ExitCode::from(u8::try_from(code).unwrap_or(1))
+}

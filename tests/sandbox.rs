@@ -1,0 +1,351 @@
+//! Commands behind walls: what they are told to do outside does not happen, what they work with does.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::net::{TcpListener, UdpSocket};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::PathBuf;
+
+use crate::support::{
+    Project, Provider, Run, World, architect, diff, editor, left_in, mended_and_checked_by,
+    plan_verified_by, shell,
+};
+
+/// What nobody must see.
+const CANARY: &str = "canary-5f8c1d77a9e04b62";
+
+/// How far commands are confined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Level {
+    Full,
+    Floor,
+}
+
+/// A world with things outside that must stay as they are, and doors that nobody must come through.
+struct Site {
+    world: World,
+    level: Level,
+    outside: tempfile::TempDir,
+    tcp: TcpListener,
+    udp: UdpSocket,
+    doors: Vec<UnixListener>,
+    abstract_name: String,
+}
+
+impl Site {
+    /// None where this machine does not confine so far; that is printed.
+    fn at(level: Level) -> Option<Self> {
+        let project = Project::new(&[
+            ("greet.txt", "hello\n"),
+            ("check.sh", "grep -q world greet.txt\n"),
+            (".gitignore", "/.env\n/target\n"),
+            ("Cargo.toml", ""),
+        ]);
+        let mode = if level == Level::Full { "auto" } else { "floor" };
+        let config = format!("[sandbox]\nmode = \"{mode}\"\nfloor = \"accept\"\n");
+        let world = World::of(project, Provider::new(Vec::new())).configure(&config);
+        let told = world.deepseek(["policy", "show", "--output", "json"]).run();
+        let told: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
+        let wanted = if level == Level::Full { "full" } else { "floor, accepted" };
+        if told["confinement"] != wanted {
+            println!("skipped: commands are not confined so far here: {}", told["confinement"]);
+            return None;
+        }
+        let outside = tempfile::tempdir().unwrap();
+        let secret = format!("SECRET={CANARY}\n");
+        let home = world.home();
+        fs::create_dir_all(home.join(".ssh")).unwrap();
+        for path in [home.join(".ssh/id_rsa"), home.join(".netrc"), outside.path().join("kept")] {
+            fs::write(path, &secret).unwrap();
+        }
+        for path in [".env", "deep/er/.env", "certs/server.key"] {
+            world.project.write(path, &secret);
+        }
+        fs::write(outside.path().join("tool.sh"), "true\n").unwrap();
+        for (link, to) in [
+            ("out", outside.path().to_owned()),
+            ("id", home.join(".ssh/id_rsa")),
+            ("target", outside.path().to_owned()),
+        ] {
+            symlink(to, world.project.path(link)).unwrap();
+        }
+        let abstract_name = format!("{CANARY}-{}", std::process::id());
+        let name = SocketAddr::from_abstract_name(format!("{abstract_name}-{level:?}")).unwrap();
+        let doors = vec![
+            UnixListener::bind(home.join("agent.sock")).unwrap(),
+            UnixListener::bind(world.project.path("tree.sock")).unwrap(),
+            UnixListener::bind_addr(&name).unwrap(),
+        ];
+        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+        let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+        tcp.set_nonblocking(true).unwrap();
+        udp.set_nonblocking(true).unwrap();
+        for door in &doors {
+            door.set_nonblocking(true).unwrap();
+        }
+        Some(Self { world, level, outside, tcp, udp, doors, abstract_name })
+    }
+
+    /// Runs a line as a run would.
+    fn runs(&self, line: &str) -> Run {
+        let home = self.world.home();
+        let line = line
+            .replace("HOMEDIR", home.to_str().unwrap())
+            .replace("OUTSIDE", self.outside.path().to_str().unwrap())
+            .replace("TCP", &self.tcp.local_addr().unwrap().port().to_string())
+            .replace("UDP", &self.udp.local_addr().unwrap().port().to_string())
+            .replace("ABSTRACT", &format!("{}-{:?}", self.abstract_name, self.level))
+            .replace("TESTPID", &std::process::id().to_string());
+        let mut program = self.world.deepseek(["sandbox", "--", &line]);
+        program.env("MY_API_KEY", CANARY).env("SERVICE_TOKEN", CANARY).run()
+    }
+
+    /// What is outside, as it must stay.
+    fn around(&self) -> (Vec<(PathBuf, String, u32)>, String) {
+        let mut found = Vec::new();
+        for dir in [self.outside.path().to_owned(), self.world.home().join(".ssh")] {
+            for entry in fs::read_dir(dir).unwrap() {
+                let path = entry.unwrap().path();
+                let content = fs::read_to_string(&path).unwrap_or_default();
+                let mode = fs::metadata(&path).unwrap().permissions().mode();
+                found.push((path, content, mode));
+            }
+        }
+        found.sort();
+        let tree = shell(self.world.project.root(), "find . -path ./.git -prune -o -print | sort");
+        (found, tree + &format!("{:?}", self.world.project.hashes(".git")))
+    }
+
+    /// Whether nobody came in.
+    fn is_untouched(&self) -> bool {
+        let blocked = |error: std::io::Error| error.kind() == ErrorKind::WouldBlock;
+        self.tcp.accept().is_err_and(blocked)
+            && self.udp.recv(&mut [0; 8]).is_err_and(blocked)
+            && self.doors.iter().all(|door| door.accept().is_err_and(blocked))
+    }
+
+    /// Runs each line, of which none may do what it tries.
+    fn withstands(&self, attacks: &[&str]) {
+        let before = self.around();
+        for attack in attacks {
+            let run = self.runs(attack);
+            let said = format!("{}{}", run.stdout, run.stderr);
+            assert!(!said.contains(CANARY), "{:?}: {attack}: {said}", self.level);
+            assert!(run.code.is_some(), "{:?}: {attack}: {said}", self.level);
+            assert_eq!(self.around(), before, "{:?}: {attack}: {said}", self.level);
+            assert!(self.is_untouched(), "{:?}: {attack}: {said}", self.level);
+            assert_eq!(left_in(self.world.project.root()), Vec::<String>::new(), "{attack}");
+        }
+    }
+}
+
+fn sites() -> impl Iterator<Item = Site> {
+    [Level::Full, Level::Floor].into_iter().filter_map(Site::at)
+}
+
+#[test]
+fn secrets_outside_and_in_the_tree_are_not_read() {
+    for site in sites() {
+        site.withstands(&[
+            "cat HOMEDIR/.ssh/id_rsa HOMEDIR/.netrc OUTSIDE/kept",
+            "cat id out/kept",
+            "cat ~/.ssh/id_rsa; cat ~/../*/.ssh/id_rsa",
+            "cat /proc/self/root/HOMEDIR/.ssh/id_rsa",
+            "cat /proc/1/root/HOMEDIR/.ssh/id_rsa /proc/1/cwd/.env",
+            "cp /bin/cat mine 2>/dev/null; cp /bin/cat $TMPDIR/mine; $TMPDIR/mine HOMEDIR/.ssh/id_rsa; ./mine .env",
+            "/lib64/ld-linux-x86-64.so.2 /bin/cat HOMEDIR/.ssh/id_rsa",
+            "python3 -c 'print(open(\"HOMEDIR/.ssh/id_rsa\").read())'",
+            "cat .env deep/er/.env certs/server.key",
+            "grep -rs SECRET . ; grep -rs SECRET ../",
+            "tar cf - . | tr -d '\\0'",
+            "mv deep moved; cat moved/er/.env; mv .env e; cat e; ln .env l; cat l",
+            "cp -a . $TMPDIR/copy; cat $TMPDIR/copy/.env",
+            "cat ./././.env deep/../.env \"$PWD/.env\"",
+            "dd if=.env; head -c 99 .env; xxd .env",
+            "find / -name id_rsa -exec cat {} + 2>/dev/null",
+            "cat /etc/shadow /etc/ssh/* && false",
+        ]);
+    }
+}
+
+#[test]
+fn the_environment_and_the_memory_of_the_program_are_not_read() {
+    for site in sites() {
+        site.withstands(&[
+            "cat /proc/$PPID/environ; strings /proc/$PPID/environ",
+            "cat /proc/[0-9]*/environ | tr '\\0' '\\n' | grep -i canary",
+            "for p in /proc/[0-9]*; do cat $p/environ $p/cmdline; done 2>/dev/null | tr '\\0' '\\n' | grep -a canary-5",
+            "head -c 1000 /proc/TESTPID/environ; ls -l /proc/TESTPID/fd /proc/TESTPID/cwd",
+            "cat /proc/$PPID/mem /proc/1/mem | grep -a canary-5",
+            "gdb -p $PPID -batch; strace -p $PPID",
+            "cat /proc/$PPID/fd/0; echo '{\"Ended\":{\"Code\":0}}' >> /proc/$PPID/fd/0",
+        ]);
+    }
+}
+
+#[test]
+fn nothing_is_written_outside_and_nothing_to_the_tree() {
+    for site in sites() {
+        site.withstands(&[
+            "touch OUTSIDE/pwned HOMEDIR/.ssh/pwned",
+            "echo x > OUTSIDE/kept; echo x >> out/kept; truncate -s 0 OUTSIDE/kept",
+            "rm -rf OUTSIDE out/ HOMEDIR/.ssh target/",
+            "mv OUTSIDE/kept OUTSIDE/gone; ln OUTSIDE/kept OUTSIDE/link; mkdir OUTSIDE/d",
+            "python3 -c 'open(\"OUTSIDE/kept\",\"w\").write(\"x\")'",
+            "touch target/pwned; echo x > target/kept",
+            "rm -rf * .env .gitignore; ls",
+            "echo x > greet.txt; sed -i s/hello/bye/ greet.txt; chmod 000 greet.txt",
+            "echo x > .git/hooks/pre-commit; echo x >> .git/config; rm -rf .git/refs; mv .git g",
+            "git commit -qam x; git stash; git checkout -b b; git add -A; git config a.b c; git gc",
+            "mkdir -p .deepseek && echo 'policy.mode = \"yolo\"' > .deepseek/config.toml",
+            "mkdir -p sub/.git/hooks && echo x > sub/.git/hooks/post-checkout",
+            "ln -s OUTSIDE new; echo x > new/kept; ln -sfn OUTSIDE greet.txt; echo > greet.txt/pwned",
+            "cd OUTSIDE && touch pwned; cd / && touch pwned",
+            "git worktree add OUTSIDE/w; git init OUTSIDE/g",
+        ]);
+    }
+}
+
+#[test]
+fn modes_and_times_outside_stay_where_there_is_a_view() {
+    let Some(site) = Site::at(Level::Full) else { return };
+    site.withstands(&[
+        "chmod 777 OUTSIDE/kept; chmod -R 000 HOMEDIR/.ssh; chown 1 out/kept",
+        "touch -d 2001-01-01 OUTSIDE/kept out/kept",
+        "chmod 777 target/kept id",
+    ]);
+}
+
+#[test]
+fn nobody_is_reached_and_nothing_outlives_the_command() {
+    const REACH: &str = r#"python3 -c '
+import socket
+for where in (("127.0.0.1", TCP), ("localhost", TCP)):
+    try: socket.create_connection(where, 1).send(b"x")
+    except OSError as error: print(error)
+try: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", UDP))
+except OSError as error: print(error)
+for where in ("HOMEDIR/agent.sock", "tree.sock", "\0ABSTRACT", "/run/docker.sock"):
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+        try: socket.socket(socket.AF_UNIX, kind).connect(where)
+        except OSError as error: print(error)
+for family in (socket.AF_PACKET, socket.AF_VSOCK, socket.AF_ALG):
+    try: print("opened", socket.socket(family, socket.SOCK_RAW))
+    except OSError as error: print(error)
+'"#;
+    for site in sites() {
+        site.withstands(&[
+            REACH,
+            "bash -c 'echo x > /dev/tcp/127.0.0.1/TCP; echo x > /dev/udp/127.0.0.1/UDP'",
+            "curl -s -m 2 http://127.0.0.1:TCP; wget -q -T 2 -t 1 http://127.0.0.1:TCP; true",
+            "setsid sleep 600 & nohup sleep 601 & (sleep 602 &) ; (setsid setsid sleep 603 &)",
+            "python3 -c 'import os,time; os.fork() or (os.setsid(), os.fork() or time.sleep(600))'",
+            "sleep 600 & kill -9 $PPID; kill -9 0",
+            "setsid sleep 600 & kill -9 -1; kill -9 $PPID",
+            "kill -9 TESTPID; kill -STOP TESTPID; kill TESTPID",
+            "unshare -Ur true && echo UNSHARED; unshare -n true; nsenter -t 1 -m ls; chroot / ls",
+            "mount -t tmpfs x /mnt; mount --bind / /mnt; umount /tmp; umount -l .env; umount .git",
+            "python3 -c 'import ctypes; c=ctypes.CDLL(None); print(c.syscall(425,8,0), c.syscall(272,0x10000000), c.syscall(165,0,0,0,0,0))'",
+        ]);
+    }
+}
+
+#[test]
+fn what_commands_need_is_there() {
+    let Some(site) = Site::at(Level::Full) else { return };
+    for line in [
+        "test \"$(cat greet.txt)\" = hello && echo x > greet.txt && test \"$(cat greet.txt)\" = x",
+        "test -z \"$(cat .env)\"",
+        "echo > /dev/null && mktemp && touch /dev/shm/x /tmp/x ~/x && ls ~",
+        "python3 -c 'import os,pty; pty.openpty(); assert os.cpu_count()'",
+        "git status && git log -1 && git diff",
+        "bash -c 'cat <(echo x) /dev/fd/0 </dev/null'",
+        "test ! -e HOMEDIR/.ssh && test -d \"$HOME\" && id && ls /usr/bin/env",
+    ] {
+        let run = site.runs(line);
+        assert_eq!(run.code, Some(0), "{line}: {}{}", run.stdout, run.stderr);
+    }
+    let loopback = site.runs(
+        r#"python3 -c 'import socket
+for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+    server = socket.create_server((host, 0), family=family)
+    socket.create_connection(server.getsockname()[:2])'"#,
+    );
+    assert_eq!(loopback.code, Some(0), "{}{}", loopback.stdout, loopback.stderr);
+}
+
+#[test]
+fn how_a_command_ends_comes_through() {
+    for site in sites() {
+        for (line, code) in [
+            ("sh -c 'exit 3'", 3),
+            ("sh -c 'kill -9 $$'", 137),
+            ("true", 0),
+            ("no-such-program", 127),
+        ] {
+            let run = site.runs(line);
+            assert_eq!(run.code, Some(code), "{:?}: {line}: {}", site.level, run.stderr);
+        }
+    }
+}
+
+#[test]
+fn what_a_check_changes_is_told_and_not_kept() {
+    let Some(_) = Site::at(Level::Full) else { return };
+    let check = "echo changed > other.txt && rm -f gone.txt && grep -q world greet.txt";
+    let world = World::greeting(mended_and_checked_by(&[check]));
+    world.project.write("other.txt", "as it was\n");
+    world.project.write("gone.txt", "here\n");
+    shell(world.project.root(), "git add -A && git -c user.name=a -c user.email=a@b commit -qm x");
+    let run = world.request("Fix the greeting").args(["--yolo"]).run();
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
+    assert_eq!(world.project.read("other.txt"), "as it was\n");
+    assert_eq!(world.project.read("gone.txt"), "here\n");
+    let ran = run.all("VerificationRun");
+    let found = &ran.last().unwrap()["findings"];
+    assert_eq!(found["confined"], "full");
+    assert_eq!(found["discarded"].to_string(), r#"["gone.txt","other.txt"]"#);
+}
+
+#[test]
+fn where_walls_are_missing_that_is_asked_and_the_hint_allows_it() {
+    let Some(_) = Site::at(Level::Floor) else { return };
+    let twice = [mended_and_checked_by(&["sh check.sh"]), mended_and_checked_by(&["sh check.sh"])];
+    let world = World::greeting(twice.concat()).configure("[sandbox]\nmode = \"floor\"\n");
+    let run = world.request("Fix it").args(["--yolo"]).run();
+    assert_eq!(run.ending(), "3 denied", "{}", run.stderr);
+    let hint = run.stderr.lines().find(|line| line.starts_with("hint:")).unwrap();
+    let command = hint.split(": deepseek ").nth(1).unwrap();
+    let done = world.deepseek_by_shell(command).run();
+    assert_eq!(done.code, Some(0), "{command}: {}", done.stderr);
+    world.project.write("greet.txt", "hello\n");
+    let run = world.chat("Fix it");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(run.all("VerificationRun")[0]["findings"]["confined"], "floor");
+}
+
+#[test]
+fn a_lanes_own_code_runs_unasked_and_does_nothing_outside() {
+    let Some(site) = Site::at(Level::Full) else { return };
+    let team = "TEAM_PLAN_V1\nLANE|01|first|one\nOWN|01|run.sh\nLANE|02|second|two\nOWN|02|two.txt\nTEAM_PLAN_END";
+    let pwned = site.outside.path().join("pwned");
+    let new =
+        format!("--- /dev/null\n+++ b/run.sh\n@@ -0,0 +1 @@\n+touch {}; true\n", pwned.display());
+    let check = "sh check.sh";
+    let replies = vec![
+        mock::Reply::text(team).to("lane-planner"),
+        architect(plan_verified_by(&["run.sh"], &[check])).in_lane("01"),
+        editor(new).in_lane("01"),
+        architect(plan_verified_by(&["two.txt"], &[check])).in_lane("02"),
+        editor(diff("two.txt", "two", "zwei")).in_lane("02"),
+    ];
+    let runs = "if [ -e run.sh ]; then sh run.sh; fi\n";
+    let project = Project::new(&[("two.txt", "two\n"), ("check.sh", runs)]);
+    let world = World::of(project, Provider::new(replies));
+    let args = ["--force-execute", "-p", "Do both", "--teammate-mode", "on", "--yolo"];
+    let run = world.deepseek(args).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(world.project.path("run.sh").exists() && !pwned.exists());
+}

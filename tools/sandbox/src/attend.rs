@@ -1,0 +1,126 @@
+//! Starts the command behind the walls, waits for its end, and ends what it left.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::process::{Child, Command, Stdio};
+
+use nix::sys::signal::{SigSet, Signal as NixSignal};
+use nix::sys::signalfd::SignalFd;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, wait};
+
+use crate::orders::{Ended, Failure, Step, Told, tell};
+
+/// What tells a helper to end everything it started, and itself.
+pub(crate) const END_ALL: Signal = Signal::USR1;
+
+/// Signals that the helper is not ended by: what they are for reaches the command, which is of the same group.
+pub(crate) fn held_back() -> SigSet {
+    [
+        NixSignal::SIGCHLD,
+        NixSignal::SIGUSR1,
+        NixSignal::SIGTERM,
+        NixSignal::SIGINT,
+        NixSignal::SIGHUP,
+        NixSignal::SIGQUIT,
+    ]
+    .into_iter()
+    .collect()
+}
+
+/// Holds them back, for good.
+pub(crate) fn hold_back() -> Result<SignalFd, Failure> {
+    let signals = held_back();
+    let held = || {
+        signals.thread_block()?;
+        SignalFd::new(&signals)
+    };
+    held().map_err(|error: nix::Error| Failure::of(Step::Session, &error.into()))
+}
+
+/// Runs a command to its end and tells of it.
+pub(crate) fn run(words: &[OsString], signals: &SignalFd, report: &mut File) -> io::Result<()> {
+    let Some((program, arguments)) = words.split_first() else {
+        return tell(report, &Told::Ended(Ended::Code(0)));
+    };
+    #[expect(clippy::disallowed_methods, reason = "this is what the crate shell has started")]
+    let mut command = Command::new(program);
+    match command.args(arguments).stdin(Stdio::null()).spawn() {
+        Ok(child) => match wait_for(&child, signals)? {
+            Some(ended) => tell(report, &Told::Ended(ended)),
+            None => Ok(()),
+        },
+        Err(error) => tell(report, &Told::NotStarted(error.raw_os_error().unwrap_or_default())),
+    }
+}
+
+/// Waits until a child ends, or this process is told to end everything. How the child ended.
+pub(crate) fn wait_for(child: &Child, signals: &SignalFd) -> io::Result<Option<Ended>> {
+    let leader = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    while let Some(signal) = next(signals)? {
+        if signal == Signal::CHILD {
+            if let Some(ended) = reap(leader)? {
+                return Ok(Some(ended));
+            }
+        } else if signal == END_ALL {
+            break;
+        }
+    }
+    Ok(None)
+}
+
+fn next(signals: &SignalFd) -> io::Result<Option<Signal>> {
+    let read = signals.read_signal()?;
+    Ok(read.and_then(|read| Signal::from_named_raw(i32::try_from(read.ssi_signo).ok()?)))
+}
+
+/// Waits for all that ended. How `leader` did, if it did.
+fn reap(leader: Option<Pid>) -> io::Result<Option<Ended>> {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) if Some(pid) == leader => return Ok(ended(status)),
+            Ok(Some(_)) => {}
+            Ok(None) | Err(rustix::io::Errno::CHILD) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn ended(status: WaitStatus) -> Option<Ended> {
+    status.exit_status().map(Ended::Code).or_else(|| status.terminating_signal().map(Ended::Signal))
+}
+
+/// Ends everything below this process, which takes in what lost its parent: without a pid namespace it does not end by itself.
+pub(crate) fn end_the_rest() {
+    // What starts others as quickly as they are ended is not followed for ever.
+    const ROUNDS: usize = 1000;
+    for _ in 0..ROUNDS {
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some(_)) => {}
+                Err(rustix::io::Errno::CHILD) => return,
+                Ok(None) | Err(_) => break,
+            }
+        }
+        for child in children() {
+            // It may have ended meanwhile.
+            kill_process(child, Signal::KILL).ok();
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// The processes whose parent is this one.
+fn children() -> Vec<Pid> {
+    let me = getpid();
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter_map(Pid::from_raw).filter(|pid| parent(*pid) == Some(me)).collect()
+}
+
+fn parent(pid: Pid) -> Option<Pid> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    // The name, in brackets, may hold anything.
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().nth(1)?.parse().ok().and_then(Pid::from_raw)
+}

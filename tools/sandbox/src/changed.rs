@@ -1,0 +1,97 @@
+//! What a command changed in the tree, read from the layer that its writes went to before the layer is thrown away.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat};
+
+use crate::orders::Told;
+
+/// What lies over a directory.
+pub(crate) struct Layer {
+    /// What was written.
+    pub(crate) upper: File,
+    /// What it was written over.
+    pub(crate) lower: File,
+}
+
+/// As many paths are told.
+const MAX_TOLD: usize = 1000;
+/// Files up to this size are compared, so that one that was only touched is not told.
+const MAX_COMPARED: u64 = 1 << 20;
+
+impl Layer {
+    /// What differs now.
+    pub(crate) fn told(&self) -> Told {
+        let mut found = Vec::new();
+        if let Err(error) = self.collect(self.upper.as_fd(), Path::new(""), &mut found) {
+            tracing::debug!(%error, "what a command changed could not be read whole");
+        }
+        found.sort();
+        found.truncate(MAX_TOLD);
+        Told::Discarded(found)
+    }
+
+    fn collect(
+        &self,
+        dir: std::os::fd::BorrowedFd<'_>,
+        at: &Path,
+        found: &mut Vec<OsString>,
+    ) -> io::Result<()> {
+        for entry in Dir::read_from(dir)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if name == c"." || name == c".." {
+                continue;
+            }
+            let path: PathBuf = at.join(std::ffi::OsStr::from_bytes(name.to_bytes()));
+            let data = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            match FileType::from_raw_mode(data.st_mode) {
+                FileType::Directory => {
+                    let below = openat(
+                        dir,
+                        name,
+                        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+                        Mode::empty(),
+                    )?;
+                    self.collect(below.as_fd(), &path, found)?;
+                }
+                FileType::RegularFile if self.is_as_before(dir, name, &path) => {}
+                FileType::RegularFile
+                | FileType::Symlink
+                | FileType::Fifo
+                | FileType::Socket
+                | FileType::CharacterDevice
+                | FileType::BlockDevice
+                | FileType::Unknown => found.push(path.into_os_string()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a file has the content that it had below the layer.
+    fn is_as_before(
+        &self,
+        dir: std::os::fd::BorrowedFd<'_>,
+        name: &std::ffi::CStr,
+        path: &Path,
+    ) -> bool {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let read = |opened: rustix::io::Result<OwnedFd>| {
+            let file = File::from(opened.ok()?);
+            let data = file.metadata().ok()?;
+            if !data.is_file() || data.len() > MAX_COMPARED {
+                return None;
+            }
+            let mut content = Vec::new();
+            file.take(MAX_COMPARED + 1).read_to_end(&mut content).ok()?;
+            Some(content)
+        };
+        let now = read(openat(dir, name, flags, Mode::empty()));
+        now.is_some() && now == read(openat(&self.lower, path, flags, Mode::empty()))
+    }
+}

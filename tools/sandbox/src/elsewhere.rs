@@ -1,0 +1,26 @@
+//! Where there is no Linux: nothing is confined, and that is said.
+
+use std::ffi::OsString;
+use std::io;
+use std::process::ExitCode;
+
+use crate::orders::{Failure, Step};
+use crate::sandbox::{Confined, Ground, Level, Sandbox, Wanted};
+
+/// No command line is a helper's.
+pub fn helper(_: impl Iterator<Item = OsString>) -> Option<ExitCode> {
+    None
+}
+
+impl Sandbox {
+    /// Nothing: there are no walls.
+    pub fn confine(&self, _: &Wanted<'_>) -> io::Result<Option<Confined>> {
+        Ok(None)
+    }
+}
+
+/// Only one is possible.
+pub(crate) fn level(_: &Ground) -> Level {
+    let on = Some("this version confines commands on Linux only".to_owned());
+    Level::None(Failure { step: Step::Landlock, on, errno: 0 })
+}

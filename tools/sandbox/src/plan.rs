@@ -1,0 +1,300 @@
+//! What a command sees, reads and writes: worked out from the settings, the machine and the tree.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use tools::regular;
+
+use crate::orders::{Grants, Limits, Network, Orders, View, Walls};
+use crate::sandbox::{Ground, Level, Wanted};
+use crate::survey::{Survey, Writes, survey};
+
+/// Bytes of a file that names another directory of git.
+const MAX_POINTER_BYTES: u64 = 1 << 16;
+/// What lies in a tree and is not written, whatever is around it.
+const FIXED: [&str; 2] = [".git", ".deepseek"];
+/// Devices that are written on the floor.
+const DEVICES: [&str; 4] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty"];
+
+/// Orders for a command, and what goes with them.
+pub(crate) struct Plan {
+    pub(crate) orders: Orders,
+    /// Variables that are different.
+    pub(crate) env: Vec<(OsString, OsString)>,
+    /// Directories that were made.
+    pub(crate) made: Vec<PathBuf>,
+    /// The temporary directory.
+    pub(crate) scratch: Option<tempfile::TempDir>,
+}
+
+/// What a command reads outside its tree.
+#[derive(Default)]
+struct Outside {
+    read: BTreeSet<PathBuf>,
+    /// Seems to be written.
+    layered: BTreeSet<PathBuf>,
+    /// Symbolic links on the way there, each with where it leads.
+    links: BTreeSet<(PathBuf, PathBuf)>,
+    env: Vec<(OsString, OsString)>,
+}
+
+impl Ground {
+    /// Works out what a command gets at `level`; none where it is not confined.
+    pub(crate) fn plan(&self, level: &Level, wanted: &Wanted<'_>) -> io::Result<Option<Plan>> {
+        let survey = survey(wanted.tree, &self.settings.built)?;
+        let mut outside = self.outside(wanted);
+        let mut built = survey.built.clone();
+        let made = make(&survey);
+        built.extend(made.iter().cloned());
+        outside.env.push(("GIT_OPTIONAL_LOCKS".into(), "0".into()));
+        let (walls, scratch) = match level {
+            Level::Full(_) => {
+                outside.env.push(("TMPDIR".into(), "/tmp".into()));
+                (Walls::Full(self.view(wanted, survey, &outside, built)?), None)
+            }
+            Level::Floor { .. } => {
+                let scratch = self.scratch()?;
+                let home = private(&self.places.private.join("home"))?;
+                outside.env.push(("TMPDIR".into(), scratch.path().into()));
+                outside.env.push(("HOME".into(), home.clone().into()));
+                built.extend([home, scratch.path().to_owned()]);
+                (Walls::Floor(self.grants(wanted, &survey, &outside, built)?), Some(scratch))
+            }
+            Level::None(_) | Level::Off => return Ok(None),
+        };
+        let limits = Limits {
+            processes: self.settings.max_processes,
+            file_bytes: self.settings.max_file_bytes,
+        };
+        let parent = rustix::process::getpid().as_raw_nonzero().get();
+        let orders = Orders { parent, walls, network: wanted.network, limits };
+        Ok(Some(Plan { orders, env: outside.env, made, scratch }))
+    }
+
+    /// A new directory for temporary files.
+    pub(crate) fn scratch(&self) -> io::Result<tempfile::TempDir> {
+        let dir = private(&self.places.private.join("tmp"))?;
+        tempfile::Builder::new().prefix("command-").tempdir_in(dir)
+    }
+
+    /// What lies outside the tree and is read, or seems to be written.
+    fn outside(&self, wanted: &Wanted<'_>) -> Outside {
+        let mut outside = Outside::default();
+        for path in &self.settings.read {
+            outside.add_to_read(&self.expanded(path));
+        }
+        for tool in self.settings.tools.values() {
+            let named = self.places.vars.get(&tool.variable).filter(|value| value.starts_with('/'));
+            let dir = named.map_or_else(|| self.expanded(&tool.home), |value| Some(value.into()));
+            let Some(dir) = dir.filter(|dir| dir.is_dir()) else { continue };
+            for name in &tool.read {
+                outside.add_to_read(&Some(below(&dir, name)));
+            }
+            for name in &tool.layered {
+                let path = below(&dir, name);
+                if let Ok(real) = path.canonicalize() {
+                    outside.layered.insert(real);
+                }
+            }
+            if !tool.variable.is_empty() {
+                outside.env.push((tool.variable.clone().into(), dir.into()));
+            }
+        }
+        let path = self.places.vars.get("PATH").map(String::as_str).unwrap_or_default();
+        for dir in std::env::split_paths(path).filter(|dir| dir.is_absolute()) {
+            // Shims run what lies beside them.
+            let dir = match dir.parent() {
+                Some(beside) if dir.ends_with("shims") => beside.to_owned(),
+                _ => dir,
+            };
+            let holds = |place: &Path| place.starts_with(&dir);
+            let is_too_much =
+                self.places.home.as_deref().is_some_and(holds) || holds(wanted.tree.root);
+            if !is_too_much {
+                outside.add_to_read(&Some(dir));
+            }
+        }
+        for dir in git_dirs(wanted.tree.root).iter().chain(wanted.read) {
+            outside.add_to_read(&Some(dir.clone()));
+        }
+        if wanted.network == Network::Host {
+            // Where names are looked up may be somewhere else.
+            outside.add_to_read(&Some("/etc/resolv.conf".into()));
+        }
+        let root = wanted.tree.root;
+        outside.read.retain(|path| !path.starts_with(root));
+        outside.layered.retain(|path| !path.starts_with(root));
+        outside
+    }
+
+    fn expanded(&self, path: &str) -> Option<PathBuf> {
+        match path.strip_prefix("~/") {
+            Some(rest) => Some(self.places.home.as_ref()?.join(rest)),
+            None => Some(path.into()),
+        }
+    }
+
+    fn hidden(&self) -> impl Iterator<Item = PathBuf> {
+        let real = |path: &String| self.expanded(path)?.canonicalize().ok();
+        self.settings.hidden.iter().filter_map(real)
+    }
+
+    fn view(
+        &self,
+        wanted: &Wanted<'_>,
+        survey: Survey,
+        outside: &Outside,
+        built: Vec<PathBuf>,
+    ) -> io::Result<View> {
+        let tree = wanted.tree.root;
+        // A tree that the user lives in is seen as it is.
+        let home = self.places.home.as_ref().filter(|home| !home.starts_with(tree));
+        let home = home.and_then(|home| home.canonicalize().ok());
+        let mut kept = Vec::new();
+        if let Some(home) = &home {
+            let cache = private(&self.places.private.join("cache"))?;
+            kept.push((cache.into(), home.join(".cache").into()));
+        }
+        let fixed = FIXED.map(|name| tree.join(name)).into_iter();
+        let fixed =
+            fixed.filter(|path| path.symlink_metadata().is_ok_and(|data| !data.is_symlink()));
+        let in_tree = |path: &PathBuf| !built.iter().any(|built| path.starts_with(built));
+        let secrets = survey.secrets.into_iter().filter(in_tree);
+        Ok(View {
+            cwd: wanted.cwd.into(),
+            tree: tree.into(),
+            is_copy: wanted.tree.writes == Writes::Kept,
+            read: os(&outside.read),
+            links: outside
+                .links
+                .iter()
+                .map(|(path, to)| (path.clone().into(), to.clone().into()))
+                .collect(),
+            layered: os(&outside.layered),
+            kept,
+            home: home.map(OsString::from),
+            fixed: fixed.map(OsString::from).collect(),
+            hidden: secrets.chain(self.hidden()).map(OsString::from).collect(),
+            built: os(&built),
+            scratch_bytes: self.settings.scratch_bytes,
+        })
+    }
+
+    fn grants(
+        &self,
+        wanted: &Wanted<'_>,
+        survey: &Survey,
+        outside: &Outside,
+        write: Vec<PathBuf>,
+    ) -> io::Result<Grants> {
+        let hidden: Vec<PathBuf> = survey.secrets.iter().cloned().chain(self.hidden()).collect();
+        let mut grants = Grants { write: os(&write), ..Grants::default() };
+        grants.write.extend(DEVICES.map(OsString::from));
+        let whole = [PathBuf::from("/proc"), "/dev/random".into(), "/dev/urandom".into()];
+        let tree = wanted.tree.root.to_owned();
+        for path in outside.read.iter().chain(&outside.layered).chain(&whole).chain([&tree]) {
+            let access = if path == &tree && wanted.tree.writes == Writes::Kept {
+                &mut grants.write
+            } else {
+                &mut grants.read
+            };
+            let mut list = Vec::new();
+            grant_without(path, &hidden, access, &mut list)?;
+            grants.list.append(&mut list);
+        }
+        Ok(grants)
+    }
+}
+
+impl Outside {
+    /// Adds what is there, by where it really is, and the link that leads there.
+    fn add_to_read(&mut self, path: &Option<PathBuf>) {
+        let Some(path) = path else { return };
+        let Ok(real) = path.canonicalize() else { return };
+        // The whole machine is not what anything outside means.
+        if real == Path::new("/") {
+            return;
+        }
+        if let Ok(says) = fs::read_link(path) {
+            self.links.insert((path.clone(), says));
+        }
+        self.read.insert(real);
+    }
+}
+
+/// Grants what is at `path` without what is hidden below: rules only add, so what lies beside it is granted one by one, and
+/// the directory itself is listed.
+fn grant_without(
+    path: &Path,
+    hidden: &[PathBuf],
+    access: &mut Vec<OsString>,
+    list: &mut Vec<OsString>,
+) -> io::Result<()> {
+    if hidden.iter().any(|hidden| path.starts_with(hidden)) {
+        return Ok(());
+    }
+    if !hidden.iter().any(|hidden| hidden.starts_with(path)) {
+        access.push(path.into());
+        return Ok(());
+    }
+    list.push(path.into());
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        // What a link leads to is granted where it is, or not.
+        if !entry.file_type()?.is_symlink() {
+            grant_without(&entry.path(), hidden, access, list)?;
+        }
+    }
+    Ok(())
+}
+
+/// The directories of git that a tree is part of, outside it: its repository, what that shares with others, and the objects
+/// that it borrows.
+fn git_dirs(tree: &Path) -> Vec<PathBuf> {
+    let read = |path: &Path| regular::read_text(path, MAX_POINTER_BYTES).ok();
+    let Some(pointer) = read(&tree.join(".git")) else {
+        return borrowed(&tree.join(".git"), read);
+    };
+    let Some(named) = pointer.strip_prefix("gitdir:") else { return Vec::new() };
+    let dir = tree.join(named.trim());
+    let common = read(&dir.join("commondir")).map(|common| dir.join(common.trim()));
+    let mut dirs: Vec<PathBuf> = [Some(dir), common].into_iter().flatten().collect();
+    // Only what is one: the file is the repository's word.
+    dirs.retain(|dir| dir.join("HEAD").is_file());
+    let objects: Vec<PathBuf> = dirs.iter().flat_map(|dir| borrowed(dir, read)).collect();
+    dirs.extend(objects);
+    dirs
+}
+
+/// Where a repository borrows objects.
+fn borrowed(git_dir: &Path, read: impl Fn(&Path) -> Option<String>) -> Vec<PathBuf> {
+    let objects = git_dir.join("objects");
+    let list = read(&objects.join("info/alternates")).unwrap_or_default();
+    let lines = list.lines().filter(|line| !line.is_empty()).map(|line| objects.join(line));
+    // Directories of objects, and nothing that only says so.
+    lines.filter(|dir| dir.ends_with("objects") && dir.join("pack").is_dir()).collect()
+}
+
+/// Makes the build directories that are not there, so that what is built in them stays.
+fn make(survey: &Survey) -> Vec<PathBuf> {
+    let single = survey.unbuilt.iter();
+    single.filter(|dir| fs::create_dir(dir).is_ok()).cloned().collect()
+}
+
+/// A directory of the user alone.
+fn private(dir: &Path) -> io::Result<PathBuf> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    dir.canonicalize()
+}
+
+fn below(dir: &Path, name: &str) -> PathBuf {
+    if name == "." { dir.to_owned() } else { dir.join(name) }
+}
+
+fn os<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> Vec<OsString> {
+    paths.into_iter().map(OsString::from).collect()
+}
