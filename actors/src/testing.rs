@@ -13,7 +13,7 @@ use tools::clock::{CountingIds, FixedClock, Timestamp};
 use crate::admission::Admission;
 use crate::event::Event;
 use crate::prompts::Prompts;
-use crate::publisher::{Publisher, Submission};
+use crate::publisher::{Attendance, Publisher, Submission};
 use crate::recording::Recording;
 use crate::run::{Run, Terms};
 
@@ -40,6 +40,7 @@ pub(crate) fn run(recording: Option<Arc<Recording>>) -> (Run, impl Fn() -> Vec<E
         env: Environment::default(),
         sandbox: Arc::new(sandbox::Sandbox::off()),
         cache: PathBuf::new(),
+        attendance: Attendance::Unattended,
         stop: stopped,
     };
     (run, move || events.lock().unwrap().clone())

@@ -57,6 +57,12 @@ prompts! {
     NeededByDiff = "needed_by_diff",
     /// Quotes the rule that a plan breaks, to the Architect and the lane planner.
     PlanRefused = "plan_refused",
+    /// Tells the Architect which checks of its plan would not be run, and which would be.
+    PlanBarred = "plan_barred",
+    /// A check that would not be run, and why.
+    BarredCheck = "barred_check",
+    /// The checks that are run when a plan names none.
+    BarredDerived = "barred_derived",
     /// The standing instructions of the Editor.
     Editor = "editor",
     /// Asks the Editor for a diff.
@@ -73,6 +79,8 @@ prompts! {
     DraftRefused = "draft_refused",
     /// Answers what a model asked to see.
     Looked = "looked",
+    /// What the plan wants the Editor to read besides the files that it may change.
+    ShownByPlan = "shown_by_plan",
     /// One of the things it asked to see, numbered.
     Look = "look",
     /// Says why something is not shown.
