@@ -17,7 +17,7 @@ fn who_names_a_check_that_may_not_run_is_told_before_anything_is_written() {
     let bad =
         architect(plan_verified_by(&["greet.txt"], &["touch ran.txt", "git push", "sh check.sh"]));
     let replies = [vec![bad], mended_and_checked_by(&["sh check.sh"])].concat();
-    let world = World::of(project, Provider::new(replies));
+    let world = World::of(project, Provider::new(replies)).unconfined();
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(world.provider.roles(), "architect architect editor");
@@ -38,7 +38,7 @@ fn who_names_a_check_that_may_not_run_is_told_before_anything_is_written() {
 
 #[test]
 fn whoever_is_there_to_be_asked_is_asked_for_a_check() {
-    let world = World::greeting(mended_and_checked_by(&["grep world greet.txt"]));
+    let world = World::greeting(mended_and_checked_by(&["grep world greet.txt"])).unconfined();
     let mut terminal = Terminal::start(&mut world.deepseek([
         "--force-execute",
         "-p",
