@@ -175,7 +175,7 @@ fn a_lane_whose_patch_somebody_allowed_goes_on() {
     let mut terminal = Terminal::start(&mut world.deepseek(args));
     for question in 1..=3 {
         // One for each lane, and one for the whole.
-        terminal.until("Apply it? [y/N]", question);
+        terminal.until("Apply it? [y/N", question);
         terminal.types("y\n");
     }
     let shown = terminal.shown();

@@ -53,6 +53,11 @@ pub enum PlanWhy {
         /// What was done and what fails, rendered.
         report: String,
     },
+    /// The user said no to what came of it.
+    Objected {
+        /// What was done and what the user said, rendered.
+        report: String,
+    },
     /// The last one lacks files.
     Lacks(Vec<NeededFile>),
 }
@@ -253,6 +258,7 @@ fn question(prompts: &Prompts, why: &PlanWhy) -> String {
             let files: Vec<String> = files.iter().map(needed).collect();
             prompts.render(Prompt::PlanLacks, &[("files", &files.join("\n"))])
         }
+        PlanWhy::Objected { report } => prompts.render(Prompt::PlanObjected, &[("report", report)]),
         PlanWhy::OldFailures { report } => {
             prompts.render(Prompt::PlanOldFailures, &[("report", report)])
         }

@@ -375,6 +375,9 @@ pub enum Event {
         by: DeniedBy,
         /// Why.
         why: Wording,
+        /// What the user said against it, for the model.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        said: Option<String>,
     },
     /// Verification begins.
     #[serde(rename = "VerifyStarted@v1")]

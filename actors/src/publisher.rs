@@ -73,12 +73,16 @@ pub enum Proposal {
 }
 
 /// What the user says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// Go ahead.
     Yes,
+    /// Go ahead, and do not ask for this again in this workspace.
+    Always,
     /// Do not.
     No,
+    /// Do not, for a reason that the model is told.
+    Because(String),
 }
 
 /// An event on its way to the journal.

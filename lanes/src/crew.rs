@@ -427,7 +427,12 @@ fn mark_before(next: &Next) -> Option<StepMark> {
         Next::Finish(Delivery::Delivered { verified }) => {
             (*verified != Verified::NotNeeded).then_some(StepMark::Done)
         }
-        Next::Plan(PlanReason::Failed(_) | PlanReason::Lacks | PlanReason::OldFailures)
+        Next::Plan(
+            PlanReason::Failed(_)
+            | PlanReason::Lacks
+            | PlanReason::OldFailures
+            | PlanReason::Objected,
+        )
         | Next::Finish(_) => Some(StepMark::Failed),
         Next::Plan(PlanReason::First) | Next::Draft(_) | Next::Apply | Next::Verify => None,
     }

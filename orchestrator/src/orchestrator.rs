@@ -425,9 +425,12 @@ fn answer_or_gone(
 ) -> Result<(), Denied> {
     match answer {
         Ok(CallResult::Success(result)) => result,
-        Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => {
-            Err(Denied { what, why: "the orchestrator is gone".into(), hint: Wording::default() })
-        }
+        Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => Err(Denied {
+            what,
+            why: "the orchestrator is gone".into(),
+            hint: Wording::default(),
+            said: None,
+        }),
     }
 }
 

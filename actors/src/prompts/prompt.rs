@@ -45,6 +45,10 @@ prompts! {
     PlanAgain = "plan_again",
     /// Asks the Architect what to do about failures that are older than the change.
     PlanOldFailures = "plan_old_failures",
+    /// Asks the Architect for another plan, since the user said no.
+    PlanObjected = "plan_objected",
+    /// What the user said no to, and why.
+    Objected = "objected",
     /// How a plan failed, for the Architect.
     PlanReport = "plan_report",
     /// Tells the Architect which files the Editor needs beyond its plan.

@@ -24,7 +24,7 @@ use model::ModelError;
 use model::price::Usd;
 use orchestrator::orchestrator::Outcome;
 
-use super::ask::answer;
+use super::ask::{Offers, OnScreen, ask};
 use super::diff::harmless;
 use super::lanes::LaneTable;
 use super::lanes::lines::{file_line, labelled};
@@ -380,21 +380,23 @@ impl Terminal {
             return;
         }
         let tolerated = self.tolerated.get(&question.scope.lane()).cloned().unwrap_or_default();
-        let (shown, asks) = match &question.what {
+        let (shown, asks, offers) = match &question.what {
             Proposal::Patch(changes) => {
-                (changes_as_text(changes, self.paint) + &tolerated, "Apply it?")
+                (changes_as_text(changes, self.paint) + &tolerated, "Apply it?", Offers::Once)
             }
-            Proposal::Command(command) => (format!("  $ {}\n", harmless(command)), "Run it?"),
+            Proposal::Command(command) => {
+                (format!("  $ {}\n", harmless(command)), "Run it?", Offers::Always)
+            }
         };
         let who = match question.scope.lane() {
             Some(lane) => self.style(AnsiColor::Yellow, &format!("lane {lane} asks: ")),
             None => String::new(),
         };
         self.rest();
-        write!(io::stderr(), "{shown}{who}{}. {asks} [y/N] ", question.why)
-            .and_then(|()| io::stderr().flush())
-            .ok();
-        answer(question.answer).await;
+        let more =
+            if offers == Offers::Always { "; always, no: WHY, show" } else { "; no: WHY, show" };
+        let asks = format!("{who}{}. {asks} [y/N{more}] ", question.why);
+        ask(OnScreen { shown, asks, offers }, question.answer).await;
     }
 
     /// What it used, in two lines that fit a narrow terminal.

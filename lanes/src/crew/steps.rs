@@ -46,6 +46,11 @@ impl State {
                 let report = feedback::for_architect(self.prompts(), diff, &self.details);
                 PlanWhy::OldFailures { report }
             }
+            PlanReason::Objected => {
+                let diff = self.diff.as_deref().filter(|diff| !dialogue.has_heard(diff));
+                let report = feedback::for_architect(self.prompts(), diff, &self.details);
+                PlanWhy::Objected { report }
+            }
             PlanReason::Lacks => PlanWhy::Lacks(std::mem::take(&mut self.needed)),
         };
         let ask = PlanAsk { why, baseline: self.baseline_for(AgentRole::Architect) };

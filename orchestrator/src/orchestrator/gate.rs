@@ -17,6 +17,8 @@ use shell::CommandLine;
 use tools::redact::redact;
 use tree::{Change, Note, RepoPath};
 
+use crate::always::Always;
+
 use super::{Commit, Msg, News, Said, State, Wanted};
 
 impl State {
@@ -156,6 +158,7 @@ impl State {
             session: self.session.clone(),
             request: self.active.as_ref().map(|active| first_line(&active.request.text)),
             asked: None,
+            always: Always::of(&self.dir, &self.idle.cache),
         }
     }
 }
@@ -191,6 +194,8 @@ struct Gate {
     session: String,
     /// What the user asked for, in one line.
     request: Option<String>,
+    /// What is always allowed.
+    always: Always,
     /// The question that was asked, and who said no to it if somebody did.
     asked: Option<(String, DeniedBy)>,
 }

@@ -154,7 +154,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         text().prop_map(|ask| Event::ApprovalGiven { ask }),
         (proptest::option::of(text()), text(), text()).prop_map(|(ask, command, why)| {
             let (action, by) = (Asked::Command(command), DeniedBy::Nobody);
-            Event::ApprovalDenied { ask, action, by, why: why.into() }
+            Event::ApprovalDenied { ask, action, by, why: why.into(), said: None }
         }),
         (text(), any::<bool>(), any::<u64>()).prop_map(|(command, baseline, elapsed_ms)| {
             let outcome = actors::checks::CheckOutcome::TimedOut;
