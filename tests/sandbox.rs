@@ -385,7 +385,9 @@ fn what_is_always_allowed_is_asked_for_once_until_what_it_runs_changes() {
     let mut terminal = at_terminal(&world);
     terminal.until("Run it? [y/N; always", 1);
     terminal.types("n\n");
-    terminal.until("session ", 1);
+    terminal.until("Apply it? [y/N", 1);
+    terminal.types("n\n");
+    assert_eq!(terminal.end(), Some(3));
     assert_eq!(world.deepseek(["policy", "forget", check]).run().code, Some(0));
     assert_eq!(world.deepseek(["policy", "forget", check]).run().code, Some(2));
 }

@@ -6,6 +6,7 @@ use policy::{Act, Confinement, Gaps, Stage, Verdict};
 use sandbox::Degree;
 use shell::CommandLine;
 
+use crate::always::Always;
 use crate::closed::JournalClosed;
 use crate::effect::{Effect, Position, Trace};
 use crate::event::Event;
@@ -22,7 +23,8 @@ pub(crate) async fn objection(
     sight: &Sight,
     commands: &[String],
 ) -> Result<Option<Objection>, JournalClosed> {
-    let Barred { commands: barred, confined } = run.perform(&mut Barring { commands }).await?;
+    let Barred { commands: barred, confined } =
+        run.perform(&mut Barring { commands, always: sight.always() }).await?;
     if barred.is_empty() {
         return Ok(None);
     }
@@ -87,12 +89,21 @@ fn objected(run: &Run, command: &str, confined: Degree) -> Option<Standing> {
 /// find out when it is driven again.
 struct Barring<'c> {
     commands: &'c [String],
+    /// What the user always allows.
+    always: Option<Always>,
 }
 
 /// What would not be run where commands are confined so far.
 struct Barred {
     commands: Vec<String>,
     confined: Degree,
+}
+
+impl Barring<'_> {
+    fn is_allowed(&self, command: &str, confined: Degree) -> bool {
+        let line = CommandLine::parse(command).ok();
+        self.always.as_ref().zip(line).is_some_and(|(always, line)| always.allows(&line, confined))
+    }
 }
 
 impl Effect for Barring<'_> {
@@ -116,7 +127,9 @@ impl Effect for Barring<'_> {
             Mode::Yolo => true,
         };
         let is_barred = |command: &&String| match objected(run, command, confined) {
-            Some(Standing::Asked(_)) => run.attendance == Attendance::Unattended,
+            Some(Standing::Asked(_)) => {
+                run.attendance == Attendance::Unattended && !self.is_allowed(command, confined)
+            }
             Some(Standing::Denied(_)) => true,
             None => false,
         };

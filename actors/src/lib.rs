@@ -4,6 +4,7 @@
 //! files of their own. Nothing here knows who works for whom: that is the floor above.
 
 pub mod admission;
+pub mod always;
 pub mod applier;
 pub mod architect;
 mod barred;

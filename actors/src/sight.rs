@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tree::{Change, Entry, Op, ReadTree, RepoPath, TreeError};
 
+use crate::always::Always;
 use crate::checks;
 use crate::closed::JournalClosed;
 use crate::effect::{Effect, Position, Trace};
@@ -29,6 +30,12 @@ impl Sight {
     /// Sees the files of `tree`.
     pub fn new(tree: ReadTree, run: Run) -> Self {
         Self { tree, run, known: Arc::default() }
+    }
+
+    /// The commands that the user always allows here. A lane may have changed what they run, so it has none.
+    pub(crate) fn always(&self) -> Option<Always> {
+        let is_whole = self.run.scope().lane().is_none();
+        is_whole.then(|| Always::of(self.tree.root(), &self.run.cache))
     }
 
     /// Begins to look. One at a time: roles take turns.

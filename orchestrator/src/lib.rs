@@ -1,6 +1,5 @@
 //! The root actor of the program and what only it may do: write to the user's workspace, keep the journal, end a run.
 
-pub mod always;
 pub mod chat;
 pub mod checkpoints;
 mod copy;

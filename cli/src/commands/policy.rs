@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use actors::always::Always;
 use clap::{Args, Subcommand, ValueEnum};
 use config::{Approval, Mode, Settings, Source};
-use orchestrator::always::Always;
 use policy::{Action, Case, Confinement, Gaps, Line, Stage};
 use serde_json::{Map, Value, json};
 

@@ -17,7 +17,7 @@ use shell::CommandLine;
 use tools::redact::redact;
 use tree::{Change, Note, RepoPath};
 
-use crate::always::Always;
+use actors::always::Always;
 
 use super::{Commit, Msg, News, Said, State, Wanted};
 

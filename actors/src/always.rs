@@ -56,13 +56,13 @@ impl Always {
     }
 
     /// Whether a command is allowed, confined so far.
-    pub(crate) fn allows(&self, line: &CommandLine, confined: Degree) -> bool {
+    pub fn allows(&self, line: &CommandLine, confined: Degree) -> bool {
         let known = |it: &Allowed| it.command == line.text() && it.confined == confined;
         self.all().into_iter().find(known).is_some_and(|it| Some(it.files) == self.files_of(line))
     }
 
     /// Allows a command from now on. False where that cannot be: what it runs is too large to be watched.
-    pub(crate) fn allow(&self, line: &CommandLine, confined: Degree) -> io::Result<bool> {
+    pub fn allow(&self, line: &CommandLine, confined: Degree) -> io::Result<bool> {
         let Some(files) = self.files_of(line) else { return Ok(false) };
         let command = line.text().to_owned();
         let mut all = self.all();
