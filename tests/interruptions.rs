@@ -142,7 +142,7 @@ fn an_idle_conversation_holds_nothing_and_ends_when_it_is_told_to() {
         let mut terminal = Terminal::start(&mut world.deepseek(["--approval", "suggest"]));
         terminal.until("›", 1);
         terminal.types("Fix the greeting\r");
-        terminal.until("Apply it? [y/N]", 1);
+        terminal.until("Apply it? [y/N", 1);
         terminal.types("n\n");
         terminal.until("hint:", 1);
 

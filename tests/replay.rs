@@ -10,7 +10,7 @@ use crate::invariants::twenty_calls;
 use crate::resume::eventful;
 use crate::support::journal::{keep, kept, rewrite};
 use crate::support::{
-    Project, Provider, World, architect, diff, editor, mended, mended_and_checked_by, plan,
+    Project, Provider, World, architect, diff, editor, mended, mended_insisting_on, plan,
 };
 use crate::team_crashes;
 
@@ -43,8 +43,7 @@ pub(crate) const SESSIONS: [(&str, Made); 13] = [
         ends(World::greeting(mended()), &args, 3)
     }),
     ("denied-command", || {
-        let world = World::greeting(mended_and_checked_by(&["make install"])).unconfined();
-        ends(world, &REQUEST, 3)
+        ends(World::greeting(mended_insisting_on("make install")).unconfined(), &REQUEST, 3)
     }),
     ("cancelled-call", || {
         let silence = Reply::of(Behaviour::StallAfterHeaders);

@@ -9,8 +9,8 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::PathBuf;
 
 use crate::support::{
-    Project, Provider, Run, World, architect, diff, editor, left_in, mended_and_checked_by,
-    plan_verified_by, shell,
+    Project, Provider, Run, Terminal, World, architect, diff, editor, left_in,
+    mended_and_checked_by, plan_verified_by, shell,
 };
 
 /// What nobody must see.
@@ -348,4 +348,67 @@ fn a_lanes_own_code_runs_unasked_and_does_nothing_outside() {
     let run = world.deepseek(args).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(world.project.path("run.sh").exists() && !pwned.exists());
+}
+
+/// A program that asks at a terminal, under the default approval.
+fn at_terminal(world: &World) -> Terminal {
+    Terminal::start(&mut world.deepseek(["--force-execute", "-p", "Fix the greeting"]))
+}
+
+#[test]
+fn what_is_always_allowed_is_asked_for_once_until_what_it_runs_changes() {
+    let check = "sh own.sh greet.txt";
+    let world = World::greeting(vec![mended_and_checked_by(&[check]); 4].concat());
+    world.project.write("own.sh", "grep -q world $1\n");
+    let mut terminal = at_terminal(&world);
+    terminal.until("Run it? [y/N; always", 1);
+    terminal.types("what\n");
+    terminal.until("Run it? [y/N; always", 2);
+    terminal.types("show\n");
+    terminal.until("$ sh own.sh", 2);
+    terminal.types("always\n");
+    terminal.until("Apply it? [y/N", 1);
+    terminal.types("y\n");
+    assert_eq!(terminal.end(), Some(0));
+    world.project.write("greet.txt", "hello\n");
+    let unattended = world.deepseek(["--force-execute", "-p", "Fix it"]).run();
+    assert!(!unattended.stderr.contains("not listed"), "{}", unattended.stderr);
+    assert_eq!(unattended.code, Some(3), "the patch is still asked for");
+    let listed = world.deepseek(["policy", "allowed"]).run().stdout;
+    assert_eq!(listed, format!("{check}\n"));
+    let mut terminal = at_terminal(&world);
+    terminal.until("Apply it? [y/N", 1);
+    terminal.types("y\n");
+    assert_eq!(terminal.end(), Some(0));
+    world.project.write("greet.txt", "hello\n");
+    world.project.write("own.sh", "grep world $1\n");
+    let mut terminal = at_terminal(&world);
+    terminal.until("Run it? [y/N; always", 1);
+    terminal.types("n\n");
+    terminal.until("Apply it? [y/N", 1);
+    terminal.types("n\n");
+    assert_eq!(terminal.end(), Some(3));
+    assert_eq!(world.deepseek(["policy", "forget", check]).run().code, Some(0));
+    assert_eq!(world.deepseek(["policy", "forget", check]).run().code, Some(2));
+}
+
+#[test]
+fn a_no_with_a_reason_goes_back_to_the_model() {
+    let world = World::greeting(vec![
+        architect(plan_verified_by(&["greet.txt"], &["sh check.sh"])),
+        editor(diff("greet.txt", "hello", "hello old world")),
+        architect(plan_verified_by(&["greet.txt"], &["sh check.sh"])),
+        editor(diff("greet.txt", "hello", "hello world")),
+    ]);
+    let mut terminal = at_terminal(&world);
+    terminal.until("Apply it? [y/N", 1);
+    terminal.types("no, because the world is young\n");
+    terminal.until("Apply it? [y/N", 2);
+    terminal.types("y\n");
+    terminal.until("session ", 1);
+    assert_eq!(terminal.end(), Some(0));
+    assert_eq!(world.project.read("greet.txt"), "hello world\n");
+    assert!(world.provider.told("architect", 2).contains("said no: the world is young"));
+    let replayed = world.deepseek(["replay", "latest"]).run();
+    assert_eq!(replayed.code, Some(0), "{}{}", replayed.stdout, replayed.stderr);
 }

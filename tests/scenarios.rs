@@ -350,7 +350,7 @@ fn whoever_approves_a_diff_sees_what_was_chosen() {
     let mut terminal = Terminal::start(&mut world.deepseek(args));
     terminal.until("hunk 1: took the place next to the stated line", 1);
     terminal.until("at line 64", 1);
-    terminal.until("Apply it? [y/N]", 1);
+    terminal.until("Apply it? [y/N", 1);
     terminal.types("y\n");
     terminal.until("session ", 1);
     assert_eq!(terminal.end(), Some(0));

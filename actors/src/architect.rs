@@ -10,6 +10,7 @@ use thiserror::Error;
 use tree::Entry;
 
 use crate::Unanswered;
+use crate::barred;
 use crate::brief::{Brief, Reads};
 use crate::call::Caller;
 use crate::closed::JournalClosed;
@@ -22,7 +23,7 @@ use crate::plan::{FileIntent, Leniency, Plan, PlanLimits};
 use crate::prompts::{Prompt, Prompts};
 use crate::role::{RoleHost, Work};
 use crate::sight::Sight;
-use crate::talk::{Grammar, Talk, Unheard};
+use crate::talk::{Grammar, Objection, Talk, Unheard};
 use crate::wording::Wording;
 use crate::workspace::Workspace;
 
@@ -50,6 +51,11 @@ pub enum PlanWhy {
     /// What to do about failures that are older than the change.
     OldFailures {
         /// What was done and what fails, rendered.
+        report: String,
+    },
+    /// The user said no to what came of it.
+    Objected {
+        /// What was done and what the user said, rendered.
         report: String,
     },
     /// The last one lacks files.
@@ -184,6 +190,10 @@ impl Grammar for ArchitectSetup {
         Ok(Ok(Planned { plan, tolerances }))
     }
 
+    async fn objection(&self, planned: &Planned) -> Result<Option<Objection>, JournalClosed> {
+        barred::objection(&self.caller.run, &self.sight, &planned.plan.verify).await
+    }
+
     fn refused(&self, error: Wording) -> Event {
         Event::PlanRefused { error }
     }
@@ -248,6 +258,7 @@ fn question(prompts: &Prompts, why: &PlanWhy) -> String {
             let files: Vec<String> = files.iter().map(needed).collect();
             prompts.render(Prompt::PlanLacks, &[("files", &files.join("\n"))])
         }
+        PlanWhy::Objected { report } => prompts.render(Prompt::PlanObjected, &[("report", report)]),
         PlanWhy::OldFailures { report } => {
             prompts.render(Prompt::PlanOldFailures, &[("report", report)])
         }

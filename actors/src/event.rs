@@ -3,6 +3,7 @@
 use model::price::Usd;
 use model::{AgentRole, ModelError, Usage};
 use patch::PutAside;
+use sandbox::Degree;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tree::{RepoPath, Settlement, TreeId};
@@ -177,6 +178,14 @@ pub enum Event {
     PlanRefused {
         /// Line and rule.
         error: Wording,
+    },
+    /// Checks of a plan would not be run: policy forbids them, or asks and nobody is there to answer. The Architect is told.
+    #[serde(rename = "ChecksBarred@v1")]
+    ChecksBarred {
+        /// The commands, as written.
+        commands: Vec<String>,
+        /// How far commands are confined, which policy goes by.
+        confined: Degree,
     },
     /// The first plan of a run.
     #[serde(rename = "PlanCreated@v1")]
@@ -372,6 +381,9 @@ pub enum Event {
         by: DeniedBy,
         /// Why.
         why: Wording,
+        /// What the user said against it, for the model.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        said: Option<String>,
     },
     /// Verification begins.
     #[serde(rename = "VerifyStarted@v1")]

@@ -4,8 +4,10 @@
 //! files of their own. Nothing here knows who works for whom: that is the floor above.
 
 pub mod admission;
+pub mod always;
 pub mod applier;
 pub mod architect;
+mod barred;
 pub mod brief;
 pub mod call;
 pub mod checks;

@@ -54,6 +54,15 @@ pub struct Question {
     pub answer: oneshot::Sender<Answer>,
 }
 
+/// Whether the user is there to answer questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attendance {
+    /// The user is: what is asked may be answered with yes.
+    Attended,
+    /// The user is not: what is asked is denied.
+    Unattended,
+}
+
 /// An effect that needs a yes.
 #[derive(Debug, Clone)]
 pub enum Proposal {
@@ -64,12 +73,16 @@ pub enum Proposal {
 }
 
 /// What the user says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// Go ahead.
     Yes,
+    /// Go ahead, and do not ask for this again in this workspace.
+    Always,
     /// Do not.
     No,
+    /// Do not, for a reason that the model is told.
+    Because(String),
 }
 
 /// An event on its way to the journal.

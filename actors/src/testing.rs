@@ -14,7 +14,7 @@ use tools::redact::Redactor;
 use crate::admission::Admission;
 use crate::event::Event;
 use crate::prompts::Prompts;
-use crate::publisher::{Publisher, Submission};
+use crate::publisher::{Attendance, Publisher, Submission};
 use crate::recording::Recording;
 use crate::run::{Run, Terms};
 
@@ -42,6 +42,7 @@ pub(crate) fn run(recording: Option<Arc<Recording>>) -> (Run, impl Fn() -> Vec<E
         redactor: Redactor::default(),
         sandbox: Arc::new(sandbox::Sandbox::off()),
         cache: PathBuf::new(),
+        attendance: Attendance::Unattended,
         stop: stopped,
     };
     (run, move || events.lock().unwrap().clone())

@@ -110,6 +110,8 @@ pub struct Denied {
     pub why: Wording,
     /// What would allow it.
     pub hint: Wording,
+    /// What the user said against it, for the model.
+    pub said: Option<String>,
 }
 
 impl PartialEq for Denied {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use actors::Unanswered;
 use actors::delivery::{Delivery, FailureKind, NeedsWork};
-use actors::publisher::Signal;
+use actors::publisher::{Attendance, Signal};
 use actors::workspace::{CommitRefused, NotApplied};
 use config::Settings;
 use journal::log::LogError;
@@ -112,8 +112,16 @@ impl Session {
                 CliError::caused(Kind::Usage, &error)
                     .hint("look at llm.base_url with `deepseek config show`")
             })?;
-        Self::start(around, settings, workspace, (which, purpose), (Arc::new(model), redactor))
-            .await
+        let attendance = view.attendance();
+        Self::start(
+            around,
+            settings,
+            workspace,
+            (which, purpose),
+            (Arc::new(model), redactor),
+            attendance,
+        )
+        .await
     }
 
     /// Opens a session that asks no model.
@@ -123,7 +131,8 @@ impl Session {
         workspace: PathBuf,
     ) -> Result<Self, CliError> {
         let model: (Arc<dyn ChatModel>, Redactor) = (Arc::new(NoModel), around.redactor());
-        Self::start(around, settings, workspace, (Which::New, Use::Write), model).await
+        let attendance = Attendance::Unattended;
+        Self::start(around, settings, workspace, (Which::New, Use::Write), model, attendance).await
     }
 
     async fn start(
@@ -132,6 +141,7 @@ impl Session {
         workspace: PathBuf,
         (which, purpose): (Which, Use),
         (model, redactor): (Arc<dyn ChatModel>, Redactor),
+        attendance: Attendance,
     ) -> Result<Self, CliError> {
         let state = around.state_dir()?;
         for kept in ["sessions", "workspaces", "commits"] {
@@ -163,6 +173,7 @@ impl Session {
             env: around.seen_by_commands(config),
             redactor,
             sandbox,
+            attendance,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
         let opened = match which {
@@ -314,8 +325,7 @@ fn listen(
 /// A server that the workspace's `.env` names, if the user lets requests go there.
 async fn proposed(url: &str, someone_is_there: bool) -> Result<String, CliError> {
     let shown = render::harmless(url);
-    let question =
-        format!("The .env of this workspace sends requests to {shown}. Do you want that?");
+    let question = format!("The .env of this workspace sends requests to {shown}.");
     if someone_is_there && render::ask::yes_or_no(&question).await {
         return Ok(url.to_owned());
     }

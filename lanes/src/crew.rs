@@ -11,7 +11,6 @@ mod role_tests;
 mod roles;
 mod steps;
 
-pub use steps::derived;
 #[cfg(test)]
 mod testing;
 
@@ -428,7 +427,12 @@ fn mark_before(next: &Next) -> Option<StepMark> {
         Next::Finish(Delivery::Delivered { verified }) => {
             (*verified != Verified::NotNeeded).then_some(StepMark::Done)
         }
-        Next::Plan(PlanReason::Failed(_) | PlanReason::Lacks | PlanReason::OldFailures)
+        Next::Plan(
+            PlanReason::Failed(_)
+            | PlanReason::Lacks
+            | PlanReason::OldFailures
+            | PlanReason::Objected,
+        )
         | Next::Finish(_) => Some(StepMark::Failed),
         Next::Plan(PlanReason::First) | Next::Draft(_) | Next::Apply | Next::Verify => None,
     }

@@ -48,6 +48,8 @@ pub enum Input {
     Applied,
     /// The diff does not apply; nothing was written.
     Refused,
+    /// The user said no, and what is wrong with it.
+    Objected,
     /// The checks were run.
     Verified(Judgement),
     /// A role died on the way.
@@ -99,6 +101,8 @@ pub enum PlanReason {
     Lacks,
     /// Nothing fails but what failed before the change.
     OldFailures,
+    /// The user said no, and why.
+    Objected,
 }
 
 /// How often in a run a plan may lack files before that costs an attempt.
@@ -208,6 +212,7 @@ impl Cycle {
             Input::NothingMore => self.nothing_more(),
             Input::Applied => Next::Verify,
             Input::Refused => self.refused(DraftReason::Refused),
+            Input::Objected => self.objected(),
             Input::Verified(judgement) => {
                 self.judgement = Some(judgement.clone());
                 self.judged(judgement)
@@ -248,6 +253,15 @@ impl Cycle {
         }
         self.refusals_in_plan = 0;
         Next::Plan(PlanReason::Lacks)
+    }
+
+    /// The Architect takes the user's word into account, at the price of an attempt.
+    fn objected(&mut self) -> Next {
+        if self.attempt_failed() {
+            return self.used_up(NeedsWork::IterationsUsedUp);
+        }
+        self.refusals_in_plan = 0;
+        Next::Plan(PlanReason::Objected)
     }
 
     /// What is applied stays as it is: so what the checks said of it holds.

@@ -29,7 +29,7 @@ use actors::event::{Blob, Event, FORMAT};
 use actors::ledger::Amount;
 use actors::plan::Plan;
 use actors::prompts::Prompts;
-use actors::publisher::{Publisher, Signal};
+use actors::publisher::{Attendance, Publisher, Signal};
 use actors::run::{Run, Terms, TermsError};
 use actors::scope::Scope;
 use actors::talk::Unheard;
@@ -95,6 +95,8 @@ pub struct Setup {
     pub redactor: Redactor,
     /// How commands are confined.
     pub sandbox: Arc<Sandbox>,
+    /// Whether the user can be asked.
+    pub attendance: Attendance,
     /// Version of the program, for the journal.
     pub version: String,
 }
@@ -432,9 +434,12 @@ fn answer_or_gone(
 ) -> Result<(), Denied> {
     match answer {
         Ok(CallResult::Success(result)) => result,
-        Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => {
-            Err(Denied { what, why: "the orchestrator is gone".into(), hint: Wording::default() })
-        }
+        Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => Err(Denied {
+            what,
+            why: "the orchestrator is gone".into(),
+            hint: Wording::default(),
+            said: None,
+        }),
     }
 }
 
@@ -572,7 +577,17 @@ impl Actor for OrchestratorActor {
         tell_settled(&publisher, settled).await?;
         let (session, sessions) = (setup.session_id(), setup.sessions());
         let Setup {
-            workspace: dir, places, cache, model, clock, ids, env, redactor, sandbox, ..
+            workspace: dir,
+            places,
+            cache,
+            model,
+            clock,
+            ids,
+            env,
+            redactor,
+            sandbox,
+            attendance,
+            ..
         } = setup;
         let (running, stop) = watch::channel(false);
         let admission = Admission::nobody();
@@ -590,6 +605,7 @@ impl Actor for OrchestratorActor {
                 redactor,
                 sandbox,
                 cache,
+                attendance,
                 stop,
             },
             _idle: running,

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actors::publisher::Signal;
+use actors::publisher::{Attendance, Signal};
 use actors::recording::{Beyond, Difference, Recording};
 use config::Config;
 use model::NoModel;
@@ -130,6 +130,7 @@ async fn on_stage(scratch: &Path, config: Arc<Config>) -> Result<Orchestrator, R
         env: Environment::default(),
         redactor: Redactor::default(),
         sandbox: Arc::new(sandbox::Sandbox::off()),
+        attendance: Attendance::Unattended,
         version: String::new(),
     };
     let (orchestrator, signals) = Orchestrator::start(setup).await?;

@@ -45,6 +45,10 @@ prompts! {
     PlanAgain = "plan_again",
     /// Asks the Architect what to do about failures that are older than the change.
     PlanOldFailures = "plan_old_failures",
+    /// Asks the Architect for another plan, since the user said no.
+    PlanObjected = "plan_objected",
+    /// What the user said no to, and why.
+    Objected = "objected",
     /// How a plan failed, for the Architect.
     PlanReport = "plan_report",
     /// Tells the Architect which files the Editor needs beyond its plan.
@@ -57,6 +61,12 @@ prompts! {
     NeededByDiff = "needed_by_diff",
     /// Quotes the rule that a plan breaks, to the Architect and the lane planner.
     PlanRefused = "plan_refused",
+    /// Tells the Architect which checks of its plan would not be run, and which would be.
+    PlanBarred = "plan_barred",
+    /// A check that would not be run, and why.
+    BarredCheck = "barred_check",
+    /// The checks that are run when a plan names none.
+    BarredDerived = "barred_derived",
     /// The standing instructions of the Editor.
     Editor = "editor",
     /// Asks the Editor for a diff.
@@ -73,6 +83,8 @@ prompts! {
     DraftRefused = "draft_refused",
     /// Answers what a model asked to see.
     Looked = "looked",
+    /// What the plan wants the Editor to read besides the files that it may change.
+    ShownByPlan = "shown_by_plan",
     /// One of the things it asked to see, numbered.
     Look = "look",
     /// Says why something is not shown.

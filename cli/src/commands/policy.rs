@@ -1,11 +1,14 @@
 //! `deepseek policy`: what may happen without asking, what is asked for, and what never happens.
 
+use std::path::Path;
+
+use actors::always::Always;
 use clap::{Args, Subcommand, ValueEnum};
 use config::{Approval, Mode, Settings, Source};
 use policy::{Action, Case, Confinement, Gaps, Line, Stage};
 use serde_json::{Map, Value, json};
 
-use crate::error::CliError;
+use crate::error::{CliError, Kind};
 use crate::flags::{Global, Output};
 use crate::render;
 use crate::surroundings::Surroundings;
@@ -24,6 +27,13 @@ enum Command {
         /// As if commands were confined so far [default: as they are here].
         #[arg(long, value_name = "LEVEL")]
         confinement: Option<Confined>,
+    },
+    /// List the commands that you always allow in this workspace.
+    Allowed,
+    /// Allow a command no longer: then it is asked for again.
+    Forget {
+        /// The command, as `allowed` lists it.
+        command: String,
     },
 }
 
@@ -69,8 +79,12 @@ pub(crate) fn run(
     global: &Global,
     args: &PolicyArgs,
 ) -> Result<(), CliError> {
-    let Command::Show { confinement } = args.command;
     let workspace = around.workspace(global)?;
+    let confinement = match &args.command {
+        Command::Show { confinement } => *confinement,
+        Command::Allowed => return list_allowed(&always(around, &workspace)?, global),
+        Command::Forget { command } => return forget(&always(around, &workspace)?, command),
+    };
     let settings = around.settings(global, &workspace)?;
     let confinement = match confinement {
         Some(confined) => confined.to_policy(),
@@ -88,6 +102,36 @@ pub(crate) fn run(
         render::json_line(&as_json(&settings, confinement));
     }
     Ok(())
+}
+
+/// The commands that are always allowed.
+fn always(around: &Surroundings, workspace: &Path) -> Result<Always, CliError> {
+    Ok(Always::of(workspace, &around.workspace_state(workspace)?.join("verify")))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "every command has the same form")]
+fn list_allowed(always: &Always, global: &Global) -> Result<(), CliError> {
+    let all = always.all();
+    if global.output != Output::Text {
+        render::json_line(&json!(all));
+        return Ok(());
+    }
+    for allowed in &all {
+        render::line(&render::harmless(&allowed.command));
+    }
+    if all.is_empty() {
+        render::warn("no command is always allowed here");
+    }
+    Ok(())
+}
+
+fn forget(always: &Always, command: &str) -> Result<(), CliError> {
+    let unusable = |error| CliError::caused(Kind::Internal, &error);
+    if always.forget(command).map_err(unusable)? {
+        return Ok(());
+    }
+    Err(CliError::new(Kind::Usage, format!("`{command}` was not always allowed"))
+        .hint("`deepseek policy allowed` lists what is"))
 }
 
 const fn mode_name(mode: Mode) -> &'static str {

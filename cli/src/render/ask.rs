@@ -1,4 +1,4 @@
-//! A yes or a no from the terminal: nothing typed before counts, and nothing is taken once it is not wanted any more.
+//! An answer from the terminal: nothing typed before counts, and nothing is taken once it is not wanted any more.
 
 use std::io::{self, BufRead as _, Write as _};
 use std::sync::Arc;
@@ -10,49 +10,112 @@ use rustix::termios::QueueSelector;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
+/// A question, as it stands on the screen.
+pub(super) struct OnScreen {
+    /// What it is about.
+    pub(super) shown: String,
+    /// The line that ends it.
+    pub(super) asks: String,
+    /// What can be answered.
+    pub(super) offers: Offers,
+}
+
+/// What can be answered beside yes and no.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Offers {
+    /// That it is not asked for again, too.
+    Always,
+    /// Nothing else.
+    Once,
+}
+
+/// Asks until there is an answer. Ends early when the program is stopped, or the question withdrawn.
+pub(super) async fn ask(question: OnScreen, mut answer_to: oneshot::Sender<Answer>) {
+    let whole = format!("{}{}", question.shown, question.asks);
+    forget_what_was_typed();
+    say(&whole);
+    loop {
+        let Some(line) = line(&mut answer_to).await else {
+            // The drive of the session hears of a stop, too, and withdraws the question: that is not a no.
+            tokio::spawn(async move { answer_to.closed().await });
+            return;
+        };
+        match read(&line, question.offers) {
+            Said::Answer(answer) => {
+                answer_to.send(answer).ok();
+                return;
+            }
+            Said::Show => {
+                forget_what_was_typed();
+                say(&whole);
+            }
+            Said::Unclear => {
+                forget_what_was_typed();
+                let always = if question.offers == Offers::Always { "always, " } else { "" };
+                let known = format!("yes, {always}no, no: WHY (the model is told), or show. ");
+                say(&(known + &question.asks));
+            }
+        }
+    }
+}
+
+/// What a line says.
+#[derive(Debug, PartialEq, Eq)]
+enum Said {
+    Answer(Answer),
+    /// To see once more what it is about.
+    Show,
+    /// Nothing that is understood.
+    Unclear,
+}
+
+/// Reads a line. A line that is empty is a no.
+fn read(line: &str, offers: Offers) -> Said {
+    let line = line.trim();
+    let (word, rest) = line.split_once([' ', ',', ':']).unwrap_or((line, ""));
+    let rest = rest.trim_start_matches([' ', ',', ':']);
+    let why = rest.strip_prefix("because ").unwrap_or(rest);
+    match (word.to_lowercase().as_str(), why) {
+        ("y" | "yes", "") => Said::Answer(Answer::Yes),
+        ("a" | "always", "") if offers == Offers::Always => Said::Answer(Answer::Always),
+        ("s" | "show", "") => Said::Show,
+        ("" | "n" | "no", "") => Said::Answer(Answer::No),
+        ("n" | "no", why) => Said::Answer(Answer::Because(why.to_owned())),
+        _ => Said::Unclear,
+    }
+}
+
 /// Asks a question that has nothing to do with a run. Only a yes is one.
 pub(crate) async fn yes_or_no(question: &str) -> bool {
-    forget_what_was_typed();
-    if write!(io::stderr(), "{question} [y/N] ").is_err() {
-        return false;
-    }
     let (answer, answered) = oneshot::channel();
-    heard(answer).await;
+    let asks = "Do you want that? [y/N] ".to_owned();
+    ask(OnScreen { shown: format!("{question} "), asks, offers: Offers::Once }, answer).await;
     answered.await.is_ok_and(|answer| answer == Answer::Yes)
 }
 
-/// What was typed before a question is no answer to it.
+/// What was typed before a question is on the screen is no answer to it.
 fn forget_what_was_typed() {
     rustix::termios::tcflush(io::stdin(), QueueSelector::IFlush).ok();
 }
 
-/// Reads the answer to a question that is on the screen. Ends early when the program is stopped, or the question withdrawn.
-pub(super) async fn answer(answer_to: oneshot::Sender<Answer>) {
-    forget_what_was_typed();
-    heard(answer_to).await;
+fn say(text: &str) {
+    if write!(io::stderr(), "{text}").and_then(|()| io::stderr().flush()).is_err() {
+        tracing::debug!("nobody reads standard error any more");
+    }
 }
 
-async fn heard(mut answer_to: oneshot::Sender<Answer>) {
+/// A line from the terminal, unless the program is stopped or the question withdrawn.
+async fn line(answer_to: &mut oneshot::Sender<Answer>) -> Option<String> {
     let given_up = Arc::new(AtomicBool::new(false));
     let listening = Arc::clone(&given_up);
     let said = tokio::task::spawn_blocking(move || line_from_terminal(&listening));
-    let answer = tokio::select! {
-        said = said => match said.unwrap_or_default().trim().to_lowercase().as_str() {
-            "y" | "yes" => Answer::Yes,
-            _ => Answer::No,
-        },
-        // The drive of the session hears of it, too, and withdraws the question: that is not a no.
-        () = stop_signal() => {
-            given_up.store(true, Ordering::Relaxed);
-            tokio::spawn(async move { answer_to.closed().await });
-            return;
-        }
-        () = answer_to.closed() => {
-            given_up.store(true, Ordering::Relaxed);
-            return;
-        }
-    };
-    answer_to.send(answer).ok();
+    tokio::select! {
+        said = said => return Some(said.unwrap_or_default()),
+        () = stop_signal() => {}
+        () = answer_to.closed() => {}
+    }
+    given_up.store(true, Ordering::Relaxed);
+    None
 }
 
 /// A line from the terminal, or nothing once it is not wanted any more. Nothing is taken from the terminal before a line is there.
@@ -86,5 +149,32 @@ async fn stop_signal() {
         _ = terminate.recv() => {}
         _ = hangup.recv() => {}
         _ = quit.recv() => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_an_answer_or_asked_for_again() {
+        let because = |why: &str| Said::Answer(Answer::Because(why.to_owned()));
+        for (line, said) in [
+            ("y\n", Said::Answer(Answer::Yes)),
+            (" YES ", Said::Answer(Answer::Yes)),
+            ("\n", Said::Answer(Answer::No)),
+            ("no", Said::Answer(Answer::No)),
+            ("no, because it breaks CI", because("it breaks CI")),
+            ("no: use Python 3.12", because("use Python 3.12")),
+            ("n too large", because("too large")),
+            ("s", Said::Show),
+            ("always", Said::Answer(Answer::Always)),
+            ("yes please", Said::Unclear),
+            ("what?", Said::Unclear),
+            ("yno", Said::Unclear),
+        ] {
+            assert_eq!(read(line, Offers::Always), said, "{line}");
+        }
+        assert_eq!(read("always", Offers::Once), Said::Unclear);
     }
 }

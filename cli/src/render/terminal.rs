@@ -13,7 +13,7 @@ use actors::draft::NeededFile;
 use actors::event::{Envelope, Event, StagedFile};
 use actors::lane_id::LaneId;
 use actors::plan::Plan;
-use actors::publisher::{Proposal, Question, Signal};
+use actors::publisher::{Attendance, Proposal, Question, Signal};
 use actors::wording::Wording;
 use actors::words::{Intent, IntentBy, Side};
 use anstyle::{AnsiColor, Style};
@@ -24,7 +24,7 @@ use model::ModelError;
 use model::price::Usd;
 use orchestrator::orchestrator::Outcome;
 
-use super::ask::answer;
+use super::ask::{Offers, OnScreen, ask};
 use super::diff::harmless;
 use super::lanes::LaneTable;
 use super::lanes::lines::{file_line, labelled};
@@ -64,16 +64,12 @@ impl Tally {
 }
 
 /// The view for people.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "what a terminal can do, and what was asked for, are independent"
-)]
 pub(crate) struct Terminal {
     paint: Paint,
     /// The line that moves while somebody waits; only on a terminal, and away while text or a question is there.
     bar: Option<ProgressBar>,
     moves: bool,
-    can_ask: bool,
+    attendance: Attendance,
     streams: bool,
     phase: String,
     waiting: Option<String>,
@@ -101,7 +97,11 @@ impl Terminal {
             paint: if around.colour(global.color) { Paint::Colour } else { Paint::Plain },
             bar: None,
             moves: around.stderr_is_terminal,
-            can_ask: around.stdin_is_terminal && around.stderr_is_terminal,
+            attendance: if around.stdin_is_terminal && around.stderr_is_terminal {
+                Attendance::Attended
+            } else {
+                Attendance::Unattended
+            },
             streams: around.stdout_is_terminal,
             phase: "reading the request".to_owned(),
             waiting: None,
@@ -377,26 +377,28 @@ impl Terminal {
     }
 
     async fn ask(&mut self, question: Question) {
-        if !self.can_ask {
+        if self.attendance == Attendance::Unattended {
             // There is no terminal: dropping the question says so.
             return;
         }
         let tolerated = self.tolerated.get(&question.scope.lane()).cloned().unwrap_or_default();
-        let (shown, asks) = match &question.what {
+        let (shown, asks, offers) = match &question.what {
             Proposal::Patch(changes) => {
-                (changes_as_text(changes, self.paint) + &tolerated, "Apply it?")
+                (changes_as_text(changes, self.paint) + &tolerated, "Apply it?", Offers::Once)
             }
-            Proposal::Command(command) => (format!("  $ {}\n", harmless(command)), "Run it?"),
+            Proposal::Command(command) => {
+                (format!("  $ {}\n", harmless(command)), "Run it?", Offers::Always)
+            }
         };
         let who = match question.scope.lane() {
             Some(lane) => self.style(AnsiColor::Yellow, &format!("lane {lane} asks: ")),
             None => String::new(),
         };
         self.rest();
-        write!(io::stderr(), "{shown}{who}{}. {asks} [y/N] ", question.why)
-            .and_then(|()| io::stderr().flush())
-            .ok();
-        answer(question.answer).await;
+        let more =
+            if offers == Offers::Always { "; always, no: WHY, show" } else { "; no: WHY, show" };
+        let asks = format!("{who}{}. {asks} [y/N{more}] ", question.why);
+        ask(OnScreen { shown, asks, offers }, question.answer).await;
     }
 
     /// What it used, in two lines that fit a narrow terminal.
@@ -430,6 +432,10 @@ impl Terminal {
 }
 
 impl View for Terminal {
+    fn attendance(&self) -> Attendance {
+        self.attendance
+    }
+
     fn signal(&mut self, signal: Signal) -> BoxFuture<'_, ()> {
         match signal {
             Signal::Event(envelope) => self.event(&envelope),
@@ -617,6 +623,9 @@ fn plan_text(plan: &Plan) -> String {
         let colon = if lines.is_empty() { "" } else { ":" };
         let (path, lines) = (&file.path, lines.join(","));
         writeln!(text, "  {path}{colon}{lines} — {}", harmless(&file.intent)).ok();
+    }
+    for look in &plan.show {
+        writeln!(text, "  {look} — to read").ok();
     }
     for command in &plan.verify {
         writeln!(text, "  verify: {}", harmless(command)).ok();

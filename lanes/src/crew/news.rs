@@ -12,7 +12,7 @@ use actors::prompts::Prompt;
 use actors::talk::Unheard;
 use actors::verifier::Checked;
 use actors::wording::Wording;
-use actors::workspace::NotApplied;
+use actors::workspace::{Denied, NotApplied};
 use patch::PatchMismatch;
 use tree::Change;
 
@@ -128,12 +128,21 @@ impl State {
                 self.publisher().publish(refused).await?;
                 Ok(Input::Refused)
             }
-            Err(ApplyError::Denied(denied)) => Ok(Input::Stopped(denied.delivery())),
+            Err(ApplyError::Denied(denied)) => Ok(self.denied(&denied)),
             Err(ApplyError::NotApplied(error @ NotApplied::NotWritten { .. })) => {
                 Ok(Input::Stopped(Delivery::failed(FailureKind::Write, &error)))
             }
             Err(ApplyError::Unanswered(_)) => Ok(Input::Crashed),
         }
+    }
+
+    /// A no ends the run, unless the user said what is wrong.
+    fn denied(&mut self, denied: &Denied) -> Input {
+        let Some(words) = &denied.said else { return Input::Stopped(denied.delivery()) };
+        let what = denied.what.to_string();
+        self.details =
+            self.prompts().render(Prompt::Objected, &[("what", &what), ("words", words)]);
+        Input::Objected
     }
 
     pub(super) async fn verified(
@@ -142,6 +151,11 @@ impl State {
         proven: bool,
     ) -> Result<Input, JournalClosed> {
         let report = &verified.report;
+        if let Some(denied) = &verified.denied
+            && denied.said.is_some()
+        {
+            return Ok(self.denied(denied));
+        }
         self.details = feedback::failures(self.prompts(), report);
         let old_unchanged = match &self.baseline {
             Untouched::Known(baseline) => report.exact() == failing_again(baseline, report),

@@ -18,7 +18,6 @@ use actors::plan::FileIntent;
 use actors::portion::Hints;
 use actors::proof::{self, OldTree};
 use actors::run::Run;
-use actors::sight::Sight;
 use actors::verifier::{self, Checked, Subject};
 use actors::words::Role;
 use config::Baseline;
@@ -47,6 +46,11 @@ impl State {
                 let report = feedback::for_architect(self.prompts(), diff, &self.details);
                 PlanWhy::OldFailures { report }
             }
+            PlanReason::Objected => {
+                let diff = self.diff.as_deref().filter(|diff| !dialogue.has_heard(diff));
+                let report = feedback::for_architect(self.prompts(), diff, &self.details);
+                PlanWhy::Objected { report }
+            }
             PlanReason::Lacks => PlanWhy::Lacks(std::mem::take(&mut self.needed)),
         };
         let ask = PlanAsk { why, baseline: self.baseline_for(AgentRole::Architect) };
@@ -61,7 +65,7 @@ impl State {
             let completed = Event::ArchitectCompleted { iteration, planned: planned.is_ok() };
             publisher.publish(completed).await?;
             let derived = match &planned {
-                Ok(planned) if planned.plan.verify.is_empty() => derived(&sight).await?,
+                Ok(planned) if planned.plan.verify.is_empty() => sight.checks().await?,
                 Ok(_) | Err(_) => Vec::new(),
             };
             Ok(News::Planned(dialogue, planned, derived))
@@ -136,7 +140,7 @@ impl State {
         });
         let said: Vec<&str> = plan.steps.iter().map(String::as_str).chain(symbols).collect();
         let hints = |file: &FileIntent| {
-            let looked = architect.looks().iter().filter_map(|look| match look {
+            let looked = architect.looks().iter().chain(&plan.show).filter_map(|look| match look {
                 Look::Context { path, lines } if *path == file.path => *lines,
                 Look::Context { .. }
                 | Look::Search { .. }
@@ -343,28 +347,4 @@ fn unseen(bases: &Bases, shown: &Bases, mut hints: BTreeMap<RepoPath, Hints>) ->
         hints: hints.remove(path).unwrap_or_default(),
     };
     changed.map(file).collect()
-}
-
-/// The commands that check the kinds of project that are seen.
-pub async fn derived(sight: &Sight) -> Result<Vec<String>, JournalClosed> {
-    const MOST: u64 = 1 << 20;
-    const MOST_NAMES: usize = 10_000;
-    let look = sight.look().await?;
-    let derived = tokio::task::spawn_blocking(move || {
-        let entry =
-            |name: &str| RepoPath::parse(name).ok().and_then(|path| look.entry(&path, MOST).ok());
-        let read = |name: &str| match entry(name) {
-            Some(Entry::File(file)) => String::from_utf8(file.bytes.to_vec()).ok(),
-            Some(_) | None => None,
-        };
-        let exists = |name: &str| !matches!(entry(name), Some(Entry::Missing) | None);
-        let names = |dir: &str| look.names(RepoPath::parse(dir).ok().as_ref(), MOST_NAMES);
-        let project = checks::Project { read: &read, exists: &exists, names: &names };
-        let commands = checks::derive(&project);
-        (look, commands)
-    });
-    // It can only fail when the whole program is shutting down.
-    let (look, commands) = derived.await.map_err(|_| JournalClosed)?;
-    look.done().await?;
-    Ok(commands)
 }

@@ -11,7 +11,7 @@ use actors::admission::{Account, Admission, AdmissionSetup, Slot};
 use actors::brief::Brief;
 use actors::event::Event;
 use actors::prompts::Prompts;
-use actors::publisher::Publisher;
+use actors::publisher::{Attendance, Publisher};
 use actors::run::{Run, Terms};
 use actors::wording::Wording;
 use actors::words::Side;
@@ -93,6 +93,7 @@ impl World {
             redactor: Redactor::default(),
             sandbox: Arc::new(sandbox::Sandbox::off()),
             cache: dir.path().join("cache"),
+            attendance: Attendance::Unattended,
             stop,
         };
         let tree = WriteTree::open(dir.path(), CommitLog::none(std::time::Duration::from_secs(10)))

@@ -16,6 +16,8 @@ use ractor::{ActorRef, RpcReplyPort};
 use shell::CommandLine;
 use tree::{Change, Note, RepoPath};
 
+use actors::always::Always;
+
 use super::{Commit, Msg, News, Said, State, Wanted};
 
 impl State {
@@ -158,6 +160,7 @@ impl State {
                 .as_ref()
                 .map(|active| first_line(&active.run.redactor.redact(&active.request.text))),
             asked: None,
+            always: Always::of(&self.dir, &self.idle.cache),
         }
     }
 }
@@ -192,6 +195,8 @@ struct Gate {
     session: String,
     /// What the user asked for, in one line.
     request: Option<String>,
+    /// What is always allowed.
+    always: Always,
     /// The question that was asked, and who said no to it if somebody did.
     asked: Option<(String, DeniedBy)>,
 }

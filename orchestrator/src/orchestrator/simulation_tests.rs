@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use actors::delivery::{Delivery, Verified};
 use actors::event::Event;
-use actors::publisher::Signal;
+use actors::publisher::{Attendance, Signal};
 use config::{Config, Inputs};
 use fastrand::Rng;
 use futures_util::future::BoxFuture;
@@ -321,6 +321,7 @@ impl Story {
             env: Environment::default(),
             redactor: Redactor::default(),
             sandbox: Arc::new(sandbox::Sandbox::off()),
+            attendance: Attendance::Unattended,
             version: "test".to_owned(),
         }
     }

@@ -106,7 +106,6 @@ impl Captured {
         } else {
             (masked(&self.head), masked(&self.tail))
         };
-        self.keep = self.keep.max(self.head.len()).max(self.tail.len());
         self.total = left_out + (self.head.len() + self.tail.len()) as u64;
     }
 

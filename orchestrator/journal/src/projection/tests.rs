@@ -128,7 +128,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         text().prop_map(|request| Event::RunStarted { intent: Intent::Edit, request }),
         any::<u32>().prop_map(|iteration| Event::EditorStarted { iteration }),
         (any::<u32>(), proptest::collection::vec(text(), 0..3)).prop_map(|(version, steps)| {
-            let plan = Plan { steps, files: vec![], verify: vec![], accept: vec![], no_edit: None };
+            let plan = Plan { steps, ..Plan::default() };
             Event::PlanCreated { version, plan, tolerances: vec![] }
         }),
         (text(), text(), any::<bool>()).prop_map(|(patch, title, back)| Event::PatchStaged {
@@ -155,7 +155,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         text().prop_map(|ask| Event::ApprovalGiven { ask }),
         (proptest::option::of(text()), text(), text()).prop_map(|(ask, command, why)| {
             let (action, by) = (Asked::Command(command), DeniedBy::Nobody);
-            Event::ApprovalDenied { ask, action, by, why: why.into() }
+            Event::ApprovalDenied { ask, action, by, why: why.into(), said: None }
         }),
         (text(), any::<bool>(), any::<u64>()).prop_map(|(command, baseline, elapsed_ms)| {
             let outcome = actors::checks::CheckOutcome::TimedOut;

@@ -12,7 +12,7 @@ use actors::wording::Wording;
 use actors::words::{Asked, DeniedBy};
 use actors::workspace::Denied;
 use policy::{Act, Author, Confinement, Stage, Verdict, quoted};
-use sandbox::Level;
+use sandbox::{Degree, Level};
 use shell::{CommandLine, confinement};
 use tree::{Change, RepoPath};
 
@@ -108,11 +108,12 @@ impl Gate {
         let result = said.result.clone().map_err(|denied| Denied { what, ..denied });
         let event = match &result {
             Ok(()) => Event::ApprovalGiven { ask },
-            Err(Denied { what, why, .. }) => Event::ApprovalDenied {
+            Err(Denied { what, why, said: words, .. }) => Event::ApprovalDenied {
                 ask: Some(ask),
                 action: what.clone(),
                 by: said.by,
                 why: why.clone(),
+                said: words.clone(),
             },
         };
         if self.run.record(event).await.is_err() {
@@ -135,22 +136,26 @@ impl Gate {
             // What is staged stays so: it was journaled before it came here.
             Verdict::Stage { why } | Verdict::Deny { why } => {
                 let (by, why) = (DeniedBy::Policy, Wording::from(why));
+                let (action, why_told) = (what.clone(), why.clone());
                 let denied =
-                    Event::ApprovalDenied { ask: None, action: what.clone(), by, why: why.clone() };
+                    Event::ApprovalDenied { ask: None, action, by, why: why_told, said: None };
                 if self.run.record(denied).await.is_err() {
                     tracing::debug!(
                         "a denial could not be journaled; nothing happens all the same"
                     );
                 }
-                return Err(Denied { what, why, hint });
+                return Err(Denied { what, why, hint, said: None });
             }
             Verdict::Ask { why } => why,
         };
         match self.ask(proposal, &what, why).await {
             Ok(Reply::Yes) => Ok(()),
-            Ok(Reply::No { why, .. }) => Err(Denied { what, why, hint }),
+            Ok(Reply::No { why, said, .. }) => Err(Denied { what, why, hint, said }),
             // That the run is over is told by its end.
-            Err(JournalClosed) => Err(Denied { what, why: "the request was stopped".into(), hint }),
+            Err(JournalClosed) => {
+                let why = "the request was stopped".into();
+                Err(Denied { what, why, hint, said: None })
+            }
         }
     }
 
@@ -172,11 +177,20 @@ impl Gate {
         };
         // Recorded, so that everything before it is on the screen when the question comes.
         self.run.record(proposed).await?;
-        let mut question = Question { ask: ask.clone(), what, proposal, why };
+        let mut question = Question { gate: self, ask: ask.clone(), what, proposal, why };
         let reply = self.run.perform(&mut question).await?;
         let by = if let Reply::No { by, .. } = &reply { *by } else { DeniedBy::Nobody };
         self.asked = Some((ask, by));
         Ok(reply)
+    }
+}
+
+/// How far commands are confined, without what the user thinks of it.
+const fn degree(confinement: Confinement) -> Degree {
+    match confinement {
+        Confinement::Full => Degree::Full,
+        Confinement::Floor { .. } => Degree::Floor,
+        Confinement::None | Confinement::Off => Degree::None,
     }
 }
 
@@ -226,11 +240,14 @@ impl Effect for Decision<'_> {
         let verdict = run.terms.rules.decide(self.stage, self.act, confinement);
         // What runs behind walls harms nothing outside, and what a lane wrote is asked for when it comes out.
         let stays_within = self.goes == Goes::IntoACopy && confinement.is_confined();
-        Ok(if stays_within && matches!(verdict, Verdict::Ask { .. }) {
-            Verdict::Allow
-        } else {
-            verdict
-        })
+        let is_allowed = || match self.what {
+            // A lane may have changed what the command runs.
+            Asked::Command(text) if run.scope().lane().is_none() => CommandLine::parse(text)
+                .is_ok_and(|line| self.gate.always.allows(&line, degree(confinement))),
+            Asked::Command(_) | Asked::Patch(_) => false,
+        };
+        let is_asked = matches!(verdict, Verdict::Ask { .. });
+        Ok(if is_asked && (stays_within || is_allowed()) { Verdict::Allow } else { verdict })
     }
 }
 
@@ -269,13 +286,14 @@ impl Effect for ToldBefore<'_> {
             let (ask, by) = (ask.clone(), DeniedBy::Nobody);
             return Trace::Done(Some(SaidTo { ask, by, result: Ok(()) }));
         }
-        let Event::ApprovalDenied { ask: Some(ask), action, by, why } = event else {
+        let Event::ApprovalDenied { ask: Some(ask), action, by, why, said } = event else {
             return Trace::Foretold(None);
         };
         if action != self.what {
             return Trace::Foretold(None);
         }
-        let denied = Denied { what: action.clone(), why: why.clone(), hint: self.hint.into() };
+        let (what, why, hint) = (action.clone(), why.clone(), self.hint.into());
+        let denied = Denied { what, why, hint, said: said.clone() };
         Trace::Done(Some(SaidTo { ask: ask.clone(), by: *by, result: Err(denied) }))
     }
 
@@ -287,16 +305,30 @@ impl Effect for ToldBefore<'_> {
 /// What came of a question.
 enum Reply {
     Yes,
-    No { by: DeniedBy, why: Wording },
+    No { by: DeniedBy, why: Wording, said: Option<String> },
 }
 
 /// The effect of a question that is journaled: the user answers, or nobody does.
 struct Question<'g> {
+    gate: &'g Gate,
     ask: String,
     what: &'g Asked,
     proposal: Proposal,
     /// Why it is asked.
     why: String,
+}
+
+impl Question<'_> {
+    /// Notes that the command is not asked for again.
+    async fn always(&self, run: &Run) {
+        let Proposal::Command(command) = &self.proposal else { return };
+        let Ok(line) = CommandLine::parse(command) else { return };
+        match self.gate.always.allow(&line, run.confinement().await.degree()) {
+            Ok(true) => {}
+            Ok(false) => tracing::warn!("what the command runs is too large to allow it always"),
+            Err(error) => tracing::warn!(%error, "that the command is allowed could not be noted"),
+        }
+    }
 }
 
 impl Effect for Question<'_> {
@@ -307,8 +339,8 @@ impl Effect for Question<'_> {
     fn look(&mut self, event: &Event) -> Trace<Reply> {
         match event {
             Event::ApprovalGiven { ask } if *ask == self.ask => Trace::Done(Reply::Yes),
-            Event::ApprovalDenied { ask: Some(ask), by, why, .. } if *ask == self.ask => {
-                Trace::Done(Reply::No { by: *by, why: why.clone() })
+            Event::ApprovalDenied { ask: Some(ask), by, why, said, .. } if *ask == self.ask => {
+                Trace::Done(Reply::No { by: *by, why: why.clone(), said: said.clone() })
             }
             _ => Trace::Absent,
         }
@@ -323,20 +355,28 @@ impl Effect for Question<'_> {
             _ = stop.wait_for(|stopped| *stopped) => return Err(JournalClosed),
             () = tokio::time::sleep(patience) => None,
         };
-        let (by, why) = match answer {
-            Some(Answer::Yes) => {
+        let (by, why, said) = match answer {
+            Some(yes @ (Answer::Yes | Answer::Always)) => {
                 run.record(Event::ApprovalGiven { ask: self.ask.clone() }).await?;
+                if yes == Answer::Always {
+                    self.always(run).await;
+                }
                 return Ok(Reply::Yes);
             }
-            Some(Answer::No) => (DeniedBy::User, Wording::from("you said no")),
+            Some(Answer::No) => (DeniedBy::User, Wording::from("you said no"), None),
+            Some(Answer::Because(words)) => {
+                (DeniedBy::User, format!("you said no: {words}").into(), Some(words))
+            }
             None => {
                 let why = format!("{}, and there is no terminal to ask on", self.why);
-                (DeniedBy::Nobody, why.into())
+                (DeniedBy::Nobody, why.into(), None)
             }
         };
         let (ask, action) = (Some(self.ask.clone()), self.what.clone());
-        run.record(Event::ApprovalDenied { ask, action, by, why: why.clone() }).await?;
-        Ok(Reply::No { by, why })
+        let denied =
+            Event::ApprovalDenied { ask, action, by, why: why.clone(), said: said.clone() };
+        run.record(denied).await?;
+        Ok(Reply::No { by, why, said })
     }
 }
 

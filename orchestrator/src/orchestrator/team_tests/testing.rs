@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use actors::event::Envelope;
+use actors::publisher::Attendance;
 use actors::publisher::{Answer, Signal};
 use config::Inputs;
 use futures_util::future::BoxFuture;
@@ -130,6 +131,7 @@ fn setup(
         env: Environment::default(),
         redactor: Redactor::default(),
         sandbox: Arc::new(sandbox::Sandbox::off()),
+        attendance: Attendance::Unattended,
         version: "test".to_owned(),
     }
 }

@@ -1,0 +1,144 @@
+//! Commands that the user always allows in a workspace: to the letter, confined as they were then, and as long as the files that
+//! they run stay what they were.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use policy::Command;
+use sandbox::Degree;
+use serde::{Deserialize, Serialize};
+use shell::CommandLine;
+use tools::regular;
+use tree::FileHash;
+
+/// Bytes of the list, and of a file that a command runs.
+const MAX_BYTES: u64 = 4 << 20;
+
+/// What programs read without being told.
+const READ_UNTOLD: [(&str, &[&str]); 6] = [
+    ("make", &["Makefile", "makefile", "GNUmakefile"]),
+    ("just", &["justfile", "Justfile"]),
+    ("npm", &["package.json"]),
+    ("pnpm", &["package.json"]),
+    ("yarn", &["package.json"]),
+    ("task", &["Taskfile.yml", "Taskfile.yaml"]),
+];
+
+/// A command that the user always allows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Allowed {
+    /// The command, as written.
+    pub command: String,
+    /// How far it was confined when it was allowed.
+    pub confined: Degree,
+    /// The files that it runs, with their hashes.
+    pub files: BTreeMap<String, FileHash>,
+}
+
+/// The commands that are always allowed in a workspace.
+#[derive(Debug, Clone)]
+pub struct Always {
+    root: PathBuf,
+    list: PathBuf,
+}
+
+impl Always {
+    /// Those in the workspace at `root`, of which the results of checks are kept in `cache`.
+    pub fn of(root: &Path, cache: &Path) -> Self {
+        Self { root: root.to_owned(), list: cache.join("always.json") }
+    }
+
+    /// All of them. A list that cannot be read is empty: then the user is asked.
+    pub fn all(&self) -> Vec<Allowed> {
+        let text = regular::read_text(&self.list, MAX_BYTES).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+
+    /// Whether a command is allowed, confined so far.
+    pub fn allows(&self, line: &CommandLine, confined: Degree) -> bool {
+        let known = |it: &Allowed| it.command == line.text() && it.confined == confined;
+        self.all().into_iter().find(known).is_some_and(|it| Some(it.files) == self.files_of(line))
+    }
+
+    /// Allows a command from now on. False where that cannot be: what it runs is too large to be watched.
+    pub fn allow(&self, line: &CommandLine, confined: Degree) -> io::Result<bool> {
+        let Some(files) = self.files_of(line) else { return Ok(false) };
+        let command = line.text().to_owned();
+        let mut all = self.all();
+        all.retain(|it| it.command != command);
+        all.push(Allowed { command, confined, files });
+        self.write(&all)?;
+        Ok(true)
+    }
+
+    /// Allows a command no longer. Whether it was.
+    pub fn forget(&self, command: &str) -> io::Result<bool> {
+        let mut all = self.all();
+        let before = all.len();
+        all.retain(|it| it.command != command);
+        self.write(&all)?;
+        Ok(all.len() < before)
+    }
+
+    fn write(&self, all: &[Allowed]) -> io::Result<()> {
+        use std::os::unix::fs::DirBuilderExt as _;
+        if let Some(dir) = self.list.parent() {
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        }
+        regular::write(&self.list, &serde_json::to_vec(all)?)
+    }
+
+    /// The files in the workspace that a command names or is known to read, with their hashes; none if one is too large.
+    fn files_of(&self, line: &CommandLine) -> Option<BTreeMap<String, FileHash>> {
+        let command: &Command = line.command();
+        let all = command.segments.iter().chain(&command.inner);
+        let words = all.flat_map(|segment| &segment.words);
+        let mut names: Vec<&str> = words.map(String::as_str).collect();
+        for (program, files) in READ_UNTOLD {
+            if names.contains(&program) {
+                names.extend(files);
+            }
+        }
+        let mut found = BTreeMap::new();
+        for name in names {
+            let path = self.root.join(name);
+            if path.is_file() {
+                let content = regular::read(&path, MAX_BYTES).ok()?;
+                found.insert(name.to_owned(), FileHash::of(&content));
+            }
+        }
+        Some(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_allowed_to_the_letter_confined_as_it_was_while_its_files_stay() {
+        let (tree, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let put = |name: &str, text: &str| std::fs::write(tree.path().join(name), text).unwrap();
+        put("build.sh", "true\n");
+        put("Makefile", "all:\n");
+        let always = Always::of(tree.path(), cache.path());
+        let line = |text: &str| CommandLine::parse(text).unwrap();
+        for text in ["sh build.sh --all", "make all"] {
+            assert!(!always.allows(&line(text), Degree::Full));
+            assert!(always.allow(&line(text), Degree::Full).unwrap());
+            assert!(always.allows(&line(text), Degree::Full));
+            assert!(!always.allows(&line(text), Degree::None));
+        }
+        assert!(!always.allows(&line("sh build.sh --all x"), Degree::Full));
+        put("other", "x");
+        assert!(always.allows(&line("make all"), Degree::Full));
+        put("Makefile", "all:\n\tfalse\n");
+        assert!(!always.allows(&line("make all"), Degree::Full));
+        assert!(always.allows(&line("sh build.sh --all"), Degree::Full));
+        put("build.sh", "false\n");
+        assert!(!always.allows(&line("sh build.sh --all"), Degree::Full));
+        assert!(always.forget("make all").unwrap() && !always.forget("make all").unwrap());
+        assert_eq!(always.all().len(), 1);
+    }
+}
