@@ -58,7 +58,7 @@ pub struct Findings {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub missing: Option<Missing>,
     /// How many secrets were taken out of it.
-    #[serde(skip_serializing_if = "is_none", default)]
+    #[serde(skip_serializing_if = "is_zero", default)]
     pub masked: usize,
     /// How far the command was confined; unknown of those that older versions ran.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -69,7 +69,7 @@ pub struct Findings {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
-const fn is_none(count: &usize) -> bool {
+const fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 

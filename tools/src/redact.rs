@@ -6,6 +6,9 @@
 
 mod encoded;
 mod shapes;
+#[cfg(test)]
+mod shapes_tests;
+mod table;
 mod unmask;
 mod values;
 
