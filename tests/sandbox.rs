@@ -412,3 +412,32 @@ fn a_no_with_a_reason_goes_back_to_the_model() {
     let replayed = world.deepseek(["replay", "latest"]).run();
     assert_eq!(replayed.code, Some(0), "{}{}", replayed.stdout, replayed.stderr);
 }
+
+#[test]
+fn a_check_that_wants_the_network_gets_it_when_the_user_says_so() {
+    let Some(site) = Site::at(Level::Full) else { return };
+    let port = site.tcp.local_addr().unwrap().port();
+    let check = format!(
+        "bash -c ': > /dev/tcp/127.0.0.1/{port}' 2>/dev/null || {{ echo 'curl: (6) Could not resolve host: x'; exit 1; }}\n"
+    );
+    let world = || {
+        let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", &check)]);
+        World::of(project, Provider::new(mended_and_checked_by(&["sh check.sh"])))
+    };
+    let unattended = world();
+    let run = unattended.chat("Fix it");
+    assert_eq!(run.ending(), "0 delivered/unverified", "{}", run.stderr);
+    assert_eq!(run.one("ApprovalDenied")["action"]["network"], "sh check.sh");
+    let replayed = unattended.deepseek(["replay", "latest"]).run();
+    assert_eq!(replayed.code, Some(0), "{}{}", replayed.stdout, replayed.stderr);
+    let run = world().request("Fix it").args(["--network"]).run();
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    let asked = world();
+    let mut terminal = at_terminal(&asked);
+    terminal.until("Apply it? [y/N", 1);
+    terminal.types("y\n");
+    terminal.until("Run it again with it? [y/N", 1);
+    terminal.types("y\n");
+    terminal.until("session ", 1);
+    assert_eq!(terminal.end(), Some(0));
+}

@@ -387,6 +387,9 @@ impl Terminal {
             Proposal::Command(command) => {
                 (format!("  $ {}\n", harmless(command)), "Run it?", Offers::Always)
             }
+            Proposal::Network(command) => {
+                (format!("  $ {}\n", harmless(command)), "Run it again with it?", Offers::Once)
+            }
         };
         let who = match question.scope.lane() {
             Some(lane) => self.style(AnsiColor::Yellow, &format!("lane {lane} asks: ")),
