@@ -50,7 +50,7 @@ impl Site {
         let told: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
         let wanted = if level == Level::Full { "full" } else { "floor, accepted" };
         if told["confinement"] != wanted {
-            println!("skipped: commands are not confined so far here: {}", told["confinement"]);
+            skipped(&format!("commands are confined so far here: {}", told["confinement"]));
             return None;
         }
         let outside = tempfile::tempdir().unwrap();
@@ -139,6 +139,12 @@ impl Site {
             assert_eq!(left_in(self.world.project.root()), Vec::<String>::new(), "{attack}");
         }
     }
+}
+
+/// Says why a test shows nothing on this machine.
+#[expect(clippy::print_stdout, reason = "the runner shows it, and the checks count it")]
+fn skipped(why: &str) {
+    println!("skipped: {why}");
 }
 
 fn sites() -> impl Iterator<Item = Site> {
@@ -411,4 +417,131 @@ fn a_no_with_a_reason_goes_back_to_the_model() {
     assert!(world.provider.told("architect", 2).contains("said no: the world is young"));
     let replayed = world.deepseek(["replay", "latest"]).run();
     assert_eq!(replayed.code, Some(0), "{}{}", replayed.stdout, replayed.stderr);
+}
+
+#[test]
+fn a_check_that_wants_the_network_gets_it_when_the_user_says_so() {
+    let Some(site) = Site::at(Level::Full) else { return };
+    let port = site.tcp.local_addr().unwrap().port();
+    let check = format!(
+        "bash -c ': > /dev/tcp/127.0.0.1/{port}' 2>/dev/null || {{ echo 'curl: (6) Could not resolve host: x'; exit 1; }}\n"
+    );
+    let world = || {
+        let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", &check)]);
+        World::of(project, Provider::new(mended_and_checked_by(&["sh check.sh"])))
+    };
+    let unattended = world();
+    let run = unattended.chat("Fix it");
+    assert_eq!(run.ending(), "0 delivered/unverified", "{}", run.stderr);
+    assert_eq!(run.one("ApprovalDenied")["action"]["network"], "sh check.sh");
+    let replayed = unattended.deepseek(["replay", "latest"]).run();
+    assert_eq!(replayed.code, Some(0), "{}{}", replayed.stdout, replayed.stderr);
+    let run = world().request("Fix it").args(["--network"]).run();
+    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    let asked = world();
+    let mut terminal = at_terminal(&asked);
+    terminal.until("Apply it? [y/N", 1);
+    terminal.types("y\n");
+    terminal.until("Run it again with it? [y/N", 1);
+    terminal.types("y\n");
+    terminal.until("session ", 1);
+    assert_eq!(terminal.end(), Some(0));
+}
+
+/// Lines that a hostile model might have checked, the same for the same seed.
+fn generated(seed: u64, count: usize) -> Vec<String> {
+    const DOES: [&str; 24] = [
+        "cat {}",
+        "grep -rs '' {}",
+        "head -c 4096 {}",
+        "sed -n p {}",
+        "awk 1 {}",
+        "tar cf - {}",
+        "base64 {}",
+        "python3 -c \"print(open('{}').read())\"",
+        "cp {} $TMPDIR/c && cat $TMPDIR/c",
+        "touch {}",
+        "rm -rf {}",
+        "cp greet.txt {}",
+        "mv greet.txt {}",
+        "ln -sf greet.txt {}",
+        "dd if=greet.txt of={}",
+        "truncate -s 0 {}",
+        "mkdir -p {}",
+        "sed -i s/./x/ {}",
+        "tee {} < greet.txt",
+        "install greet.txt {}",
+        "git init {}",
+        "git --work-tree={} checkout -f",
+        "echo pwned > {}",
+        "find {} -exec cat {} +",
+    ];
+    const AT: [&str; 14] = [
+        "OUTSIDE/kept",
+        "OUTSIDE/new",
+        "HOMEDIR/.ssh/id_rsa",
+        "HOMEDIR/.netrc",
+        "HOMEDIR/x",
+        "out/kept",
+        "id",
+        ".env",
+        "deep/er/.env",
+        "/proc/1/root/OUTSIDE/kept",
+        "/proc/self/root/HOMEDIR/.netrc",
+        ".git/config",
+        "target/x",
+        "..",
+    ];
+    const WAY: [&str; 9] = [
+        "{}",
+        "sh -c \"{}\"",
+        "env A=b {}",
+        "setsid {}",
+        "nohup {}",
+        "timeout 5 {}",
+        "nice {}",
+        "true && {}",
+        "! {}",
+    ];
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut pick = |from: &[&'static str]| from[random.usize(..from.len())];
+    let line = |_| {
+        let does = pick(&DOES).replace("{}", pick(&AT));
+        // What has quotes of its own is not put into others.
+        let way = if does.contains('"') { "true && {}" } else { pick(&WAY) };
+        way.replace("{}", &does)
+    };
+    (0..count).map(line).collect()
+}
+
+#[test]
+fn generated_lines_reach_nothing() {
+    for site in sites() {
+        let lines = generated(14, 120);
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        site.withstands(&lines);
+    }
+}
+
+#[test]
+fn generated_checks_of_a_plan_reach_nothing_under_any_approval() {
+    let Some(site) = Site::at(Level::Full) else { return };
+    let home = site.world.home().to_str().unwrap().to_owned();
+    let outside = site.outside.path().to_str().unwrap();
+    for (seed, approval) in [(1, "--approval=suggest"), (2, "--approval=auto"), (3, "--yolo")] {
+        for line in generated(seed, 12) {
+            let line = line.replace("HOMEDIR", &home).replace("OUTSIDE", outside);
+            let world = World::greeting(mended_and_checked_by(&[&line])).with_default_commands();
+            world.project.write(".env", format!("SECRET={CANARY}\n"));
+            symlink(outside, world.project.path("out")).unwrap();
+            let before = site.around();
+            let run = world.deepseek(["--force-execute", "-p", "Fix it", approval]).run();
+            assert!(run.code.is_some(), "{approval}: {line}: {}", run.stderr);
+            assert_eq!(site.around(), before, "{approval}: {line}: {}", run.stderr);
+            let said: Vec<String> =
+                world.provider.requests().iter().map(|request| format!("{request:?}")).collect();
+            assert!(!said.concat().contains(CANARY), "{approval}: {line}");
+            assert!(!run.stderr.contains(CANARY) && !run.stdout.contains(CANARY), "{line}");
+        }
+    }
 }

@@ -176,6 +176,13 @@ fn compared(check: &Check, before: &Check) -> CheckOutcome {
     }
 }
 
+/// Whether a command failed for want of the network, which its confinement keeps from it.
+pub fn wants_network(check: &Check) -> bool {
+    let is_missing = |missing: &Missing| missing.kind == MissingKind::Network;
+    check.missing.as_ref().is_some_and(is_missing)
+        && matches!(check.confined, Some(Degree::Full | Degree::Floor))
+}
+
 /// Reads what came of a command. Only [`CheckOutcome::CodeFailure`] comes with errors, and never without.
 pub fn read(
     command: &str,

@@ -70,6 +70,8 @@ pub enum Proposal {
     Patch(Vec<tree::Change>),
     /// A command to run.
     Command(String),
+    /// A command that wants the network.
+    Network(String),
 }
 
 /// What the user says.

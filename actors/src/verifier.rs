@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use config::Reach;
 use policy::Verdict;
 use ractor::{ActorCell, SpawnErr};
 use sandbox::{Network, Writes};
@@ -167,8 +168,11 @@ impl VerifierSetup {
             Ok(line) => line,
             Err(not_run) => return Ok(Err(not_run)),
         };
-        let mut first = Changed { verifier: self, text, line: &line };
+        let mut first = Changed { verifier: self, text, line: &line, reach: self.reach() };
         let check = self.run.perform(&mut first).await?;
+        if checks::wants_network(&check) {
+            return Ok(Ok(self.with_network(text, &line).await?.unwrap_or(check)));
+        }
         if !checks::could_be_flaky(&check) {
             return Ok(Ok(check));
         }
@@ -177,12 +181,25 @@ impl VerifierSetup {
         Ok(Ok(flaky.unwrap_or(check)))
     }
 
+    /// Runs a command that failed for want of the network once more, with it, if it may have it.
+    async fn with_network(
+        &self,
+        text: &str,
+        line: &CommandLine,
+    ) -> Result<Option<Check>, JournalClosed> {
+        if self.workspace.permit(line, Network::Host).await.is_err() {
+            return Ok(None);
+        }
+        let mut again = Changed { verifier: self, text, line, reach: Network::Host };
+        self.run.perform(&mut again).await.map(Some)
+    }
+
     /// The command, if it is one and may run.
     async fn permitted(&self, text: &str) -> Result<CommandLine, (Check, Option<Denied>)> {
         let line = CommandLine::parse(text).map_err(|error| {
             (not_run(text, CheckOutcome::CommandMissing, &error.to_string()), None)
         })?;
-        match self.workspace.permit(&line).await {
+        match self.workspace.permit(&line, Network::Own).await {
             Ok(()) => Ok(line),
             Err(denial) => {
                 let check = not_run(text, CheckOutcome::PolicyDenied, &denial.why.to_string());
@@ -244,12 +261,12 @@ impl VerifierSetup {
     }
 
     /// Runs with the first limit; when that is exceeded, once more with the larger one, and remembers the time it took.
-    async fn run_to_limit(&self, line: &CommandLine) -> CommandOutcome {
+    async fn run_to_limit(&self, line: &CommandLine, reach: Network) -> CommandOutcome {
         let bounds = &self.run.config().agent_loop;
         let remembered = self.time_of(line);
         let largest = Duration::from_secs(bounds.verify_timeout_max_seconds);
         let first = self.first_limit(line);
-        let outcome = self.execute(line, first).await;
+        let outcome = self.execute(line, first, reach).await;
         if outcome.exit != Exit::TimedOut || first >= largest {
             return outcome;
         }
@@ -260,7 +277,7 @@ impl VerifierSetup {
             largest.as_secs()
         );
         self.run.publisher.show_wait(why);
-        let outcome = self.execute(line, largest).await;
+        let outcome = self.execute(line, largest, reach).await;
         if outcome.exit != Exit::TimedOut {
             // Half as much again, so that a slower day does not cost a second run.
             let limit = outcome.elapsed.as_secs() * 3 / 2 + 1;
@@ -269,19 +286,32 @@ impl VerifierSetup {
         outcome
     }
 
-    async fn execute(&self, line: &CommandLine, timeout: Duration) -> CommandOutcome {
+    async fn execute(
+        &self,
+        line: &CommandLine,
+        timeout: Duration,
+        reach: Network,
+    ) -> CommandOutcome {
         let tree = self.workspace.reader();
         if !tree.is_in_place() {
             return CommandOutcome::not_started(tree.gone());
         }
-        self.execute_in(tree.root(), self.workspace.in_place_of(), line, timeout).await
+        let place = Place { root: tree.root(), in_place_of: self.workspace.in_place_of(), reach };
+        self.execute_in(place, line, timeout).await
+    }
+
+    /// Whom commands reach unasked.
+    fn reach(&self) -> Network {
+        match self.run.config().sandbox.network {
+            Reach::Own => Network::Own,
+            Reach::Host => Network::Host,
+        }
     }
 
     /// Runs a command in a directory, which it may have to take for another.
     async fn execute_in(
         &self,
-        root: &Path,
-        in_place_of: Option<&Path>,
+        Place { root, in_place_of, reach }: Place<'_>,
         line: &CommandLine,
         timeout: Duration,
     ) -> CommandOutcome {
@@ -294,7 +324,7 @@ impl VerifierSetup {
             env: self.run.env.clone(),
             in_place_of: in_place_of.map(Path::to_owned),
             notes: Some(running(&self.run.cache)),
-            fence: Some(self.fence(root, in_place_of)),
+            fence: Some(self.fence(root, in_place_of, reach)),
         };
         self.run.publisher.show_wait(format!("running `{}`", line.text()));
         let mut outcome = run(line, &options).await;
@@ -304,7 +334,7 @@ impl VerifierSetup {
     }
 
     /// What confines a command in the tree at `root`, which may be a copy.
-    fn fence(&self, root: &Path, in_place_of: Option<&Path>) -> Fence {
+    fn fence(&self, root: &Path, in_place_of: Option<&Path>, network: Network) -> Fence {
         let writes = if in_place_of.is_some() { Writes::Kept } else { Writes::Discarded };
         let (rules, tree) = (Arc::clone(&self.run.terms.rules), root.to_owned());
         Fence {
@@ -312,7 +342,7 @@ impl VerifierSetup {
             tree: root.to_owned(),
             writes,
             read: Vec::new(),
-            network: Network::Own,
+            network,
             is_secret: Arc::new(move |path: &str| !matches!(rules.may_read(path), Verdict::Allow)),
             has_tracked: Arc::new(move |dir: &Path| tracks_below(&tree, dir)),
         }
@@ -351,6 +381,15 @@ impl VerifierSetup {
     }
 }
 
+/// Where a command runs.
+struct Place<'v> {
+    root: &'v Path,
+    /// The directory that it may have to take this one for.
+    in_place_of: Option<&'v Path>,
+    /// Whom it reaches.
+    reach: Network,
+}
+
 /// What came of a command; or how it came not to be run, with the denial if it was that.
 type MaybeChecked = Result<Check, (Check, Option<Denied>)>;
 
@@ -359,6 +398,8 @@ struct Changed<'v> {
     verifier: &'v VerifierSetup,
     text: &'v str,
     line: &'v CommandLine,
+    /// Whom it reaches.
+    reach: Network,
 }
 
 impl Effect for Changed<'_> {
@@ -370,7 +411,7 @@ impl Effect for Changed<'_> {
     }
 
     async fn act(&mut self, _: &Run) -> Result<Check, JournalClosed> {
-        let outcome = self.verifier.run_to_limit(self.line).await;
+        let outcome = self.verifier.run_to_limit(self.line, self.reach).await;
         let check = self.verifier.read(self.text, &outcome).await;
         self.verifier.publish(&check, &outcome).await?;
         Ok(check)
@@ -401,7 +442,7 @@ impl Effect for SecondTry<'_> {
         if run.only_compares() {
             return Ok(None);
         }
-        let outcome = self.verifier.run_to_limit(self.line).await;
+        let outcome = self.verifier.run_to_limit(self.line, self.verifier.reach()).await;
         if !outcome.succeeded() {
             return Ok(None);
         }
@@ -455,7 +496,7 @@ impl Effect for Baseline<'_> {
             Ok(line) => line,
             Err(not_run) => return Ok(Err(not_run)),
         };
-        let outcome = verifier.run_to_limit(&line).await;
+        let outcome = verifier.run_to_limit(&line, verifier.reach()).await;
         let check = verifier.read(self.text, &outcome).await;
         if let Some(key) = &self.key {
             verifier.remember(key, &check);

@@ -108,6 +108,8 @@ pub enum Asked {
     Patch(String),
     /// A command, as written.
     Command(String),
+    /// The network for a command, as written.
+    Network(String),
 }
 
 impl fmt::Display for Asked {
@@ -115,6 +117,7 @@ impl fmt::Display for Asked {
         match self {
             Self::Patch(id) => write!(f, "patch {id}"),
             Self::Command(text) => write!(f, "`{text}`"),
+            Self::Network(text) => write!(f, "the network for `{text}`"),
         }
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use patch::PutAside;
+use sandbox::Network;
 use serde::{Deserialize, Serialize};
 use shell::CommandLine;
 use thiserror::Error;
@@ -45,8 +46,12 @@ pub trait Workspace: Send + Sync + 'static {
         changes: &'a [Change],
     ) -> BoxFuture<'a, Result<(), Denied>>;
 
-    /// Asks whether a command may run. An approval holds for the rest of the run.
-    fn permit<'a>(&'a self, command: &'a CommandLine) -> BoxFuture<'a, Result<(), Denied>>;
+    /// Asks whether a command may run, and whom it may reach. An approval holds for the rest of the run.
+    fn permit<'a>(
+        &'a self,
+        command: &'a CommandLine,
+        reach: Network,
+    ) -> BoxFuture<'a, Result<(), Denied>>;
 
     /// A copy of the tree as it was before `changes`, but with the tests among them, to run commands in that are allowed here.
     fn before<'a>(&'a self, _: &'a [Change]) -> BoxFuture<'a, Result<Box<dyn Copied>, NoCopy>> {

@@ -47,6 +47,10 @@ pub(crate) struct Global {
     #[arg(long, global = true)]
     pub(crate) yolo: bool,
 
+    /// Let commands use the network.
+    #[arg(long, global = true)]
+    pub(crate) network: bool,
+
     /// Run commands without a sandbox.
     #[arg(long, global = true)]
     pub(crate) no_sandbox: bool,

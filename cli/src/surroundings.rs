@@ -247,6 +247,9 @@ fn flag_settings(global: &Global) -> Vec<(&'static str, &'static str, String)> {
     if global.yolo {
         flags.push(("policy.mode", "--yolo", quoted("yolo")));
     }
+    if global.network {
+        flags.push(("sandbox.network", "--network", quoted("host")));
+    }
     if global.no_sandbox {
         flags.push(("sandbox.mode", "--no-sandbox", quoted("off")));
     }

@@ -312,6 +312,8 @@ pub struct Sandbox {
     pub mode: SandboxMode,
     /// What becomes of commands where this machine lets them be confined only in part.
     pub floor: Floor,
+    /// Whom commands reach.
+    pub network: Reach,
     /// Milliseconds that trying the walls may take.
     pub probe_timeout_ms: u64,
     /// Processes that a command may have at once.
@@ -350,6 +352,16 @@ pub enum Floor {
     Ask,
     /// They run.
     Accept,
+}
+
+/// Whom commands reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reach {
+    /// Themselves.
+    Own,
+    /// Whom the user reaches.
+    Host,
 }
 
 /// A tool that keeps something in a directory of the user.

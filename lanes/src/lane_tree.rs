@@ -14,6 +14,7 @@ use actors::lane_id::LaneId;
 use actors::run::Run;
 use actors::workspace::{CommitRefused, Denied, NotApplied, Staged, Workspace};
 use futures_util::future::BoxFuture;
+use sandbox::Network;
 use shell::CommandLine;
 use thiserror::Error;
 use tools::clock::Clock;
@@ -301,8 +302,12 @@ impl Workspace for LaneTree {
         self.above.approve(patch, changes)
     }
 
-    fn permit<'a>(&'a self, command: &'a CommandLine) -> BoxFuture<'a, Result<(), Denied>> {
-        self.above.permit(command)
+    fn permit<'a>(
+        &'a self,
+        command: &'a CommandLine,
+        reach: Network,
+    ) -> BoxFuture<'a, Result<(), Denied>> {
+        self.above.permit(command, reach)
     }
 }
 

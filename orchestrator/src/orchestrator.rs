@@ -50,7 +50,7 @@ use patch::PutAside;
 use policy::Rules;
 use ractor::rpc::CallResult;
 use ractor::{Actor, ActorProcessingErr, ActorRef, MessagingErr, RpcReplyPort, SupervisionEvent};
-use sandbox::Sandbox;
+use sandbox::{Network, Sandbox};
 use shell::{CommandLine, Environment, end_leftovers};
 use thiserror::Error;
 use tokio::sync::{Mutex, mpsc, watch};
@@ -176,6 +176,7 @@ pub(crate) enum Msg {
     Permit {
         scope: Scope,
         command: CommandLine,
+        reach: Network,
         reply: RpcReplyPort<Result<(), Denied>>,
     },
     Settle {
@@ -211,8 +212,8 @@ pub(crate) enum News {
     Approved(RpcReplyPort<Result<(), Denied>>, Result<(), Denied>),
 }
 
-/// A command, and what wants it.
-type Wanted = (Scope, policy::Command);
+/// A command, what wants it, and whom it is to reach.
+type Wanted = (Scope, policy::Command, Network);
 
 /// A change that came back from the main tree.
 pub(crate) struct Commit {
@@ -395,11 +396,15 @@ impl Workspace for MainWorkspace {
         Box::pin(commit(&self.actor, run, staged))
     }
 
-    fn permit<'a>(&'a self, command: &'a CommandLine) -> BoxFuture<'a, Result<(), Denied>> {
+    fn permit<'a>(
+        &'a self,
+        command: &'a CommandLine,
+        reach: Network,
+    ) -> BoxFuture<'a, Result<(), Denied>> {
         Box::pin(async move {
             let (scope, command) = (self.scope.clone(), command.clone());
             let what = Asked::Command(command.text().to_owned());
-            let ask = |reply| Msg::Permit { scope, command, reply };
+            let ask = |reply| Msg::Permit { scope, command, reach, reply };
             answer_or_gone(what, self.actor.call(ask, None).await)
         })
     }
@@ -540,7 +545,7 @@ pub(crate) struct SaidTo {
     result: Result<(), Denied>,
 }
 
-type Said = Arc<Mutex<BTreeMap<policy::Command, SaidTo>>>;
+type Said = Arc<Mutex<BTreeMap<(policy::Command, Network), SaidTo>>>;
 
 type CommitReply = RpcReplyPort<Result<(), CommitRefused>>;
 
@@ -637,8 +642,8 @@ impl Actor for OrchestratorActor {
                 state.commits.push_back((run, staged, reply));
                 state.commit_next(&myself);
             }
-            Msg::Permit { scope, command, reply } => {
-                state.permit(&myself, (scope, command), reply);
+            Msg::Permit { scope, command, reach, reply } => {
+                state.permit(&myself, (scope, command, reach), reply);
             }
             Msg::Settle { reply } => {
                 state.settle().await?;

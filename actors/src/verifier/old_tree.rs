@@ -3,7 +3,7 @@
 use shell::CommandLine;
 use tree::{Change, RepoPath};
 
-use super::VerifierSetup;
+use super::{Place, VerifierSetup};
 use crate::checks::{Check, CheckOutcome};
 use crate::closed::JournalClosed;
 use crate::complaints::is_unbuilt;
@@ -95,8 +95,9 @@ impl Trying<'_> {
             let Ok(line) = CommandLine::parse(text) else { continue };
             // Within the limit of the check itself: it is a proof, and not worth waiting for.
             let limit = self.verifier.first_limit(&line);
-            let outcome =
-                self.verifier.execute_in(copy.root(), Some(in_place_of), &line, limit).await;
+            let (in_place_of, reach) = (Some(in_place_of), self.verifier.reach());
+            let place = Place { root: copy.root(), in_place_of, reach };
+            let outcome = self.verifier.execute_in(place, &line, limit).await;
             let check = self.verifier.read(text, &outcome).await;
             let output = outcome.output.text();
             let tried = Tried {

@@ -86,12 +86,11 @@ pub(crate) fn run(
         Command::Forget { command } => return forget(&always(around, &workspace)?, command),
     };
     let settings = around.settings(global, &workspace)?;
-    let confinement = match confinement {
-        Some(confined) => confined.to_policy(),
-        None => {
-            let sandbox = around.sandbox(&settings, &workspace)?;
-            shell::confinement(&sandbox, sandbox.level())
-        }
+    let confinement = if let Some(confined) = confinement {
+        confined.to_policy()
+    } else {
+        let sandbox = around.sandbox(&settings, &workspace)?;
+        shell::confinement(&sandbox, sandbox.level())
     };
     for warning in &settings.warnings {
         render::warn(&render::harmless(&format!("warning: {warning}")));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use config::Settings;
+use config::{Reach, Settings};
 use policy::{Rules, Verdict};
 use sandbox::{Level, Network, Writes};
 use shell::{CommandLine, CommandOutcome, Exit, Fence, RunOptions};
@@ -19,10 +19,6 @@ use crate::surroundings::Surroundings;
 /// Run one command as a run would: confined.
 #[derive(Debug, Args)]
 pub(crate) struct SandboxArgs {
-    /// Let it use the network.
-    #[arg(long)]
-    network: bool,
-
     /// The command and its arguments; a single word is read as a line of shell.
     #[arg(required = true, last = true, value_name = "COMMAND")]
     command: Vec<String>,
@@ -36,8 +32,7 @@ pub(crate) async fn run(
 ) -> Result<ExitCode, CliError> {
     let workspace = around.workspace(global)?;
     let settings = around.settings(global, &workspace)?;
-    let network = if args.network { Network::Host } else { Network::Own };
-    let fence = fence(around, &settings, &workspace, network)?;
+    let fence = fence(around, &settings, &workspace)?;
     let sandbox = Arc::clone(&fence.sandbox);
     let level = tokio::task::spawn_blocking(move || sandbox.level().clone());
     let level = level.await.map_err(|error| CliError::new(Kind::Internal, error.to_string()))?;
@@ -59,9 +54,12 @@ pub(crate) fn fence(
     around: &Surroundings,
     settings: &Settings,
     workspace: &Path,
-    network: Network,
 ) -> Result<Fence, CliError> {
     let config = &settings.config;
+    let network = match config.sandbox.network {
+        Reach::Own => Network::Own,
+        Reach::Host => Network::Host,
+    };
     let rules = Rules::new(&config.policy, config.agent_loop.safety_gate)
         .map_err(|error| CliError::caused(Kind::Usage, &error))?;
     let root = workspace.to_owned();

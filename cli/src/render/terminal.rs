@@ -241,16 +241,8 @@ impl Terminal {
                     self.say("  there is no command that could show whether it works");
                 }
             }
-            Event::VerificationRun {
-                command,
-                baseline,
-                outcome,
-                exit,
-                elapsed_ms,
-                findings,
-                ..
-            } => {
-                self.show_check(command, *baseline, *outcome, exit, *elapsed_ms);
+            Event::VerificationRun { findings, .. } => {
+                self.show_check(&envelope.event);
                 self.show_walls(findings.as_ref());
             }
             Event::RoleCrashed { role } => {
@@ -278,14 +270,12 @@ impl Terminal {
         }
     }
 
-    fn show_check(
-        &self,
-        command: &str,
-        baseline: bool,
-        outcome: CheckOutcome,
-        exit: &str,
-        elapsed_ms: u64,
-    ) {
+    fn show_check(&self, event: &Event) {
+        let Event::VerificationRun { command, baseline, outcome, exit, elapsed_ms, .. } = event
+        else {
+            return;
+        };
+        let (baseline, outcome, elapsed_ms) = (*baseline, *outcome, *elapsed_ms);
         let (colour, word) = check_in_words(outcome);
         let exit =
             if outcome == CheckOutcome::Passed { String::new() } else { format!(" ({exit})") };
@@ -388,6 +378,9 @@ impl Terminal {
             }
             Proposal::Command(command) => {
                 (format!("  $ {}\n", harmless(command)), "Run it?", Offers::Always)
+            }
+            Proposal::Network(command) => {
+                (format!("  $ {}\n", harmless(command)), "Run it again with it?", Offers::Once)
             }
         };
         let who = match question.scope.lane() {

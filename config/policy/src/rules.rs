@@ -41,6 +41,8 @@ pub enum Act<'a> {
     },
     /// A command is run.
     Command(&'a Command),
+    /// A command gets the network.
+    Network(&'a Command),
 }
 
 /// Who wrote a patch.
@@ -137,6 +139,7 @@ impl Rules {
                 let (listing, said) = self.classify_command(command);
                 Classified { action: Action::Command(listing), said }
             }
+            Act::Network(_) => Classified { action: Action::Network, said: String::new() },
         }
     }
 

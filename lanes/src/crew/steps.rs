@@ -24,6 +24,7 @@ use config::Baseline;
 use model::AgentRole;
 use patch::{BaseState, PatchScope};
 use ractor::{ActorProcessingErr, ActorRef};
+use sandbox::Network;
 use shell::CommandLine;
 use tree::{Entry, RepoPath};
 
@@ -92,7 +93,7 @@ impl State {
         self.tell(myself, async move {
             // Asked for here, before the Editor works, so that the order of events does not depend on who is faster.
             for command in &permits {
-                if workspace.permit(command).await.is_err() {
+                if workspace.permit(command, Network::Own).await.is_err() {
                     tracing::debug!(
                         command = command.text(),
                         "a verification command was denied early"

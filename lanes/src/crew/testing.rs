@@ -20,6 +20,7 @@ use config::{Config, Inputs};
 use futures_util::future::BoxFuture;
 use model::{AgentRole, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelReply};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
+use sandbox::Network;
 use shell::{CommandLine, Environment};
 use tempfile::TempDir;
 use tokio::sync::watch;
@@ -215,7 +216,7 @@ impl Workspace for Directory {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn permit<'a>(&'a self, _: &'a CommandLine) -> BoxFuture<'a, Result<(), Denied>> {
+    fn permit<'a>(&'a self, _: &'a CommandLine, _: Network) -> BoxFuture<'a, Result<(), Denied>> {
         Box::pin(async move {
             let greeting = fs::read_to_string(self.reader.root().join("greet.txt")).unwrap();
             if greeting == "hello world\n" {

@@ -19,6 +19,7 @@ use actors::verifier::{Checked, Subject, Verifier, VerifierSetup, run_event};
 use actors::wording::Wording;
 use actors::workspace::{CommitRefused, Denied, Staged, Workspace};
 use futures_util::future::BoxFuture;
+use sandbox::Network;
 use shell::CommandLine;
 use tools::blocking::on_a_thread;
 use tools::regular;
@@ -376,8 +377,12 @@ impl Workspace for Bench {
         self.above.approve(patch, changes)
     }
 
-    fn permit<'a>(&'a self, command: &'a CommandLine) -> BoxFuture<'a, Result<(), Denied>> {
-        self.above.permit(command)
+    fn permit<'a>(
+        &'a self,
+        command: &'a CommandLine,
+        reach: Network,
+    ) -> BoxFuture<'a, Result<(), Denied>> {
+        self.above.permit(command, reach)
     }
 }
 

@@ -13,6 +13,7 @@ use actors::words::DeniedBy;
 use actors::workspace::Denied;
 use policy::{Act, Confinement, PatchTotal, Rules, Stage, Verdict};
 use ractor::{ActorRef, RpcReplyPort};
+use sandbox::Network;
 use shell::CommandLine;
 use tree::{Change, Note, RepoPath};
 
@@ -69,13 +70,13 @@ impl State {
     pub(super) fn permit(
         &mut self,
         myself: &ActorRef<Msg>,
-        (scope, command): (Scope, CommandLine),
+        (scope, command, reach): (Scope, CommandLine, Network),
         reply: RpcReplyPort<Result<(), Denied>>,
     ) {
         if !self.is_in_hand(&scope) {
             return;
         }
-        let wanted = (scope.clone(), command.command().clone());
+        let wanted = (scope.clone(), command.command().clone(), reach);
         // What was allowed when the run was driven before may be forbidden today.
         if self.gate(&scope).bars(Stage::Verifying, Act::Command(command.command())).is_some()
             && let Some(active) = &mut self.active
@@ -98,7 +99,7 @@ impl State {
                 if replies.len() == 1 {
                     let gate = self.gate(&scope);
                     self.tell(myself, async move {
-                        News::Permitted(wanted, gate.permit(&command).await)
+                        News::Permitted(wanted, gate.permit(&command, reach).await)
                     });
                 }
             }

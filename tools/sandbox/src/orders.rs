@@ -30,7 +30,7 @@ pub(crate) enum Walls {
 }
 
 /// Whom a command reaches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Network {
     /// Itself.
     Own,

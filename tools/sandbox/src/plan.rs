@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Access, access};
 use tools::regular;
 
 use crate::orders::{Grants, Limits, Network, Orders, View, Walls};
@@ -54,7 +55,7 @@ impl Ground {
         let (walls, scratch) = match level {
             Level::Full(_) => {
                 outside.env.push(("TMPDIR".into(), "/tmp".into()));
-                (Walls::Full(self.view(wanted, survey, &outside, built)?), None)
+                (Walls::Full(self.view(wanted, survey, &outside, &built)?), None)
             }
             Level::Floor { .. } => {
                 let scratch = self.scratch()?;
@@ -62,7 +63,7 @@ impl Ground {
                 outside.env.push(("TMPDIR".into(), scratch.path().into()));
                 outside.env.push(("HOME".into(), home.clone().into()));
                 built.extend([home, scratch.path().to_owned()]);
-                (Walls::Floor(self.grants(wanted, &survey, &outside, built)?), Some(scratch))
+                (Walls::Floor(self.grants(wanted, &survey, &outside, &built)?), Some(scratch))
             }
             Level::None(_) | Level::Off => return Ok(None),
         };
@@ -85,14 +86,16 @@ impl Ground {
     fn outside(&self, wanted: &Wanted<'_>) -> Outside {
         let mut outside = Outside::default();
         for path in &self.settings.read {
-            outside.add_to_read(&self.expanded(path));
+            if let Some(path) = self.expanded(path) {
+                outside.add_to_read(&path);
+            }
         }
         for tool in self.settings.tools.values() {
             let named = self.places.vars.get(&tool.variable).filter(|value| value.starts_with('/'));
             let dir = named.map_or_else(|| self.expanded(&tool.home), |value| Some(value.into()));
             let Some(dir) = dir.filter(|dir| dir.is_dir()) else { continue };
             for name in &tool.read {
-                outside.add_to_read(&Some(below(&dir, name)));
+                outside.add_to_read(&below(&dir, name));
             }
             for name in &tool.layered {
                 let path = below(&dir, name);
@@ -115,15 +118,15 @@ impl Ground {
             let is_too_much =
                 self.places.home.as_deref().is_some_and(holds) || holds(wanted.tree.root);
             if !is_too_much {
-                outside.add_to_read(&Some(dir));
+                outside.add_to_read(&dir);
             }
         }
         for dir in git_dirs(wanted.tree.root).iter().chain(wanted.read) {
-            outside.add_to_read(&Some(dir.clone()));
+            outside.add_to_read(dir);
         }
         if wanted.network == Network::Host {
             // Where names are looked up may be somewhere else.
-            outside.add_to_read(&Some("/etc/resolv.conf".into()));
+            outside.add_to_read(Path::new("/etc/resolv.conf"));
         }
         let root = wanted.tree.root;
         outside.read.retain(|path| !path.starts_with(root));
@@ -140,7 +143,9 @@ impl Ground {
 
     fn hidden(&self) -> impl Iterator<Item = PathBuf> {
         let real = |path: &String| self.expanded(path)?.canonicalize().ok();
-        self.settings.hidden.iter().filter_map(real)
+        // What the user cannot read, no command of theirs can.
+        let can_be_read = |path: &PathBuf| access(path, Access::READ_OK).is_ok();
+        self.settings.hidden.iter().filter_map(real).filter(can_be_read)
     }
 
     fn view(
@@ -148,7 +153,7 @@ impl Ground {
         wanted: &Wanted<'_>,
         survey: Survey,
         outside: &Outside,
-        built: Vec<PathBuf>,
+        built: &[PathBuf],
     ) -> io::Result<View> {
         let tree = wanted.tree.root;
         // A tree that the user lives in is seen as it is.
@@ -179,7 +184,7 @@ impl Ground {
             home: home.map(OsString::from),
             fixed: fixed.map(OsString::from).collect(),
             hidden: secrets.chain(self.hidden()).map(OsString::from).collect(),
-            built: os(&built),
+            built: os(built),
             scratch_bytes: self.settings.scratch_bytes,
         })
     }
@@ -189,10 +194,10 @@ impl Ground {
         wanted: &Wanted<'_>,
         survey: &Survey,
         outside: &Outside,
-        write: Vec<PathBuf>,
+        write: &[PathBuf],
     ) -> io::Result<Grants> {
         let hidden: Vec<PathBuf> = survey.secrets.iter().cloned().chain(self.hidden()).collect();
-        let mut grants = Grants { write: os(&write), ..Grants::default() };
+        let mut grants = Grants { write: os(write), ..Grants::default() };
         grants.write.extend(DEVICES.map(OsString::from));
         let whole = [PathBuf::from("/proc"), "/dev/random".into(), "/dev/urandom".into()];
         let tree = wanted.tree.root.to_owned();
@@ -212,15 +217,14 @@ impl Ground {
 
 impl Outside {
     /// Adds what is there, by where it really is, and the link that leads there.
-    fn add_to_read(&mut self, path: &Option<PathBuf>) {
-        let Some(path) = path else { return };
+    fn add_to_read(&mut self, path: &Path) {
         let Ok(real) = path.canonicalize() else { return };
         // The whole machine is not what anything outside means.
         if real == Path::new("/") {
             return;
         }
         if let Ok(says) = fs::read_link(path) {
-            self.links.insert((path.clone(), says));
+            self.links.insert((path.to_owned(), says));
         }
         self.read.insert(real);
     }

@@ -12,7 +12,7 @@ use actors::wording::Wording;
 use actors::words::{Asked, DeniedBy};
 use actors::workspace::Denied;
 use policy::{Act, Author, Confinement, Stage, Verdict, quoted};
-use sandbox::{Degree, Level};
+use sandbox::{Degree, Level, Network};
 use shell::{CommandLine, confinement};
 use tree::{Change, RepoPath};
 
@@ -65,14 +65,31 @@ impl Gate {
         self.pass(verdict, Proposal::Patch(changes.to_vec()), what, hint).await
     }
 
-    /// Takes a command through.
-    pub(super) async fn permit(mut self, command: &CommandLine) -> Result<(), Denied> {
-        let what = Asked::Command(command.text().to_owned());
-        let act = Act::Command(command.command());
+    /// Takes a command through, or the network for it.
+    pub(super) async fn permit(
+        mut self,
+        command: &CommandLine,
+        reach: Network,
+    ) -> Result<(), Denied> {
+        let text = command.text().to_owned();
+        let (what, act, proposal) = match reach {
+            Network::Own => (
+                Asked::Command(text.clone()),
+                Act::Command(command.command()),
+                Proposal::Command(text),
+            ),
+            Network::Host => (
+                Asked::Network(text.clone()),
+                Act::Network(command.command()),
+                Proposal::Network(text),
+            ),
+        };
         let verdict = self.decide(Stage::Verifying, act, Goes::IntoTheWorkspace, &what).await;
         let level = self.run.confinement().await;
-        let hint = hint_for(&self.run, command, &verdict, &level);
-        let proposal = Proposal::Command(command.text().to_owned());
+        let hint = match reach {
+            Network::Own => hint_for(&self.run, command, &verdict, &level),
+            Network::Host => "to let commands use the network in this run: --network".to_owned(),
+        };
         if !matches!(verdict, Verdict::Ask { .. }) {
             return self.pass(verdict, proposal, what, hint).await;
         }
@@ -86,18 +103,20 @@ impl Gate {
         // Lanes ask one after the other, and nothing is asked twice.
         let said = Arc::clone(&self.said);
         let mut said = said.lock().await;
-        if let Some(said) = said.get(command.command()) {
+        let key = (command.command().clone(), reach);
+        if let Some(said) = said.get(&key) {
             return self.say_again(what, said).await;
         }
         let result = self.pass(verdict, proposal, what, hint).await;
         if result.is_ok()
+            && reach == Network::Own
             && matches!(level, Level::Floor { .. })
             && let Err(error) = self.run.sandbox.accept(&level)
         {
             tracing::warn!(%error, "that the user accepts how far commands are confined could not be noted");
         }
         if let Some((ask, by)) = self.asked.take() {
-            said.insert(command.command().clone(), SaidTo { ask, by, result: result.clone() });
+            said.insert(key, SaidTo { ask, by, result: result.clone() });
         }
         result
     }
@@ -244,7 +263,7 @@ impl Effect for Decision<'_> {
             // A lane may have changed what the command runs.
             Asked::Command(text) if run.scope().lane().is_none() => CommandLine::parse(text)
                 .is_ok_and(|line| self.gate.always.allows(&line, degree(confinement))),
-            Asked::Command(_) | Asked::Patch(_) => false,
+            Asked::Command(_) | Asked::Network(_) | Asked::Patch(_) => false,
         };
         let is_asked = matches!(verdict, Verdict::Ask { .. });
         Ok(if is_asked && (stays_within || is_allowed()) { Verdict::Allow } else { verdict })

@@ -52,6 +52,9 @@ fn absent() -> Caught {
     calls.map(|call| (call, Vec::new())).into()
 }
 
+/// Typing into a terminal that somebody else reads.
+const TYPE_INTO: u64 = 0x5412;
+
 fn forbidden(behind: Behind, network: Network) -> Caught {
     const ALWAYS: [i64; 30] = [
         libc::SYS_acct,
@@ -92,8 +95,6 @@ fn forbidden(behind: Behind, network: Network) -> Caught {
     for call in [libc::SYS_clone, libc::SYS_unshare] {
         caught.insert(call, rule([(0, makes_user.clone(), new_user)]));
     }
-    // Typing into a terminal that somebody else reads.
-    const TYPE_INTO: u64 = 0x5412;
     caught.insert(libc::SYS_ioctl, rule([(1, SeccompCmpOp::Eq, TYPE_INTO)]));
     let families: &[i32] = match (behind, network) {
         (Behind::Namespaces, _) => {
