@@ -2,25 +2,71 @@
 
 use std::time::Duration;
 
-use crate::support::{Project, Provider, World, left_in, mended, mended_and_checked_by};
+use crate::support::{
+    Project, Provider, Terminal, World, architect, left_in, mended, mended_and_checked_by,
+    mended_insisting_on, plan_verified_by,
+};
 
 /// No process is left.
 const NOBODY: [String; 0] = [];
 
 #[test]
+fn who_names_a_check_that_may_not_run_is_told_before_anything_is_written() {
+    let project = Project::greeting();
+    project.write("Makefile", "test:\n\tsh check.sh\n");
+    let bad =
+        architect(plan_verified_by(&["greet.txt"], &["touch ran.txt", "git push", "sh check.sh"]));
+    let replies = [vec![bad], mended_and_checked_by(&["sh check.sh"])].concat();
+    let world = World::of(project, Provider::new(replies));
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
+    assert_eq!(world.provider.roles(), "architect architect editor");
+    let barred = &run.one("ChecksBarred")["commands"];
+    assert_eq!(*barred, serde_json::json!(["touch ran.txt", "git push"]));
+    let told = world.provider.told("architect", 2);
+    for part in [
+        "- `touch ran.txt`: `touch ran.txt` is not listed in policy.allow_commands, and there is no terminal",
+        "- `git push`: `git push` is listed in policy.deny_commands\n",
+        "\nsh check.sh\nmake test\n",
+        "Without VERIFY lines these are run:\nmake test\n",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let replay = world.deepseek(["replay", "latest"]).run();
+    assert_eq!(replay.code, Some(0), "{}", replay.stderr);
+}
+
+#[test]
+fn whoever_is_there_to_be_asked_is_asked_for_a_check() {
+    let world = World::greeting(mended_and_checked_by(&["grep world greet.txt"]));
+    let mut terminal = Terminal::start(&mut world.deepseek([
+        "--force-execute",
+        "-p",
+        "Fix the greeting",
+        "--approval",
+        "auto",
+    ]));
+    terminal.until("not listed", 1);
+    terminal.types("y\r");
+    terminal.until("delivered", 1);
+    assert_eq!(terminal.end(), Some(0));
+    assert_eq!(world.provider.roles(), "architect editor");
+}
+
+#[test]
 fn a_check_that_may_not_run_names_the_flag_and_keeps_the_patch() {
-    let world = World::greeting(mended_and_checked_by(&["touch ran.txt"]));
+    let world = World::greeting(mended_insisting_on("touch ran.txt"));
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "3 denied", "{}", run.stderr);
     let hint = run.stderr.lines().find(|line| line.starts_with("hint:")).unwrap();
     assert!(hint.contains("touch ran.txt") && hint.contains("--yolo"), "{hint}");
     assert!(!world.project.path("ran.txt").exists());
-    assert_eq!(world.provider.roles(), "architect editor", "no call is spent on it");
+    assert_eq!(world.provider.roles(), "architect architect architect editor");
 }
 
 #[test]
 fn what_is_forbidden_stays_so_in_yolo() {
-    let world = World::greeting(mended_and_checked_by(&["git push origin main"]));
+    let world = World::greeting(mended_insisting_on("git push origin main"));
     let run = world.request("Fix the greeting").args(["--yolo"]).run();
     assert_eq!(run.ending(), "3 denied", "{}", run.stderr);
 }

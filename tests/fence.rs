@@ -8,7 +8,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::support::{
     Program, Project, Provider, Run, Terminal, World, architect, diff, editor, mended,
-    mended_and_checked_by, plan_verified_by,
+    mended_and_checked_by, mended_insisting_on, plan_verified_by,
 };
 
 /// Programs that only write down that they ran.
@@ -61,7 +61,7 @@ fn what_is_not_listed_to_the_letter_does_not_run_unasked() {
     ];
     for (attack, approval) in attacks.iter().zip(["suggest", "auto", "never"].iter().cycle()) {
         let programs = Programs::new();
-        let world = World::greeting(mended_and_checked_by(&[attack])).with_default_commands();
+        let world = World::greeting(mended_insisting_on(attack)).with_default_commands();
         let mut program = world.deepseek([
             "--force-execute",
             "-p",
@@ -467,8 +467,7 @@ fn the_hint_for_a_command_that_is_not_listed_lists_it_and_nothing_else_changes()
     let lines =
         ["./build.sh --all 'two words' && test -s 'a*b'", "sh ./build.sh", "X=1 sh build.sh"];
     for line in lines {
-        let twice = [mended_and_checked_by(&[line]), mended_and_checked_by(&[line])].concat();
-        let world = World::greeting(twice).with_default_commands();
+        let world = World::greeting(mended_insisting_on(line)).with_default_commands();
         world.project.write("build.sh", "#!/bin/sh\nexit 0\n");
         world.project.write("a*b", "x");
         fs::set_permissions(world.project.path("build.sh"), Permissions::from_mode(0o755)).unwrap();

@@ -10,7 +10,7 @@ use crate::invariants::twenty_calls;
 use crate::resume::eventful;
 use crate::support::journal::{keep, kept, rewrite};
 use crate::support::{
-    Project, Provider, World, architect, diff, editor, mended, mended_and_checked_by, plan,
+    Project, Provider, World, architect, diff, editor, mended, mended_insisting_on, plan,
 };
 use crate::team_crashes;
 
@@ -42,9 +42,7 @@ pub(crate) const SESSIONS: [(&str, Made); 13] = [
         let args = ["--force-execute", "-p", "Fix the greeting", "--approval", "suggest"];
         ends(World::greeting(mended()), &args, 3)
     }),
-    ("denied-command", || {
-        ends(World::greeting(mended_and_checked_by(&["make install"])), &REQUEST, 3)
-    }),
+    ("denied-command", || ends(World::greeting(mended_insisting_on("make install")), &REQUEST, 3)),
     ("cancelled-call", || {
         let silence = Reply::of(Behaviour::StallAfterHeaders);
         let world = World::greeting(vec![architect(plan(&["greet.txt"])), silence]);

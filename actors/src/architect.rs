@@ -10,6 +10,7 @@ use thiserror::Error;
 use tree::Entry;
 
 use crate::Unanswered;
+use crate::barred;
 use crate::brief::{Brief, Reads};
 use crate::call::Caller;
 use crate::closed::JournalClosed;
@@ -22,7 +23,7 @@ use crate::plan::{FileIntent, Leniency, Plan, PlanLimits};
 use crate::prompts::{Prompt, Prompts};
 use crate::role::{RoleHost, Work};
 use crate::sight::Sight;
-use crate::talk::{Grammar, Talk, Unheard};
+use crate::talk::{Grammar, Objection, Talk, Unheard};
 use crate::wording::Wording;
 use crate::workspace::Workspace;
 
@@ -182,6 +183,10 @@ impl Grammar for ArchitectSetup {
             return Ok(Err(uneditable(answer, file, &why)));
         }
         Ok(Ok(Planned { plan, tolerances }))
+    }
+
+    async fn objection(&self, planned: &Planned) -> Result<Option<Objection>, JournalClosed> {
+        barred::objection(&self.caller.run, &self.sight, &planned.plan.verify).await
     }
 
     fn refused(&self, error: Wording) -> Event {

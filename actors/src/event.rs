@@ -172,6 +172,13 @@ pub enum Event {
         /// Line and rule.
         error: Wording,
     },
+    /// Checks of a plan would not be run: policy forbids them, or asks where the user is not there to answer. The Architect is
+    /// told.
+    #[serde(rename = "ChecksBarred@v1")]
+    ChecksBarred {
+        /// The commands, as written.
+        commands: Vec<String>,
+    },
     /// The first plan of a run.
     #[serde(rename = "PlanCreated@v1")]
     PlanCreated {

@@ -6,6 +6,7 @@
 pub mod admission;
 pub mod applier;
 pub mod architect;
+mod barred;
 pub mod brief;
 pub mod call;
 pub mod checks;

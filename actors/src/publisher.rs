@@ -54,6 +54,15 @@ pub struct Question {
     pub answer: oneshot::Sender<Answer>,
 }
 
+/// Whether the user is there to answer questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attendance {
+    /// The user is: what is asked may be answered with yes.
+    Attended,
+    /// The user is not: what is asked is denied.
+    Unattended,
+}
+
 /// An effect that needs a yes.
 #[derive(Debug, Clone)]
 pub enum Proposal {

@@ -21,7 +21,7 @@ use crate::effect::Effect;
 use crate::event::Event;
 use crate::lane_id::LaneId;
 use crate::prompts::Prompts;
-use crate::publisher::{Publisher, Written};
+use crate::publisher::{Attendance, Publisher, Written};
 use crate::recording::Beyond;
 use crate::scope::{Scope, Segment};
 
@@ -77,6 +77,8 @@ pub struct Run {
     pub env: Environment,
     /// Where results of verification are kept between runs.
     pub cache: PathBuf,
+    /// Whether the user can be asked.
+    pub attendance: Attendance,
     /// Says when the run is over, so that nobody waits for it any longer.
     pub stop: watch::Receiver<bool>,
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tree::{Change, Entry, Op, ReadTree, RepoPath, TreeError};
 
+use crate::checks;
 use crate::closed::JournalClosed;
 use crate::effect::{Effect, Position, Trace};
 use crate::event::Event;
@@ -52,6 +53,31 @@ impl Sight {
         let (look, entries): (FileLook, _) = looked.await.map_err(|_| JournalClosed)?;
         look.done().await?;
         Ok(entries)
+    }
+
+    /// The commands that check the kinds of project that are seen.
+    pub async fn checks(&self) -> Result<Vec<String>, JournalClosed> {
+        const MOST: u64 = 1 << 20;
+        const MOST_NAMES: usize = 10_000;
+        let look = self.look().await?;
+        let derived = tokio::task::spawn_blocking(move || {
+            let entry = |name: &str| {
+                RepoPath::parse(name).ok().and_then(|path| look.entry(&path, MOST).ok())
+            };
+            let read = |name: &str| match entry(name) {
+                Some(Entry::File(file)) => String::from_utf8(file.bytes.to_vec()).ok(),
+                Some(_) | None => None,
+            };
+            let exists = |name: &str| !matches!(entry(name), Some(Entry::Missing) | None);
+            let names = |dir: &str| look.names(RepoPath::parse(dir).ok().as_ref(), MOST_NAMES);
+            let project = checks::Project { read: &read, exists: &exists, names: &names };
+            let commands = checks::derive(&project);
+            (look, commands)
+        });
+        // It can only fail when the whole program is shutting down.
+        let (look, commands) = derived.await.map_err(|_| JournalClosed)?;
+        look.done().await?;
+        Ok(commands)
     }
 
     /// Knows changes that this run committed without looking.

@@ -30,11 +30,28 @@ pub trait Grammar: Sync {
         answer: &str,
     ) -> impl Future<Output = Result<Result<Self::Answer, ContractError>, JournalClosed>> + Send;
 
+    /// What is to be said against an answer that keeps the contract. When no repair turn is left, it is taken all the same.
+    fn objection(
+        &self,
+        _: &Self::Answer,
+    ) -> impl Future<Output = Result<Option<Objection>, JournalClosed>> + Send {
+        std::future::ready(Ok(None))
+    }
+
     /// The event that tells of an answer which breaks the contract.
     fn refused(&self, error: Wording) -> Event;
 
     /// What the model is told about it.
     fn repair(&self, prompts: &Prompts, error: &ContractError) -> String;
+}
+
+/// What is said against an answer.
+#[derive(Debug, Clone)]
+pub struct Objection {
+    /// For people.
+    pub said: Wording,
+    /// For the model, which is to answer again.
+    pub repair: String,
 }
 
 /// Why there is no answer.
@@ -74,8 +91,16 @@ impl Talk<'_> {
         grammar: &G,
     ) -> Result<G::Answer, Unheard> {
         let (mut repaired, mut looked, mut room) = (0, 0, Room::Usual);
+        let mut usable = None;
         loop {
-            let (error, fatal) = match self.caller.ask_with(dialogue, room).await {
+            let broken = |error: ContractError| Fault {
+                objection: Objection {
+                    said: Wording::of(&redact(&error.to_string())),
+                    repair: grammar.repair(self.caller.prompts(), &error),
+                },
+                end: Err(Unheard::Unreadable(error)),
+            };
+            let fault = match self.caller.ask_with(dialogue, room).await {
                 Ok(reply) => {
                     let content = reply.content;
                     let asked =
@@ -90,34 +115,51 @@ impl Talk<'_> {
                             dialogue.say(&told);
                             continue;
                         }
-                        Some(Ok(_)) => (ContractError::no_look_left(content.trim()), None),
-                        Some(Err(error)) => (error, None),
+                        Some(Ok(_)) => broken(ContractError::no_look_left(content.trim())),
+                        Some(Err(error)) => broken(error),
                         None => match grammar.read(&content).await? {
-                            Ok(answer) => return Ok(answer),
-                            Err(error) => (error, None),
+                            Ok(answer) => match grammar.objection(&answer).await? {
+                                None => return Ok(answer),
+                                Some(objection) => Fault { objection, end: Ok(answer) },
+                            },
+                            Err(error) => broken(error),
                         },
                     }
                 }
                 Err(CallError::Model(ModelError::Length { max_tokens, .. })) => {
                     room = Room::Double;
-                    (ContractError::cut(max_tokens), None)
+                    broken(ContractError::cut(max_tokens))
                 }
                 Err(CallError::Model(empty @ ModelError::Empty { .. })) => {
                     room = if repaired > 0 { Room::Double } else { room };
-                    (ContractError::empty(), Some(empty))
+                    Fault {
+                        end: Err(CallError::from(empty).into()),
+                        ..broken(ContractError::empty())
+                    }
                 }
                 Err(error) => return Err(error.into()),
             };
-            let refused = grammar.refused(Wording::of(&redact(&error.to_string())));
-            self.caller.run.publish(refused).await?;
-            if repaired == self.repairs {
-                return Err(match fatal {
-                    Some(error) => Unheard::Call(error.into()),
-                    None => Unheard::Unreadable(error),
-                });
+            let Fault { objection: Objection { said, repair }, end } = fault;
+            let is_last = repaired == self.repairs;
+            match end {
+                Ok(answer) if is_last => return Ok(answer),
+                Ok(answer) => usable = Some(answer),
+                Err(error) if is_last => {
+                    self.caller.run.publish(grammar.refused(said)).await?;
+                    return usable.ok_or(error);
+                }
+                Err(_) => {}
             }
+            self.caller.run.publish(grammar.refused(said)).await?;
             repaired += 1;
-            dialogue.say(&grammar.repair(self.caller.prompts(), &error));
+            dialogue.say(&repair);
         }
     }
+}
+
+/// Why a model has to answer again.
+struct Fault<A> {
+    objection: Objection,
+    /// What comes of it when it need not.
+    end: Result<A, Unheard>,
 }

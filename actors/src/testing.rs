@@ -13,7 +13,7 @@ use tools::clock::{CountingIds, FixedClock, Timestamp};
 use crate::admission::Admission;
 use crate::event::Event;
 use crate::prompts::Prompts;
-use crate::publisher::{Publisher, Submission};
+use crate::publisher::{Attendance, Publisher, Submission};
 use crate::recording::Recording;
 use crate::run::{Run, Terms};
 
@@ -39,6 +39,7 @@ pub(crate) fn run(recording: Option<Arc<Recording>>) -> (Run, impl Fn() -> Vec<E
         ids: Arc::new(CountingIds::default()),
         env: Environment::default(),
         cache: PathBuf::new(),
+        attendance: Attendance::Unattended,
         stop: stopped,
     };
     (run, move || events.lock().unwrap().clone())

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use actors::Unanswered;
 use actors::delivery::{Delivery, FailureKind, NeedsWork};
-use actors::publisher::Signal;
+use actors::publisher::{Attendance, Signal};
 use actors::workspace::{CommitRefused, NotApplied};
 use config::Settings;
 use journal::log::LogError;
@@ -105,7 +105,8 @@ impl Session {
                 CliError::caused(Kind::Usage, &error)
                     .hint("look at llm.base_url with `deepseek config show`")
             })?;
-        Self::start(around, settings, workspace, which, purpose, Arc::new(model)).await
+        let attendance = view.attendance();
+        Self::start(around, settings, workspace, which, purpose, Arc::new(model), attendance).await
     }
 
     /// Opens a session that asks no model.
@@ -114,7 +115,8 @@ impl Session {
         settings: &Settings,
         workspace: PathBuf,
     ) -> Result<Self, CliError> {
-        Self::start(around, settings, workspace, Which::New, Use::Write, Arc::new(NoModel)).await
+        let (model, attendance) = (Arc::new(NoModel), Attendance::Unattended);
+        Self::start(around, settings, workspace, Which::New, Use::Write, model, attendance).await
     }
 
     async fn start(
@@ -124,6 +126,7 @@ impl Session {
         which: Which,
         purpose: Use,
         model: Arc<dyn ChatModel>,
+        attendance: Attendance,
     ) -> Result<Self, CliError> {
         let state = around.state_dir()?;
         let own = around.workspace_state(&workspace)?;
@@ -152,6 +155,7 @@ impl Session {
                 hidden: vec![config.llm.api_key_env.clone()],
                 vars: Arc::new(around.vars.clone()),
             },
+            attendance,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
         let opened = match which {

@@ -11,7 +11,6 @@ mod role_tests;
 mod roles;
 mod steps;
 
-pub use steps::derived;
 #[cfg(test)]
 mod testing;
 

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use actors::delivery::{Delivery, Verified};
 use actors::event::Event;
 use actors::lane_id::LaneId;
-use actors::publisher::Signal;
+use actors::publisher::{Attendance, Signal};
 use config::Inputs;
 use deepseek_orchestrator::chat::Intent;
 use deepseek_orchestrator::orchestrator::{Orchestrator, Setup};
@@ -112,6 +112,7 @@ async fn run(dir: &Path, at_once: usize) -> Took {
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
         env: Environment::default(),
+        attendance: Attendance::Unattended,
         version: String::new(),
     };
     let (orchestrator, mut signals) = Orchestrator::start(setup).await.unwrap();

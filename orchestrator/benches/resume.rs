@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use actors::delivery::Delivery;
 use actors::event::{Blob, Event, FORMAT};
 use actors::ledger::Amount;
-use actors::publisher::Signal;
+use actors::publisher::{Attendance, Signal};
 use config::Inputs;
 use deepseek_orchestrator::chat::Intent;
 use deepseek_orchestrator::orchestrator::{Orchestrator, Setup};
@@ -65,6 +65,7 @@ async fn going_on(state: &Path) -> f64 {
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
         env: Environment::default(),
+        attendance: Attendance::Unattended,
         version: String::new(),
     };
     let request = || Request { text: "What is this?".to_owned(), intent: Some(Intent::Answer) };

@@ -29,7 +29,7 @@ use actors::event::{Blob, Event, FORMAT};
 use actors::ledger::Amount;
 use actors::plan::Plan;
 use actors::prompts::Prompts;
-use actors::publisher::{Publisher, Signal};
+use actors::publisher::{Attendance, Publisher, Signal};
 use actors::run::{Run, Terms, TermsError};
 use actors::scope::Scope;
 use actors::talk::Unheard;
@@ -89,6 +89,8 @@ pub struct Setup {
     pub ids: Arc<dyn IdSource>,
     /// What commands see of the environment.
     pub env: Environment,
+    /// Whether the user can be asked.
+    pub attendance: Attendance,
     /// Version of the program, for the journal.
     pub version: String,
 }
@@ -559,13 +561,24 @@ impl Actor for OrchestratorActor {
         publisher.publish(begun).await?;
         tell_settled(&publisher, settled).await?;
         let (session, sessions) = (setup.session_id(), setup.sessions());
-        let Setup { workspace: dir, places, cache, model, clock, ids, env, .. } = setup;
+        let Setup { workspace: dir, places, cache, model, clock, ids, env, attendance, .. } = setup;
         let (running, stop) = watch::channel(false);
         let admission = Admission::nobody();
         let reader = main_tree.reader();
         let index = places::index(&places, reader.clone(), &terms.config, &terms.rules);
         Ok(State {
-            idle: Run { terms, publisher, admission, model, clock, ids, env, cache, stop },
+            idle: Run {
+                terms,
+                publisher,
+                admission,
+                model,
+                clock,
+                ids,
+                env,
+                cache,
+                attendance,
+                stop,
+            },
             _idle: running,
             reader,
             index,

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actors::publisher::Signal;
+use actors::publisher::{Attendance, Signal};
 use actors::recording::{Beyond, Difference, Recording};
 use config::Config;
 use model::NoModel;
@@ -127,6 +127,7 @@ async fn on_stage(scratch: &Path, config: Arc<Config>) -> Result<Orchestrator, R
         clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
         ids: Arc::new(CountingIds::default()),
         env: Environment::default(),
+        attendance: Attendance::Unattended,
         version: String::new(),
     };
     let (orchestrator, signals) = Orchestrator::start(setup).await?;

@@ -35,6 +35,12 @@ pub(crate) fn mended_and_checked_by(commands: &[&str]) -> Vec<Reply> {
     vec![architect(plan), editor(diff("greet.txt", "hello", "hello world"))]
 }
 
+/// The answers of an Architect that insists on a check, and of an Editor that mends the greeting as often as it is asked.
+pub(crate) fn mended_insisting_on(command: &str) -> Vec<Reply> {
+    let insists = architect(plan_verified_by(&["greet.txt"], &[command])).forever();
+    vec![insists, editor(diff("greet.txt", "hello", "hello world")).forever()]
+}
+
 /// An answer to the Architect.
 pub(crate) fn architect(text: impl Into<String>) -> Reply {
     Reply::text(text).to("architect")

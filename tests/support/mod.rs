@@ -10,7 +10,8 @@ mod terminal;
 mod world;
 
 pub(crate) use answers::{
-    architect, diff, editor, mended, mended_and_checked_by, plan, plan_verified_by,
+    architect, diff, editor, mended, mended_and_checked_by, mended_insisting_on, plan,
+    plan_verified_by,
 };
 pub(crate) use program::{Program, Running, left_in, shell, wait_until};
 pub(crate) use project::{Project, hashes_in};

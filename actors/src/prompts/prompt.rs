@@ -57,6 +57,12 @@ prompts! {
     NeededByDiff = "needed_by_diff",
     /// Quotes the rule that a plan breaks, to the Architect and the lane planner.
     PlanRefused = "plan_refused",
+    /// Tells the Architect which checks of its plan would not be run, and which would be.
+    PlanBarred = "plan_barred",
+    /// A check that would not be run, and why.
+    BarredCheck = "barred_check",
+    /// The checks that are run when a plan names none.
+    BarredDerived = "barred_derived",
     /// The standing instructions of the Editor.
     Editor = "editor",
     /// Asks the Editor for a diff.

@@ -13,7 +13,7 @@ use std::io::{self, Write as _};
 
 use actors::event::Event;
 use actors::lane_id::LaneId;
-use actors::publisher::Signal;
+use actors::publisher::{Attendance, Signal};
 use futures_util::future::BoxFuture;
 use orchestrator::orchestrator::Outcome;
 use serde_json::{Value, json};
@@ -102,6 +102,11 @@ pub(crate) fn changes(
 pub(crate) trait View: Send {
     /// Something happened, or somebody has to be asked.
     fn signal(&mut self, signal: Signal) -> BoxFuture<'_, ()>;
+
+    /// Whether a question that it is told can be answered.
+    fn attendance(&self) -> Attendance {
+        Attendance::Unattended
+    }
 
     /// Time went by.
     fn tick(&mut self) {}

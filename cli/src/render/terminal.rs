@@ -13,7 +13,7 @@ use actors::draft::NeededFile;
 use actors::event::{Envelope, Event, StagedFile};
 use actors::lane_id::LaneId;
 use actors::plan::Plan;
-use actors::publisher::{Proposal, Question, Signal};
+use actors::publisher::{Attendance, Proposal, Question, Signal};
 use actors::wording::Wording;
 use actors::words::{Intent, IntentBy, Side};
 use anstyle::{AnsiColor, Style};
@@ -63,16 +63,12 @@ impl Tally {
 }
 
 /// The view for people.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "what a terminal can do, and what was asked for, are independent"
-)]
 pub(crate) struct Terminal {
     paint: Paint,
     /// The line that moves while somebody waits; only on a terminal, and away while text or a question is there.
     bar: Option<ProgressBar>,
     moves: bool,
-    can_ask: bool,
+    attendance: Attendance,
     streams: bool,
     phase: String,
     waiting: Option<String>,
@@ -100,7 +96,11 @@ impl Terminal {
             paint: if around.colour(global.color) { Paint::Colour } else { Paint::Plain },
             bar: None,
             moves: around.stderr_is_terminal,
-            can_ask: around.stdin_is_terminal && around.stderr_is_terminal,
+            attendance: if around.stdin_is_terminal && around.stderr_is_terminal {
+                Attendance::Attended
+            } else {
+                Attendance::Unattended
+            },
             streams: around.stdout_is_terminal,
             phase: "reading the request".to_owned(),
             waiting: None,
@@ -351,7 +351,7 @@ impl Terminal {
     }
 
     async fn ask(&mut self, question: Question) {
-        if !self.can_ask {
+        if self.attendance == Attendance::Unattended {
             // There is no terminal: dropping the question says so.
             return;
         }
@@ -404,6 +404,10 @@ impl Terminal {
 }
 
 impl View for Terminal {
+    fn attendance(&self) -> Attendance {
+        self.attendance
+    }
+
     fn signal(&mut self, signal: Signal) -> BoxFuture<'_, ()> {
         match signal {
             Signal::Event(envelope) => self.event(&envelope),

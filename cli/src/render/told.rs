@@ -44,6 +44,9 @@ fn said(story: &Story, entry: &StoryEntry, event: &Event) -> String {
             let files: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
             format!("the plan lacks {}", beginning(&files.join(", ")))
         }
+        Event::ChecksBarred { commands } => {
+            format!("would not be run: {}", beginning(&commands.join(", ")))
+        }
         Event::EditorDone { reason } => format!("nothing more: {}", beginning(&reason.to_string())),
         Event::SessionStateChanged { to, .. } => to.to_string(),
         Event::PatchStaged { patch, title, files, .. } => {

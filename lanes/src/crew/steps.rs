@@ -18,7 +18,6 @@ use actors::plan::FileIntent;
 use actors::portion::Hints;
 use actors::proof::{self, OldTree};
 use actors::run::Run;
-use actors::sight::Sight;
 use actors::verifier::{self, Checked, Subject};
 use actors::words::Role;
 use config::Baseline;
@@ -61,7 +60,7 @@ impl State {
             let completed = Event::ArchitectCompleted { iteration, planned: planned.is_ok() };
             publisher.publish(completed).await?;
             let derived = match &planned {
-                Ok(planned) if planned.plan.verify.is_empty() => derived(&sight).await?,
+                Ok(planned) if planned.plan.verify.is_empty() => sight.checks().await?,
                 Ok(_) | Err(_) => Vec::new(),
             };
             Ok(News::Planned(dialogue, planned, derived))
@@ -343,28 +342,4 @@ fn unseen(bases: &Bases, shown: &Bases, mut hints: BTreeMap<RepoPath, Hints>) ->
         hints: hints.remove(path).unwrap_or_default(),
     };
     changed.map(file).collect()
-}
-
-/// The commands that check the kinds of project that are seen.
-pub async fn derived(sight: &Sight) -> Result<Vec<String>, JournalClosed> {
-    const MOST: u64 = 1 << 20;
-    const MOST_NAMES: usize = 10_000;
-    let look = sight.look().await?;
-    let derived = tokio::task::spawn_blocking(move || {
-        let entry =
-            |name: &str| RepoPath::parse(name).ok().and_then(|path| look.entry(&path, MOST).ok());
-        let read = |name: &str| match entry(name) {
-            Some(Entry::File(file)) => String::from_utf8(file.bytes.to_vec()).ok(),
-            Some(_) | None => None,
-        };
-        let exists = |name: &str| !matches!(entry(name), Some(Entry::Missing) | None);
-        let names = |dir: &str| look.names(RepoPath::parse(dir).ok().as_ref(), MOST_NAMES);
-        let project = checks::Project { read: &read, exists: &exists, names: &names };
-        let commands = checks::derive(&project);
-        (look, commands)
-    });
-    // It can only fail when the whole program is shutting down.
-    let (look, commands) = derived.await.map_err(|_| JournalClosed)?;
-    look.done().await?;
-    Ok(commands)
 }

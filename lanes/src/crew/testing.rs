@@ -11,7 +11,7 @@ use actors::admission::{Account, Admission, AdmissionSetup, Slot};
 use actors::brief::Brief;
 use actors::event::Event;
 use actors::prompts::Prompts;
-use actors::publisher::Publisher;
+use actors::publisher::{Attendance, Publisher};
 use actors::run::{Run, Terms};
 use actors::wording::Wording;
 use actors::words::Side;
@@ -90,6 +90,7 @@ impl World {
             ids: Arc::new(CountingIds::default()),
             env: Environment::default(),
             cache: dir.path().join("cache"),
+            attendance: Attendance::Unattended,
             stop,
         };
         let tree = WriteTree::open(dir.path(), CommitLog::none(std::time::Duration::from_secs(10)))

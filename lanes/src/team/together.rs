@@ -185,7 +185,7 @@ impl Together {
         commands: &[String],
     ) -> Result<Vec<String>, Delivery> {
         let sight = actors::sight::Sight::new(place.clone(), self.setup.run.clone());
-        let derived = crate::crew::derived(&sight).await?;
+        let derived = sight.checks().await?;
         let missing = derived.into_iter().filter(|command| !commands.contains(command));
         Ok(commands.iter().cloned().chain(missing).collect())
     }

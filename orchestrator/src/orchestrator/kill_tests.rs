@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use actors::delivery::{Delivery, FailureKind, Verified};
 use actors::event::Event;
-use actors::publisher::Signal;
+use actors::publisher::{Attendance, Signal};
 use config::Inputs;
 use futures_util::future::BoxFuture;
 use model::{AgentRole, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelReply};
@@ -122,6 +122,7 @@ async fn run_in(state: &TempDir, lost: Lost, role: AgentRole) -> (Outcome, Vec<E
         clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
         ids: Arc::new(CountingIds::default()),
         env: Environment::default(),
+        attendance: Attendance::Unattended,
         version: "test".to_owned(),
     };
     let (orchestrator, mut signals) = Orchestrator::start(setup).await.unwrap();

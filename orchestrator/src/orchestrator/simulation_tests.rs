@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use actors::delivery::{Delivery, Verified};
 use actors::event::Event;
-use actors::publisher::Signal;
+use actors::publisher::{Attendance, Signal};
 use config::{Config, Inputs};
 use fastrand::Rng;
 use futures_util::future::BoxFuture;
@@ -318,6 +318,7 @@ impl Story {
             clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
             ids: Arc::clone(&self.ids),
             env: Environment::default(),
+            attendance: Attendance::Unattended,
             version: "test".to_owned(),
         }
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use actors::event::Envelope;
+use actors::publisher::Attendance;
 use actors::publisher::{Answer, Signal};
 use config::Inputs;
 use futures_util::future::BoxFuture;
@@ -127,6 +128,7 @@ fn setup(
         clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
         ids: Arc::new(CountingIds::default()),
         env: Environment::default(),
+        attendance: Attendance::Unattended,
         version: "test".to_owned(),
     }
 }

@@ -1,0 +1,114 @@
+//! Checks of a plan that would not be run: policy forbids them, or asks where the user is not there to answer. It is known as
+//! soon as the plan is, so the Architect is told before any work is done for them.
+
+use config::{Approval, Mode};
+use policy::{Act, Confinement, Stage, Verdict};
+use shell::CommandLine;
+
+use crate::closed::JournalClosed;
+use crate::effect::{Effect, Position, Trace};
+use crate::event::Event;
+use crate::prompts::Prompt;
+use crate::publisher::Attendance;
+use crate::run::Run;
+use crate::sight::Sight;
+use crate::talk::Objection;
+use crate::wording::Wording;
+
+/// What is to be said against the checks of a plan, if some of them would not be run and others could be.
+pub(crate) async fn objection(
+    run: &Run,
+    sight: &Sight,
+    commands: &[String],
+) -> Result<Option<Objection>, JournalClosed> {
+    let barred = run.perform(&mut Barring { commands }).await?;
+    if barred.is_empty() {
+        return Ok(None);
+    }
+    let prompts = run.prompts();
+    let (mut said, mut checks) = (Vec::new(), Vec::new());
+    for command in &barred {
+        let why = objected(run, command).map(Obstacle::into_why).unwrap_or_default();
+        said.push(format!("`{command}` would not be run: {why}"));
+        checks.push(prompts.render(Prompt::BarredCheck, &[("command", command), ("why", &why)]));
+    }
+    let mut derived = sight.checks().await?;
+    derived.retain(|command| objected(run, command).is_none());
+    let derived = if derived.is_empty() {
+        String::new()
+    } else {
+        let commands = derived.join("\n");
+        "\n\n".to_owned() + &prompts.render(Prompt::BarredDerived, &[("commands", &commands)])
+    };
+    let allowed = run.config().policy.allow_commands.join("\n");
+    let repair = prompts.render(
+        Prompt::PlanBarred,
+        &[("checks", &checks.join("\n")), ("allowed", &allowed), ("derived", &derived)],
+    );
+    Ok(Some(Objection { said: Wording::from(said.join("; ")), repair }))
+}
+
+/// Why a command does not simply run.
+enum Obstacle {
+    /// The user has to say yes.
+    Asked(String),
+    /// It never does.
+    Denied(String),
+}
+
+impl Obstacle {
+    fn into_why(self) -> String {
+        match self {
+            Self::Asked(why) => format!("{why}, and there is no terminal to ask on"),
+            Self::Denied(why) => why,
+        }
+    }
+}
+
+/// Why a command of a plan does not simply run, by the rules that the run keeps to.
+fn objected(run: &Run, command: &str) -> Option<Obstacle> {
+    let line = CommandLine::parse(command).ok()?;
+    let act = Act::Command(line.command());
+    match run.terms.rules.decide(Stage::Verifying, act, Confinement::TODAY) {
+        Verdict::Allow => None,
+        Verdict::Ask { why } => Some(Obstacle::Asked(why)),
+        Verdict::Stage { why } | Verdict::Deny { why } => Some(Obstacle::Denied(why)),
+    }
+}
+
+/// The effect of finding out which checks would not be run. Whether the user is there to be asked is nothing that a run could
+/// find out when it is driven again.
+struct Barring<'c> {
+    commands: &'c [String],
+}
+
+impl Effect for Barring<'_> {
+    type Outcome = Vec<String>;
+    type Stop = JournalClosed;
+    const POSITION: Position = Position::NextIfAtAll;
+
+    fn look(&mut self, event: &Event) -> Trace<Vec<String>> {
+        let Event::ChecksBarred { commands } = event else { return Trace::Foretold(Vec::new()) };
+        Trace::Done(commands.clone())
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<Vec<String>, JournalClosed> {
+        let policy = &run.config().policy;
+        let any_runs = match policy.mode {
+            Mode::Plan => false,
+            Mode::Agent => policy.approval != Approval::Never,
+            Mode::Yolo => true,
+        };
+        let is_barred = |command: &&String| match objected(run, command) {
+            Some(Obstacle::Asked(_)) => run.attendance == Attendance::Unattended,
+            Some(Obstacle::Denied(_)) => true,
+            None => false,
+        };
+        let barred = self.commands.iter().filter(|_| any_runs).filter(is_barred);
+        let commands: Vec<String> = barred.cloned().collect();
+        if !commands.is_empty() {
+            run.publish(Event::ChecksBarred { commands: commands.clone() }).await?;
+        }
+        Ok(commands)
+    }
+}
