@@ -1,9 +1,8 @@
 //! Where the engine chooses or leaves something out: near places, copied line numbers, sections put aside.
 
-use config::ApplyStrategy;
 use proptest::prelude::*;
 
-use super::testing::{Files, path};
+use super::testing::{Files, applied, path, plan_of};
 use super::*;
 
 /// A file of `len` lines, in which `alike` stands at the given lines, from 1, and nothing else twice.
@@ -15,27 +14,6 @@ fn file_with(alike: &[&str], at: &[usize], len: usize) -> String {
         }
     }
     lines.join("\n") + "\n"
-}
-
-fn plan_of(files: &Files, declared: &[&str], answer: &str) -> Result<ApplyPlan, Refusal> {
-    let declared = Some(declared.iter().map(|text| path(text)).collect());
-    let scope = PatchScope { declared, ..PatchScope::default() };
-    let (auto, limits) = (ApplyStrategy::Auto, PatchLimits::default());
-    prepare(answer.as_bytes(), &scope, auto, &limits, &|path| files.read(path))
-}
-
-/// What was forgiven, and at which line.
-type Forgiven = (Tolerance, Option<usize>);
-
-/// What `f` becomes, and what was forgiven.
-fn applied(before: &str, hunks: &str) -> Result<(String, Vec<Forgiven>), Reason> {
-    let files = Files::default().file("f", before);
-    let plan = plan_of(&files, &["f"], &format!("--- a/f\n+++ b/f\n{hunks}"));
-    let plan = plan.map_err(|refusal| refusal.mismatches[0].reason)?;
-    let after = plan.changes.first().and_then(|change| change.after.as_ref());
-    let after = after.map_or(before.as_bytes(), |state| &state.bytes);
-    let repairs = plan.repairs.iter().map(|repair| (repair.tolerance, repair.line)).collect();
-    Ok((String::from_utf8(after.to_vec()).unwrap(), repairs))
 }
 
 const ALIKE: [&str; 3] = ["}", "", "#[test]"];

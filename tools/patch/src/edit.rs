@@ -5,6 +5,7 @@ use super::fold::{LOOK_ALIKES, Tier, ends_agree};
 use super::lines::{Eol, Line, Lines};
 use super::locate::Place;
 use super::refuse::Reason;
+use super::space;
 
 /// Lines `start..end` of a file, from 0, become `insert`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,8 +40,8 @@ pub(super) fn edits<'a>(
     if old().zip(place.start + 1..).any(|(line, end)| line.eol == Eol::None && end != file.len()) {
         return Err(Reason::EofMarkerNotAtEof);
     }
-    if place.tier == Tier::Space {
-        check_indentation(place.reading, matched())?;
+    if place.tier >= Tier::Space {
+        space::check(place.reading, &matched().collect::<Vec<_>>(), place.tier)?;
     }
     if place.tier >= Tier::Punctuation {
         check_punctuation(place.reading, matched())?;
@@ -105,45 +106,6 @@ fn end_of_file(place: &Place<'_, '_>, file: &Lines<'_>) -> FinalNewline {
         (true, true) if !file.is_open() => FinalNewline::Keep,
         _ => FinalNewline::AsWritten,
     }
-}
-
-/// Where white space was forgiven in context, it must have been tabs for spaces throughout, or not indentation at all;
-/// and added lines must not be indented by what was wrong there.
-fn check_indentation<'x>(
-    reading: &[HunkLine<'_>],
-    matched: impl Iterator<Item = (&'x HunkLine<'x>, Line<'x>)>,
-) -> Result<(), Reason> {
-    let mut pairs: Vec<(&[u8], &[u8])> = Vec::new();
-    for (line, file) in matched.filter(|(line, _)| !line.text.trim_ascii().is_empty()) {
-        let found = indentation(file.text);
-        let said = if indentation(line.raw) == found { found } else { indentation(line.text) };
-        pairs.push((said, found));
-    }
-    let is_retabbed = |tab| pairs.iter().all(|(said, found)| width(said, tab) == width(found, tab));
-    if !(1..=8).any(is_retabbed) {
-        return Err(Reason::IndentMismatch);
-    }
-    let wrong: Vec<u8> = pairs
-        .iter()
-        .filter(|(said, found)| said.first() != found.first())
-        .filter_map(|(said, _)| said.first().copied())
-        .collect();
-    let mut added = reading
-        .iter()
-        .filter(|line| line.kind == Kind::Added && !line.text.trim_ascii().is_empty());
-    if added.any(|line| line.text.first().is_some_and(|byte| wrong.contains(byte))) {
-        return Err(Reason::IndentStyleMismatch);
-    }
-    Ok(())
-}
-
-fn indentation(text: &[u8]) -> &[u8] {
-    text.get(..text.len() - text.trim_ascii_start().len()).unwrap_or_default()
-}
-
-/// How far indentation reaches with tabs of `tab` columns.
-fn width(indentation: &[u8], tab: usize) -> usize {
-    indentation.iter().map(|byte| if *byte == b'\t' { tab } else { 1 }).sum()
 }
 
 /// Where look-alikes were forgiven in context, added lines must not carry them into the file.

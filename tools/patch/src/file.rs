@@ -1,6 +1,7 @@
 //! The hunks of one file, placed and made into its new bytes. It knows neither paths nor other files.
 
 use super::body::{HunkLine, Kind};
+use super::done;
 use super::edit::{self, Edit};
 use super::elision::is_placeholder;
 use super::feedback;
@@ -16,6 +17,8 @@ use super::tolerance::{Tolerance, Tolerances};
 pub(super) struct Rewritten {
     pub(super) bytes: Vec<u8>,
     pub(super) forgiven: Vec<Forgiven>,
+    /// Hunks that are done elsewhere than they say, as they would be refused.
+    pub(super) done: Vec<PatchMismatch>,
 }
 
 /// A tolerance that was needed: the hunk and where it went, both from 1.
@@ -52,7 +55,7 @@ impl Reader {
         name: &str,
     ) -> Result<Rewritten, Vec<PatchMismatch>> {
         let image = Image::of(base);
-        let Placed { edits, mut forgiven, refused } = self.place(&image, hunks, name);
+        let Placed { edits, mut forgiven, mut refused } = self.place(&image, hunks, name);
         let (edits, folded) = self.combine(edits).map_err(|[a, b]| {
             let mismatch = PatchMismatch::file(Reason::ConflictingHunks, name);
             let hunk = hunks.get(b).map(|hunk| hunk.reference(b, hunks.len()));
@@ -67,14 +70,42 @@ impl Reader {
         if !left_behind.is_empty() {
             return Err(left_behind);
         }
+        let mut done = Vec::new();
         if refused.is_empty() {
-            return Ok(Rewritten { bytes, forgiven });
+            return Ok(Rewritten { bytes, forgiven, done });
+        }
+        let made = Image::of(&bytes);
+        refused.retain(|(index, mismatch)| {
+            let line = self.done_elsewhere([&image, &made], hunks.get(*index), mismatch.reason);
+            let Some(line) = line else { return true };
+            let (hunk, tolerance) = (Some(index + 1), Tolerance::AlreadyApplied);
+            forgiven.push(Forgiven { tolerance, hunk, line: Some(line + 1) });
+            done.push(mismatch.clone());
+            false
+        });
+        if refused.is_empty() {
+            return Ok(Rewritten { bytes, forgiven, done });
         }
         let first = edits.iter().map(|edit| edit.hunk).min();
-        match first.and_then(|first| self.follow_up(&bytes, hunks, first, &refused)) {
-            Some((bytes, more)) => Ok(Rewritten { bytes, forgiven: [forgiven, more].concat() }),
-            None => Err(refused.into_iter().map(|(_, mismatch)| mismatch).collect()),
-        }
+        let Some((bytes, more)) =
+            first.and_then(|first| self.follow_up(&bytes, hunks, first, &refused))
+        else {
+            return Err(refused.into_iter().map(|(_, mismatch)| mismatch).collect());
+        };
+        forgiven.extend(more);
+        Ok(Rewritten { bytes, forgiven, done })
+    }
+
+    /// Where a hunk without a place is done already, before all others and after them: the line, from 0.
+    fn done_elsewhere(
+        self,
+        [before, after]: [&Image<'_>; 2],
+        hunk: Option<&&Hunk<'_>>,
+        reason: Reason,
+    ) -> Option<usize> {
+        let hunk = hunk.filter(|_| reason == Reason::HunkNotFound)?;
+        done::elsewhere(after, hunk, self.allowed)?;
+        done::elsewhere(before, hunk, self.allowed)
     }
 
     /// Edits in order, and whether some of them were given twice; or two hunks that are in conflict.
@@ -219,7 +250,7 @@ impl Reader {
         }
         let forgiven =
             reading.forgives.map(|tolerance| Forgiven { tolerance, hunk: Some(1), line: None });
-        Ok(Rewritten { bytes, forgiven: forgiven.into_iter().collect() })
+        Ok(Rewritten { bytes, forgiven: forgiven.into_iter().collect(), ..Rewritten::default() })
     }
 }
 

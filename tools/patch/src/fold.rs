@@ -20,12 +20,16 @@ pub(super) enum Tier {
     Punctuation,
     /// White space of context is the same.
     Space,
+    /// So is white space between the words of removed lines.
+    Gaps,
 }
 
 impl Tier {
     /// Every tier but the first, in order.
-    pub(super) const LOOSE: [Tier; 5] =
-        [Tier::Eol, Tier::Trailing, Tier::Marker, Tier::Punctuation, Tier::Space];
+    pub(super) const LOOSE: [Tier; 6] =
+        [Tier::Eol, Tier::Trailing, Tier::Marker, Tier::Punctuation, Tier::Space, Tier::Gaps];
+    /// The last one.
+    pub(super) const LOOSEST: Tier = Tier::Gaps;
 
     /// What it forgives.
     pub(super) fn tolerance(self) -> Option<Tolerance> {
@@ -36,6 +40,7 @@ impl Tier {
             Tier::Marker => Some(Tolerance::Marker),
             Tier::Punctuation => Some(Tolerance::Punctuation),
             Tier::Space => Some(Tolerance::Space),
+            Tier::Gaps => Some(Tolerance::Gaps),
         }
     }
 
@@ -45,7 +50,7 @@ impl Tier {
             Tier::Exact | Tier::Eol => Key::Text,
             Tier::Trailing | Tier::Marker => Key::Trimmed,
             Tier::Punctuation => Key::Plain,
-            Tier::Space => Key::Words,
+            Tier::Space | Tier::Gaps => Key::Words,
         }
     }
 
@@ -57,7 +62,11 @@ impl Tier {
             Tier::Trailing => {
                 Key::Trimmed.of(line.text) == Key::Trimmed.of(file.text) && !line.is_bare()
             }
-            Tier::Marker | Tier::Punctuation | Tier::Space => {
+            Tier::Gaps if line.kind == Kind::Removed => {
+                indentation(line.text) == indentation(file.text)
+                    && words_of(line.text).eq(words_of(file.text))
+            }
+            Tier::Marker | Tier::Punctuation | Tier::Space | Tier::Gaps => {
                 let key = if line.kind == Kind::Context { self.key() } else { Key::Trimmed };
                 let found = key.of(file.text);
                 key.of(line.text) == found
@@ -130,8 +139,13 @@ fn words(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(words_of(text).collect::<Vec<_>>().join(&b' '))
 }
 
-fn words_of(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(super) fn words_of(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
+}
+
+/// The white space that a line begins with.
+pub(super) fn indentation(text: &[u8]) -> &[u8] {
+    text.get(..text.len() - text.trim_ascii_start().len()).unwrap_or_default()
 }
 
 /// A number that is the same for lines that any tier takes for the same, and hardly ever for others.
@@ -173,6 +187,7 @@ mod tests {
             ("  a b", "  a b\n", Tier::Marker),
             (" \u{201c}a\u{201d}", "\"a\"\n", Tier::Punctuation),
             ("   a   b", "\ta b\n", Tier::Space),
+            ("- a  b", " a b\n", Tier::Gaps),
         ];
         for (raw, file, needed) in cases {
             for tier in std::iter::once(Tier::Exact).chain(Tier::LOOSE) {
@@ -182,9 +197,11 @@ mod tests {
     }
 
     #[test]
-    fn removed_lines_are_never_loosened_beyond_their_ends() {
+    fn removed_lines_are_never_loosened_beyond_white_space() {
         assert!(same(Tier::Space, "-a b ", "a b\n"));
         assert!(!same(Tier::Space, "-a  b", "a b\n"));
+        assert!(!same(Tier::Gaps, "-  a b", " a b\n"));
+        assert!(!same(Tier::Gaps, "-a,b", "a, b\n"));
         assert!(!same(Tier::Space, "-\u{201c}a\u{201d}", "\"a\"\n"));
     }
 }

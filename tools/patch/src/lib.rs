@@ -7,6 +7,7 @@
 
 mod aside;
 mod body;
+mod done;
 mod edit;
 mod elision;
 mod envelope;
@@ -24,6 +25,7 @@ mod plan;
 mod planner;
 mod refuse;
 mod resolve;
+mod space;
 mod tolerance;
 
 pub use aside::PutAside;
@@ -39,6 +41,8 @@ pub use tolerance::{Repair, Tolerance, Tolerances};
 mod apply_tests;
 #[cfg(test)]
 mod choice_tests;
+#[cfg(test)]
+mod loose_tests;
 #[cfg(test)]
 mod reason_tests;
 #[cfg(test)]

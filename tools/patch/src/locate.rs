@@ -4,7 +4,8 @@
 use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
 
-use super::body::{self, HunkLine, Kind};
+use super::body::{self, HunkLine};
+use super::done;
 use super::fold::{Tier, fingerprint};
 use super::lines::Lines;
 use super::parse::{Hunk, Reading};
@@ -142,7 +143,7 @@ pub(super) fn locate<'h, 'a>(
             .filter(|tier| tier.tolerance().is_none_or(|needed| allowed.allow(needed)))
     };
     let declared = tiers().find_map(|tier| search.declared(tier));
-    let already = if declared.is_none() { search.already() } else { None };
+    let already = if declared.is_none() { done::at_its_line(image, hunk, allowed) } else { None };
     let mut candidates = Vec::new();
     match (search.unique(Tier::Exact, &mut candidates), already) {
         // The same edit may be due here or done there.
@@ -263,8 +264,9 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
         let mut near = around(stated, NEAR).filter(|at| self.image.fits(&pattern, *at, tier));
         let start = near.next().filter(|_| near.next().is_none())?;
         let fits_old =
-            |at| self.patterns().any(|(_, pattern)| self.image.fits(&pattern, at, Tier::Space));
-        let fits_new = |at| self.results().any(|new| self.image.fits(&new, at, Tier::Exact));
+            |at| self.patterns().any(|(_, pattern)| self.image.fits(&pattern, at, Tier::LOOSEST));
+        let fits_new =
+            |at| done::results(self.hunk).any(|new| self.image.fits(&new, at, Tier::Exact));
         let is_crowded =
             around(start, FAR - 1).any(|at| at != start && fits_old(at) || fits_new(at));
         if is_crowded || self.image.is_exhausted() {
@@ -273,15 +275,6 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
         let mut place = place(reading, start, tier);
         place.forgives.push(Tolerance::Near);
         Some(place)
-    }
-
-    /// The new lines of every reading that adds some.
-    fn results(&self) -> impl Iterator<Item = Vec<&'h HunkLine<'a>>> {
-        let adds = |line: &HunkLine<'_>| line.kind == Kind::Added;
-        let readings = self.hunk.readings.iter().map(|reading| &reading.body);
-        readings
-            .filter(move |body| body.iter().any(adds))
-            .map(|body| body.iter().filter(|line| line.is_new()).collect())
     }
 
     /// A hunk of added lines only has nothing but its numbers: they must be those of a diff without context.
@@ -299,19 +292,6 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
             _ if is_empty => Search::Found(place(reading, 0, Tier::Exact)),
             Some(numbers) => Search::Found(place(reading, numbers.old, Tier::Exact)),
             None => Search::Nowhere(Reason::NoAnchor, Vec::new()),
-        })
-    }
-
-    /// Whether the new lines are where the header says that they, or the old ones, are.
-    ///
-    /// That lines are gone proves nothing: what is left of a hunk without added lines is found by chance.
-    fn already(&self) -> Option<usize> {
-        let numbers =
-            self.hunk.numbers.filter(|_| self.allowed.allow(Tolerance::AlreadyApplied))?;
-        self.results().find_map(|new| {
-            let starts = [numbers.new, numbers.old].map(|line| line.saturating_sub(1));
-            // Exactly: what a hunk changes may be white space only.
-            starts.into_iter().find(|start| self.image.fits(&new, *start, Tier::Exact))
         })
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use config::ApplyStrategy;
 
+use super::done;
 use super::file::{Forgiven, Reader, Rewritten};
 use super::merge::merge;
 use super::parse::Hunk;
@@ -85,6 +86,8 @@ pub(super) struct Planner<'s> {
     leaving: BTreeSet<RepoPath>,
     slots: BTreeMap<RepoPath, Slot>,
     repairs: Vec<Repair>,
+    /// Hunks that are done elsewhere than they say, as they would be refused.
+    done: Vec<PatchMismatch>,
 }
 
 type Outcome<T> = Result<T, Vec<PatchMismatch>>;
@@ -108,6 +111,7 @@ impl<'s> Planner<'s> {
             leaving: BTreeSet::new(),
             slots: BTreeMap::new(),
             repairs,
+            done: Vec::new(),
         }
     }
 
@@ -124,6 +128,10 @@ impl<'s> Planner<'s> {
         for job in jobs {
             mismatches.extend(self.run(job).err().unwrap_or_default());
         }
+        // Where some hunks are done elsewhere than they say, one that seems to be due may have been done, too.
+        if !self.done.is_empty() && jobs.iter().any(|job| self.is_open(job)) {
+            mismatches.append(&mut self.done);
+        }
         if mismatches.is_empty() { self.finish() } else { Err(Refusal { mismatches }) }
     }
 
@@ -135,6 +143,14 @@ impl<'s> Planner<'s> {
             Intent::Delete => self.delete(path, hunks),
             Intent::Rename { from } => self.rename(from, path, hunks),
         }
+    }
+
+    /// Whether a hunk of a job may be due, or done.
+    fn is_open(&self, job: &Job<'_, '_>) -> bool {
+        let path = job.source().unwrap_or(job.path);
+        let Ok(Some(now)) = self.read(path) else { return false };
+        let base = self.other_base(path, &now).ok().flatten();
+        done::is_open(base.unwrap_or(&now.bytes), &job.hunks)
     }
 
     fn create(&mut self, path: &RepoPath, hunks: &[&Hunk<'_>], executable: bool) -> Outcome<()> {
@@ -295,8 +311,12 @@ impl<'s> Planner<'s> {
         if self.is_too_large(&made.bytes) {
             return refused(path, Reason::FileTooLarge);
         }
-        made.forgiven.into_iter().for_each(|forgiven| self.forgive(path, forgiven));
-        Ok(made.bytes.into())
+        let Rewritten { bytes, forgiven, done } = made;
+        for forgiven in forgiven {
+            self.forgive(path, forgiven);
+        }
+        self.done.extend(done);
+        Ok(bytes.into())
     }
 
     fn forgive(&mut self, path: &RepoPath, Forgiven { tolerance, hunk, line }: Forgiven) {

@@ -1,8 +1,11 @@
-//! A tree of values to try the engine on.
+//! A tree of values to try the engine on, and what becomes of one file.
 
 use std::collections::BTreeMap;
 
+use config::ApplyStrategy;
 use tree::{Entry, FileMode, FileState, RepoPath, TreeError};
+
+use super::{ApplyPlan, PatchLimits, PatchScope, Reason, Refusal, Tolerance, prepare};
 
 /// Entries by path.
 #[derive(Debug, Clone, Default)]
@@ -29,4 +32,30 @@ impl Files {
 
 pub(super) fn path(text: &str) -> RepoPath {
     RepoPath::parse(text).unwrap()
+}
+
+/// What becomes of files of which these are declared.
+pub(super) fn plan_of(
+    files: &Files,
+    declared: &[&str],
+    answer: &str,
+) -> Result<ApplyPlan, Refusal> {
+    let declared = Some(declared.iter().map(|text| path(text)).collect());
+    let scope = PatchScope { declared, ..PatchScope::default() };
+    let (auto, limits) = (ApplyStrategy::Auto, PatchLimits::default());
+    prepare(answer.as_bytes(), &scope, auto, &limits, &|path| files.read(path))
+}
+
+/// What was forgiven, and at which line.
+pub(super) type Forgiven = (Tolerance, Option<usize>);
+
+/// What `f` becomes, and what was forgiven.
+pub(super) fn applied(before: &str, hunks: &str) -> Result<(String, Vec<Forgiven>), Reason> {
+    let files = Files::default().file("f", before);
+    let plan = plan_of(&files, &["f"], &format!("--- a/f\n+++ b/f\n{hunks}"));
+    let plan = plan.map_err(|refusal| refusal.mismatches[0].reason)?;
+    let after = plan.changes.first().and_then(|change| change.after.as_ref());
+    let after = after.map_or(before.as_bytes(), |state| &state.bytes);
+    let repairs = plan.repairs.iter().map(|repair| (repair.tolerance, repair.line)).collect();
+    Ok((String::from_utf8(after.to_vec()).unwrap(), repairs))
 }

@@ -36,6 +36,8 @@ pub enum Tolerance {
     Punctuation,
     /// White space inside or before context lines differs.
     Space,
+    /// White space between the words of removed lines differs.
+    Gaps,
     /// A hunk shows what earlier hunks made of the file.
     Sequential,
     /// The same edit twice.
@@ -52,7 +54,7 @@ pub enum Tolerance {
 
 impl Tolerance {
     /// All of them.
-    pub const ALL: [Tolerance; 20] = [
+    pub const ALL: [Tolerance; 21] = [
         Tolerance::Preamble,
         Tolerance::Indented,
         Tolerance::CrlfAnswer,
@@ -67,6 +69,7 @@ impl Tolerance {
         Tolerance::Marker,
         Tolerance::Punctuation,
         Tolerance::Space,
+        Tolerance::Gaps,
         Tolerance::Sequential,
         Tolerance::Duplicate,
         Tolerance::AlreadyApplied,
@@ -92,6 +95,7 @@ impl Tolerance {
             Tolerance::Marker => "supplied lost context markers",
             Tolerance::Punctuation => "matched look-alike punctuation in context",
             Tolerance::Space => "ignored white space in context",
+            Tolerance::Gaps => "ignored white space between words, in removed lines too",
             Tolerance::Sequential => "placed the hunk on the result of earlier ones",
             Tolerance::Duplicate => "made an edit given twice once",
             Tolerance::AlreadyApplied => "left lines that are there already",

@@ -1,0 +1,120 @@
+//! What old lines may differ in from the file, and when a hunk is done already.
+
+use super::testing::applied;
+use super::*;
+
+const CODE: &str = "import os\n\nclass Cart:\n    size   = 1  # one\n    weight = 2  # two\n\n    def total(self, a, b):\n        return a  + b\n\n    def count(self):\n        return \"0\"  # none\n";
+
+/// What was forgiven in hunks that make `after` of [`CODE`].
+fn made(hunks: &str, old: &str, new: &str) -> Vec<Tolerance> {
+    let (after, repairs) = applied(CODE, hunks).unwrap_or_else(|reason| panic!("{reason}"));
+    assert_eq!(after, CODE.replace(old, new), "{hunks}");
+    repairs.into_iter().map(|(tolerance, _)| tolerance).collect()
+}
+
+#[test]
+fn spaces_between_words_of_removed_lines_are_forgiven() {
+    let hunk = "@@ -7,3 +7,3 @@\n     def total(self, a, b):\n-        return a + b \n+        return b\n \n";
+    assert_eq!(made(hunk, "return a  + b", "return b"), [Tolerance::Gaps]);
+    let moved = hunk.replace("-7,3 +7,3", "-70,3 +70,3");
+    let place = [Tolerance::Gaps, Tolerance::Position];
+    assert_eq!(made(&moved, "return a  + b", "return b"), place);
+    let context = "@@ -4,2 +4,2 @@\n     size = 1 # one\n-    weight = 2 # two\n+    weight = 3\n";
+    assert_eq!(made(context, "weight = 2  # two", "weight = 3"), [Tolerance::Gaps]);
+}
+
+#[test]
+fn white_space_that_may_mean_something_is_not() {
+    for hunk in [
+        // Before a line.
+        "@@ -7,3 +7,3 @@\n     def total(self, a, b):\n-    return a + b\n+    return b\n \n",
+        // In what the hunk is about.
+        "@@ -7,3 +7,3 @@\n     def total(self, a, b):\n-        return a + b\n+        return a   + b\n \n",
+        // Behind what may begin a string.
+        "@@ -10,2 +10,2 @@\n     def count(self):\n-        return \"0\" # none\n+        return \"1\"\n",
+        // A tab.
+        "@@ -7,3 +7,3 @@\n     def total(self, a, b):\n-        return a\t+ b\n+        return b\n \n",
+        // None.
+        "@@ -7,3 +7,3 @@\n     def total(self, a, b):\n-        return a+ b\n+        return b\n \n",
+    ] {
+        assert_eq!(applied(CODE, hunk), Err(Reason::HunkNotFound), "{hunk}");
+    }
+    let twins = "a  b\nx\na   b\nx\n";
+    let hunk = "@@ -9,2 +9,2 @@\n-a b\n+c\n x\n";
+    assert_eq!(applied(twins, hunk), Err(Reason::AmbiguousHunk));
+    let exact = "@@ -9,2 +9,2 @@\n-a   b\n+c\n x\n";
+    assert_eq!(applied(twins, exact).unwrap().0, "a  b\nx\nc\nx\n");
+}
+
+#[test]
+fn context_of_another_indentation_does_where_lines_are_replaced() {
+    let hunk = "@@ -7,3 +7,3 @@\n   def total(self, a, b):\n-        return a  + b\n+        return b\n \n";
+    assert_eq!(made(hunk, "return a  + b", "return b"), [Tolerance::Space]);
+    let added =
+        "@@ -7,2 +7,3 @@\n   def total(self, a, b):\n+        a += 1\n         return a  + b\n";
+    assert_eq!(applied(CODE, added), Err(Reason::IndentMismatch));
+}
+
+#[test]
+fn what_is_done_is_left_wherever_it_is() {
+    let hunk = |line: usize, old: &str, new: &str| {
+        format!(
+            "@@ -{line},5 +{line},5 @@\n \n     def total(self, a, b):\n{old}{new} \n     def count(self):\n"
+        )
+    };
+    let new = "+        return a  + b\n";
+    for old in ["", "-        return a\n"] {
+        let repairs = made(&hunk(60, old, new), "", "");
+        assert!(repairs.contains(&Tolerance::AlreadyApplied), "{old}: {repairs:?}");
+    }
+    // Not what only looks like it: the old lines are in the file, the new ones twice, or context says nothing.
+    let twice = CODE.replace(
+        "\n    def count",
+        "\n    def total(self, a, b):\n        return a  + b\n\n    def count",
+    );
+    for (file, hunk) in [
+        (CODE.to_owned(), hunk(60, "", "+        return a\n")),
+        (
+            twice,
+            "@@ -60,2 +60,3 @@\n     def total(self, a, b):\n+        return a  + b\n \n"
+                .to_owned(),
+        ),
+        (
+            CODE.to_owned(),
+            "@@ -60,2 +60,2 @@\n \n-    def sum(self, a, b):\n+    def total(self, a, b):\n"
+                .to_owned(),
+        ),
+    ] {
+        assert!(applied(&file, &hunk).is_err(), "{hunk}");
+    }
+}
+
+#[test]
+fn who_misread_what_is_there_is_not_told_that_it_is_done() {
+    let file = "match a {\n    X => one(),\n    Y => two(),\n}\nlast\nmatch b {\n    X => one(),\n    Z => three(),\n}\n";
+    let hunk = "@@ -60,3 +60,3 @@\n     X => one(),\n-    Z => tree(),\n+    Y => two(),\n }\n";
+    assert_eq!(applied(file, hunk), Err(Reason::HunkNotFound));
+}
+
+#[test]
+fn what_only_other_hunks_make_is_not_done() {
+    let file = "a\nb\nc\n\nx\nnew\nc\n";
+    let hunks = "@@ -1,3 +1,3 @@\n a\n-b\n+x\n c\n@@ -12,2 +12,3 @@\n x\n+new\n c\n";
+    let (after, repairs) = applied(file, hunks).unwrap();
+    assert_eq!(after, "a\nx\nnew\nc\n\nx\nnew\nc\n");
+    assert!(repairs.contains(&(Tolerance::Sequential, Some(2))), "{repairs:?}");
+}
+
+#[test]
+fn what_may_be_due_or_done_is_not_guessed_from_what_is_done() {
+    // Both hunks are done, and the lines that the second wants are in another place as they were here.
+    let file =
+        "one\ntwo\nthree\nfour\nend\n\nif x:\n    a\n    log()\n    b\n\nif y:\n    a\n    b\n";
+    let first = "@@ -31,3 +31,4 @@\n one\n+two\n three\n four\n";
+    let second = "@@ -37,2 +38,3 @@\n     a\n+    log()\n     b\n";
+    assert!(applied(file, first).is_ok());
+    assert_eq!(applied(file, &format!("{first}{second}")), Err(Reason::HunkNotFound));
+    let due = file.replace("    a\n    log()\n    b\n\n", "");
+    let (after, _) = applied(&due, &format!("{first}{second}")).unwrap();
+    assert_eq!(after, due.replace("    b\n", "    log()\n    b\n"));
+}

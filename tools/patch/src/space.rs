@@ -1,0 +1,89 @@
+//! What white space of old lines may differ in, so that the new lines are right all the same. Where a hunk belongs is known
+//! by then.
+
+use super::body::{HunkLine, Kind};
+use super::fold::{Tier, indentation, words_of};
+use super::lines::Line;
+use super::refuse::Reason;
+
+/// An old line of a hunk, and the line of the file that it stands for.
+type Pair<'x> = (&'x HunkLine<'x>, Line<'x>);
+
+/// Checks what `tier` forgave in old lines.
+pub(super) fn check(
+    reading: &[HunkLine<'_>],
+    matched: &[Pair<'_>],
+    tier: Tier,
+) -> Result<(), Reason> {
+    if tier >= Tier::Space {
+        check_indentation(reading, matched)?;
+    }
+    let is_fixed = |pair: &Pair<'_>| pair.0.kind != Kind::Removed || is_sound(reading, pair);
+    if tier < Tier::Gaps || matched.iter().all(is_fixed) {
+        Ok(())
+    } else {
+        Err(Reason::HunkNotFound)
+    }
+}
+
+/// Where indentation was forgiven in context, it must have been tabs for spaces throughout, or every new line must replace one
+/// that is indented as in the file; and added lines must not be indented by what was wrong.
+fn check_indentation(reading: &[HunkLine<'_>], matched: &[Pair<'_>]) -> Result<(), Reason> {
+    let mut pairs: Vec<(&[u8], &[u8])> = Vec::new();
+    for (line, file) in matched.iter().filter(|(line, _)| !line.text.trim_ascii().is_empty()) {
+        let found = indentation(file.text);
+        let said = if indentation(line.raw) == found { found } else { indentation(line.text) };
+        pairs.push((said, found));
+    }
+    let is_retabbed = |tab| pairs.iter().all(|(said, found)| width(said, tab) == width(found, tab));
+    if !(1..=8).any(is_retabbed) && !only_replaces(reading) {
+        return Err(Reason::IndentMismatch);
+    }
+    let wrong: Vec<u8> = pairs
+        .iter()
+        .filter(|(said, found)| said.first() != found.first())
+        .filter_map(|(said, _)| said.first().copied())
+        .collect();
+    let mut added = added(reading).filter(|line| !line.text.trim_ascii().is_empty());
+    if added.any(|line| line.text.first().is_some_and(|byte| wrong.contains(byte))) {
+        return Err(Reason::IndentStyleMismatch);
+    }
+    Ok(())
+}
+
+/// Whether all that is added stands next to a removed line: those are indented as in the file, whatever context is.
+fn only_replaces(reading: &[HunkLine<'_>]) -> bool {
+    let replaces = |run: &[HunkLine<'_>]| {
+        let mut removed = run.iter().filter(|line| line.kind == Kind::Removed);
+        removed.any(|line| !line.text.trim_ascii().is_empty())
+    };
+    let mut runs = reading.split(|line| line.kind == Kind::Context);
+    runs.all(|run| added(run).next().is_none() || replaces(run))
+}
+
+/// Whether a removed line differs from that of the file in spaces between words only, outside of what may be a string; and
+/// not in what the hunk is about.
+fn is_sound(reading: &[HunkLine<'_>], (line, file): &Pair<'_>) -> bool {
+    if line.text.trim_ascii_end() == file.text.trim_ascii_end() {
+        return true;
+    }
+    let pieces =
+        |text| <[u8]>::chunk_by(text, |a, b| a.is_ascii_whitespace() == b.is_ascii_whitespace());
+    let [said, found] = [line.text, file.text].map(|text| pieces(text.trim_ascii()));
+    let mut in_string = false;
+    let mut pairs = said.zip(found);
+    pairs.all(|(said, found)| {
+        in_string |= found.iter().any(|byte| b"\"'`".contains(byte));
+        let is_spaces = |gap: &[u8]| gap.iter().all(|byte| *byte == b' ');
+        said == found || !in_string && is_spaces(said) && is_spaces(found)
+    }) && !added(reading).any(|new| words_of(new.text).eq(words_of(line.text)))
+}
+
+fn added<'h, 'a>(reading: &'h [HunkLine<'a>]) -> impl Iterator<Item = &'h HunkLine<'a>> {
+    reading.iter().filter(|line| line.kind == Kind::Added)
+}
+
+/// How far indentation reaches with tabs of `tab` columns.
+fn width(indentation: &[u8], tab: usize) -> usize {
+    indentation.iter().map(|byte| if *byte == b'\t' { tab } else { 1 }).sum()
+}
