@@ -42,6 +42,36 @@ fn the_architect_looks_before_it_plans() {
 }
 
 #[test]
+fn the_editor_reads_what_the_plan_shows_and_does_not_change_it() {
+    let show = "FILE|greet.txt|as asked\nSHOW|src/cart.py:2-3\nSHOW|.env\nSHOW|greet.txt";
+    let showing = plan(&["greet.txt"]).replace("FILE|greet.txt|as asked", show);
+    let both = format!(
+        "{}{}",
+        diff("greet.txt", "hello", "hello world"),
+        diff("src/cart.py", "class Cart:", "class Basket:")
+    );
+    let replies = || vec![architect(showing.as_str()), editor(both.as_str())];
+    let world = World::of(shop(), Provider::new(replies()));
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
+    let told = world.provider.told("editor", 1);
+    let shown = "To read, not to change:\n\n[1] ### src/cart.py lines 2-3 of 3\n```\n   2|     def total(self):";
+    assert!(told.contains(shown) && told.contains(".env is not shown"), "{told}");
+    assert_eq!(told.matches("| hello").count(), 1, "{told}");
+    assert_eq!(world.project.read("src/cart.py").lines().next(), Some("class Cart:"));
+    let replay = world.deepseek(["replay", "latest"]).run();
+    assert_eq!(replay.code, Some(0), "{}", replay.stderr);
+
+    // What was looked at in the same dialogue is not sent again.
+    let looks = architect("NEED_CONTEXT|src/cart.py:2-3\nNEED_CONTEXT|.env");
+    let world = World::of(shop(), Provider::new([vec![looks], replies()].concat()))
+        .configure("[llm.max_think_model]\nmodel = \"deepseek-flash\"\nthinking = false\n");
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
+    assert!(!world.provider.told("editor", 1).contains("To read"), "{}", run.stderr);
+}
+
+#[test]
 fn who_looks_too_often_is_told_and_in_the_end_given_up() {
     let world = World::greeting(vec![architect("NEED_CONTEXT|greet.txt").forever()])
         .configure("[agent_loop]\nmax_look_rounds = 2\n");

@@ -12,12 +12,14 @@ use tree::{ReadTree, RepoPath};
 
 use crate::Unanswered;
 use crate::brief::{Brief, Reads, paragraph};
-use crate::call::Caller;
+use crate::call::{CallError, Caller};
 use crate::closed::JournalClosed;
 use crate::contract::ContractError;
 use crate::dialogue::{Dialogue, shown_file, shown_lines};
 use crate::draft::{self, EditorAnswer, MayEnd};
 use crate::event::Event;
+use crate::look::{Look, Looks};
+use crate::looking::{Looking, WantedBy};
 use crate::plan::Plan;
 use crate::portion::{self, Hints, Range};
 use crate::prompts::{Prompt, Prompts};
@@ -133,6 +135,7 @@ impl EditorSetup {
             Reads::Plan,
             &instructions,
         );
+        let besides = self.besides(dialogue, ask).await?;
         // Where the Architect speaks in the same dialogue, its plan stands there.
         let plan = ask.plan.as_ref().map(|plan| {
             if is_shared && dialogue.has_heard(&plan.to_string()) {
@@ -154,7 +157,7 @@ impl EditorSetup {
                 ("baseline", &ask.baseline),
                 ("feedback", &paragraph(ask.feedback.clone().unwrap_or_default())),
                 ("plan", &paragraph(plan.unwrap_or_default())),
-                ("files", &paragraph(files)),
+                ("files", &(paragraph(besides) + &paragraph(files))),
             ],
         );
         dialogue.say(&(introduction + &question));
@@ -165,6 +168,24 @@ impl EditorSetup {
             looks: self.bounds().max_context_requests_per_iteration,
         };
         talk.ask(dialogue, &Draft(ask.may_end)).await
+    }
+
+    /// What a new plan wants it to read, but for what was looked at in this dialogue, and for files that it is shown to change.
+    async fn besides(&self, dialogue: &mut Dialogue, ask: &DraftAsk) -> Result<String, CallError> {
+        let Some(plan) = &ask.plan else { return Ok(String::new()) };
+        let declared = |wanted: &RepoPath| plan.files.iter().any(|file| file.path == *wanted);
+        let is_new = |look: &&Look| match look {
+            Look::Context { path, .. } => !declared(path) && !dialogue.looks().contains(look),
+            Look::Search { .. } | Look::Symbol { .. } | Look::List { .. } => false,
+        };
+        let looks: Vec<Look> = plan.show.iter().filter(is_new).cloned().collect();
+        if looks.is_empty() {
+            return Ok(String::new());
+        }
+        dialogue.looked(&looks);
+        let looks = Looks { looks, tolerances: Vec::new() };
+        let (caller, tree, wanted_by) = (&self.caller, &self.tree, WantedBy::Plan);
+        caller.run.perform(&mut Looking { caller, tree, looks, wanted_by }).await
     }
 
     /// A file, or the parts of it that matter: those that changed since it was shown, or where the plan is going to change it.

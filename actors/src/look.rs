@@ -106,7 +106,9 @@ fn one(line: &str, tolerances: &mut Vec<Leniency>) -> Result<Vec<Look>, String> 
     let (word, rest) = line.split_once('|').unwrap_or((line, ""));
     let rest = rest.trim();
     let look = match word {
-        "NEED_CONTEXT" => return context(rest, tolerances),
+        "NEED_CONTEXT" => {
+            return context(rest, "NEED_CONTEXT|<path>[:<first>-<last>]", tolerances);
+        }
         "NEED_SEARCH" => {
             let (pattern, glob) = search(rest);
             let pattern = filled(pattern, "NEED_SEARCH|<regular expression>[|<glob>]")?;
@@ -130,13 +132,17 @@ fn one(line: &str, tolerances: &mut Vec<Leniency>) -> Result<Vec<Look>, String> 
     Ok(vec![look])
 }
 
-/// A file, or several parts of it.
-fn context(rest: &str, tolerances: &mut Vec<Leniency>) -> Result<Vec<Look>, String> {
+/// A file, or several parts of it, named in a line of this form.
+pub(crate) fn context(
+    rest: &str,
+    form: &str,
+    tolerances: &mut Vec<Leniency>,
+) -> Result<Vec<Look>, String> {
     let (target, ranges) = ranged(rest);
     if ranges.iter().any(|(first, last)| *first == 0 || last < first) {
         return Err("a range is one-based and reads first-last".to_owned());
     }
-    let target = filled(target.trim(), "NEED_CONTEXT|<path>[:<first>-<last>]")?;
+    let target = filled(target.trim(), form)?;
     let path = path(without_dot_slash(&target, tolerances).trim_end_matches('/'))?;
     if ranges.is_empty() {
         return Ok(vec![Look::Context { path, lines: None }]);

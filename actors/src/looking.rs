@@ -4,16 +4,15 @@ use policy::Verdict;
 use search::{Lines, Matches, Shown, Sights, Symbol, Unseen};
 use tools::blocking::on_a_thread;
 use tools::redact::redact;
-use tree::RepoPath;
+use tree::{ReadTree, RepoPath};
 
-use crate::call::CallError;
+use crate::call::{CallError, Caller};
 use crate::dialogue::shown_lines;
 use crate::effect::{Effect, Position, Trace};
 use crate::event::{Blob, Event};
 use crate::look::{Look, Looks};
 use crate::prompts::{Prompt, Prompts};
 use crate::run::Run;
-use crate::talk::Talk;
 use crate::wording::Wording;
 
 /// Bytes that a token is counted as.
@@ -21,10 +20,21 @@ const TOKEN_BYTES: usize = 4;
 
 /// What is looked at in one round.
 pub(crate) struct Looking<'l> {
-    pub(crate) talk: &'l Talk<'l>,
+    pub(crate) caller: &'l Caller,
+    pub(crate) tree: &'l ReadTree,
     pub(crate) looks: Looks,
-    /// Rounds that are left after it.
-    pub(crate) left: u32,
+    pub(crate) wanted_by: WantedBy,
+}
+
+/// Who wants a model to see something.
+pub(crate) enum WantedBy {
+    /// The model itself.
+    Model {
+        /// Rounds that are left to it after this one.
+        left: u32,
+    },
+    /// The plan that it works by.
+    Plan,
 }
 
 impl Effect for Looking<'_> {
@@ -39,8 +49,7 @@ impl Effect for Looking<'_> {
     }
 
     async fn act(&mut self, run: &Run) -> Result<String, CallError> {
-        let (tree, terms, looks) =
-            (self.talk.tree.clone(), run.terms.clone(), self.looks.looks.clone());
+        let (tree, terms, looks) = (self.tree.clone(), run.terms.clone(), self.looks.looks.clone());
         let (shown, refused) = on_a_thread(move || {
             let may_read = |path: &RepoPath| match terms.rules.may_read(path.as_str()) {
                 Verdict::Allow => Ok(()),
@@ -56,10 +65,16 @@ impl Effect for Looking<'_> {
             eyes.look_at(&looks)
         })
         .await;
-        let text = run.prompts().render(Prompt::Looked, &[("shown", &shown), ("left", &self.left)]);
+        let prompts = run.prompts();
+        let text = match self.wanted_by {
+            WantedBy::Model { left } => {
+                prompts.render(Prompt::Looked, &[("shown", &shown), ("left", &left)])
+            }
+            WantedBy::Plan => prompts.render(Prompt::ShownByPlan, &[("shown", &shown)]),
+        };
         let told = Some(Blob::new(redact(&text).into_owned()));
         let Looks { looks, tolerances } = self.looks.clone();
-        let role = self.talk.caller.role;
+        let role = self.caller.role;
         run.publish(Event::Looked { role, looks, tolerances, refused, told }).await?;
         Ok(text)
     }

@@ -12,17 +12,20 @@ use tree::RepoPath;
 use crate::contract::ContractError;
 pub use crate::contract::Leniency;
 use crate::contract::{Contract, filled, without_dot_slash};
-use crate::look::ranged;
+use crate::look::{Look, context, ranged};
 
 const CONTRACT: Contract = Contract { header: "ARCHITECT_PLAN_V1", footer: "ARCHITECT_PLAN_END" };
 
 /// What is to be done, in which files, and how it will be checked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// What to do, in order.
     pub steps: Vec<String>,
     /// The files that may be touched; nothing else may.
     pub files: Vec<FileIntent>,
+    /// Files, or lines of them, that the Editor is to read besides; all of them [`Look::Context`].
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub show: Vec<Look>,
     /// Commands that show whether it works, in order.
     pub verify: Vec<String>,
     /// What has to be true in the end.
@@ -82,6 +85,7 @@ struct Reader {
     limits: PlanLimits,
     steps: Vec<String>,
     files: Vec<FileIntent>,
+    show: Vec<Look>,
     verify: Vec<String>,
     accept: Vec<String>,
     no_edit: Option<String>,
@@ -112,12 +116,16 @@ impl Reader {
                 self.verify.push(command);
             }
             "FILE" => self.file(rest)?,
+            "SHOW" => {
+                let looks = context(rest, "SHOW|<path>[:<first>-<last>]", &mut self.tolerances)?;
+                self.show.extend(looks);
+            }
             "NO_EDIT" => {
                 let reason = rest.strip_prefix("true|").map(str::trim).unwrap_or_default();
                 self.no_edit = Some(filled(reason, "NO_EDIT|true|<reason>")?);
             }
             _ => {
-                return Err("only PLAN|, FILE|, VERIFY|, ACCEPT| and NO_EDIT|true| lines may stand in the plan"
+                return Err("only PLAN|, FILE|, SHOW|, VERIFY|, ACCEPT| and NO_EDIT|true| lines may stand in the plan"
                     .to_owned());
             }
         }
@@ -153,8 +161,9 @@ impl Reader {
             }
             (None, false) | (Some(_), true) => {}
         }
-        let Self { steps, files, verify, accept, no_edit, .. } = self;
-        Ok(Plan { steps, files, verify, accept, no_edit })
+        let Self { steps, files, mut show, verify, accept, no_edit, .. } = self;
+        show.dedup();
+        Ok(Plan { steps, files, show, verify, accept, no_edit })
     }
 }
 
@@ -170,6 +179,9 @@ impl fmt::Display for Plan {
                 lines.iter().map(|(first, last)| format!("{first}-{last}")).collect();
             let colon = if lines.is_empty() { "" } else { ":" };
             writeln!(f, "FILE|{path}{colon}{}|{intent}", lines.join(","))?;
+        }
+        for look in &self.show {
+            writeln!(f, "SHOW|{look}")?;
         }
         for command in &self.verify {
             writeln!(f, "VERIFY|{command}")?;
@@ -206,6 +218,18 @@ mod tests {
         assert_eq!(plan.files[0].path.as_str(), "src/lib.rs");
         assert_eq!(plan.to_string(), PLAN);
         assert!(tolerances.is_empty());
+    }
+
+    #[test]
+    fn what_the_editor_is_to_read_besides() {
+        let body = "PLAN|a\nFILE|x|b\nSHOW|./y:3-9,20-30\nSHOW|z";
+        let (plan, tolerances) =
+            parse(&format!("ARCHITECT_PLAN_V1\n{body}\nARCHITECT_PLAN_END")).unwrap();
+        let shown: Vec<String> = plan.show.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["y:3-9", "y:20-30", "z"]);
+        assert_eq!(tolerances, [Leniency::DotSlash]);
+        assert!(rule("PLAN|a\nFILE|x|b\nSHOW|").contains("SHOW|<path>[:<first>-<last>]"));
+        assert!(rule("PLAN|a\nFILE|x|b\nSHOW|y:9-3").contains("one-based"));
     }
 
     #[test]
@@ -274,7 +298,8 @@ mod tests {
             let files = names.iter()
                 .map(|name| FileIntent { path: RepoPath::parse(name).unwrap(), lines: lines.clone(), intent: intent.clone() })
                 .collect();
-            let plan = Plan { steps, files, verify: vec!["a b".into()], accept: vec![], no_edit: None };
+            let show = names.iter().zip(&lines).map(|(name, lines)| Look::Context { path: RepoPath::parse(name).unwrap(), lines: Some(*lines) });
+            let plan = Plan { steps, files, show: show.collect(), verify: vec!["a b".into()], accept: vec![], no_edit: None };
             prop_assert_eq!(parse(&plan.to_string()).unwrap().0, plan);
         }
 

@@ -12,7 +12,7 @@ use crate::contract::ContractError;
 use crate::dialogue::Dialogue;
 use crate::event::Event;
 use crate::look;
-use crate::looking::Looking;
+use crate::looking::{Looking, WantedBy};
 use crate::prompts::Prompts;
 use crate::wording::Wording;
 
@@ -108,9 +108,10 @@ impl Talk<'_> {
                     match asked {
                         Some(Ok(looks)) if looked < self.looks => {
                             looked += 1;
-                            let left = self.looks - looked;
+                            let wanted_by = WantedBy::Model { left: self.looks - looked };
                             dialogue.looked(&looks.looks);
-                            let mut looking = Looking { talk: self, looks, left };
+                            let (caller, tree) = (self.caller, self.tree);
+                            let mut looking = Looking { caller, tree, looks, wanted_by };
                             let told = self.caller.run.perform(&mut looking).await?;
                             dialogue.say(&told);
                             continue;

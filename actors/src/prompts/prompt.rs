@@ -79,6 +79,8 @@ prompts! {
     DraftRefused = "draft_refused",
     /// Answers what a model asked to see.
     Looked = "looked",
+    /// What the plan wants the Editor to read besides the files that it may change.
+    ShownByPlan = "shown_by_plan",
     /// One of the things it asked to see, numbered.
     Look = "look",
     /// Says why something is not shown.

@@ -596,6 +596,9 @@ fn plan_text(plan: &Plan) -> String {
         let (path, lines) = (&file.path, lines.join(","));
         writeln!(text, "  {path}{colon}{lines} — {}", harmless(&file.intent)).ok();
     }
+    for look in &plan.show {
+        writeln!(text, "  {look} — to read").ok();
+    }
     for command in &plan.verify {
         writeln!(text, "  verify: {}", harmless(command)).ok();
     }

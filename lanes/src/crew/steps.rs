@@ -135,7 +135,7 @@ impl State {
         });
         let said: Vec<&str> = plan.steps.iter().map(String::as_str).chain(symbols).collect();
         let hints = |file: &FileIntent| {
-            let looked = architect.looks().iter().filter_map(|look| match look {
+            let looked = architect.looks().iter().chain(&plan.show).filter_map(|look| match look {
                 Look::Context { path, lines } if *path == file.path => *lines,
                 Look::Context { .. }
                 | Look::Search { .. }

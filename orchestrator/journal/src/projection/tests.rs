@@ -127,7 +127,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         text().prop_map(|request| Event::RunStarted { intent: Intent::Edit, request }),
         any::<u32>().prop_map(|iteration| Event::EditorStarted { iteration }),
         (any::<u32>(), proptest::collection::vec(text(), 0..3)).prop_map(|(version, steps)| {
-            let plan = Plan { steps, files: vec![], verify: vec![], accept: vec![], no_edit: None };
+            let plan = Plan { steps, ..Plan::default() };
             Event::PlanCreated { version, plan, tolerances: vec![] }
         }),
         (text(), text(), any::<bool>()).prop_map(|(patch, title, back)| Event::PatchStaged {
