@@ -17,6 +17,7 @@ mod support;
 mod dialogue;
 mod scenarios;
 mod teams;
+mod twins;
 
 // One of them in somebody else's code.
 mod real_crate;

@@ -24,6 +24,17 @@ pub(crate) fn diff(path: &str, old: &str, new: &str) -> String {
     format!("--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-{old}\n+{new}\n")
 }
 
+/// A diff that replaces one line of a text, with three lines of context.
+pub(crate) fn replaced(path: &str, text: &str, old: &str, new: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let at = lines.iter().position(|line| *line == old).unwrap();
+    let (from, to) = (at.saturating_sub(3), (at + 4).min(lines.len()));
+    let shown = |part: &[&str]| part.iter().flat_map(|line| [" ", line, "\n"]).collect::<String>();
+    let (before, behind) = (shown(&lines[from..at]), shown(&lines[at + 1..to]));
+    let place = format!("{},{count}", from + 1, count = to - from);
+    format!("--- a/{path}\n+++ b/{path}\n@@ -{place} +{place} @@\n{before}-{old}\n+{new}\n{behind}")
+}
+
 /// The answers that mend the greeting.
 pub(crate) fn mended() -> Vec<Reply> {
     mended_and_checked_by(&["sh check.sh"])

@@ -11,7 +11,7 @@ mod world;
 
 pub(crate) use answers::{
     architect, diff, editor, mended, mended_and_checked_by, mended_insisting_on, plan,
-    plan_verified_by,
+    plan_verified_by, replaced,
 };
 pub(crate) use program::{Program, Running, left_in, shell, wait_until};
 pub(crate) use project::{Project, hashes_in};
