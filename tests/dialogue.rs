@@ -216,6 +216,42 @@ fn a_later_turn_is_told_what_was_said_changed_and_answered() {
 }
 
 #[test]
+fn a_later_turn_is_told_what_failed_and_the_same_in_one_process_as_in_another() {
+    let turns = || {
+        let wrong = [("hello", "hello moon"), ("hello moon", "hello sun")];
+        let drafts = wrong.map(|(old, new)| editor(diff("greet.txt", old, new)));
+        [
+            vec![architect(plan(&["greet.txt"]))],
+            drafts.to_vec(),
+            vec![reply("analysis", "It fails.")],
+        ]
+    };
+    let most = "[agent_loop]\nmax_iterations = 2\n";
+    let apart = World::greeting(turns().concat()).configure(most);
+    let edit = ["--force-execute", "-p", "Fix the greeting", "--approval", "auto"];
+    assert_eq!(apart.deepseek(edit).run().code, Some(1));
+    assert_eq!(apart.deepseek(["-c", "ask", "Why?"]).run().code, Some(0));
+    let told = apart.provider.told("analysis", 1);
+    let failed = "What failed in the end:\n`sh check.sh` failed: exit 1";
+    assert!(told.contains(failed) && told.contains("it says hello sun"), "{told}");
+    assert!(!told.contains("it says hello moon"), "{told}");
+
+    let intents = ["EDIT", "ANSWER"].map(|word| reply("intent", word)).to_vec();
+    let together = World::greeting([vec![intents], turns().to_vec()].concat().concat());
+    let together = together.configure(most);
+    let mut terminal = Terminal::start(&mut together.deepseek(["--approval", "auto"]));
+    for (turn, said) in ["Fix the greeting", "Why?"].iter().enumerate() {
+        terminal.until("›", turn + 1);
+        terminal.types(&format!("{said}\r"));
+        terminal.until(["not delivered", "It fails."][turn], 1);
+    }
+    terminal.until("›", 3);
+    terminal.types("\x04");
+    terminal.end();
+    assert_eq!(together.provider.told("analysis", 1), told);
+}
+
+#[test]
 fn in_one_process_a_turn_is_told_the_same_as_in_another() {
     let turns = || [vec![reply("analysis", "Two.")], mended(), vec![reply("analysis", "One.")]];
     let apart = World::greeting(turns().concat());

@@ -139,6 +139,7 @@ impl State {
     ) -> Result<Input, JournalClosed> {
         let report = &verified.report;
         self.details = feedback::failures(self.prompts(), report);
+        self.failing = report.failing().cloned().collect();
         let old_unchanged = match &self.baseline {
             Untouched::Known(baseline) => report.exact() == failing_again(baseline, report),
             Untouched::NotChecked | Untouched::Running { .. } => false,
