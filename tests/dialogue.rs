@@ -42,6 +42,20 @@ fn the_architect_looks_before_it_plans() {
 }
 
 #[test]
+fn a_round_of_looks_shows_nothing_twice() {
+    let looks = "NEED_CONTEXT|src/cart.py:2-3\nNEED_SYMBOL|total\nNEED_CONTEXT|src/cart.py";
+    let replies = [vec![architect(looks)], mended()].concat();
+    let world = World::of(shop(), Provider::new(replies));
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
+    let told = world.provider.told("architect", 2);
+    for line in ["   1| class Cart:", "   2|     def total(self):", "   3|         return 1"] {
+        assert_eq!(told.matches(line).count(), 1, "{line}: {told}");
+    }
+    assert!(told.contains("### src/cart.py lines 2-3 of 3\n(as it was shown above)"), "{told}");
+}
+
+#[test]
 fn the_editor_reads_what_the_plan_shows_and_does_not_change_it() {
     let show = "FILE|greet.txt|as asked\nSHOW|src/cart.py:2-3\nSHOW|.env\nSHOW|greet.txt";
     let showing = plan(&["greet.txt"]).replace("FILE|greet.txt|as asked", show);
