@@ -8,7 +8,7 @@ use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
 
 use actors::checks::CheckOutcome;
-use actors::delivery::{Delivery, Verified};
+use actors::delivery::{Delivery, Target, Verified};
 use actors::draft::NeededFile;
 use actors::event::{Envelope, Event, StagedFile};
 use actors::lane_id::LaneId;
@@ -80,6 +80,8 @@ pub(crate) struct Terminal {
     staged: String,
     /// Where the last diff was read tolerantly, in each lane: whoever approves it is told.
     tolerated: BTreeMap<Option<LaneId>, String>,
+    /// The workspace as it was before the first change of the run.
+    start: Option<u64>,
     /// The last failure of a call, so that it is told once.
     last_failure: Option<ModelError>,
     streamed: String,
@@ -110,6 +112,7 @@ impl Terminal {
             plan_only: false,
             staged: String::new(),
             tolerated: BTreeMap::new(),
+            start: None,
             last_failure: None,
             streamed: String::new(),
             tally: Tally::default(),
@@ -159,6 +162,7 @@ impl Terminal {
         self.lanes.event(lane, &envelope.event, self.started.elapsed());
         self.count(&envelope.event, lane);
         self.note_tolerated(lane, &envelope.event);
+        self.note_start(&envelope.event);
         if let Some(lane) = lane {
             self.lane_event(lane, &envelope.event);
             return;
@@ -251,6 +255,16 @@ impl Terminal {
                 ));
             }
             event => self.team_event(event),
+        }
+    }
+
+    /// Remembers how to get back to where the run began.
+    fn note_start(&mut self, event: &Event) {
+        if let Event::RunStarted { .. } = event {
+            self.start = None;
+        }
+        if let Event::CheckpointCreated { checkpoint, .. } = event {
+            self.start.get_or_insert(*checkpoint);
         }
     }
 
@@ -430,6 +444,7 @@ impl View for Terminal {
 
     fn earlier(&mut self, lane: Option<LaneId>, event: &Event) {
         self.lanes.event(lane, event, self.started.elapsed());
+        self.note_start(event);
         self.count(event, lane);
     }
 
@@ -515,7 +530,11 @@ impl View for Terminal {
             self.say(&format!("  put aside, not applied: the changes of {}", left.path));
         }
         for rollback in &outcome.rollbacks {
-            self.say(&format!("  back to {}: deepseek apply {}", rollback.to, rollback.patch));
+            let way = match (rollback.to, self.start) {
+                (Target::Start, Some(checkpoint)) => format!("rewind {checkpoint}"),
+                (Target::Start | Target::Best, _) => format!("apply {}", rollback.patch),
+            };
+            self.say(&format!("  back to {}: deepseek {way}", rollback.to));
         }
         self.say(&self.summary(outcome.spent.calls, session));
     }
