@@ -12,7 +12,7 @@ use actors::delivery::{Delivery, Target, Verified};
 use actors::draft::NeededFile;
 use actors::event::{Envelope, Event, StagedFile};
 use actors::lane_id::LaneId;
-use actors::plan::Plan;
+use actors::plan::{Criterion, Plan};
 use actors::publisher::{Attendance, Proposal, Question, Signal};
 use actors::wording::Wording;
 use actors::words::{Intent, IntentBy, Side};
@@ -28,6 +28,7 @@ use super::ask::answer;
 use super::diff::harmless;
 use super::lanes::LaneTable;
 use super::lanes::lines::{file_line, labelled};
+use super::told::criteria;
 use super::{Paint, View, changes_as_text};
 use crate::flags::Global;
 use crate::surroundings::Surroundings;
@@ -518,6 +519,12 @@ impl View for Terminal {
         if !line.is_empty() {
             self.say(&line);
         }
+        for Criterion { criterion, shown_by } in criteria(outcome.plan.as_ref(), &outcome.delivery)
+        {
+            let shown =
+                shown_by.map_or("not checked".to_owned(), |it| format!("`{}`", harmless(it)));
+            self.say(&format!("  accept: {} — {shown}", harmless(criterion)));
+        }
         let done =
             matches!(outcome.delivery, Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. });
         if !outcome.changes.is_empty() && !done {
@@ -621,7 +628,7 @@ fn plan_text(plan: &Plan) -> String {
     for command in &plan.verify {
         writeln!(text, "  verify: {}", harmless(command)).ok();
     }
-    for criterion in &plan.accept {
+    for Criterion { criterion, .. } in plan.criteria() {
         writeln!(text, "  accept: {}", harmless(criterion)).ok();
     }
     text
