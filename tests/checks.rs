@@ -25,8 +25,8 @@ fn who_names_a_check_that_may_not_run_is_told_before_anything_is_written() {
     assert_eq!(*barred, serde_json::json!(["touch ran.txt", "git push"]));
     let told = world.provider.told("architect", 2);
     for part in [
-        "- `touch ran.txt`: `touch ran.txt` is not listed in policy.allow_commands, and there is no terminal",
-        "- `git push`: `git push` is listed in policy.deny_commands\n",
+        "- `touch ran.txt`: it is not listed in policy.allow_commands, and there is no terminal",
+        "- `git push`: it is listed in policy.deny_commands\n",
         "\nsh check.sh\nmake test\n",
         "Without VERIFY lines these are run:\nmake test\n",
     ] {

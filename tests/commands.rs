@@ -297,9 +297,19 @@ fn lists_are_changed_in_every_form_a_file_may_have() {
     said(&["config", "add", "policy.allow_commands", "./a.sh", "--", "-x y"]);
     let all = said(&["config", "get", "policy.allow_commands"]);
     assert!(all.contains("cargo test*") && all.contains("./a.sh") && all.contains("-x y"), "{all}");
+    let own = || {
+        let shown = said(&["config", "show"]);
+        let line = shown.lines().find(|line| line.starts_with("policy.allow_commands")).unwrap();
+        fs::read_to_string(line.split_once("# user ").unwrap().1).unwrap()
+    };
+    assert!(own().contains("[\"...\", \"./a.sh\", \"-x y\"]"), "only what is added: {}", own());
     said(&["config", "remove", "policy.allow_commands", "./a.sh"]);
     let all = said(&["config", "get", "policy.allow_commands"]);
     assert!(all.contains("cargo test*") && !all.contains("./a.sh"), "{all}");
+    assert!(own().contains("[\"...\", \"-x y\"]"), "{}", own());
+    said(&["config", "remove", "policy.allow_commands", "cargo test*"]);
+    let all = said(&["config", "get", "policy.allow_commands"]);
+    assert!(!all.contains("cargo test*") && all.contains("-x y"), "{all}");
     said(&["config", "set", "policy.options.cargo test", "[\"--doc\"]"]);
     assert_eq!(said(&["config", "get", "policy.options.cargo test"]).trim(), "[\"--doc\"]");
     said(&["config", "unset", "policy.allow_commands"]);

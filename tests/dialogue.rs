@@ -42,6 +42,20 @@ fn the_architect_looks_before_it_plans() {
 }
 
 #[test]
+fn a_round_of_looks_shows_nothing_twice() {
+    let looks = "NEED_CONTEXT|src/cart.py:2-3\nNEED_SYMBOL|total\nNEED_CONTEXT|src/cart.py";
+    let replies = [vec![architect(looks)], mended()].concat();
+    let world = World::of(shop(), Provider::new(replies));
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
+    let told = world.provider.told("architect", 2);
+    for line in ["   1| class Cart:", "   2|     def total(self):", "   3|         return 1"] {
+        assert_eq!(told.matches(line).count(), 1, "{line}: {told}");
+    }
+    assert!(told.contains("### src/cart.py lines 2-3 of 3\n(as it was shown above)"), "{told}");
+}
+
+#[test]
 fn the_editor_reads_what_the_plan_shows_and_does_not_change_it() {
     let show = "FILE|greet.txt|as asked\nSHOW|src/cart.py:2-3\nSHOW|.env\nSHOW|greet.txt";
     let showing = plan(&["greet.txt"]).replace("FILE|greet.txt|as asked", show);
@@ -213,6 +227,42 @@ fn a_later_turn_is_told_what_was_said_changed_and_answered() {
         assert!(told.contains(part), "{part}: {told}");
     }
     assert_eq!(told.matches("Outcome: delivered.").count(), 1, "{told}");
+}
+
+#[test]
+fn a_later_turn_is_told_what_failed_and_the_same_in_one_process_as_in_another() {
+    let turns = || {
+        let wrong = [("hello", "hello moon"), ("hello moon", "hello sun")];
+        let drafts = wrong.map(|(old, new)| editor(diff("greet.txt", old, new)));
+        [
+            vec![architect(plan(&["greet.txt"]))],
+            drafts.to_vec(),
+            vec![reply("analysis", "It fails.")],
+        ]
+    };
+    let most = "[agent_loop]\nmax_iterations = 2\n";
+    let apart = World::greeting(turns().concat()).configure(most);
+    let edit = ["--force-execute", "-p", "Fix the greeting", "--approval", "auto"];
+    assert_eq!(apart.deepseek(edit).run().code, Some(1));
+    assert_eq!(apart.deepseek(["-c", "ask", "Why?"]).run().code, Some(0));
+    let told = apart.provider.told("analysis", 1);
+    let failed = "What failed in the end:\n`sh check.sh` failed: exit 1";
+    assert!(told.contains(failed) && told.contains("it says hello sun"), "{told}");
+    assert!(!told.contains("it says hello moon"), "{told}");
+
+    let intents = ["EDIT", "ANSWER"].map(|word| reply("intent", word)).to_vec();
+    let together = World::greeting([vec![intents], turns().to_vec()].concat().concat());
+    let together = together.configure(most);
+    let mut terminal = Terminal::start(&mut together.deepseek(["--approval", "auto"]));
+    for (turn, said) in ["Fix the greeting", "Why?"].iter().enumerate() {
+        terminal.until("›", turn + 1);
+        terminal.types(&format!("{said}\r"));
+        terminal.until(["not delivered", "It fails."][turn], 1);
+    }
+    terminal.until("›", 3);
+    terminal.types("\x04");
+    terminal.end();
+    assert_eq!(together.provider.told("analysis", 1), told);
 }
 
 #[test]

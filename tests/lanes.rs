@@ -34,7 +34,7 @@ fn team() -> World {
     let mut replies = vec![Reply::text(TEAM).to("lane-planner")];
     replies.extend(lane("01", "list.txt", &shouted("ONE"), "sh check.sh"));
     let new = "--- /dev/null\n+++ b/b.txt\n@@ -0,0 +1 @@\n+b\n";
-    replies.extend(lane("02", "b.txt", new, "sudo true"));
+    replies.extend(lane("02", "b.txt", new, "sudo true").map(Reply::forever));
     replies.extend(lane("03", "list.txt", &shouted("EINS"), "sh check.sh"));
     replies.push(Reply::text("I cannot.").to("architect").in_lane("03").forever());
     let project = Project::new(&[("list.txt", "one\ntwo\n"), ("check.sh", "test -s list.txt\n")]);

@@ -94,6 +94,23 @@ fn tree(project: &Project) -> BTreeMap<String, String> {
 }
 
 #[test]
+fn a_run_that_fails_names_the_way_back_to_its_start() {
+    let wrong = |old: &str, new: &str| editor(diff("greet.txt", old, new));
+    let replies = vec![
+        architect(plan(&["greet.txt"])),
+        wrong("hello", "hello moon"),
+        wrong("hello moon", "hello sun"),
+    ];
+    let world = World::greeting(replies).configure("[agent_loop]\nmax_iterations = 2\n");
+    let run =
+        world.deepseek(["--force-execute", "-p", "Fix the greeting", "--approval", "auto"]).run();
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.contains("back to the start: deepseek rewind 1\n"), "{}", run.stderr);
+    assert_eq!(world.deepseek(["rewind", "1"]).run().code, Some(0));
+    assert_eq!(world.project.read("greet.txt"), "hello\n");
+}
+
+#[test]
 fn any_of_thirty_checkpoints_of_a_random_history_can_be_gone_back_to() {
     const CHECKPOINTS: usize = 30;
     let mut random = fastrand::Rng::with_seed(11);

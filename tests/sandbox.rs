@@ -7,10 +7,11 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::support::{
     Project, Provider, Run, Terminal, World, architect, diff, editor, left_in,
-    mended_and_checked_by, plan_verified_by, shell,
+    mended_and_checked_by, plan_verified_by, shell, wait_until,
 };
 
 /// What nobody must see.
@@ -542,6 +543,34 @@ fn generated_checks_of_a_plan_reach_nothing_under_any_approval() {
                 world.provider.requests().iter().map(|request| format!("{request:?}")).collect();
             assert!(!said.concat().contains(CANARY), "{approval}: {line}");
             assert!(!run.stderr.contains(CANARY) && !run.stdout.contains(CANARY), "{line}");
+        }
+    }
+}
+
+/// The processes that have a word in their command line.
+fn running(word: &str) -> usize {
+    let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| Some(entry.ok()?.path()));
+    let lines = processes.filter_map(|process| fs::read_to_string(process.join("cmdline")).ok());
+    lines.filter(|line| line.split('\0').any(|part| part == word)).count()
+}
+
+#[test]
+fn what_is_stopped_or_killed_leaves_nothing_running() {
+    for (n, level) in [Level::Full, Level::Floor].into_iter().enumerate() {
+        let Some(site) = Site::at(level) else { continue };
+        for (m, killed) in [false, true].into_iter().enumerate() {
+            let word = format!("73{n}{m}{}", std::process::id());
+            let line = format!("setsid sleep {word} & (setsid nohup sleep {word} &); sleep {word}");
+            let mut program = site.world.deepseek(["sandbox", "--", &line]);
+            let mut begun = program.start();
+            begun.until(|| running(&word) >= 3);
+            if killed {
+                begun.kill();
+            } else {
+                begun.interrupt();
+            }
+            let gone = wait_until(Duration::from_secs(20), || (running(&word) == 0).then_some(()));
+            assert!(gone.is_some(), "{level:?}, killed: {killed}");
         }
     }
 }

@@ -30,6 +30,27 @@ fn one_file_is_planned_edited_verified_and_delivered() {
 }
 
 #[test]
+fn what_had_to_hold_is_listed_with_what_showed_it() {
+    let accept = "ACCEPT|it greets the world|sh check.sh\nACCEPT|it is polite\n";
+    let plan = plan(&["greet.txt"]).replace("ACCEPT|the check passes\n", accept);
+    let replies = || vec![architect(plan.as_str()), editor(says("hello", "hello world"))];
+    let world = World::greeting(replies());
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
+    let listed = serde_json::json!([
+        { "criterion": "it greets the world", "shown_by": "sh check.sh" },
+        { "criterion": "it is polite", "shown_by": null },
+    ]);
+    assert_eq!(run.one("Outcome")["accept"], listed);
+    let told = world.provider.told("editor", 1);
+    assert!(told.contains("- it greets the world\n- it is polite\n"), "{told}");
+    let args = ["--force-execute", "-p", "Fix the greeting", "--approval", "auto"];
+    let said = World::greeting(replies()).deepseek(args).run().stderr;
+    assert!(said.contains("  accept: it greets the world — `sh check.sh`\n"), "{said}");
+    assert!(said.contains("  accept: it is polite — not checked\n"), "{said}");
+}
+
+#[test]
 fn files_are_changed_created_deleted_and_renamed_in_one_go() {
     let project = Project::new(&[
         ("a.txt", "one\n"),

@@ -221,7 +221,7 @@ fn a_lane_that_fails_and_one_that_is_denied_do_not_touch_the_others() {
             .forever(),
     );
     replies.push(Reply::text("I would rather not.").to("editor").in_lane("02").forever());
-    replies.extend(lane("03", "c.txt", &new_file("c.txt", "03"), "sudo true"));
+    replies.extend(lane("03", "c.txt", &new_file("c.txt", "03"), "sudo true").map(Reply::forever));
     let world = World::of(project(), Provider::new(replies));
     let run = work(&world);
     assert_eq!(run.ending(), "1 needs_work/lanes_failed", "{}\n{}", run.stdout, run.stderr);

@@ -1,5 +1,5 @@
-//! Checks of a plan that would not be run: policy forbids them, or asks and nobody is there to answer. It is known as soon as
-//! the plan is, so the Architect is told before any work is done for them.
+//! Checks of a plan that would not be run: policy forbids them, or asks where the user is not there to answer. It is known as
+//! soon as the plan is, so the Architect is told before any work is done for them.
 
 use config::{Approval, Mode};
 use policy::{Act, Confinement, Gaps, Stage, Verdict};
@@ -31,7 +31,7 @@ pub(crate) async fn objection(
     let prompts = run.prompts();
     let (mut said, mut checks) = (Vec::new(), Vec::new());
     for command in &barred {
-        let why = objected(run, command, confined).map(Standing::into_why).unwrap_or_default();
+        let why = objected(run, command, confined).map(Obstacle::into_why).unwrap_or_default();
         said.push(format!("`{command}` would not be run: {why}"));
         checks.push(prompts.render(Prompt::BarredCheck, &[("command", command), ("why", &why)]));
     }
@@ -52,14 +52,14 @@ pub(crate) async fn objection(
 }
 
 /// Why a command does not simply run.
-enum Standing {
+enum Obstacle {
     /// The user has to say yes.
     Asked(String),
     /// It never does.
     Denied(String),
 }
 
-impl Standing {
+impl Obstacle {
     fn into_why(self) -> String {
         match self {
             Self::Asked(why) => format!("{why}, and there is no terminal to ask on"),
@@ -69,7 +69,7 @@ impl Standing {
 }
 
 /// Why a command of a plan does not simply run, by the rules that the run keeps to.
-fn objected(run: &Run, command: &str, confined: Degree) -> Option<Standing> {
+fn objected(run: &Run, command: &str, confined: Degree) -> Option<Obstacle> {
     let line = CommandLine::parse(command).ok()?;
     let act = Act::Command(line.command());
     // What this machine lacks is no fault of the plan.
@@ -80,8 +80,8 @@ fn objected(run: &Run, command: &str, confined: Degree) -> Option<Standing> {
     };
     match run.terms.rules.decide(Stage::Verifying, act, confinement) {
         Verdict::Allow => None,
-        Verdict::Ask { why } => Some(Standing::Asked(why)),
-        Verdict::Stage { why } | Verdict::Deny { why } => Some(Standing::Denied(why)),
+        Verdict::Ask { why } => Some(Obstacle::Asked(why)),
+        Verdict::Stage { why } | Verdict::Deny { why } => Some(Obstacle::Denied(why)),
     }
 }
 
@@ -127,10 +127,10 @@ impl Effect for Barring<'_> {
             Mode::Yolo => true,
         };
         let is_barred = |command: &&String| match objected(run, command, confined) {
-            Some(Standing::Asked(_)) => {
+            Some(Obstacle::Asked(_)) => {
                 run.attendance == Attendance::Unattended && !self.is_allowed(command, confined)
             }
-            Some(Standing::Denied(_)) => true,
+            Some(Obstacle::Denied(_)) => true,
             None => false,
         };
         let barred = self.commands.iter().filter(|_| any_runs).filter(is_barred);

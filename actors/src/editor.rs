@@ -270,7 +270,7 @@ fn shown_plan(prompts: &Prompts, plan: &Plan) -> String {
     let steps = list(plan.steps.iter().map(|step| format!("- {step}")).collect());
     let files = plan.files.iter().map(|file| format!("- {}: {}", file.path, file.intent));
     let files = list(files.collect());
-    let criteria = list(plan.accept.iter().map(|criterion| format!("- {criterion}")).collect());
+    let criteria = list(plan.criteria().map(|it| format!("- {}", it.criterion)).collect());
     let accept = if criteria.is_empty() {
         String::new()
     } else {

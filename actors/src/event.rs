@@ -179,7 +179,8 @@ pub enum Event {
         /// Line and rule.
         error: Wording,
     },
-    /// Checks of a plan would not be run: policy forbids them, or asks and nobody is there to answer. The Architect is told.
+    /// Checks of a plan would not be run: policy forbids them, or asks where the user is not there to answer. The Architect is
+    /// told.
     #[serde(rename = "ChecksBarred@v1")]
     ChecksBarred {
         /// The commands, as written.

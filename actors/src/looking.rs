@@ -1,5 +1,7 @@
 //! The effect of looking: what a model asked to see is found, as far as policy, the files and the room for it allow, and told.
 
+use std::cell::RefCell;
+
 use policy::Verdict;
 use search::{Lines, Matches, Shown, Sights, Symbol, Unseen};
 use tools::blocking::on_a_thread;
@@ -10,6 +12,7 @@ use crate::dialogue::shown_lines;
 use crate::effect::{Effect, Position, Trace};
 use crate::event::{Blob, Event};
 use crate::look::{Look, Looks};
+use crate::portion::{self, Range};
 use crate::prompts::{Prompt, Prompts};
 use crate::run::Run;
 use crate::wording::Wording;
@@ -60,6 +63,7 @@ impl Effect for Looking<'_> {
                 prompts: &terms.prompts,
                 max_lines: bounds.max_context_range_lines,
                 room: bounds.max_look_tokens.saturating_mul(TOKEN_BYTES),
+                seen: RefCell::default(),
             };
             eyes.look_at(&looks)
         })
@@ -86,6 +90,8 @@ struct Eyes<'e> {
     max_lines: usize,
     /// Bytes for all that is shown in one round.
     room: usize,
+    /// What of which file was shown in it.
+    seen: RefCell<Vec<(RepoPath, Range)>>,
 }
 
 impl Eyes<'_> {
@@ -168,9 +174,28 @@ impl Eyes<'_> {
         }
     }
 
+    /// Lines of a file, but for those that were shown in this round.
     fn lines(&self, lines: &Lines) -> String {
         let Lines { path, first, last, of, text } = lines;
-        shown_lines(self.prompts, path.as_str(), (*first, *last, *of), text)
+        let mut seen = self.seen.borrow_mut();
+        let of_file = seen.iter().filter(|(seen, _)| seen == path).map(|(_, range)| *range);
+        let fresh = portion::outside((*first, *last), &of_file.collect::<Vec<_>>());
+        seen.extend(fresh.iter().map(|range| (path.clone(), *range)));
+        if fresh.is_empty() && first <= last {
+            let name = self.prompts.render(
+                Prompt::FileLines,
+                &[("path", path), ("first", first), ("last", last), ("of", of)],
+            );
+            return self.prompts.render(Prompt::FileAbove, &[("path", &name)]);
+        }
+        let part = |(from, to): Range| {
+            let lines = portion::lines_of(text, (from + 1 - first, to + 1 - first));
+            shown_lines(self.prompts, path.as_str(), (from, to, *of), &lines)
+        };
+        if fresh == [(*first, *last)] || fresh.is_empty() {
+            return shown_lines(self.prompts, path.as_str(), (*first, *last, *of), text);
+        }
+        fresh.into_iter().map(part).collect::<Vec<_>>().join("\n")
     }
 
     fn outline(&self, path: &RepoPath, of: usize, definitions: &[(usize, String)]) -> String {

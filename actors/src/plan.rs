@@ -28,11 +28,20 @@ pub struct Plan {
     pub show: Vec<Look>,
     /// Commands that show whether it works, in order.
     pub verify: Vec<String>,
-    /// What has to be true in the end.
+    /// What has to be true in the end, each as written: [`Self::criteria`] reads them.
     pub accept: Vec<String>,
     /// Why nothing has to be edited, if so.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub no_edit: Option<String>,
+}
+
+/// Something that has to be true in the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Criterion<'p> {
+    /// What.
+    pub criterion: &'p str,
+    /// The check of the plan that shows it, if it names one.
+    pub shown_by: Option<&'p str>,
 }
 
 /// What became of a step.
@@ -65,6 +74,17 @@ pub struct PlanLimits {
 }
 
 impl Plan {
+    /// What has to be true in the end. A bar is part of a criterion, unless one of the plan's checks stands behind it.
+    pub fn criteria(&self) -> impl Iterator<Item = Criterion<'_>> {
+        self.accept.iter().map(|line| {
+            let named = line.rsplit_once('|').and_then(|(criterion, check)| {
+                let check = self.verify.iter().find(|known| *known == check.trim())?;
+                Some(Criterion { criterion: criterion.trim_end(), shown_by: Some(check) })
+            });
+            named.unwrap_or(Criterion { criterion: line, shown_by: None })
+        })
+    }
+
     /// Whether an answer has the form of a plan at all.
     pub fn is_formed(answer: &str) -> bool {
         CONTRACT.is_begun(answer)
@@ -218,6 +238,16 @@ mod tests {
         assert_eq!(plan.files[0].path.as_str(), "src/lib.rs");
         assert_eq!(plan.to_string(), PLAN);
         assert!(tolerances.is_empty());
+    }
+
+    #[test]
+    fn criteria_name_the_checks_that_show_them() {
+        let body = "PLAN|a\nFILE|x|b\nVERIFY|cargo test sum\nACCEPT|it adds | cargo test sum\nACCEPT|a|b holds\nACCEPT|it is fast";
+        let (plan, _) = parse(&format!("ARCHITECT_PLAN_V1\n{body}\nARCHITECT_PLAN_END")).unwrap();
+        let read: Vec<_> = plan.criteria().map(|it| (it.criterion, it.shown_by)).collect();
+        let expected =
+            [("it adds", Some("cargo test sum")), ("a|b holds", None), ("it is fast", None)];
+        assert_eq!(read, expected);
     }
 
     #[test]

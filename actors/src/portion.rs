@@ -82,6 +82,18 @@ fn widened((first, last): Range, by: usize, count: usize) -> Range {
     (first.saturating_sub(by).max(1), last.saturating_add(by).min(count.max(1)))
 }
 
+/// What of a range is in none of those that were `seen`.
+pub(crate) fn outside(range: Range, seen: &[Range]) -> Vec<Range> {
+    let cut = |left: Vec<Range>, (from, to): &Range| {
+        let around = |(first, last): Range| {
+            [(first, last.min(from.saturating_sub(1))), (first.max(to + 1), last)]
+        };
+        let parts = left.into_iter().flat_map(around);
+        parts.filter(|(first, last)| first <= last).collect()
+    };
+    seen.iter().fold(vec![range], cut)
+}
+
 /// In order, with those that touch made one.
 fn joined(mut ranges: Vec<Range>) -> Vec<Range> {
     ranges.sort_unstable();
@@ -123,6 +135,13 @@ mod tests {
 
     fn numbered(count: usize) -> String {
         (1..=count).flat_map(|at| ["line ".to_owned(), at.to_string(), "\n".to_owned()]).collect()
+    }
+
+    #[test]
+    fn what_was_seen_is_cut_out() {
+        assert_eq!(outside((1, 9), &[(3, 4), (8, 20)]), [(1, 2), (5, 7)]);
+        assert_eq!(outside((3, 4), &[(1, 9)]), []);
+        assert_eq!(outside((3, 4), &[]), [(3, 4)]);
     }
 
     #[test]

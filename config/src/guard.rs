@@ -61,6 +61,7 @@ pub(crate) fn guard(
             && let (Some(list), Some(added)) =
                 (current.and_then(Value::as_array), setting.value.as_array_mut())
         {
+            added.retain(|entry| !list.contains(entry));
             added.splice(0..0, list.iter().cloned());
             kept.push(setting);
         } else if current.is_some_and(|current| narrows(&setting.key, current, &setting.value)) {

@@ -13,6 +13,7 @@ use toml::{Spanned, Table, Value};
 
 use crate::guard::{guard, trust, with};
 use crate::keys::{insert, join, leaves, lookup, template};
+use crate::lists::filled;
 use crate::{Config, Effort, SUBAGENTS};
 
 /// The embedded defaults: the lowest layer, and the list of all keys.
@@ -183,11 +184,13 @@ pub fn resolve(inputs: &Inputs) -> Result<Settings, ConfigError> {
         }
     }
 
-    let user_profile = pick_profile(user_profiles, profile);
-    let workspace_profile = pick_profile(workspace_profiles, profile);
+    let user = filled(user, &defaults);
     let before = with(defaults.clone(), user.iter());
-    let workspace = guard(workspace, trust, &before, &mut warnings);
-    let before = with(before, workspace.iter().chain(&user_profile));
+    let workspace = guard(filled(workspace, &before), trust, &before, &mut warnings);
+    let before = with(before, workspace.iter());
+    let user_profile = filled(pick_profile(user_profiles, profile), &before);
+    let before = with(before, user_profile.iter());
+    let workspace_profile = filled(pick_profile(workspace_profiles, profile), &before);
     let workspace_profile = guard(workspace_profile, trust, &before, &mut warnings);
 
     let mut settings = user;

@@ -6,6 +6,7 @@ pub mod access;
 mod guard;
 mod keys;
 mod layers;
+mod lists;
 mod schema;
 
 pub use keys::split_key;
@@ -13,4 +14,5 @@ pub use layers::{
     ConfigError, DEFAULTS, FileText, Inputs, Settings, Source, WorkspaceTrust, parse_value,
     recorded, resolve, to_record,
 };
+pub use lists::BELOW;
 pub use schema::*;

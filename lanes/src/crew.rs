@@ -22,7 +22,7 @@ use actors::applier::ApplyError;
 use actors::architect::{ArchitectError, Planned};
 use actors::brief::Brief;
 use actors::call::CallError;
-use actors::checks::Report;
+use actors::checks::{Check, Report};
 use actors::closed::JournalClosed;
 use actors::delivery::{Delivery, FailureKind, Target, Verified};
 use actors::dialogue::Dialogue;
@@ -70,6 +70,8 @@ pub struct CrewReport {
     pub delivery: Delivery,
     /// The last plan.
     pub plan: Option<Plan>,
+    /// The checks that failed when they were run last.
+    pub failing: Vec<Check>,
     /// Ways back besides that to the start: where each leads, and the changes that lead there.
     pub ways_back: Vec<(Target, Vec<Change>)>,
 }
@@ -168,6 +170,8 @@ struct State {
     bases: Bases,
     applier_died: bool,
     details: String,
+    /// The checks that failed when they were run last.
+    failing: Vec<Check>,
     /// Files that the Editor said the plan lacks.
     needed: Vec<NeededFile>,
     baseline: Untouched,
@@ -212,6 +216,7 @@ impl Actor for CrewActor {
             bases: Bases::new(),
             applier_died: false,
             details: String::new(),
+            failing: Vec::new(),
             needed: Vec::new(),
             baseline: Untouched::NotChecked,
             baseline_of: Vec::new(),
@@ -410,7 +415,8 @@ impl State {
         let to_best = if undone { self.trail.to_best() } else { Vec::new() };
         let mut ways_back = vec![(Target::Best, to_best)];
         ways_back.retain(|(_, changes)| !changes.is_empty());
-        let report = CrewReport { delivery, plan: self.plan.clone(), ways_back };
+        let (plan, failing) = (self.plan.clone(), self.failing.clone());
+        let report = CrewReport { delivery, plan, failing, ways_back };
         if let Some(reply) = self.reply.take()
             && reply.send(report).is_err()
         {

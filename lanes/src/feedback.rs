@@ -67,16 +67,23 @@ pub fn failures(prompts: &Prompts, report: &Report) -> String {
 }
 
 fn failure(prompts: &Prompts, check: &Check) -> String {
+    const MOST: usize = 6_000;
     let Check { command, exit, .. } = check;
-    let output = fenced(prompts, "output", &shown_output(&check.excerpt, 6_000));
     if check.outcome == CheckOutcome::PreExisting {
+        let output = fenced(prompts, "output", &shown_output(&check.excerpt, MOST));
         return prompts.render(
             Prompt::CheckFailedBefore,
             &[("command", command), ("exit", exit), ("output", &output)],
         );
     }
+    failed(prompts, command, exit, &check.excerpt, MOST)
+}
+
+/// A command that failed, with at most so many bytes of what it printed.
+pub fn failed(prompts: &Prompts, command: &str, exit: &str, output: &str, most: usize) -> String {
+    let output = fenced(prompts, "output", &shown_output(output, most));
     prompts
-        .render(Prompt::CheckFailed, &[("command", command), ("exit", exit), ("output", &output)])
+        .render(Prompt::CheckFailed, &[("command", &command), ("exit", &exit), ("output", &output)])
 }
 
 /// What is shown of an output: its end, or, where a compiler tells errors from warnings, its errors.

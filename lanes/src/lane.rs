@@ -260,7 +260,10 @@ impl LaneSetup {
             workspace: Arc::clone(tree) as Arc<dyn Workspace>,
             run: self.run.clone(),
         };
-        let died = || CrewReport { delivery: crew_died(), plan: None, ways_back: Vec::new() };
+        let died = || {
+            let (plan, failing, ways_back) = (None, Vec::new(), Vec::new());
+            CrewReport { delivery: crew_died(), plan, failing, ways_back }
+        };
         let Ok(crew) = Crew::spawn(setup, lane).await else { return died() };
         let report = tokio::select! {
             report = crew.work() => report.unwrap_or_else(|_| died()),

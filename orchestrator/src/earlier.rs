@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use actors::checks::CheckOutcome;
 use actors::delivery::{Delivery, StagedFor};
 use actors::event::{Blob, Event, FORMAT, StagedFile};
 use actors::prompts::Prompts;
@@ -19,7 +20,7 @@ use thiserror::Error;
 use tools::clock::Timestamp;
 
 use crate::request::Request;
-use crate::turn::Turn;
+use crate::turn::{FailedCheck, Turn};
 use journal::read::{ReadError, Record, content, read};
 
 /// Why a session cannot be continued.
@@ -179,6 +180,7 @@ impl<'r> RunRecords<'r> {
         let Some(delivery) = self.delivery() else { return Ok(None) };
         let Request { text: request, .. } = self.request();
         let (mut plan, mut answer, mut trail) = (None, None, Trail::default());
+        let (mut failing, mut in_lanes) = (Vec::new(), false);
         let mut staged: Vec<(String, Vec<StagedFile>)> = Vec::new();
         let own = self.records.iter().filter(|record| record.scope().lane().is_none());
         for event in own.filter_map(|record| record.event()) {
@@ -187,6 +189,13 @@ impl<'r> RunRecords<'r> {
                     plan = Some(it);
                 }
                 Event::TurnAdded { speaker: Side::Assistant, text, .. } => answer = Some(text),
+                Event::LanesBegun { .. } => in_lanes = true,
+                Event::VerifyStarted { .. } => failing.clear(),
+                // What fails where lanes come together is told by how that ends.
+                Event::VerificationRun { baseline: false, .. } if !in_lanes => {
+                    failing.retain(|check: &FailedCheck| !is_of(&event, &check.command));
+                    failing.extend(failed(session, event));
+                }
                 Event::PatchStaged { patch, files, .. } => staged.push((patch, files)),
                 Event::PatchApplied { patch } => {
                     if let Some((_, files)) = staged.iter().rev().find(|(id, _)| *id == patch) {
@@ -197,7 +206,7 @@ impl<'r> RunRecords<'r> {
             }
         }
         let changes = trail.changes();
-        Ok(Some(Turn { request, delivery, plan, answer, changes }))
+        Ok(Some(Turn { request, delivery, plan, answer, changes, failing }))
     }
 
     /// What it takes to drive it again. `session` is where content is kept.
@@ -310,6 +319,21 @@ pub(crate) fn ended_lanes(session: &Path, run: &str) -> Option<Vec<String>> {
         if let Event::LaneFailed { worktree, .. } = event { worktree } else { None }
     });
     ended.then(|| failed.collect())
+}
+
+/// Whether an event is a run of a command.
+fn is_of(event: &Event, wanted: &str) -> bool {
+    matches!(event, Event::VerificationRun { command, .. } if command == wanted)
+}
+
+/// The check that an event tells of, if it failed.
+fn failed(session: &Path, event: Event) -> Option<FailedCheck> {
+    let Event::VerificationRun { command, outcome, exit, output, findings, .. } = event else {
+        return None;
+    };
+    let excerpt = findings.and_then(|findings| findings.excerpt);
+    let output = excerpt.or_else(|| text(session, &output)).unwrap_or_default();
+    (outcome == CheckOutcome::CodeFailure).then_some(FailedCheck { command, exit, output })
 }
 
 /// Content that is text, if it is there and is one.

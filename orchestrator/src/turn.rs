@@ -4,13 +4,17 @@
 //! Turns are told in full until together they are too long. Then the oldest are told in a line each, so many at once that it
 //! happens seldom: between two such times what is told only grows.
 
+use actors::checks::Check;
 use actors::delivery::Delivery;
 use actors::plan::Plan;
 use actors::prompts::{Prompt, Prompts};
+use lanes::feedback;
 use search::estimate_tokens;
 use similar::TextDiff;
 use tree::Change;
 
+/// What is told of what a check printed, in bytes.
+const OUTPUT_BYTES: usize = 1_500;
 /// What is told of one diff, in bytes, and of a request that is told in a line, in characters.
 const DIFF_BYTES: usize = 8_000;
 const LINE_CHARS: usize = 300;
@@ -28,6 +32,25 @@ pub(crate) struct Turn {
     pub(crate) answer: Option<String>,
     /// What it changed in the workspace.
     pub(crate) changes: Vec<Change>,
+    /// The checks that failed when they were run last.
+    pub(crate) failing: Vec<FailedCheck>,
+}
+
+/// A check that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FailedCheck {
+    /// As written.
+    pub(crate) command: String,
+    /// How it ended.
+    pub(crate) exit: String,
+    /// What it printed, shortened.
+    pub(crate) output: String,
+}
+
+impl From<Check> for FailedCheck {
+    fn from(check: Check) -> Self {
+        Self { command: check.command, exit: check.exit, output: check.excerpt }
+    }
 }
 
 impl Turn {
@@ -61,7 +84,8 @@ impl Turn {
             (!self.changes.is_empty())
                 .then(|| prompts.render(Prompt::TurnDiff, &[("diff", &diff(&self.changes))])),
         );
-        let rest = format!("{plan}{diff}{answer}");
+        let checks = part(self.checks(prompts));
+        let rest = format!("{plan}{diff}{checks}{answer}");
         prompts.render(
             Prompt::Turn,
             &[
@@ -71,6 +95,18 @@ impl Turn {
                 ("rest", &rest),
             ],
         )
+    }
+
+    /// What failed in the end, if that is why it was not delivered.
+    fn checks(&self, prompts: &Prompts) -> Option<String> {
+        let Delivery::NeedsWork { .. } = self.delivery else { return None };
+        let failed = |check: &FailedCheck| {
+            let FailedCheck { command, exit, output } = check;
+            feedback::failed(prompts, command, exit, output, OUTPUT_BYTES)
+        };
+        let checks: Vec<String> = self.failing.iter().map(failed).collect();
+        let told = || prompts.render(Prompt::TurnChecks, &[("checks", &checks.join("\n"))]);
+        (!checks.is_empty()).then(told)
     }
 
     /// A line of it.
@@ -161,7 +197,8 @@ mod tests {
 
     fn turn(request: &str) -> Turn {
         let delivery = Delivery::Delivered { verified: Verified::Passed };
-        Turn { request: request.into(), delivery, plan: None, answer: None, changes: Vec::new() }
+        let (changes, failing) = (Vec::new(), Vec::new());
+        Turn { request: request.into(), delivery, plan: None, answer: None, changes, failing }
     }
 
     fn change(path: &str, before: &str, after: &str) -> Change {

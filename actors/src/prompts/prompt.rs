@@ -177,6 +177,8 @@ prompts! {
     TurnPlan = "turn_plan",
     /// What was changed in a turn.
     TurnDiff = "turn_diff",
+    /// The checks that failed at the end of a turn.
+    TurnChecks = "turn_checks",
     /// What was answered in a turn.
     TurnAnswer = "turn_answer",
 }

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use config::{Settings, Source, split_key};
+use config::{BELOW, Settings, Source, split_key};
 use serde_json::{Map, Value, json};
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
@@ -141,11 +141,16 @@ fn add(
     local: bool,
     (key, values): (&str, &[String]),
 ) -> Result<usize, CliError> {
-    let mut list = list(around, global, local, key)?;
-    let new: Vec<String> = values.iter().filter(|value| !list.contains(value)).cloned().collect();
-    list.extend(new);
-    change(around, global, local, key, &|table| put(table, key, array(&list)))?;
-    Ok(list.len())
+    let ListOf { own, mut all } = list(around, global, local, key)?;
+    let mut own = own.unwrap_or_else(|| vec![BELOW.to_owned()]);
+    for value in values {
+        if !all.contains(value) {
+            own.push(value.clone());
+            all.push(value.clone());
+        }
+    }
+    change(around, global, local, key, &|table| put(table, key, array(&own)))?;
+    Ok(all.len())
 }
 
 /// Removes values from a list, and says how many it has then.
@@ -155,14 +160,26 @@ fn remove(
     local: bool,
     (key, values): (&str, &[String]),
 ) -> Result<usize, CliError> {
-    let mut list = list(around, global, local, key)?;
-    if let Some(missing) = values.iter().find(|value| !list.contains(value)) {
+    let ListOf { own, mut all } = list(around, global, local, key)?;
+    if let Some(missing) = values.iter().find(|value| !all.contains(value)) {
         return Err(CliError::new(Kind::Usage, format!("`{missing}` is not in {key}"))
             .hint(format!("what is: deepseek config get {key}")));
     }
-    list.retain(|value| !values.contains(value));
-    change(around, global, local, key, &|table| put(table, key, array(&list)))?;
-    Ok(list.len())
+    all.retain(|value| !values.contains(value));
+    // What is not its own entry can only be left out by naming all others.
+    let is_own = |own: &Vec<String>| values.iter().all(|value| own.contains(value));
+    let left = match own.filter(is_own) {
+        Some(mut own) => {
+            own.retain(|value| !values.contains(value));
+            own
+        }
+        None => all.clone(),
+    };
+    let edit = |table: &mut Table| {
+        if left == [BELOW] { unset(table, key) } else { put(table, key, array(&left)) }
+    };
+    change(around, global, local, key, &edit)?;
+    Ok(all.len())
 }
 
 fn settings(around: &Surroundings, global: &Global) -> Result<(Settings, PathBuf), CliError> {
@@ -265,27 +282,68 @@ fn resolved(inputs: &config::Inputs) -> Result<Settings, CliError> {
     config::resolve(inputs).map_err(|error| CliError::caused(Kind::Usage, &error))
 }
 
-/// The list that a key has in a file of configuration, or that holds below that file.
+/// A list of texts.
+struct ListOf {
+    /// As a file of configuration has it, if it does.
+    own: Option<Vec<String>>,
+    /// With the entries of the layers below it, where it says so or says nothing.
+    all: Vec<String>,
+}
+
+/// The list that a key has in a file of configuration.
 fn list(
     around: &Surroundings,
     global: &Global,
     local: bool,
     key: &str,
-) -> Result<Vec<String>, CliError> {
-    let own = own(&file(around, global, local)?)?;
-    let below = if local {
+) -> Result<ListOf, CliError> {
+    let no_list = || {
+        CliError::new(Kind::Usage, format!("{key} is not a list of texts"))
+            .hint(format!("deepseek config set {key} VALUE"))
+    };
+    let text = read_config(&file(around, global, local)?)?.map(|file| file.text);
+    let document: DocumentMut = text.unwrap_or_default().parse().unwrap_or_default();
+    let own = found(document.as_table(), key);
+    let own = own.map(|item| texts(item).ok_or_else(no_list)).transpose()?;
+    let settings = if local {
         self::own(&around.user_config(global)?)?
     } else {
         resolved(&config::Inputs::default())?
     };
-    let set = own.get(key).filter(|(_, source)| **source != Source::Default);
-    let (value, _) = set.or_else(|| below.get(key)).ok_or_else(|| no_key(key))?;
-    let items = value.as_array().map(|items| items.iter().map(|item| item.as_str()));
-    let texts = items.and_then(|texts| texts.map(|text| Some(text?.to_owned())).collect());
-    texts.ok_or_else(|| {
-        CliError::new(Kind::Usage, format!("{key} is not a list of texts"))
-            .hint(format!("deepseek config set {key} VALUE"))
-    })
+    let below = match settings.get(key) {
+        Some((value, _)) => {
+            let texts = value.as_array().map(|list| list.iter().map(|text| text.as_str()));
+            let texts = texts.and_then(|list| list.map(|it| it.map(str::to_owned)).collect());
+            texts.ok_or_else(no_list)?
+        }
+        None if own.is_some() => Vec::new(),
+        None => return Err(no_key(key)),
+    };
+    let all = match &own {
+        None => below,
+        Some(own) => {
+            let whole = own.iter().flat_map(|entry| {
+                if entry == BELOW { below.as_slice() } else { std::slice::from_ref(entry) }
+            });
+            whole.cloned().collect()
+        }
+    };
+    Ok(ListOf { own, all })
+}
+
+/// What a table has at a dotted key.
+fn found<'t>(table: &'t Table, key: &str) -> Option<&'t Item> {
+    let (path, name) = split_key(key);
+    let mut table: &dyn TableLike = table;
+    for step in path {
+        table = table.get(step)?.as_table_like()?;
+    }
+    table.get(name)
+}
+
+/// A list of texts.
+fn texts(item: &Item) -> Option<Vec<String>> {
+    item.as_array()?.iter().map(|value| value.as_str().map(str::to_owned)).collect()
 }
 
 /// A list, an entry on each line if it is long.

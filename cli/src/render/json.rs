@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tree::Change;
 
 use super::View;
+use super::told::criteria;
 
 /// Every event as it happens, as it stands in the journal but for the checksums; text as it comes in between.
 pub(crate) struct StreamJson;
@@ -97,6 +98,7 @@ fn document(outcome: &Outcome, session: &str) -> Value {
         "run": outcome.run,
         "delivery": outcome.delivery,
         "plan": outcome.plan,
+        "accept": criteria(outcome.plan.as_ref(), &outcome.delivery),
         "answer": outcome.answer,
         "changes": outcome.changes.iter().map(Change::summary).collect::<Vec<_>>(),
         "put_aside": outcome.put_aside,

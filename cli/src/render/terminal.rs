@@ -8,11 +8,11 @@ use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
 
 use actors::checks::{CheckOutcome, Findings};
-use actors::delivery::{Delivery, Verified};
+use actors::delivery::{Delivery, Target, Verified};
 use actors::draft::NeededFile;
 use actors::event::{Envelope, Event, StagedFile};
 use actors::lane_id::LaneId;
-use actors::plan::Plan;
+use actors::plan::{Criterion, Plan};
 use actors::publisher::{Attendance, Proposal, Question, Signal};
 use actors::wording::Wording;
 use actors::words::{Intent, IntentBy, Side};
@@ -28,6 +28,7 @@ use super::ask::{Offers, OnScreen, ask};
 use super::diff::harmless;
 use super::lanes::LaneTable;
 use super::lanes::lines::{file_line, labelled};
+use super::told::criteria;
 use super::{Paint, View, changes_as_text};
 use crate::flags::Global;
 use crate::render::told;
@@ -81,6 +82,8 @@ pub(crate) struct Terminal {
     staged: String,
     /// Where the last diff was read tolerantly, in each lane: whoever approves it is told.
     tolerated: BTreeMap<Option<LaneId>, String>,
+    /// The workspace as it was before the first change of the run.
+    start: Option<u64>,
     /// The last failure of a call, so that it is told once.
     last_failure: Option<ModelError>,
     streamed: String,
@@ -111,6 +114,7 @@ impl Terminal {
             plan_only: false,
             staged: String::new(),
             tolerated: BTreeMap::new(),
+            start: None,
             last_failure: None,
             streamed: String::new(),
             tally: Tally::default(),
@@ -160,6 +164,7 @@ impl Terminal {
         self.lanes.event(lane, &envelope.event, self.started.elapsed());
         self.count(&envelope.event, lane);
         self.note_tolerated(lane, &envelope.event);
+        self.note_start(&envelope.event);
         if let Some(lane) = lane {
             self.lane_event(lane, &envelope.event);
             return;
@@ -253,6 +258,16 @@ impl Terminal {
                 ));
             }
             event => self.team_event(event),
+        }
+    }
+
+    /// Remembers how to get back to where the run began.
+    fn note_start(&mut self, event: &Event) {
+        if let Event::RunStarted { .. } = event {
+            self.start = None;
+        }
+        if let Event::CheckpointCreated { checkpoint, .. } = event {
+            self.start.get_or_insert(*checkpoint);
         }
     }
 
@@ -451,6 +466,7 @@ impl View for Terminal {
 
     fn earlier(&mut self, lane: Option<LaneId>, event: &Event) {
         self.lanes.event(lane, event, self.started.elapsed());
+        self.note_start(event);
         self.count(event, lane);
     }
 
@@ -524,6 +540,12 @@ impl View for Terminal {
         if !line.is_empty() {
             self.say(&line);
         }
+        for Criterion { criterion, shown_by } in criteria(outcome.plan.as_ref(), &outcome.delivery)
+        {
+            let shown =
+                shown_by.map_or("not checked".to_owned(), |it| format!("`{}`", harmless(it)));
+            self.say(&format!("  accept: {} — {shown}", harmless(criterion)));
+        }
         let done =
             matches!(outcome.delivery, Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. });
         if !outcome.changes.is_empty() && !done {
@@ -536,7 +558,11 @@ impl View for Terminal {
             self.say(&format!("  put aside, not applied: the changes of {}", left.path));
         }
         for rollback in &outcome.rollbacks {
-            self.say(&format!("  back to {}: deepseek apply {}", rollback.to, rollback.patch));
+            let way = match (rollback.to, self.start) {
+                (Target::Start, Some(checkpoint)) => format!("rewind {checkpoint}"),
+                (Target::Start | Target::Best, _) => format!("apply {}", rollback.patch),
+            };
+            self.say(&format!("  back to {}: deepseek {way}", rollback.to));
         }
         self.say(&self.summary(outcome.spent.calls, session));
     }
@@ -623,7 +649,7 @@ fn plan_text(plan: &Plan) -> String {
     for command in &plan.verify {
         writeln!(text, "  verify: {}", harmless(command)).ok();
     }
-    for criterion in &plan.accept {
+    for Criterion { criterion, .. } in plan.criteria() {
         writeln!(text, "  accept: {}", harmless(criterion)).ok();
     }
     text

@@ -3,7 +3,7 @@
 use actors::checks::Findings;
 use actors::delivery::{Delivery, Verified};
 use actors::event::Event;
-use actors::plan::Plan;
+use actors::plan::{Criterion, Plan};
 use actors::proof::OldTree;
 use actors::words::IntentBy;
 use journal::{Call, CallReply, Story, StoryEntry};
@@ -209,6 +209,18 @@ pub(crate) fn outcome(delivery: &Delivery) -> String {
         Delivery::BudgetExhausted { detail, .. } => format!("budget exhausted: {detail}"),
         Delivery::Failed { class, message } => format!("failed ({}): {message}", class.name()),
     }
+}
+
+/// The criteria of a plan, of a change that was delivered: each with the check that shows it, if one passed that does.
+pub(crate) fn criteria<'p>(plan: Option<&'p Plan>, delivery: &Delivery) -> Vec<Criterion<'p>> {
+    let Delivery::Delivered { verified } = delivery else { return Vec::new() };
+    let passed = match verified {
+        Verified::NotNeeded => return Vec::new(),
+        Verified::Proven | Verified::Passed => true,
+        Verified::Unverified(_) => false,
+    };
+    let of_plan = plan.into_iter().flat_map(Plan::criteria);
+    of_plan.map(|it| Criterion { shown_by: it.shown_by.filter(|_| passed), ..it }).collect()
 }
 
 /// How it was decided what a message is.

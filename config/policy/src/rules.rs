@@ -182,7 +182,7 @@ impl Rules {
             return (Standing::Other, why);
         }
         match self.unlisted(command).next() {
-            Some((segment, why)) => (Standing::Other, format!("`{segment}` {why}")),
+            Some((segment, why)) => (Standing::Other, format!("{} {why}", named(command, segment))),
             None => (Standing::Listed, String::new()),
         }
     }
@@ -196,7 +196,7 @@ impl Rules {
     fn denied(&self, command: &Command) -> Option<String> {
         let mut all = command.segments.iter().chain(&command.inner);
         if let Some(segment) = all.find(|segment| self.denies(&segment.words)) {
-            return Some(format!("`{segment}` is listed in policy.deny_commands"));
+            return Some(format!("{} is listed in policy.deny_commands", named(command, segment)));
         }
         let unread = command.opaque.as_ref()?;
         // Its words cannot be told apart, so any of them may be the one.
@@ -245,6 +245,11 @@ impl Rules {
         let path = word.rsplit(['=', ':']).next().unwrap_or(word).trim_start_matches("./");
         !path.is_empty() && (self.is_secret(path) || self.is_secret(base_name(path)))
     }
+}
+
+/// A part of a command as it is called beside the whole of it.
+fn named(command: &Command, part: &SimpleCommand) -> String {
+    if command.segments == [part.clone()] { "it".to_owned() } else { format!("`{part}`") }
 }
 
 /// Whether a path is in this program's directory or git's.

@@ -293,3 +293,35 @@ fn what_was_recorded_before_there_was_a_table_is_read_with_its_defaults() {
     assert_eq!(recorded(&old).unwrap().lanes.max_lanes, 4);
     assert_eq!(recorded("[lanes]\nmode = 3\n"), None);
 }
+
+#[test]
+fn a_list_goes_on_from_what_it_has_below() {
+    let defaults = resolve(&Inputs::default()).unwrap().config.policy;
+    let policy = |user: &str, workspace: &str, trusted: bool| {
+        let trust = if trusted { "[trust]\nworkspaces = [\"/w\"]\n" } else { "" };
+        let inputs = Inputs {
+            user: Some(file(&format!("[policy]\n{user}\n{trust}"))),
+            workspace: Some(file(&format!("[policy]\n{workspace}\n"))),
+            workspace_root: "/w".into(),
+            ..Inputs::default()
+        };
+        resolve(&inputs).unwrap()
+    };
+    let more = |list: &[String], more: &[&str]| {
+        let more = more.iter().map(|it| (*it).to_owned());
+        list.iter().cloned().chain(more).collect::<Vec<String>>()
+    };
+    let user = "allow_commands = [\"...\", \"make lint\", \"cargo check\"]";
+    let of_user = more(&defaults.allow_commands, &["make lint"]);
+    let workspace = "allow_commands = [\"...\", \"make it\"]\nsecret_files = [\"...\", \"x\"]";
+    let trusted = policy(user, workspace, true).config.policy;
+    assert_eq!(trusted.allow_commands, more(&of_user, &["make it"]));
+    assert_eq!(trusted.secret_files, more(&defaults.secret_files, &["x"]));
+    // Who is not trusted adds to no list that makes more happen.
+    let guarded = policy(user, workspace, false);
+    assert_eq!(guarded.config.policy.allow_commands, of_user);
+    assert_eq!(guarded.config.policy.secret_files, more(&defaults.secret_files, &["x"]));
+    assert_eq!(guarded.warnings.len(), 1, "{:?}", guarded.warnings);
+    let alone = policy("allow_commands = [\"make lint\"]", "mode = \"agent\"", false);
+    assert_eq!(alone.config.policy.allow_commands, ["make lint"]);
+}

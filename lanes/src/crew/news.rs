@@ -157,6 +157,7 @@ impl State {
             return Ok(self.denied(denied));
         }
         self.details = feedback::failures(self.prompts(), report);
+        self.failing = report.failing().cloned().collect();
         let old_unchanged = match &self.baseline {
             Untouched::Known(baseline) => report.exact() == failing_again(baseline, report),
             Untouched::NotChecked | Untouched::Running { .. } => false,

@@ -16,7 +16,7 @@ use tree::Change;
 use super::again::{Progress, progress};
 use super::{Outcome, State};
 use crate::supervision;
-use crate::turn::Turn;
+use crate::turn::{FailedCheck, Turn};
 use crate::worktrees;
 
 /// How long something that was told to stop may take to do so.
@@ -27,6 +27,7 @@ pub(super) struct Ending {
     pub(super) delivery: Delivery,
     pub(super) plan: Option<Plan>,
     pub(super) answer: Option<String>,
+    pub(super) failing: Vec<FailedCheck>,
     pub(super) ways_back: Vec<(Target, Vec<Change>)>,
     pub(super) lanes: Vec<EndedLane>,
     pub(super) kept: Vec<PathBuf>,
@@ -34,8 +35,8 @@ pub(super) struct Ending {
 
 impl From<Delivery> for Ending {
     fn from(delivery: Delivery) -> Self {
-        let (plan, answer, ways_back) = (None, None, Vec::new());
-        Self { delivery, plan, answer, ways_back, lanes: Vec::new(), kept: Vec::new() }
+        let (plan, answer, failing, ways_back) = (None, None, Vec::new(), Vec::new());
+        Self { delivery, plan, answer, failing, ways_back, lanes: Vec::new(), kept: Vec::new() }
     }
 }
 
@@ -73,7 +74,7 @@ impl State {
             self.active = Some(active);
             return;
         };
-        let Ending { delivery, plan, answer, mut ways_back, lanes, kept } = *ending;
+        let Ending { delivery, plan, answer, failing, mut ways_back, lanes, kept } = *ending;
         let changes = active.trail.changes();
         let done = matches!(delivery, Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. });
         if !done && !changes.is_empty() {
@@ -129,6 +130,7 @@ impl State {
             plan: plan.clone(),
             answer: answer.clone(),
             changes: changes.clone(),
+            failing,
         });
         let (run, reply) = (active.run.id().to_owned(), active.reply);
         let put_aside = active.put_aside;
@@ -152,8 +154,9 @@ impl State {
 
 impl From<CrewReport> for Ending {
     fn from(report: CrewReport) -> Self {
-        let CrewReport { delivery, plan, ways_back } = report;
-        Self { plan, ways_back, ..delivery.into() }
+        let CrewReport { delivery, plan, failing, ways_back } = report;
+        let failing = failing.into_iter().map(FailedCheck::from).collect();
+        Self { plan, failing, ways_back, ..delivery.into() }
     }
 }
 

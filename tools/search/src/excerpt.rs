@@ -3,15 +3,16 @@
 /// Digits for which there is room before a line.
 const NUMBER_DIGITS: usize = 4;
 
-/// What stands before a line that is shown.
-pub(super) fn number(line: usize) -> String {
-    format!("{line:>NUMBER_DIGITS$}| ")
+/// A line as it is shown, behind its number; an empty one is `  15|`.
+pub(super) fn numbered(number: usize, line: &str) -> String {
+    let space = if line == "\n" { "" } else { " " };
+    format!("{number:>NUMBER_DIGITS$}|{space}{line}")
 }
 
-/// Bytes of [`number`].
-fn number_bytes(line: usize) -> usize {
-    let digits = line.checked_ilog10().unwrap_or_default() as usize + 1;
-    digits.max(NUMBER_DIGITS) + 2
+/// Bytes that [`numbered`] puts before a line.
+fn number_bytes(number: usize, line: &str) -> usize {
+    let digits = number.checked_ilog10().unwrap_or_default() as usize + 1;
+    digits.max(NUMBER_DIGITS) + 1 + usize::from(line != "\n")
 }
 
 /// Lines `first` to `last`, from 1, both included; `last` is before `first` when there are none.
@@ -37,7 +38,7 @@ impl Lines {
         let (mut start, mut cost) = (0, 0);
         for (line, number) in text.split_inclusive('\n').zip(1..) {
             start += line.len();
-            cost += line.len() + number_bytes(number);
+            cost += line.len() + number_bytes(number, line);
             starts.push(start);
             costs.push(cost);
         }
@@ -80,8 +81,14 @@ impl Lines {
 
     /// As many whole lines from the first one as can be shown in `max_bytes`.
     pub(super) fn head(&self, max_bytes: usize) -> Option<Span> {
-        let last = self.costs.partition_point(|cost| *cost <= max_bytes) - 1;
-        (last > 0).then_some(Span { first: 1, last })
+        self.from(1, max_bytes)
+    }
+
+    /// As many whole lines from line `first` on as can be shown in `max_bytes`.
+    pub(super) fn from(&self, first: usize, max_bytes: usize) -> Option<Span> {
+        let before = self.costs.get(first.saturating_sub(1))?;
+        let last = self.costs.partition_point(|cost| *cost <= before.saturating_add(max_bytes)) - 1;
+        (last >= first).then_some(Span { first, last })
     }
 
     /// As many whole lines around `line` as can be shown in `max_bytes`.
@@ -179,9 +186,13 @@ mod tests {
 
     #[test]
     fn what_it_takes_to_show_a_line_is_known() {
-        for line in [1, 9, 9999, 10_000, 123_456] {
-            assert_eq!(number(line).len(), number_bytes(line));
+        for number in [1, 9, 9999, 10_000, 123_456] {
+            for line in ["", "\n", " \n", "a\n"] {
+                let shown = numbered(number, line);
+                assert_eq!(shown.len(), line.len() + number_bytes(number, line), "{shown:?}");
+            }
         }
+        assert_eq!(numbered(7, "\n"), "   7|\n");
     }
 
     proptest::proptest! {

@@ -7,13 +7,16 @@ mod excerpt;
 mod fingerprint;
 mod look;
 mod named;
+mod overview;
 mod packing;
 mod passages;
 mod reader;
 mod render;
 mod spans;
+mod telling;
 mod terms;
 mod text;
+mod wanted;
 
 pub use evidence::{Evidence, EvidenceItem, EvidenceOptions, ItemKind, MapLine, gather};
 pub use fingerprint::tree_hash;

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use index::FileKind;
+
 use super::reader::Unshown;
 use super::terms::{Term, TermKind, is_han, is_surely_file};
 use tree::{Entry, Listed, PathError, ReadTree, RepoPath, TreeError};
@@ -148,6 +150,13 @@ fn at(text: &str, tree: &ReadTree, files: &[Listed]) -> Target {
 fn below<'a>(root: &Path, text: &'a str) -> &'a str {
     let inside = Path::new(text).strip_prefix(root).ok().and_then(Path::to_str);
     inside.filter(|inside| text.starts_with('/') && !inside.is_empty()).unwrap_or(text)
+}
+
+/// Whether a file holds settings or data, which are named where the talk is of what reads them.
+pub(super) fn is_data(path: &RepoPath) -> bool {
+    const PROSE: [&str; 4] = [".md", ".rst", ".adoc", ".txt"];
+    let is_prose = PROSE.iter().any(|end| path.as_str().ends_with(end));
+    FileKind::of(path) >= FileKind::Document && !is_prose
 }
 
 /// Whether `text` is the last components of `path`, in upper or lower case.

@@ -1,17 +1,18 @@
 //! Fits what is known for a request into a budget, section by section, and never more than the budget holds.
 
-use std::rc::Rc;
-
 use index::{FileKind, RankedFile, Ranking};
 use tree::{Listed, RepoPath};
 
 use super::evidence::{Evidence, EvidenceItem, ItemKind, MapLine};
-use super::excerpt::{Span, merge};
-use super::named::{NamedFile, Names};
+use super::excerpt::{Span, merge, uncovered};
+use super::named::{Names, is_data};
+use super::overview::overview;
 use super::passages::{MOST_FILES, MOST_SPANS, Pick, choose};
 use super::reader::{Reader, Text, Unshown};
 use super::render;
 use super::spans::{main_definitions, spans};
+use super::telling::telling;
+use super::wanted::{Wanted, share};
 
 /// Files that speak to agents, in every directory on the way to what is named.
 const INSTRUCTIONS: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
@@ -44,16 +45,6 @@ pub(super) struct Packing<'a> {
     /// Files that are shown whole.
     whole: Vec<RepoPath>,
     evidence: Evidence,
-}
-
-/// A named file that waits for its share.
-struct Wanted<'a> {
-    file: &'a NamedFile,
-    text: Rc<Text>,
-    /// Bytes to show it whole.
-    cost: usize,
-    /// Bytes it gets.
-    share: usize,
 }
 
 impl<'a> Packing<'a> {
@@ -90,11 +81,34 @@ impl<'a> Packing<'a> {
             let Ok(text) = self.reader.text(&path) else { continue };
             let known = self.evidence.stable.iter().any(|item| item.hash == text.hash());
             let lines = &text.lines;
-            let Some(span) = lines.head(bytes).filter(|_| !known) else { continue };
-            if !text.lines.text().trim().is_empty() {
-                self.evidence.stable.push(item(kind, &path, &text, span));
+            let spans = match kind {
+                ItemKind::Overview => overview(lines, bytes),
+                ItemKind::Instructions | ItemKind::Named | ItemKind::Passage => {
+                    lines.head(bytes).into_iter().collect()
+                }
+            };
+            let (Some(first), Some(last)) = (spans.first(), spans.last()) else { continue };
+            if known || lines.text().trim().is_empty() {
+                continue;
             }
+            let span = Span { first: first.first, last: last.last };
+            let said = spans.iter().map(|span| lines.slice(*span)).collect();
+            self.evidence
+                .stable
+                .push(EvidenceItem { text: said, ..item(kind, &path, &text, span) });
+            // What only draws is not worth showing, unless the file is named.
+            if span.last == lines.count() {
+                self.whole.push(path.clone());
+            }
+            self.shown.extend(spans.into_iter().map(|span| (path.clone(), span)));
         }
+    }
+
+    /// What of these lines of a file is not shown yet.
+    fn unseen(&self, path: &RepoPath, spans: &[Span]) -> Vec<Span> {
+        let shown = self.shown.iter().filter(|(shown, _)| shown == path);
+        let shown: Vec<Span> = shown.map(|(_, span)| *span).collect();
+        spans.iter().flat_map(|span| uncovered(*span, &shown)).collect()
     }
 
     /// Lines about what is not shown, in at most an eighth of the budget.
@@ -128,11 +142,12 @@ impl<'a> Packing<'a> {
         }
     }
 
-    /// The named files: whole while they fit; large ones share what small ones leave.
-    pub(super) fn named(&mut self) {
+    /// The named files: whole while they fit; large ones share what small ones leave, and show what the request is about.
+    pub(super) fn named<'r>(&mut self, ranking: impl Fn() -> &'r Ranking) {
         let mut wanted = Vec::new();
         for file in &self.names.files {
             match self.reader.text(&file.path) {
+                Ok(text) if self.unseen(&file.path, &[text.lines.all()]).is_empty() => {}
                 Ok(text) => {
                     let lines = &text.lines;
                     let all = item(ItemKind::Named, &file.path, &text, lines.all());
@@ -150,11 +165,11 @@ impl<'a> Packing<'a> {
             }
             let lines = &text.lines;
             let max_bytes = share.saturating_sub(overhead(&file.path, &text));
-            let span = match file.line {
-                Some(line) => lines.around(line, max_bytes),
-                None => lines.head(max_bytes),
+            let spans = match file.line {
+                Some(line) => lines.around(line, max_bytes).into_iter().collect(),
+                None => telling(&file.path, &text, overhead(&file.path, &text), share, ranking()),
             };
-            self.part(ItemKind::Named, &file.path, &text, span, &mut section);
+            self.part(ItemKind::Named, &file.path, &text, &spans, &mut section);
         }
     }
 
@@ -176,11 +191,7 @@ impl<'a> Packing<'a> {
             }
             texts.push((file.path.clone(), text));
         }
-        let in_stable = |path: &RepoPath| {
-            let whole = |item: &&EvidenceItem| item.last_line == item.lines;
-            self.evidence.stable.iter().filter(whole).any(|item| item.path == *path)
-        };
-        texts.retain(|(path, _)| !in_stable(path) && !self.whole.contains(path));
+        texts.retain(|(path, _)| !self.whole.contains(path));
         let mut section = self.left;
         for (path, text) in texts {
             let max_bytes = section;
@@ -247,12 +258,13 @@ impl<'a> Packing<'a> {
         }
     }
 
-    /// The evidence.
-    pub(super) fn finish(self) -> Evidence {
+    /// The evidence. Settings and data that were named are read after what the request is about.
+    pub(super) fn finish(mut self) -> Evidence {
+        self.evidence.items.sort_by_key(|it| it.kind == ItemKind::Named && is_data(&it.path));
         self.evidence
     }
 
-    /// Shows the file from its beginning: whole if that is at most `max_bytes`.
+    /// Shows the file, but for what is shown already: whole if that is at most `max_bytes`, and else its beginning.
     fn head(
         &mut self,
         kind: ItemKind,
@@ -261,37 +273,45 @@ impl<'a> Packing<'a> {
         max_bytes: usize,
         section: &mut usize,
     ) {
-        let lines = &text.lines;
-        let whole = item(kind, path, text, lines.all());
-        let span = if render::item(&whole).len() <= max_bytes {
-            Some(lines.all())
-        } else {
-            lines.head(max_bytes.saturating_sub(overhead(path, text)))
-        };
-        self.part(kind, path, text, span, section);
+        let (lines, overhead) = (&text.lines, overhead(path, text));
+        let mut spans = self.unseen(path, &[lines.all()]);
+        let cost = |span: &Span| render::item(&item(kind, path, text, *span)).len();
+        let mut left = max_bytes;
+        if spans.iter().map(cost).sum::<usize>() > max_bytes {
+            let fitting = |span: &Span| {
+                let from = lines.from(span.first, left.saturating_sub(overhead))?;
+                let fitting = Span { last: from.last.min(span.last), ..from };
+                left = left.saturating_sub(lines.cost(fitting) + overhead);
+                Some(fitting)
+            };
+            spans = spans.iter().map_while(fitting).collect();
+        }
+        self.part(kind, path, text, &spans, section);
     }
 
-    /// Shows some lines, and says so where they are not all.
+    /// Shows some lines, but for what is shown already, and says so where they are not all.
     fn part(
         &mut self,
         kind: ItemKind,
         path: &RepoPath,
         text: &Text,
-        span: Option<Span>,
+        spans: &[Span],
         section: &mut usize,
     ) {
         let lines = &text.lines;
-        let shown = span.filter(|span| self.push(item(kind, path, text, *span), section));
-        let note = match shown {
-            Some(span) if span == lines.all() => {
-                self.whole.push(path.clone());
-                return;
-            }
-            Some(span) => {
-                self.shown.push((path.clone(), span));
-                format!("{path}: only lines {}-{} of {} fit", span.first, span.last, lines.count())
-            }
-            None => format!("{path}: does not fit"),
+        let mut shown = self.unseen(path, spans);
+        shown.retain(|span| self.push(item(kind, path, text, *span), section));
+        let told: Vec<String> =
+            shown.iter().map(|span| format!("{}-{}", span.first, span.last)).collect();
+        self.shown.extend(shown.into_iter().map(|span| (path.clone(), span)));
+        if self.unseen(path, &[lines.all()]).is_empty() {
+            self.whole.push(path.clone());
+            return;
+        }
+        let note = if told.is_empty() {
+            format!("{path}: does not fit")
+        } else {
+            format!("{path}: only lines {} of {} fit", told.join(", "), lines.count())
         };
         self.notes(&[note]);
     }
@@ -336,18 +356,6 @@ impl<'a> Packing<'a> {
 /// What is kept for the map.
 fn map_share(bytes: usize) -> usize {
     bytes / 8
-}
-
-/// Gives every file its share of `bytes`: what a small one does not need, the larger ones get.
-fn share(wanted: &mut [Wanted<'_>], bytes: usize) {
-    let mut by_cost: Vec<&mut Wanted<'_>> = wanted.iter_mut().collect();
-    by_cost.sort_by_key(|wanted| wanted.cost);
-    let (mut left, mut count) = (bytes, by_cost.len());
-    for wanted in by_cost {
-        wanted.share = wanted.cost.min(left / count.max(1));
-        left -= wanted.share;
-        count -= 1;
-    }
 }
 
 /// Takes the bytes of a line in a list, and of the list's title before the first one.

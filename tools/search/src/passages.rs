@@ -79,7 +79,7 @@ pub(super) fn choose(room: usize, mut pick: impl FnMut(usize) -> Option<Pick>) -
 impl Pick {
     /// Chooses the lines that are the best after `nth` others, in at most `left` bytes and no more than is `fair`. A file
     /// that is no larger than that is chosen whole.
-    fn add(&mut self, nth: usize, fair: usize, left: &mut usize) {
+    pub(super) fn add(&mut self, nth: usize, fair: usize, left: &mut usize) {
         let lines = &self.text.lines;
         let Some(most) = fair.min(*left).checked_sub(self.overhead) else { return };
         let is_new = self.chosen.is_empty() && self.shown.is_empty();

@@ -1,7 +1,7 @@
 //! Evidence as the text of a prompt. Pure; contents stay as they are and cannot break out of their fences.
 
 use super::evidence::{Evidence, EvidenceItem, ItemKind, MapLine};
-use super::excerpt::number;
+use super::excerpt::numbered;
 
 /// Digits of a hash that are shown.
 const HASH_DIGITS: usize = 8;
@@ -88,8 +88,7 @@ pub(super) fn item(item: &EvidenceItem) -> String {
         let end = if item.text.ends_with('\n') { "" } else { "\n" };
         text.extend([&fence, "\n"]);
         for (line, at) in item.text.split_inclusive('\n').zip(item.first_line..) {
-            text.push_str(&number(at));
-            text.push_str(line);
+            text.push_str(&numbered(at, line));
         }
         text.extend([end, &fence, "\n"]);
     }

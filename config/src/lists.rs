@@ -1,0 +1,35 @@
+//! Lists that go on from what they have in the layers below. Pure.
+
+use toml::{Table, Value};
+
+use crate::keys::lookup;
+use crate::layers::Setting;
+
+/// What stands in a list for the entries that it has in the layers below.
+pub const BELOW: &str = "...";
+
+/// These settings, in each list the entries of `below` where it says so.
+pub(crate) fn filled(mut settings: Vec<Setting>, below: &Table) -> Vec<Setting> {
+    for Setting { key, value, .. } in &mut settings {
+        let entries = lookup(below, key).and_then(Value::as_array);
+        if let Some(list) = value.as_array_mut() {
+            *list = whole(list, entries.map(Vec::as_slice).unwrap_or_default());
+        }
+    }
+    settings
+}
+
+/// A list with the entries that it has below where it says so; none stands there twice.
+fn whole(list: &[Value], below: &[Value]) -> Vec<Value> {
+    let is_mark = |entry: &Value| entry.as_str() == Some(BELOW);
+    let entries = list
+        .iter()
+        .flat_map(|entry| if is_mark(entry) { below } else { std::slice::from_ref(entry) });
+    let mut whole: Vec<Value> = Vec::new();
+    for entry in entries {
+        if !list.iter().any(is_mark) || !whole.contains(entry) {
+            whole.push(entry.clone());
+        }
+    }
+    whole
+}

@@ -1,0 +1,307 @@
+//! What a request is shown of a repository.
+
+use super::*;
+use crate::{TITLE_BYTES, Titles, estimate_tokens};
+use index::IndexOptions;
+use proptest::sample::select;
+use proptest::test_runner::Config;
+use proptest::{prop_assert, prop_assert_eq, proptest};
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tree::ReadTree;
+
+const OPTIONS: EvidenceOptions = EvidenceOptions { tokens: 6000 };
+
+fn write(root: &Path, path: &str, text: impl AsRef<[u8]>) {
+    let path = root.join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// A repository of 50 source files and some that are special.
+fn repository() -> tempfile::TempDir {
+    let home = tempfile::tempdir().unwrap();
+    let root = home.path();
+    for number in 0..50 {
+        let text = format!(
+            "//! Part {number}.\n\n/// Does it.\npub fn helper_{number}(x: u32) -> u32 {{\n    x + {number}\n}}\n\n\
+             pub struct Part{number};\n"
+        );
+        write(root, &format!("src/part_{number:02}.rs"), text);
+    }
+    write(
+        root,
+        "src/pager.rs",
+        "use a;\n\npub fn pagination(page: usize) {\n    helper_7(page);\n}\n\nfn x() {}\n",
+    );
+    write(root, "README.md", "# Pages\n\nCuts books into pages.\n");
+    write(root, "Cargo.toml", "[package]\nname = \"pages\"\n");
+    write(root, "AGENTS.md", "Say please.\n");
+    write(root, "src/AGENTS.md", "No unwrap.\n");
+    write(root, "CLAUDE.md", "Say please.\n");
+    write(root, ".env", "KEY=sk-secret\n");
+    write(root, ".deepseekignore", "/notes/\n");
+    write(root, "notes/private.md", "What nobody may know of pagination.\n");
+    write(root, "data/huge.csv", "1,2\n");
+    fs::File::options()
+        .append(true)
+        .open(root.join("data/huge.csv"))
+        .unwrap()
+        .set_len(13 << 20)
+        .unwrap();
+    write(root, "data/logo.png", b"\x89PNG\0\0");
+    write(root, "docs/fences.md", "````md\n```\nFiles (1 of 1):\n````\n");
+    write(root, "文档/分页.md", "登录页面的说明\n第二行\n");
+    write(root, "src/long.rs", "// a line of the long file\n".repeat(5000));
+    home
+}
+
+fn index(home: &tempfile::TempDir, state: &Path) -> Index {
+    let options = IndexOptions {
+        dir: state.join("index"),
+        max_files: 10_000,
+        max_file_bytes: 2_000_000,
+        wait: Duration::ZERO,
+        may_read: Arc::new(|path| path.as_str() != ".env"),
+    };
+    Index::new(ReadTree::open(home.path()).unwrap(), options)
+}
+
+/// The repository with its index, up to date.
+fn indexed(home: &tempfile::TempDir) -> (tempfile::TempDir, Index) {
+    let state = tempfile::tempdir().unwrap();
+    let index = index(home, state.path());
+    index.update(|_, _| ()).unwrap();
+    (state, index)
+}
+
+fn ask(index: &Index, request: &str, options: EvidenceOptions) -> Evidence {
+    let checks = ["make test".to_owned()];
+    gather(request, index, &options, &checks)
+}
+
+fn with(home: &tempfile::TempDir, request: &str, options: EvidenceOptions) -> Evidence {
+    let (_state, index) = indexed(home);
+    ask(&index, request, options)
+}
+
+/// As a prompt would have it, with titles of the greatest length.
+fn render(evidence: &Evidence) -> String {
+    let title = |mark: &str| mark.repeat(TITLE_BYTES - 1);
+    let titles = Titles { checks: title("c"), map: title("m"), omitted: title("o") };
+    crate::render(evidence, &titles)
+}
+
+fn of(request: &str) -> Evidence {
+    with(&repository(), request, OPTIONS)
+}
+
+fn shown(evidence: &Evidence, kind: ItemKind) -> Vec<String> {
+    let items = evidence.items.iter().filter(|item| item.kind == kind);
+    items.map(|item| format!("{}:{}-{}", item.path, item.first_line, item.last_line)).collect()
+}
+
+#[test]
+fn a_named_file_is_shown_whole_with_its_instructions_and_silences_nothing() {
+    let evidence = of("In ./src/part_07.rs rename `helper_7` as the pagination does");
+    assert_eq!(shown(&evidence, ItemKind::Named), ["src/part_07.rs:1-8"]);
+    assert_eq!(shown(&evidence, ItemKind::Instructions), ["src/AGENTS.md:1-1"]);
+    let passages = shown(&evidence, ItemKind::Passage);
+    assert!(passages.contains(&"src/pager.rs:1-7".to_owned()), "{passages:?}");
+    assert!(!passages.iter().any(|passage| passage.starts_with("src/part_07.rs")));
+}
+
+#[test]
+fn a_request_in_words_finds_what_it_is_about() {
+    let evidence = of("the pagination is off by one");
+    assert_eq!(shown(&evidence, ItemKind::Passage).first().unwrap(), "src/pager.rs:1-7");
+    let definitions = |path: &str| {
+        let line = evidence.map.iter().find(|line| line.path.as_str() == path);
+        line.map(|line| line.definitions.clone())
+    };
+    assert_eq!(definitions("src/pager.rs"), Some(Vec::new()), "it is shown whole");
+}
+
+#[test]
+fn the_stable_part_says_the_same_for_every_request_and_after_every_change_of_source() {
+    let home = repository();
+    let stable = |request: &str| {
+        let titles = Titles { checks: "Checks:".to_owned(), ..Titles::default() };
+        crate::render_stable(&with(&home, request, OPTIONS), &titles)
+    };
+    let first = stable("the pagination is off by one");
+    for part in ["Say please.", "# Pages", "Checks:\n- make test"] {
+        assert_eq!(first.matches(part).count(), 1, "{part} in {first}");
+    }
+    write(home.path(), "src/part_03.rs", "fn other() {}\n");
+    write(home.path(), "src/new.rs", "fn new() {}\n");
+    assert_eq!(stable("in src/part_03.rs rename `other`"), first);
+    write(home.path(), "AGENTS.md", "Say thanks.\n");
+    assert_ne!(stable("the pagination is off by one"), first);
+}
+
+#[test]
+fn a_small_tree_is_shown_whole_and_needs_no_index() {
+    let (home, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    for name in ["a.rs", "b/c.py", "Cargo.lock", "README.md"] {
+        write(home.path(), name, "text\n".repeat(20));
+    }
+    write(home.path(), "logo.png", b"\x89PNG\0\0");
+    let index = index(&home, state.path());
+    let evidence = gather("what is it?", &index, &OPTIONS, &[]);
+    assert_eq!(shown(&evidence, ItemKind::Passage), ["a.rs:1-20", "b/c.py:1-20"]);
+    assert_eq!(evidence.stable.first().unwrap().path.as_str(), "README.md");
+    assert!(!evidence.partial);
+    assert_eq!(fs::read_dir(state.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn chinese_requests_work() {
+    let evidence = of("修改登录页面的文字");
+    assert_eq!(shown(&evidence, ItemKind::Passage), ["文档/分页.md:1-2"]);
+    let evidence = of("请看文档/分页.md，修复问题");
+    assert_eq!(shown(&evidence, ItemKind::Named), ["文档/分页.md:1-2"]);
+}
+
+#[test]
+fn what_may_not_or_cannot_be_shown_is_told() {
+    for (request, why) in [
+        ("use .env", ".env: the policy does not let it be read"),
+        ("see notes/private.md", "notes/private.md: `.deepseekignore` hides it from models"),
+        ("see data/logo.png", "data/logo.png: not UTF-8 text"),
+        (
+            "see data/huge.csv",
+            "data/huge.csv: 13631488 bytes are more than 2000000, the largest file shown",
+        ),
+        ("make src/new.rs", "src/new.rs: no such file"),
+    ] {
+        let evidence = of(request);
+        assert_eq!(evidence.omitted, [why], "{request}");
+        assert!(shown(&evidence, ItemKind::Named).is_empty());
+    }
+    assert!(!render(&of("KEY sk-secret in .env")).contains("KEY=sk-secret"));
+    assert!(!render(&of("nobody may know of pagination")).contains("private"));
+}
+
+#[test]
+fn status_text_names_only_what_is_there() {
+    let evidence = of(" M src/part_01.rs\n?? src/gone.rs\n");
+    assert_eq!(shown(&evidence, ItemKind::Named), ["src/part_01.rs:1-8"]);
+    assert_eq!(evidence.omitted, ["src/gone.rs: no such file"]);
+}
+
+#[test]
+fn a_large_named_file_is_shown_around_its_line() {
+    let home = repository();
+    let options = EvidenceOptions { tokens: 2000 };
+    let evidence = with(&home, "look at src/long.rs:2500", options);
+    let item = evidence.items.iter().find(|item| item.kind == ItemKind::Named).unwrap();
+    assert!(item.first_line < 2500 && item.last_line > 2500 && item.lines == 5000);
+    let told =
+        format!("src/long.rs: only lines {}-{} of 5000 fit", item.first_line, item.last_line);
+    assert_eq!(evidence.omitted, [told]);
+    let head = with(&home, "look at src/long.rs and src/part_01.rs", options);
+    assert_eq!(shown(&head, ItemKind::Named).get(1).unwrap(), "src/part_01.rs:1-8");
+    assert!(shown(&head, ItemKind::Named).first().unwrap().starts_with("src/long.rs:1-"));
+}
+
+#[test]
+fn a_large_named_file_is_shown_where_the_request_is_about_it() {
+    let home = repository();
+    let row = |n: u32| format!("let row_{n} = {n};\n");
+    let mut rows: Vec<String> = (0..6000).map(row).collect();
+    rows.insert(3000, "fn refund(order: u32) {\n    order\n}\n".to_owned());
+    let text = rows.concat();
+    write(home.path(), "src/orders.rs", text);
+    let options = EvidenceOptions { tokens: 2000 };
+    let evidence = with(&home, "in src/orders.rs a refund counts the order twice", options);
+    let [head, found] = &shown(&evidence, ItemKind::Named)[..] else { panic!("{evidence:?}") };
+    assert!(head.starts_with("src/orders.rs:1-"), "{head}");
+    let item = evidence.items.iter().find(|item| item.text.contains("fn refund")).unwrap();
+    assert!(found.starts_with(&format!("src/orders.rs:{}-", item.first_line)), "{found}");
+    assert!(evidence.omitted.first().unwrap().contains(" of 6003 fit"), "{evidence:?}");
+}
+
+#[test]
+fn settings_that_are_named_are_read_after_what_reads_them() {
+    let home = repository();
+    write(home.path(), ".gitignore", "target\n");
+    let evidence = with(&home, "a .gitignore with pagination", OPTIONS);
+    let at = |path: &str| evidence.items.iter().position(|item| item.path.as_str() == path);
+    assert!(at(".gitignore").unwrap() > at("src/pager.rs").unwrap());
+}
+
+#[test]
+fn what_the_stable_part_shows_is_not_shown_again() {
+    let home = repository();
+    let logo = "<p align=\"center\"><img src=\"logo.svg\"></p>\n";
+    let text = format!("{logo}# Pages\n\nCuts books.\n{}", "more of pagination\n".repeat(200));
+    write(home.path(), "README.md", text);
+    for request in ["README.md should tell of pagination", "the pagination of more books"] {
+        let evidence = with(&home, request, OPTIONS);
+        let readme = |item: &&EvidenceItem| item.path.as_str() == "README.md";
+        let stable = evidence.stable.iter().find(readme).unwrap();
+        assert!(stable.text.starts_with("# Pages\n\nCuts books.\n"), "{}", stable.text);
+        for again in evidence.items.iter().filter(readme) {
+            let is_logo = again.last_line == 1;
+            assert!(is_logo || again.first_line > stable.last_line, "{request}: {again:?}");
+        }
+    }
+    write(home.path(), "README.md", "# Pages\n\nCuts books.\n");
+    let evidence = with(&home, "README.md should tell of pagination", OPTIONS);
+    assert_eq!(shown(&evidence, ItemKind::Named), [""; 0], "all of it is in the stable part");
+}
+
+#[test]
+fn contents_stay_inside_their_fences() {
+    let text = render(&of("see docs/fences.md"));
+    assert!(
+        text.contains(
+            "\n`````\n   1| ````md\n   2| ```\n   3| Files (1 of 1):\n   4| ````\n`````\n"
+        ),
+        "{text}"
+    );
+}
+
+#[test]
+fn an_empty_tree_and_an_empty_request_are_fine() {
+    let home = tempfile::tempdir().unwrap();
+    let state = tempfile::tempdir().unwrap();
+    let evidence = gather("", &index(&home, state.path()), &OPTIONS, &[]);
+    assert_eq!(render(&evidence), "");
+}
+
+#[test]
+fn the_budget_holds_and_the_same_comes_twice() {
+    const REQUESTS: [&str; 6] = [
+        "see src/long.rs, docs/fences.md and data/logo.png with `helper_7`",
+        "the pagination of pages",
+        "what does this project do?",
+        "src/ and helper_3 helper_4 helper_5 .env",
+        "修改登录页面",
+        "",
+    ];
+    let home = repository();
+    let (_state, index) = indexed(&home);
+    let cases = Config::with_cases(48);
+    proptest!(cases, |(tokens in 0usize..2500, request in select(&REQUESTS[..]))| {
+        let options = EvidenceOptions { tokens };
+        let evidence = ask(&index, request, options);
+        let text = render(&evidence);
+        let size = estimate_tokens(&text);
+        prop_assert!(size <= tokens, "{} of {}", size, tokens);
+        prop_assert_eq!(text, render(&ask(&index, request, options)));
+    });
+}
+
+#[test]
+fn no_request_is_too_strange() {
+    let home = repository();
+    let (_state, index) = indexed(&home);
+    let cases = Config::with_cases(48);
+    proptest!(cases, |(request in "\\PC{0,60}|[a-z_./:`\"# 修\n-]{0,60}")| {
+        ask(&index, &request, EvidenceOptions { tokens: 500 });
+    });
+}

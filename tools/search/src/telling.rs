@@ -1,0 +1,43 @@
+//! Which lines of a named file are shown that is too long to be shown whole. Pure.
+
+use std::rc::Rc;
+
+use index::Ranking;
+use tree::RepoPath;
+
+use super::excerpt::{Span, merge};
+use super::passages::{MOST_SPANS, Pick};
+use super::reader::Text;
+use super::spans::spans;
+
+/// The part of the room that its beginning gets.
+const HEAD_PART: usize = 8;
+
+/// The lines of a file that is too long to show which the request is about, with its beginning; in at most `bytes`, of
+/// which each part takes `overhead` besides its lines.
+pub(super) fn telling(
+    path: &RepoPath,
+    text: &Rc<Text>,
+    overhead: usize,
+    bytes: usize,
+    ranking: &Ranking,
+) -> Vec<Span> {
+    let lines = &text.lines;
+    let head = |bytes: usize| lines.head(bytes.saturating_sub(overhead));
+    let worth = ranking.files.iter().find(|file| file.path == *path).map(|file| {
+        let definitions = ranking.definitions(file, || Some(lines.text().to_owned()));
+        spans(file, &definitions, lines.count(), MOST_SPANS)
+    });
+    let Some(worth) = worth.filter(|worth| !worth.is_empty()) else {
+        return head(bytes).into_iter().collect();
+    };
+    let chosen: Vec<Span> = head(bytes / HEAD_PART).into_iter().collect();
+    let cost = |span: &Span| lines.cost(*span) + overhead;
+    let mut left = bytes.saturating_sub(chosen.iter().map(cost).sum());
+    let (path, text, shown) = (path.clone(), Rc::clone(text), Vec::new());
+    let mut pick = Pick { path, text, overhead, worth, shown, chosen };
+    for nth in 0..MOST_SPANS {
+        pick.add(nth, left, &mut left);
+    }
+    merge(pick.chosen)
+}
