@@ -401,14 +401,18 @@ fn put(table: &mut Table, key: &str, value: toml_edit::Value) -> Option<()> {
     Some(())
 }
 
-/// Takes a dotted key away, if it is there.
+/// Takes a dotted key away, if it is there, and its table, if that has nothing else.
 fn unset(table: &mut Table, key: &str) -> Option<()> {
     let (path, name) = split_key(key);
-    let mut table: &mut dyn TableLike = table;
-    for step in path {
-        table = table.get_mut(step)?.as_table_like_mut()?;
+    let mut inner: &mut dyn TableLike = table;
+    for step in &path {
+        inner = inner.get_mut(step)?.as_table_like_mut()?;
     }
-    table.remove(name).map(|_| ())
+    inner.remove(name)?;
+    if let ([step], true) = (path.as_slice(), inner.is_empty()) {
+        table.remove(step);
+    }
+    Some(())
 }
 
 /// Replaces a file as a whole.
