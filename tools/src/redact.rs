@@ -21,6 +21,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use sha2::{Digest as _, Sha256};
 
 pub use self::unmask::unmask;
+use self::values::SHORTEST;
 pub use self::values::{is_secret_name, values_in, values_of_variables};
 
 /// What a mask begins with; four characters that stand for the value and a bracket follow.
@@ -65,10 +66,10 @@ pub struct Redacted<'t> {
 }
 
 impl Redactor {
-    /// Knows these values, besides what looks like a secret.
+    /// Knows these values, besides what looks like a secret. One of fewer than 8 bytes is a word like any other.
     pub fn new(salt: &str, values: impl IntoIterator<Item = String>) -> Self {
-        let mut values: Vec<String> =
-            values.into_iter().filter(|value| !value.contains(OPENING)).collect();
+        let can_be_told = |value: &String| value.len() >= SHORTEST && !value.contains(OPENING);
+        let mut values: Vec<String> = values.into_iter().filter(can_be_told).collect();
         values.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         values.dedup();
         let mut room = MAX_VALUE_BYTES;
@@ -195,6 +196,12 @@ mod tests {
 
     fn redactor() -> Redactor {
         Redactor::new("salt", [VALUE.to_owned(), "correct horse battery staple".to_owned()])
+    }
+
+    #[test]
+    fn what_is_too_short_to_be_told_is_left() {
+        let text = "demo: /tmp/demo/cart";
+        assert_eq!(Redactor::new("salt", ["demo".to_owned()]).redact(text), text);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Shorter values are found in everything.
-const SHORTEST: usize = 8;
+pub(super) const SHORTEST: usize = 8;
 /// Longer words are no words.
 const LONGEST_WORD: usize = 15;
 /// Digits of a number that is no key: a port, a date, a count.
