@@ -216,6 +216,52 @@ fn nothing_is_written_outside_and_nothing_to_the_tree() {
 }
 
 #[test]
+fn settings_of_the_machine_are_not_written() {
+    for site in sites() {
+        for file in
+            ["kernel/core_pattern", "kernel/domainname", "vm/swappiness", "net/ipv4/ip_forward"]
+        {
+            let path = format!("/proc/sys/{file}");
+            // What stands there already, so that nothing is lost if it can be.
+            site.withstands(&[&format!("cat {path} > {path} && echo {CANARY}")]);
+        }
+        site.withstands(&[
+            &format!("echo 0 > /proc/self/oom_score_adj && echo {CANARY}"),
+            &format!("echo h > /proc/sysrq-trigger && echo {CANARY}"),
+            &format!("touch /sys/kernel/x /etc/x /usr/bin/x /x && echo {CANARY}"),
+        ]);
+    }
+}
+
+#[test]
+fn what_a_repository_says_of_other_repositories_shows_none_of_them() {
+    for site in sites() {
+        let other = site.outside.path().join("other");
+        fs::create_dir_all(&other).unwrap();
+        let made = format!(
+            "git init -q . && echo {CANARY} > f && git add f && git -c user.name=a -c user.email=a@b commit -qm x"
+        );
+        shell(&other, &made);
+        let said = fs::read_to_string(other.join(".git/HEAD")).unwrap();
+        let root = site.world.project.root();
+        fs::create_dir_all(root.join(".git/objects/info")).unwrap();
+        let objects = format!("{}\n", other.join(".git/objects").display());
+        fs::write(root.join(".git/objects/info/alternates"), objects).unwrap();
+        let all = "git cat-file --batch --batch-all-objects; cat OUTSIDE/other/.git/HEAD; cat OUTSIDE/other/f";
+        site.withstands(&[all]);
+        fs::rename(root.join(".git"), site.outside.path().join("moved")).unwrap();
+        fs::write(root.join(".git"), format!("gitdir: {}\n", other.join(".git").display()))
+            .unwrap();
+        let run = site.runs(all);
+        assert!(
+            !run.stdout.contains(CANARY) && !run.stdout.contains(said.trim()),
+            "{}",
+            run.stdout
+        );
+    }
+}
+
+#[test]
 fn modes_and_times_outside_stay_where_there_is_a_view() {
     let Some(site) = Site::at(Level::Full) else { return };
     site.withstands(&[

@@ -121,7 +121,9 @@ impl Ground {
                 outside.add_to_read(&dir);
             }
         }
-        for dir in git_dirs(wanted.tree.root).iter().chain(wanted.read) {
+        // What is kept for the workspace lies in one directory.
+        let own = self.places.private.parent().unwrap_or(&self.places.private);
+        for dir in git_dirs(wanted.tree.root, own).iter().chain(wanted.read) {
             outside.add_to_read(dir);
         }
         if wanted.network == Network::Host {
@@ -256,31 +258,31 @@ fn grant_without(
     Ok(())
 }
 
-/// The directories of git that a tree is part of, outside it: its repository, what that shares with others, and the objects
-/// that it borrows.
-fn git_dirs(tree: &Path) -> Vec<PathBuf> {
+/// The directories of git that a tree is part of, outside it: the repository that a `.git` file names and that knows of the
+/// tree in turn, and what that shares with others. `own` is where this program keeps repositories: of those, the objects that
+/// they borrow, too. Anybody can write a file that says where a repository is, so its word alone counts for nothing.
+fn git_dirs(tree: &Path, own: &Path) -> Vec<PathBuf> {
     let read = |path: &Path| regular::read_text(path, MAX_POINTER_BYTES).ok();
-    let Some(pointer) = read(&tree.join(".git")) else {
-        return borrowed(&tree.join(".git"), read);
+    let named = |file: &Path, base: &Path| Some(base.join(read(file)?.trim()));
+    let dot_git = tree.join(".git");
+    let Some(dir) = read(&dot_git).and_then(|text| {
+        text.strip_prefix("gitdir:").and_then(|dir| tree.join(dir.trim()).canonicalize().ok())
+    }) else {
+        return Vec::new();
     };
-    let Some(named) = pointer.strip_prefix("gitdir:") else { return Vec::new() };
-    let dir = tree.join(named.trim());
-    let common = read(&dir.join("commondir")).map(|common| dir.join(common.trim()));
-    let mut dirs: Vec<PathBuf> = [Some(dir), common].into_iter().flatten().collect();
-    // Only what is one: the file is the repository's word.
-    dirs.retain(|dir| dir.join("HEAD").is_file());
-    let objects: Vec<PathBuf> = dirs.iter().flat_map(|dir| borrowed(dir, read)).collect();
-    dirs.extend(objects);
-    dirs
-}
-
-/// Where a repository borrows objects.
-fn borrowed(git_dir: &Path, read: impl Fn(&Path) -> Option<String>) -> Vec<PathBuf> {
-    let objects = git_dir.join("objects");
-    let list = read(&objects.join("info/alternates")).unwrap_or_default();
-    let lines = list.lines().filter(|line| !line.is_empty()).map(|line| objects.join(line));
-    // Directories of objects, and nothing that only says so.
-    lines.filter(|dir| dir.ends_with("objects") && dir.join("pack").is_dir()).collect()
+    let knows = |back: PathBuf| back.canonicalize().ok() == dot_git.canonicalize().ok();
+    let is_ours = own.canonicalize().is_ok_and(|own| dir.starts_with(own));
+    if !is_ours && !named(&dir.join("gitdir"), &dir).is_some_and(knows) {
+        return Vec::new();
+    }
+    let common = named(&dir.join("commondir"), &dir);
+    let borrowed = common.iter().filter(|_| is_ours).flat_map(|common| {
+        let objects = common.join("objects");
+        let list = read(&objects.join("info/alternates")).unwrap_or_default();
+        list.lines().map(|line| objects.join(line)).collect::<Vec<_>>()
+    });
+    let borrowed: Vec<PathBuf> = borrowed.filter(|dir| dir.ends_with("objects")).collect();
+    [Some(dir), common].into_iter().flatten().chain(borrowed).collect()
 }
 
 /// Makes the build directories that are not there, so that what is built in them stays.

@@ -53,7 +53,7 @@ mod tests {
     const FILE: &str = "port = 80\npassword = \"Tr0ub4dor-3x\"\nhost = \"a\"\n";
 
     fn redactor() -> Redactor {
-        Redactor::new("salt", ["Tr0ub4dor-3x".to_owned(), "an0ther-one-9".to_owned()])
+        Redactor::new("salt", ["Tr0ub4dor-3x".to_owned(), "Wr0ng-h0rse-9".to_owned()])
     }
 
     fn unmasked(diff: &str) -> Result<String, String> {
@@ -80,7 +80,7 @@ mod tests {
             "@@ -1 +1,2 @@\n port = 80\n+copy = \"Tr0ub4dor-3x\"\n",
             "@@ -2 +1,0 @@\n-password = \"Tr0ub4dor-3x\"\n@@ -3 +2,2 @@\n host = \"a\"\n+copy = \"Tr0ub4dor-3x\"\n",
             "--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+copy = \"Tr0ub4dor-3x\"\n",
-            "@@ -1,2 +1,2 @@\n port = 80\n-password = \"Tr0ub4dor-3x\"\n+password = \"an0ther-one-9\"\n",
+            "@@ -1,2 +1,2 @@\n port = 80\n-password = \"Tr0ub4dor-3x\"\n+password = \"Wr0ng-h0rse-9\"\n",
         ] {
             assert!(unmasked(diff).is_err(), "{diff}");
         }

@@ -69,7 +69,8 @@ pub(crate) fn grants(view: &View) -> Grants {
     write.extend(view.built.iter().chain(&view.layered).cloned());
     write.extend(view.kept.iter().map(|(_, seen)| seen.clone()));
     write.extend(SCRATCH.map(OsString::from));
-    write.extend(["/dev", "/proc"].map(OsString::from));
+    // Nothing below `/proc`: to root, settings of the whole machine are files there.
+    write.push("/dev".into());
     Grants { read: vec!["/".into()], list: Vec::new(), write }
 }
 
@@ -288,14 +289,8 @@ impl Rooms {
 
     /// Makes everything that is mounted in the new root read-only, but for what is written.
     fn close(&self) -> io::Result<()> {
-        let proc = inside(Path::new("/proc"));
-        for mounted in mounts()? {
-            if !mounted.starts_with(NEW) || mounted == Path::new(NEW) {
-                continue;
-            }
-            if self.written.contains(&mounted) || mounted.starts_with(&proc) {
-                continue;
-            }
+        let below = mounts()?.into_iter().filter(|at| at.starts_with(NEW) && *at != Path::new(NEW));
+        for mounted in below.filter(|at| !self.written.contains(at)) {
             read_only(&mounted)?;
         }
         Ok(())
@@ -360,9 +355,9 @@ fn unescaped(mut text: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// Shows a `/proc` of the pid namespace alone.
+/// Shows a `/proc` of the pid namespace alone, which is read.
 pub(crate) fn own_proc() -> io::Result<()> {
-    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
     mount("proc", "/proc", "proc", flags, c"")?;
     Ok(())
 }
