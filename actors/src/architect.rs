@@ -171,7 +171,10 @@ impl Grammar for ArchitectSetup {
 
     /// Reads a plan, and checks that what it declares can be edited at all.
     async fn read(&self, answer: &str) -> Result<Result<Planned, ContractError>, JournalClosed> {
-        let limits = PlanLimits { max_files: self.bounds().max_files_per_iteration };
+        let limits = PlanLimits {
+            max_files: self.bounds().max_files_per_iteration,
+            max_checks: self.bounds().max_checks_per_plan,
+        };
         let (plan, tolerances) = match Plan::parse(answer, limits) {
             Ok(read) => read,
             Err(error) => return Ok(Err(error)),

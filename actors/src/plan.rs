@@ -71,6 +71,8 @@ pub struct FileIntent {
 pub struct PlanLimits {
     /// Files it may declare.
     pub max_files: usize,
+    /// Checks it may name.
+    pub max_checks: usize,
 }
 
 impl Plan {
@@ -114,7 +116,7 @@ struct Reader {
 
 impl Default for PlanLimits {
     fn default() -> Self {
-        Self { max_files: usize::MAX }
+        Self { max_files: usize::MAX, max_checks: usize::MAX }
     }
 }
 
@@ -132,6 +134,10 @@ impl Reader {
                 if parsed.masks_failure() {
                     return Err("a VERIFY command must fail when its check does: no |, ||, ; or &"
                         .to_owned());
+                }
+                let most = self.limits.max_checks;
+                if self.verify.len() == most {
+                    return Err(format!("a plan may name at most {most} checks"));
                 }
                 self.verify.push(command);
             }
@@ -225,7 +231,7 @@ mod tests {
     const PLAN: &str = "ARCHITECT_PLAN_V1\nPLAN|fix the sum\nFILE|src/lib.rs|use + in total()\nVERIFY|cargo test\nACCEPT|total adds\nARCHITECT_PLAN_END";
 
     fn parse(answer: &str) -> Result<(Plan, Vec<Leniency>), ContractError> {
-        Plan::parse(answer, PlanLimits { max_files: 12 })
+        Plan::parse(answer, PlanLimits { max_files: 12, max_checks: 3 })
     }
 
     fn rule(body: &str) -> String {
@@ -300,6 +306,13 @@ mod tests {
                 .rule
                 .contains("nothing may follow")
         );
+    }
+
+    #[test]
+    fn the_fourth_check_is_one_too_many() {
+        let checks: Vec<String> = (0..4).map(|n| format!("VERIFY|make t{n}")).collect();
+        let error = rule(&format!("PLAN|a\nFILE|f|x\n{}", checks.join("\n")));
+        assert_eq!(error, "line 7: `VERIFY|make t3`: a plan may name at most 3 checks");
     }
 
     #[test]

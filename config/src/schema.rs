@@ -136,6 +136,8 @@ pub struct AgentLoop {
     pub editor_parse_retries: u32,
     /// Files one plan may declare.
     pub max_files_per_iteration: usize,
+    /// Checks one plan may name.
+    pub max_checks_per_plan: usize,
     /// Largest file shown to or edited by the Editor.
     pub max_file_bytes: u64,
     /// Largest diff.
