@@ -72,7 +72,7 @@ impl Site {
         ] {
             symlink(to, world.project.path(link)).unwrap();
         }
-        let abstract_name = format!("{CANARY}-{}", std::process::id());
+        let abstract_name = format!("{CANARY}-{}", outside.path().display());
         let name = SocketAddr::from_abstract_name(format!("{abstract_name}-{level:?}")).unwrap();
         let doors = vec![
             UnixListener::bind(home.join("agent.sock")).unwrap(),

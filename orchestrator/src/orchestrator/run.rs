@@ -210,6 +210,11 @@ impl State {
                 return;
             }
         };
+        if intent == Intent::Edit {
+            // Tried while the Architect thinks, so that the first command need not wait for it.
+            let run = self.run().clone();
+            tokio::spawn(async move { run.confinement().await });
+        }
         match intent {
             Intent::Answer => self.start_answer(myself, brief),
             Intent::Edit if self.is_for_a_team() => self.start_team(myself, brief).await,

@@ -261,6 +261,19 @@ fn process_of(words: Vec<OsString>, confined: Option<&Confined>) -> Command {
     process
 }
 
+/// Variables that name directories which are elsewhere behind walls: where they are by default, there is one.
+const NAMING_PLACES: [&str; 9] = [
+    "GOCACHE",
+    "TEMP",
+    "TEMPDIR",
+    "TMP",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR",
+    "XDG_STATE_HOME",
+];
+
 /// What is different for a process that puts up walls. Without them it gets a process group, which the helper makes itself.
 fn behind_walls(process: &mut Command, confined: Option<Confined>) -> (Ends, Option<Report>) {
     let Some(Confined { stdin, env, ends, report, .. }) = confined else {
@@ -269,7 +282,7 @@ fn behind_walls(process: &mut Command, confined: Option<Confined>) -> (Ends, Opt
     };
     process.stdin(stdin).envs(env).kill_on_drop(ends == Ends::Killed);
     // They name places that are not there.
-    for name in ["TMP", "TEMP", "TEMPDIR", "XDG_RUNTIME_DIR"] {
+    for name in NAMING_PLACES {
         process.env_remove(name);
     }
     (ends, Some(report))
