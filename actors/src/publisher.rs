@@ -168,11 +168,21 @@ impl Publisher {
 
     /// Writes a fact and waits until it is on disk. Nothing that depends on it may happen before.
     pub async fn record(&self, event: Event) -> Result<Written, JournalClosed> {
+        self.record_and(event, || ()).await
+    }
+
+    /// The same, and calls `sent` as soon as the fact is on its way: whoever is stopped after that has told it.
+    pub async fn record_and(
+        &self,
+        event: Event,
+        sent: impl FnOnce() + Send,
+    ) -> Result<Written, JournalClosed> {
         if let Some(seq) = self.follow(&event).await? {
             return Ok(Written::Before(seq));
         }
         let (durable, written) = oneshot::channel();
         self.send(event, Some(durable)).await?;
+        sent();
         let mut journal_lives = self.journal_lives.clone();
         tokio::select! {
             biased;

@@ -285,23 +285,15 @@ impl LaneSetup {
         tree: Option<&Arc<LaneTree>>,
     ) -> Result<LaneReport, JournalClosed> {
         let commands = came.as_ref().map(|(_, commands)| commands.clone()).unwrap_or_default();
-        let mut end = End { lane: self, attempt: attempt.number, came, tree };
+        let mut end = End { lane: self, attempt, came, commands: &commands, tree };
         let event = self.run.perform(&mut end).await?;
-        if let Event::LaneCompleted { tree: made, files, verified, .. } = event {
-            let report = LaneReport::Completed { tree: made, files, commands, verified };
-            // Nothing is waited for between the record and this.
-            attempt.ended.set(report.clone()).ok();
-            if let Some(tree) = tree {
-                tree.remove().await;
-            }
-            Ok(report)
-        } else if let Event::LaneFailed { why, worktree, .. } = event {
-            let report = LaneReport::Failed(Undone { why, worktree });
-            attempt.ended.set(report.clone()).ok();
-            Ok(report)
-        } else {
-            Err(JournalClosed)
+        let report = reported(event, &commands).ok_or(JournalClosed)?;
+        // It was recorded before, if it was not now.
+        attempt.ended.get_or_init(|| report.clone());
+        if let (LaneReport::Completed { .. }, Some(tree)) = (&report, tree) {
+            tree.remove().await;
         }
+        Ok(report)
     }
 
     /// The event of an attempt that did what it was to do.
@@ -394,9 +386,10 @@ impl Effect for Settling<'_> {
 /// The effect that ends an attempt: what it made is kept.
 struct End<'l> {
     lane: &'l LaneSetup,
-    attempt: u32,
+    attempt: &'l Attempt,
     /// How it was verified, and by which commands.
     came: Result<(Verified, Vec<String>), Delivery>,
+    commands: &'l [String],
     tree: Option<&'l Arc<LaneTree>>,
 }
 
@@ -410,7 +403,7 @@ impl Effect for End<'_> {
     }
 
     async fn act(&mut self, run: &Run) -> Result<Event, JournalClosed> {
-        let (lane, attempt) = (self.lane, self.attempt);
+        let (lane, attempt) = (self.lane, self.attempt.number);
         let event = match (&self.came, self.tree) {
             (Ok((verified, _)), Some(tree)) => {
                 lane.completed(attempt, verified.clone(), tree).await
@@ -418,9 +411,21 @@ impl Effect for End<'_> {
             (Ok(_), None) => lane.failed(attempt, crew_died(), None).await,
             (Err(why), tree) => lane.failed(attempt, why.clone(), tree).await,
         };
-        run.record(event.clone()).await?;
+        let report = reported(event.clone(), self.commands);
+        // Whoever finds the lane dead after this has its report, also while it waits for the disk.
+        let told = || drop(report.map(|report| self.attempt.ended.set(report)));
+        run.publisher.record_and(event.clone(), told).await?;
         Ok(event)
     }
+}
+
+/// What the last event of an attempt says.
+fn reported(event: Event, commands: &[String]) -> Option<LaneReport> {
+    if let Event::LaneCompleted { tree, files, verified, .. } = event {
+        return Some(LaneReport::Completed { tree, files, commands: commands.to_vec(), verified });
+    }
+    let Event::LaneFailed { why, worktree, .. } = event else { return None };
+    Some(LaneReport::Failed(Undone { why, worktree }))
 }
 
 /// How a delivery was verified, if the lane did what it was to do. What failed before it is not the lane's.

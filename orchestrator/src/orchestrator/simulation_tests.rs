@@ -88,6 +88,8 @@ struct Luck {
     turned: bool,
     workspace: PathBuf,
     orchestrator: OnceLock<Orchestrator>,
+    /// Lanes that asked a model in this life: they are past what is recorded of them.
+    asked: Mutex<BTreeSet<String>>,
     dies: Notify,
 }
 
@@ -113,9 +115,13 @@ impl Luck {
         roles[usize::from(role == AgentRole::Editor)].kill();
     }
 
-    /// Kills a lane, if there is one.
+    /// Kills a lane, if there is one. None dies while one of them is driven again by what it did in an earlier life, in which
+    /// it did not die.
     fn kill_lane(&self) {
         let lanes = self.hired(true).map(|team| team.get_children()).unwrap_or_default();
+        if lanes.len() > self.asked.lock().unwrap().len() {
+            return;
+        }
         if let Some(lane) = self.random.lock().unwrap().choice(lanes) {
             lane.kill();
         }
@@ -139,6 +145,7 @@ impl Luck {
     async fn answer(&self, request: &ChatRequest) -> Result<String, ModelError> {
         const PLAN: &str = "ARCHITECT_PLAN_V1\nPLAN|greet the world\nFILE|greet.txt|say world\nVERIFY|grep -q world greet.txt\nARCHITECT_PLAN_END\n";
         let fate = self.fate();
+        self.asked.lock().unwrap().extend(request.lane.clone());
         let partial = Partial { events: 1, bytes: 10, usage: None };
         match fate {
             Fate::Answered | Fate::WrongChange | Fate::AsksBack => {}
@@ -343,6 +350,7 @@ impl Story {
             turned,
             workspace: self.home.path().to_owned(),
             orchestrator: OnceLock::new(),
+            asked: Mutex::default(),
             dies: Notify::new(),
         });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
