@@ -100,7 +100,7 @@ fn what_misses_a_package_before_and_after_is_delivered_and_not_verified() {
     let world = World::of(missing("left_pad"), Provider::new(mended()));
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/unverified", "{}", run.stderr);
-    assert_eq!(world.provider.roles(), "architect editor", "nobody is asked to get round it");
+    assert_eq!(world.provider.roles(), "architect editor", "no model is asked to get round it");
     let why = &run.delivery()["verified"]["unverified"];
     let name = json!({ "kind": "package", "name": "left_pad" });
     assert_eq!((&why["why"], &why["missing"]), (&json!("environment"), &name));

@@ -9,7 +9,7 @@ use config::{Config, ModelRole};
 use model::price::{PriceError, Prices};
 use model::{AgentRole, ChatModel};
 use policy::{PolicyError, Rules};
-use sandbox::{Level, Sandbox};
+use sandbox::{Confining, Sandbox};
 use shell::Environment;
 use thiserror::Error;
 use tokio::sync::watch;
@@ -148,13 +148,13 @@ impl Run {
     }
 
     /// How far commands are confined here. The first time it is tried, which takes a moment.
-    pub async fn confinement(&self) -> Level {
+    pub async fn confinement(&self) -> Confining {
         if let Some(level) = self.sandbox.known_level() {
             return level.clone();
         }
         let sandbox = Arc::clone(&self.sandbox);
         let tried = tokio::task::spawn_blocking(move || sandbox.level().clone());
-        tried.await.unwrap_or(Level::Off)
+        tried.await.unwrap_or(Confining::Off)
     }
 
     /// A new id: the one that is recorded here, or a fresh one.

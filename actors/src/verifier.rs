@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use config::Reach;
+use config::NetworkReach;
 use policy::Verdict;
 use ractor::{ActorCell, SpawnErr};
 use sandbox::{Network, Writes};
@@ -303,8 +303,8 @@ impl VerifierSetup {
     /// Whom commands reach unasked.
     fn reach(&self) -> Network {
         match self.run.config().sandbox.network {
-            Reach::Own => Network::Own,
-            Reach::Host => Network::Host,
+            NetworkReach::Own => Network::Own,
+            NetworkReach::Host => Network::Host,
         }
     }
 

@@ -134,7 +134,7 @@ impl Surroundings {
         settings: &Settings,
         workspace: &Path,
     ) -> Result<Arc<Sandbox>, CliError> {
-        let places = sandbox::Places {
+        let places = sandbox::SandboxPlaces {
             home: self.var("HOME").map(PathBuf::from),
             private: self.workspace_state(workspace)?.join("commands"),
             vars: self.vars.clone(),

@@ -23,7 +23,7 @@ pub struct Config {
     /// How verification and other commands run.
     pub commands: Commands,
     /// How commands are confined.
-    pub sandbox: Sandbox,
+    pub sandbox: SandboxSettings,
     /// Waits and queues that are not about the model.
     pub limits: Limits,
     /// What is kept to go back to.
@@ -309,13 +309,13 @@ pub struct Complaints {
 /// How commands are confined. Of paths, `~` is the home directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Sandbox {
+pub struct SandboxSettings {
     /// How far.
     pub mode: SandboxMode,
     /// What becomes of commands where this machine lets them be confined only in part.
     pub floor: Floor,
     /// Whom commands reach.
-    pub network: Reach,
+    pub network: NetworkReach,
     /// Milliseconds that trying the walls may take.
     pub probe_timeout_ms: u64,
     /// Processes that a command may have at once.
@@ -359,7 +359,7 @@ pub enum Floor {
 /// Whom commands reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Reach {
+pub enum NetworkReach {
     /// Themselves.
     Own,
     /// Whom the user reaches.

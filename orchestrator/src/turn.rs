@@ -1,7 +1,7 @@
 //! Earlier turns of a conversation, as the next one is told of them: what the user said, what was planned and changed, what
 //! was answered. Pure.
 //!
-//! Turns are told in full until together they are too long. Then the oldest are told in a line each, so many at once that it
+//! Turns are told in full until together they are too long. Then the oldest are told in a line each, as many together that it
 //! happens seldom: between two such times what is told only grows.
 
 use actors::checks::Check;

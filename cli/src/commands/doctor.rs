@@ -9,7 +9,7 @@ use journal::History;
 use journal::read::read_valid;
 use journal::repair::{Repaired, is_in_use, repair};
 use model::DeepSeekClient;
-use sandbox::{Failure, Level, Step};
+use sandbox::{Confining, Failure, Step};
 use serde_json::json;
 use shell::{CommandLine, Environment, RunOptions};
 use tokio::time::{Duration, timeout};
@@ -102,21 +102,22 @@ async fn confined(
     let tried = tokio::task::spawn_blocking(move || sandbox.level().clone());
     let level = tried.await.map_err(|error| CliError::new(Kind::Internal, error.to_string()))?;
     let cure = match &level {
-        Level::Floor {
-            missing: Some(Failure { step: Step::Namespaces | Step::Ids, .. }), ..
+        Confining::Floor {
+            missing: Some(Failure { step: Step::Namespaces | Step::Ids, .. }),
+            ..
         } => {
             "; in a container, allow user namespaces: a seccomp profile that has unshare, or `sysctl user.max_user_namespaces`"
         }
-        Level::Floor { missing: Some(_), .. } => {
+        Confining::Floor { missing: Some(_), .. } => {
             "; on Ubuntu, an AppArmor profile with `userns,` for this program, or `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, allows more"
         }
-        Level::None(_) => {
+        Confining::None(_) => {
             "; Linux 6.2 or newer with Landlock confines them, `--no-sandbox` runs them as they are"
         }
-        Level::Full(_) | Level::Floor { missing: None, .. } | Level::Off => "",
+        Confining::Full(_) | Confining::Floor { missing: None, .. } | Confining::Off => "",
     };
     let says = format!("{level}{cure}");
-    Ok(if matches!(level, Level::None(_)) { Err(says) } else { Ok(says) })
+    Ok(if matches!(level, Confining::None(_)) { Err(says) } else { Ok(says) })
 }
 
 /// Whether the journals of all sessions can be read, and what became of those that could not.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use config::{Reach, Settings};
+use config::{NetworkReach, Settings};
 use policy::{Rules, Verdict};
-use sandbox::{Level, Network, Writes};
+use sandbox::{Confining, Network, Writes};
 use shell::{CommandLine, CommandOutcome, Exit, Fence, RunOptions};
 
 use crate::error::{CliError, Kind};
@@ -36,7 +36,7 @@ pub(crate) async fn run(
     let sandbox = Arc::clone(&fence.sandbox);
     let level = tokio::task::spawn_blocking(move || sandbox.level().clone());
     let level = level.await.map_err(|error| CliError::new(Kind::Internal, error.to_string()))?;
-    if let Level::None(why) = &level {
+    if let Confining::None(why) = &level {
         return Err(CliError::new(
             Kind::Denied,
             format!("commands cannot be confined here: {why}"),
@@ -57,8 +57,8 @@ pub(crate) fn fence(
 ) -> Result<Fence, CliError> {
     let config = &settings.config;
     let network = match config.sandbox.network {
-        Reach::Own => Network::Own,
-        Reach::Host => Network::Host,
+        NetworkReach::Own => Network::Own,
+        NetworkReach::Host => Network::Host,
     };
     let rules = Rules::new(&config.policy, config.agent_loop.safety_gate)
         .map_err(|error| CliError::caused(Kind::Usage, &error))?;

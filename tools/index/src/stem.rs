@@ -1,5 +1,5 @@
 //! The stem of an English word, so that `delayed` finds `delay`. It is consistent rather than right: two forms of a word
-//! have to meet, and nobody is shown where. Pure.
+//! have to meet, and where they do is not shown. Pure.
 
 /// Endings that are taken off, and how many letters have to be left. The first that fits is taken.
 const ENDINGS: [(&str, usize); 20] = [

@@ -5,7 +5,7 @@ use std::io;
 use std::process::ExitCode;
 
 use crate::orders::{Failure, Step};
-use crate::sandbox::{Confined, Ground, Level, Sandbox, Wanted};
+use crate::sandbox::{Confined, Confining, Ground, Sandbox, Wanted};
 
 /// No command line is a helper's.
 pub fn helper(_: impl Iterator<Item = OsString>) -> Option<ExitCode> {
@@ -20,7 +20,7 @@ impl Sandbox {
 }
 
 /// Only one is possible.
-pub(crate) fn level(_: &Ground) -> Level {
+pub(crate) fn level(_: &Ground) -> Confining {
     let on = Some("this version confines commands on Linux only".to_owned());
-    Level::None(Failure { step: Step::Landlock, on, errno: 0 })
+    Confining::None(Failure { step: Step::Landlock, on, errno: 0 })
 }

@@ -30,5 +30,7 @@ pub use elsewhere::helper;
 #[cfg(target_os = "linux")]
 pub use helper::helper;
 pub use orders::{Ended, Failure, Lack, Network, Step};
-pub use sandbox::{Confined, Degree, Ends, Level, Outcome, Places, Report, Sandbox, Wanted};
+pub use sandbox::{
+    Confined, Confining, Degree, Ends, ReportFile, Reported, Sandbox, SandboxPlaces, Wanted,
+};
 pub use survey::{Tree, Writes};

@@ -11,7 +11,7 @@ use rustix::fs::{Access, access};
 use tools::regular;
 
 use crate::orders::{Grants, Limits, Network, Orders, View, Walls};
-use crate::sandbox::{Ground, Level, Wanted};
+use crate::sandbox::{Confining, Ground, Wanted};
 use crate::survey::{Survey, Writes, survey};
 
 /// Bytes of a file that names another directory of git.
@@ -45,7 +45,7 @@ struct Outside {
 
 impl Ground {
     /// Works out what a command gets at `level`; none where it is not confined.
-    pub(crate) fn plan(&self, level: &Level, wanted: &Wanted<'_>) -> io::Result<Option<Plan>> {
+    pub(crate) fn plan(&self, level: &Confining, wanted: &Wanted<'_>) -> io::Result<Option<Plan>> {
         let survey = survey(wanted.tree, &self.settings.built)?;
         let mut outside = self.outside(wanted);
         let mut built = survey.built.clone();
@@ -53,11 +53,11 @@ impl Ground {
         built.extend(made.iter().cloned());
         outside.env.push(("GIT_OPTIONAL_LOCKS".into(), "0".into()));
         let (walls, scratch) = match level {
-            Level::Full(_) => {
+            Confining::Full(_) => {
                 outside.env.push(("TMPDIR".into(), "/tmp".into()));
                 (Walls::Full(self.view(wanted, survey, &outside, &built)?), None)
             }
-            Level::Floor { .. } => {
+            Confining::Floor { .. } => {
                 let scratch = self.scratch()?;
                 let home = private(&self.places.private.join("home"))?;
                 outside.env.push(("TMPDIR".into(), scratch.path().into()));
@@ -65,7 +65,7 @@ impl Ground {
                 built.extend([home, scratch.path().to_owned()]);
                 (Walls::Floor(self.grants(wanted, &survey, &outside, &built)?), Some(scratch))
             }
-            Level::None(_) | Level::Off => return Ok(None),
+            Confining::None(_) | Confining::Off => return Ok(None),
         };
         let limits = Limits {
             processes: self.settings.max_processes,
@@ -260,7 +260,7 @@ fn grant_without(
 
 /// The directories of git that a tree is part of, outside it: the repository that a `.git` file names and that knows of the
 /// tree in turn, and what that shares with others. `own` is where this program keeps repositories: of those, the objects that
-/// they borrow, too. Anybody can write a file that says where a repository is, so its word alone counts for nothing.
+/// they borrow, too. Any tar ball can bring a file that says where a repository is, so its word alone counts for nothing.
 fn git_dirs(tree: &Path, own: &Path) -> Vec<PathBuf> {
     let read = |path: &Path| regular::read_text(path, MAX_POINTER_BYTES).ok();
     let named = |file: &Path, base: &Path| Some(base.join(read(file)?.trim()));

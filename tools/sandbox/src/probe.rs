@@ -9,30 +9,30 @@ use std::time::{Duration, Instant};
 use config::SandboxMode;
 
 use crate::orders::{Failure, Lack, Network, Step};
-use crate::sandbox::{Ground, Level, Wanted};
+use crate::sandbox::{Confining, Ground, Wanted};
 use crate::survey::{Tree, Writes};
 
 /// Tries the levels from the highest down.
-pub(crate) fn level(ground: &Ground) -> Level {
+pub(crate) fn level(ground: &Ground) -> Confining {
     let deadline = Instant::now() + Duration::from_millis(ground.settings.probe_timeout_ms);
     let full = match ground.settings.mode {
-        SandboxMode::Off => return Level::Off,
+        SandboxMode::Off => return Confining::Off,
         SandboxMode::Floor => Err(None),
-        SandboxMode::Auto => attempt(ground, &Level::Full(Vec::new()), deadline).map_err(Some),
+        SandboxMode::Auto => attempt(ground, &Confining::Full(Vec::new()), deadline).map_err(Some),
     };
     let missing = match full {
-        Ok(lacks) => return Level::Full(lacks),
+        Ok(lacks) => return Confining::Full(lacks),
         Err(missing) => missing,
     };
-    let floor = Level::Floor { missing: missing.clone(), lacks: Vec::new() };
+    let floor = Confining::Floor { missing: missing.clone(), lacks: Vec::new() };
     match attempt(ground, &floor, deadline) {
-        Ok(lacks) => Level::Floor { missing, lacks },
-        Err(failure) => Level::None(failure),
+        Ok(lacks) => Confining::Floor { missing, lacks },
+        Err(failure) => Confining::None(failure),
     }
 }
 
 /// Confines a command that does nothing in a tree that is empty. What is lacking at this level.
-fn attempt(ground: &Ground, level: &Level, deadline: Instant) -> Result<Vec<Lack>, Failure> {
+fn attempt(ground: &Ground, level: &Confining, deadline: Instant) -> Result<Vec<Lack>, Failure> {
     let failed = |error: &io::Error| Failure::of(Step::Init, error);
     let dir = ground.scratch().map_err(|error| failed(&error))?;
     let root = dir.path().canonicalize().map_err(|error| failed(&error))?;

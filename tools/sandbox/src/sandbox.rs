@@ -24,7 +24,7 @@ const MAX_ACCEPTANCE_BYTES: u64 = 1 << 16;
 
 /// How far commands are confined.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Level {
+pub enum Confining {
     /// Wholly, but for what is named.
     Full(Vec<Lack>),
     /// With Landlock and seccomp alone.
@@ -40,7 +40,7 @@ pub enum Level {
     Off,
 }
 
-impl Level {
+impl Confining {
     /// It in one word.
     pub const fn degree(&self) -> Degree {
         match self {
@@ -51,7 +51,7 @@ impl Level {
     }
 }
 
-impl fmt::Display for Level {
+impl fmt::Display for Confining {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lacks: &[Lack] = match self {
             Self::Full(lacks) => {
@@ -94,7 +94,7 @@ pub enum Degree {
 
 /// Where things are that a sandbox is made of.
 #[derive(Debug, Clone, Default)]
-pub struct Places {
+pub struct SandboxPlaces {
     /// The user's home directory.
     pub home: Option<PathBuf>,
     /// A directory of the state that is the workspace's alone: caches of commands are kept there.
@@ -108,14 +108,14 @@ pub struct Places {
 pub struct Sandbox {
     /// What walls are made of; none where there are none.
     ground: Option<Box<Ground>>,
-    tried: OnceLock<Level>,
+    tried: OnceLock<Confining>,
 }
 
 /// Settings and places.
 #[derive(Debug)]
 pub(crate) struct Ground {
-    pub(crate) settings: config::Sandbox,
-    pub(crate) places: Places,
+    pub(crate) settings: config::SandboxSettings,
+    pub(crate) places: SandboxPlaces,
 }
 
 /// What a command needs of the sandbox.
@@ -145,7 +145,7 @@ pub struct Confined {
     /// How it is ended before its time.
     pub ends: Ends,
     /// What is told of it later.
-    pub report: Report,
+    pub report: ReportFile,
 }
 
 /// How a command behind walls is ended with all that it started.
@@ -159,7 +159,7 @@ pub enum Ends {
 
 /// What will be told of a command.
 #[derive(Debug)]
-pub struct Report {
+pub struct ReportFile {
     file: File,
     start: u64,
     /// Directories that were made for it, and go again if they are empty.
@@ -170,7 +170,7 @@ pub struct Report {
 
 /// What was told of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct Reported {
     /// How it ended, if it did.
     pub ended: Option<Ended>,
     /// The error number for which it could not be started.
@@ -183,7 +183,7 @@ pub struct Outcome {
 
 impl Sandbox {
     /// One with these settings.
-    pub fn new(settings: config::Sandbox, places: Places) -> Self {
+    pub fn new(settings: config::SandboxSettings, places: SandboxPlaces) -> Self {
         if settings.mode == SandboxMode::Off {
             return Self::off();
         }
@@ -206,22 +206,22 @@ impl Sandbox {
     }
 
     /// How far commands are confined. The first time it tries, and blocks as long as `probe_timeout_ms` at most.
-    pub fn level(&self) -> &Level {
-        self.tried.get_or_init(|| self.ground.as_deref().map_or(Level::Off, tried))
+    pub fn level(&self) -> &Confining {
+        self.tried.get_or_init(|| self.ground.as_deref().map_or(Confining::Off, tried))
     }
 
     /// Whether the user accepted that commands are confined only so far in this workspace.
-    pub fn is_accepted(&self, level: &Level) -> bool {
+    pub fn is_accepted(&self, level: &Confining) -> bool {
         let Some(ground) = &self.ground else { return false };
         let noted = || {
             let text = regular::read_text(&ground.acceptance(), MAX_ACCEPTANCE_BYTES).ok()?;
-            serde_json::from_str::<Level>(&text).ok()
+            serde_json::from_str::<Confining>(&text).ok()
         };
         ground.settings.floor == Floor::Accept || noted().as_ref() == Some(level)
     }
 
     /// Notes that the user accepted it.
-    pub fn accept(&self, level: &Level) -> io::Result<()> {
+    pub fn accept(&self, level: &Confining) -> io::Result<()> {
         let Some(ground) = &self.ground else { return Ok(()) };
         let path = ground.acceptance();
         if let Some(dir) = path.parent() {
@@ -231,7 +231,7 @@ impl Sandbox {
     }
 
     /// How far commands are confined, if that was tried already.
-    pub fn known_level(&self) -> Option<&Level> {
+    pub fn known_level(&self) -> Option<&Confining> {
         self.tried.get()
     }
 }
@@ -243,7 +243,7 @@ impl Ground {
     }
 }
 
-impl Report {
+impl ReportFile {
     pub(crate) const fn new(file: File, start: u64) -> Self {
         Self { file, start, made: Vec::new(), scratch: None }
     }
@@ -255,9 +255,9 @@ impl Report {
     }
 
     /// Reads it. All of the command has ended.
-    pub fn read(mut self) -> io::Result<Outcome> {
+    pub fn read(mut self) -> io::Result<Reported> {
         use crate::orders::Told;
-        let mut outcome = Outcome::default();
+        let mut outcome = Reported::default();
         for told in crate::orders::told(&mut self.file, self.start)? {
             match told {
                 Told::Failed(failure) => outcome.failed = Some(failure),
@@ -282,7 +282,7 @@ impl Report {
     }
 }
 
-impl Drop for Report {
+impl Drop for ReportFile {
     fn drop(&mut self) {
         for dir in &self.made {
             // One that something was built in stays.

@@ -8,7 +8,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::helper::OUTER;
 use crate::orders::{Orders, Walls, give};
-use crate::sandbox::{Confined, Degree, Ends, Ground, Level, Report, Wanted};
+use crate::sandbox::{Confined, Confining, Degree, Ends, Ground, ReportFile, Wanted};
 
 /// This program, also when its file was replaced meanwhile.
 const SELF: &str = "/proc/self/exe";
@@ -17,7 +17,7 @@ impl Ground {
     /// What a command needs to be started behind walls; none where there are none. Blocks.
     pub(crate) fn confine(
         &self,
-        level: &Level,
+        level: &Confining,
         wanted: &Wanted<'_>,
     ) -> io::Result<Option<Confined>> {
         let Some(plan) = self.plan(level, wanted)? else { return Ok(None) };
@@ -33,8 +33,8 @@ impl Ground {
 }
 
 /// The orders as the helper's standard input, and what it will tell.
-fn handed_over(orders: &Orders) -> io::Result<(File, Report)> {
+fn handed_over(orders: &Orders) -> io::Result<(File, ReportFile)> {
     let mut file = File::from(memfd_create("orders", MemfdFlags::CLOEXEC)?);
     let start = give(&mut file, orders)?;
-    Ok((file.try_clone()?, Report::new(file, start)))
+    Ok((file.try_clone()?, ReportFile::new(file, start)))
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use policy::{Confinement, Gaps};
-use sandbox::{Confined, Level, Network, Sandbox, Tree, Wanted, Writes};
+use sandbox::{Confined, Confining, Network, Sandbox, Tree, Wanted, Writes};
 
 /// A question about a path.
 type Asked<P> = Arc<dyn Fn(&P) -> bool + Send + Sync>;
@@ -31,15 +31,15 @@ pub struct Fence {
 }
 
 /// How far commands are confined, to policy.
-pub fn confinement(sandbox: &Sandbox, level: &Level) -> Confinement {
+pub fn confinement(sandbox: &Sandbox, level: &Confining) -> Confinement {
     match level {
-        Level::Full(_) => Confinement::Full,
-        Level::Floor { .. } if sandbox.is_accepted(level) => {
+        Confining::Full(_) => Confinement::Full,
+        Confining::Floor { .. } if sandbox.is_accepted(level) => {
             Confinement::Floor { missing: Gaps::Accepted }
         }
-        Level::Floor { .. } => Confinement::Floor { missing: Gaps::Untold },
-        Level::None(_) => Confinement::None,
-        Level::Off => Confinement::Off,
+        Confining::Floor { .. } => Confinement::Floor { missing: Gaps::Untold },
+        Confining::None(_) => Confinement::None,
+        Confining::Off => Confinement::Off,
     }
 }
 

@@ -10,7 +10,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use sandbox::{Confined, Degree, Ended, Ends, Outcome, Report};
+use sandbox::{Confined, Degree, Ended, Ends, ReportFile, Reported};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
@@ -190,13 +190,13 @@ pub async fn run(command: &CommandLine, options: &RunOptions) -> CommandOutcome 
 }
 
 /// How a command behind walls ended, by what was told of it.
-fn told(report: Report, discarded: &mut Vec<PathBuf>) -> Exit {
+fn told(report: ReportFile, discarded: &mut Vec<PathBuf>) -> Exit {
     const NO_SUCH_FILE: i32 = 2;
     let outcome = match report.read() {
         Ok(outcome) => outcome,
         Err(error) => return Exit::NotStarted(format!("the sandbox told nothing: {error}")),
     };
-    let Outcome { ended, not_started, failed, discarded: paths } = outcome;
+    let Reported { ended, not_started, failed, discarded: paths } = outcome;
     *discarded = paths;
     match (failed, not_started, ended) {
         (Some(failure), ..) => Exit::NotStarted(format!(
@@ -275,7 +275,7 @@ const NAMING_PLACES: [&str; 9] = [
 ];
 
 /// What is different for a process that puts up walls. Without them it gets a process group, which the helper makes itself.
-fn behind_walls(process: &mut Command, confined: Option<Confined>) -> (Ends, Option<Report>) {
+fn behind_walls(process: &mut Command, confined: Option<Confined>) -> (Ends, Option<ReportFile>) {
     let Some(Confined { stdin, env, ends, report, .. }) = confined else {
         process.stdin(Stdio::null()).process_group(0).kill_on_drop(true);
         return (Ends::Killed, None);
@@ -324,7 +324,7 @@ struct Group {
     leader: Option<Pid>,
     degree: Degree,
     ends: Ends,
-    report: Option<Report>,
+    report: Option<ReportFile>,
     _noted: Option<Noted>,
 }
 

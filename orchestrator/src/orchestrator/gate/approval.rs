@@ -12,7 +12,7 @@ use actors::wording::Wording;
 use actors::words::{Asked, DeniedBy};
 use actors::workspace::Denied;
 use policy::{Act, Author, Confinement, Stage, Verdict, quoted};
-use sandbox::{Degree, Level, Network};
+use sandbox::{Confining, Degree, Network};
 use shell::{CommandLine, confinement};
 use tree::{Change, RepoPath};
 
@@ -110,7 +110,7 @@ impl Gate {
         let result = self.pass(verdict, proposal, what, hint).await;
         if result.is_ok()
             && reach == Network::Own
-            && matches!(level, Level::Floor { .. })
+            && matches!(level, Confining::Floor { .. })
             && let Err(error) = self.run.sandbox.accept(&level)
         {
             tracing::warn!(%error, "that the user accepts how far commands are confined could not be noted");
@@ -400,7 +400,7 @@ impl Effect for Question<'_> {
 }
 
 /// What would let a command run.
-fn hint_for(run: &Run, command: &CommandLine, verdict: &Verdict, level: &Level) -> String {
+fn hint_for(run: &Run, command: &CommandLine, verdict: &Verdict, level: &Confining) -> String {
     let rules = &run.terms.rules;
     let missing = rules.missing_rules(command.command());
     if rules.denies_by_approval(command.command()) {
@@ -409,11 +409,11 @@ fn hint_for(run: &Run, command: &CommandLine, verdict: &Verdict, level: &Level) 
     }
     // YOLO does not answer the questions on confinement.
     let walls = match level {
-        Level::Floor { .. } if !run.sandbox.is_accepted(level) => {
+        Confining::Floor { .. } if !run.sandbox.is_accepted(level) => {
             "to accept how far commands are confined: deepseek config set sandbox.floor accept"
         }
-        Level::None(_) => "to run commands unconfined: --no-sandbox",
-        Level::Full(_) | Level::Floor { .. } | Level::Off => "",
+        Confining::None(_) => "to run commands unconfined: --no-sandbox",
+        Confining::Full(_) | Confining::Floor { .. } | Confining::Off => "",
     };
     let rules: Vec<String> = missing.iter().map(|rule| quoted(rule)).collect();
     let listing = match (rules.is_empty(), verdict) {
