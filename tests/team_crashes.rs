@@ -68,6 +68,7 @@ fn answer(request: &ReceivedRequest) -> String {
         }
         ("architect", Some("00")) => vec![plan_verified_by(&["peace.txt"], &[check])],
         ("editor", Some("00")) => vec![new_file("peace.txt", "peace")],
+        ("analysis", _) => vec!["It is.".to_owned()],
         other => panic!("{other:?}"),
     };
     all[said(request).min(all.len() - 1)].clone()

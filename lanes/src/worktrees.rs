@@ -131,10 +131,11 @@ pub async fn claim_named(lanes: &Path, name: &str, session: &str, run: &Run) -> 
     on_a_thread(move || claim(dir, &session, now, patience)).await
 }
 
-/// The session of a run's directory that no living process owns, with the lock on it.
-pub fn unowned(dir: &Path) -> Option<(File, String)> {
+/// The session of a run's directory that no living process owns, with the lock on it. Where a crash came before it was written
+/// down, there is none.
+pub fn unowned(dir: &Path) -> Option<(File, Option<String>)> {
     let file = regular::open_to_read(&dir.join(OWNER)).ok()?;
     file.try_lock().ok()?;
-    let owner: Owner = serde_json::from_reader(&file).ok()?;
-    Some((file, owner.session))
+    let owner = serde_json::from_reader(&file).ok();
+    Some((file, owner.map(|owner: Owner| owner.session)))
 }

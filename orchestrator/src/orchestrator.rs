@@ -285,7 +285,8 @@ impl Orchestrator {
     ) -> Result<Self, StartError> {
         let main_tree = MainTree::open(&setup.workspace, &setup.places, &setup.config)?;
         let settled = main_tree.recover()?;
-        match end_leftovers(&running(&setup.cache)) {
+        let left = running(&setup.cache);
+        match on_a_thread(move || end_leftovers(&left)).await {
             Ok(0) => {}
             Ok(count) => tracing::warn!(count, "commands that a crash had left running were ended"),
             Err(error) => tracing::warn!(%error, "what a crash left running could not be ended"),

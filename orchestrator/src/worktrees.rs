@@ -38,7 +38,9 @@ pub(crate) fn collect(snapshots: &Snapshots, lanes: &Path, sessions: &Path, keep
             continue;
         }
         let Some((owner, session)) = unowned(&dir) else { continue };
-        let Some(failed) = ended_lanes(&sessions.join(&session), &run) else { continue };
+        // Whoever died before writing down its session had made no worktree.
+        let ended = session.map_or(Some(Vec::new()), |it| ended_lanes(&sessions.join(it), &run));
+        let Some(failed) = ended else { continue };
         let age = entry.metadata().and_then(|data| data.modified()).ok();
         let age = age.and_then(|at| at.elapsed().ok()).unwrap_or_default();
         let failed = if age > keep { Vec::new() } else { failed };

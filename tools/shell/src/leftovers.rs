@@ -3,8 +3,10 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, getpid, kill_process_group};
+use sandbox::Ends;
 use tools::regular::{self, MAX_NOTE_BYTES};
 
 /// A command's process group that is noted, until this is dropped.
@@ -13,13 +15,14 @@ pub(super) struct Noted(PathBuf);
 
 impl Noted {
     /// Notes in the directory `dir` that this process runs the group of `leader`. Best effort: without it a command may
-    /// outlive a crash, and nothing else.
-    pub(super) fn new(dir: &Path, leader: Pid) -> Option<Self> {
+    /// outlive a crash, and nothing else. `ends` says how the group ends when this process does.
+    pub(super) fn new(dir: &Path, leader: Pid, ends: Ends) -> Option<Self> {
         let note = Note {
             boot: boot()?,
             owner: getpid().as_raw_nonzero().get(),
             owner_started: started(getpid())?,
             leader_started: started(leader)?,
+            ends_itself: ends == Ends::Told,
         };
         let path = dir.join(leader.as_raw_nonzero().to_string());
         let written = regular::create_dir(dir)
@@ -45,12 +48,14 @@ struct Note {
     owner: i32,
     owner_started: u64,
     leader_started: u64,
+    /// Whether the leader ends all that it started as soon as the owner is gone, and is the only one who can.
+    ends_itself: bool,
 }
 
 impl Note {
     fn to_text(&self) -> String {
-        let Self { boot, owner, owner_started, leader_started } = self;
-        format!("{boot} {owner} {owner_started} {leader_started}\n")
+        let Self { boot, owner, owner_started, leader_started, ends_itself } = self;
+        format!("{boot} {owner} {owner_started} {leader_started} {ends_itself}\n")
     }
 
     fn read(text: &str) -> Option<Self> {
@@ -60,6 +65,7 @@ impl Note {
             owner: words.next()?.parse().ok()?,
             owner_started: words.next()?.parse().ok()?,
             leader_started: words.next()?.parse().ok()?,
+            ends_itself: words.next().is_some_and(|word| word == "true"),
         })
     }
 
@@ -73,7 +79,13 @@ impl Note {
     }
 }
 
-/// Ends what was noted in `dir` by processes that are gone, and tells how many groups that were.
+/// How long a group is waited for that is ending.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long to wait before looking again.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// Ends what was noted in `dir` by processes that are gone, and tells how many groups that were. Comes back when they are gone,
+/// since what they still write would be taken for the work of whoever goes on. Blocks.
 pub fn end_leftovers(dir: &Path) -> io::Result<usize> {
     let entries = match fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
@@ -90,7 +102,12 @@ pub fn end_leftovers(dir: &Path) -> io::Result<usize> {
         if Pid::from_raw(note.owner).and_then(started) == Some(note.owner_started) {
             continue;
         }
-        if note.is_left(leader) && kill_process_group(leader, Signal::KILL).is_ok() {
+        if note.is_left(leader) && is_there(leader) {
+            if !(note.ends_itself && has_ended(leader)) {
+                // It may have ended meanwhile.
+                kill_process_group(leader, Signal::KILL).ok();
+                has_ended(leader);
+            }
             ended += 1;
         }
         fs::remove_file(&path)?;
@@ -98,11 +115,35 @@ pub fn end_leftovers(dir: &Path) -> io::Result<usize> {
     Ok(ended)
 }
 
+/// Whether a group is empty, or becomes so while it is waited for.
+#[expect(clippy::disallowed_methods, reason = "it has a deadline, and is off the runtime")]
+fn has_ended(group: Pid) -> bool {
+    let began = Instant::now();
+    while is_there(group) {
+        if began.elapsed() > PATIENCE {
+            return false;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    true
+}
+
+/// Whether a process of a group lives. One that is only waited for does not.
+fn is_there(group: Pid) -> bool {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.any(|pid| {
+        let fields = Pid::from_raw(pid).and_then(fields);
+        let mut fields = fields.iter().flat_map(|fields| fields.split_whitespace());
+        let (state, group_of) = (fields.next(), fields.nth(1));
+        let is_of_group = group_of.is_some_and(|it| it.parse() == Ok(group.as_raw_nonzero().get()));
+        is_of_group && !matches!(state, Some("Z" | "X"))
+    })
+}
+
 /// When a process was started, in ticks since the machine was; none if it is gone.
 fn started(process: Pid) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero())).ok()?;
-    // The name, in brackets, may hold anything.
-    let (_, fields) = stat.rsplit_once(')')?;
+    let fields = fields(process)?;
     let mut fields = fields.split_whitespace();
     let state = fields.next()?;
     // One that is only waited for is gone.
@@ -110,6 +151,13 @@ fn started(process: Pid) -> Option<u64> {
         return None;
     }
     fields.nth(18)?.parse().ok()
+}
+
+/// What the system says of a process, from its state on.
+fn fields(process: Pid) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero())).ok()?;
+    // The name, in brackets, may hold anything.
+    Some(stat.rsplit_once(')')?.1.to_owned())
 }
 
 /// What tells this run of the machine from others.
@@ -140,6 +188,7 @@ mod tests {
             // Another that had the same number: it is gone.
             owner_started: 0,
             leader_started: started(of).unwrap(),
+            ends_itself: false,
         };
         change(&mut note);
         fs::write(dir.join(of.as_raw_nonzero().to_string()), note.to_text()).unwrap();
@@ -158,7 +207,7 @@ mod tests {
         note(dir.path(), pid(&of_old), |note| note.boot.push('x'));
         fs::write(dir.path().join("stray"), "what is this").unwrap();
         assert_eq!(end_leftovers(dir.path()).unwrap(), 1);
-        assert!(!left.wait().unwrap().success());
+        assert!(!left.try_wait().unwrap().unwrap().success(), "it is waited for");
         for alive in [&mut owned, &mut other, &mut of_old] {
             assert!(alive.try_wait().unwrap().is_none());
             alive.kill().unwrap();
@@ -169,10 +218,26 @@ mod tests {
     }
 
     #[test]
+    fn what_ends_itself_is_let_end() {
+        let dir = tempfile::tempdir().unwrap();
+        #[expect(clippy::disallowed_methods, reason = "a test needs a process that ends itself")]
+        let mut left = Command::new("sh")
+            .args(["-c", "read line; sleep 0.1; exit 7"])
+            .stdin(std::process::Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        note(dir.path(), pid(&left), |note| note.ends_itself = true);
+        drop(left.stdin.take());
+        end_leftovers(dir.path()).unwrap();
+        assert_eq!(left.try_wait().unwrap().unwrap().code(), Some(7));
+    }
+
+    #[test]
     fn a_note_lasts_as_long_as_it_is_held() {
         let dir = tempfile::tempdir().unwrap();
         let mut child = group();
-        let noted = Noted::new(dir.path(), pid(&child)).unwrap();
+        let noted = Noted::new(dir.path(), pid(&child), Ends::Killed).unwrap();
         assert_eq!(end_leftovers(dir.path()).unwrap(), 0);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         drop(noted);

@@ -249,9 +249,10 @@ async fn start_group(
     drop(process);
     let pipe = pipe::Receiver::from_owned_fd(reader.into())?;
     let leader = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-    let noted = leader.zip(options.notes.as_ref()).and_then(|(it, dir)| Noted::new(dir, it));
+    let noted = leader.zip(options.notes.as_ref()).and_then(|(it, dir)| Noted::new(dir, it, ends));
     Ok((Group { child, leader, degree, ends, report, _noted: noted }, pipe))
 }
+
 /// The process to start: the command itself, or the helper that puts up the walls for it.
 fn process_of(words: Vec<OsString>, confined: Option<&Confined>) -> Command {
     let first = confined.into_iter().flat_map(|confined| confined.program).map(OsString::from);
