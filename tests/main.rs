@@ -62,3 +62,4 @@ mod lanes;
 // Documents and sources.
 mod docs;
 mod tidy;
+mod trials;

@@ -14,6 +14,7 @@ use crate::barred;
 use crate::brief::{Brief, Reads};
 use crate::call::Caller;
 use crate::closed::JournalClosed;
+use crate::commands::Commands;
 use crate::contract::ContractError;
 use crate::dialogue::Dialogue;
 use crate::draft::NeededFile;
@@ -25,7 +26,6 @@ use crate::role::{RoleHost, Work};
 use crate::sight::Sight;
 use crate::talk::{Grammar, Objection, Talk, Unheard};
 use crate::wording::Wording;
-use crate::workspace::Workspace;
 
 /// What the Architect is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,8 +98,8 @@ pub struct ArchitectSetup {
     pub sight: Sight,
     /// What the task begins with.
     pub brief: Arc<Brief>,
-    /// Who knows which files are another lane's.
-    pub workspace: Arc<dyn Workspace>,
+    /// What runs the commands that it wants to try.
+    pub commands: Commands,
 }
 
 impl Architect {
@@ -154,7 +154,8 @@ impl ArchitectSetup {
         dialogue.say(&question);
         let talk = Talk {
             caller: &self.caller,
-            tree: self.workspace.reader(),
+            tree: self.commands.workspace.reader(),
+            commands: Some(&self.commands),
             repairs: self.bounds().architect_parse_retries,
             looks: self.bounds().max_look_rounds,
         };
@@ -208,7 +209,7 @@ impl Grammar for ArchitectSetup {
 
 impl ArchitectSetup {
     fn forbidden(&self, file: &FileIntent) -> Option<String> {
-        if let Some(owner) = self.workspace.owner(&file.path) {
+        if let Some(owner) = self.commands.workspace.owner(&file.path) {
             return Some(format!("lane {owner} owns it"));
         }
         if file.path.is_in_our_directory() {

@@ -69,7 +69,7 @@ pub struct Findings {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
-const fn is_zero(count: &usize) -> bool {
+pub(crate) const fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
@@ -265,7 +265,7 @@ fn kind(outcome: &CommandOutcome, text: &str) -> CheckOutcome {
     }
 }
 
-fn exit_text(exit: &Exit) -> String {
+pub(crate) fn exit_text(exit: &Exit) -> String {
     match exit {
         Exit::Code(code) => format!("exit {code}"),
         Exit::Signal(signal) => format!("signal {signal}"),

@@ -8,12 +8,13 @@ use index::definitions;
 use model::AgentRole;
 use ractor::{ActorCell, SpawnErr};
 use thiserror::Error;
-use tree::{ReadTree, RepoPath};
+use tree::RepoPath;
 
 use crate::Unanswered;
 use crate::brief::{Brief, Reads, paragraph};
 use crate::call::{CallError, Caller};
 use crate::closed::JournalClosed;
+use crate::commands::Commands;
 use crate::contract::ContractError;
 use crate::dialogue::{Dialogue, shown_file, shown_lines};
 use crate::draft::{self, EditorAnswer, MayEnd};
@@ -81,8 +82,8 @@ pub struct Editor(RoleHost<EditorSetup>);
 pub struct EditorSetup {
     /// Its line to the model.
     pub caller: Caller,
-    /// Where it looks up what it asks to see.
-    pub tree: ReadTree,
+    /// What runs the commands that it wants to try.
+    pub commands: Commands,
     /// What the task begins with.
     pub brief: Arc<Brief>,
 }
@@ -163,7 +164,8 @@ impl EditorSetup {
         dialogue.say(&(introduction + &question));
         let talk = Talk {
             caller: &self.caller,
-            tree: &self.tree,
+            tree: self.commands.workspace.reader(),
+            commands: Some(&self.commands),
             repairs: self.bounds().editor_parse_retries,
             looks: self.bounds().max_context_requests_per_iteration,
         };
@@ -176,7 +178,9 @@ impl EditorSetup {
         let declared = |wanted: &RepoPath| plan.files.iter().any(|file| file.path == *wanted);
         let is_new = |look: &&Look| match look {
             Look::Context { path, .. } => !declared(path) && !dialogue.looks().contains(look),
-            Look::Search { .. } | Look::Symbol { .. } | Look::List { .. } => false,
+            Look::Search { .. } | Look::Symbol { .. } | Look::List { .. } | Look::Run { .. } => {
+                false
+            }
         };
         let looks: Vec<Look> = plan.show.iter().filter(is_new).cloned().collect();
         if looks.is_empty() {
@@ -184,8 +188,9 @@ impl EditorSetup {
         }
         dialogue.looked(&looks);
         let looks = Looks { looks, tolerances: Vec::new() };
-        let (caller, tree, wanted_by) = (&self.caller, &self.tree, WantedBy::Plan);
-        caller.run.perform(&mut Looking { caller, tree, looks, wanted_by }).await
+        let (caller, wanted_by) = (&self.caller, WantedBy::Plan);
+        let (tree, tried) = (self.commands.workspace.reader(), Vec::new());
+        caller.run.perform(&mut Looking { caller, tree, looks, tried, wanted_by }).await
     }
 
     /// A file, or the parts of it that matter: those that changed since it was shown, or where the plan is going to change it.

@@ -254,6 +254,25 @@ pub enum Event {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         told: Option<Blob>,
     },
+    /// A model had a command run, to see what comes of it.
+    #[serde(rename = "CommandTried@v1")]
+    CommandTried {
+        /// Who asked.
+        role: AgentRole,
+        /// As it was written.
+        command: String,
+        /// How it ended.
+        exit: String,
+        /// How long it took, in milliseconds.
+        elapsed_ms: u64,
+        /// How far it was confined.
+        confined: Degree,
+        /// Secrets that were taken out of what it printed.
+        #[serde(skip_serializing_if = "crate::checks::is_zero", default)]
+        masked: usize,
+        /// What it printed.
+        output: Blob,
+    },
     /// An answer to a question of the user could not be used.
     #[serde(rename = "AnswerRefused@v1")]
     AnswerRefused {
@@ -677,9 +696,9 @@ impl Event {
                 .flatten()
                 .map(|content| &content.blob)
                 .collect(),
-            Self::VerificationRun { output, .. } | Self::OldTreeTested { output, .. } => {
-                vec![output]
-            }
+            Self::VerificationRun { output, .. }
+            | Self::CommandTried { output, .. }
+            | Self::OldTreeTested { output, .. } => vec![output],
             Self::ModelRequest { body, .. } => vec![body],
             Self::ModelReply { answer: Some(answer), .. } => vec![answer],
             _ => Vec::new(),
@@ -705,7 +724,9 @@ impl Event {
                 .flatten()
                 .map(|content| &mut content.blob)
                 .collect(),
-            Self::VerificationRun { output, .. } => vec![output],
+            Self::VerificationRun { output, .. } | Self::CommandTried { output, .. } => {
+                vec![output]
+            }
             Self::ModelReply { answer: Some(answer), .. } => vec![answer],
             _ => Vec::new(),
         }

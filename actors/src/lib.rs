@@ -12,6 +12,7 @@ pub mod brief;
 pub mod call;
 pub mod checks;
 pub mod closed;
+pub mod commands;
 pub mod complaints;
 pub mod contract;
 pub mod delivery;
@@ -43,6 +44,7 @@ pub mod team;
 #[cfg(test)]
 mod testing;
 mod trace;
+mod trial;
 pub mod v1;
 pub mod verified;
 pub mod verifier;

@@ -40,6 +40,11 @@ pub enum Look {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         directory: Option<RepoPath>,
     },
+    /// What comes of a command.
+    Run {
+        /// The command.
+        command: String,
+    },
 }
 
 /// What a model asks to see in one answer.
@@ -63,6 +68,7 @@ impl fmt::Display for Look {
             Self::Symbol { name } => write!(f, "symbol {name}"),
             Self::List { directory: Some(directory) } => write!(f, "{directory}/"),
             Self::List { directory: None } => f.write_str("./"),
+            Self::Run { command } => write!(f, "`{command}`"),
         }
     }
 }
@@ -123,9 +129,9 @@ fn one(line: &str, tolerances: &mut Vec<Leniency>) -> Result<Vec<Look>, String> 
             };
             Look::List { directory }
         }
+        "NEED_RUN" => Look::Run { command: filled(rest, "NEED_RUN|<command>")? },
         _ => {
-            let rule =
-                "you may ask with NEED_CONTEXT|, NEED_SEARCH|, NEED_SYMBOL| and NEED_LIST| only";
+            let rule = "you may ask with NEED_CONTEXT|, NEED_SEARCH|, NEED_SYMBOL|, NEED_LIST| and NEED_RUN| only";
             return Err(rule.to_owned());
         }
     };
@@ -205,7 +211,7 @@ mod tests {
 
     #[test]
     fn searches_symbols_and_directories() {
-        let answer = "NEED_SEARCH|fn (a|b)\nNEED_SEARCH|is_drained|crates/**/*.rs\nNEED_SEARCH|a|b\nNEED_SYMBOL|Cart::total\nNEED_LIST|src/\nNEED_LIST|.\nNEED_LIST|";
+        let answer = "NEED_SEARCH|fn (a|b)\nNEED_SEARCH|is_drained|crates/**/*.rs\nNEED_SEARCH|a|b\nNEED_SYMBOL|Cart::total\nNEED_LIST|src/\nNEED_LIST|.\nNEED_LIST|\nNEED_RUN|cargo test -- a | tail -3";
         let expected = [
             "`fn (a|b)`",
             "`is_drained` in crates/**/*.rs",
@@ -214,6 +220,7 @@ mod tests {
             "src/",
             "./",
             "./",
+            "`cargo test -- a | tail -3`",
         ];
         assert_eq!(asked(answer), expected);
     }
@@ -241,7 +248,8 @@ mod tests {
         assert!(rule("NEED_CONTEXT|../a").contains("inside it"));
         assert!(rule("NEED_CONTEXT|").contains("NEED_CONTEXT|<path>"));
         assert!(rule("NEED_SEARCH|").contains("NEED_SEARCH|<regular"));
-        assert!(rule("NEED_RUN|cargo test").contains("only"));
+        assert!(rule("NEED_WEB|deepseek").contains("only"));
+        assert!(rule("NEED_RUN|").contains("NEED_RUN|<command>"));
         assert!(rule("NEED_SYMBOL|a\nand\nNEED_SYMBOL|b").contains("line 2: `and`"));
     }
 }

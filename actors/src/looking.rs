@@ -1,6 +1,7 @@
 //! The effect of looking: what a model asked to see is found, as far as policy, the files and the room for it allow, and told.
 
 use std::cell::RefCell;
+use std::fmt::Display;
 
 use policy::Verdict;
 use search::{Lines, Matches, Shown, Sights, Symbol, Unseen};
@@ -15,6 +16,7 @@ use crate::look::{Look, Looks};
 use crate::portion::{self, Range};
 use crate::prompts::{Prompt, Prompts};
 use crate::run::Run;
+use crate::trial::Tried;
 use crate::wording::Wording;
 
 /// Bytes that a token is counted as.
@@ -25,6 +27,8 @@ pub(crate) struct Looking<'l> {
     pub(crate) caller: &'l Caller,
     pub(crate) tree: &'l ReadTree,
     pub(crate) looks: Looks,
+    /// What came of the commands among them.
+    pub(crate) tried: Vec<Tried>,
     pub(crate) wanted_by: WantedBy,
 }
 
@@ -52,6 +56,7 @@ impl Effect for Looking<'_> {
 
     async fn act(&mut self, run: &Run) -> Result<String, CallError> {
         let (tree, terms, looks) = (self.tree.clone(), run.terms.clone(), self.looks.looks.clone());
+        let tried = std::mem::take(&mut self.tried);
         let (shown, refused) = on_a_thread(move || {
             let may_read = |path: &RepoPath| match terms.rules.may_read(path.as_str()) {
                 Verdict::Allow => Ok(()),
@@ -65,7 +70,7 @@ impl Effect for Looking<'_> {
                 room: bounds.max_look_tokens.saturating_mul(TOKEN_BYTES),
                 seen: RefCell::default(),
             };
-            eyes.look_at(&looks)
+            eyes.look_at(&looks, tried)
         })
         .await;
         let prompts = run.prompts();
@@ -83,6 +88,18 @@ impl Effect for Looking<'_> {
     }
 }
 
+/// A text that is too long for the room, without its middle. What it ends with says most.
+fn within(text: &str, room: usize) -> String {
+    if text.len() <= room {
+        return text.to_owned();
+    }
+    let head = text.floor_char_boundary(room / 3);
+    let tail = text.ceil_char_boundary(text.len() - room * 2 / 3);
+    let (head, tail) = (text.get(..head).unwrap_or_default(), text.get(tail..).unwrap_or_default());
+    let left_out = text.len() - head.len() - tail.len();
+    format!("{head}\n… {left_out} bytes left out …\n{tail}")
+}
+
 /// What looks, and puts into words what it sees.
 struct Eyes<'e> {
     sights: Sights<'e>,
@@ -96,14 +113,17 @@ struct Eyes<'e> {
 
 impl Eyes<'_> {
     /// What was asked for, numbered, and why the rest is not shown. What is asked first has most room; each look has some.
-    fn look_at(&self, looks: &[Look]) -> (String, Vec<Wording>) {
+    fn look_at(&self, looks: &[Look], tried: Vec<Tried>) -> (String, Vec<Wording>) {
         let (mut shown, mut refused) = (String::new(), Vec::new());
+        let mut tried = tried.into_iter();
         for (index, look) in looks.iter().enumerate() {
             let left = self.room.saturating_sub(shown.len());
             let room = (left / (looks.len() - index).min(2)).max(self.room / 20);
             let number = index + 1;
             let text = if left < self.room / 20 {
                 Err(self.prompts.render(Prompt::LookNoRoom, &[]))
+            } else if let Look::Run { .. } = look {
+                self.ran(look, tried.next(), room)
             } else {
                 self.one(look, room).map_err(|why| why.to_string())
             };
@@ -120,6 +140,19 @@ impl Eyes<'_> {
             shown.push('\n');
         }
         (shown.trim_end().to_owned(), refused)
+    }
+
+    /// What came of a command, the middle of a long output left out.
+    fn ran(&self, look: &Look, tried: Option<Tried>, room: usize) -> Result<String, String> {
+        match tried {
+            Some(Tried::Ran { exit, output }) => {
+                let output = within(output.trim_end(), room);
+                let told = [("what", look as &dyn Display), ("exit", &exit), ("output", &output)];
+                Ok(self.prompts.render(Prompt::LookRan, &told).trim_end().to_owned())
+            }
+            Some(Tried::NotRun(why)) => Err(why),
+            None => Err("it was not run".to_owned()),
+        }
     }
 
     fn one(&self, look: &Look, room: usize) -> Result<String, Unseen> {
@@ -161,6 +194,8 @@ impl Eyes<'_> {
                 }
                 Ok(text)
             }
+            // It was run before, by whoever may.
+            Look::Run { .. } => Ok(String::new()),
             Look::List { directory } => {
                 let names = self.sights.names(directory.as_ref(), room)?;
                 let mut list = names.names.join("\n");

@@ -7,12 +7,14 @@ use tree::ReadTree;
 
 use crate::call::{CallError, Caller, Room};
 use crate::closed::JournalClosed;
+use crate::commands::Commands;
 use crate::contract::ContractError;
 use crate::dialogue::Dialogue;
 use crate::event::Event;
 use crate::look;
 use crate::looking::{Looking, WantedBy};
 use crate::prompts::Prompts;
+use crate::trial;
 use crate::wording::Wording;
 
 /// The contract that the answers to a question keep.
@@ -76,6 +78,8 @@ pub struct Talk<'t> {
     pub caller: &'t Caller,
     /// The tree it may look at.
     pub tree: &'t ReadTree,
+    /// What runs the commands that it wants to try; none where nothing is run.
+    pub commands: Option<&'t Commands>,
     /// Repair turns.
     pub repairs: u32,
     /// Answers that ask to see something.
@@ -110,7 +114,9 @@ impl Talk<'_> {
                             let wanted_by = WantedBy::Model { left: self.looks - looked };
                             dialogue.looked(&looks.looks);
                             let (caller, tree) = (self.caller, self.tree);
-                            let mut looking = Looking { caller, tree, looks, wanted_by };
+                            let tried =
+                                trial::tried(self.commands, caller.role, &looks.looks).await?;
+                            let mut looking = Looking { caller, tree, looks, tried, wanted_by };
                             let told = self.caller.run.perform(&mut looking).await?;
                             dialogue.say(&told);
                             continue;

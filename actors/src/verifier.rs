@@ -2,21 +2,18 @@
 
 mod old_tree;
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use std::path::PathBuf;
 
-use config::NetworkReach;
-use policy::Verdict;
 use ractor::{ActorCell, SpawnErr};
-use sandbox::{Network, Writes};
-use shell::{CommandLine, CommandOutcome, Exit, Fence, RunOptions, run};
-use tools::regular::{self, MAX_NOTE_BYTES, read_text};
-use tree::{Change, FileHash, tracked_among, tracks_below};
+use sandbox::Network;
+use shell::{CommandLine, CommandOutcome};
+use tools::regular::{self, MAX_NOTE_BYTES};
+use tree::{Change, FileHash, tracked_among};
 
 use crate::Unanswered;
 use crate::checks::{self, Check, CheckOutcome, Findings, Report};
 use crate::closed::JournalClosed;
+use crate::commands::{Commands, NotRun};
 use crate::complaints;
 use crate::effect::{Effect, Position, Trace};
 use crate::event::{Blob, Event};
@@ -26,7 +23,7 @@ use crate::proof::OldTree;
 use crate::role::{RoleHost, Work};
 use crate::run::Run;
 use crate::verified::MissingKind;
-use crate::workspace::{Denied, Workspace};
+use crate::workspace::{Denied, Purpose};
 
 /// A report, with the first denial if there was one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,16 +53,14 @@ pub struct Verifier(RoleHost<VerifierSetup>);
 /// What a Verifier works with.
 #[derive(Clone)]
 pub struct VerifierSetup {
-    /// Who owns the tree and says whether a command may run.
-    pub workspace: Arc<dyn Workspace>,
-    /// The run it is part of.
-    pub run: Run,
+    /// What runs its commands.
+    pub commands: Commands,
 }
 
 impl Verifier {
     /// Starts a Verifier under `supervisor`.
     pub async fn spawn(setup: VerifierSetup, supervisor: ActorCell) -> Result<Self, SpawnErr> {
-        let timeout = setup.run.role_timeout();
+        let timeout = setup.commands.run.role_timeout();
         Ok(Self(RoleHost::spawn(setup, timeout, supervisor).await?))
     }
 
@@ -131,14 +126,14 @@ impl VerifierSetup {
     async fn verify(&self, commands: &[String], subject: Subject) -> VerifyReply {
         let tree = match subject {
             Subject::Untouched => {
-                let max_files = self.run.config().limits.max_workspace_files;
-                tree_hash(self.workspace.reader().root().to_owned(), max_files).await
+                let max_files = self.commands.run.config().limits.max_workspace_files;
+                tree_hash(self.commands.workspace.reader().root().to_owned(), max_files).await
             }
             Subject::Changed => None,
         };
         // A copy has not all that commands may look for: what fails there need not fail here.
-        let copy = if self.workspace.in_place_of().is_some() { "\nin a copy" } else { "" };
-        let degree = self.run.confinement().await.degree();
+        let copy = if self.commands.workspace.in_place_of().is_some() { "\nin a copy" } else { "" };
+        let degree = self.commands.run.confinement().await.degree();
         let key = |text: &str| {
             let tree = tree.as_ref()?;
             Some(FileHash::of(format!("{tree}\n{text}{copy}\n{degree:?}").as_bytes()))
@@ -148,7 +143,7 @@ impl VerifierSetup {
             let checked = match subject {
                 Subject::Untouched => {
                     let mut baseline = Baseline { verifier: self, text, key: key(text) };
-                    self.run.perform(&mut baseline).await?
+                    self.commands.run.perform(&mut baseline).await?
                 }
                 Subject::Changed => self.check(text).await?,
             };
@@ -168,8 +163,8 @@ impl VerifierSetup {
             Ok(line) => line,
             Err(not_run) => return Ok(Err(not_run)),
         };
-        let mut first = Changed { verifier: self, text, line: &line, reach: self.reach() };
-        let check = self.run.perform(&mut first).await?;
+        let mut first = Changed { verifier: self, text, line: &line, reach: self.commands.reach() };
+        let check = self.commands.run.perform(&mut first).await?;
         if checks::wants_network(&check) {
             return Ok(Ok(self.with_network(text, &line).await?.unwrap_or(check)));
         }
@@ -177,7 +172,7 @@ impl VerifierSetup {
             return Ok(Ok(check));
         }
         let mut second = SecondTry { verifier: self, text, line: &line };
-        let flaky = self.run.perform(&mut second).await?;
+        let flaky = self.commands.run.perform(&mut second).await?;
         Ok(Ok(flaky.unwrap_or(check)))
     }
 
@@ -187,29 +182,15 @@ impl VerifierSetup {
         text: &str,
         line: &CommandLine,
     ) -> Result<Option<Check>, JournalClosed> {
-        if self.workspace.permit(line, Network::Host).await.is_err() {
+        if self.commands.workspace.permit(line, Purpose::Check(Network::Host)).await.is_err() {
             return Ok(None);
         }
         let mut again = Changed { verifier: self, text, line, reach: Network::Host };
-        self.run.perform(&mut again).await.map(Some)
-    }
-
-    /// The command, if it is one and may run.
-    async fn permitted(&self, text: &str) -> Result<CommandLine, (Check, Option<Denied>)> {
-        let line = CommandLine::parse(text).map_err(|error| {
-            (not_run(text, CheckOutcome::CommandMissing, &error.to_string()), None)
-        })?;
-        match self.workspace.permit(&line, Network::Own).await {
-            Ok(()) => Ok(line),
-            Err(denial) => {
-                let check = not_run(text, CheckOutcome::PolicyDenied, &denial.why.to_string());
-                Err((check, Some(denial)))
-            }
-        }
+        self.commands.run.perform(&mut again).await.map(Some)
     }
 
     async fn read(&self, text: &str, outcome: &CommandOutcome) -> Check {
-        let commands = &self.run.config().commands;
+        let commands = &self.commands.run.config().commands;
         let mut check =
             checks::read(text, outcome, commands.output_keep_bytes, &commands.complaints);
         check.discarded = self.discarded(outcome).await;
@@ -227,18 +208,19 @@ impl VerifierSetup {
         if outcome.discarded.is_empty() {
             return Vec::new();
         }
-        let root = self.workspace.reader().root().to_owned();
+        let root = self.commands.workspace.reader().root().to_owned();
         let paths = outcome.discarded.clone();
         let looked = tokio::task::spawn_blocking(move || tracked_among(&root, paths));
         let tracked = looked.await.unwrap_or_default();
-        let shown = |path: PathBuf| self.run.redactor.redact(&path.to_string_lossy()).into_owned();
+        let shown =
+            |path: PathBuf| self.commands.run.redactor.redact(&path.to_string_lossy()).into_owned();
         tracked.into_iter().map(shown).collect()
     }
 
     /// Whether a package of this name would be part of the tree.
     async fn should_have(&self, name: String) -> bool {
-        let root = self.workspace.reader().root().to_owned();
-        let max_files = self.run.config().limits.max_workspace_files;
+        let root = self.commands.workspace.reader().root().to_owned();
+        let max_files = self.commands.run.config().limits.max_workspace_files;
         let looked = tokio::task::spawn_blocking(move || {
             let files = tree::list(&root, max_files).files;
             complaints::is_in_workspace(&name, files.iter().map(|file| &file.path))
@@ -246,117 +228,16 @@ impl VerifierSetup {
         looked.await.unwrap_or(true)
     }
 
-    /// Where the time is remembered that a command takes.
-    fn time_of(&self, line: &CommandLine) -> PathBuf {
-        self.run.cache.join(format!("time-{}", FileHash::of(line.text().as_bytes())))
-    }
-
-    /// How long a command may take the first time.
-    fn first_limit(&self, line: &CommandLine) -> Duration {
-        let bounds = &self.run.config().agent_loop;
-        let remembered = read_text(&self.time_of(line), MAX_NOTE_BYTES).ok();
-        let measured = remembered.and_then(|text| text.trim().parse().ok());
-        let largest = Duration::from_secs(bounds.verify_timeout_max_seconds);
-        Duration::from_secs(measured.unwrap_or(bounds.verify_timeout_seconds)).min(largest)
-    }
-
-    /// Runs with the first limit; when that is exceeded, once more with the larger one, and remembers the time it took.
-    async fn run_to_limit(&self, line: &CommandLine, reach: Network) -> CommandOutcome {
-        let bounds = &self.run.config().agent_loop;
-        let remembered = self.time_of(line);
-        let largest = Duration::from_secs(bounds.verify_timeout_max_seconds);
-        let first = self.first_limit(line);
-        let outcome = self.execute(line, first, reach).await;
-        if outcome.exit != Exit::TimedOut || first >= largest {
-            return outcome;
-        }
-        let seconds = first.as_secs();
-        let why = format!(
-            "`{}` took more than {seconds} s; running it again with {} s",
-            line.text(),
-            largest.as_secs()
-        );
-        self.run.publisher.show_wait(why);
-        let outcome = self.execute(line, largest, reach).await;
-        if outcome.exit != Exit::TimedOut {
-            // Half as much again, so that a slower day does not cost a second run.
-            let limit = outcome.elapsed.as_secs() * 3 / 2 + 1;
-            self.keep(&remembered, limit.to_string().as_bytes());
-        }
-        outcome
-    }
-
-    async fn execute(
-        &self,
-        line: &CommandLine,
-        timeout: Duration,
-        reach: Network,
-    ) -> CommandOutcome {
-        let tree = self.workspace.reader();
-        if !tree.is_in_place() {
-            return CommandOutcome::not_started(tree.gone());
-        }
-        let place = Place { root: tree.root(), in_place_of: self.workspace.in_place_of(), reach };
-        self.execute_in(place, line, timeout).await
-    }
-
-    /// Whom commands reach unasked.
-    fn reach(&self) -> Network {
-        match self.run.config().sandbox.network {
-            NetworkReach::Own => Network::Own,
-            NetworkReach::Host => Network::Host,
-        }
-    }
-
-    /// Runs a command in a directory, which it may have to take for another.
-    async fn execute_in(
-        &self,
-        Place { root, in_place_of, reach }: Place<'_>,
-        line: &CommandLine,
-        timeout: Duration,
-    ) -> CommandOutcome {
-        let commands = &self.run.config().commands;
-        let options = RunOptions {
-            cwd: root.to_owned(),
-            timeout,
-            keep_bytes: commands.output_journal_bytes / 2,
-            kill_grace: Duration::from_millis(commands.kill_grace_ms),
-            env: self.run.env.clone(),
-            in_place_of: in_place_of.map(Path::to_owned),
-            notes: Some(running(&self.run.cache)),
-            fence: Some(self.fence(root, in_place_of, reach)),
-        };
-        self.run.publisher.show_wait(format!("running `{}`", line.text()));
-        let mut outcome = run(line, &options).await;
-        // Nothing that is read from it, kept of it or told of it has a secret.
-        outcome.output.mask(&self.run.redactor);
-        outcome
-    }
-
-    /// What confines a command in the tree at `root`, which may be a copy.
-    fn fence(&self, root: &Path, in_place_of: Option<&Path>, network: Network) -> Fence {
-        let writes = if in_place_of.is_some() { Writes::Kept } else { Writes::Discarded };
-        let (rules, tree) = (Arc::clone(&self.run.terms.rules), root.to_owned());
-        Fence {
-            sandbox: Arc::clone(&self.run.sandbox),
-            tree: root.to_owned(),
-            writes,
-            read: Vec::new(),
-            network,
-            is_secret: Arc::new(move |path: &str| !matches!(rules.may_read(path), Verdict::Allow)),
-            has_tracked: Arc::new(move |dir: &Path| tracks_below(&tree, dir)),
-        }
-    }
-
     async fn publish(&self, check: &Check, outcome: &CommandOutcome) -> Result<(), JournalClosed> {
         let output = outcome.output.text();
         let elapsed_ms = u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX);
-        self.run.publish(run_event(check, false, elapsed_ms, output)).await
+        self.commands.run.publish(run_event(check, false, elapsed_ms, output)).await
     }
 
     fn remembered(&self, key: &FileHash, text: &str) -> Option<Check> {
         let kept =
-            regular::read(&self.run.cache.join(format!("base-{key}")), MAX_NOTE_BYTES).ok()?;
+            regular::read(&self.commands.run.cache.join(format!("base-{key}")), MAX_NOTE_BYTES)
+                .ok()?;
         let check: Check = serde_json::from_slice(&kept).ok()?;
         (check.command == text).then_some(check)
     }
@@ -367,27 +248,21 @@ impl VerifierSetup {
             return;
         }
         if let Ok(text) = serde_json::to_vec(check) {
-            self.keep(&self.run.cache.join(format!("base-{key}")), &text);
+            self.commands.keep(&self.commands.run.cache.join(format!("base-{key}")), &text);
         }
     }
 
-    /// Writes a cache file; without it the next run only takes longer.
-    fn keep(&self, path: &Path, content: &[u8]) {
-        let written =
-            regular::create_dir(&self.run.cache).and_then(|()| regular::write(path, content));
-        if let Err(error) = written {
-            tracing::warn!(%error, path = %path.display(), "a result of verification could not be kept");
-        }
+    /// The command, if it is one and may run.
+    async fn permitted(&self, text: &str) -> Result<CommandLine, (Check, Option<Denied>)> {
+        let permitted = self.commands.permitted(text, Purpose::Check(Network::Own)).await;
+        permitted.map_err(|not| match not {
+            NotRun::NoCommand(why) => (not_run(text, CheckOutcome::CommandMissing, &why), None),
+            NotRun::Denied(denial) => {
+                let check = not_run(text, CheckOutcome::PolicyDenied, &denial.why.to_string());
+                (check, Some(denial))
+            }
+        })
     }
-}
-
-/// Where a command runs.
-struct Place<'v> {
-    root: &'v Path,
-    /// The directory that it may have to take this one for.
-    in_place_of: Option<&'v Path>,
-    /// Whom it reaches.
-    reach: Network,
 }
 
 /// What came of a command; or how it came not to be run, with the denial if it was that.
@@ -411,7 +286,7 @@ impl Effect for Changed<'_> {
     }
 
     async fn act(&mut self, _: &Run) -> Result<Check, JournalClosed> {
-        let outcome = self.verifier.run_to_limit(self.line, self.reach).await;
+        let outcome = self.verifier.commands.run_to_limit(self.line, self.reach).await;
         let check = self.verifier.read(self.text, &outcome).await;
         self.verifier.publish(&check, &outcome).await?;
         Ok(check)
@@ -442,7 +317,8 @@ impl Effect for SecondTry<'_> {
         if run.only_compares() {
             return Ok(None);
         }
-        let outcome = self.verifier.run_to_limit(self.line, self.verifier.reach()).await;
+        let outcome =
+            self.verifier.commands.run_to_limit(self.line, self.verifier.commands.reach()).await;
         if !outcome.succeeded() {
             return Ok(None);
         }
@@ -496,18 +372,13 @@ impl Effect for Baseline<'_> {
             Ok(line) => line,
             Err(not_run) => return Ok(Err(not_run)),
         };
-        let outcome = verifier.run_to_limit(&line, verifier.reach()).await;
+        let outcome = verifier.commands.run_to_limit(&line, verifier.commands.reach()).await;
         let check = verifier.read(self.text, &outcome).await;
         if let Some(key) = &self.key {
             verifier.remember(key, &check);
         }
         Ok(Ok(check))
     }
-}
-
-/// Where commands are noted while they run, below the cache of a workspace.
-pub fn running(cache: &Path) -> PathBuf {
-    cache.join("running")
 }
 
 /// The event of a check; those of the untouched tree are published when they are used, so that their order is fixed.

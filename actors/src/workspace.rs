@@ -46,16 +46,35 @@ pub trait Workspace: Send + Sync + 'static {
         changes: &'a [Change],
     ) -> BoxFuture<'a, Result<(), Denied>>;
 
-    /// Asks whether a command may run, and whom it may reach. An approval holds for the rest of the run.
+    /// Asks whether a command may run. An approval holds for the rest of the run.
     fn permit<'a>(
         &'a self,
         command: &'a CommandLine,
-        reach: Network,
+        purpose: Purpose,
     ) -> BoxFuture<'a, Result<(), Denied>>;
 
     /// A copy of the tree as it was before `changes`, but with the tests among them, to run commands in that are allowed here.
-    fn before<'a>(&'a self, _: &'a [Change]) -> BoxFuture<'a, Result<Box<dyn Copied>, NoCopy>> {
+    fn copied<'a>(&'a self, _: &'a [Change]) -> BoxFuture<'a, Result<Box<dyn Copied>, NoCopy>> {
         Box::pin(std::future::ready(Err(NoCopy::NotHere)))
+    }
+}
+
+/// What a command is wanted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Purpose {
+    /// To check the tree. It reaches whom it says.
+    Check(Network),
+    /// To see what comes of it, in a copy of the tree.
+    Trial,
+}
+
+impl Purpose {
+    /// Whom the command is to reach.
+    pub const fn reach(self) -> Network {
+        match self {
+            Self::Check(reach) => reach,
+            Self::Trial => Network::Own,
+        }
     }
 }
 

@@ -150,6 +150,8 @@ pub struct AgentLoop {
     pub index_wait_ms: u64,
     /// Rounds of looks before the Architect, or the lane planner, must answer.
     pub max_look_rounds: u32,
+    /// Commands that are tried for a model before it is answered.
+    pub max_commands_per_look: usize,
     /// Tokens of what is shown in one round of looks.
     pub max_look_tokens: usize,
     /// Rounds of looks before the Editor must answer.

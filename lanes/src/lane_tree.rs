@@ -12,9 +12,8 @@ use actors::effect::{Effect, Trace};
 use actors::event::Event;
 use actors::lane_id::LaneId;
 use actors::run::Run;
-use actors::workspace::{CommitRefused, Denied, NotApplied, Staged, Workspace};
+use actors::workspace::{CommitRefused, Denied, NotApplied, Purpose, Staged, Workspace};
 use futures_util::future::BoxFuture;
-use sandbox::Network;
 use shell::CommandLine;
 use thiserror::Error;
 use tools::clock::Clock;
@@ -305,9 +304,9 @@ impl Workspace for LaneTree {
     fn permit<'a>(
         &'a self,
         command: &'a CommandLine,
-        reach: Network,
+        purpose: Purpose,
     ) -> BoxFuture<'a, Result<(), Denied>> {
-        self.above.permit(command, reach)
+        self.above.permit(command, purpose)
     }
 }
 

@@ -2,15 +2,14 @@
 
 use actors::brief::{Brief, Reads};
 use actors::closed::JournalClosed;
+use actors::commands::Commands;
 use actors::contract::{ContractError, Leniency};
 use actors::dialogue::Dialogue;
 use actors::event::Event;
 use actors::prompts::{Prompt, Prompts};
-use actors::run::Run;
 use actors::talk::{Grammar, Talk, Unheard};
 use actors::wording::Wording;
 use model::AgentRole;
-use tree::ReadTree;
 
 use crate::team_plan::{TeamLimits, TeamPlan, instructions};
 
@@ -23,8 +22,9 @@ pub struct TeamPlanned {
     pub tolerances: Vec<Leniency>,
 }
 
-/// Asks how the task of `brief` splits over at most `lanes.max_lanes` lanes. It may look at `tree`.
-pub async fn plan(run: &Run, brief: &Brief, tree: &ReadTree) -> Result<TeamPlanned, Unheard> {
+/// Asks how the task of `brief` splits over at most `lanes.max_lanes` lanes. It may look at the tree, and try commands there.
+pub async fn plan(commands: &Commands, brief: &Brief) -> Result<TeamPlanned, Unheard> {
+    let run = &commands.run;
     let (caller, config) = (run.caller(AgentRole::LanePlanner), run.config());
     let limits = TeamLimits { max_lanes: config.lanes.max_lanes };
     let prompts = caller.prompts();
@@ -40,7 +40,8 @@ pub async fn plan(run: &Run, brief: &Brief, tree: &ReadTree) -> Result<TeamPlann
     let bounds = &config.agent_loop;
     let talk = Talk {
         caller: &caller,
-        tree,
+        tree: commands.workspace.reader(),
+        commands: Some(commands),
         repairs: bounds.architect_parse_retries,
         looks: bounds.max_look_rounds,
     };

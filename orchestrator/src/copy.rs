@@ -33,7 +33,7 @@ struct Copy {
 
 impl Copies {
     /// The workspace as it was before `changes`, but with their tests.
-    pub(crate) async fn before(
+    pub(crate) async fn of(
         &self,
         tree: &ReadTree,
         changes: &[Change],

@@ -24,6 +24,7 @@ use actors::Unanswered;
 use actors::admission::{Admission, Slot};
 use actors::brief::Brief;
 use actors::closed::JournalClosed;
+use actors::commands::running;
 use actors::delivery::{Delivery, Rollback};
 use actors::event::{Blob, Event, FORMAT};
 use actors::ledger::Amount;
@@ -34,10 +35,11 @@ use actors::run::{Run, Terms, TermsError};
 use actors::scope::Scope;
 use actors::talk::Unheard;
 use actors::team::EndedLane;
-use actors::verifier::running;
 use actors::wording::Wording;
 use actors::words::{Asked, DeniedBy, IntentBy};
-use actors::workspace::{CommitRefused, Copied, Denied, NoCopy, Staged, Workspace, Workspaces};
+use actors::workspace::{
+    CommitRefused, Copied, Denied, NoCopy, Purpose, Staged, Workspace, Workspaces,
+};
 use config::Config;
 use futures_util::future::BoxFuture;
 use index::Index;
@@ -176,7 +178,7 @@ pub(crate) enum Msg {
     Permit {
         scope: Scope,
         command: CommandLine,
-        reach: Network,
+        purpose: Purpose,
         reply: RpcReplyPort<Result<(), Denied>>,
     },
     Settle {
@@ -212,8 +214,8 @@ pub(crate) enum News {
     Approved(RpcReplyPort<Result<(), Denied>>, Result<(), Denied>),
 }
 
-/// A command, what wants it, and whom it is to reach.
-type Wanted = (Scope, policy::Command, Network);
+/// A command, what wants it, and for what.
+type Wanted = (Scope, policy::Command, Purpose);
 
 /// A change that came back from the main tree.
 pub(crate) struct Commit {
@@ -400,21 +402,21 @@ impl Workspace for MainWorkspace {
     fn permit<'a>(
         &'a self,
         command: &'a CommandLine,
-        reach: Network,
+        purpose: Purpose,
     ) -> BoxFuture<'a, Result<(), Denied>> {
         Box::pin(async move {
             let (scope, command) = (self.scope.clone(), command.clone());
             let what = Asked::Command(command.text().to_owned());
-            let ask = |reply| Msg::Permit { scope, command, reach, reply };
+            let ask = |reply| Msg::Permit { scope, command, purpose, reply };
             answer_or_gone(what, self.actor.call(ask, None).await)
         })
     }
 
-    fn before<'a>(
+    fn copied<'a>(
         &'a self,
         changes: &'a [Change],
     ) -> BoxFuture<'a, Result<Box<dyn Copied>, NoCopy>> {
-        Box::pin(self.copies.before(&self.reader, changes))
+        Box::pin(self.copies.of(&self.reader, changes))
     }
 
     fn approve<'a>(
@@ -643,8 +645,8 @@ impl Actor for OrchestratorActor {
                 state.commits.push_back((run, staged, reply));
                 state.commit_next(&myself);
             }
-            Msg::Permit { scope, command, reach, reply } => {
-                state.permit(&myself, (scope, command, reach), reply);
+            Msg::Permit { scope, command, purpose, reply } => {
+                state.permit(&myself, (scope, command, purpose), reply);
             }
             Msg::Settle { reply } => {
                 state.settle().await?;

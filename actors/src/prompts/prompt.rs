@@ -99,6 +99,8 @@ prompts! {
     LookNothing = "look_nothing",
     /// Lines or names that were found.
     LookFound = "look_found",
+    /// What came of a command.
+    LookRan = "look_ran",
     /// What a file defines, where it is too large to be shown.
     LookOutline = "look_outline",
     /// The title of the commands that would check a change, in what is known of the workspace.

@@ -1,11 +1,13 @@
 //! The new and changed tests of a change, run on the tree as it was before, in a copy of it: whether they fail there.
 
+use sandbox::Writes;
 use shell::CommandLine;
 use tree::{Change, RepoPath};
 
-use super::{Place, VerifierSetup};
+use super::VerifierSetup;
 use crate::checks::{Check, CheckOutcome};
 use crate::closed::JournalClosed;
+use crate::commands::Place;
 use crate::complaints::is_unbuilt;
 use crate::effect::{Effect, Position, Trace};
 use crate::event::{Blob, Event};
@@ -24,7 +26,7 @@ impl VerifierSetup {
             return Ok(OldTree::NotRun);
         }
         let mut trying = Trying { verifier: self, commands, changes, tests };
-        self.run.perform(&mut trying).await
+        self.commands.run.perform(&mut trying).await
     }
 }
 
@@ -84,20 +86,22 @@ impl Trying<'_> {
             elapsed_ms: 0,
             output: String::new(),
         };
-        let copy = match self.verifier.workspace.before(self.changes).await {
+        let commands = &self.verifier.commands;
+        let workspace = &commands.workspace;
+        let copy = match workspace.copied(self.changes).await {
             Ok(copy) => copy,
             Err(why) => return not_run(why.to_string()),
         };
-        let user_root = self.verifier.workspace.reader().root().to_owned();
-        let in_place_of = self.verifier.workspace.in_place_of().unwrap_or(&user_root);
+        let in_place_of = workspace.in_place_of().unwrap_or(workspace.reader().root());
         let mut last = not_run("there is no such command".to_owned());
         for text in self.commands {
             let Ok(line) = CommandLine::parse(text) else { continue };
             // Within the limit of the check itself: it is a proof, and not worth waiting for.
-            let limit = self.verifier.first_limit(&line);
-            let (in_place_of, reach) = (Some(in_place_of), self.verifier.reach());
-            let place = Place { root: copy.root(), in_place_of, reach };
-            let outcome = self.verifier.execute_in(place, &line, limit).await;
+            let limit = commands.first_limit(&line);
+            let (in_place_of, reach) = (Some(in_place_of), commands.reach());
+            let writes = Writes::Kept;
+            let place = Place { root: copy.root(), in_place_of, reach, writes };
+            let outcome = commands.execute_in(place, &line, limit).await;
             let check = self.verifier.read(text, &outcome).await;
             let output = outcome.output.text();
             let tried = Tried {
@@ -118,7 +122,7 @@ impl Trying<'_> {
     }
 
     fn judged(&self, check: &Check, output: &str) -> OldTree {
-        let complaints = &self.verifier.run.config().commands.complaints;
+        let complaints = &self.verifier.commands.run.config().commands.complaints;
         let fails = check.outcome == CheckOutcome::CodeFailure;
         proof::judged(check, fails && is_unbuilt(output, complaints))
     }

@@ -61,6 +61,9 @@ fn told(story: &Story, entry: &StoryEntry, event: &Event) -> Option<(&'static st
             let names = ["command", "baseline", "outcome", "exit", "elapsed_ms", "output"];
             ("command", fields(&names))
         }
+        Event::CommandTried { .. } => {
+            ("trial", fields(&["role", "command", "exit", "elapsed_ms", "output"]))
+        }
         Event::OldTreeTested { .. } => {
             ("proof", fields(&["tests", "command", "outcome", "exit", "elapsed_ms", "output"]))
         }

@@ -12,6 +12,7 @@ use actors::delivery::{Delivery, Target, Verified};
 use actors::draft::NeededFile;
 use actors::event::{Envelope, Event, StagedFile};
 use actors::lane_id::LaneId;
+use actors::look::Look;
 use actors::plan::{Criterion, Plan};
 use actors::publisher::{Attendance, Proposal, Question, Signal};
 use actors::wording::Wording;
@@ -203,7 +204,10 @@ impl Terminal {
                 ));
             }
             Event::EditorStarted { iteration } => self.enter(&format!("edit {iteration}"), ""),
-            Event::Looked { .. } | Event::FilesNeeded { .. } | Event::EditorDone { .. } => {
+            Event::Looked { .. }
+            | Event::CommandTried { .. }
+            | Event::FilesNeeded { .. }
+            | Event::EditorDone { .. } => {
                 for line in said_by_models(&envelope.event) {
                     self.say(&line);
                 }
@@ -603,17 +607,22 @@ pub(super) const fn check_in_words(outcome: CheckOutcome) -> (AnsiColor, &'stati
 
 /// What models say beside plans and diffs, in lines.
 fn said_by_models(event: &Event) -> Vec<String> {
+    let who = |role: &AgentRole| match role {
+        AgentRole::Architect => "the Architect",
+        AgentRole::Editor => "the Editor",
+        AgentRole::LanePlanner => "the lane planner",
+        AgentRole::Analysis | AgentRole::Intent => "the model",
+    };
     if let Event::Looked { role, looks, refused, .. } = event {
-        let who = match role {
-            AgentRole::Architect => "the Architect",
-            AgentRole::Editor => "the Editor",
-            AgentRole::LanePlanner => "the lane planner",
-            AgentRole::Analysis | AgentRole::Intent => "the model",
-        };
-        let looks: Vec<String> = looks.iter().map(|look| harmless(&look.to_string())).collect();
-        let first = format!("  {who} looks at {}", looks.join(", "));
+        // What was tried is told when it ends.
+        let looks = looks.iter().filter(|look| !matches!(look, Look::Run { .. }));
+        let looks: Vec<String> = looks.map(|look| harmless(&look.to_string())).collect();
+        let at = || format!("  {} looks at {}", who(role), looks.join(", "));
         let refused = refused.iter().map(|line| format!("  {}", harmless(&line.to_string())));
-        return std::iter::once(first).chain(refused).collect();
+        return (!looks.is_empty()).then(at).into_iter().chain(refused).collect();
+    }
+    if let Event::CommandTried { role, command, exit, .. } = event {
+        return vec![format!("  {} tries `{}`: {}", who(role), harmless(command), harmless(exit))];
     }
     if let Event::FilesNeeded { files } = event {
         let line =

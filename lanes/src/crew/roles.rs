@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use actors::applier::{Applier, ApplierSetup};
 use actors::architect::{Architect, ArchitectSetup};
+use actors::commands::Commands;
 use actors::editor::{Editor, EditorSetup};
 use actors::sight::Sight;
 use actors::verifier::{Verifier, VerifierSetup};
@@ -27,26 +28,22 @@ impl Roles {
         sight: &Sight,
         crew: &ActorCell,
     ) -> Result<Self, ractor::SpawnErr> {
-        let workspace = || Arc::clone(&setup.workspace);
+        let (workspace, run) = (Arc::clone(&setup.workspace), setup.run.clone());
+        let commands = Commands { workspace: Arc::clone(&workspace), run: run.clone() };
         let brief = Arc::new(setup.brief.clone());
         let architect = ArchitectSetup {
-            caller: setup.run.caller(AgentRole::Architect),
+            caller: run.caller(AgentRole::Architect),
             sight: sight.clone(),
-            workspace: workspace(),
+            commands: commands.clone(),
             brief: Arc::clone(&brief),
         };
         let editor = EditorSetup {
-            caller: setup.run.caller(AgentRole::Editor),
-            tree: setup.workspace.reader().clone(),
+            caller: run.caller(AgentRole::Editor),
+            commands: commands.clone(),
             brief,
         };
-        let (workspace, run) = (workspace(), setup.run.clone());
-        let applier = ApplierSetup {
-            workspace: Arc::clone(&workspace),
-            sight: sight.clone(),
-            run: run.clone(),
-        };
-        let verifier = VerifierSetup { workspace, run };
+        let applier = ApplierSetup { workspace, sight: sight.clone(), run };
+        let verifier = VerifierSetup { commands };
         Ok(Self {
             architect: Architect::spawn(architect, crew.clone()).await?,
             editor: Editor::spawn(editor, crew.clone()).await?,

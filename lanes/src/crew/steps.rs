@@ -20,6 +20,7 @@ use actors::proof::{self, OldTree};
 use actors::run::Run;
 use actors::verifier::{self, Checked, Subject};
 use actors::words::Role;
+use actors::workspace::Purpose;
 use config::Baseline;
 use model::AgentRole;
 use patch::{BaseState, PatchScope};
@@ -93,7 +94,7 @@ impl State {
         self.tell(myself, async move {
             // Asked for here, before the Editor works, so that the order of events does not depend on who is faster.
             for command in &permits {
-                if workspace.permit(command, Network::Own).await.is_err() {
+                if workspace.permit(command, Purpose::Check(Network::Own)).await.is_err() {
                     tracing::debug!(
                         command = command.text(),
                         "a verification command was denied early"
@@ -137,7 +138,9 @@ impl State {
         let architect = self.dialogue_of(AgentRole::Architect);
         let symbols = architect.looks().iter().filter_map(|look| match look {
             Look::Symbol { name } => Some(name.as_str()),
-            Look::Context { .. } | Look::Search { .. } | Look::List { .. } => None,
+            Look::Context { .. } | Look::Search { .. } | Look::List { .. } | Look::Run { .. } => {
+                None
+            }
         });
         let said: Vec<&str> = plan.steps.iter().map(String::as_str).chain(symbols).collect();
         let hints = |file: &FileIntent| {
@@ -146,7 +149,8 @@ impl State {
                 Look::Context { .. }
                 | Look::Search { .. }
                 | Look::Symbol { .. }
-                | Look::List { .. } => None,
+                | Look::List { .. }
+                | Look::Run { .. } => None,
             });
             let ranges = file.lines.iter().copied().chain(looked).collect();
             let words = format!("{}\n{}", file.intent, said.join("\n"));

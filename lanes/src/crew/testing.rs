@@ -15,12 +15,11 @@ use actors::publisher::{Attendance, Publisher};
 use actors::run::{Run, Terms};
 use actors::wording::Wording;
 use actors::words::Side;
-use actors::workspace::{CommitRefused, Denied, NotApplied, Staged, Workspace};
+use actors::workspace::{CommitRefused, Denied, NotApplied, Purpose, Staged, Workspace};
 use config::{Config, Inputs};
 use futures_util::future::BoxFuture;
 use model::{AgentRole, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelReply};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
-use sandbox::Network;
 use shell::{CommandLine, Environment};
 use tempfile::TempDir;
 use tokio::sync::watch;
@@ -216,7 +215,7 @@ impl Workspace for Directory {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn permit<'a>(&'a self, _: &'a CommandLine, _: Network) -> BoxFuture<'a, Result<(), Denied>> {
+    fn permit<'a>(&'a self, _: &'a CommandLine, _: Purpose) -> BoxFuture<'a, Result<(), Denied>> {
         Box::pin(async move {
             let greeting = fs::read_to_string(self.reader.root().join("greet.txt")).unwrap();
             if greeting == "hello world\n" {

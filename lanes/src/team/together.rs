@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::feedback;
 use actors::checks::{CheckOutcome, Report};
+use actors::commands::Commands;
 use actors::delivery::{Delivery, FailureKind, NeedsWork, Unverified, Verified};
 use actors::effect::{Effect, Position, Trace};
 use actors::event::{Event, StagedFile};
@@ -17,9 +18,8 @@ use actors::run::Run;
 use actors::team::Other;
 use actors::verifier::{Checked, Subject, Verifier, VerifierSetup, run_event};
 use actors::wording::Wording;
-use actors::workspace::{CommitRefused, Denied, Staged, Workspace};
+use actors::workspace::{CommitRefused, Denied, Purpose, Staged, Workspace};
 use futures_util::future::BoxFuture;
-use sandbox::Network;
 use shell::CommandLine;
 use tools::blocking::on_a_thread;
 use tools::regular;
@@ -227,7 +227,7 @@ impl Together {
         subject: Subject,
     ) -> Result<Checked, Delivery> {
         let workspace = Arc::new(Bench { place, above: self.setup.workspace() });
-        let setup = VerifierSetup { workspace, run: self.setup.run.clone() };
+        let setup = VerifierSetup { commands: Commands { workspace, run: self.setup.run.clone() } };
         let died = || Delivery::failed(FailureKind::Internal, "the verifier died");
         let verifier = Verifier::spawn(setup, self.team.cell()).await.map_err(|_| died())?;
         let checked = verifier.verify(commands, subject).await.map_err(|_| died())?;
@@ -380,9 +380,9 @@ impl Workspace for Bench {
     fn permit<'a>(
         &'a self,
         command: &'a CommandLine,
-        reach: Network,
+        purpose: Purpose,
     ) -> BoxFuture<'a, Result<(), Denied>> {
-        self.above.permit(command, reach)
+        self.above.permit(command, purpose)
     }
 }
 

@@ -10,7 +10,7 @@ use actors::run::Run;
 use actors::scope::Scope;
 use actors::wording::Wording;
 use actors::words::DeniedBy;
-use actors::workspace::Denied;
+use actors::workspace::{Denied, Purpose};
 use policy::{Act, Confinement, PatchTotal, Rules, Stage, Verdict};
 use ractor::{ActorRef, RpcReplyPort};
 use sandbox::Network;
@@ -66,17 +66,18 @@ impl State {
         self.commit_next(myself);
     }
 
-    /// Whether a command may run. What was answered once holds for the rest of the run.
+    /// Whether a command may run. What was answered once holds for the rest of the run; what was allowed to be tried may be run
+    /// as a check.
     pub(super) fn permit(
         &mut self,
         myself: &ActorRef<Msg>,
-        (scope, command, reach): (Scope, CommandLine, Network),
+        (scope, command, purpose): (Scope, CommandLine, Purpose),
         reply: RpcReplyPort<Result<(), Denied>>,
     ) {
         if !self.is_in_hand(&scope) {
             return;
         }
-        let wanted = (scope.clone(), command.command().clone(), reach);
+        let mut wanted = (scope.clone(), command.command().clone(), purpose);
         // What was allowed when the run was driven before may be forbidden today.
         if self.gate(&scope).bars(Stage::Verifying, Act::Command(command.command())).is_some()
             && let Some(active) = &mut self.active
@@ -84,6 +85,9 @@ impl State {
             active.permits.retain(|known, permit| {
                 *known != wanted || matches!(permit, super::Permission::Asking(_))
             });
+        }
+        if purpose == Purpose::Check(Network::Own) && self.was_tried(&wanted) {
+            wanted.2 = Purpose::Trial;
         }
         let waiting =
             self.active.as_mut().map(|active| active.permits.entry(wanted.clone()).or_default());
@@ -99,11 +103,18 @@ impl State {
                 if replies.len() == 1 {
                     let gate = self.gate(&scope);
                     self.tell(myself, async move {
-                        News::Permitted(wanted, gate.permit(&command, reach).await)
+                        News::Permitted(wanted, gate.permit(&command, purpose).await)
                     });
                 }
             }
         }
+    }
+
+    /// Whether a command was allowed to be tried.
+    fn was_tried(&self, (scope, command, _): &Wanted) -> bool {
+        let tried = (scope.clone(), command.clone(), Purpose::Trial);
+        let known = self.active.as_ref().and_then(|active| active.permits.get(&tried));
+        matches!(known, Some(super::Permission::Known(Ok(()))))
     }
 
     /// The answer for a command is known.

@@ -243,6 +243,7 @@ impl State {
             let talk = Talk {
                 caller: &caller,
                 tree: &tree,
+                commands: None,
                 repairs: bounds.architect_parse_retries,
                 looks: bounds.max_look_rounds,
             };

@@ -10,7 +10,7 @@ use actors::publisher::{Answer, Proposal};
 use actors::run::Run;
 use actors::wording::Wording;
 use actors::words::{Asked, DeniedBy};
-use actors::workspace::Denied;
+use actors::workspace::{Denied, Purpose};
 use policy::{Act, Author, Confinement, Stage, Verdict, quoted};
 use sandbox::{Confining, Degree, Network};
 use shell::{CommandLine, confinement};
@@ -69,8 +69,9 @@ impl Gate {
     pub(super) async fn permit(
         mut self,
         command: &CommandLine,
-        reach: Network,
+        purpose: Purpose,
     ) -> Result<(), Denied> {
+        let reach = purpose.reach();
         let text = command.text().to_owned();
         let (what, act, proposal) = match reach {
             Network::Own => (
@@ -84,7 +85,8 @@ impl Gate {
                 Proposal::Network(text),
             ),
         };
-        let verdict = self.decide(Stage::Verifying, act, Goes::IntoTheWorkspace, &what).await;
+        let stage = if purpose == Purpose::Trial { Stage::Planning } else { Stage::Verifying };
+        let verdict = self.decide(stage, act, Goes::IntoTheWorkspace, &what).await;
         let level = self.run.confinement().await;
         let hint = match reach {
             Network::Own => hint_for(&self.run, command, &verdict, &level),
@@ -237,12 +239,13 @@ impl Effect for Decision<'_> {
     const POSITION: Position = Position::NextIfAtAll;
 
     fn look(&mut self, event: &Event) -> Trace<Verdict> {
-        match recorded_verdict(event, self.what) {
-            // What barred it then is not known now, but that it was barred is.
-            Some(verdict @ Verdict::Deny { .. }) => Trace::Foretold(verdict),
-            Some(verdict) if self.gate.run.publisher.takes_requests() => Trace::Foretold(verdict),
-            None if self.gate.run.publisher.takes_requests() => Trace::Foretold(Verdict::Allow),
-            Some(_) | None => Trace::Absent,
+        let recorded = recorded_verdict(event, self.what).unwrap_or(Verdict::Allow);
+        // What barred it then is not known now, but that it was barred is.
+        let was_barred = matches!(recorded, Verdict::Deny { .. });
+        if was_barred || self.gate.run.publisher.takes_requests() || self.could_be(&recorded) {
+            Trace::Foretold(recorded)
+        } else {
+            Trace::Absent
         }
     }
 
@@ -250,7 +253,7 @@ impl Effect for Decision<'_> {
         if let Some(barred) = self.gate.bars(self.stage, self.act) {
             return Ok(barred);
         }
-        let confinement = if matches!(self.act, Act::Command(_)) || self.goes == Goes::IntoACopy {
+        let confinement = if self.runs() {
             confinement(&run.sandbox, &run.confinement().await)
         } else {
             // Nothing is run by it.
@@ -267,6 +270,29 @@ impl Effect for Decision<'_> {
         };
         let is_asked = matches!(verdict, Verdict::Ask { .. });
         Ok(if is_asked && (stays_within || is_allowed()) { Verdict::Allow } else { verdict })
+    }
+}
+
+impl Decision<'_> {
+    /// Whether commands run by it.
+    fn runs(&self) -> bool {
+        matches!(self.act, Act::Command(_)) || self.goes == Goes::IntoACopy
+    }
+
+    /// Whether policy says so on some machine: how far commands were confined on the one that it was recorded on is not known.
+    fn could_be(&self, recorded: &Verdict) -> bool {
+        let levels = if self.runs() { Confinement::ALL.as_slice() } else { &[Confinement::Full] };
+        let rules = &self.gate.run.terms.rules;
+        levels.iter().map(|level| rules.decide(self.stage, self.act, *level)).any(|verdict| {
+            match (&verdict, recorded) {
+                (Verdict::Allow, Verdict::Allow)
+                | (Verdict::Ask { .. }, Verdict::Ask { .. })
+                | (Verdict::Stage { .. }, Verdict::Stage { .. }) => true,
+                // The user had allowed it always, or it stayed within its walls.
+                (Verdict::Ask { .. }, Verdict::Allow) => self.runs(),
+                _ => false,
+            }
+        })
     }
 }
 

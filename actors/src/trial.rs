@@ -1,0 +1,124 @@
+//! The effect of a trial: a command that a model wants to see run before it answers. Nothing that it writes stays, but for what
+//! builds keep.
+
+use model::AgentRole;
+use sandbox::{Degree, Writes};
+use shell::{CommandLine, CommandOutcome};
+
+use crate::checks::exit_text;
+use crate::closed::JournalClosed;
+use crate::commands::{Commands, NotRun, Place};
+use crate::effect::{Effect, Trace};
+use crate::event::{Blob, Event};
+use crate::look::Look;
+use crate::run::Run;
+use crate::workspace::Purpose;
+
+/// What came of a command that was to be tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Tried {
+    /// It ran.
+    Ran {
+        /// How it ended.
+        exit: String,
+        /// What it printed.
+        output: String,
+    },
+    /// It did not.
+    NotRun(String),
+}
+
+/// Tries the commands among `looks`, one after the other, as `role` wants it. What came of each, in their order.
+pub(crate) async fn tried(
+    commands: Option<&Commands>,
+    role: AgentRole,
+    looks: &[Look],
+) -> Result<Vec<Tried>, JournalClosed> {
+    let mut told = Vec::new();
+    for look in looks {
+        let Look::Run { command } = look else { continue };
+        let Some(commands) = commands else {
+            told.push(Tried::NotRun("nothing is run to answer a question".to_owned()));
+            continue;
+        };
+        let most = commands.run.config().agent_loop.max_commands_per_look;
+        told.push(if told.len() < most {
+            one(commands, role, command).await?
+        } else {
+            Tried::NotRun(format!("at most {most} commands are run at once; ask again for it"))
+        });
+    }
+    Ok(told)
+}
+
+async fn one(commands: &Commands, role: AgentRole, text: &str) -> Result<Tried, JournalClosed> {
+    match commands.permitted(text, Purpose::Trial).await {
+        Ok(line) => commands.run.perform(&mut Trial { commands, role, line: &line }).await,
+        Err(NotRun::NoCommand(why)) => Ok(Tried::NotRun(why)),
+        Err(NotRun::Denied(denial)) => Ok(Tried::NotRun(denial.why.to_string())),
+    }
+}
+
+struct Trial<'t> {
+    commands: &'t Commands,
+    role: AgentRole,
+    line: &'t CommandLine,
+}
+
+impl Effect for Trial<'_> {
+    type Outcome = Tried;
+    type Stop = JournalClosed;
+
+    fn look(&mut self, event: &Event) -> Trace<Tried> {
+        let Event::CommandTried { command, exit, output, .. } = event else { return Trace::Absent };
+        if command != self.line.text() {
+            return Trace::Absent;
+        }
+        let output = String::from_utf8_lossy(&output.content).into_owned();
+        Trace::Done(Tried::Ran { exit: exit.clone(), output })
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<Tried, JournalClosed> {
+        let outcome = self.outcome().await;
+        let (exit, output) = (exit_text(&outcome.exit), outcome.output.text());
+        let tried = Event::CommandTried {
+            role: self.role,
+            command: self.line.text().to_owned(),
+            exit: exit.clone(),
+            elapsed_ms: u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX),
+            confined: outcome.confined,
+            masked: outcome.output.masked(),
+            output: Blob::new(output.clone()),
+        };
+        run.publish(tried).await?;
+        Ok(Tried::Ran { exit, output })
+    }
+}
+
+impl Trial<'_> {
+    /// Runs it over the tree itself where the walls throw away what it writes, and in a copy where they would forbid it.
+    async fn outcome(&self) -> CommandOutcome {
+        let (commands, workspace) = (self.commands, &self.commands.workspace);
+        let (tree, reach) = (workspace.reader(), commands.reach());
+        let limit = commands.first_limit(self.line);
+        if !tree.is_in_place() {
+            return CommandOutcome::not_started(tree.gone());
+        }
+        if commands.run.confinement().await.degree() == Degree::Full {
+            let in_place_of = workspace.in_place_of();
+            let place = Place { root: tree.root(), in_place_of, reach, writes: Writes::Discarded };
+            return commands.execute_in(place, self.line, limit).await;
+        }
+        match workspace.copied(&[]).await {
+            Ok(copy) => {
+                let in_place_of = workspace.in_place_of().unwrap_or(tree.root());
+                let in_place_of = Some(in_place_of);
+                let place = Place { root: copy.root(), in_place_of, reach, writes: Writes::Kept };
+                let outcome = commands.execute_in(place, self.line, limit).await;
+                copy.remove().await;
+                outcome
+            }
+            Err(why) => CommandOutcome::not_started(why.to_string()),
+        }
+    }
+}
