@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crossbeam_channel::{Sender, TrySendError};
 use model::AgentRole;
+use sandbox::Confining;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::closed::JournalClosed;
@@ -28,6 +29,8 @@ pub enum Signal {
     Reasoning(Speaker, String),
     /// Why somebody waits, and where. May be lost when the screen is slow.
     Waiting(Scope, Cow<'static, str>),
+    /// How far the commands of a run are confined. Never lost.
+    Confined(Confining),
     /// A question that only the user can answer. Never lost.
     Question(Question),
 }
@@ -276,6 +279,12 @@ impl Publisher {
     /// Tells the screen why somebody waits.
     pub fn show_wait(&self, why: impl Into<Cow<'static, str>>) {
         self.show(Signal::Waiting(self.scope.clone(), why.into()));
+    }
+
+    /// Tells how far commands are confined.
+    pub async fn tell_confined(&self, level: Confining) {
+        // A screen that is gone shows nothing.
+        self.screen.send(Signal::Confined(level)).await.ok();
     }
 
     /// Asks the user. `None` when there is no one to answer.

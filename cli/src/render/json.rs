@@ -37,6 +37,10 @@ impl View for StreamJson {
             Signal::Waiting(scope, why) => {
                 print(&in_lane(json!({"kind": "Waiting", "data": {"why": why}}), scope.lane()));
             }
+            Signal::Confined(level) => {
+                let data = json!({"degree": level.degree(), "told": level.to_string()});
+                print(&json!({"kind": "Confined", "data": data}));
+            }
             // There is no one to answer: dropping the question says so.
             Signal::Question(_) => {}
         }

@@ -89,6 +89,8 @@ pub(crate) struct Terminal {
     last_failure: Option<ModelError>,
     streamed: String,
     tally: Tally,
+    /// How far commands are confined, as it was told last.
+    confined: String,
     /// The lanes of the run, if it has any.
     lanes: LaneTable,
 }
@@ -119,6 +121,7 @@ impl Terminal {
             last_failure: None,
             streamed: String::new(),
             tally: Tally::default(),
+            confined: String::new(),
             lanes: LaneTable::default(),
         }
     }
@@ -272,6 +275,14 @@ impl Terminal {
         }
         if let Event::CheckpointCreated { checkpoint, .. } = event {
             self.start.get_or_insert(*checkpoint);
+        }
+    }
+
+    /// Says how far commands are confined, once as long as it stays so.
+    fn tell_confined(&mut self, level: &str) {
+        if self.confined != level {
+            level.clone_into(&mut self.confined);
+            self.say(&format!("  {level}"));
         }
     }
 
@@ -463,6 +474,7 @@ impl View for Terminal {
                 Some(lane) => self.lanes.wait(lane, why.into_owned()),
                 None => self.waiting = Some(harmless(&why)),
             },
+            Signal::Confined(level) => self.tell_confined(&level.to_string()),
             Signal::Question(question) => return Box::pin(self.ask(question)),
         }
         Box::pin(std::future::ready(()))

@@ -193,7 +193,13 @@ impl State {
         let index = self.index.clone();
         self.tell_in_run(myself, async move {
             let mut gathering = Gathering { text, index, earlier };
-            News::Evidence(intent, run.perform(&mut gathering).await)
+            // Tried meanwhile, so that the first command need not wait for it.
+            let (gathered, ()) = tokio::join!(run.perform(&mut gathering), async {
+                if intent != Intent::Answer && !run.only_compares() {
+                    run.publisher.tell_confined(run.confinement().await).await;
+                }
+            });
+            News::Evidence(intent, gathered)
         });
     }
 
@@ -210,11 +216,6 @@ impl State {
                 return;
             }
         };
-        if intent == Intent::Edit {
-            // Tried while the Architect thinks, so that the first command need not wait for it.
-            let run = self.run().clone();
-            tokio::spawn(async move { run.confinement().await });
-        }
         match intent {
             Intent::Answer => self.start_answer(myself, brief),
             Intent::Edit if self.is_for_a_team() => self.start_team(myself, brief).await,

@@ -87,7 +87,10 @@ pub(super) async fn work<S: Says>(
                     questions.push(format!("{:?} {:?}", question.scope.lane(), question.what));
                     question.answer.send(Answer::Yes).unwrap();
                 }
-                Signal::Text(..) | Signal::Reasoning(..) | Signal::Waiting(..) => {}
+                Signal::Text(..)
+                | Signal::Reasoning(..)
+                | Signal::Waiting(..)
+                | Signal::Confined(..) => {}
             }
         }
         (events, questions)
