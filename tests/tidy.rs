@@ -124,6 +124,7 @@ fn only_waits_are_measured() {
         "tools/model/src/",
         "tools/mock/src/",
         "tools/sandbox/src/probe.rs",
+        "tools/shell/src/leftovers.rs",
         "tools/shell/src/run.rs",
         "tools/tree/src/confine.rs",
         "orchestrator/journal/src/log.rs",

@@ -1,7 +1,6 @@
 //! The effect of looking: what a model asked to see is found, as far as policy, the files and the room for it allow, and told.
 
 use std::cell::RefCell;
-use std::fmt::Display;
 
 use policy::Verdict;
 use search::{Lines, Matches, Shown, Sights, Symbol, Unseen};
@@ -147,8 +146,10 @@ impl Eyes<'_> {
         match tried {
             Some(Tried::Ran { exit, output }) => {
                 let output = within(output.trim_end(), room);
-                let told = [("what", look as &dyn Display), ("exit", &exit), ("output", &output)];
-                Ok(self.prompts.render(Prompt::LookRan, &told).trim_end().to_owned())
+                Ok(self.prompts.render(
+                    Prompt::LookRan,
+                    &[("what", look), ("exit", &exit), ("output", &output)],
+                ))
             }
             Some(Tried::NotRun(why)) => Err(why),
             None => Err("it was not run".to_owned()),
