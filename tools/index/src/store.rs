@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use tantivy::columnar::Column;
 use tantivy::directory::MmapDirectory;
+use tantivy::index::SegmentId;
 use tantivy::postings::Postings as _;
 use tantivy::schema::{
     FAST, Field, INDEXED, IndexRecordOption, STORED, Schema, TextFieldIndexing, TextOptions,
@@ -85,6 +86,8 @@ pub(crate) struct Reading {
     pub(crate) manifest: Manifest,
     /// Of what tantivy keeps as its own manifest.
     meta: FileHash,
+    /// The files that are read, with their sizes.
+    parts: Vec<(PathBuf, u64)>,
     searcher: Searcher,
     fields: Fields,
     /// The document at each place of each segment.
@@ -136,14 +139,23 @@ impl Reading {
             let docs = 0..segment.max_doc();
             ids.push(docs.map(|doc| column.first(doc).filter(|_| alive(doc))).collect());
         }
-        let meta = FileHash::of(&meta);
-        Ok(Reading { manifest, meta, searcher, fields, ids })
+        let segments: Vec<String> =
+            index.searchable_segment_ids()?.iter().map(SegmentId::uuid_string).collect();
+        let mut parts = Vec::new();
+        for entry in fs::read_dir(dir)? {
+            let path = entry?.path();
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            let is_read = segments.iter().any(|segment| name.starts_with(segment.as_str()));
+            parts.extend(size(&path).filter(|_| is_read).map(|bytes| (path, bytes)));
+        }
+        Ok(Reading { manifest, meta: FileHash::of(&meta), parts, searcher, fields, ids })
     }
 
-    /// Whether `dir` still has just this.
+    /// Whether `dir` still has just this. What is mapped into memory is not what was opened once a file is cut short.
     pub(crate) fn is_current(&self, dir: &Path) -> bool {
         let meta = regular::read(&dir.join("meta.json"), MAX_META_BYTES).ok();
         meta.is_some_and(|meta| FileHash::of(&meta) == self.meta)
+            && self.parts.iter().all(|(path, bytes)| size(path) == Some(*bytes))
     }
 
     /// Finds the documents; `file_of` says the file of each that counts. Others do not exist.
@@ -288,6 +300,10 @@ impl Writing {
     pub(crate) fn finish(self) -> Result<(), StoreError> {
         Ok(self.writer.wait_merging_threads()?)
     }
+}
+
+fn size(path: &Path) -> Option<u64> {
+    fs::metadata(path).ok().map(|data| data.len())
 }
 
 /// Writes to the file, and says when that was by the clock that says when files are modified.
