@@ -45,6 +45,7 @@ mod fork;
 mod prompts;
 mod replay;
 mod resume;
+mod review;
 mod team_crashes;
 mod verified;
 mod wording;

@@ -254,6 +254,17 @@ pub enum Event {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         told: Option<Blob>,
     },
+    /// The change that is to be reviewed was read.
+    #[serde(rename = "DiffRead@v1")]
+    DiffRead {
+        /// What was asked for, as `git diff` takes it; nothing for what is not committed.
+        of: String,
+        /// What was found.
+        diff: Blob,
+        /// Why there is none.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        failed: Option<Wording>,
+    },
     /// A model had a command run, to see what comes of it.
     #[serde(rename = "CommandTried@v1")]
     CommandTried {
@@ -698,7 +709,8 @@ impl Event {
                 .collect(),
             Self::VerificationRun { output, .. }
             | Self::CommandTried { output, .. }
-            | Self::OldTreeTested { output, .. } => vec![output],
+            | Self::OldTreeTested { output, .. }
+            | Self::DiffRead { diff: output, .. } => vec![output],
             Self::ModelRequest { body, .. } => vec![body],
             Self::ModelReply { answer: Some(answer), .. } => vec![answer],
             _ => Vec::new(),
@@ -724,9 +736,9 @@ impl Event {
                 .flatten()
                 .map(|content| &mut content.blob)
                 .collect(),
-            Self::VerificationRun { output, .. } | Self::CommandTried { output, .. } => {
-                vec![output]
-            }
+            Self::VerificationRun { output, .. }
+            | Self::CommandTried { output, .. }
+            | Self::DiffRead { diff: output, .. } => vec![output],
             Self::ModelReply { answer: Some(answer), .. } => vec![answer],
             _ => Vec::new(),
         }

@@ -14,6 +14,8 @@ pub enum Intent {
     Plan,
     /// An answer is wanted.
     Answer,
+    /// A change is to be reviewed.
+    Review,
 }
 
 impl Intent {
@@ -23,6 +25,7 @@ impl Intent {
             Self::Edit => "edit",
             Self::Plan => "plan",
             Self::Answer => "answer",
+            Self::Review => "review",
         }
     }
 }

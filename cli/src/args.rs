@@ -34,6 +34,15 @@ pub(crate) enum Command {
         /// The task.
         task: String,
     },
+    /// Review what is not committed, what is staged, or some commits; nothing is changed.
+    Review {
+        /// Commits, as `git diff` takes them, such as `main..HEAD`.
+        #[arg(conflicts_with = "staged", value_name = "RANGE")]
+        range: Option<String>,
+        /// Review what is staged.
+        #[arg(long, visible_alias = "cached")]
+        staged: bool,
+    },
     /// Resume an interrupted request.
     Run(run::RunArgs),
     /// Show what is staged, or what was changed.

@@ -64,6 +64,10 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
     let done = match &cli.command {
         None | Some(Command::Chat) => chat(&around, global),
         Some(Command::Ask { question }) => one_shot(&around, global, question, Intent::Answer),
+        Some(Command::Review { range, staged }) => {
+            let what = if *staged { "--staged" } else { range.as_deref().unwrap_or_default() };
+            one_shot(&around, global, format!("review {what}").trim_end(), Intent::Review)
+        }
         Some(Command::Plan { task }) => one_shot(&around, global, task, Intent::Plan),
         Some(Command::Run(args)) => blocking(commands::run::run(&around, global, args)),
         Some(Command::Diff(args)) => commands::diff::run(&around, global, args),
@@ -97,7 +101,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
 fn takes(command: Option<&Command>) -> Takes {
     match command {
         None | Some(Command::Chat) => Takes::Requests,
-        Some(Command::Ask { .. } | Command::Plan { .. }) => Takes::Request,
+        Some(Command::Ask { .. } | Command::Plan { .. } | Command::Review { .. }) => Takes::Request,
         Some(Command::Run(_)) => Takes::Access,
         Some(
             Command::Apply(_)

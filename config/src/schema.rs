@@ -152,6 +152,8 @@ pub struct AgentLoop {
     pub max_look_rounds: u32,
     /// Commands that are tried for a model before it is answered.
     pub max_commands_per_look: usize,
+    /// Tokens of a change that is reviewed; what does not fit is named.
+    pub review_tokens: usize,
     /// Tokens of what is shown in one round of looks.
     pub max_look_tokens: usize,
     /// Rounds of looks before the Editor must answer.

@@ -6,6 +6,7 @@
 mod again;
 mod end;
 mod gate;
+mod review;
 mod run;
 
 #[cfg(test)]
@@ -31,6 +32,7 @@ use actors::ledger::Amount;
 use actors::plan::Plan;
 use actors::prompts::Prompts;
 use actors::publisher::{Attendance, Publisher, Signal};
+use actors::review::Review;
 use actors::run::{Run, Terms, TermsError};
 use actors::scope::Scope;
 use actors::talk::Unheard;
@@ -146,6 +148,8 @@ pub struct Outcome {
     pub plan: Option<Plan>,
     /// The answer, to a question.
     pub answer: Option<String>,
+    /// The review, if one was wanted.
+    pub review: Option<Review>,
     /// What differs in the workspace from the start of the run.
     pub changes: Vec<Change>,
     /// What models wrote beside, for files that no plan named; it was not applied.
@@ -209,6 +213,7 @@ pub(crate) enum News {
     /// With the task, for the crew if the task is not one for lanes.
     TeamDone(Brief, Result<TeamReport, Unanswered>),
     Answered(Result<String, Unheard>),
+    Reviewed(Box<Ending>),
     Committed(Box<Commit>),
     Permitted(Wanted, Result<(), Denied>),
     Approved(RpcReplyPort<Result<(), Denied>>, Result<(), Denied>),

@@ -169,6 +169,12 @@ prompts! {
     IntentMessage = "intent_message",
     /// The standing instructions for answering questions.
     Analysis = "analysis",
+    /// The standing instructions for reviewing a change.
+    Reviewer = "reviewer",
+    /// The change that is to be reviewed.
+    ReviewRequest = "review_request",
+    /// The files of it that are not shown.
+    ReviewLeftOut = "review_left_out",
     /// What was said and done earlier in the conversation.
     Conversation = "conversation",
     /// One turn of it.

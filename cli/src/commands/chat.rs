@@ -93,7 +93,7 @@ pub(crate) async fn once(
     let settings = around.settings(global, &workspace)?;
     let which = which(around, global)?;
     let purpose = match intent {
-        Some(Intent::Answer | Intent::Plan) => Use::Read,
+        Some(Intent::Answer | Intent::Plan | Intent::Review) => Use::Read,
         Some(Intent::Edit) | None => Use::Write,
     };
     let mut view = render::view(around, global);

@@ -104,6 +104,7 @@ fn document(outcome: &Outcome, session: &str) -> Value {
         "plan": outcome.plan,
         "accept": criteria(outcome.plan.as_ref(), &outcome.delivery),
         "answer": outcome.answer,
+        "review": outcome.review,
         "changes": outcome.changes.iter().map(Change::summary).collect::<Vec<_>>(),
         "put_aside": outcome.put_aside,
         "rollbacks": outcome.rollbacks,

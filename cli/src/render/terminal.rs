@@ -207,14 +207,6 @@ impl Terminal {
                 ));
             }
             Event::EditorStarted { iteration } => self.enter(&format!("edit {iteration}"), ""),
-            Event::Looked { .. }
-            | Event::CommandTried { .. }
-            | Event::FilesNeeded { .. }
-            | Event::EditorDone { .. } => {
-                for line in said_by_models(&envelope.event) {
-                    self.say(&line);
-                }
-            }
             Event::IntentDecided { intent: Intent::Answer, reason }
                 if *reason != IntentBy::Flag =>
             {
@@ -264,7 +256,12 @@ impl Terminal {
                     role.name()
                 ));
             }
-            event => self.team_event(event),
+            event => {
+                for line in said_by_models(event) {
+                    self.say(&line);
+                }
+                self.team_event(event);
+            }
         }
     }
 

@@ -42,6 +42,7 @@ fn said(story: &Story, entry: &StoryEntry, event: &Event) -> String {
             let looks: Vec<String> = looks.iter().map(ToString::to_string).collect();
             format!("{} looked at {}", role.as_str(), beginning(&looks.join(", ")))
         }
+        Event::DiffRead { failed: Some(why), .. } => format!("no change was read: {why}"),
         Event::CommandTried { command, exit, .. } => format!("{}: {exit}", beginning(command)),
         Event::FilesNeeded { files } => {
             let files: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();

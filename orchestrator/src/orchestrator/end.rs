@@ -6,6 +6,7 @@ use std::time::Duration;
 use actors::delivery::{Delivery, FailureKind, Rollback, Target};
 use actors::event::Event;
 use actors::plan::Plan;
+use actors::review::Review;
 use actors::team::EndedLane;
 use actors::words::Side;
 use actors::workspace::Staged;
@@ -23,10 +24,11 @@ use crate::worktrees;
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// How a run ends, with what it leaves.
-pub(super) struct Ending {
+pub(crate) struct Ending {
     pub(super) delivery: Delivery,
     pub(super) plan: Option<Plan>,
     pub(super) answer: Option<String>,
+    pub(super) review: Option<Review>,
     pub(super) failing: Vec<FailedCheck>,
     pub(super) ways_back: Vec<(Target, Vec<Change>)>,
     pub(super) lanes: Vec<EndedLane>,
@@ -35,8 +37,16 @@ pub(super) struct Ending {
 
 impl From<Delivery> for Ending {
     fn from(delivery: Delivery) -> Self {
-        let (plan, answer, failing, ways_back) = (None, None, Vec::new(), Vec::new());
-        Self { delivery, plan, answer, failing, ways_back, lanes: Vec::new(), kept: Vec::new() }
+        Self {
+            delivery,
+            plan: None,
+            answer: None,
+            review: None,
+            failing: Vec::new(),
+            ways_back: Vec::new(),
+            lanes: Vec::new(),
+            kept: Vec::new(),
+        }
     }
 }
 
@@ -74,7 +84,8 @@ impl State {
             self.active = Some(active);
             return;
         };
-        let Ending { delivery, plan, answer, failing, mut ways_back, lanes, kept } = *ending;
+        let Ending { delivery, plan, answer, review, failing, mut ways_back, lanes, kept } =
+            *ending;
         let changes = active.trail.changes();
         let done = matches!(delivery, Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. });
         if !done && !changes.is_empty() {
@@ -139,6 +150,7 @@ impl State {
             delivery,
             plan,
             answer,
+            review,
             changes,
             put_aside,
             rollbacks,

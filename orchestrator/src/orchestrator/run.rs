@@ -163,6 +163,7 @@ impl State {
                 };
                 self.end(ending).await;
             }
+            News::Reviewed(ending) => self.end(*ending).await,
             News::Permitted(wanted, result) => self.permitted(wanted, &result),
             News::Approved(reply, result) => {
                 if reply.send(result).is_err() {
@@ -190,6 +191,10 @@ impl State {
         let (run, text) = (active.run.clone(), active.request.text.clone());
         let most = run.config().agent_loop.conversation_tokens;
         let earlier = turn::conversation(run.prompts(), &self.turns, most);
+        if intent == Intent::Review {
+            self.start_review(myself, earlier);
+            return;
+        }
         let index = self.index.clone();
         self.tell_in_run(myself, async move {
             let mut gathering = Gathering { text, index, earlier };
@@ -217,7 +222,7 @@ impl State {
             }
         };
         match intent {
-            Intent::Answer => self.start_answer(myself, brief),
+            Intent::Answer | Intent::Review => self.start_answer(myself, brief),
             Intent::Edit if self.is_for_a_team() => self.start_team(myself, brief).await,
             Intent::Edit => self.start_crew(myself, Goal::Deliver, brief).await,
             Intent::Plan => self.start_crew(myself, Goal::PlanOnly, brief).await,
@@ -315,7 +320,7 @@ impl State {
     }
 
     /// The workspace, as a part of the run may ask for it.
-    fn workspace(&self, scope: &Scope, myself: &ActorRef<Msg>) -> MainWorkspace {
+    pub(super) fn workspace(&self, scope: &Scope, myself: &ActorRef<Msg>) -> MainWorkspace {
         let (reader, actor) = (self.reader.clone(), myself.clone());
         let run = self.run().clone();
         let copies = Copies {
@@ -358,7 +363,7 @@ impl State {
     }
 
     /// As [`Self::tell`], for work that is dropped when its run ends.
-    fn tell_in_run<F>(&mut self, myself: &ActorRef<Msg>, work: F)
+    pub(super) fn tell_in_run<F>(&mut self, myself: &ActorRef<Msg>, work: F)
     where
         F: Future<Output = News> + Send + 'static,
     {
@@ -442,11 +447,11 @@ impl Effect for ClearWords {
 }
 
 /// The effect of gathering evidence for a request.
-struct Gathering {
-    text: String,
-    index: Index,
+pub(super) struct Gathering {
+    pub(super) text: String,
+    pub(super) index: Index,
     /// What is told of earlier turns.
-    earlier: String,
+    pub(super) earlier: String,
 }
 
 impl Gathering {

@@ -1,0 +1,321 @@
+//! What a review of a change says: findings in the order of how much they matter. The answer of a model is read here, and the
+//! diff made ready for it. Pure.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use tree::RepoPath;
+
+use crate::contract::{Contract, ContractError, Leniency, filled, without_dot_slash};
+
+const CONTRACT: Contract = Contract { header: "REVIEW_V1", footer: "REVIEW_END" };
+
+/// What is reviewed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reviewed {
+    /// What is not committed, new files included.
+    Uncommitted,
+    /// What is staged in git's index.
+    Staged,
+    /// What `git diff` shows of this.
+    Range(String),
+}
+
+impl Reviewed {
+    /// Reads what stands behind the command's name; none if git would take it for an option.
+    pub fn read(words: &str) -> Option<Self> {
+        match words.trim() {
+            "" => Some(Self::Uncommitted),
+            "--staged" | "--cached" => Some(Self::Staged),
+            range if range.starts_with('-') => None,
+            range => Some(Self::Range(range.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Reviewed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uncommitted => f.write_str("what is not committed"),
+            Self::Staged => f.write_str("what is staged"),
+            Self::Range(range) => f.write_str(range),
+        }
+    }
+}
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Data is lost, or somebody else gets in.
+    Critical,
+    /// It does not do what it should.
+    High,
+    /// It fails in cases that are met now and then.
+    Medium,
+    /// It could be better.
+    Low,
+}
+
+impl Severity {
+    /// The word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Critical => "critical",
+            Self::High => "high",
+            Self::Medium => "medium",
+            Self::Low => "low",
+        }
+    }
+
+    fn read(word: &str) -> Option<Self> {
+        let all = [Self::Critical, Self::High, Self::Medium, Self::Low];
+        all.into_iter().find(|severity| severity.name().eq_ignore_ascii_case(word))
+    }
+}
+
+/// Something that is wrong with a change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// How much it matters.
+    pub severity: Severity,
+    /// The file.
+    pub path: RepoPath,
+    /// The line, from one.
+    pub line: usize,
+    /// What is wrong, and what would mend it.
+    pub text: String,
+}
+
+/// What a review says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Review {
+    /// The change in a sentence or two, and whether it can go in.
+    pub summary: String,
+    /// What matters most first.
+    pub findings: Vec<Finding>,
+}
+
+impl fmt::Display for Review {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Finding { severity, path, line, text } in &self.findings {
+            writeln!(f, "{path}:{line}: {}: {text}", severity.name())?;
+        }
+        if !self.findings.is_empty() {
+            writeln!(f)?;
+        }
+        f.write_str(&self.summary)
+    }
+}
+
+impl Review {
+    /// Whether an answer has the form of a review.
+    pub fn is_formed(answer: &str) -> bool {
+        CONTRACT.is_begun(answer)
+    }
+
+    /// Reads an answer. `lines_of` says how many lines a file has, if it is there.
+    pub fn parse(
+        answer: &str,
+        lines_of: impl Fn(&RepoPath) -> Option<usize>,
+    ) -> Result<(Self, Vec<Leniency>), ContractError> {
+        let (mut findings, mut summary, mut tolerances) = (Vec::new(), Vec::new(), Vec::new());
+        let block = CONTRACT.read(answer, |_, line| {
+            let (word, rest) = line.split_once('|').unwrap_or((line, ""));
+            match word {
+                "FINDING" => findings.push(finding(rest, &lines_of, &mut tolerances)?),
+                "SUMMARY" => summary.push(filled(rest.trim(), "SUMMARY|<text>")?),
+                _ => return Err("the block may have FINDING| and SUMMARY| lines only".to_owned()),
+            }
+            Ok(())
+        })?;
+        if summary.is_empty() {
+            return Err(block.error_at_end("the review needs a SUMMARY| line".to_owned()));
+        }
+        findings.sort_by(|a: &Finding, b| {
+            (a.severity, &a.path, a.line).cmp(&(b.severity, &b.path, b.line))
+        });
+        tolerances.extend(block.tolerances);
+        Ok((Self { summary: summary.join(" "), findings }, tolerances))
+    }
+}
+
+fn finding(
+    rest: &str,
+    lines_of: impl Fn(&RepoPath) -> Option<usize>,
+    tolerances: &mut Vec<Leniency>,
+) -> Result<Finding, String> {
+    const FORM: &str = "FINDING|<severity>|<path>:<line>|<what is wrong>";
+    let mut parts = rest.splitn(3, '|').map(str::trim);
+    let mut next = || filled(parts.next().unwrap_or_default(), FORM);
+    let (severity, place, text) = (next()?, next()?, next()?);
+    let severity = Severity::read(&severity)
+        .ok_or("the severity is one of critical, high, medium, low".to_owned())?;
+    let (path, line) = place.rsplit_once(':').ok_or(format!("the line must read {FORM}"))?;
+    let path = RepoPath::parse(without_dot_slash(path, tolerances))
+        .map_err(|error| format!("paths are relative to the workspace and inside it: {error}"))?;
+    // Of `3-7` the first counts.
+    let line = line.split('-').next().unwrap_or_default();
+    let line: usize = line.parse().map_err(|_| format!("the line must read {FORM}"))?;
+    match lines_of(&path) {
+        None => Err(format!("there is no file {path}")),
+        Some(count) if line == 0 || line > count.max(1) => {
+            Err(format!("{path} has {count} lines; name one of them as it is after the change"))
+        }
+        Some(_) => Ok(Finding { severity, path, line, text }),
+    }
+}
+
+/// A diff as a model is shown it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ShownDiff {
+    /// The files of it, each line of a hunk with its number after the change.
+    pub text: String,
+    /// Files that are shown.
+    pub paths: Vec<String>,
+    /// Files that are not, and why.
+    pub left_out: Vec<(String, String)>,
+}
+
+/// Makes a diff ready to be shown: file by file, within so many bytes, without those that may not be read.
+pub fn shown(
+    diff: &str,
+    max_bytes: usize,
+    may_read: impl Fn(&str) -> Result<(), String>,
+) -> ShownDiff {
+    let mut shown = ShownDiff::default();
+    for section in sections(diff) {
+        let path = path_of(section);
+        if let Err(why) = may_read(&path) {
+            shown.left_out.push((path, why));
+            continue;
+        }
+        let text = numbered(section);
+        if shown.text.len() + text.len() > max_bytes {
+            shown.left_out.push((path, "there is no room for it".to_owned()));
+            continue;
+        }
+        shown.text.push_str(&text);
+        shown.paths.push(path);
+    }
+    shown
+}
+
+const FILE: &str = "diff --git ";
+
+/// The parts of a diff, one for each file.
+fn sections(diff: &str) -> Vec<&str> {
+    let mut begins: Vec<usize> = diff.match_indices(FILE).map(|(at, _)| at).collect();
+    begins.retain(|at| *at == 0 || diff.as_bytes().get(at - 1) == Some(&b'\n'));
+    let ends = begins.iter().skip(1).copied().chain([diff.len()]);
+    begins.iter().zip(ends).filter_map(|(begin, end)| diff.get(*begin..end)).collect()
+}
+
+/// The file that a section is of, as it is named after the change.
+fn path_of(section: &str) -> String {
+    let head = section.lines().take_while(|line| !line.starts_with("@@"));
+    let mut named = None;
+    for line in head {
+        let name = |prefix: &str| {
+            let name = line.strip_prefix(prefix)?.trim_matches('"');
+            (name != "/dev/null").then(|| name.get(2..).unwrap_or(name).to_owned())
+        };
+        named = name("+++ ").or_else(|| name("--- ")).or(named);
+        if let Some(to) = line.strip_prefix("rename to ") {
+            return to.trim_matches('"').to_owned();
+        }
+    }
+    let head = section.lines().next().unwrap_or_default();
+    named.unwrap_or_else(|| {
+        head.rsplit_once(" b/").map(|(_, name)| name.to_owned()).unwrap_or_default()
+    })
+}
+
+/// The section with the number of each line that is there after the change.
+fn numbered(section: &str) -> String {
+    let (mut text, mut number) = (String::new(), None);
+    for line in section.lines() {
+        if let Some(header) = line.strip_prefix("@@ ") {
+            number = first_new_line(header);
+        }
+        match (&mut number, line.as_bytes().first()) {
+            (Some(number), Some(b' ' | b'+')) => {
+                text.push_str(&format!("{number:>5}| {line}\n"));
+                *number += 1;
+            }
+            (Some(_), Some(b'-')) => text.push_str(&format!("     | {line}\n")),
+            _ => {
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
+    }
+    text
+}
+
+/// Of `-1,2 +3,4 @@ …` the 3.
+fn first_new_line(header: &str) -> Option<usize> {
+    let new = header.split_whitespace().find_map(|word| word.strip_prefix('+'))?;
+    new.split(',').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DIFF: &str = "diff --git a/a.rs b/a.rs\nindex 1..2 100644\n--- a/a.rs\n+++ b/a.rs\n@@ -8,2 +8,3 @@ fn f\n x\n-y\n+z\n+w\n@@ -20 +21,0 @@\n-gone\ndiff --git a/old.txt b/new name.txt\nsimilarity index 100%\nrename from old.txt\nrename to new name.txt\ndiff --git a/.env b/.env\n--- a/.env\n+++ b/.env\n@@ -0,0 +1 @@\n+KEY=1\ndiff --git a/gone b/gone\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n";
+
+    fn read(answer: &str) -> Result<Review, String> {
+        let lines_of = |path: &RepoPath| (path.as_str() == "a.rs").then_some(9);
+        let read = Review::parse(answer, lines_of);
+        read.map(|(review, _)| review).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn findings_are_read_and_sorted_by_how_much_they_matter() {
+        let answer = "REVIEW_V1\nFINDING|low|a.rs:9|name\nFINDING|High|./a.rs:3-4|off by one | at the end\nSUMMARY|Nearly.\nREVIEW_END";
+        let review = read(answer).unwrap();
+        let text = "a.rs:3: high: off by one | at the end\na.rs:9: low: name\n\nNearly.";
+        assert_eq!(review.to_string(), text);
+        assert_eq!(read("REVIEW_V1\nSUMMARY|Fine.\nREVIEW_END").unwrap().to_string(), "Fine.");
+    }
+
+    #[test]
+    fn every_broken_rule_is_told() {
+        for (line, rule) in [
+            ("FINDING|urgent|a.rs:1|x", "one of critical"),
+            ("FINDING|low|a.rs|x", "must read FINDING|"),
+            ("FINDING|low|a.rs:1|", "must read FINDING|"),
+            ("FINDING|low|b.rs:1|x", "no file b.rs"),
+            ("FINDING|low|a.rs:10|x", "has 9 lines"),
+            ("FINDING|low|a.rs:0|x", "has 9 lines"),
+            ("FINDING|low|../a.rs:1|x", "inside it"),
+            ("PLAN|x", "FINDING| and SUMMARY|"),
+            ("FINDING|low|a.rs:1|x", "needs a SUMMARY|"),
+        ] {
+            let error = read(&format!("REVIEW_V1\n{line}\nREVIEW_END")).unwrap_err();
+            assert!(error.contains(rule), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_diff_is_shown_with_numbers_and_without_what_may_not_be_read() {
+        let may_read = |path: &str| if path == ".env" { Err("secret".to_owned()) } else { Ok(()) };
+        let all = shown(DIFF, 10_000, may_read);
+        assert_eq!(all.paths, ["a.rs", "new name.txt", "gone"]);
+        assert_eq!(all.left_out, [(".env".to_owned(), "secret".to_owned())]);
+        let hunk = "@@ -8,2 +8,3 @@ fn f\n    8|  x\n     | -y\n    9| +z\n   10| +w\n";
+        assert!(all.text.contains(hunk), "{}", all.text);
+        let some = shown(DIFF, 200, may_read);
+        assert_eq!(some.paths.first().map(String::as_str), Some("a.rs"));
+        assert!(some.left_out.len() > 1);
+    }
+
+    #[test]
+    fn what_is_reviewed_is_no_option_of_git() {
+        assert_eq!(Reviewed::read(" main..HEAD "), Some(Reviewed::Range("main..HEAD".to_owned())));
+        assert_eq!(Reviewed::read("--staged"), Some(Reviewed::Staged));
+        assert_eq!(Reviewed::read(""), Some(Reviewed::Uncommitted));
+        assert_eq!(Reviewed::read("--output=/tmp/x"), None);
+    }
+}

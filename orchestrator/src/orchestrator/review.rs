@@ -1,0 +1,171 @@
+//! A review: the change is read, a model is asked what is wrong with it, and the findings are the answer. Nothing is written.
+
+use std::sync::Arc;
+
+use actors::brief::{Brief, Reads};
+use actors::changed;
+use actors::closed::JournalClosed;
+use actors::commands::Commands;
+use actors::contract::ContractError;
+use actors::delivery::{Delivery, NeedsWork, Verified};
+use actors::dialogue::Dialogue;
+use actors::event::Event;
+use actors::prompts::{Prompt, Prompts};
+use actors::review::{Review, Reviewed, ShownDiff, shown};
+use actors::run::Run;
+use actors::talk::{Grammar, Talk, Unheard};
+use actors::wording::Wording;
+use lanes::crew::call_failed;
+use model::AgentRole;
+use policy::Verdict;
+use ractor::ActorRef;
+use tools::blocking::on_a_thread;
+use tree::{Entry, ReadTree, RepoPath};
+
+use super::end::{Ending, journal_closed};
+use super::run::Gathering;
+use super::{Msg, News, State};
+
+/// Bytes that a token is counted as.
+const TOKEN_BYTES: usize = 4;
+
+impl State {
+    /// Has the change that the request names reviewed.
+    pub(super) fn start_review(&mut self, myself: &ActorRef<Msg>, earlier: String) {
+        let Some(active) = &self.active else { return };
+        let words = active.request.text.trim().to_owned();
+        let run = active.run.clone();
+        let workspace = Arc::new(self.workspace(run.scope(), myself));
+        let (tree, index) = (self.reader.clone(), self.index.clone());
+        self.tell_in_run(myself, async move {
+            let commands = Commands { workspace, run };
+            let gather = |text| Gathering { text, index, earlier };
+            let reviewed = review(&commands, &tree, &words, gather).await;
+            News::Reviewed(reviewed.unwrap_or_else(Box::new))
+        });
+    }
+}
+
+/// How a review ends. What it cannot end with well is told as an error.
+async fn review(
+    commands: &Commands,
+    tree: &ReadTree,
+    words: &str,
+    gather: impl FnOnce(String) -> Gathering,
+) -> Result<Box<Ending>, Ending> {
+    let run = &commands.run;
+    let of = Reviewed::read(words.strip_prefix("review").unwrap_or(words)).ok_or_else(|| {
+        none(&"name commits as `git diff` takes them, `--staged`, or nothing".into())
+    })?;
+    let read = changed::read(commands, &of, words).await.map_err(|_| journal_closed())?;
+    let diff = read.map_err(|why| none(&why))?;
+    let room = run.config().agent_loop.review_tokens.saturating_mul(TOKEN_BYTES);
+    let may_read = |path: &str| match run.terms.rules.may_read(path) {
+        Verdict::Allow => Ok(()),
+        Verdict::Ask { why } | Verdict::Stage { why } | Verdict::Deny { why } => Err(why),
+    };
+    let change = shown(&diff, room, may_read);
+    if change.text.is_empty() && change.left_out.is_empty() {
+        let summary = format!("There is nothing to review: {of} changes no file.");
+        return Ok(delivered(Review { summary, findings: Vec::new() }));
+    }
+    // The names of the changed files say best what the review is about.
+    let about = format!("Review {of}: {}", change.paths.join(" "));
+    let brief = run.perform(&mut gather(about)).await?;
+    let heard = ask(run, tree, brief, &of, change).await;
+    heard.map(delivered).map_err(|unheard| match unheard {
+        Unheard::Call(error) => call_failed(&error).into(),
+        Unheard::Unreadable(error) => none(&format!("no review was usable: {error}").into()),
+    })
+}
+
+async fn ask(
+    run: &Run,
+    tree: &ReadTree,
+    brief: Brief,
+    of: &Reviewed,
+    change: ShownDiff,
+) -> Result<Review, Unheard> {
+    let caller = run.caller(AgentRole::Analysis);
+    let paths = change.paths.clone();
+    let prompts = caller.prompts();
+    let mut dialogue = Dialogue::new(prompts.render(Prompt::Common, &[]), &run.redactor);
+    let introduction = brief.introduction(
+        prompts,
+        &mut dialogue,
+        AgentRole::Analysis,
+        Reads::Everything,
+        &prompts.render(Prompt::Reviewer, &[]),
+    );
+    let files: Vec<String> =
+        change.left_out.iter().map(|(path, why)| format!("{path}: {why}")).collect();
+    let left_out = if files.is_empty() {
+        String::new()
+    } else {
+        "\n\n".to_owned() + &prompts.render(Prompt::ReviewLeftOut, &[("files", &files.join("\n"))])
+    };
+    let request = prompts.render(
+        Prompt::ReviewRequest,
+        &[("what", of), ("diff", &change.text.trim_end()), ("left_out", &left_out)],
+    );
+    dialogue.say(&(introduction + &request));
+    let bounds = &run.config().agent_loop;
+    let talk = Talk {
+        caller: &caller,
+        tree,
+        commands: None,
+        repairs: bounds.architect_parse_retries,
+        looks: bounds.max_look_rounds,
+    };
+    talk.ask(&mut dialogue, &Findings { tree, paths, max_bytes: bounds.max_file_bytes }).await
+}
+
+fn delivered(review: Review) -> Box<Ending> {
+    let delivery = Delivery::Delivered { verified: Verified::NotNeeded };
+    let answer = Some(review.to_string());
+    Box::new(Ending { answer, review: Some(review), ..delivery.into() })
+}
+
+fn none(why: &Wording) -> Ending {
+    Delivery::NeedsWork { why: NeedsWork::NoAnswer, detail: why.clone() }.into()
+}
+
+/// The contract of a review of a tree.
+struct Findings<'t> {
+    tree: &'t ReadTree,
+    /// The files of the change, those that it deletes included.
+    paths: Vec<String>,
+    max_bytes: u64,
+}
+
+impl Grammar for Findings<'_> {
+    type Answer = Review;
+
+    fn is_formed(&self, answer: &str) -> bool {
+        Review::is_formed(answer)
+    }
+
+    async fn read(&self, answer: &str) -> Result<Result<Review, ContractError>, JournalClosed> {
+        let (tree, max_bytes, answer) = (self.tree.clone(), self.max_bytes, answer.to_owned());
+        let paths = self.paths.clone();
+        let read = on_a_thread(move || {
+            let lines_of = |path: &RepoPath| match tree.entry(path, max_bytes) {
+                Ok(Entry::File(file)) => Some(String::from_utf8_lossy(&file.bytes).lines().count()),
+                Ok(Entry::TooLarge { .. }) => Some(usize::MAX),
+                Ok(_) | Err(_) if paths.iter().any(|it| it == path.as_str()) => Some(usize::MAX),
+                Ok(_) | Err(_) => None,
+            };
+            Review::parse(&answer, lines_of)
+        });
+        Ok(read.await.map(|(review, _)| review))
+    }
+
+    fn refused(&self, error: Wording) -> Event {
+        Event::AnswerRefused { error }
+    }
+
+    fn repair(&self, prompts: &Prompts, error: &ContractError) -> String {
+        let ContractError { line, text, rule } = error;
+        prompts.render(Prompt::DraftRefused, &[("line", line), ("text", text), ("rule", rule)])
+    }
+}

@@ -1,0 +1,98 @@
+//! `deepseek review`: what is reviewed, what comes of it as text and as JSON, and that nothing is written.
+
+use mock::Reply;
+
+use crate::support::{Project, Provider, World, shell};
+
+fn says(text: &str) -> Reply {
+    Reply::text(text).to("analysis")
+}
+
+const FOUND: &str = "REVIEW_V1\nFINDING|low|greet.txt:1|no full stop\nFINDING|high|greet.txt:2|the greeting is said twice\nSUMMARY|It greets again. Not yet.\nREVIEW_END";
+const NOTHING: &str = "REVIEW_V1\nSUMMARY|It can go in.\nREVIEW_END";
+
+/// A project with a change that is not committed.
+fn changed() -> Project {
+    let project = Project::greeting();
+    project.write("greet.txt", "hello\nhello again\n");
+    project
+}
+
+#[test]
+fn findings_come_by_how_much_they_matter_as_text_and_as_json() {
+    let world = World::of(changed(), Provider::new(vec![says(FOUND), says(FOUND)]));
+    let before = world.project.hashes("");
+    let run = world.deepseek(["review"]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let expected = "greet.txt:2: high: the greeting is said twice\ngreet.txt:1: low: no full stop\n\nIt greets again. Not yet.\n";
+    assert_eq!(run.stdout, expected);
+    let told = world.provider.told("analysis", 1);
+    assert!(told.contains("    1|  hello\n    2| +hello again"), "{told}");
+
+    let run = world.deepseek(["review", "--output", "json"]).run();
+    let document: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    let first = &document["review"]["findings"][0];
+    let wanted = serde_json::json!({"severity": "high", "path": "greet.txt", "line": 2, "text": "the greeting is said twice"});
+    assert_eq!(*first, wanted);
+    assert_eq!(world.project.hashes(""), before, "nothing is written");
+    let replay = world.deepseek(["replay", "latest"]).run();
+    assert_eq!(replay.code, Some(0), "{}", replay.stderr);
+}
+
+#[test]
+fn what_is_staged_what_is_new_and_commits_are_reviewed_as_they_are_asked_for() {
+    let world = World::of(changed(), Provider::new(vec![says(NOTHING).forever()]));
+    let root = world.project.root().to_owned();
+    world.project.write("new.txt", "brand new\n");
+    world.project.write("keys.pem", "not to be seen\n");
+    let told = |number| world.provider.told("analysis", number);
+    let review = |args: &[&'static str]| {
+        let run = world.deepseek(["review"].into_iter().chain(args.iter().copied())).run();
+        assert_eq!(run.code, Some(0), "{args:?}: {}", run.stderr);
+        run.stdout
+    };
+    review(&[]);
+    assert!(told(1).contains("+++ b/new.txt") && told(1).contains("    1| +brand new"));
+    assert!(!told(1).contains("not to be seen"), "{}", told(1));
+
+    assert!(review(&["--staged"]).contains("nothing to review: what is staged changes no file"));
+    assert_eq!(world.provider.of("analysis").len(), 1, "no model is asked for nothing");
+    shell(&root, "git add greet.txt");
+    review(&["--staged"]);
+    assert!(told(2).contains("| +hello again") && !told(2).contains("+brand new"));
+
+    shell(&root, "rm new.txt keys.pem");
+    world.project.commit();
+    review(&["HEAD~1..HEAD"]);
+    assert!(told(3).contains("The change to review: HEAD~1..HEAD."), "{}", told(3));
+    assert!(told(3).contains("    2| +hello again"));
+}
+
+#[test]
+fn a_review_that_names_what_is_not_there_is_sent_back() {
+    let wrong = "REVIEW_V1\nFINDING|high|greet.txt:99|far away\nSUMMARY|No.\nREVIEW_END";
+    let replies = vec![says(wrong), says("NEED_CONTEXT|greet.txt"), says(FOUND)];
+    let world = World::of(changed(), Provider::new(replies));
+    let run = world.deepseek(["review", "--output", "json"]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(world.provider.told("analysis", 2).contains("greet.txt has 2 lines"));
+    assert!(world.provider.told("analysis", 3).contains("   2| hello again"));
+}
+
+#[test]
+fn what_cannot_be_reviewed_is_said() {
+    let world = World::of(changed(), Provider::new(Vec::<Reply>::new()));
+    for (what, why) in [
+        ("no-such-branch..HEAD", "no-such-branch..HEAD"),
+        ("--output=/tmp/x", "name commits as `git diff` takes them"),
+    ] {
+        let run = world.deepseek(["review", "--", what]).run();
+        assert_eq!(run.code, Some(1), "{what}");
+        assert!(run.stderr.contains(why), "{what}: {}", run.stderr);
+    }
+    let world =
+        World::of(Project::without_git(&[("a.txt", "a\n")]), Provider::new(Vec::<Reply>::new()));
+    let run = world.deepseek(["review"]).run();
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.contains("git: Not a git repository"), "{}", run.stderr);
+}
