@@ -4,7 +4,7 @@ use mock::Reply;
 use serde_json::Value;
 
 use crate::support::{
-    Project, Provider, Terminal, World, architect, diff, editor, plan, plan_verified_by,
+    Project, Provider, Terminal, World, architect, diff, editor, mended, plan, plan_verified_by,
 };
 
 /// A plan for the greeting, then these answers of the Editor.
@@ -376,4 +376,26 @@ fn whoever_approves_a_diff_sees_what_was_chosen() {
     terminal.until("session ", 1);
     assert_eq!(terminal.end(), Some(0));
     assert_eq!(world.project.read("greet.txt"), lines("    hello\n"));
+}
+
+#[test]
+fn the_plan_is_a_document_with_what_is_known_of_it() {
+    let world = World::greeting([mended(), vec![architect(plan(&["greet.txt"]))]].concat());
+    let request = ["-p", "Fix the greeting", "--force-execute", "--approval", "auto"];
+    let run = world.deepseek(request.into_iter().chain(["--output", "json"])).run();
+    let plan = &run.events[0]["plan"];
+    let step = &plan["steps"][0];
+    assert_eq!((&plan["version"], &plan["goal"]), (&1.into(), &"Fix the greeting".into()));
+    assert_eq!(plan["verification"], serde_json::json!(["sh check.sh"]));
+    assert_eq!((&step["done"], &step["intent"]), (&true.into(), &"edit".into()));
+    assert!(step["title"].is_string() && step["step_id"].is_string(), "{step}");
+    for unknown in ["assumptions", "risk_notes"] {
+        assert!(plan.as_object().unwrap().contains_key(unknown) && plan[unknown].is_null());
+    }
+
+    let run = world.deepseek(["plan", "Fix the greeting", "--output", "json"]).run();
+    let planned = &run.events[0]["plan"];
+    assert_eq!(planned["steps"][0]["done"], false);
+    assert_ne!(planned["plan_id"], plan["plan_id"]);
+    assert_eq!(planned["files"][0]["path"], "greet.txt");
 }

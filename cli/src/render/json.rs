@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 
-use actors::event::Envelope;
+use actors::event::{Envelope, Event};
 use actors::lane_id::LaneId;
 use actors::publisher::Signal;
 use futures_util::future::BoxFuture;
@@ -11,18 +11,28 @@ use serde_json::{Value, json};
 use tree::Change;
 
 use super::View;
+use super::artifact::Artifact;
 use super::told::criteria;
 
 /// Every event as it happens, as it stands in the journal but for the checksums; text as it comes in between.
-pub(crate) struct StreamJson;
+#[derive(Default)]
+pub(crate) struct StreamJson {
+    plan: Artifact,
+}
 
 /// One document at the end.
-pub(crate) struct FinalJson;
+#[derive(Default)]
+pub(crate) struct FinalJson {
+    plan: Artifact,
+}
 
 impl View for StreamJson {
     fn signal(&mut self, signal: Signal) -> BoxFuture<'_, ()> {
         match signal {
-            Signal::Event(envelope) => print(&event(&envelope)),
+            Signal::Event(envelope) => {
+                hear(&mut self.plan, &envelope);
+                print(&event(&envelope));
+            }
             Signal::Text(speaker, text) => {
                 let data = json!({"role": speaker.role, "text": text});
                 print(&in_lane(json!({"kind": "TextDelta", "data": data}), speaker.scope.lane()));
@@ -52,16 +62,25 @@ impl View for StreamJson {
     }
 
     fn outcome(&mut self, outcome: &Outcome, session: &str) {
-        let mut document = document(outcome, session);
+        let mut document = document(outcome, &self.plan, session);
         if let Some(map) = document.as_object_mut() {
             map.shift_remove("answer");
         }
         print(&json!({"kind": "Outcome", "data": document}));
     }
+
+    fn earlier(&mut self, lane: Option<LaneId>, event: &Event) {
+        if lane.is_none() {
+            self.plan.hear(event);
+        }
+    }
 }
 
 impl View for FinalJson {
-    fn signal(&mut self, _: Signal) -> BoxFuture<'_, ()> {
+    fn signal(&mut self, signal: Signal) -> BoxFuture<'_, ()> {
+        if let Signal::Event(envelope) = signal {
+            hear(&mut self.plan, &envelope);
+        }
         Box::pin(std::future::ready(()))
     }
 
@@ -70,7 +89,19 @@ impl View for FinalJson {
     }
 
     fn outcome(&mut self, outcome: &Outcome, session: &str) {
-        print(&document(outcome, session));
+        print(&document(outcome, &self.plan, session));
+    }
+
+    fn earlier(&mut self, lane: Option<LaneId>, event: &Event) {
+        if lane.is_none() {
+            self.plan.hear(event);
+        }
+    }
+}
+
+fn hear(plan: &mut Artifact, envelope: &Envelope) {
+    if envelope.scope.lane().is_none() {
+        plan.hear(&envelope.event);
     }
 }
 
@@ -96,12 +127,12 @@ fn in_lane(mut line: Value, lane: Option<LaneId>) -> Value {
     line
 }
 
-fn document(outcome: &Outcome, session: &str) -> Value {
+fn document(outcome: &Outcome, plan: &Artifact, session: &str) -> Value {
     json!({
         "session": session,
         "run": outcome.run,
         "delivery": outcome.delivery,
-        "plan": outcome.plan,
+        "plan": plan.document(outcome),
         "accept": criteria(outcome.plan.as_ref(), &outcome.delivery),
         "answer": outcome.answer,
         "review": outcome.review,

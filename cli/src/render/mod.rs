@@ -1,5 +1,6 @@
 //! What the user sees of a run: one view for people, one for programs that want the end, one for those that want it all.
 
+mod artifact;
 pub(crate) mod ask;
 mod columns;
 mod diff;
@@ -143,7 +144,7 @@ pub(crate) trait View: Send {
 pub(crate) fn view(around: &Surroundings, global: &Global) -> Box<dyn View> {
     match global.output {
         Output::Text => Box::new(Terminal::new(around, global)),
-        Output::Json => Box::new(FinalJson),
-        Output::StreamJson => Box::new(StreamJson),
+        Output::Json => Box::new(FinalJson::default()),
+        Output::StreamJson => Box::new(StreamJson::default()),
     }
 }

@@ -1,0 +1,101 @@
+//! The plan of a run as a document for programs: what the plan says, and what the run knows of it beside. Pure.
+
+use std::collections::BTreeMap;
+
+use actors::event::Event;
+use actors::plan::{Plan, StepMark};
+use orchestrator::orchestrator::Outcome;
+use serde_json::{Value, json};
+
+/// What a run has told of its plan so far.
+#[derive(Debug, Default)]
+pub(super) struct Artifact {
+    goal: Option<String>,
+    version: u32,
+    marks: BTreeMap<usize, StepMark>,
+    /// The checks of the run, where the plan names none.
+    checks: Vec<String>,
+}
+
+impl Artifact {
+    /// Takes in an event of the run itself, not of a lane.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "other events say nothing of the plan")]
+    pub(super) fn hear(&mut self, event: &Event) {
+        match event {
+            Event::RunStarted { request, .. } => {
+                *self = Self { goal: Some(request.clone()), ..Self::default() };
+            }
+            Event::PlanCreated { version, .. } | Event::PlanRevised { version, .. } => {
+                self.version = *version;
+                self.marks.clear();
+            }
+            Event::StepMarked { plan, step, mark } if *plan == self.version => {
+                self.marks.insert(*step, *mark);
+            }
+            Event::VerifyStarted { commands, .. } => self.checks.clone_from(commands),
+            _ => {}
+        }
+    }
+
+    /// The plan that a run ended with. What nothing is known of is null.
+    pub(super) fn document(&self, outcome: &Outcome) -> Value {
+        let Some(plan) = &outcome.plan else { return Value::Null };
+        let steps = plan.steps.iter().zip(1..).map(|(title, number)| {
+            json!({
+                "step_id": format!("{}/{}/{number}", outcome.run, self.version),
+                "title": title,
+                "intent": plan.no_edit.is_none().then_some("edit"),
+                "tools": plan.no_edit.is_none().then_some(["patch.apply"]),
+                "files": named(plan, title),
+                "done": self.marks.get(&number) == Some(&StepMark::Done),
+            })
+        });
+        let verification = if plan.verify.is_empty() { &self.checks } else { &plan.verify };
+        let mut document = json!({
+            "plan_id": format!("{}/{}", outcome.run, self.version),
+            "version": self.version,
+            "goal": self.goal,
+            "assumptions": null,
+            "steps": steps.collect::<Vec<_>>(),
+            "verification": (!verification.is_empty()).then_some(verification),
+            "risk_notes": null,
+        });
+        let said = serde_json::to_value(plan).unwrap_or_default();
+        if let (Some(document), Value::Object(said)) = (document.as_object_mut(), said) {
+            document.extend(said.into_iter().filter(|(name, _)| name != "steps"));
+        }
+        document
+    }
+}
+
+/// The files of a plan that a step names, by path or by name.
+fn named<'p>(plan: &'p Plan, step: &str) -> Vec<&'p str> {
+    let words: Vec<&str> = step
+        .split(|c: char| c.is_whitespace() || "`'\"(),;".contains(c))
+        .map(|word| word.trim_end_matches(['.', ':']))
+        .collect();
+    let paths = plan.files.iter().map(|file| file.path.as_str());
+    let is_named = |path: &&str| {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        words.iter().any(|word| word == path || *word == name)
+    };
+    paths.filter(is_named).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_names_files_by_path_or_name() {
+        let file = |path: &str| actors::plan::FileIntent {
+            path: tree::RepoPath::parse(path).unwrap(),
+            lines: Vec::new(),
+            intent: String::new(),
+        };
+        let files = vec![file("src/a.rs"), file("src/b.rs"), file("c")];
+        let plan = Plan { files, ..Plan::default() };
+        assert_eq!(named(&plan, "Call `a.rs`, then (src/b.rs)."), ["src/a.rs", "src/b.rs"]);
+        assert!(named(&plan, "Concerning cc").is_empty());
+    }
+}
