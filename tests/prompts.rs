@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 
 use crate::replay::{replayed, session};
 use crate::resume::{GO_ON, eventful, killed_at};
-use crate::support::World;
 use crate::support::journal::{keep, kept, rewrite};
+use crate::support::{World, mended};
 
 const REQUEST: [&str; 5] = ["--force-execute", "-p", "Fix the greeting", "--approval", "auto"];
 
@@ -129,4 +129,54 @@ fn a_run_whose_prompts_are_damaged_is_not_driven_with_others() {
     assert_ne!(resumed.code, Some(0));
     assert!(resumed.stderr.contains("the prompts of the run"), "{}", resumed.stderr);
     assert_eq!(world.provider.requests().len(), before);
+}
+
+/// A workspace whose own prompts are these.
+fn with_prompts(texts: &[(&str, &str)]) -> World {
+    let world = World::greeting(mended());
+    for (name, text) in texts {
+        world.project.write(&format!(".deepseek/prompts/{name}"), text);
+    }
+    world
+}
+
+#[test]
+fn a_trusted_workspace_says_to_models_what_it_likes() {
+    let text = "Plan in {{project_root}} for `{{user_input}}`, {{max_files}} files at most.\n";
+    let world = with_prompts(&[("architect.md", text), ("notes.txt", "not a prompt")]);
+    let run = world.deepseek(["prompts", "list"]).run();
+    assert!(run.stderr.contains("not trusted; to trust it: deepseek trust"), "{}", run.stderr);
+    assert!(
+        run.stdout.lines().any(|line| line.starts_with("architect ") && line.contains("built in"))
+    );
+
+    world.deepseek(["trust"]).run();
+    let run = world.deepseek(["prompts", "list", "--output", "json"]).run();
+    let listed: Value = serde_json::from_str(&run.stdout).unwrap();
+    let architect = listed.as_array().unwrap().iter().find(|it| it["name"] == "architect").unwrap();
+    assert_eq!(architect["from"], ".deepseek/prompts/architect.md");
+    let run = world.deepseek(["prompts", "show", "architect"]).run();
+    let root = world.project.root().display();
+    assert_eq!(run.stdout, text.replace("{{project_root}}", &root.to_string()));
+
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
+    let said = format!("Plan in {root} for `Fix the greeting`, ");
+    assert!(world.provider.told("architect", 1).contains(&said));
+    let replay = world.deepseek(["replay", "latest"]).run();
+    assert_eq!(replay.code, Some(0), "{}", replay.stderr);
+}
+
+#[test]
+fn what_could_not_be_said_is_an_error_at_once() {
+    for (name, text, why) in [
+        ("architekt.md", "x", "there is no prompt `architekt`"),
+        ("editor.md", "{{plan}}", "the prompt `editor` has no variable `plan`"),
+    ] {
+        let world = with_prompts(&[(name, text)]);
+        world.deepseek(["trust"]).run();
+        let run = world.chat("Fix the greeting");
+        assert_eq!(run.code, Some(2), "{name}");
+        assert!(run.stderr.contains(why) && run.stderr.contains("hint: "), "{}", run.stderr);
+    }
 }

@@ -399,3 +399,17 @@ fn the_plan_is_a_document_with_what_is_known_of_it() {
     assert_ne!(planned["plan_id"], plan["plan_id"]);
     assert_eq!(planned["files"][0]["path"], "greet.txt");
 }
+
+#[test]
+fn a_question_is_answered_without_tools_if_the_user_wants() {
+    let answers = ["NEED_CONTEXT|greet.txt", "It greets."];
+    let replies = answers.map(|text| Reply::text(text).to("analysis")).to_vec();
+    let world = World::greeting(replies);
+    let run = world.deepseek(["ask", "What does greet.txt say?", "--tools=false"]).run();
+    assert_eq!((run.code, run.stdout.trim()), (Some(0), "It greets."), "{}", run.stderr);
+    assert!(world.provider.told("analysis", 2).contains("there are no looks left"));
+
+    let run = world.deepseek(["-p", "Fix it", "--tools=false", "--force-execute"]).run();
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("--tools=false lets nothing edit"), "{}", run.stderr);
+}

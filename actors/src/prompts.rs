@@ -2,21 +2,80 @@
 //! resumed, with the same texts whatever a later version is built with. Pure.
 //!
 //! A text names its variables as `{{name}}`. A value is inserted as it is, and what it contains is not looked into.
+//! A trusted workspace may have texts of its own in place of those of the program.
 
 mod prompt;
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
+use thiserror::Error;
+
 pub use self::prompt::Prompt;
 
-/// A set of texts: those that are recorded, and those of this version where none is.
+/// A set of texts: those that are recorded or the workspace's own, and those of this version where there is none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prompts {
-    recorded: BTreeMap<Prompt, String>,
+    own: BTreeMap<Prompt, String>,
+    /// What the user asked for, which every text may name.
+    user_input: Option<String>,
+}
+
+/// Variables that every text may name: the workspace's directory, and what the user asked for.
+const EVERYWHERE: [&str; 2] = ["project_root", "user_input"];
+/// Other names of variables, which a text may use where it has the second: what tools showed, and what came of the last step.
+const ALSO: [(&str, &str); 2] = [("tool_summary", "shown"), ("last_step_outcome", "report")];
+
+/// Why a text cannot take the place of the program's.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PromptError {
+    /// There is none of this name.
+    #[error("there is no prompt `{0}`")]
+    Unknown(String),
+    /// Nothing could be inserted for a variable.
+    #[error("the prompt `{name}` has no variable `{variable}`; it has {known}")]
+    Variable {
+        /// The prompt.
+        name: String,
+        /// The variable.
+        variable: String,
+        /// Those that it may name.
+        known: String,
+    },
 }
 
 impl Prompts {
+    /// The texts of this version, with these of the workspace at `root` in the place of some, by name. Where that is goes into
+    /// them at once, since it is another place when a run is driven again.
+    pub fn with(
+        root: &str,
+        texts: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Self, PromptError> {
+        let mut own = BTreeMap::new();
+        for (name, text) in texts {
+            let prompt = Prompt::ALL.into_iter().find(|prompt| prompt.name() == name);
+            let prompt = prompt.ok_or(PromptError::Unknown(name.clone()))?;
+            let known = may_name(prompt);
+            if let Some(variable) = variables(&text).find(|variable| !known.contains(variable)) {
+                let (variable, known) = (variable.to_owned(), known.join(", "));
+                return Err(PromptError::Variable { name, variable, known });
+            }
+            own.insert(prompt, text.replace("{{project_root}}", root));
+        }
+        Ok(Self { own, user_input: None })
+    }
+
+    /// The same for a request.
+    #[must_use]
+    pub fn for_request(&self, request: &str) -> Self {
+        Self { own: self.own.clone(), user_input: Some(request.to_owned()) }
+    }
+
+    /// Whether a text is not that of this version.
+    pub fn is_own(&self, prompt: Prompt) -> bool {
+        self.own.contains_key(&prompt)
+    }
+
     /// Reads a set of [`Self::to_record`]; `None` when it is not one.
     ///
     /// A text is not taken if it names a variable that this version does not know: nothing could be inserted for it.
@@ -24,11 +83,11 @@ impl Prompts {
         let mut texts: BTreeMap<String, String> = serde_json::from_str(json).ok()?;
         let taken = Prompt::ALL.into_iter().filter_map(|prompt| {
             let text = texts.remove(prompt.name())?;
-            let known: Vec<&str> = variables(prompt.built_in()).collect();
+            let known = may_name(prompt);
             let fits = variables(&text).all(|name| known.contains(&name));
             fits.then_some((prompt, text))
         });
-        Some(Self { recorded: taken.collect() })
+        Some(Self { own: taken.collect(), user_input: None })
     }
 
     /// The whole set as JSON: names and texts.
@@ -45,18 +104,36 @@ impl Prompts {
         for piece in pieces(self.text(prompt)) {
             match piece {
                 Piece::Text(text) => rendered.push_str(text),
-                Piece::Variable(name) => match values.iter().find(|(given, _)| *given == name) {
-                    Some((_, value)) => write!(rendered, "{value}").unwrap_or_default(),
-                    None => rendered.extend(["{{", name, "}}"]),
-                },
+                Piece::Variable(name) => {
+                    let also = ALSO.iter().find(|(other, _)| *other == name).map(|(_, name)| *name);
+                    let is_it = |given: &str| given == name || Some(given) == also;
+                    let user_input = self.user_input.as_ref().filter(|_| name == "user_input");
+                    match (values.iter().find(|(given, _)| is_it(given)), user_input) {
+                        (Some((_, value)), _) => write!(rendered, "{value}").unwrap_or_default(),
+                        (None, Some(value)) => rendered.push_str(value),
+                        (None, None) => rendered.extend(["{{", name, "}}"]),
+                    }
+                }
             }
         }
         rendered
     }
 
-    fn text(&self, prompt: Prompt) -> &str {
-        self.recorded.get(&prompt).map_or_else(|| prompt.built_in(), String::as_str)
+    /// A text, its variables not filled in.
+    pub fn text(&self, prompt: Prompt) -> &str {
+        self.own.get(&prompt).map_or_else(|| prompt.built_in(), String::as_str)
     }
+}
+
+/// The variables that a text in the place of the program's may name.
+pub fn may_name(prompt: Prompt) -> Vec<&'static str> {
+    let mut known: Vec<&str> = variables(prompt.built_in()).collect();
+    known.sort_unstable();
+    known.dedup();
+    let also = ALSO.iter().filter(|(_, name)| known.contains(name)).map(|(also, _)| *also);
+    let also: Vec<&str> = also.chain(EVERYWHERE).collect();
+    known.extend(also);
+    known
 }
 
 /// The variables that a text names, in order.
@@ -148,6 +225,27 @@ mod tests {
         });
         assert_eq!(fits, "At most 7.");
         assert!(does_not.contains("At most 7 files") && !does_not.contains("{{"), "{does_not}");
+    }
+
+    #[test]
+    fn texts_of_a_workspace_take_the_place_of_the_programs() {
+        let with =
+            |name: &str, text: &str| Prompts::with("/w", [(name.to_owned(), text.to_owned())]);
+        let text = "In {{project_root}}, {{max_files}} files at most, for: {{user_input}}";
+        let set = with("architect", text).unwrap().for_request("mend it");
+        let rendered = set.render(Prompt::Architect, &[("max_files", &3)]);
+        assert_eq!(rendered, "In /w, 3 files at most, for: mend it");
+        assert!(set.is_own(Prompt::Architect) && !set.is_own(Prompt::Editor));
+        // A request that looks like a variable is none.
+        let set = with("intent", "{{user_input}}").unwrap().for_request("{{project_root}}");
+        assert_eq!(set.render(Prompt::Intent, &[]), "{{project_root}}");
+        let set = with("looked", "Seen: {{tool_summary}}").unwrap();
+        assert_eq!(set.render(Prompt::Looked, &[("shown", &"all"), ("left", &1)]), "Seen: all");
+
+        assert_eq!(with("architekt", ""), Err(PromptError::Unknown("architekt".to_owned())));
+        let error = with("architect", "{{files}}").unwrap_err().to_string();
+        let wanted = "the prompt `architect` has no variable `files`; it has max_files, project_root, user_input";
+        assert_eq!(error, wanted);
     }
 
     #[test]

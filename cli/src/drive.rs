@@ -22,6 +22,7 @@ use tools::redact::Redactor;
 use tools::regular;
 use tree::CommitError;
 
+use crate::commands::prompts::of_workspace;
 use crate::error::{CliError, Kind};
 use crate::flags::Require;
 use crate::render::{self, View};
@@ -161,6 +162,10 @@ impl Session {
         };
         let places = around.places(&workspace)?;
         let sandbox = around.sandbox(settings, &workspace)?;
+        let (prompts, warning) = of_workspace(settings, &workspace)?;
+        if let Some(warning) = warning {
+            render::warn(&format!("warning: {warning}"));
+        }
         let setup = Setup {
             workspace,
             session_dir: state.join("sessions").join(&id),
@@ -173,6 +178,7 @@ impl Session {
             env: around.seen_by_commands(config),
             redactor,
             sandbox,
+            prompts,
             attendance,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };

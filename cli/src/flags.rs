@@ -174,11 +174,11 @@ impl Global {
     pub(crate) fn meaningless(&self, takes: Takes) -> Option<&'static str> {
         let about_requests = [
             (self.prompt.is_some(), "--prompt"),
-            (!self.tools, "--tools=false"),
             (self.force_execute, "--force-execute"),
             (self.plan_only, "--plan-only"),
             (self.require.is_some(), "--require"),
         ];
+        let about_edits = [(!self.tools, "--tools=false")];
         let about_sessions =
             [(self.continue_last, "--continue"), (self.resume.is_some(), "--resume")];
         let about_access =
@@ -198,9 +198,11 @@ impl Global {
         let meaningless: &[&[_]] = match takes {
             Takes::Requests => &[],
             Takes::Request => &[&about_requests],
-            Takes::Settings => &[&about_requests, &about_sessions],
-            Takes::Access => &[&about_requests, &about_sessions, &about_settings],
-            Takes::Nothing => &[&about_requests, &about_sessions, &about_access, &about_settings],
+            Takes::Settings => &[&about_requests, &about_edits, &about_sessions],
+            Takes::Access => &[&about_requests, &about_edits, &about_sessions, &about_settings],
+            Takes::Nothing => {
+                &[&about_requests, &about_edits, &about_sessions, &about_access, &about_settings]
+            }
         };
         meaningless.iter().find_map(|flags| given(flags))
     }

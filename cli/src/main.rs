@@ -59,11 +59,17 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
     if let Some(flag) = global.meaningless(takes(cli.command.as_ref())) {
         return Err(CliError::new(Kind::Usage, format!("{flag} means nothing to this command")));
     }
+    if global.force_execute && !global.tools {
+        let error = "--force-execute has files edited, and --tools=false lets nothing edit them";
+        return Err(CliError::new(Kind::Usage, error).hint("leave one of the two out"));
+    }
     let around = Surroundings::read()?;
     telemetry::start(global.verbose, &around)?;
     let done = match &cli.command {
         None | Some(Command::Chat) => chat(&around, global),
-        Some(Command::Ask { question }) => one_shot(&around, global, question, Intent::Answer),
+        Some(Command::Ask { question }) => {
+            blocking(commands::chat::ask(&around, global, question.clone()))
+        }
         Some(Command::Review { range, staged }) => {
             let what = if *staged { "--staged" } else { range.as_deref().unwrap_or_default() };
             one_shot(&around, global, format!("review {what}").trim_end(), Intent::Review)
@@ -86,6 +92,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Some(Command::Auth(args)) => commands::auth::run(&around, global, args),
         Some(Command::Trust(args)) => commands::trust::run(&around, global, args),
         Some(Command::Index(args)) => commands::index::run(&around, global, args),
+        Some(Command::Prompts(args)) => commands::prompts::run(&around, global, args),
         Some(Command::Policy(args)) => commands::policy::run(&around, global, args),
         Some(Command::Sandbox(args)) => {
             return blocking(commands::sandbox::run(&around, global, args));
@@ -112,6 +119,7 @@ fn takes(command: Option<&Command>) -> Takes {
             | Command::Trust(_)
             | Command::Index(_)
             | Command::Policy(_)
+            | Command::Prompts(_)
             | Command::Sandbox(_)
             | Command::Doctor(_),
         ) => Takes::Settings,

@@ -115,6 +115,7 @@ async fn run(dir: &Path, at_once: usize) -> Took {
         env: Environment::default(),
         redactor: Redactor::default(),
         sandbox: Arc::new(sandbox::Sandbox::off()),
+        prompts: actors::prompts::Prompts::default(),
         attendance: Attendance::Unattended,
         version: String::new(),
     };

@@ -68,6 +68,7 @@ async fn going_on(state: &Path) -> f64 {
         env: Environment::default(),
         redactor: Redactor::default(),
         sandbox: Arc::new(sandbox::Sandbox::off()),
+        prompts: actors::prompts::Prompts::default(),
         attendance: Attendance::Unattended,
         version: String::new(),
     };

@@ -99,6 +99,8 @@ pub struct Setup {
     pub redactor: Redactor,
     /// How commands are confined.
     pub sandbox: Arc<Sandbox>,
+    /// What is said to models.
+    pub prompts: Prompts,
     /// Whether the user can be asked.
     pub attendance: Attendance,
     /// Version of the program, for the journal.
@@ -249,7 +251,7 @@ impl Orchestrator {
             workspace: setup.workspace.display().to_string(),
             version: setup.version.clone(),
             config: Some(Blob::new(config::to_record(&setup.config))),
-            prompts: Some(Blob::new(Prompts::default().to_record())),
+            prompts: Some(Blob::new(setup.prompts.to_record())),
             format: FORMAT,
             salt: salt.clone(),
             forked_from: None,
@@ -274,7 +276,7 @@ impl Orchestrator {
         let begun = Event::SessionContinued {
             version: setup.version.clone(),
             config: Blob::new(config::to_record(&setup.config)),
-            prompts: Some(Blob::new(Prompts::default().to_record())),
+            prompts: Some(Blob::new(setup.prompts.to_record())),
             format: FORMAT,
             salt: salt.clone(),
             cut_short: cut_short.as_ref().map(|cut| cut.run().to_owned()),
@@ -300,7 +302,7 @@ impl Orchestrator {
         }
         let sessions = setup.sessions();
         worktrees::collect_left(&setup.places, &setup.workspace, sessions, &setup.config).await;
-        let terms = Terms::new(Arc::clone(&setup.config), Prompts::default())?;
+        let terms = Terms::new(Arc::clone(&setup.config), setup.prompts.clone())?;
         let journal = Arc::new(journal);
         let of_actor = Arc::clone(&journal);
         let root =

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use actors::prompts::Prompts;
 use actors::publisher::{Attendance, Signal};
 use actors::recording::{Beyond, Difference, Recording};
 use config::Config;
@@ -130,6 +131,7 @@ async fn on_stage(scratch: &Path, config: Arc<Config>) -> Result<Orchestrator, R
         env: Environment::default(),
         redactor: Redactor::default(),
         sandbox: Arc::new(sandbox::Sandbox::off()),
+        prompts: Prompts::default(),
         attendance: Attendance::Unattended,
         version: String::new(),
     };

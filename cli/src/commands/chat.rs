@@ -1,8 +1,10 @@
 //! `deepseek chat`, `ask` and `plan`: a request, or a conversation of them.
 
 use std::io::{self, Read as _};
+use std::path::PathBuf;
 
 use actors::delivery::Delivery;
+use config::Settings;
 use orchestrator::chat::Intent;
 use orchestrator::request::Request;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
@@ -88,9 +90,33 @@ pub(crate) async fn once(
     text: String,
     intent: Option<Intent>,
 ) -> Result<(), CliError> {
-    let text = filled(&text)?;
     let workspace = around.workspace(global)?;
     let settings = around.settings(global, &workspace)?;
+    once_in(around, global, (workspace, settings), text, intent).await
+}
+
+/// Answers one question; without tools from what is found for it alone.
+pub(crate) async fn ask(
+    around: &Surroundings,
+    global: &Global,
+    question: String,
+) -> Result<(), CliError> {
+    let workspace = around.workspace(global)?;
+    let mut settings = around.settings(global, &workspace)?;
+    if !global.tools {
+        settings.config.agent_loop.max_look_rounds = 0;
+    }
+    once_in(around, global, (workspace, settings), question, Some(Intent::Answer)).await
+}
+
+async fn once_in(
+    around: &Surroundings,
+    global: &Global,
+    (workspace, settings): (PathBuf, Settings),
+    text: String,
+    intent: Option<Intent>,
+) -> Result<(), CliError> {
+    let text = filled(&text)?;
     let which = which(around, global)?;
     let purpose = match intent {
         Some(Intent::Answer | Intent::Plan | Intent::Review) => Use::Read,

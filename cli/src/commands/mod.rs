@@ -15,6 +15,7 @@ pub(crate) mod index;
 pub(crate) mod mock;
 pub(crate) mod patch;
 pub(crate) mod policy;
+pub(crate) mod prompts;
 pub(crate) mod replay;
 pub(crate) mod rewind;
 pub(crate) mod run;

@@ -125,6 +125,7 @@ async fn run_in(state: &TempDir, lost: Lost, role: AgentRole) -> (Outcome, Vec<E
         env: Environment::default(),
         redactor: Redactor::default(),
         sandbox: Arc::new(sandbox::Sandbox::off()),
+        prompts: actors::prompts::Prompts::default(),
         attendance: Attendance::Unattended,
         version: "test".to_owned(),
     };

@@ -13,7 +13,7 @@ use actors::dialogue::Dialogue;
 use actors::effect::{Effect, Position, Trace};
 use actors::event::{Blob, Event};
 use actors::prompts::Prompt;
-use actors::run::Run;
+use actors::run::{Run, Terms};
 use actors::scope::Scope;
 use actors::talk::{Talk, Unheard};
 use actors::words::{IntentBy, Role, Side};
@@ -65,6 +65,8 @@ impl State {
             supervision::start_admission(&terms, &publisher, fresh, myself).await?;
         let (stop, stopped) = watch::channel(false);
         let redactor = redactor.knowing(self.secrets(&terms.rules).await);
+        let prompts = Arc::new(terms.prompts.for_request(&request.text));
+        let terms = Terms { prompts, ..terms };
         let run = Run { terms, publisher, admission, redactor, stop: stopped, ..self.idle.clone() };
         tracing::debug!(run = id, "a run begins");
         self.active = Some(Active {

@@ -134,6 +134,7 @@ fn setup(
         env: Environment::default(),
         redactor: Redactor::default(),
         sandbox: Arc::new(sandbox::Sandbox::off()),
+        prompts: actors::prompts::Prompts::default(),
         attendance: Attendance::Unattended,
         version: "test".to_owned(),
     }
