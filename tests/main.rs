@@ -46,6 +46,7 @@ mod prompts;
 mod replay;
 mod resume;
 mod review;
+mod routing;
 mod team_crashes;
 mod verified;
 mod wording;

@@ -1,5 +1,6 @@
 //! Every fact the program publishes, as it stands in the journal. Values only; how they get there is the publisher's.
 
+use crate::router::{Assessment, Reason};
 use model::price::Usd;
 use model::{AgentRole, ModelError, Usage};
 use patch::PutAside;
@@ -130,6 +131,38 @@ pub enum Event {
         intent: Intent,
         /// How that was found out.
         reason: IntentBy,
+    },
+    /// It was decided which model answers, outside the loop.
+    #[serde(rename = "RouterDecision@v2")]
+    RouterDecision {
+        /// Counts from one.
+        decision_id: u32,
+        /// Who asks.
+        role: AgentRole,
+        /// The model that answers.
+        selected_model: String,
+        /// Whether it thinks.
+        thinking: bool,
+        /// What the choice comes from.
+        assessment: Assessment,
+        /// Of what is sent.
+        prompt_hash: String,
+        /// Of the tools that it may call; none are offered natively.
+        tool_schema_hash: Option<String>,
+        /// Tokens that the answer may have.
+        max_tokens: u32,
+    },
+    /// No answer of the role's own model was usable, so the one that thinks longest is asked, once.
+    #[serde(rename = "RouterEscalation@v1")]
+    RouterEscalation {
+        /// Who asks.
+        role: AgentRole,
+        /// Why.
+        reason_codes: Vec<Reason>,
+        /// The model that was asked.
+        from: String,
+        /// The model that is asked.
+        to: String,
     },
     /// Evidence was gathered from the workspace.
     #[serde(rename = "EvidenceGathered@v1")]

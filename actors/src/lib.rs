@@ -36,6 +36,7 @@ pub mod publisher;
 pub mod recording;
 pub mod review;
 mod role;
+pub mod router;
 pub mod run;
 pub mod scope;
 pub mod seen;

@@ -77,6 +77,7 @@ pub fn upgraded(kind: &str, mut data: Value) -> (String, Value) {
 /// The name that a kind has in this version, without its own version.
 pub fn name(kind: &str) -> &str {
     match kind.split('@').next().unwrap_or_default() {
+        "RouterDecision" if kind.ends_with("@v2") => "RouterDecision",
         "ToolProposed" => "ApprovalAsked",
         "ToolApproved" => "ApprovalGiven",
         "ToolDenied" => "ApprovalDenied",

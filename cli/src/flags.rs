@@ -31,6 +31,10 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "MODEL")]
     pub(crate) model: Option<String>,
 
+    /// Whether models think before they answer; `auto` leaves it to the configuration.
+    #[arg(long, global = true, value_name = "WHEN")]
+    pub(crate) thinking: Option<Thinking>,
+
     /// Use this [profiles.NAME] of the configuration.
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) profile: Option<String>,
@@ -185,6 +189,7 @@ impl Global {
             [(self.profile.is_some(), "--profile"), (self.config.is_some(), "--config")];
         let about_settings = [
             (self.model.is_some(), "--model"),
+            (self.thinking.is_some(), "--thinking"),
             (self.approval.is_some(), "--approval"),
             (self.yolo, "--yolo"),
             (self.budget_usd.is_some(), "--budget-usd"),
@@ -226,6 +231,28 @@ impl Later {
         [(self.hetun, "--hetun"), (self.mouse_capture, "--mouse-capture")]
             .into_iter()
             .find_map(|(given, name)| given.then_some(name))
+    }
+}
+
+/// Whether models think before they answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Thinking {
+    /// They do.
+    On,
+    /// They do not.
+    Off,
+    /// As configured for each.
+    Auto,
+}
+
+impl Thinking {
+    /// What the user wants of all models, if it is not left to the configuration.
+    pub(crate) const fn fixed(self) -> Option<bool> {
+        match self {
+            Self::On => Some(true),
+            Self::Off => Some(false),
+            Self::Auto => None,
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use tools::redact::{Redactor, values_of_variables};
 use tools::regular;
 
 use crate::error::{CliError, Kind};
-use crate::flags::{Color, Global};
+use crate::flags::{Color, Global, Thinking};
 use crate::key_store::{KeptKey, KeyStore};
 
 /// Bytes of a file of configuration, or of `.env`.
@@ -240,6 +240,12 @@ fn flag_settings(global: &Global) -> Vec<(&'static str, &'static str, String)> {
     if let Some(model) = &global.model {
         flags.push(("llm.max_think_model.model", "--model", quoted(model)));
         flags.push(("llm.base_model.model", "--model", quoted(model)));
+        flags.push(("router.auto_max_think", "--model", "false".to_owned()));
+    }
+    if let Some(on) = global.thinking.and_then(Thinking::fixed) {
+        flags.push(("llm.max_think_model.thinking", "--thinking", on.to_string()));
+        flags.push(("llm.base_model.thinking", "--thinking", on.to_string()));
+        flags.push(("router.auto_max_think", "--thinking", "false".to_owned()));
     }
     if let Some(approval) = global.approval {
         flags.push(("policy.approval", "--approval", quoted(approval.name())));

@@ -11,6 +11,7 @@ pub mod orchestrator;
 pub mod places;
 pub mod replay;
 pub mod request;
+mod routing;
 mod supervision;
 mod turn;
 mod undo;

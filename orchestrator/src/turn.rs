@@ -54,6 +54,11 @@ impl From<Check> for FailedCheck {
 }
 
 impl Turn {
+    /// Whether it came to something.
+    pub(crate) const fn is_done(&self) -> bool {
+        matches!(self.delivery, Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. })
+    }
+
     /// How it ended, in a few words. What was answered was not delivered.
     fn outcome(&self) -> String {
         match &self.delivery {

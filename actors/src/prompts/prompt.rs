@@ -169,6 +169,8 @@ prompts! {
     IntentMessage = "intent_message",
     /// The standing instructions for answering questions.
     Analysis = "analysis",
+    /// Asks the small model whether a question needs long thought.
+    RouterQuestion = "router_question",
     /// The standing instructions for reviewing a change.
     Reviewer = "reviewer",
     /// The change that is to be reviewed.

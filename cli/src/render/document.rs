@@ -61,6 +61,10 @@ fn told(story: &Story, entry: &StoryEntry, event: &Event) -> Option<(&'static st
             let names = ["command", "baseline", "outcome", "exit", "elapsed_ms", "output"];
             ("command", fields(&names))
         }
+        Event::RouterDecision { .. } => {
+            let names = ["decision_id", "selected_model", "thinking", "assessment", "prompt_hash"];
+            ("routing", fields(&[&names[..], &["tool_schema_hash", "max_tokens"]].concat()))
+        }
         Event::CommandTried { .. } => {
             ("trial", fields(&["role", "command", "exit", "elapsed_ms", "output"]))
         }

@@ -15,6 +15,7 @@ use actors::lane_id::LaneId;
 use actors::look::Look;
 use actors::plan::{Criterion, Plan};
 use actors::publisher::{Attendance, Proposal, Question, Signal};
+use actors::router::Choice;
 use actors::wording::Wording;
 use actors::words::{Intent, IntentBy, Side};
 use anstyle::{AnsiColor, Style};
@@ -29,7 +30,7 @@ use super::ask::{Offers, OnScreen, ask};
 use super::diff::harmless;
 use super::lanes::LaneTable;
 use super::lanes::lines::{file_line, labelled};
-use super::told::criteria;
+use super::told::{criteria, routed};
 use super::{Paint, View, changes_as_text};
 use crate::flags::Global;
 use crate::render::told;
@@ -629,6 +630,14 @@ fn said_by_models(event: &Event) -> Vec<String> {
         let at = || format!("  {} looks at {}", who(role), looks.join(", "));
         let refused = refused.iter().map(|line| format!("  {}", harmless(&line.to_string())));
         return (!looks.is_empty()).then(at).into_iter().chain(refused).collect();
+    }
+    if let Event::RouterDecision { selected_model, assessment, .. } = event {
+        let is_own = assessment.choice != Choice::MaxThink;
+        let line = || format!("  {}", harmless(&routed(selected_model, assessment)));
+        return (!is_own).then(line).into_iter().collect();
+    }
+    if let Event::RouterEscalation { from, to, .. } = event {
+        return vec![format!("  {from} gave no usable answer; {to} is asked")];
     }
     if let Event::CommandTried { role, command, exit, .. } = event {
         return vec![format!("  {} tries `{}`: {}", who(role), harmless(command), harmless(exit))];

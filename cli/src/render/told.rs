@@ -5,6 +5,7 @@ use actors::delivery::{Delivery, Verified};
 use actors::event::Event;
 use actors::plan::{Criterion, Plan};
 use actors::proof::OldTree;
+use actors::router::{Assessment, Choice, Reason};
 use actors::words::IntentBy;
 use journal::{Call, CallReply, Story, StoryEntry};
 use sandbox::Degree;
@@ -41,6 +42,12 @@ fn said(story: &Story, entry: &StoryEntry, event: &Event) -> String {
         Event::Looked { role, looks, .. } => {
             let looks: Vec<String> = looks.iter().map(ToString::to_string).collect();
             format!("{} looked at {}", role.as_str(), beginning(&looks.join(", ")))
+        }
+        Event::RouterDecision { selected_model, assessment, .. } => {
+            routed(selected_model, assessment)
+        }
+        Event::RouterEscalation { reason_codes, from, to, .. } => {
+            format!("{to} is asked in place of {from}: {}", words(reason_codes))
         }
         Event::DiffRead { failed: Some(why), .. } => format!("no change was read: {why}"),
         Event::CommandTried { command, exit, .. } => format!("{}: {exit}", beginning(command)),
@@ -233,6 +240,22 @@ const fn why(reason: IntentBy) -> &'static str {
         IntentBy::Model => "asking a model",
         IntentBy::Default => "default: nothing could say",
     }
+}
+
+/// Which model answers, and why.
+pub(crate) fn routed(model: &str, assessment: &Assessment) -> String {
+    let Assessment { score, reasons, choice, .. } = assessment;
+    let who = match choice {
+        Choice::Own => format!("{model} answers"),
+        Choice::MaxThink => format!("{model}, which thinks longest, answers"),
+        Choice::Uncertain => "a small model is asked which one answers".to_owned(),
+    };
+    let why = if reasons.is_empty() { String::new() } else { format!(": {}", words(reasons)) };
+    format!("{who} (score {score}{why})")
+}
+
+fn words(reasons: &[Reason]) -> String {
+    reasons.iter().map(word).collect::<Vec<_>>().join(", ")
 }
 
 /// The beginning of a text that may be long.

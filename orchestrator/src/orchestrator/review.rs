@@ -13,7 +13,7 @@ use actors::event::Event;
 use actors::prompts::{Prompt, Prompts};
 use actors::review::{Review, Reviewed, ShownDiff, shown};
 use actors::run::Run;
-use actors::talk::{Grammar, Talk, Unheard};
+use actors::talk::{Grammar, Unheard};
 use actors::wording::Wording;
 use lanes::crew::call_failed;
 use model::AgentRole;
@@ -25,6 +25,7 @@ use tree::{Entry, ReadTree, RepoPath};
 use super::end::{Ending, journal_closed};
 use super::run::Gathering;
 use super::{Msg, News, State};
+use crate::routing::{Before, Question};
 
 /// Bytes that a token is counted as.
 const TOKEN_BYTES: usize = 4;
@@ -37,10 +38,11 @@ impl State {
         let run = active.run.clone();
         let workspace = Arc::new(self.workspace(run.scope(), myself));
         let (tree, index) = (self.reader.clone(), self.index.clone());
+        let before = Before::of(&self.turns);
         self.tell_in_run(myself, async move {
             let commands = Commands { workspace, run };
             let gather = |text| Gathering { text, index, earlier };
-            let reviewed = review(&commands, &tree, &words, gather).await;
+            let reviewed = review(&commands, &tree, (&words, before), gather).await;
             News::Reviewed(reviewed.unwrap_or_else(Box::new))
         });
     }
@@ -50,7 +52,7 @@ impl State {
 async fn review(
     commands: &Commands,
     tree: &ReadTree,
-    words: &str,
+    (words, before): (&str, Before),
     gather: impl FnOnce(String) -> Gathering,
 ) -> Result<Box<Ending>, Ending> {
     let run = &commands.run;
@@ -72,7 +74,7 @@ async fn review(
     // The names of the changed files say best what the review is about.
     let about = format!("Review {of}: {}", change.paths.join(" "));
     let brief = run.perform(&mut gather(about)).await?;
-    let heard = ask(run, tree, brief, &of, change).await;
+    let heard = ask(run, tree, brief, before, (&of, change)).await;
     heard.map(delivered).map_err(|unheard| match unheard {
         Unheard::Call(error) => call_failed(&error).into(),
         Unheard::Unreadable(error) => none(&format!("no review was usable: {error}").into()),
@@ -83,12 +85,10 @@ async fn ask(
     run: &Run,
     tree: &ReadTree,
     brief: Brief,
-    of: &Reviewed,
-    change: ShownDiff,
+    before: Before,
+    (of, change): (&Reviewed, ShownDiff),
 ) -> Result<Review, Unheard> {
-    let caller = run.caller(AgentRole::Analysis);
-    let paths = change.paths.clone();
-    let prompts = caller.prompts();
+    let (prompts, paths) = (run.prompts(), change.paths.clone());
     let mut dialogue = Dialogue::new(prompts.render(Prompt::Common, &[]), &run.redactor);
     let introduction = brief.introduction(
         prompts,
@@ -109,15 +109,9 @@ async fn ask(
         &[("what", of), ("diff", &change.text.trim_end()), ("left_out", &left_out)],
     );
     dialogue.say(&(introduction + &request));
-    let bounds = &run.config().agent_loop;
-    let talk = Talk {
-        caller: &caller,
-        tree,
-        commands: None,
-        repairs: bounds.architect_parse_retries,
-        looks: bounds.max_look_rounds,
-    };
-    talk.ask(&mut dialogue, &Findings { tree, paths, max_bytes: bounds.max_file_bytes }).await
+    let max_bytes = run.config().agent_loop.max_file_bytes;
+    let question = Question { run, tree, brief: &brief, before, dialogue };
+    question.ask(&Findings { tree, paths, max_bytes }).await
 }
 
 fn delivered(review: Review) -> Box<Ending> {

@@ -15,7 +15,7 @@ use actors::event::{Blob, Event};
 use actors::prompts::Prompt;
 use actors::run::{Run, Terms};
 use actors::scope::Scope;
-use actors::talk::{Talk, Unheard};
+use actors::talk::Unheard;
 use actors::words::{IntentBy, Role, Side};
 use config::{LaneMode, Mode};
 use index::Index;
@@ -44,6 +44,7 @@ use crate::earlier::Again;
 use crate::evidence;
 use crate::places::snapshots;
 use crate::request::Request;
+use crate::routing::{Before, Question};
 use crate::supervision;
 use crate::turn;
 
@@ -233,12 +234,11 @@ impl State {
 
     fn start_answer(&mut self, myself: &ActorRef<Msg>, brief: Brief) {
         let Some(active) = &self.active else { return };
-        let caller = active.run.caller(AgentRole::Analysis);
+        let (run, before) = (active.run.clone(), Before::of(&self.turns));
         let tree = self.reader.clone();
         self.tell_in_run(myself, async move {
-            let prompts = caller.prompts();
-            let mut dialogue =
-                Dialogue::new(prompts.render(Prompt::Common, &[]), &caller.run.redactor);
+            let prompts = run.prompts();
+            let mut dialogue = Dialogue::new(prompts.render(Prompt::Common, &[]), &run.redactor);
             let question = brief.introduction(
                 prompts,
                 &mut dialogue,
@@ -247,15 +247,8 @@ impl State {
                 &prompts.render(Prompt::Analysis, &[]),
             );
             dialogue.say(question.trim_end());
-            let bounds = &caller.run.config().agent_loop;
-            let talk = Talk {
-                caller: &caller,
-                tree: &tree,
-                commands: None,
-                repairs: bounds.architect_parse_retries,
-                looks: bounds.max_look_rounds,
-            };
-            News::Answered(talk.ask(&mut dialogue, &Prose).await)
+            let question = Question { run: &run, tree: &tree, brief: &brief, before, dialogue };
+            News::Answered(question.ask(&Prose).await)
         });
     }
 

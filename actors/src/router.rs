@@ -1,0 +1,251 @@
+//! Which model answers outside the loop: the role's own, or the one that thinks longest, by a score over what is asked and what
+//! came before. Weights, scaling and words are data ([`config::Router`]). Pure.
+
+use config::Router;
+use serde::{Deserialize, Serialize};
+
+/// What is looked at.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Signals<'s> {
+    /// The request.
+    pub request: &'s str,
+    /// Files of the workspace that have to do with it.
+    pub files: usize,
+    /// Turns before this one that came to nothing, one after the other.
+    pub failures: usize,
+    /// Checks that fail since the turn before.
+    pub failing_checks: usize,
+}
+
+/// The signals as numbers from 0 to 1.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Features {
+    /// Of the request: its length, its form, its words.
+    pub prompt_complexity: f64,
+    /// How many files it is about.
+    pub repo_breadth: f64,
+    /// How often it came to nothing before.
+    pub failure_streak: f64,
+    /// How many checks fail.
+    pub verification_failures: f64,
+    /// How little the last answer was sure of; nothing tells it yet.
+    pub low_confidence: f64,
+    /// How much it leaves open.
+    pub ambiguity: f64,
+}
+
+/// Why it was decided so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// The user asks for long thought.
+    AskedFor,
+    /// Words that stand for planning or design.
+    Keywords,
+    /// A list, or steps with arrows.
+    Structure,
+    /// It is long.
+    Length,
+    /// It says what must hold.
+    Constraints,
+    /// It is about many files.
+    Breadth,
+    /// Turns before came to nothing.
+    Failures,
+    /// Checks fail.
+    FailingChecks,
+    /// It leaves much open.
+    Ambiguous,
+    /// A small model was asked, and said yes.
+    SmallModel,
+    /// No answer of the role's own model was usable.
+    NoUsableAnswer,
+    /// The user has the model or its thinking fixed, or the choice turned off.
+    Fixed,
+}
+
+/// What a score comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Choice {
+    /// The role's own model.
+    Own,
+    /// The one that thinks longest.
+    MaxThink,
+    /// A small model is asked.
+    Uncertain,
+}
+
+/// What was made of the signals.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Assessment {
+    /// The signals as numbers.
+    pub features: Features,
+    /// Their weighted sum.
+    pub score: f64,
+    /// How far that is from the threshold, from 0 to 1.
+    pub confidence: f64,
+    /// What added to it.
+    pub reasons: Vec<Reason>,
+    /// What it comes to.
+    pub choice: Choice,
+}
+
+/// Weighs the signals.
+pub fn assess(signals: Signals<'_>, rules: &Router) -> Assessment {
+    let Router { full, parts, weights, words, .. } = rules;
+    let request = signals.request.to_lowercase();
+    let count = |words: &[String]| words.iter().filter(|word| has(&request, word)).count();
+    let mut reasons = Vec::new();
+    let mut part = |reason: Reason, value: f64| {
+        if value > 0.0 {
+            reasons.push(reason);
+        }
+        value
+    };
+    let asked_for = part(Reason::AskedFor, share(count(&words.asks_for_thought), 1));
+    let keywords = part(Reason::Keywords, share(count(&words.complex), full.keywords));
+    let structure = part(Reason::Structure, f64::from(u8::from(is_structured(&request))));
+    let length = signals.request.len() / 4;
+    let chinese = request.chars().filter(|c| ('\u{4e00}'..='\u{9fff}').contains(c)).count();
+    let is_long = length >= full.request_tokens || chinese > full.chinese_characters;
+    let length = part(Reason::Length, f64::from(u8::from(is_long)));
+    let constraints = part(Reason::Constraints, share(count(&words.constraints), full.constraints));
+    let repo_breadth = part(Reason::Breadth, share(signals.files, full.files));
+    let failure_streak = part(Reason::Failures, share(signals.failures, full.failures));
+    let verification_failures =
+        part(Reason::FailingChecks, share(signals.failing_checks, full.failing_checks));
+    let ambiguity = part(Reason::Ambiguous, share(count(&words.ambiguous), full.ambiguities));
+    let complexity = parts.keywords * keywords
+        + parts.structure * structure
+        + parts.length * length
+        + parts.constraints * constraints;
+    let features = Features {
+        prompt_complexity: rounded(if asked_for > 0.0 { 1.0 } else { complexity.min(1.0) }),
+        repo_breadth,
+        failure_streak,
+        verification_failures,
+        low_confidence: 0.0,
+        ambiguity,
+    };
+    let weighed = weights.prompt_complexity * features.prompt_complexity
+        + weights.repo_breadth * repo_breadth
+        + weights.failure_streak * failure_streak
+        + weights.verification_failures * verification_failures
+        + weights.low_confidence * features.low_confidence
+        + weights.ambiguity * ambiguity;
+    let score = rounded(if asked_for > 0.0 { 1.0 } else { weighed });
+    let choice = if score >= rules.max_think_threshold {
+        Choice::MaxThink
+    } else if score >= rules.uncertain_from {
+        Choice::Uncertain
+    } else {
+        Choice::Own
+    };
+    let confidence = rounded((score - rules.max_think_threshold).abs().min(1.0));
+    Assessment { features, score, confidence, reasons, choice }
+}
+
+/// How much `count` is of what counts as all, up to 1.
+#[expect(clippy::cast_precision_loss, reason = "counts are small")]
+fn share(count: usize, full: usize) -> f64 {
+    rounded((count as f64 / full.max(1) as f64).min(1.0))
+}
+
+/// To three places, so that what is recorded is the same wherever it is worked out.
+fn rounded(value: f64) -> f64 {
+    (value * 1000.0).round() / 1000.0
+}
+
+/// Whether a text in small letters has a word: Latin ones stand alone, others anywhere.
+fn has(text: &str, word: &str) -> bool {
+    let word = word.to_lowercase();
+    let alone = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() || !c.is_ascii());
+    text.match_indices(&word).any(|(at, found)| {
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        let behind = text.get(at + found.len()..).and_then(|behind| behind.chars().next());
+        !word.is_ascii() || (alone(before) && alone(behind))
+    })
+}
+
+/// Whether a text has a list of several points, or steps with arrows between.
+fn is_structured(text: &str) -> bool {
+    let is_point = |line: &&str| {
+        let line = line.trim_start();
+        let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+        let is_numbered = rest.len() < line.len() && rest.starts_with(['.', ')', '、']);
+        is_numbered || line.starts_with("- ") || line.starts_with("* ")
+    };
+    let points = text.lines().filter(is_point).count();
+    points > 1 || ["->", "=>", "→", "⇒"].iter().any(|arrow| text.contains(arrow))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use super::*;
+
+    fn rules() -> Router {
+        config::resolve(&config::Inputs::default()).unwrap().config.router
+    }
+
+    #[test]
+    fn requests_and_what_they_come_to() {
+        let requests = [
+            "What does greet.txt say?",
+            "Where is the budget checked?",
+            "Explain the architecture",
+            "Design the architecture of a plugin system that must be deterministic",
+            "Write an RFC: 1. state machines\n2. guarantees\n3. migration",
+            "think hard: why does it hang?",
+            "planning is not a plan",
+            "maybe somehow improve something?",
+            "parse -> plan -> apply: which must hold where?",
+            "这个函数做什么?",
+            "请为迁移做一个计划,并评估风险和依赖",
+            "对比两种方案,给出里程碑",
+            "仔细想想为什么会死锁",
+        ];
+        let rules = rules();
+        let mut table = String::new();
+        for request in requests {
+            let Assessment { score, choice, reasons, .. } =
+                assess(Signals { request, ..Signals::default() }, &rules);
+            writeln!(table, "{score:.3} {choice:?} {reasons:?} {request:?}").unwrap();
+        }
+        for (failures, failing_checks, files) in [(1, 0, 3), (3, 0, 3), (3, 5, 40)] {
+            let request = "Why does it fail?";
+            let signals = Signals { request, files, failures, failing_checks };
+            let Assessment { score, choice, reasons, .. } = assess(signals, &rules);
+            writeln!(table, "{score:.3} {choice:?} {reasons:?} {signals:?}").unwrap();
+        }
+        insta::assert_snapshot!(table);
+    }
+
+    #[test]
+    fn latin_words_stand_alone_and_others_anywhere() {
+        assert!(has("a plan.", "plan") && has("计划plan", "plan") && has("做计划吧", "计划"));
+        assert!(!has("explain", "plan") && !has("plans", "plan"));
+        assert!(has("a state machine here", "state machine"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn more_of_anything_never_lowers_the_score(
+            files in 0usize..60, failures in 0usize..6, failing_checks in 0usize..9,
+            request in "[a-z计划 \n.1-]{0,80}",
+        ) {
+            let (rules, request) = (rules(), request.as_str());
+            let score = |files, failures, failing_checks, request| {
+                assess(Signals { request, files, failures, failing_checks }, &rules).score
+            };
+            let one = score(files, failures, failing_checks, request);
+            let more = format!("{request} 计划 must");
+            proptest::prop_assert!(one <= score(files + 1, failures, failing_checks, request));
+            proptest::prop_assert!(one <= score(files, failures + 1, failing_checks, request));
+            proptest::prop_assert!(one <= score(files, failures, failing_checks + 1, request));
+            proptest::prop_assert!(one <= score(files, failures, failing_checks, &more));
+        }
+    }
+}

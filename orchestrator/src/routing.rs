@@ -1,0 +1,213 @@
+//! A question outside the loop: which model is asked is decided by [`actors::router`], said, and changed once at most.
+
+use actors::brief::Brief;
+use actors::call::{CallError, Caller};
+use actors::closed::JournalClosed;
+use actors::dialogue::Dialogue;
+use actors::effect::{Effect, Position, Trace};
+use actors::event::Event;
+use actors::prompts::Prompt;
+use actors::router::{Assessment, Choice, Reason, Signals, assess};
+use actors::run::Run;
+use actors::talk::{Grammar, Talk, Unheard};
+use model::{AgentRole, ModelError};
+use tree::{FileHash, ReadTree};
+
+use crate::turn::Turn;
+
+/// What was before the question.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Before {
+    /// Turns that came to nothing, one after the other.
+    failures: usize,
+    /// Checks that fail since the last.
+    failing_checks: usize,
+}
+
+impl Before {
+    /// What `turns` tell.
+    pub(crate) fn of(turns: &[Turn]) -> Self {
+        let failures = turns.iter().rev().take_while(|turn| !turn.is_done()).count();
+        let failing_checks = turns.last().map_or(0, |turn| turn.failing.len());
+        Self { failures, failing_checks }
+    }
+}
+
+/// A question to whichever model is right for it.
+pub(crate) struct Question<'q> {
+    pub(crate) run: &'q Run,
+    pub(crate) tree: &'q ReadTree,
+    pub(crate) brief: &'q Brief,
+    pub(crate) before: Before,
+    /// What is said, to the end of the question.
+    pub(crate) dialogue: Dialogue,
+}
+
+impl Question<'_> {
+    /// Asks it, and if no answer is usable once more the model that thinks longest.
+    pub(crate) async fn ask<G: Grammar>(self, grammar: &G) -> Result<G::Answer, Unheard> {
+        let own = self.run.caller(AgentRole::Analysis);
+        let strongest =
+            Caller { hire: self.run.config().llm.max_think_model.clone(), ..own.clone() };
+        let may_change = self.run.config().router.auto_max_think && own.hire != strongest.hire;
+        let chosen = self.decide(&own, &strongest, may_change).await?;
+        if chosen == Choice::MaxThink {
+            return self.of(&strongest, grammar).await;
+        }
+        let why = match self.of(&own, grammar).await {
+            Err(
+                why @ (Unheard::Unreadable(_)
+                | Unheard::Call(CallError::Model(
+                    ModelError::Empty { .. } | ModelError::Length { .. },
+                ))),
+            ) if may_change => why,
+            heard => return heard,
+        };
+        let mut escalating = Escalating { from: &own, to: &strongest };
+        if self.run.perform(&mut escalating).await? {
+            self.of(&strongest, grammar).await
+        } else {
+            Err(why)
+        }
+    }
+
+    async fn of<G: Grammar>(&self, caller: &Caller, grammar: &G) -> Result<G::Answer, Unheard> {
+        let bounds = &self.run.config().agent_loop;
+        let talk = Talk {
+            caller,
+            tree: self.tree,
+            commands: None,
+            repairs: bounds.architect_parse_retries,
+            looks: bounds.max_look_rounds,
+        };
+        talk.ask(&mut self.dialogue.clone(), grammar).await
+    }
+
+    async fn decide(
+        &self,
+        own: &Caller,
+        strongest: &Caller,
+        may_change: bool,
+    ) -> Result<Choice, Unheard> {
+        let mut assessment = self.assessed(may_change);
+        let mut decision = Deciding {
+            id: 1,
+            callers: (own, strongest),
+            prompt_hash: self.prompt_hash(),
+            assessment: &assessment,
+        };
+        let Some(decided) = self.run.perform(&mut decision).await? else { return Ok(Choice::Own) };
+        if decided != Choice::Uncertain {
+            return Ok(decided);
+        }
+        let needs_thought = self.small_model().await;
+        assessment.choice = if needs_thought { Choice::MaxThink } else { Choice::Own };
+        assessment.reasons.extend(needs_thought.then_some(Reason::SmallModel));
+        let mut decision = Deciding {
+            id: 2,
+            callers: (own, strongest),
+            prompt_hash: self.prompt_hash(),
+            assessment: &assessment,
+        };
+        Ok(self.run.perform(&mut decision).await?.unwrap_or(assessment.choice))
+    }
+
+    fn assessed(&self, may_change: bool) -> Assessment {
+        let Before { failures, failing_checks } = self.before;
+        let files = self.brief.evidence.lines().filter(|line| line.starts_with("### ")).count();
+        let signals = Signals { request: &self.brief.request, files, failures, failing_checks };
+        let mut assessment = assess(signals, &self.run.config().router);
+        if !may_change {
+            assessment.choice = Choice::Own;
+            assessment.reasons.push(Reason::Fixed);
+        }
+        assessment
+    }
+
+    fn prompt_hash(&self) -> String {
+        let said = serde_json::to_vec(self.dialogue.messages()).unwrap_or_default();
+        FileHash::of(&said).to_string()
+    }
+
+    /// Asks the small model whether long thought is needed. Without an answer it is not.
+    async fn small_model(&self) -> bool {
+        let caller = self.run.caller(AgentRole::Intent);
+        let prompts = caller.prompts();
+        let mut dialogue = Dialogue::new(prompts.render(Prompt::Intent, &[]), &self.run.redactor);
+        let request = &self.brief.request;
+        dialogue.say(&prompts.render(Prompt::RouterQuestion, &[("request", request)]));
+        let reply = caller.ask(&mut dialogue).await;
+        reply.is_ok_and(|reply| reply.content.trim().to_uppercase().starts_with("YES"))
+    }
+}
+
+/// The effect of deciding. Earlier versions decided nothing.
+struct Deciding<'d> {
+    id: u32,
+    /// The role's own model, and the one that thinks longest.
+    callers: (&'d Caller, &'d Caller),
+    prompt_hash: String,
+    assessment: &'d Assessment,
+}
+
+impl Effect for Deciding<'_> {
+    type Outcome = Option<Choice>;
+    type Stop = JournalClosed;
+    const POSITION: Position = Position::NextIfAtAll;
+
+    fn look(&mut self, event: &Event) -> Trace<Option<Choice>> {
+        let Event::RouterDecision { decision_id, assessment, .. } = event else {
+            return Trace::Foretold(None);
+        };
+        if *decision_id == self.id {
+            Trace::Done(Some(assessment.choice))
+        } else {
+            Trace::Foretold(None)
+        }
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<Option<Choice>, JournalClosed> {
+        let (own, strongest) = self.callers;
+        let choice = self.assessment.choice;
+        let chosen = if choice == Choice::MaxThink { strongest } else { own };
+        let decision = Event::RouterDecision {
+            decision_id: self.id,
+            role: chosen.role,
+            selected_model: chosen.hire.model.clone(),
+            thinking: chosen.hire.thinking,
+            assessment: self.assessment.clone(),
+            prompt_hash: self.prompt_hash.clone(),
+            tool_schema_hash: None,
+            max_tokens: chosen.hire.max_output_tokens,
+        };
+        run.publish(decision).await?;
+        Ok(Some(choice))
+    }
+}
+
+/// The effect of asking another model since no answer was usable: whether it is done. Earlier versions did not.
+struct Escalating<'e> {
+    from: &'e Caller,
+    to: &'e Caller,
+}
+
+impl Effect for Escalating<'_> {
+    type Outcome = bool;
+    type Stop = JournalClosed;
+    const POSITION: Position = Position::NextIfAtAll;
+
+    fn look(&mut self, event: &Event) -> Trace<bool> {
+        if matches!(event, Event::RouterEscalation { .. }) {
+            Trace::Done(true)
+        } else {
+            Trace::Foretold(false)
+        }
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<bool, JournalClosed> {
+        let (role, reason_codes) = (self.from.role, vec![Reason::NoUsableAnswer]);
+        let (from, to) = (self.from.hire.model.clone(), self.to.hire.model.clone());
+        run.publish(Event::RouterEscalation { role, reason_codes, from, to }).await?;
+        Ok(true)
+    }
+}
