@@ -135,6 +135,31 @@ fn only_waits_are_measured() {
     only_in("Instant::now", &places);
 }
 
+/// What the loop took the place of: no model drives tools, none is salvaged or rescued, and in the loop none is exchanged.
+#[test]
+fn symbols_of_the_legacy_runtime_are_denied() {
+    let legacy = [
+        "r1_drive",
+        "R1Drive",
+        "allow_r1",
+        "dsml",
+        "Dsml",
+        "DSML",
+        "doom_loop",
+        "DoomLoop",
+        "mode_router",
+        "ModeRouter",
+        "tool_call_loop",
+        "ToolCallLoop",
+    ];
+    for words in legacy {
+        only_in(words, &[]);
+    }
+    for words in ["RouterDecision", "RouterEscalation", "router::"] {
+        only_in(words, &["actors/src/", "orchestrator/src/routing.rs", "cli/src/render/"]);
+    }
+}
+
 /// Planted where tests stand above the code, which is where a guard once did not look.
 #[test]
 fn a_violation_anywhere_in_a_file_is_found() {
