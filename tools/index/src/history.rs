@@ -1,13 +1,9 @@
 //! What earlier commits said, and which files they changed. It is read and written as text; git is read elsewhere. Pure.
 
-use std::collections::{BTreeMap, HashMap};
-
-use crate::{bm25, words};
+use crate::words;
 
 /// Commits that are remembered.
 pub(crate) const COMMITS: usize = 1500;
-/// The newest of them count for how often a file changes.
-const RECENT: usize = 1000;
 /// A commit of more files says nothing about any of them.
 pub(crate) const MAX_PATHS: usize = 200;
 /// Bytes of a message that are read.
@@ -19,9 +15,9 @@ const HEAD: &str = "deepseek history 1";
 pub(crate) struct Commit {
     pub(crate) id: String,
     /// Stems of its message, with spaces between them.
-    words: String,
+    pub(crate) words: String,
     /// Files below the workspace that it changed.
-    paths: Vec<String>,
+    pub(crate) paths: Vec<String>,
 }
 
 /// Commits, newest first.
@@ -30,15 +26,6 @@ pub(crate) struct History {
     /// The commit that was checked out.
     pub(crate) tip: String,
     pub(crate) commits: Vec<Commit>,
-}
-
-/// What the history says of each file, by its number.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Credits {
-    /// How much earlier commits to the file have to do with the request.
-    pub(crate) messages: HashMap<u32, f64>,
-    /// How often it changes.
-    pub(crate) changes: HashMap<u32, f64>,
 }
 
 impl Commit {
@@ -57,11 +44,6 @@ impl Commit {
     }
 }
 
-/// The first two bytes of a word, as a number.
-fn beginning(word: &str) -> Option<usize> {
-    word.as_bytes().first_chunk().map(|pair| usize::from(u16::from_be_bytes(*pair)))
-}
-
 /// `Signed-off-by: A U Thor` and its like name people.
 fn is_trailer(line: &str) -> bool {
     line.split_once(": ")
@@ -69,55 +51,6 @@ fn is_trailer(line: &str) -> bool {
 }
 
 impl History {
-    /// What it says about a request for these words; `file_of` says the number of each file.
-    pub(crate) fn credits(&self, sought: &[String], file_of: &HashMap<&str, u32>) -> Credits {
-        let number: HashMap<&str, usize> =
-            sought.iter().zip(0..).map(|(word, at)| (word.as_str(), at)).collect();
-        // Most words of messages are not sought, and most of those do not even begin like one that is.
-        let mut likely = vec![false; 1 << 16];
-        for pair in sought.iter().filter_map(|word| beginning(word)) {
-            likely.iter_mut().skip(pair).take(1).for_each(|likely| *likely = true);
-        }
-        let may_be = |word: &str| beginning(word).and_then(|pair| likely.get(pair)) != Some(&false);
-        let mut having = vec![0_usize; sought.len()];
-        let mut counted = Vec::with_capacity(self.commits.len());
-        let mut sum = 0;
-        for commit in &self.commits {
-            let (mut length, mut times) = (0, BTreeMap::<usize, usize>::new());
-            for word in commit.words.split_ascii_whitespace() {
-                length += 1;
-                if let Some(at) = may_be(word).then(|| number.get(word)).flatten() {
-                    *times.entry(*at).or_default() += 1;
-                }
-            }
-            for at in times.keys() {
-                having.iter_mut().skip(*at).take(1).for_each(|commits| *commits += 1);
-            }
-            sum += length;
-            counted.push((length, times));
-        }
-        let all = self.commits.len();
-        let average = bm25::average(sum, all);
-        let idfs: Vec<f64> = having.iter().map(|having| bm25::idf(all, *having)).collect();
-        let mut credits = Credits::default();
-        for ((commit, (length, times)), age) in self.commits.iter().zip(counted).zip(0..) {
-            let scores = times.iter().map(|(at, times)| {
-                bm25::score(idfs.get(*at).copied().unwrap_or_default(), *times, length, average)
-            });
-            let score: f64 = scores.sum();
-            let share = score / bm25::count(commit.paths.len()).sqrt();
-            for file in commit.paths.iter().filter_map(|path| file_of.get(path.as_str())) {
-                if score > 0.0 {
-                    *credits.messages.entry(*file).or_default() += share;
-                }
-                if age < RECENT {
-                    *credits.changes.entry(*file).or_default() += 1.0;
-                }
-            }
-        }
-        credits
-    }
-
     /// The text that [`History::read`] reads.
     pub(crate) fn write(&self) -> String {
         let mut text = format!("{HEAD}\ntip {}\n", self.tip);
@@ -180,14 +113,5 @@ mod tests {
         for (at, _) in text.char_indices() {
             assert_eq!(History::read(text.get(..at).unwrap()), None);
         }
-    }
-
-    #[test]
-    fn files_get_credit_for_the_messages_of_their_commits() {
-        let file_of = [("a.rs", 0), ("b.rs", 1), ("c.rs", 2)].into_iter().collect();
-        let credits = history().credits(&["read".to_owned(), "pager".to_owned()], &file_of);
-        let of = |file| credits.messages.get(&file).copied().unwrap_or_default();
-        assert!(of(0) > of(1) && of(1) > 0.0 && (of(1) - of(2)).abs() < 1e-12);
-        assert_eq!(credits.changes, [(0, 2.0), (1, 2.0), (2, 1.0)].into_iter().collect());
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tree::{Listed, ReadTree, RepoPath, list_for_models};
 
 use crate::git;
-use crate::history::History;
+use crate::mentions::Mentions;
 use crate::ranking::{self, MAX_PARSED_BYTES, Ranking};
 use crate::store::{Reading, StoreError};
 use crate::update::{self, Updated};
@@ -44,7 +44,7 @@ struct Shared {
     /// Something of the work is done.
     done: Condvar,
     reading: Mutex<Option<Arc<Reading>>>,
-    history: Mutex<Option<Arc<History>>>,
+    history: Mutex<Option<Arc<Mentions>>>,
     /// Held while something is written.
     writing: Mutex<()>,
 }
@@ -175,8 +175,8 @@ impl Index {
     /// How it stands to the tree.
     pub fn status(&self) -> Status {
         let shared = &self.shared;
-        let commits = update::read_history(&shared.history_path());
-        let commits = commits.map_or(0, |history| history.commits.len());
+        let commits = update::read_mentions(&shared.history_path());
+        let commits = commits.map_or(0, |history| history.len());
         let reading = match Reading::open(&shared.options.dir) {
             Ok(reading) => reading,
             Err(error) => {
@@ -237,11 +237,11 @@ impl Shared {
     }
 
     /// The history of the commit that is checked out; an empty one where there is no repository.
-    fn history(&self) -> Option<Arc<History>> {
+    fn history(&self) -> Option<Arc<Mentions>> {
         let Some(tip) = git::head(self.tree.root()) else { return Some(Arc::default()) };
         let mut known = lock(&self.history);
         if known.as_ref().is_none_or(|known| known.tip != tip) {
-            let read = update::read_history(&self.history_path());
+            let read = update::read_mentions(&self.history_path());
             *known = read.filter(|history| history.tip == tip).map(Arc::new);
         }
         known.clone()

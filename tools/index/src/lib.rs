@@ -11,6 +11,7 @@ mod history;
 mod index;
 mod kind;
 mod manifest;
+mod mentions;
 mod patterns;
 mod postings;
 mod rank;

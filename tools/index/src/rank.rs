@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::bm25;
-use crate::history::Credits;
 use crate::kind::FileKind;
+use crate::mentions::Credits;
 use crate::postings::Postings;
 
 /// Lines of a window, and how far apart windows begin: each line is in two of them.

@@ -8,9 +8,9 @@ use tree::{Entry as Found, FileHash, Listed, ReadTree, RepoPath};
 use crate::bm25;
 use crate::definitions::{Definition, definitions};
 use crate::document::each_word;
-use crate::history::History;
 use crate::kind::FileKind;
 use crate::manifest::{Entry, Manifest};
+use crate::mentions::Mentions;
 use crate::postings::Postings;
 use crate::rank::{self, FileFacts, Window};
 use crate::store::{Places, Reading, StoreError};
@@ -131,7 +131,7 @@ pub(crate) fn rank(
     files: &[Listed],
     max_bytes: u64,
     reading: Option<Arc<Reading>>,
-    history: Option<&History>,
+    history: Option<&Mentions>,
 ) -> Result<Ranking, StoreError> {
     let sought = words_of(request);
     let mut facts: BTreeMap<u32, u32> = BTreeMap::new();
@@ -163,17 +163,25 @@ pub(crate) fn rank(
 
     let weights: Vec<f64> =
         postings.iter().map(|found| bm25::idf(facts.len(), found.len())).collect();
+    // The words of a path stand on no line.
+    let in_path = |lines: &[u32]| lines.first() == Some(&0);
+    let in_name: HashSet<u32> = postings
+        .iter()
+        .flat_map(Postings::iter)
+        .filter_map(|(file, lines)| in_path(lines).then_some(file))
+        .collect();
     let facts_of = files.iter().zip(0..).map(|(file, number)| FileFacts {
         kind: FileKind::of(&file.path),
         words: facts.get(&number).copied().unwrap_or_default(),
-        name: name_score(&file.path, &sought, &weights),
+        name: if in_name.contains(&number) {
+            name_score(&file.path, &sought, &weights)
+        } else {
+            0.0
+        },
     });
     let facts_of: Vec<FileFacts> = facts_of.collect();
-    let by_path: HashMap<&str, u32> = facts
-        .keys()
-        .filter_map(|number| Some((files.get(*number as usize)?.path.as_str(), *number)))
-        .collect();
-    let credits = history.map(|history| history.credits(&sought, &by_path));
+    let credits = history
+        .map(|history| history.credits(&sought, files, |number| facts.contains_key(&number)));
     let ranked = rank::rank(&facts_of, facts.len(), &postings, &credits.unwrap_or_default());
     let named = ranked.into_iter().filter_map(|ranked| {
         let number = ranked.file as usize;

@@ -8,6 +8,7 @@ use crate::document::{self, Document};
 use crate::git;
 use crate::history::History;
 use crate::manifest::Entry;
+use crate::mentions::Mentions;
 use crate::store::{StoreError, Writing};
 
 /// Bytes of text after which what there is can be found.
@@ -100,26 +101,42 @@ pub(crate) fn text_of(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
 }
 
-/// Makes what is in `path` the history of the workspace, and returns it.
-pub(crate) fn update_history(path: &Path, workspace: &Path) -> Result<History, StoreError> {
-    let known = read_history(path).unwrap_or_default();
+/// Makes what is in `path` the history of the workspace, and returns what it mentions.
+pub(crate) fn update_history(path: &Path, workspace: &Path) -> Result<Mentions, StoreError> {
     let tip = git::head(workspace).unwrap_or_default();
-    if known.tip == tip {
-        return Ok(known);
+    if let Some(mentions) = read_mentions(path).filter(|mentions| mentions.tip == tip) {
+        return Ok(mentions);
     }
+    let known = read_history(path).unwrap_or_default();
     let history =
         git::history(workspace, known).unwrap_or_else(|| History { tip, commits: Vec::new() });
     if let Some(above) = path.parent() {
         tools::regular::create_dir(above)?;
     }
-    let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
-    std::io::Write::write_all(&mut file, history.write().as_bytes())?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(history)
+    let mentions = Mentions::write(&history);
+    write(path, &history.write())?;
+    write(&path.with_extension(MENTIONS), &mentions)?;
+    Ok(Mentions::read(mentions).unwrap_or_default())
 }
 
+fn write(path: &Path, text: &str) -> Result<(), StoreError> {
+    let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
+    std::io::Write::write_all(&mut file, text.as_bytes())?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// The ending of the file with what the history beside it mentions.
+const MENTIONS: &str = "mentions";
+const MAX_HISTORY_BYTES: u64 = 256 << 20;
+
 /// The history in `path`.
-pub(crate) fn read_history(path: &Path) -> Option<History> {
-    const MAX_BYTES: u64 = 256 << 20;
-    History::read(&tools::regular::read_text(path, MAX_BYTES).ok()?)
+fn read_history(path: &Path) -> Option<History> {
+    History::read(&tools::regular::read_text(path, MAX_HISTORY_BYTES).ok()?)
+}
+
+/// What the history in `path` mentions.
+pub(crate) fn read_mentions(path: &Path) -> Option<Mentions> {
+    let text = tools::regular::read_text(&path.with_extension(MENTIONS), MAX_HISTORY_BYTES);
+    Mentions::read(text.ok()?)
 }
