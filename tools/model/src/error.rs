@@ -13,7 +13,7 @@ use super::Usage;
 pub struct Partial {
     /// Events of the answer, empty ones included; keep-alives are none. Above zero, the prompt has been worked through.
     pub events: u64,
-    /// Bytes of text and reasoning.
+    /// Bytes of text, reasoning and tool calls, and of an event that had no end yet.
     pub bytes: u64,
     /// What the provider had counted, if it had come to that.
     pub usage: Option<Usage>,
@@ -311,7 +311,7 @@ impl ModelError {
                 | Self::ContentFilter { .. }
                 | Self::OutOfCapacity { .. }
         );
-        ended || self.partial().is_some_and(|partial| partial.events > 0)
+        ended || self.partial().is_some_and(|partial| partial.events > 0 || partial.bytes > 0)
     }
 
     /// How long the provider asked to wait.
