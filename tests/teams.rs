@@ -329,7 +329,7 @@ fn two(owned: &[&str], files: &[&str], diff: &str) -> Vec<Reply> {
         Reply::text(plan).to("architect").in_lane("01"),
         Reply::text(diff.to_owned()).to("editor").in_lane("01"),
     ];
-    replies.extend(lane("02", "b.txt", &new_file("b.txt", "02"), "true"));
+    replies.extend(lane("02", "b.txt", &new_file("b.txt", "02"), "test -e base.txt"));
     replies
 }
 

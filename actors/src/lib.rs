@@ -44,6 +44,7 @@ pub mod team;
 mod testing;
 mod trace;
 pub mod v1;
+pub mod vacuous;
 pub mod verified;
 pub mod verifier;
 pub mod wording;

@@ -46,6 +46,9 @@ fn said(story: &Story, entry: &StoryEntry, event: &Event) -> String {
             let files: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
             format!("the plan lacks {}", beginning(&files.join(", ")))
         }
+        Event::ChecksBarred { commands, vacuous, .. } if commands.is_empty() => {
+            format!("proves nothing: {}", beginning(&vacuous.join(", ")))
+        }
         Event::ChecksBarred { commands, .. } => {
             format!("would not be run: {}", beginning(&commands.join(", ")))
         }
