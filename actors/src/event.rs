@@ -104,6 +104,14 @@ pub enum Event {
         /// The state entered.
         to: SessionState,
     },
+    /// An event would have led the session where its state does not lead: it stays as it is. This is a bug, kept to be found.
+    #[serde(rename = "TransitionRefused@v1")]
+    TransitionRefused {
+        /// The state it is in.
+        from: SessionState,
+        /// The state that was refused.
+        to: SessionState,
+    },
     /// A request begins its way to a delivery.
     #[serde(rename = "RunStarted@v1")]
     RunStarted {

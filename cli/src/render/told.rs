@@ -54,6 +54,7 @@ fn said(story: &Story, entry: &StoryEntry, event: &Event) -> String {
         }
         Event::EditorDone { reason } => format!("nothing more: {}", beginning(&reason.to_string())),
         Event::SessionStateChanged { to, .. } => to.to_string(),
+        Event::TransitionRefused { from, to } => format!("{from} does not lead to {to}"),
         Event::PatchStaged { patch, title, files, .. } => {
             let files: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
             format!("patch {patch} · {title} · {}", beginning(&files.join(", ")))

@@ -27,7 +27,7 @@ use tools::regular;
 use super::blobs::{self, Base};
 use super::read::{Place, ReadError, Record, scan};
 use super::{EVENTS, Line, repair};
-use crate::session::{SessionState, Transitions as _};
+use crate::session::{SessionState, Transition, Transitions as _};
 
 /// Why there is no journal.
 #[derive(Debug, Error)]
@@ -248,11 +248,16 @@ impl Writer {
                 waiting.push((waits, envelope.seq));
             }
             written.push(envelope);
-            if let Some(to) = changed {
-                let from = std::mem::replace(&mut self.state, to);
-                let event = Event::SessionStateChanged { from, to };
-                written.push(self.line(event, scope, &mut text)?);
-            }
+            let from = self.state;
+            let event = match changed {
+                None => continue,
+                Some(Transition::Refused(to)) => Event::TransitionRefused { from, to },
+                Some(Transition::To(to)) => {
+                    self.state = to;
+                    Event::SessionStateChanged { from, to }
+                }
+            };
+            written.push(self.line(event, scope, &mut text)?);
         }
         if new_blobs {
             sync_dir(&self.dir.join("blobs"))?;
