@@ -1,12 +1,13 @@
 //! Servers that lie, that never end, that say nothing or hardly anything: a budget holds whatever they do, and so does the memory.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
+use std::net::TcpListener;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use mock::{Behaviour, Exchange, Replies, Reply};
+use mock::{Behaviour, Exchange, Options, Replies, Reply};
 use serde_json::json;
 
 use crate::support::{Project, Provider, Run, World};
@@ -68,7 +69,8 @@ fn servers() -> Vec<(String, Reply)> {
         json!({"prompt_tokens": 0, "completion_tokens": 0, "prompt_cache_hit_tokens": 1_000_000}),
         json!("nothing"),
     ] {
-        let (_, honest) = named(Behaviour::Text, 1000);
+        // Short answers, so that many are asked for.
+        let (_, honest) = named(Behaviour::Text, 100);
         servers.push((told.to_string(), Reply { usage_told: Some(told), ..honest }));
     }
     servers
@@ -236,4 +238,91 @@ fn four_lanes_together_pass_no_limit_by_more_than_one_answer() {
         let measured = measured(&world, &["--teammate-mode", "on"]);
         held(name, *limit, &world, measured)
     });
+}
+
+/// A request to a provider that does not answer, what it is told of, and what it is told to do.
+struct Refused {
+    world: World,
+    base_url: String,
+    cause: &'static str,
+    hint: &'static str,
+}
+
+fn refused(
+    replies: Vec<Reply>,
+    options: Options,
+    cause: &'static str,
+    hint: &'static str,
+) -> Refused {
+    let world = World::of(Project::greeting(), Provider::with(replies, options));
+    let base_url = world.provider.base_url();
+    Refused { world, base_url, cause, hint }
+}
+
+impl Refused {
+    /// What is said to somebody who asks a question.
+    fn said(&self, args: &[&str]) -> Run {
+        let mut program = self.world.deepseek([&["ask", "What is this?"], args].concat());
+        program.env("DEEPSEEK_BASE_URL", &self.base_url).run()
+    }
+}
+
+/// Where somebody answers who speaks HTTP without TLS, and understands nothing else.
+fn without_tls() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let heard = stream.read(&mut [0; 4096]).unwrap_or_default();
+            let refusal =
+                b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+            // Who hears something else than HTTP may leave before the answer.
+            drop((heard, stream.write_all(refusal)));
+        }
+    });
+    format!("https://{address}")
+}
+
+#[test]
+fn who_is_refused_is_told_the_cause_and_what_to_do_once() {
+    let none = Options::default;
+    let answers = vec![Reply::text("It greets.")];
+    let mut unknown = refused(answers, none(), "supported API model names", "--model");
+    unknown.world = unknown.world.configure("[llm.base_model]\nmodel = \"no-such-model\"\n");
+    let plain = refused(vec![], none(), "does not speak TLS", "http or https");
+    let plain = Refused { base_url: without_tls(), ..plain };
+    let broke = Options { empty_balance: true, ..none() };
+    let locked = Options { expected_key: Some("sk-another".to_owned()), ..none() };
+    let of = |behaviour| vec![Reply::of(behaviour).forever()];
+    for case in [
+        &unknown,
+        &plain,
+        &refused(vec![], broke, "no balance", "top up"),
+        &refused(vec![], locked, "refused the key", "deepseek doctor"),
+        &refused(of(Behaviour::HtmlPage), none(), "text/html", "the address of an API"),
+        &refused(of(Behaviour::Http503), none(), "status 503", "ask again later"),
+        &refused(of(Behaviour::ContentFilter), none(), "content filter", "in other words"),
+        &refused(of(Behaviour::Http413), none(), "status 413", "deepseek config show"),
+    ] {
+        let run = case.said(&[]);
+        assert_eq!(run.code, Some(5), "{}: {}", case.cause, run.stderr);
+        let lines = |start: &str| {
+            let lines = run.stderr.lines().filter(|line| line.starts_with(start));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let (errors, hints) = (lines("error:"), lines("hint:"));
+        assert!(errors.len() == 1 && errors[0].contains(case.cause), "{}", run.stderr);
+        assert!(hints.len() == 1 && hints[0].contains(case.hint), "{}", run.stderr);
+        // What is tried again is told when it is, and when that was in vain.
+        let often = 1 + run.stderr.matches("a call failed:").count();
+        assert!(often <= 2, "said once: {}", run.stderr);
+        assert_eq!(run.stderr.matches(case.cause).count(), often, "said once: {}", run.stderr);
+    }
+    // The hints work.
+    let run = unknown.said(&["--model", "deepseek-flash"]);
+    assert_eq!((run.code, run.stdout.trim()), (Some(0), "It greets."), "{}", run.stderr);
+    let doctor = plain.world.deepseek(["doctor"]).env("DEEPSEEK_BASE_URL", &plain.base_url).run();
+    assert_eq!(doctor.code, Some(1));
+    assert!(doctor.stdout.contains("does not speak TLS"), "{}", doctor.stdout);
 }

@@ -299,9 +299,13 @@ fn is_page(response: &Response) -> bool {
 
 /// Whether what answered does not speak TLS.
 fn speaks_no_tls(cause: &(dyn Error + 'static)) -> bool {
+    // An I/O error hides the error that is in it from the chain of causes.
     let inside = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-    let tls = inside.and_then(|error| error.downcast_ref::<rustls::Error>());
-    matches!(tls, Some(rustls::Error::InvalidMessage(_)))
+    match (cause.downcast_ref::<rustls::Error>(), inside) {
+        (Some(tls), _) => matches!(tls, rustls::Error::InvalidMessage(_)),
+        (None, Some(inside)) => speaks_no_tls(inside),
+        (None, None) => false,
+    }
 }
 
 /// Where requests go: the base, with or without `/v1` and slashes, and the path.

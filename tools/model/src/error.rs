@@ -275,6 +275,18 @@ impl ModelError {
         }
     }
 
+    /// Whether it ends what the call was for: neither the same request nor another way to ask can do better.
+    pub const fn is_final(&self) -> bool {
+        matches!(
+            self,
+            Self::Auth { .. }
+                | Self::Quota { .. }
+                | Self::ContextTooLong { .. }
+                | Self::InvalidRequest { .. }
+                | Self::ContentFilter { .. }
+        )
+    }
+
     /// What had arrived of an answer that broke off; `None` where an answer never began or came to its end.
     pub const fn partial(&self) -> Option<Partial> {
         if let Self::Transport { partial, .. }
