@@ -395,6 +395,22 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_transition_that_is_refused_is_journaled_and_not_taken() {
+        let dir = tempfile::tempdir().unwrap();
+        let (journal, publisher, _seen) = journal(dir.path(), CAPACITY);
+        let verify = Event::VerifyStarted { iteration: 1, commands: vec![], derived: true };
+        publisher.record(verify).await.unwrap();
+        publisher.record(Event::ArchitectStarted { iteration: 1 }).await.unwrap();
+        drop((journal, publisher));
+        let records = read(dir.path()).unwrap().records;
+        let (idle, planning) = (SessionState::Idle, SessionState::Planning);
+        let refused = Event::TransitionRefused { from: idle, to: SessionState::Verifying };
+        assert_eq!(records[1].event(), Some(refused));
+        let taken = Event::SessionStateChanged { from: idle, to: planning };
+        assert_eq!(records[3].event(), Some(taken));
+    }
+
+    #[tokio::test]
     async fn a_full_disk_holds_everything_until_there_is_room() {
         let dir = tempfile::tempdir().unwrap();
         let (_journal, publisher, mut seen) = journal(dir.path(), CAPACITY);
