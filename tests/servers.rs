@@ -64,6 +64,7 @@ fn servers() -> Vec<(String, Reply)> {
         count(json!(-1)),
         count(json!("many")),
         count(json!(0.5)),
+        count(json!(u32::MAX)),
         count(json!(u64::MAX)),
         json!({"prompt_tokens": 1}),
         json!({"prompt_tokens": 0, "completion_tokens": 0, "prompt_cache_hit_tokens": 1_000_000}),

@@ -22,11 +22,12 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
-    /// What the server counted, if this chunk says so. A count that is missing, or is no count, is not zero: nothing is known
-    /// then. A hit is never more than the prompt, nor reasoning more than the output, whatever the server says.
+    /// What the server counted, if this chunk says so. A count that is missing, or is none that a model could come to, is not
+    /// zero: nothing is known then. A hit is never more than the prompt, nor reasoning more than the output, whatever the server says.
     pub(super) fn usage(&self) -> Option<Usage> {
         let usage = self.usage.as_ref()?;
-        let count = |path| usage.pointer(path).and_then(Value::as_u64);
+        let is_possible = |count: &u64| u32::try_from(*count).is_ok();
+        let count = |path| usage.pointer(path).and_then(Value::as_u64).filter(is_possible);
         let (prompt, output) = (count("/prompt_tokens")?, count("/completion_tokens")?);
         // Both spellings of the cache hit, the second of them older.
         let hit = count("/prompt_tokens_details/cached_tokens")
@@ -135,7 +136,7 @@ mod tests {
             chunk(&format!(r#"{{"usage":{usage}}}"#)).usage()
         };
         assert_eq!(told("0", "0"), Some(Usage::default()));
-        for none in ["null", "-1", "\"7\"", "1.5", "[]", "1e30"] {
+        for none in ["null", "-1", "\"7\"", "1.5", "[]", "1e30", "18446744073709551615"] {
             assert_eq!((told(none, "1"), told("1", none)), (None, None), "{none}");
         }
         for usage in ["7", "\"much\"", "[]", "{}", r#"{"prompt_tokens":7}"#] {

@@ -26,7 +26,7 @@ use super::{
 /// once.
 const MAX_FRAME_BYTES: u64 = 16 * 1024;
 /// Bytes of a refusal that are read.
-const MAX_REFUSAL_BYTES: usize = 64 * 1024;
+const MAX_REFUSAL_BYTES: usize = 16 * 1024;
 /// How long the end of the body is waited for after `[DONE]`, so that the connection can be used again.
 const LAST_BYTES: Duration = Duration::from_millis(20);
 
