@@ -88,7 +88,8 @@ pub(crate) fn parts<'a>(
     (above, block.take_while(|line| *line != footer).collect())
 }
 
-/// Lines that begin so.
+/// Lines with this word before their first bar.
 pub(crate) fn count(lines: &[&str], key: &str) -> usize {
-    lines.iter().filter(|line| line.split('|').next() == Some(key)).count()
+    let has_it = |line: &&&str| line.split_once('|').is_some_and(|(before, _)| before == key);
+    lines.iter().filter(has_it).count()
 }
