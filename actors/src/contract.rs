@@ -188,9 +188,9 @@ pub fn filled(text: &str, form: &str) -> Result<String, String> {
     if text.is_empty() { Err(format!("the line must read {form}")) } else { Ok(text.to_owned()) }
 }
 
-/// A path without the `./` before it, which is tolerated.
+/// A path without the `./` before it, which is tolerated. As everywhere in a line, blanks around it are none of it.
 pub fn without_dot_slash<'a>(path: &'a str, tolerances: &mut Vec<Leniency>) -> &'a str {
-    let bare = path.trim_start_matches("./");
+    let bare = path.trim_start_matches("./").trim_start();
     if bare.len() != path.len() && !tolerances.contains(&Leniency::DotSlash) {
         tolerances.push(Leniency::DotSlash);
     }
