@@ -132,3 +132,46 @@ fn a_check_does_not_see_the_key() {
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
 }
+
+#[test]
+fn who_names_only_checks_that_prove_nothing_is_told_at_once() {
+    let empty = architect(plan_verified_by(&["greet.txt"], &["test x", "grep '' greet.txt"]));
+    let replies = [vec![empty], mended()].concat();
+    let world = World::greeting(replies)
+        .configure("[policy]\nallow_commands = [\"sh check.sh\", \"test *\", \"grep *\"]\n");
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
+    assert_eq!(world.provider.roles(), "architect architect editor");
+    let vacuous = &run.one("ChecksBarred")["vacuous"];
+    assert_eq!(*vacuous, serde_json::json!(["test x", "grep '' greet.txt"]));
+    let told = world.provider.told("architect", 2);
+    for part in [
+        "- `test x`: its condition is about nothing but its own words",
+        "- `grep '' greet.txt`: its pattern is in every line",
+        "Name a check that fails without the change",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let replay = world.deepseek(["replay", "latest"]).run();
+    assert_eq!(replay.code, Some(0), "{}", replay.stderr);
+}
+
+#[test]
+fn what_proves_nothing_is_not_called_verified() {
+    let says_nothing = |check: &str| {
+        let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", check)]);
+        let world = World::of(project, Provider::new(mended()));
+        world.chat("Fix the greeting").ending()
+    };
+    for check in ["echo running 0 tests", "echo 'Ran 0 tests in 0.000s'"] {
+        assert_eq!(says_nothing(check), "0 delivered/unverified", "{check}");
+    }
+    assert_eq!(says_nothing("echo running 1 test"), "0 delivered/passed");
+    let world = World::greeting(mended_insisting_on("make -n test"))
+        .configure("[policy]\nallow_commands = [\"make *\"]\n");
+    world.project.write("Makefile", "test:\n\tfalse\n");
+    let run = world.request("Fix the greeting").args(["--require", "passed"]).run();
+    assert_eq!(run.ending(), "1 delivered/unverified", "{}", run.stderr);
+    assert!(run.stderr.contains("no command could have shown a failure"), "{}", run.stderr);
+    assert_eq!(world.provider.roles(), "architect architect architect editor");
+}

@@ -56,11 +56,16 @@ fn fault(behaviour: Behaviour) -> Fault {
         | Behaviour::InvalidJsonArguments => Fault::Passing("empty"),
         Behaviour::MalformedJsonEvent
         | Behaviour::NonstreamEmptyLines
-        | Behaviour::WrongContentType => Fault::Passing("malformed"),
+        | Behaviour::WrongContentType
+        | Behaviour::HtmlPage
+        | Behaviour::EndlessLine => Fault::Passing("malformed"),
         Behaviour::InsufficientSystemResource => Fault::Passing("out_of_capacity"),
-        Behaviour::KeepaliveForever | Behaviour::StallAfterHeaders | Behaviour::StallMid => {
-            Fault::Passing("timed_out")
-        }
+        Behaviour::KeepaliveForever
+        | Behaviour::KeepaliveMid
+        | Behaviour::EndlessEvents
+        | Behaviour::Stutter
+        | Behaviour::StallAfterHeaders
+        | Behaviour::StallMid => Fault::Passing("timed_out"),
         Behaviour::ResetBeforeHeaders | Behaviour::ResetMid => Fault::Passing("transport"),
         // An event that is not closed is no event, the last one included.
         Behaviour::EofNoDone | Behaviour::DoneWithoutBlankLine => Fault::Passing("truncated"),
@@ -73,7 +78,11 @@ fn fault(behaviour: Behaviour) -> Fault {
         }
         Behaviour::Http401 => Fault::Final("auth"),
         Behaviour::Http402 => Fault::Final("quota"),
-        Behaviour::Length | Behaviour::LengthMidArguments => Fault::Told,
+        // What has no end is cut at the limit that the server was told.
+        Behaviour::Length
+        | Behaviour::LengthMidArguments
+        | Behaviour::EndlessText
+        | Behaviour::EndlessReasoning => Fault::Told,
     }
 }
 
@@ -99,8 +108,15 @@ fn world(role: &'static str, behaviour: Behaviour, often: Often) -> World {
         let asked = request.header("x-agent-role").unwrap_or_default();
         let faulty =
             asked == role && (first.swap(false, Ordering::SeqCst) || often == Often::Always);
-        let reply = Reply::text(well(asked));
-        if faulty { Reply { behaviour, of: vec![Behaviour::Text], ..reply } } else { reply }
+        if !faulty {
+            return Reply::text(well(asked));
+        }
+        let has_no_end =
+            [Behaviour::EndlessText, Behaviour::EndlessReasoning, Behaviour::EndlessLine];
+        let text =
+            if has_no_end.contains(&behaviour) { "on and on ".repeat(10_000) } else { well(asked) };
+        let chunk_delay_ms = if behaviour == Behaviour::Stutter { 100 } else { 0 };
+        Reply { behaviour, chunk_delay_ms, of: vec![Behaviour::Text], ..Reply::text(text) }
     });
     World::of(Project::greeting(), Provider::new(source)).configure(IMPATIENT)
 }

@@ -35,6 +35,7 @@ mod secrets;
 
 // What goes wrong on the other side of the wire.
 mod faults;
+mod servers;
 
 // What stops it, and who else is there.
 mod interruptions;

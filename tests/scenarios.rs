@@ -84,6 +84,7 @@ fn a_refused_patch_is_mended_with_the_reason_in_hand() {
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(world.provider.roles(), "architect editor editor");
     assert_eq!(run.all("PatchRefused").len(), 1);
+    assert_eq!(run.classes(), ["patch_mismatch"]);
     let told = world.provider.told("editor", 2);
     assert!(told.contains("PatchMismatch") && told.contains("greet.txt: hunk 1 of 1"), "{told}");
     assert!(

@@ -329,7 +329,7 @@ fn two(owned: &[&str], files: &[&str], diff: &str) -> Vec<Reply> {
         Reply::text(plan).to("architect").in_lane("01"),
         Reply::text(diff.to_owned()).to("editor").in_lane("01"),
     ];
-    replies.extend(lane("02", "b.txt", &new_file("b.txt", "02"), "true"));
+    replies.extend(lane("02", "b.txt", &new_file("b.txt", "02"), "test -e base.txt"));
     replies
 }
 
@@ -436,6 +436,18 @@ fn a_fork_goes_on_from_before_the_lanes_and_not_from_among_them() {
     let among = fork(&at("LaneSpawned@v1"));
     assert_eq!(among.code, Some(2), "{}", among.stderr);
     assert!(among.stderr.contains("lanes were at work") && !into.exists(), "{}", among.stderr);
+    // The numbers that it names instead are good.
+    let named = among.stderr.split("--at ").skip(1);
+    let named = named.map(|rest| rest.split_whitespace().next().unwrap().to_owned());
+    for (nth, seq) in named.collect::<Vec<_>>().iter().enumerate() {
+        let into = parent.path().join(seq);
+        let fork = ["fork", "--at", seq, "--into", into.to_str().unwrap()];
+        let fork = world.deepseek(fork).run();
+        assert_eq!(fork.code, Some(0), "{nth} {seq}: {}", fork.stderr);
+        let id = fork.stdout.trim().to_owned();
+        let there = ["--workspace", into.to_str().unwrap()];
+        assert_eq!(world.deepseek(["replay", &id].into_iter().chain(there)).run().code, Some(0));
+    }
     let before = fork(&at("LanesPlanned@v1"));
     assert_eq!(before.code, Some(0), "{}", before.stderr);
     assert!(into.join("base.txt").exists() && !into.join("a.txt").exists());

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use model::BYTES_PER_TOKEN;
 use model::price::{Prices, Usd};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
 use thiserror::Error;
@@ -274,13 +275,25 @@ impl Permit {
         self.answer_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// What the ledger will be charged if nothing more is known: the prompt at its bound, and a token for each byte heard.
+    /// Counts bytes of the answer that were not passed on, such as those of an event without an end.
+    pub fn count_up_to(&self, bytes: u64) {
+        self.answer_bytes.fetch_max(bytes, Ordering::Relaxed);
+    }
+
+    /// Tokens of what was heard, whatever the server says of them.
+    pub fn heard_tokens(&self) -> u64 {
+        self.answer_bytes.load(Ordering::Relaxed).div_ceil(BYTES_PER_TOKEN)
+    }
+
+    /// What the ledger will be charged if nothing more is known: the prompt at its bound, and a token for each byte heard, up to
+    /// those that were asked for; beyond them, what was heard.
     pub fn worst_so_far(&self) -> Amount {
         if !self.sent {
             return Amount::default();
         }
         let Reservation { output_tokens, amount, prompt_nano_usd, .. } = self.reservation;
-        let heard = self.answer_bytes.load(Ordering::Relaxed).min(u64::from(output_tokens));
+        let bytes = self.answer_bytes.load(Ordering::Relaxed);
+        let heard = bytes.min(u64::from(output_tokens)).max(self.heard_tokens());
         let answer = amount.nano_usd.saturating_sub(prompt_nano_usd).nanos();
         // Rounded up, so that a bound stays one.
         let share = u128::from(answer) * u128::from(heard);

@@ -1,5 +1,5 @@
-//! Checks of a plan that would not be run: policy forbids them, or asks where the user is not there to answer. It is known as
-//! soon as the plan is, so the Architect is told before any work is done for them.
+//! Checks of a plan that are of no use: policy forbids them, or asks where the user is not there to answer; or all that is left
+//! proves nothing. It is known as soon as the plan is, so the Architect is told before any work is done for them.
 
 use config::{Approval, Mode};
 use policy::{Act, Confinement, Gaps, Stage, Verdict};
@@ -15,26 +15,39 @@ use crate::publisher::Attendance;
 use crate::run::Run;
 use crate::sight::Sight;
 use crate::talk::Objection;
+use crate::vacuous::proves_nothing;
 use crate::wording::Wording;
 
-/// What is to be said against the checks of a plan, if some of them would not be run and others could be.
+/// What is to be said against the checks of a plan, if some of them would not be run and others could be, or if those that would
+/// be prove nothing.
 pub(crate) async fn objection(
     run: &Run,
     sight: &Sight,
     commands: &[String],
 ) -> Result<Option<Objection>, JournalClosed> {
-    let Barred { commands: barred, confined } =
+    let Barred { commands: barred, vacuous, confined } =
         run.perform(&mut Barring { commands, always: sight.always() }).await?;
-    if barred.is_empty() {
+    if barred.is_empty() && vacuous.is_empty() {
         return Ok(None);
     }
     let prompts = run.prompts();
-    let (mut said, mut checks) = (Vec::new(), Vec::new());
-    for command in &barred {
-        let why = objected(run, command, confined).map(Obstacle::into_why).unwrap_or_default();
-        said.push(format!("`{command}` would not be run: {why}"));
-        checks.push(prompts.render(Prompt::BarredCheck, &[("command", command), ("why", &why)]));
-    }
+    let mut said = Vec::new();
+    let mut listed = |commands: &[String], what: &str, why: &dyn Fn(&str) -> String| {
+        let mut checks = Vec::new();
+        for command in commands {
+            let why = why(command);
+            said.push(format!("`{command}` {what}: {why}"));
+            let check = prompts.render(Prompt::BarredCheck, &[("command", command), ("why", &why)]);
+            checks.push(check);
+        }
+        checks.join("\n")
+    };
+    let checks = listed(&barred, "would not be run", &|command| {
+        objected(run, command, confined).map(Obstacle::into_why).unwrap_or_default()
+    });
+    let empty = listed(&vacuous, "proves nothing", &|command| {
+        proves_nothing(command).map(|why| why.to_string()).unwrap_or_default()
+    });
     let mut derived = sight.checks().await?;
     derived.retain(|command| objected(run, command, confined).is_none());
     let derived = if derived.is_empty() {
@@ -43,12 +56,20 @@ pub(crate) async fn objection(
         let commands = derived.join("\n");
         "\n\n".to_owned() + &prompts.render(Prompt::BarredDerived, &[("commands", &commands)])
     };
-    let allowed = run.config().policy.allow_commands.join("\n");
-    let repair = prompts.render(
-        Prompt::PlanBarred,
-        &[("checks", &checks.join("\n")), ("allowed", &allowed), ("derived", &derived)],
-    );
-    Ok(Some(Objection { said: Wording::from(said.join("; ")), repair }))
+    let mut repairs = Vec::new();
+    if !barred.is_empty() {
+        let allowed = run.config().policy.allow_commands.join("\n");
+        repairs.push(prompts.render(
+            Prompt::PlanBarred,
+            &[("checks", &checks), ("allowed", &allowed), ("derived", &derived)],
+        ));
+    }
+    if !vacuous.is_empty() {
+        repairs.push(
+            prompts.render(Prompt::PlanVacuous, &[("checks", &empty), ("derived", &derived)]),
+        );
+    }
+    Ok(Some(Objection { said: Wording::from(said.join("; ")), repair: repairs.join("\n\n") }))
 }
 
 /// Why a command does not simply run.
@@ -93,9 +114,10 @@ struct Barring<'c> {
     always: Option<Always>,
 }
 
-/// What would not be run where commands are confined so far.
+/// What would not be run where commands are confined so far, and what would be for nothing.
 struct Barred {
     commands: Vec<String>,
+    vacuous: Vec<String>,
     confined: Degree,
 }
 
@@ -112,10 +134,12 @@ impl Effect for Barring<'_> {
     const POSITION: Position = Position::NextIfAtAll;
 
     fn look(&mut self, event: &Event) -> Trace<Barred> {
-        let Event::ChecksBarred { commands, confined } = event else {
-            return Trace::Foretold(Barred { commands: Vec::new(), confined: Degree::None });
+        let Event::ChecksBarred { commands, vacuous, confined } = event else {
+            let (commands, vacuous) = (Vec::new(), Vec::new());
+            return Trace::Foretold(Barred { commands, vacuous, confined: Degree::None });
         };
-        Trace::Done(Barred { commands: commands.clone(), confined: *confined })
+        let (commands, vacuous) = (commands.clone(), vacuous.clone());
+        Trace::Done(Barred { commands, vacuous, confined: *confined })
     }
 
     async fn act(&mut self, run: &Run) -> Result<Barred, JournalClosed> {
@@ -126,18 +150,23 @@ impl Effect for Barring<'_> {
             Mode::Agent => policy.approval != Approval::Never,
             Mode::Yolo => true,
         };
-        let is_barred = |command: &&String| match objected(run, command, confined) {
+        let is_barred = |command: &str| match objected(run, command, confined) {
             Some(Obstacle::Asked(_)) => {
                 run.attendance == Attendance::Unattended && !self.is_allowed(command, confined)
             }
             Some(Obstacle::Denied(_)) => true,
             None => false,
         };
-        let barred = self.commands.iter().filter(|_| any_runs).filter(is_barred);
-        let commands: Vec<String> = barred.cloned().collect();
-        if !commands.is_empty() {
-            run.publish(Event::ChecksBarred { commands: commands.clone(), confined }).await?;
+        let named = self.commands.iter().filter(|_| any_runs);
+        let (commands, mut vacuous): (Vec<String>, Vec<String>) =
+            named.cloned().partition(|command| is_barred(command));
+        if !vacuous.iter().all(|command| proves_nothing(command).is_some()) {
+            vacuous.clear();
         }
-        Ok(Barred { commands, confined })
+        if !(commands.is_empty() && vacuous.is_empty()) {
+            let (commands, vacuous) = (commands.clone(), vacuous.clone());
+            run.publish(Event::ChecksBarred { commands, vacuous, confined }).await?;
+        }
+        Ok(Barred { commands, vacuous, confined })
     }
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use config::ModelRole;
 use model::retry::{self, Retry, RetryPolicy};
-use model::{AgentRole, Awaited, ChatRequest, Delta, ModelError, ModelReply, Usage};
+use model::{
+    AgentRole, Awaited, BYTES_PER_TOKEN, ChatRequest, Delta, ModelError, ModelReply, Usage,
+};
 use thiserror::Error;
 use tools::clock;
 
@@ -15,7 +17,7 @@ use crate::closed::JournalClosed;
 use crate::dialogue::Dialogue;
 use crate::effect::{Effect, Trace};
 use crate::event::{Blob, Event};
-use crate::ledger::{Amount, Ask, Unaffordable};
+use crate::ledger::{Amount, Ask, Reservation, Unaffordable};
 use crate::prompts::Prompts;
 use crate::publisher::{Signal, Speaker, Written};
 use crate::run::Run;
@@ -125,6 +127,7 @@ impl Caller {
         let mut permit = self.run.admission.admit(&request.model, ask).await?;
         let reservation = permit.reservation();
         request.max_tokens = reservation.output_tokens;
+        request.max_bytes = max_bytes(&request, &reservation);
         let asked = Event::ModelRequest {
             call: reservation.id,
             role: self.role,
@@ -154,7 +157,8 @@ impl Caller {
         // A token is at least a byte, so the length of the body is a bound that cannot be passed.
         let prompt_tokens = request.body().len() as u64;
         // The answer gets what the prompt, at four bytes a token, leaves of the window.
-        let room = u32::try_from(window.saturating_sub(prompt_tokens / 4)).unwrap_or(u32::MAX);
+        let left = window.saturating_sub(prompt_tokens / BYTES_PER_TOKEN);
+        let room = u32::try_from(left).unwrap_or(u32::MAX);
         Ask { prompt_tokens, output_tokens: request.max_tokens.min(room.max(1)) }
     }
 
@@ -183,6 +187,7 @@ impl Caller {
             model: self.hire.model.clone(),
             thinking: self.hire.thinking.then_some(self.hire.effort),
             max_tokens,
+            max_bytes: u64::from(max_tokens).saturating_mul(BYTES_PER_TOKEN),
             messages: dialogue.messages().to_vec(),
         }
     }
@@ -202,6 +207,7 @@ impl Caller {
                 permit.count(text.len());
                 self.run.publisher.show(Signal::Reasoning(self.speaker(), text));
             }
+            Delta::ToolCall(bytes) => permit.count(bytes),
             Delta::KeepAlive => {
                 self.run.publisher.show_wait("the provider has queued the call");
             }
@@ -273,20 +279,27 @@ impl Effect for Call<'_> {
 
 impl Call<'_> {
     /// What is charged for an outcome, and the event that tells of both.
+    ///
+    /// What the server counted is believed where it is more than what was counted here.
     fn reply(&self, permit: &Permit, outcome: &Result<ModelReply, ModelError>) -> (Amount, Event) {
         let run = &self.caller.run;
+        if let Err(error) = outcome {
+            permit.count_up_to(error.partial().map_or(0, |partial| partial.bytes));
+        }
         let usage = match outcome {
             Ok(reply) => reply.usage,
             Err(error) => error.usage(),
         };
-        let cost = run.terms.prices.cost(&self.request.model, usage, run.clock.now());
-        let charged = match (usage, outcome) {
-            (Some(usage), _) => {
-                Amount { nano_usd: cost.unwrap_or_default(), tokens: usage.total(), calls: 1 }
+        let prompt = self.request.prompt_bytes() / BYTES_PER_TOKEN;
+        let used = usage.map(|told| told.at_least(prompt, permit.heard_tokens()));
+        let cost = run.terms.prices.cost(&self.request.model, used, run.clock.now());
+        let charged = match (used, outcome) {
+            (Some(used), _) => {
+                Amount { nano_usd: cost.unwrap_or_default(), tokens: used.total(), calls: 1 }
             }
             (None, Err(ModelError::Lost)) => permit.reservation().amount,
             // Refused before an answer began: the provider counts nothing. Where it only kept silent, it may.
-            (None, Err(error)) if !error.answer_started() && !kept_silent(error) => {
+            (None, Err(error)) if !answer_began(permit, error) && !kept_silent(error) => {
                 Amount { calls: 1, ..Amount::default() }
             }
             (None, _) => permit.worst_so_far(),
@@ -312,6 +325,17 @@ impl Call<'_> {
         };
         (charged, reply)
     }
+}
+
+/// Where an answer is cut: where, at so many bytes a token, it would pass what was reserved for the call.
+fn max_bytes(request: &ChatRequest, reservation: &Reservation) -> u64 {
+    let reserved = reservation.amount.tokens.saturating_mul(BYTES_PER_TOKEN);
+    reserved.saturating_sub(request.prompt_bytes())
+}
+
+/// Whether anything of an answer came, even if an error came after it.
+fn answer_began(permit: &Permit, error: &ModelError) -> bool {
+    error.answer_started() || permit.heard_tokens() > 0
 }
 
 /// Whether the request was taken and nothing was heard of it in time.

@@ -14,6 +14,7 @@ use shell::{CommandLine, CommandOutcome, Exit};
 pub use self::derive::{Project, derive};
 use crate::complaints;
 use crate::failure::{Diagnostic, ErrorSet, Numbers, diagnostics};
+use crate::vacuous::{proves_nothing, ran_no_test};
 use crate::verified::{Missing, MissingKind};
 
 /// What came of a check, or of all of them together.
@@ -24,7 +25,7 @@ pub enum CheckOutcome {
     Passed,
     /// It failed, and passed when run again on the same tree.
     Flaky,
-    /// There was nothing to run.
+    /// There was nothing to run, or no test in what was run.
     Unverified,
     /// What it needs is missing, as it was before the change.
     Environment,
@@ -112,8 +113,11 @@ pub struct Report {
 impl Report {
     /// The outcome of all commands together: the worst of them.
     pub fn outcome(&self) -> CheckOutcome {
-        let proves =
-            |check: &&Check| check.outcome != CheckOutcome::Passed || can_fail(&check.command);
+        let shows_nothing = |check: &Check| {
+            check.outcome == CheckOutcome::Unverified
+                || check.outcome == CheckOutcome::Passed && proves_nothing(&check.command).is_some()
+        };
+        let proves = |check: &&Check| !shows_nothing(check);
         self.checks
             .iter()
             .filter(proves)
@@ -254,6 +258,7 @@ fn kind(outcome: &CommandOutcome, text: &str) -> CheckOutcome {
     ];
     let says = |marks: &[&str]| marks.iter().any(|mark| text.contains(mark));
     match &outcome.exit {
+        Exit::Code(0) if ran_no_test(text) => CheckOutcome::Unverified,
         Exit::Code(0) => CheckOutcome::Passed,
         Exit::TimedOut => CheckOutcome::TimedOut,
         Exit::NotFound => CheckOutcome::CommandMissing,
@@ -273,16 +278,6 @@ pub(crate) fn exit_text(exit: &Exit) -> String {
         Exit::NotFound => "not found".to_owned(),
         Exit::NotStarted(why) => format!("not started: {why}"),
     }
-}
-
-/// Whether a command says anything by ending well.
-pub fn can_fail(command: &str) -> bool {
-    const NEVER: [&str; 8] = ["true", ":", "echo", "printf", "pwd", "ls", "cat", "git"];
-    let Ok(line) = CommandLine::parse(command) else { return true };
-    !line
-        .segments()
-        .iter()
-        .all(|segment| segment.words.first().is_some_and(|word| NEVER.contains(&word.as_str())))
 }
 
 /// Whether running the same command again on the same tree could end otherwise: a compiler's complaint cannot.
@@ -331,6 +326,8 @@ mod tests {
             ("echo 'write: No space left on device' && false", CheckOutcome::Infrastructure),
             ("kill -9 $$", CheckOutcome::Infrastructure),
             ("kill -11 $$", CheckOutcome::CodeFailure),
+            ("echo running 0 tests", CheckOutcome::Unverified),
+            ("echo running 2 tests", CheckOutcome::Passed),
         ] {
             assert_eq!(check(command).await.outcome, outcome, "{command}");
         }

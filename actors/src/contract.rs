@@ -100,10 +100,21 @@ impl Contract {
     ) -> Result<Block<'a>, ContractError> {
         let Self { header, footer } = *self;
         let lines: Vec<&str> = answer.lines().map(str::trim).collect();
-        let Some(begin) = lines.iter().position(|line| *line == header) else {
+        // What leaked of the reasoning is no part of the answer.
+        let thought = lines.iter().rposition(|line| *line == "</think>").map_or(0, |at| at + 1);
+        let rest = lines.get(thought..).unwrap_or_default();
+        let Some(begin) = rest.iter().position(|line| *line == header).map(|at| thought + at)
+        else {
             let first = lines.iter().position(|line| !line.is_empty()).unwrap_or(0);
             return Err(error(&lines, first, format!("the answer must have the line {header}")));
         };
+        let above = || lines.iter().enumerate().take(begin).skip(thought);
+        if let Some((at, _)) = above().find(|(_, line)| is_of_an_answer(line)) {
+            let rule = format!(
+                "an answer is one thing, and this is not part of the block: nothing but the lines from {header} to {footer}"
+            );
+            return Err(error(&lines, at, rule));
+        }
         let (fenced, tolerances) = before(lines.iter().copied().take(begin));
         let mut ended = None;
         for (at, line) in lines.iter().enumerate().skip(begin + 1) {
@@ -137,6 +148,27 @@ impl Block<'_> {
     }
 }
 
+/// Whether a line belongs to an answer, so that it cannot be passed over as talk: a line of a plan, one that asks to see something,
+/// the head of a block or of a diff.
+pub fn is_of_an_answer(line: &str) -> bool {
+    const KEYS: [&str; 10] =
+        ["PLAN", "FILE", "SHOW", "VERIFY", "ACCEPT", "NO_EDIT", "LANE", "OWN", "AFTER", "DONE"];
+    const BEGINNINGS: [&str; 8] = [
+        "ARCHITECT_PLAN_",
+        "TEAM_PLAN_",
+        "diff --git ",
+        "@@ ",
+        "--- a/",
+        "+++ b/",
+        "*** Begin Patch",
+        "<<<<<<< SEARCH",
+    ];
+    let key = line.split_once('|').map_or("", |(key, _)| key);
+    KEYS.contains(&key)
+        || key.starts_with("NEED_")
+        || BEGINNINGS.iter().any(|beginning| line.starts_with(beginning))
+}
+
 /// Whether the block is in a fence, and what is tolerated of the lines above its header.
 fn before<'a>(lines: impl Iterator<Item = &'a str>) -> (bool, Vec<Leniency>) {
     let said: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
@@ -156,9 +188,9 @@ pub fn filled(text: &str, form: &str) -> Result<String, String> {
     if text.is_empty() { Err(format!("the line must read {form}")) } else { Ok(text.to_owned()) }
 }
 
-/// A path without the `./` before it, which is tolerated.
+/// A path without the `./` before it, which is tolerated. As everywhere in a line, blanks around it are none of it.
 pub fn without_dot_slash<'a>(path: &'a str, tolerances: &mut Vec<Leniency>) -> &'a str {
-    let bare = path.trim_start_matches("./");
+    let bare = path.trim_start_matches("./").trim_start();
     if bare.len() != path.len() && !tolerances.contains(&Leniency::DotSlash) {
         tolerances.push(Leniency::DotSlash);
     }

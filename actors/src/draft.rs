@@ -63,6 +63,9 @@ pub fn parse(answer: &str, may_end: MayEnd) -> Result<EditorAnswer, ContractErro
         && let Some(reason) = line.strip_prefix("DONE|")
     {
         let rule = match may_end {
+            MayEnd::Applied if said().any(|(_, line)| line.starts_with("NEED_")) => {
+                "DONE stands without NEED_ lines: ask first, or end".to_owned()
+            }
             MayEnd::Applied => match filled(reason.trim(), "DONE|<reason>") {
                 Ok(reason) => return Ok(EditorAnswer::Done { reason }),
                 Err(rule) => rule,
@@ -143,6 +146,8 @@ mod tests {
         assert_eq!(done(answer).unwrap(), EditorAnswer::Done { reason: reason.clone() });
         let wordy = "No further change is needed.\nDONE|the package is missing here";
         assert_eq!(done(wordy).unwrap(), EditorAnswer::Done { reason });
+        let mixed = done("NEED_CONTEXT|a\nDONE|it works").unwrap_err();
+        assert!(mixed.rule.contains("ask first, or end"), "{mixed}");
         assert!(done("DONE|").unwrap_err().rule.contains("DONE|<reason>"));
         assert!(done("Nothing to do.").unwrap_err().rule.contains("DONE|<reason>"));
         assert!(read(answer).unwrap_err().rule.contains("only when a diff"));

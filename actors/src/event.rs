@@ -105,6 +105,14 @@ pub enum Event {
         /// The state entered.
         to: SessionState,
     },
+    /// An event would have led the session where its state does not lead: it stays as it is. This is a bug, kept to be found.
+    #[serde(rename = "TransitionRefused@v1")]
+    TransitionRefused {
+        /// The state it is in.
+        from: SessionState,
+        /// The state that was refused.
+        to: SessionState,
+    },
     /// A request begins its way to a delivery.
     #[serde(rename = "RunStarted@v1")]
     RunStarted {
@@ -212,12 +220,15 @@ pub enum Event {
         /// Line and rule.
         error: Wording,
     },
-    /// Checks of a plan would not be run: policy forbids them, or asks where the user is not there to answer. The Architect is
-    /// told.
+    /// Checks of a plan would not be run: policy forbids them, or asks where the user is not there to answer. Or they prove nothing,
+    /// and neither does any other. The Architect is told.
     #[serde(rename = "ChecksBarred@v1")]
     ChecksBarred {
-        /// The commands, as written.
+        /// Those that would not be run, as written.
         commands: Vec<String>,
+        /// Those that would be run and prove nothing, where there are no others.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        vacuous: Vec<String>,
         /// How far commands are confined, which policy goes by.
         confined: Degree,
     },

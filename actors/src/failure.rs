@@ -233,18 +233,23 @@ pub fn materially_reduced(new: &ErrorSet, old: &ErrorSet, rules: &FailureClassif
 /// What has failed so far, as far as it decides the class of the next failure.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FailureHistory {
-    /// Failures within the plan in hand, in order.
+    /// Failures within the plan in hand, in order, with all that is wrong.
     this_plan: Vec<ErrorSet>,
     /// The last failure of the plan before.
     previous_plan: Option<ErrorSet>,
 }
 
 impl FailureHistory {
-    /// Takes a failure in and tells its class.
+    /// Takes a failure in and tells its class. Whether it is the same again is told by the first diagnostics; whether it has become
+    /// less, by all of them.
     pub fn classify(&mut self, errors: &ErrorSet, rules: &FailureClassifier) -> FailureClass {
         let first = self.this_plan.is_empty();
         self.this_plan.push(errors.clone());
-        let seen = self.this_plan.iter().filter(|earlier| *earlier == errors).count();
+        let first_ones =
+            |set: &ErrorSet| set.iter().take(rules.fingerprint_lines).cloned().collect();
+        let fingerprint: ErrorSet = first_ones(errors);
+        let is_same = |earlier: &&ErrorSet| first_ones(earlier) == fingerprint;
+        let seen = self.this_plan.iter().filter(is_same).count();
         let unreduced = |old: &ErrorSet| !materially_reduced(errors, old, rules);
         if first && self.previous_plan.as_ref().is_some_and(unreduced) {
             FailureClass::DesignMismatch

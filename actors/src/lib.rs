@@ -49,6 +49,7 @@ mod testing;
 mod trace;
 mod trial;
 pub mod v1;
+pub mod vacuous;
 pub mod verified;
 pub mod verifier;
 pub mod wording;

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use tree::RepoPath;
 
-use crate::contract::{ContractError, Leniency, filled, without_dot_slash};
+use crate::contract::{ContractError, Leniency, filled, is_of_an_answer, without_dot_slash};
 
 /// Something that a model wants to see.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,6 +89,9 @@ pub fn read(answer: &str) -> Option<Result<Looks, ContractError>> {
         if is_look(line) {
             let read = one(line, &mut tolerances);
             looks.extend(read.map_err(|rule| ContractError::at(number, line, rule))?);
+        } else if is_of_an_answer(line) {
+            let rule = "NEED_ lines stand alone: ask first, and answer when you have seen it";
+            return Err(ContractError::at(number, line, rule.to_owned()));
         } else if looks.is_empty() {
             if !tolerances.contains(&Leniency::Preamble) {
                 tolerances.push(Leniency::Preamble);
@@ -231,6 +234,14 @@ mod tests {
         assert_eq!(tolerances("```\nNEED_CONTEXT|a\n```"), [Leniency::Fence]);
         assert_eq!(tolerances("Let me look.\n\nNEED_CONTEXT|a"), [Leniency::Preamble]);
         assert!(tolerances("NEED_CONTEXT|a").is_empty());
+    }
+
+    #[test]
+    fn looks_beside_another_answer_are_refused() {
+        for other in ["PLAN|add it", "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b", "DONE|it works"] {
+            let mixed = rule(&format!("Let me see.\n{other}\nNEED_CONTEXT|a"));
+            assert!(mixed.starts_with("line 2: ") && mixed.contains("ask first"), "{mixed}");
+        }
     }
 
     #[test]

@@ -278,6 +278,33 @@ mod tests {
     }
 
     #[test]
+    fn a_plan_beside_another_answer_is_refused() {
+        for other in [
+            "NEED_CONTEXT|src/lib.rs",
+            "PLAN|a step above the block",
+            "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b",
+            "diff --git a/x b/x",
+            "*** Begin Patch",
+            "TEAM_PLAN_V1\nLANE|01|a|b\nTEAM_PLAN_END",
+        ] {
+            let above = parse(&format!("I see.\n{other}\n{PLAN}")).unwrap_err();
+            assert!(above.line == 2 && above.rule.contains("an answer is one thing"), "{above}");
+            let below = parse(&format!("{PLAN}\n{other}")).unwrap_err();
+            assert!(below.rule.contains("nothing may follow"), "{below}");
+        }
+        let twice = parse(&format!("{PLAN}\n{PLAN}")).unwrap_err();
+        assert!(twice.rule.contains("nothing may follow"), "{twice}");
+    }
+
+    #[test]
+    fn what_leaked_of_the_reasoning_is_passed_over() {
+        let answer = format!("{}PLAN|or so\n</think>\n{PLAN}", PLAN.replace("lib", "other"));
+        assert_eq!(parse(&answer).unwrap().0, parse(PLAN).unwrap().0);
+        let within = "ARCHITECT_PLAN_V1\nPLAN|strip </think>\nFILE|x|b\nARCHITECT_PLAN_END";
+        assert_eq!(parse(within).unwrap().0.steps, ["strip </think>"]);
+    }
+
+    #[test]
     fn every_broken_rule_quotes_its_line() {
         assert_eq!(
             rule("PLAN|a\nFILE|../x|b"),

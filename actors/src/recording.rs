@@ -141,6 +141,11 @@ pub(crate) enum Followed {
     TooLateForTheDead,
 }
 
+/// Whether the journal makes it.
+const fn is_of_the_session(event: &Event) -> bool {
+    matches!(event, Event::SessionStateChanged { .. } | Event::TransitionRefused { .. })
+}
+
 impl Recording {
     /// What is recorded of a run, in the order of the journal.
     ///
@@ -161,7 +166,7 @@ impl Recording {
                 own.push(recorded);
             }
         }
-        let states = |event: &Event| matches!(event, Event::SessionStateChanged { .. });
+        let states = is_of_the_session;
         let last = own.iter().map(|recorded| &recorded.event).rfind(|event| !states(event));
         let (of_run, of_part) = match last {
             Some(Event::RunFinished { delivery, .. }) if delivery.is_from_outside() => {
@@ -194,7 +199,7 @@ impl Recording {
         });
         let dropped = dropped.collect();
         events.retain(|Recorded { event, .. }| {
-            !matches!(event, Event::SessionStateChanged { .. } | Event::CallDropped { .. })
+            !is_of_the_session(event) && !matches!(event, Event::CallDropped { .. })
         });
         let ids = events.iter().filter_map(|recorded| made_id(&recorded.event)).collect();
         Self {

@@ -451,15 +451,46 @@ fn failure(class: FailureKind, message: &str) -> CliError {
             Kind::NotDelivered,
             "worktrees of lanes are kept under DEEPSEEK_HOME; is it writable and is there room?",
         ),
-        FailureKind::Model(ErrorClass::Auth) => {
-            (Kind::Provider, "check the key: `deepseek doctor`")
-        }
-        FailureKind::Model(ErrorClass::Transport) => {
-            (Kind::Provider, "check the network and llm.base_url: `deepseek doctor`")
-        }
-        FailureKind::Model(_) => return CliError::new(Kind::Provider, message),
+        FailureKind::Model(class) => (Kind::Provider, cure(class)),
     };
     CliError::new(kind, message).hint(hint)
+}
+
+/// What the user can do about a call that failed.
+const fn cure(class: ErrorClass) -> &'static str {
+    match class {
+        ErrorClass::Auth => "check the key: `deepseek doctor`",
+        ErrorClass::Quota => {
+            "top up the account, or use another: the key is in the variable that llm.api_key_env names"
+        }
+        ErrorClass::RateLimited => {
+            "wait a little, or have less asked at once: llm.max_concurrent_calls, llm.max_retries"
+        }
+        ErrorClass::ContextTooLong => {
+            "begin a new session, or say how much the model holds: llm.context_window_tokens"
+        }
+        ErrorClass::InvalidRequest => {
+            "does this server have this model? `deepseek config show` names both: llm.base_url, and llm.*.model or --model"
+        }
+        ErrorClass::Transport => {
+            "check the network and llm.base_url, and whether it is http or https: `deepseek doctor`"
+        }
+        ErrorClass::Malformed => {
+            "llm.base_url has to be the address of an API, not of a page: `deepseek doctor`"
+        }
+        ErrorClass::TimedOut => {
+            "ask again later, or wait longer: llm.first_token_timeout_seconds, llm.idle_timeout_seconds, llm.call_timeout_seconds"
+        }
+        ErrorClass::Server
+        | ErrorClass::Truncated
+        | ErrorClass::Interrupted
+        | ErrorClass::OutOfCapacity
+        | ErrorClass::Lost => "the fault is the provider's: ask again later",
+        ErrorClass::Empty | ErrorClass::ContentFilter => {
+            "say it in other words, or ask another model: llm.*.model or --model"
+        }
+        ErrorClass::Length => "raise what an answer may have: llm.*.max_output_tokens",
+    }
 }
 
 fn locked(error: &LockError) -> CliError {

@@ -48,10 +48,12 @@ pub struct Llm {
     pub connect_timeout_seconds: u64,
     /// Seconds until the first token, keep-alive comments notwithstanding.
     pub first_token_timeout_seconds: u64,
-    /// Seconds without a single byte.
+    /// Seconds without a single byte; once an answer has begun, without a piece of it.
     pub idle_timeout_seconds: u64,
     /// Seconds one attempt may take in all.
     pub call_timeout_seconds: u64,
+    /// Bytes of one answer as it is sent, whatever they say.
+    pub max_stream_bytes: u64,
     /// Retries of one call after transient failures.
     pub max_retries: u32,
     /// First back-off, in milliseconds; doubles with each retry.

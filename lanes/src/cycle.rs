@@ -339,9 +339,7 @@ impl Cycle {
 
     fn failed(&mut self, errors: &ErrorSet) -> Next {
         self.remember_best(errors.len());
-        let limit = self.bounds.classifier.fingerprint_lines;
-        let fingerprint: ErrorSet = errors.iter().take(limit).cloned().collect();
-        let class = self.history.classify(&fingerprint, &self.bounds.classifier);
+        let class = self.history.classify(errors, &self.bounds.classifier);
         self.last_class = Some(class);
         if self.attempt_failed() {
             return self.used_up(NeedsWork::IterationsUsedUp);
@@ -475,6 +473,21 @@ mod tests {
             Next::Finish(Delivery::NeedsWork { why, .. }) => Some(*why),
             Next::Plan(_) | Next::Draft(_) | Next::Apply | Next::Verify | Next::Finish(_) => None,
         }
+    }
+
+    #[test]
+    fn a_long_list_of_errors_that_gets_shorter_is_no_design_mismatch() {
+        let names: Vec<String> = (0..60).map(|n| format!("e{n:02}")).collect();
+        let all: Vec<&str> = names.iter().map(String::as_str).collect();
+        let mut cycle = cycle();
+        cycle.step(Input::Planned);
+        verified(&mut cycle, fails(&all));
+        let again = Next::Plan(PlanReason::Failed(FailureClass::RepeatedVerifyFailure));
+        assert_eq!(verified(&mut cycle, fails(&all)), again);
+        cycle.step(Input::Planned);
+        // The first forty are the same; in all there are ten less.
+        let next = verified(&mut cycle, fails(&all[..50]));
+        assert_eq!(next, Next::Draft(DraftReason::ChecksFail));
     }
 
     #[test]

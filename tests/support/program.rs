@@ -160,8 +160,17 @@ impl Running {
     }
 
     /// Waits until it ends by itself. Hanging is a failure.
-    pub(crate) fn end(mut self) -> Run {
-        let Some(status) = wait_until(HANGS, || self.child.try_wait().unwrap()) else {
+    pub(crate) fn end(self) -> Run {
+        self.end_watching(|| ())
+    }
+
+    /// The same, looking at something again and again while it runs.
+    pub(crate) fn end_watching(mut self, mut look: impl FnMut()) -> Run {
+        let ended = wait_until(HANGS, || {
+            look();
+            self.child.try_wait().unwrap()
+        });
+        let Some(status) = ended else {
             self.child.kill().ok();
             panic!("it hangs; it has said:\n{}\n{}", content(&self.stdout), content(&self.stderr));
         };

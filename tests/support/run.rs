@@ -59,6 +59,8 @@ impl Run {
     /// Exit code and the state of the delivery, with a failure's reason or class behind it: `1 needs_work/no_plan`.
     pub(crate) fn ending(&self) -> String {
         let code = self.code.map_or_else(|| "signal".to_owned(), |code| code.to_string());
+        let refused = self.all("TransitionRefused");
+        assert!(refused.is_empty(), "a session was led where its state does not lead: {refused:?}");
         let finished = self.all("RunFinished");
         let [finished] = finished.as_slice() else {
             return format!("{code} with {} ends", finished.len());

@@ -2,7 +2,7 @@
 //!
 //! A command that could not fail is not derived: it would show nothing.
 
-use super::can_fail;
+use crate::vacuous::proves_nothing;
 
 /// Test files of Python that are looked into to see what runs them.
 const MAX_LOOKED_INTO: usize = 8;
@@ -39,7 +39,7 @@ fn node(project: &Project<'_>) -> Option<String> {
     let package = (project.read)("package.json")?;
     let package: serde_json::Value = serde_json::from_str(&package).ok()?;
     let script = package.pointer("/scripts/test")?.as_str()?;
-    if script.contains("no test specified") || !shows_something(script) {
+    if script.contains("no test specified") || proves_nothing(script).is_some() {
         return None;
     }
     let manager = match ((project.exists)("pnpm-lock.yaml"), (project.exists)("yarn.lock")) {
@@ -121,7 +121,7 @@ fn make(project: &Project<'_>, others: &[String]) -> Option<String> {
         ["test", "check"].into_iter().find_map(|target| Some((target, rule(&makefile, target)?)));
     let (target, Rule { needs, recipe }) = target?;
     let is_other = |line: &String| others.iter().any(|other| line.contains(other.as_str()));
-    let fails = |line: &String| !line.starts_with('-') && shows_something(line);
+    let fails = |line: &String| !line.starts_with('-') && proves_nothing(line).is_none();
     let shows = needs || recipe.iter().any(fails);
     (shows && !recipe.iter().any(is_other)).then(|| format!("make {target}"))
 }
@@ -161,7 +161,7 @@ fn readme(project: &Project<'_>, others: &[String]) -> Option<String> {
         let said = code(&text).find_map(|code| kind(code).map(|kind| (code.to_owned(), kind)))?;
         let (command, said_kind) = said;
         let is_there = others.iter().any(|other| kind(other) == Some(said_kind));
-        (!is_there && shows_something(&command)).then_some(command)
+        (!is_there && proves_nothing(&command).is_none()).then_some(command)
     })
 }
 
@@ -209,14 +209,6 @@ fn kind(command: &str) -> Option<&'static str> {
     let is_whole =
         !command.contains(['<', '[', '…', '{', '|', ';', '>']) && !command.contains("...  ");
     KINDS.iter().find(|(known, _)| is_whole && is(known)).map(|(_, kind)| *kind)
-}
-
-/// Whether a command line ends badly when something is wrong.
-fn shows_something(command: &str) -> bool {
-    let ends_well = ["|| true", "|| :", "|| exit 0", "; true", "; exit 0"];
-    !ends_well.iter().any(|end| command.trim_end().ends_with(end))
-        && command.trim() != "exit 0"
-        && can_fail(command)
 }
 
 #[cfg(test)]

@@ -63,8 +63,10 @@ prompts! {
     PlanRefused = "plan_refused",
     /// Tells the Architect which checks of its plan would not be run, and which would be.
     PlanBarred = "plan_barred",
-    /// A check that would not be run, and why.
+    /// A check that would not be run, or would prove nothing, and why.
     BarredCheck = "barred_check",
+    /// Tells the Architect that the checks of its plan prove nothing.
+    PlanVacuous = "plan_vacuous",
     /// The checks that are run when a plan names none.
     BarredDerived = "barred_derived",
     /// The standing instructions of the Editor.

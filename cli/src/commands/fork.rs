@@ -60,11 +60,13 @@ pub(crate) async fn run(
         let what = format!("session {session} has events 1 to {last}");
         return Err(CliError::new(Kind::Usage, what).hint("`deepseek sessions show` lists them"));
     }
-    if let Some(run) = in_lanes(&records, args.at) {
+    if let Some(Lanes { run, before, finished }) = in_lanes(&records, args.at) {
         let what =
             format!("event {} is in the middle of run {run}, whose lanes were at work", args.at);
-        return Err(CliError::new(Kind::Usage, what)
-            .hint("their worktrees are not there to go on in; fork before its LanesBegun, or after its end"));
+        let behind = finished.map_or_else(String::new, |at| format!(" or --at {at}"));
+        return Err(CliError::new(Kind::Usage, what).hint(format!(
+            "their worktrees are not there to go on in; before and behind them it can be: --at {before}{behind}"
+        )));
     }
     let id = RandomIds.fresh();
     let workspace = if let Some(dir) = &args.into {
@@ -103,18 +105,36 @@ fn tell(global: &Global, id: &str, session: &str, at: u64, workspace: &std::path
     }
 }
 
-/// The run whose lanes were at work at an event.
-fn in_lanes(records: &[Record], at: u64) -> Option<String> {
-    let mut run = None;
-    for record in records.iter().take_while(|record| record.seq <= at) {
-        let event = record.event();
-        if let Some(Event::LanesBegun { .. }) = event {
-            run.clone_from(&record.run);
-        } else if let Some(Event::LanesFinished { .. } | Event::RunFinished { .. }) = event {
-            run = None;
+/// Lanes at work.
+struct Lanes {
+    /// Their run.
+    run: String,
+    /// The last event before they began.
+    before: u64,
+    /// The event with which they had finished, if they have.
+    finished: Option<u64>,
+}
+
+/// The lanes that were at work at an event.
+fn in_lanes(records: &[Record], at: u64) -> Option<Lanes> {
+    let mut at_work = None;
+    for record in records {
+        match record.event() {
+            Some(Event::LanesBegun { .. }) if record.seq <= at => {
+                let run = record.run.clone().unwrap_or_default();
+                at_work = Some(Lanes { run, before: record.seq - 1, finished: None });
+            }
+            Some(Event::LanesFinished { .. } | Event::RunFinished { .. }) => {
+                if record.seq <= at {
+                    at_work = None;
+                } else if let Some(lanes) = &mut at_work {
+                    lanes.finished = lanes.finished.or(Some(record.seq));
+                }
+            }
+            _ => {}
         }
     }
-    run
+    at_work
 }
 
 /// The time of an event whose workspace is known: after our last change before it, or before our first change behind it.

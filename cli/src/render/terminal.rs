@@ -373,7 +373,9 @@ impl Terminal {
                 super::line("");
                 self.streamed.clear();
             }
-            if *error != self.last_failure {
+            // What ends the request is told when it ends.
+            let is_told_later = lane.is_none() && error.as_ref().is_some_and(ModelError::is_final);
+            if *error != self.last_failure && !is_told_later {
                 error.clone_into(&mut self.last_failure);
                 let message = message.as_ref().map(ToString::to_string).unwrap_or_default();
                 let title = self.style(AnsiColor::Yellow, "a call failed:");

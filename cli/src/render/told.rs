@@ -55,11 +55,15 @@ fn said(story: &Story, entry: &StoryEntry, event: &Event) -> String {
             let files: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
             format!("the plan lacks {}", beginning(&files.join(", ")))
         }
+        Event::ChecksBarred { commands, vacuous, .. } if commands.is_empty() => {
+            format!("proves nothing: {}", beginning(&vacuous.join(", ")))
+        }
         Event::ChecksBarred { commands, .. } => {
             format!("would not be run: {}", beginning(&commands.join(", ")))
         }
         Event::EditorDone { reason } => format!("nothing more: {}", beginning(&reason.to_string())),
         Event::SessionStateChanged { to, .. } => to.to_string(),
+        Event::TransitionRefused { from, to } => format!("{from} does not lead to {to}"),
         Event::PatchStaged { patch, title, files, .. } => {
             let files: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
             format!("patch {patch} · {title} · {}", beginning(&files.join(", ")))

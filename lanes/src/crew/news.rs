@@ -7,8 +7,11 @@ use actors::closed::JournalClosed;
 use actors::delivery::{Delivery, FailureKind, NeedsWork};
 use actors::draft::{EditorAnswer, NeededFile};
 use actors::editor::EditorError;
+use actors::effect::{Effect, Position, Trace};
 use actors::event::Event;
+use actors::failure::FailureClass;
 use actors::prompts::Prompt;
+use actors::run::Run;
 use actors::talk::Unheard;
 use actors::verifier::Checked;
 use actors::wording::Wording;
@@ -81,6 +84,7 @@ impl State {
             }
             Err(EditorError::Unheard(Unheard::Unreadable(error))) => {
                 self.details = error.to_string();
+                self.mismatch(1).await?;
                 Input::DraftUnreadable
             }
             Err(EditorError::Unheard(Unheard::Call(error))) => Input::Stopped(call_failed(&error)),
@@ -112,6 +116,7 @@ impl State {
                 let feedback = Wording::of(&self.details);
                 let refused = Event::PatchRefused { reasons, feedback };
                 self.publisher().publish(refused).await?;
+                self.mismatch(refusal.mismatches.len()).await?;
                 let undeclared = refusal.undeclared();
                 if undeclared.is_empty() {
                     return Ok(Input::Refused);
@@ -126,6 +131,7 @@ impl State {
                 let feedback = Wording::of(&self.details);
                 let refused = Event::PatchRefused { reasons, feedback };
                 self.publisher().publish(refused).await?;
+                self.mismatch(1).await?;
                 Ok(Input::Refused)
             }
             Err(ApplyError::Denied(denied)) => Ok(self.denied(&denied)),
@@ -134,6 +140,11 @@ impl State {
             }
             Err(ApplyError::Unanswered(_)) => Ok(Input::Crashed),
         }
+    }
+
+    /// Tells the class of a draft that came to nothing.
+    async fn mismatch(&self, errors: usize) -> Result<(), JournalClosed> {
+        self.setup.run.perform(&mut Mismatch { errors }).await
     }
 
     /// A no ends the run, unless the user said what is wrong.
@@ -196,4 +207,28 @@ fn failing_again(baseline: &Report, report: &Report) -> actors::failure::ErrorSe
     let fails_now = |command: &str| report.failing().any(|check| check.command == command);
     let before = baseline.checks.iter().filter(|check| fails_now(&check.command));
     before.flat_map(|check| check.exact.iter().cloned()).collect()
+}
+
+/// The effect of telling that a draft is no diff or does not apply. Older versions told it only by what was refused.
+struct Mismatch {
+    /// Reasons.
+    errors: usize,
+}
+
+impl Effect for Mismatch {
+    type Outcome = ();
+    type Stop = JournalClosed;
+    const POSITION: Position = Position::NextIfAtAll;
+
+    fn look(&mut self, event: &Event) -> Trace<()> {
+        if let Event::FailureClassified { class: FailureClass::PatchMismatch, .. } = event {
+            return Trace::Done(());
+        }
+        Trace::Foretold(())
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<(), JournalClosed> {
+        let class = FailureClass::PatchMismatch;
+        run.publish(Event::FailureClassified { class, errors: self.errors }).await
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use actors::applier::{ApplyAsk, ApplyError};
 use actors::architect::{PlanAsk, PlanWhy};
 use actors::brief::paragraph;
-use actors::checks::{self, CheckOutcome, Report};
+use actors::checks::{CheckOutcome, Report};
 use actors::closed::JournalClosed;
 use actors::dialogue::Dialogue;
 use actors::draft::MayEnd;
@@ -18,6 +18,7 @@ use actors::plan::FileIntent;
 use actors::portion::Hints;
 use actors::proof::{self, OldTree};
 use actors::run::Run;
+use actors::vacuous::proves_nothing;
 use actors::verifier::{self, Checked, Subject};
 use actors::words::Role;
 use actors::workspace::Purpose;
@@ -306,7 +307,9 @@ fn provable(report: &Report, baseline: &Report) -> Provable {
     }
     let all_passed = matches!(report.outcome(), CheckOutcome::Passed | CheckOutcome::Flaky);
     let passed = report.checks.iter().filter(|check| {
-        all_passed && check.outcome == CheckOutcome::Passed && checks::can_fail(&check.command)
+        all_passed
+            && check.outcome == CheckOutcome::Passed
+            && proves_nothing(&check.command).is_none()
     });
     Provable::By(passed.map(|check| check.command.clone()).collect())
 }

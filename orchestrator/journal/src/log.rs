@@ -27,7 +27,7 @@ use tools::regular;
 use super::blobs::{self, Base};
 use super::read::{Place, ReadError, Record, scan};
 use super::{EVENTS, Line, repair};
-use crate::session::{SessionState, Transitions as _};
+use crate::session::{SessionState, Transition, Transitions as _};
 
 /// Why there is no journal.
 #[derive(Debug, Error)]
@@ -248,11 +248,16 @@ impl Writer {
                 waiting.push((waits, envelope.seq));
             }
             written.push(envelope);
-            if let Some(to) = changed {
-                let from = std::mem::replace(&mut self.state, to);
-                let event = Event::SessionStateChanged { from, to };
-                written.push(self.line(event, scope, &mut text)?);
-            }
+            let from = self.state;
+            let event = match changed {
+                None => continue,
+                Some(Transition::Refused(to)) => Event::TransitionRefused { from, to },
+                Some(Transition::To(to)) => {
+                    self.state = to;
+                    Event::SessionStateChanged { from, to }
+                }
+            };
+            written.push(self.line(event, scope, &mut text)?);
         }
         if new_blobs {
             sync_dir(&self.dir.join("blobs"))?;
@@ -387,6 +392,22 @@ mod tests {
             earlier: None,
         };
         (event, place)
+    }
+
+    #[tokio::test]
+    async fn a_transition_that_is_refused_is_journaled_and_not_taken() {
+        let dir = tempfile::tempdir().unwrap();
+        let (journal, publisher, _seen) = journal(dir.path(), CAPACITY);
+        let verify = Event::VerifyStarted { iteration: 1, commands: vec![], derived: true };
+        publisher.record(verify).await.unwrap();
+        publisher.record(Event::ArchitectStarted { iteration: 1 }).await.unwrap();
+        drop((journal, publisher));
+        let records = read(dir.path()).unwrap().records;
+        let (idle, planning) = (SessionState::Idle, SessionState::Planning);
+        let refused = Event::TransitionRefused { from: idle, to: SessionState::Verifying };
+        assert_eq!(records[1].event(), Some(refused));
+        let taken = Event::SessionStateChanged { from: idle, to: planning };
+        assert_eq!(records[3].event(), Some(taken));
     }
 
     #[tokio::test]

@@ -8,13 +8,24 @@ pub(crate) use actors::words::SessionState;
 
 /// How a session goes from state to state.
 pub(crate) trait Transitions: Sized {
-    /// The state that `event` leads to, when it is another. An event that would lead where this state does not leaves it.
-    fn after(self, event: &Event) -> Option<Self>;
+    /// What `event` does to the state, if it is about another. It is refused where this state does not lead to that one.
+    fn after(self, event: &Event) -> Option<Transition>;
+}
+
+/// A step from one state to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Transition {
+    /// It is taken.
+    To(SessionState),
+    /// It is none that this state allows: the session stays as it is.
+    Refused(SessionState),
 }
 
 impl Transitions for SessionState {
-    fn after(self, event: &Event) -> Option<Self> {
-        wanted_by(self, event).filter(|to| *to != self && leads_to(self, *to))
+    fn after(self, event: &Event) -> Option<Transition> {
+        let to = wanted_by(self, event).filter(|to| *to != self)?;
+        let allowed = leads_to(self, to);
+        Some(if allowed { Transition::To(to) } else { Transition::Refused(to) })
     }
 }
 
@@ -100,7 +111,11 @@ mod tests {
         // The journal refuses what is out of order: the state stays.
         let verify = Event::VerifyStarted { iteration: 1, commands: vec![], derived: true };
         for state in [SessionState::Idle, SessionState::Planning, SessionState::Completed] {
-            assert_eq!(state.after(&verify), None, "{state}");
+            assert_eq!(
+                state.after(&verify),
+                Some(Transition::Refused(SessionState::Verifying)),
+                "{state}"
+            );
         }
     }
 
@@ -135,8 +150,8 @@ mod tests {
         let mut state = SessionState::Idle;
         for (event, expected) in events {
             let next = state.after(&event);
-            assert_eq!(next, expected, "{event:?}");
-            state = next.unwrap_or(state);
+            assert_eq!(next, expected.map(Transition::To), "{event:?}");
+            state = expected.unwrap_or(state);
         }
     }
 }

@@ -31,8 +31,8 @@ pub(super) enum Framing {
 pub(super) enum Writes {
     /// As many at once as there are.
     Whole,
-    /// One at a time.
-    Bytewise,
+    /// One at a time, with a wait before each.
+    Bytewise(Duration),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub(super) enum Step {
     },
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum End {
     /// The body ends as it should; the connection stays.
     Complete,
@@ -57,8 +57,8 @@ pub(super) enum End {
     ResetUnanswered,
     /// Nothing more comes.
     Hang,
-    /// Comments come until the client goes.
-    Comments { every: Duration },
+    /// The same comes over and over until the client goes.
+    Repeat { piece: Bytes, every: Duration },
 }
 
 impl Response {

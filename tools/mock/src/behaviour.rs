@@ -58,6 +58,8 @@ behaviours! {
     KeepaliveForever = "keepalive_forever",
     /// Empty lines, then the answer as one JSON object, even if a stream was asked for.
     NonstreamEmptyLines = "nonstream_empty_lines",
+    /// Half of the stream, then comments for ever.
+    KeepaliveMid = "keepalive_mid",
     /// Headers, then nothing.
     StallAfterHeaders = "stall_after_headers",
     /// Half of the stream, then nothing.
@@ -84,10 +86,22 @@ behaviours! {
     Utf8Split = "utf8_split",
     /// Every byte in a write of its own.
     OneByteWrites = "one_byte_writes",
+    /// Every byte in a write of its own, with a wait before each: `chunk_delay_ms`, or 10.
+    Stutter = "stutter",
+    /// The text over and over, without end; `chunk_delay_ms`, or 1, between the events.
+    EndlessText = "endless_text",
+    /// The same as reasoning.
+    EndlessReasoning = "endless_reasoning",
+    /// The same in one event that never ends.
+    EndlessLine = "endless_line",
+    /// Events that say nothing, without end.
+    EndlessEvents = "endless_events",
     /// The body compressed.
     Gzip = "gzip",
     /// The stream, said to be HTML.
     WrongContentType = "wrong_content_type",
+    /// Status 200 with a page of HTML.
+    HtmlPage = "html_page",
     /// Status 400.
     Http400 = "http_400",
     /// Status 401.

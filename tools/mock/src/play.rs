@@ -1,6 +1,7 @@
 //! Carries an answer out on a connection: writes, waits, breaks off.
 
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
@@ -8,7 +9,7 @@ use tokio::time::{Instant, sleep};
 
 use super::answer::{End, Framing, Response, Step, Writes};
 
-const COMMENT: &[u8] = b": keep-alive\n\n";
+pub(super) const COMMENT: &[u8] = b": keep-alive\n\n";
 
 /// What becomes of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,10 +22,11 @@ pub(super) enum After {
 
 /// Sends `answer`, and calls `ending` before its last bytes go out: who has them may count on what that did.
 ///
-/// Some answers never end; the caller stops when the client goes.
+/// Some answers never end; the caller stops when the client goes. What they repeat is counted in `repeated`.
 pub(super) async fn play(
     writer: &mut (impl AsyncWrite + Unpin),
     answer: &Response,
+    repeated: &AtomicU64,
     ending: impl FnOnce(),
 ) -> io::Result<After> {
     if answer.end == End::ResetUnanswered {
@@ -43,12 +45,12 @@ pub(super) async fn play(
             Step::Comments { every, total } => {
                 let end = Instant::now() + *total;
                 while Instant::now() < end {
-                    out.comment(*every).await?;
+                    out.piece(COMMENT, *every).await?;
                 }
             }
         }
     }
-    match answer.end {
+    match &answer.end {
         End::Complete => {
             out.end();
             ending();
@@ -63,8 +65,9 @@ pub(super) async fn play(
             out.flush().await?;
             std::future::pending().await
         }
-        End::Comments { every } => loop {
-            out.comment(every).await?;
+        End::Repeat { piece, every } => loop {
+            repeated.fetch_add(1, Ordering::Relaxed);
+            out.piece(piece, *every).await?;
         },
     }
 }
@@ -90,8 +93,8 @@ impl<W: AsyncWrite + Unpin> Out<'_, W> {
         }
     }
 
-    async fn comment(&mut self, every: Duration) -> io::Result<()> {
-        self.send(COMMENT);
+    async fn piece(&mut self, piece: &[u8], every: Duration) -> io::Result<()> {
+        self.send(piece);
         self.flush().await?;
         sleep(every).await;
         Ok(())
@@ -107,8 +110,11 @@ impl<W: AsyncWrite + Unpin> Out<'_, W> {
         let bytes = std::mem::take(&mut self.pending);
         match self.writes {
             Writes::Whole => self.writer.write_all(&bytes).await,
-            Writes::Bytewise => {
+            Writes::Bytewise(wait) => {
                 for byte in bytes.chunks(1) {
+                    if !wait.is_zero() {
+                        sleep(wait).await;
+                    }
                     self.writer.write_all(byte).await?;
                 }
                 Ok(())
@@ -125,7 +131,10 @@ mod tests {
     async fn an_answer_is_framed_and_ended() {
         let mut written = Vec::new();
         let steps = vec![Step::Send("data: a\n\n".into()), Step::Send("data: b\n\n".into())];
-        assert_eq!(play(&mut written, &Response::stream(steps), || ()).await.unwrap(), After::Keep);
+        assert_eq!(
+            play(&mut written, &Response::stream(steps), &AtomicU64::new(0), || ()).await.unwrap(),
+            After::Keep
+        );
         assert_eq!(
             String::from_utf8(written).unwrap(),
             "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\n\
@@ -138,7 +147,9 @@ mod tests {
         let mut written = Vec::new();
         let comments =
             Step::Comments { every: Duration::from_secs(15), total: Duration::from_mins(1) };
-        play(&mut written, &Response::stream(vec![comments]), || ()).await.unwrap();
+        play(&mut written, &Response::stream(vec![comments]), &AtomicU64::new(0), || ())
+            .await
+            .unwrap();
         assert_eq!(String::from_utf8(written).unwrap().matches(": keep-alive").count(), 4);
     }
 }

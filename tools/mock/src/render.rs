@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::answer::{End, Response, Step, Writes};
 use super::content::{Content, call_id};
+use super::play::COMMENT;
 use super::refusal::Refusal;
 use super::{Behaviour, Reply};
 use model::Usage;
@@ -25,8 +26,13 @@ const KEEPALIVE_MS: u64 = 10;
 const KEEPALIVE_TOTAL_MS: u64 = 50;
 /// Wait before each event of `slow` when the script has none.
 const SLOW_MS: u64 = 10;
+/// Wait between the events of an answer without end, when the script has none.
+const ENDLESS_MS: u64 = 1;
 /// All answers were made at the same time: the fake has no clock.
 const CREATED: u64 = 1_781_234_567;
+
+/// An event whose text has no end.
+const UNCLOSED: &[u8] = b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"";
 
 /// Everything an answer is made of.
 #[derive(Debug)]
@@ -50,6 +56,10 @@ pub(super) fn failure(behaviour: Behaviour, reply: &Reply) -> Option<Response> {
             let page = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1>\
                         </center>\r\n<hr><center>openresty</center>\r\n</body>\r\n</html>\r\n";
             return Some(Response::plain(502, "text/html", page));
+        }
+        Behaviour::HtmlPage => {
+            let page = "<!doctype html>\n<html><head><title>Welcome</title></head><body>Sign in</body></html>\n";
+            return Some(Response::plain(200, "text/html; charset=utf-8", page));
         }
         Behaviour::Http400 => (400, "Invalid request"),
         Behaviour::Http401 => (401, "Authentication Fails, Your api key: ****fcc2 is invalid"),
@@ -83,12 +93,24 @@ impl Turn<'_> {
         let mut answer = Response::stream(self.paced(&events));
         match self.behaviour {
             Behaviour::StallAfterHeaders => answer.cut(0, End::Hang),
-            Behaviour::KeepaliveForever => {
-                answer.cut(0, End::Comments { every: self.keepalive() });
-            }
+            Behaviour::KeepaliveForever => answer.cut(0, self.comments()),
+            Behaviour::KeepaliveMid => answer.cut(half, self.comments()),
             Behaviour::StallMid => answer.cut(half, End::Hang),
             Behaviour::ResetMid => answer.cut(half, End::Reset),
-            Behaviour::OneByteWrites => answer.writes = Writes::Bytewise,
+            Behaviour::OneByteWrites => answer.writes = Writes::Bytewise(Duration::ZERO),
+            Behaviour::Stutter => answer.writes = Writes::Bytewise(self.pause(SLOW_MS)),
+            Behaviour::EndlessText
+            | Behaviour::EndlessReasoning
+            | Behaviour::EndlessLine
+            | Behaviour::EndlessEvents => {
+                if self.behaviour == Behaviour::EndlessLine {
+                    answer.steps = vec![Step::Send(Bytes::from_static(UNCLOSED))];
+                } else {
+                    answer.cut(1, End::Hang);
+                }
+                let (piece, every) = (self.repeated(), self.pause(ENDLESS_MS));
+                answer.end = End::Repeat { piece, every };
+            }
             Behaviour::Utf8Split => answer.steps = split_characters(&events.concat()),
             Behaviour::WrongContentType => {
                 answer.headers = vec![("content-type", "text/html".to_owned())];
@@ -110,10 +132,33 @@ impl Turn<'_> {
         or_default(self.reply.keepalive_ms, KEEPALIVE_MS)
     }
 
+    fn comments(&self) -> End {
+        End::Repeat { piece: Bytes::from_static(COMMENT), every: self.keepalive() }
+    }
+
+    fn pause(&self, default: u64) -> Duration {
+        or_default(self.reply.chunk_delay_ms, default)
+    }
+
+    /// What an answer without end says over and over.
+    fn repeated(&self) -> Bytes {
+        let text = self.content.text.as_str();
+        let delta = match self.behaviour {
+            Behaviour::EndlessLine => return text.to_owned().into(),
+            Behaviour::EndlessReasoning => json!({"content": null, "reasoning_content": text}),
+            Behaviour::EndlessEvents => self.text_delta(""),
+            _ => self.text_delta(text),
+        };
+        event(&self.chunk(&delta, None)).into()
+    }
+
     /// The events with a wait before each, and before the end of the body.
     fn paced(&self, events: &[String]) -> Vec<Step> {
-        let slow = if self.behaviour == Behaviour::Slow { SLOW_MS } else { 0 };
-        let pause = or_default(self.reply.chunk_delay_ms, slow);
+        let pause = match self.behaviour {
+            Behaviour::Slow => self.pause(SLOW_MS),
+            Behaviour::Stutter => Duration::ZERO,
+            _ => self.pause(0),
+        };
         let send = |event: &String| Step::Send(Bytes::from(event.clone()));
         if pause.is_zero() {
             return events.iter().map(send).collect();
@@ -240,6 +285,9 @@ impl Turn<'_> {
     }
 
     fn usage(&self) -> Value {
+        if let Some(told) = &self.reply.usage_told {
+            return told.clone();
+        }
         let Usage { prompt, hit, output, reasoning } = self.usage;
         json!({
             "prompt_tokens": prompt,

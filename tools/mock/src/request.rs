@@ -1,6 +1,7 @@
 //! A request as it arrived, and what was made of it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -55,7 +56,7 @@ impl ReceivedRequest {
 }
 
 /// A request and what was decided about it before the first byte of the answer was written.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Exchange {
     /// What was asked.
     pub request: Arc<ReceivedRequest>,
@@ -73,9 +74,22 @@ pub struct Exchange {
     pub refusal: Option<String>,
     /// What it used, whether the answer says so or not.
     pub usage: Option<Usage>,
+    /// What was counted, whatever the script has it say; without what was repeated.
+    pub(super) counted: Option<Usage>,
+    /// Tokens that an answer without end repeats.
+    pub(super) piece: u64,
+    /// How often it did so.
+    pub(super) repeated: Arc<AtomicU64>,
 }
 
 impl Exchange {
+    /// What it really used so far; nothing where it was refused.
+    pub fn counted(&self) -> Usage {
+        let counted = self.counted.unwrap_or_default();
+        let repeated = self.piece.saturating_mul(self.repeated.load(Ordering::Relaxed));
+        Usage { output: counted.output.saturating_add(repeated), ..counted }
+    }
+
     /// As a line of the log, without the key. `raw` is the body as it arrived, `body` the same parsed.
     pub fn to_json(&self) -> Value {
         let request = &self.request;

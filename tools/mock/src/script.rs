@@ -44,6 +44,8 @@ pub struct Reply {
     pub retry_after: Option<String>,
     /// Counts that replace the computed ones.
     pub usage: UsageOverride,
+    /// What is sent in the place of usage, whatever it is.
+    pub usage_told: Option<serde_json::Value>,
     /// What `random` draws from.
     pub of: Vec<Behaviour>,
 }

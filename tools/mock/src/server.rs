@@ -187,7 +187,7 @@ async fn converse(stream: &mut TcpStream, shared: &Shared) -> io::Result<After> 
             if let Some((prompt, message)) = &decision.stored {
                 shared.state().store(prompt, message);
             }
-            play(&mut writer, &decision.answer, || drop(counted)).await
+            play(&mut writer, &decision.answer, &decision.repeated, || drop(counted)).await
         };
         let after = tokio::select! {
             biased;

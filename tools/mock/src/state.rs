@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Write as _;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use super::answer::Response;
-use super::cache::{Cache, Canonical};
+use super::cache::{self, Cache, Canonical};
 use super::content::Content;
 use super::http::Incoming;
 use super::refusal::Refusal;
@@ -53,12 +54,25 @@ pub(super) struct Decision {
     behaviour: Option<Behaviour>,
     refusal: Option<String>,
     usage: Option<Usage>,
+    counted: Option<Usage>,
+    piece: u64,
+    /// How often what has no end is sent.
+    pub(super) repeated: Arc<AtomicU64>,
 }
 
 impl Decision {
     fn of(answer: Response) -> Self {
-        let delay = Duration::ZERO;
-        Self { delay, answer, stored: None, behaviour: None, refusal: None, usage: None }
+        Self {
+            delay: Duration::ZERO,
+            answer,
+            stored: None,
+            behaviour: None,
+            refusal: None,
+            usage: None,
+            counted: None,
+            piece: 0,
+            repeated: Arc::default(),
+        }
     }
 
     fn refused(refusal: Refusal) -> Self {
@@ -115,6 +129,9 @@ impl State {
             behaviour: decision.behaviour,
             refusal: decision.refusal.clone(),
             usage: decision.usage,
+            counted: decision.counted,
+            piece: decision.piece,
+            repeated: Arc::clone(&decision.repeated),
         });
         decision
     }
@@ -143,7 +160,8 @@ impl State {
         }
         let Accepted { body, prompt } = accepted;
         let content = Content::new(behaviour, reply, body.thinks());
-        let usage = reply.usage.over(content.usage(prompt.tokens(), self.cache.hit(prompt)));
+        let counted = content.usage(prompt.tokens(), self.cache.hit(prompt));
+        let usage = reply.usage.over(counted);
         let turn = Turn {
             number,
             model: &body.model,
@@ -154,13 +172,16 @@ impl State {
             streams: body.streams(),
             names_usage: body.wants_usage(),
         };
+        let says_on = [Behaviour::EndlessText, Behaviour::EndlessReasoning, Behaviour::EndlessLine];
+        let piece = if says_on.contains(&behaviour) { cache::tokens(&content.text) } else { 0 };
         Decision {
             delay,
-            answer: turn.answer(),
             stored: Some((prompt.clone(), content.message(number))),
             behaviour: Some(behaviour),
-            refusal: None,
             usage: Some(usage),
+            counted: Some(counted),
+            piece,
+            ..Decision::of(turn.answer())
         }
     }
 

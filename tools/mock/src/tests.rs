@@ -5,37 +5,38 @@ use std::time::Duration;
 
 use config::Effort;
 use config::access::Secret;
+use serde_json::json;
 
 use super::*;
 use model::{
-    AgentRole, Awaited, ChatModel as _, ChatRequest, Deadlines, DeepSeekClient, Delta, Message,
+    AgentRole, Awaited, Bounds, ChatModel as _, ChatRequest, DeepSeekClient, Delta, Message,
     ModelError, ModelReply, Usage,
 };
 
 const ANYWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// Long enough for anything that works, on a busy machine too.
-const PATIENT: Deadlines = Deadlines {
+const PATIENT: Bounds = Bounds {
     connect: Duration::from_secs(5),
     first_token: Duration::from_secs(10),
     idle: Duration::from_secs(10),
     whole: Duration::from_secs(10),
+    stream_bytes: 1 << 20,
 };
 
 /// For answers that never come. Long enough for what does come, on a machine that is busy with something else.
-const IMPATIENT: Deadlines = Deadlines { idle: Duration::from_millis(900), ..PATIENT };
+const IMPATIENT: Bounds = Bounds { idle: Duration::from_millis(900), ..PATIENT };
 
 /// For answers of which nothing but signs of life comes.
-const UNHEARD: Deadlines = Deadlines { first_token: Duration::from_millis(300), ..PATIENT };
+const UNHEARD: Bounds = Bounds { first_token: Duration::from_millis(300), ..PATIENT };
 
 async fn start(replies: Vec<Reply>, options: Options) -> Server {
     Server::start(ANYWHERE, replies, options, None).await.unwrap()
 }
 
-fn client(server: &Server, deadlines: Deadlines, key: Option<&str>) -> DeepSeekClient {
+fn client(server: &Server, bounds: Bounds, key: Option<&str>) -> DeepSeekClient {
     let key = key.map(|key| Secret::from(key.to_owned()));
-    DeepSeekClient::with_deadlines(deadlines, &server.base_url(), key, "THE_KEY".to_owned())
-        .unwrap()
+    DeepSeekClient::with_bounds(bounds, &server.base_url(), key, "THE_KEY".to_owned()).unwrap()
 }
 
 fn request(text: &str) -> ChatRequest {
@@ -46,6 +47,7 @@ fn request(text: &str) -> ChatRequest {
         model: "deepseek-flash".into(),
         thinking: Some(Effort::High),
         max_tokens: 1000,
+        max_bytes: 4000,
         messages: vec![Message::User { content: text.into() }],
     }
 }
@@ -55,13 +57,10 @@ async fn ask(client: &DeepSeekClient, request: &ChatRequest) -> Result<ModelRepl
 }
 
 /// What one reply leads to.
-async fn outcome(
-    reply: Reply,
-    deadlines: Deadlines,
-) -> (Result<ModelReply, ModelError>, Vec<Delta>) {
+async fn outcome(reply: Reply, bounds: Bounds) -> (Result<ModelReply, ModelError>, Vec<Delta>) {
     let server = start(vec![reply], Options::default()).await;
     let mut deltas = Vec::new();
-    let client = client(&server, deadlines, Some("sk-right"));
+    let client = client(&server, bounds, Some("sk-right"));
     let result = client.attempt(&request("hi"), &mut |delta| deltas.push(delta)).await;
     (result, deltas)
 }
@@ -88,16 +87,24 @@ const fn expected(behaviour: Behaviour) -> &'static str {
         | Behaviour::InvalidJsonArguments
         | Behaviour::EmptyStop
         | Behaviour::BlankJson => "empty",
-        Behaviour::Length | Behaviour::LengthMidArguments => "length",
+        Behaviour::Length
+        | Behaviour::LengthMidArguments
+        | Behaviour::EndlessText
+        | Behaviour::EndlessReasoning => "length",
         Behaviour::ContentFilter => "content_filter",
         Behaviour::InsufficientSystemResource => "out_of_capacity",
-        Behaviour::KeepaliveForever | Behaviour::StallAfterHeaders | Behaviour::StallMid => {
-            "timed_out"
-        }
+        Behaviour::KeepaliveForever
+        | Behaviour::KeepaliveMid
+        | Behaviour::EndlessEvents
+        | Behaviour::Stutter
+        | Behaviour::StallAfterHeaders
+        | Behaviour::StallMid => "timed_out",
         Behaviour::ResetBeforeHeaders | Behaviour::ResetMid => "transport",
         Behaviour::EofNoDone | Behaviour::DoneWithoutBlankLine => "truncated",
         Behaviour::MalformedJsonEvent
         | Behaviour::WrongContentType
+        | Behaviour::HtmlPage
+        | Behaviour::EndlessLine
         | Behaviour::NonstreamEmptyLines => "malformed",
         Behaviour::ErrorEvent => "interrupted",
         Behaviour::Http400 | Behaviour::Http413 | Behaviour::Http422 => "invalid_request",
@@ -114,13 +121,17 @@ async fn every_behaviour_ends_in_its_class() {
     for behaviour in Behaviour::ALL {
         let expected = expected(*behaviour);
         let of = vec![Behaviour::Gzip];
-        let reply = Reply { behaviour: *behaviour, of, ..Reply::text(text) };
-        let deadlines = match (behaviour, expected) {
-            (Behaviour::KeepaliveForever, _) => UNHEARD,
+        let said =
+            if *behaviour == Behaviour::EndlessLine { text.repeat(100) } else { text.into() };
+        let reply = Reply { behaviour: *behaviour, of, ..Reply::text(said) };
+        let bounds = match (behaviour, expected) {
+            // It sends more bytes than there are hundredths of a second in this.
+            (Behaviour::Stutter, _) => Bounds { whole: Duration::from_millis(300), ..PATIENT },
+            (Behaviour::KeepaliveForever | Behaviour::EndlessEvents, _) => UNHEARD,
             (_, "timed_out") => IMPATIENT,
             _ => PATIENT,
         };
-        let (result, deltas) = outcome(reply, deadlines).await;
+        let (result, deltas) = outcome(reply, bounds).await;
         let class = result.as_ref().map_or_else(|error| error.class().name(), |_| "reply");
         assert_eq!(class, expected, "{}: {result:?}", behaviour.name());
         if let Ok(reply) = result {
@@ -130,7 +141,7 @@ async fn every_behaviour_ends_in_its_class() {
                 .iter()
                 .filter_map(|delta| match delta {
                     Delta::Text(text) => Some(text.as_str()),
-                    Delta::Reasoning(_) | Delta::KeepAlive => None,
+                    Delta::Reasoning(_) | Delta::ToolCall(_) | Delta::KeepAlive => None,
                 })
                 .collect();
             assert_eq!(streamed, text, "{}", behaviour.name());
@@ -140,19 +151,21 @@ async fn every_behaviour_ends_in_its_class() {
 
 #[tokio::test]
 async fn a_timeout_says_which_wait_ended() {
-    for (behaviour, deadlines, expected, started) in [
+    for (behaviour, bounds, expected, started) in [
         (Behaviour::KeepaliveForever, UNHEARD, Awaited::FirstToken, false),
         (Behaviour::StallAfterHeaders, IMPATIENT, Awaited::Byte, false),
         (Behaviour::StallMid, IMPATIENT, Awaited::Byte, true),
+        (Behaviour::KeepaliveMid, IMPATIENT, Awaited::Byte, true),
+        (Behaviour::EndlessEvents, UNHEARD, Awaited::FirstToken, true),
     ] {
-        let error = outcome(Reply::of(behaviour), deadlines).await.0.unwrap_err();
+        let error = outcome(Reply::of(behaviour), bounds).await.0.unwrap_err();
         assert!(
             matches!(error, ModelError::TimedOut { what, .. } if what == expected),
             "{error:?}"
         );
         assert_eq!(error.answer_started(), started, "{error:?}");
     }
-    let whole = Deadlines { whole: Duration::from_millis(50), ..PATIENT };
+    let whole = Bounds { whole: Duration::from_millis(50), ..PATIENT };
     let error = outcome(Reply::of(Behaviour::KeepaliveForever), whole).await.0.unwrap_err();
     assert!(matches!(error, ModelError::TimedOut { what: Awaited::End, .. }), "{error:?}");
 }
@@ -161,7 +174,7 @@ async fn a_timeout_says_which_wait_ended() {
 async fn a_slow_answer_has_no_hurry_once_it_has_begun() {
     let first_token = Duration::from_secs(2);
     let slow = Reply { chunk_chars: 1, chunk_delay_ms: 500, ..Reply::text("seven") };
-    let (result, _) = outcome(slow, Deadlines { first_token, ..PATIENT }).await;
+    let (result, _) = outcome(slow, Bounds { first_token, ..PATIENT }).await;
     assert_eq!(result.unwrap().content, "seven");
 }
 
@@ -191,6 +204,42 @@ async fn what_breaks_off_says_what_had_arrived() {
     let error = outcome(reply(Behaviour::EofNoDone), PATIENT).await.0.unwrap_err();
     assert_eq!(error.partial().unwrap().bytes, 4);
     assert_eq!(error.usage().unwrap().output, 1);
+}
+
+#[tokio::test]
+async fn what_has_no_end_is_cut_and_counted() {
+    for behaviour in [Behaviour::EndlessText, Behaviour::EndlessReasoning, Behaviour::EndlessLine] {
+        let server =
+            start(vec![Reply { behaviour, ..Reply::text("x".repeat(100)) }], Options::default())
+                .await;
+        let mut heard = 0;
+        let mut hear = |delta| match delta {
+            Delta::Text(text) | Delta::Reasoning(text) => heard += text.len(),
+            Delta::ToolCall(_) | Delta::KeepAlive => {}
+        };
+        let client = client(&server, PATIENT, Some("k"));
+        let error = client.attempt(&request("hi"), &mut hear).await.unwrap_err();
+        let unfinished = error.partial().map_or(0, |partial| partial.bytes);
+        let heard = heard as u64 + unfinished;
+        assert!((4000..4000 + 17 * 1024).contains(&heard), "{heard}: {error:?}");
+        while server.in_flight() > 0 {
+            tokio::task::yield_now().await;
+        }
+        let counted = server.requests()[0].counted().output;
+        // The head of the event counts for the one, and not for the other.
+        assert!(counted * 4 + 100 >= heard, "{counted} tokens, {heard} bytes");
+    }
+    let bounds = Bounds { stream_bytes: 10_000, ..PATIENT };
+    let error = outcome(Reply::of(Behaviour::EndlessEvents), bounds).await.0.unwrap_err();
+    assert_eq!(error.class().name(), "malformed");
+}
+
+#[tokio::test]
+async fn what_is_told_of_usage_may_be_anything() {
+    for told in [json!(null), json!("much"), json!({"prompt_tokens": -1, "completion_tokens": 2})] {
+        let reply = Reply { usage_told: Some(told.clone()), ..Reply::text("x") };
+        assert_eq!(outcome(reply, PATIENT).await.0.unwrap().usage, None, "{told}");
+    }
 }
 
 #[tokio::test]

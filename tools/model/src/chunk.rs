@@ -15,16 +15,30 @@ pub(super) struct Chunk {
     #[serde(default, deserialize_with = "lenient")]
     pub(super) choices: Vec<Choice>,
     #[serde(default)]
-    usage: Option<WireUsage>,
+    usage: Option<Value>,
     /// Not in the documentation, but what servers send when they fail after the status line.
     #[serde(default)]
     pub(super) error: Option<Value>,
 }
 
 impl Chunk {
-    /// What the server counted, if this chunk says so.
+    /// What the server counted, if this chunk says so. A count that is missing, or is none that a model could come to, is not
+    /// zero: nothing is known then. A hit is never more than the prompt, nor reasoning more than the output, whatever the server says.
     pub(super) fn usage(&self) -> Option<Usage> {
-        self.usage.as_ref().map(WireUsage::usage)
+        let usage = self.usage.as_ref()?;
+        let is_possible = |count: &u64| u32::try_from(*count).is_ok();
+        let count = |path| usage.pointer(path).and_then(Value::as_u64).filter(is_possible);
+        let (prompt, output) = (count("/prompt_tokens")?, count("/completion_tokens")?);
+        // Both spellings of the cache hit, the second of them older.
+        let hit = count("/prompt_tokens_details/cached_tokens")
+            .or_else(|| count("/prompt_cache_hit_tokens"));
+        let reasoning = count("/completion_tokens_details/reasoning_tokens");
+        Some(Usage {
+            prompt,
+            hit: hit.unwrap_or(0).min(prompt),
+            output,
+            reasoning: reasoning.unwrap_or(0).min(output),
+        })
     }
 }
 
@@ -42,45 +56,28 @@ pub(super) struct WireDelta {
     pub(super) content: String,
     #[serde(default, deserialize_with = "lenient")]
     pub(super) reasoning_content: String,
+    #[serde(default, deserialize_with = "lenient")]
+    pub(super) tool_calls: Vec<ToolCall>,
 }
 
-/// Both spellings of the cache hit, the second of them older.
+/// The call of a tool. None is ever offered: it is counted, and that is all.
 #[derive(Debug, Default, Deserialize)]
-struct WireUsage {
+pub(super) struct ToolCall {
     #[serde(default, deserialize_with = "lenient")]
-    prompt_tokens: u64,
-    #[serde(default, deserialize_with = "lenient")]
-    completion_tokens: u64,
-    #[serde(default, deserialize_with = "lenient")]
-    prompt_tokens_details: PromptDetails,
-    #[serde(default, deserialize_with = "lenient")]
-    completion_tokens_details: CompletionDetails,
-    #[serde(default)]
-    prompt_cache_hit_tokens: Option<u64>,
+    function: Function,
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct PromptDetails {
-    #[serde(default)]
-    cached_tokens: Option<u64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-struct CompletionDetails {
+struct Function {
     #[serde(default, deserialize_with = "lenient")]
-    reasoning_tokens: u64,
+    name: String,
+    #[serde(default, deserialize_with = "lenient")]
+    arguments: String,
 }
 
-impl WireUsage {
-    /// A hit is never more than the prompt, nor reasoning more than the output, whatever the server says.
-    fn usage(&self) -> Usage {
-        let hit = self.prompt_tokens_details.cached_tokens.or(self.prompt_cache_hit_tokens);
-        Usage {
-            prompt: self.prompt_tokens,
-            hit: hit.unwrap_or(0).min(self.prompt_tokens),
-            output: self.completion_tokens,
-            reasoning: self.completion_tokens_details.reasoning_tokens.min(self.completion_tokens),
-        }
+impl ToolCall {
+    pub(super) const fn bytes(&self) -> usize {
+        self.function.name.len() + self.function.arguments.len()
     }
 }
 
@@ -130,5 +127,23 @@ mod tests {
         assert_eq!(chunk(old).usage(), both);
         let short = r#"{"usage":{"completion_tokens":9,"prompt_tokens":17,"total_tokens":26}}"#;
         assert_eq!(chunk(short).usage(), Some(Usage { prompt: 17, output: 9, ..Usage::default() }));
+    }
+
+    #[test]
+    fn a_count_that_is_none_is_not_zero() {
+        let told = |prompt: &str, output: &str| {
+            let usage = format!(r#"{{"prompt_tokens":{prompt},"completion_tokens":{output}}}"#);
+            chunk(&format!(r#"{{"usage":{usage}}}"#)).usage()
+        };
+        assert_eq!(told("0", "0"), Some(Usage::default()));
+        for none in ["null", "-1", "\"7\"", "1.5", "[]", "1e30", "18446744073709551615"] {
+            assert_eq!((told(none, "1"), told("1", none)), (None, None), "{none}");
+        }
+        for usage in ["7", "\"much\"", "[]", "{}", r#"{"prompt_tokens":7}"#] {
+            assert_eq!(chunk(&format!(r#"{{"usage":{usage}}}"#)).usage(), None, "{usage}");
+        }
+        let odd = r#"{"usage":{"prompt_tokens":7,"completion_tokens":1,"prompt_cache_hit_tokens":-3,
+            "completion_tokens_details":"none"}}"#;
+        assert_eq!(chunk(odd).usage(), Some(Usage { prompt: 7, output: 1, ..Usage::default() }));
     }
 }

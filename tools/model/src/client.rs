@@ -15,17 +15,18 @@ use reqwest::{Client, Response, StatusCode, Url};
 use thiserror::Error;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::bounds::{Bounds, Watch};
 use super::classify::{self, Refusal};
-use super::deadlines::{Deadlines, Watch};
 use super::reply::{Assembly, Stream};
 use super::{
     Awaited, ChatModel, ChatRequest, Delta, ModelError, ModelReply, Partial, SseEvent, SseParser,
 };
 
-/// Bytes of one event. Answers come a token at a time; this is for servers that send a whole one at once.
-const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
+/// Bytes of one event, beyond those of the answer: its frame. Answers come a token at a time, but some servers send a whole one at
+/// once.
+const MAX_FRAME_BYTES: u64 = 16 * 1024;
 /// Bytes of a refusal that are read.
-const MAX_REFUSAL_BYTES: usize = 64 * 1024;
+const MAX_REFUSAL_BYTES: usize = 16 * 1024;
 /// How long the end of the body is waited for after `[DONE]`, so that the connection can be used again.
 const LAST_BYTES: Duration = Duration::from_millis(20);
 
@@ -58,7 +59,7 @@ pub struct DeepSeekClient {
     http: Client,
     url: Url,
     headers: HeaderMap,
-    deadlines: Deadlines,
+    bounds: Bounds,
     key: Option<Secret>,
     key_variable: String,
 }
@@ -70,21 +71,21 @@ impl DeepSeekClient {
         base_url: &str,
         key: Option<Secret>,
     ) -> Result<Self, ClientError> {
-        let deadlines = Deadlines::from(llm);
-        Self::with_deadlines(deadlines, base_url, key, llm.api_key_env.clone())
+        let bounds = Bounds::from(llm);
+        Self::with_bounds(bounds, base_url, key, llm.api_key_env.clone())
     }
 
-    /// Like `new`, with the waits given directly; `key_variable` is named to a user whose key is missing.
-    pub fn with_deadlines(
-        deadlines: Deadlines,
+    /// Like `new`, with the bounds given directly; `key_variable` is named to a user whose key is missing.
+    pub fn with_bounds(
+        bounds: Bounds,
         base_url: &str,
         key: Option<Secret>,
         key_variable: String,
     ) -> Result<Self, ClientError> {
         let url = endpoint(base_url)?;
         let headers = headers(key.as_ref())?;
-        let http = http(&url, deadlines.connect).map_err(ClientError::Setup)?;
-        Ok(Self { http, url, headers, deadlines, key, key_variable })
+        let http = http(&url, bounds.connect).map_err(ClientError::Setup)?;
+        Ok(Self { http, url, headers, bounds, key, key_variable })
     }
 
     async fn run(
@@ -92,9 +93,9 @@ impl DeepSeekClient {
         request: &ChatRequest,
         deltas: &mut (dyn FnMut(Delta) + Send),
     ) -> Result<ModelReply, ModelError> {
-        let mut watch = Watch::new(self.deadlines, Instant::now());
+        let mut watch = Watch::new(self.bounds, Instant::now());
         let mut response = self.send(request, &watch).await?;
-        watch.byte(Instant::now());
+        watch.bytes(0, Instant::now());
         let status = response.status();
         if status != StatusCode::OK {
             return Err(self.refused(response, &mut watch).await);
@@ -103,25 +104,28 @@ impl DeepSeekClient {
             return Err(self.not_a_stream(response, &mut watch).await);
         }
 
-        let mut parser = SseParser::new(MAX_EVENT_BYTES);
-        let mut assembly = Assembly::new(self.key.as_ref());
+        let max_event_bytes = request.max_bytes.saturating_add(MAX_FRAME_BYTES);
+        let mut parser = SseParser::new(usize::try_from(max_event_bytes).unwrap_or(usize::MAX));
+        let mut assembly = Assembly::new(request, self.key.as_ref());
         loop {
-            let partial = assembly.partial();
+            let partial = assembly.partial(parser.unfinished());
             let Some(bytes) = self.read(&mut response, &mut watch, partial).await? else {
                 return Err(ModelError::Truncated { partial });
             };
             parser.feed(&bytes);
-            while let Some(event) = parser.next_event().map_err(|error| ModelError::Malformed {
-                message: error.to_string(),
-                partial: assembly.partial(),
-            })? {
+            loop {
+                let event = parser.next_event().map_err(|error| ModelError::Malformed {
+                    message: error.to_string(),
+                    partial: assembly.partial(parser.unfinished()),
+                })?;
+                let Some(event) = event else { break };
                 match event {
                     SseEvent::Comment => deltas(Delta::KeepAlive),
                     SseEvent::Data(data) => match assembly.event(&data, deltas)? {
-                        Stream::Open => {}
+                        Stream::Open => watch.event(Instant::now()),
                         Stream::Done => {
                             drained(response).await;
-                            return assembly.finish(request.max_tokens);
+                            return assembly.finish();
                         }
                     },
                 }
@@ -138,11 +142,14 @@ impl DeepSeekClient {
     pub async fn check_access(&self) -> Result<(), ModelError> {
         let mut url = self.url.clone();
         url.set_path(&self.url.path().replace("/chat/completions", "/models"));
-        let mut watch = Watch::new(self.deadlines, Instant::now());
+        let mut watch = Watch::new(self.bounds, Instant::now());
         let sent = self.http.get(url).headers(self.headers.clone()).send();
         let response = within(&watch, Partial::default(), sent).await?;
         let response = response.map_err(|error| self.broken(error, Partial::default()))?;
         match response.status() {
+            StatusCode::OK if is_page(&response) => {
+                Err(self.not_a_stream(response, &mut watch).await)
+            }
             StatusCode::OK | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => Ok(()),
             _ => Err(self.refused(response, &mut watch).await),
         }
@@ -164,7 +171,7 @@ impl DeepSeekClient {
         let sent = self.http.post(self.url.clone()).headers(headers).body(request.body()).send();
         within(watch, Partial::default(), sent).await?.map_err(|error| {
             if error.is_connect() && error.is_timeout() {
-                let seconds = self.deadlines.connect.as_secs();
+                let seconds = self.bounds.connect.as_secs();
                 let partial = Partial::default();
                 ModelError::TimedOut { what: Awaited::Connection, seconds, partial }
             } else {
@@ -181,8 +188,13 @@ impl DeepSeekClient {
         partial: Partial,
     ) -> Result<Option<bytes::Bytes>, ModelError> {
         let bytes = within(watch, partial, response.chunk()).await?;
-        watch.byte(Instant::now());
-        bytes.map_err(|error| self.broken(error, partial))
+        let bytes = bytes.map_err(|error| self.broken(error, partial))?;
+        let count = bytes.as_ref().map_or(0, |bytes| bytes.len() as u64);
+        if !watch.bytes(count, Instant::now()) {
+            let message = format!("an answer of more than {} bytes", self.bounds.stream_bytes);
+            return Err(ModelError::Malformed { message, partial });
+        }
+        Ok(bytes)
     }
 
     /// The start of a body that is no stream. What could be read before it broke is enough.
@@ -231,6 +243,11 @@ impl DeepSeekClient {
         let message =
             causes.iter().fold(error.to_string(), |text, cause| format!("{text}: {cause}"));
         let message = classify::masked(&message, self.key.as_ref());
+        if causes.iter().any(|cause| speaks_no_tls(*cause)) {
+            let message =
+                "it does not speak TLS: its address begins with http, not https".to_owned();
+            return ModelError::Transport { url: self.url.to_string(), message, partial };
+        }
         let unreadable = |cause: &io::Error| {
             matches!(cause.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput)
         };
@@ -272,6 +289,23 @@ fn is_event_stream(response: &Response) -> bool {
     response.headers().get(CONTENT_TYPE).is_none_or(|kind| {
         kind.to_str().is_ok_and(|kind| kind.trim_start().starts_with("text/event-stream"))
     })
+}
+
+/// Whether it is meant for a browser.
+fn is_page(response: &Response) -> bool {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    kind.is_some_and(|kind| kind.trim_start().starts_with("text/html"))
+}
+
+/// Whether what answered does not speak TLS.
+fn speaks_no_tls(cause: &(dyn Error + 'static)) -> bool {
+    // An I/O error hides the error that is in it from the chain of causes.
+    let inside = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    match (cause.downcast_ref::<rustls::Error>(), inside) {
+        (Some(tls), _) => matches!(tls, rustls::Error::InvalidMessage(_)),
+        (None, Some(inside)) => speaks_no_tls(inside),
+        (None, None) => false,
+    }
 }
 
 /// Where requests go: the base, with or without `/v1` and slashes, and the path.

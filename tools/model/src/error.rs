@@ -13,7 +13,7 @@ use super::Usage;
 pub struct Partial {
     /// Events of the answer, empty ones included; keep-alives are none. Above zero, the prompt has been worked through.
     pub events: u64,
-    /// Bytes of text and reasoning.
+    /// Bytes of text, reasoning and tool calls, and of an event that had no end yet.
     pub bytes: u64,
     /// What the provider had counted, if it had come to that.
     pub usage: Option<Usage>,
@@ -275,6 +275,18 @@ impl ModelError {
         }
     }
 
+    /// Whether it ends what the call was for: neither the same request nor another way to ask can do better.
+    pub const fn is_final(&self) -> bool {
+        matches!(
+            self,
+            Self::Auth { .. }
+                | Self::Quota { .. }
+                | Self::ContextTooLong { .. }
+                | Self::InvalidRequest { .. }
+                | Self::ContentFilter { .. }
+        )
+    }
+
     /// What had arrived of an answer that broke off; `None` where an answer never began or came to its end.
     pub const fn partial(&self) -> Option<Partial> {
         if let Self::Transport { partial, .. }
@@ -311,7 +323,7 @@ impl ModelError {
                 | Self::ContentFilter { .. }
                 | Self::OutOfCapacity { .. }
         );
-        ended || self.partial().is_some_and(|partial| partial.events > 0)
+        ended || self.partial().is_some_and(|partial| partial.events > 0 || partial.bytes > 0)
     }
 
     /// How long the provider asked to wait.

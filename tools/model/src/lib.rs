@@ -1,9 +1,9 @@
 //! The provider: what is asked, what comes back, what it costs, and a fake of it to test against.
 
+mod bounds;
 mod chunk;
 mod classify;
 mod client;
-mod deadlines;
 mod error;
 pub mod price;
 mod reply;
@@ -11,11 +11,13 @@ pub mod retry;
 mod sse;
 mod wire;
 
+pub use bounds::Bounds;
 pub use client::{ClientError, DeepSeekClient};
-pub use deadlines::Deadlines;
 pub use error::{Awaited, ErrorClass, ModelError, Partial};
 pub use sse::{SseError, SseEvent, SseParser};
-pub use wire::{AgentRole, ChatRequest, Delta, FinishReason, Message, ModelReply, Usage};
+pub use wire::{
+    AgentRole, BYTES_PER_TOKEN, ChatRequest, Delta, FinishReason, Message, ModelReply, Usage,
+};
 
 use futures_util::future::BoxFuture;
 

@@ -2,9 +2,9 @@
 
 use config::access::Secret;
 
-use super::chunk::Chunk;
+use super::chunk::{Chunk, ToolCall};
 use super::classify;
-use super::{Delta, FinishReason, ModelError, ModelReply, Partial, Usage};
+use super::{ChatRequest, Delta, FinishReason, ModelError, ModelReply, Partial, Usage};
 
 /// Whether the stream goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub(super) enum Stream {
 pub(super) struct Assembly<'a> {
     /// What must not appear in an error.
     key: Option<&'a Secret>,
+    max_tokens: u32,
+    max_bytes: u64,
     id: String,
     model: String,
     content: String,
@@ -27,15 +29,18 @@ pub(super) struct Assembly<'a> {
     finish: Option<FinishReason>,
     usage: Option<Usage>,
     events: u64,
+    /// Bytes of text, reasoning and tool calls.
+    bytes: u64,
 }
 
 impl<'a> Assembly<'a> {
     /// An answer of which nothing has come yet; `key` is the one that was sent.
-    pub(super) fn new(key: Option<&'a Secret>) -> Self {
-        Self { key, ..Self::default() }
+    pub(super) fn new(request: &ChatRequest, key: Option<&'a Secret>) -> Self {
+        let ChatRequest { max_tokens, max_bytes, .. } = *request;
+        Self { key, max_tokens, max_bytes, ..Self::default() }
     }
 
-    /// Takes in the data of one event and passes its text on.
+    /// Takes in the data of one event and passes its text on. An answer beyond its bytes is cut: the server should have done it.
     pub(super) fn event(
         &mut self,
         data: &str,
@@ -48,10 +53,10 @@ impl<'a> Assembly<'a> {
         }
         let chunk: Chunk = serde_json::from_str(data).map_err(|error| ModelError::Malformed {
             message: format!("an event is not a chunk: {error}"),
-            partial: self.partial(),
+            partial: self.partial(0),
         })?;
         if let Some(error) = &chunk.error {
-            return Err(classify::in_stream(error, self.key, self.partial()));
+            return Err(classify::in_stream(error, self.key, self.partial(0)));
         }
         self.events += 1;
         self.usage = chunk.usage().or(self.usage);
@@ -61,6 +66,8 @@ impl<'a> Assembly<'a> {
             self.finish = choice.finish_reason.or(self.finish);
             // Thinking opens with an empty piece of reasoning, and text with an empty piece of text: neither is a delta.
             let (reasoning, text) = (choice.delta.reasoning_content, choice.delta.content);
+            let called = choice.delta.tool_calls.iter().map(ToolCall::bytes).sum();
+            self.bytes += (reasoning.len() + text.len() + called) as u64;
             if !reasoning.is_empty() {
                 self.reasoning.push_str(&reasoning);
                 deltas(Delta::Reasoning(reasoning));
@@ -69,29 +76,31 @@ impl<'a> Assembly<'a> {
                 self.content.push_str(&text);
                 deltas(Delta::Text(text));
             }
+            if called > 0 {
+                deltas(Delta::ToolCall(called));
+            }
+        }
+        if self.bytes > self.max_bytes {
+            return Err(ModelError::Length { max_tokens: self.max_tokens, usage: self.usage });
         }
         Ok(Stream::Open)
     }
 
-    /// What would be lost if the stream broke off now.
-    pub(super) fn partial(&self) -> Partial {
-        let bytes = self.content.len() + self.reasoning.len();
-        Partial {
-            events: self.events,
-            bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
-            usage: self.usage,
-        }
+    /// What would be lost if the stream broke off now, with so many bytes of an event that has no end yet.
+    pub(super) const fn partial(&self, unfinished: usize) -> Partial {
+        let bytes = self.bytes + unfinished as u64;
+        Partial { events: self.events, bytes, usage: self.usage }
     }
 
-    /// Whether any text or reasoning has come.
+    /// Whether anything of the answer has come.
     pub(super) const fn has_tokens(&self) -> bool {
-        !self.content.is_empty() || !self.reasoning.is_empty()
+        self.bytes > 0
     }
 
     /// Judges the answer after `[DONE]`.
     ///
     /// Only text counts as an answer. One of blanks, or of reasoning or tool calls alone, is empty.
-    pub(super) fn finish(self, max_tokens: u32) -> Result<ModelReply, ModelError> {
+    pub(super) fn finish(self) -> Result<ModelReply, ModelError> {
         let usage = self.usage;
         match self.finish {
             Some(finish @ (FinishReason::Stop | FinishReason::ToolCalls)) => {
@@ -107,14 +116,16 @@ impl<'a> Assembly<'a> {
                     id: self.id,
                 })
             }
-            Some(FinishReason::Length) => Err(ModelError::Length { max_tokens, usage }),
+            Some(FinishReason::Length) => {
+                Err(ModelError::Length { max_tokens: self.max_tokens, usage })
+            }
             Some(FinishReason::ContentFilter) => Err(ModelError::ContentFilter { usage }),
             Some(FinishReason::InsufficientSystemResource) => {
                 Err(ModelError::OutOfCapacity { usage })
             }
             Some(FinishReason::Unknown) | None => Err(ModelError::Malformed {
                 message: "the answer ended without a known reason".to_owned(),
-                partial: self.partial(),
+                partial: self.partial(0),
             }),
         }
     }
@@ -133,21 +144,21 @@ mod tests {
 
     /// The result of a stream of these events, and the deltas it gave.
     fn assemble(events: &[&str]) -> (Result<ModelReply, ModelError>, Vec<Delta>) {
-        let mut assembly = Assembly::default();
+        let mut assembly = Assembly { max_tokens: 100, max_bytes: 40, ..Assembly::default() };
         let mut seen = Vec::new();
         for data in events {
             match assembly.event(data, &mut |delta| seen.push(delta)) {
                 Ok(Stream::Open) => {}
-                Ok(Stream::Done) => return (assembly.finish(100), seen),
+                Ok(Stream::Done) => return (assembly.finish(), seen),
                 Err(error) => return (Err(error), seen),
             }
         }
-        (Err(ModelError::Truncated { partial: assembly.partial() }), seen)
+        (Err(ModelError::Truncated { partial: assembly.partial(0) }), seen)
     }
 
     fn finished(finish: &str, content: &str) -> Result<ModelReply, ModelError> {
         let event = format!(
-            r#"{{"choices":[{{"delta":{{"content":{content:?}}},"finish_reason":{finish:?}}}],"usage":{{"prompt_tokens":5}}}}"#
+            r#"{{"choices":[{{"delta":{{"content":{content:?}}},"finish_reason":{finish:?}}}],"usage":{{"prompt_tokens":5,"completion_tokens":0}}}}"#
         );
         assemble(&[&event, "[DONE]"]).0
     }
@@ -161,7 +172,7 @@ mod tests {
             r#"{"id":"a","model":"m","choices":[{"delta":{"content":null,"reasoning_content":"hm"}}]}"#,
             r#"{"id":"a","model":"m","choices":[{"delta":{"content":"9","reasoning_content":null}}]}"#,
             r#"{"id":"a","model":"m","choices":[{"delta":{"content":".8"}}]}"#,
-            r#"{"choices":[{"delta":{"content":""},"finish_reason":"stop"}],"usage":{"prompt_tokens":5}}"#,
+            r#"{"choices":[{"delta":{"content":""},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":0}}"#,
             "[DONE]",
             "after the end",
         ]);
@@ -194,7 +205,7 @@ mod tests {
     fn usage_may_trail_in_a_chunk_without_choices() {
         let (reply, _) = assemble(&[
             r#"{"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}],"usage":null}"#,
-            r#"{"choices":[],"usage":{"prompt_tokens":5}}"#,
+            r#"{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":0}}"#,
             "[DONE]",
         ]);
         assert_eq!(reply.unwrap().usage, USAGE);
@@ -223,8 +234,27 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_beyond_its_bytes_is_cut() {
+        let of = |field: &str, bytes| {
+            let text = "x".repeat(bytes);
+            let delta = match field {
+                "tool_calls" => format!(r#"[{{"function":{{"name":"f","arguments":"{text}"}}}}]"#),
+                _ => format!("\"f{text}\""),
+            };
+            format!(r#"{{"choices":[{{"delta":{{"{field}":{delta}}}}}]}}"#)
+        };
+        for field in ["content", "reasoning_content", "tool_calls"] {
+            let (half, most) = (of(field, 20), of(field, 18));
+            let open = assemble(&[&half, &most]).0.unwrap_err();
+            assert_eq!(open.partial().map(|partial| partial.bytes), Some(40), "{field}");
+            let cut = assemble(&[&half, &half, "[DONE]"]).0;
+            assert_eq!(cut, Err(ModelError::Length { max_tokens: 100, usage: None }), "{field}");
+        }
+    }
+
+    #[test]
     fn what_breaks_off_says_how_far_it_came() {
-        let begun = r#"{"choices":[{"delta":{"content":"four"}}],"usage":{"prompt_tokens":5}}"#;
+        let begun = r#"{"choices":[{"delta":{"content":"four"}}],"usage":{"prompt_tokens":5,"completion_tokens":0}}"#;
         let partial = Partial { events: 1, bytes: 4, usage: USAGE };
         assert_eq!(assemble(&[begun]).0, Err(ModelError::Truncated { partial }));
         let broken = assemble(&[begun, "{\"choices\":"]).0.unwrap_err();

@@ -66,6 +66,11 @@ impl SseParser {
         self.buffer.extend_from_slice(bytes);
     }
 
+    /// Bytes of what is not complete yet.
+    pub fn unfinished(&self) -> usize {
+        self.buffer.len().saturating_sub(self.read) + self.data.as_ref().map_or(0, String::len)
+    }
+
     /// The next event that is complete, if there is one.
     pub fn next_event(&mut self) -> Result<Option<SseEvent>, SseError> {
         while let Some(line) = self.next_line()? {

@@ -4,6 +4,9 @@ use bytes::Bytes;
 use config::Effort;
 use serde::{Deserialize, Serialize};
 
+/// Bytes of a token, where nobody else counts, or nobody who is believed.
+pub const BYTES_PER_TOKEN: u64 = 4;
+
 /// Who in the program is asking; sent as `X-Agent-Role`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -72,6 +75,8 @@ pub struct ChatRequest {
     pub thinking: Option<Effort>,
     /// Upper bound of the answer in tokens.
     pub max_tokens: u32,
+    /// Bytes after which the answer is cut, whatever the server thinks of `max_tokens`.
+    pub max_bytes: u64,
     /// The conversation.
     pub messages: Vec<Message>,
 }
@@ -92,6 +97,11 @@ impl ChatRequest {
             messages: self.messages.iter().map(Message::on_the_wire).collect(),
         };
         serde_json::to_vec(&body).expect("strings and numbers always serialize").into()
+    }
+
+    /// Bytes of what is said in it.
+    pub fn prompt_bytes(&self) -> u64 {
+        self.messages.iter().map(|message| message.on_the_wire().content.len() as u64).sum()
     }
 }
 
@@ -147,6 +157,8 @@ pub enum Delta {
     Text(String),
     /// Text of the reasoning.
     Reasoning(String),
+    /// So many bytes of the call of a tool, which nobody offered.
+    ToolCall(usize),
     /// The server said that it is alive.
     KeepAlive,
 }
@@ -189,6 +201,12 @@ impl Usage {
         self.prompt.saturating_sub(self.hit)
     }
 
+    /// The same, but no less than was counted: a server may tell too little.
+    #[must_use]
+    pub fn at_least(self, prompt: u64, output: u64) -> Self {
+        Self { prompt: self.prompt.max(prompt), output: self.output.max(output), ..self }
+    }
+
     /// Prompt and answer together.
     pub const fn total(&self) -> u64 {
         self.prompt.saturating_add(self.output)
@@ -224,6 +242,7 @@ mod tests {
             model: "deepseek-flash".into(),
             thinking: Some(Effort::High),
             max_tokens: 4096,
+            max_bytes: 16384,
             messages,
         }
     }
@@ -261,6 +280,20 @@ mod tests {
         messages.push(user("three"));
         let after = request(messages).body();
         assert_eq!(after[..before.len() - 2], before[..before.len() - 2]);
+    }
+
+    #[test]
+    fn a_prompt_is_as_long_as_what_is_said_in_it() {
+        let asked = request(vec![Message::System { content: "be\nbrief".into() }, user("你好")]);
+        assert_eq!(asked.prompt_bytes(), 14);
+    }
+
+    #[test]
+    fn what_was_counted_is_the_least_that_was_used() {
+        let told = Usage { prompt: 7, hit: 7, output: 1, reasoning: 1 };
+        let more = told.at_least(10, 0);
+        assert_eq!((more, more.miss()), (Usage { prompt: 10, ..told }, 3));
+        assert_eq!(told.at_least(1, 5), Usage { output: 5, ..told });
     }
 
     #[test]

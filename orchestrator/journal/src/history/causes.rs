@@ -31,7 +31,7 @@ fn cause(before: &[StoryEntry], effect: &StoryEntry) -> Option<u64> {
     if let E::TurnAdded { speaker: Side::User, .. } = event {
         // What the user says has no cause in here.
         return None;
-    } else if let E::SessionStateChanged { .. } = event {
+    } else if let E::SessionStateChanged { .. } | E::TransitionRefused { .. } = event {
         // It is written right behind its cause.
         return effect.seq.checked_sub(1);
     } else if effect.run.is_none() && !is_of_a_change(event) {
@@ -89,6 +89,7 @@ const fn leads_on(event: &E) -> bool {
         E::SessionStarted { .. }
             | E::SessionContinued { .. }
             | E::SessionStateChanged { .. }
+            | E::TransitionRefused { .. }
             | E::CommitSettled { .. }
             | E::FilesRead { .. }
             | E::ModelRequest { .. }

@@ -1,4 +1,5 @@
-//! The four waits of one attempt and which of them ends first. Pure but for the instants it is given.
+//! The four waits of one attempt and which of them ends first, and how much may come meanwhile. Pure but for the instants it is
+//! given.
 
 use std::time::Duration;
 
@@ -6,26 +7,30 @@ use tokio::time::Instant;
 
 use super::{Awaited, ModelError, Partial};
 
-/// How long an attempt may take, in parts and in all.
+/// How long an attempt may take, in parts and in all, and how much may come of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Deadlines {
+pub struct Bounds {
     /// To establish a connection.
     pub connect: Duration,
     /// To the first token; comments are none.
     pub first_token: Duration,
-    /// Without a single byte; comments are some.
+    /// Without a single byte; once the answer has begun, without a piece of it, since a server that is at work has no need to
+    /// say that it lives.
     pub idle: Duration,
     /// For the whole attempt.
     pub whole: Duration,
+    /// Bytes of the body, whatever they say.
+    pub stream_bytes: u64,
 }
 
-impl From<&config::Llm> for Deadlines {
+impl From<&config::Llm> for Bounds {
     fn from(llm: &config::Llm) -> Self {
         Self {
             connect: Duration::from_secs(llm.connect_timeout_seconds),
             first_token: Duration::from_secs(llm.first_token_timeout_seconds),
             idle: Duration::from_secs(llm.idle_timeout_seconds),
             whole: Duration::from_secs(llm.call_timeout_seconds),
+            stream_bytes: llm.max_stream_bytes,
         }
     }
 }
@@ -43,22 +48,33 @@ impl Passed {
     }
 }
 
-/// The waits of a running attempt.
+/// The waits of a running attempt, and what has come.
 #[derive(Debug)]
 pub(super) struct Watch {
-    deadlines: Deadlines,
+    bounds: Bounds,
     start: Instant,
-    last_byte: Instant,
+    last_sign: Instant,
     waiting_for_token: bool,
+    bytes: u64,
 }
 
 impl Watch {
-    pub(super) const fn new(deadlines: Deadlines, start: Instant) -> Self {
-        Self { deadlines, start, last_byte: start, waiting_for_token: true }
+    pub(super) const fn new(bounds: Bounds, start: Instant) -> Self {
+        Self { bounds, start, last_sign: start, waiting_for_token: true, bytes: 0 }
     }
 
-    pub(super) const fn byte(&mut self, now: Instant) {
-        self.last_byte = now;
+    /// Bytes came. False when they are more than an answer may have.
+    pub(super) const fn bytes(&mut self, count: u64, now: Instant) -> bool {
+        if self.waiting_for_token {
+            self.last_sign = now;
+        }
+        self.bytes = self.bytes.saturating_add(count);
+        self.bytes <= self.bounds.stream_bytes
+    }
+
+    /// A piece of the answer came.
+    pub(super) const fn event(&mut self, now: Instant) {
+        self.last_sign = now;
     }
 
     pub(super) const fn token(&mut self) {
@@ -67,8 +83,8 @@ impl Watch {
 
     /// The nearest end of a wait, and which one it is.
     pub(super) fn next(&self) -> (Instant, Passed) {
-        let Deadlines { connect: _, first_token, idle, whole } = self.deadlines;
-        let silence = (self.last_byte + idle, Passed { what: Awaited::Byte, after: idle });
+        let Bounds { first_token, idle, whole, .. } = self.bounds;
+        let silence = (self.last_sign + idle, Passed { what: Awaited::Byte, after: idle });
         let end = (self.start + whole, Passed { what: Awaited::End, after: whole });
         let token =
             (self.start + first_token, Passed { what: Awaited::FirstToken, after: first_token });
@@ -81,27 +97,37 @@ impl Watch {
 mod tests {
     use super::*;
 
-    const DEADLINES: Deadlines = Deadlines {
+    const BOUNDS: Bounds = Bounds {
         connect: Duration::from_secs(1),
         first_token: Duration::from_secs(20),
         idle: Duration::from_secs(10),
         whole: Duration::from_secs(100),
+        stream_bytes: 100,
     };
 
     #[test]
     fn the_nearest_wait_ends_first() {
         let start = Instant::now();
         let after = |seconds| start + Duration::from_secs(seconds);
-        let mut watch = Watch::new(DEADLINES, start);
+        let mut watch = Watch::new(BOUNDS, start);
         let next = |watch: &Watch| (watch.next().0 - start, watch.next().1.what);
         assert_eq!(next(&watch), (Duration::from_secs(10), Awaited::Byte));
-        watch.byte(after(9));
+        watch.bytes(1, after(9));
         assert_eq!(next(&watch), (Duration::from_secs(19), Awaited::Byte));
-        watch.byte(after(15));
+        watch.bytes(1, after(15));
         assert_eq!(next(&watch), (Duration::from_secs(20), Awaited::FirstToken));
         watch.token();
         assert_eq!(next(&watch), (Duration::from_secs(25), Awaited::Byte));
-        watch.byte(after(95));
+        watch.bytes(1, after(24));
+        assert_eq!(next(&watch).0, Duration::from_secs(25), "a comment is no piece of an answer");
+        watch.event(after(95));
         assert_eq!(next(&watch), (Duration::from_secs(100), Awaited::End));
+    }
+
+    #[test]
+    fn what_comes_is_counted_whatever_it_is() {
+        let mut watch = Watch::new(BOUNDS, Instant::now());
+        assert!(watch.bytes(60, watch.start) && watch.bytes(40, watch.start));
+        assert!(!watch.bytes(1, watch.start));
     }
 }

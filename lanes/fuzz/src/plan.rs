@@ -1,0 +1,68 @@
+//! The Architect's and the Editor's grammars: what is read is all that was said, and is read again as itself; what is refused is
+//! refused at a line of the answer.
+
+use std::collections::BTreeSet;
+
+use actors::draft::{self, EditorAnswer, MayEnd};
+use actors::look::{self, Looks};
+use actors::plan::{Plan, PlanLimits};
+use shell::CommandLine;
+
+use super::answer::{count, is_of, parts, written};
+
+const LIMITS: PlanLimits = PlanLimits { max_files: 5, max_checks: 4 };
+
+/// Reads `input` as an answer of every kind.
+pub fn check(input: &[u8]) {
+    let answer = written(input);
+    match Plan::parse(&answer, LIMITS) {
+        Ok((plan, _)) => accepted(&plan, &answer),
+        Err(error) => is_of(&error, &answer),
+    }
+    match look::read(&answer) {
+        Some(Ok(Looks { looks, .. })) => {
+            assert!(!looks.is_empty(), "{answer:?} asks for nothing");
+            let plans = answer.lines().any(|line| line.trim().starts_with("PLAN|"));
+            assert!(!plans, "{answer:?} asks and plans");
+        }
+        Some(Err(error)) => is_of(&error, &answer),
+        None => {}
+    }
+    for may_end in [MayEnd::Applied, MayEnd::NothingApplied] {
+        match draft::parse(&answer, may_end) {
+            Ok(EditorAnswer::Diff(diff)) => assert_eq!(diff, answer, "a diff is handed on whole"),
+            Ok(EditorAnswer::NeedFiles(files)) => assert!(!files.is_empty()),
+            Ok(EditorAnswer::Done { .. }) => assert_eq!(may_end, MayEnd::Applied),
+            Err(error) => is_of(&error, &answer),
+        }
+    }
+}
+
+fn accepted(plan: &Plan, answer: &str) {
+    assert!(Plan::is_formed(answer));
+    let (above, lines) = parts(answer, "ARCHITECT_PLAN_V1", "ARCHITECT_PLAN_END");
+    for key in ["PLAN", "FILE", "SHOW", "VERIFY", "ACCEPT", "NO_EDIT"] {
+        assert_eq!(count(&above, key), 0, "{answer:?} has a {key} line above its block");
+    }
+    let asks = |line: &&str| line.starts_with("NEED_") && line.contains('|');
+    assert!(!above.iter().any(asks), "{answer:?} asks and plans");
+    // Nothing is dropped; of NO_EDIT lines the last counts.
+    assert_eq!(count(&lines, "PLAN"), plan.steps.len(), "{answer:?}");
+    assert_eq!(count(&lines, "FILE"), plan.files.len(), "{answer:?}");
+    assert_eq!(count(&lines, "VERIFY"), plan.verify.len(), "{answer:?}");
+    assert_eq!(count(&lines, "ACCEPT"), plan.accept.len(), "{answer:?}");
+    assert_eq!(count(&lines, "NO_EDIT") > 0, plan.no_edit.is_some(), "{answer:?}");
+    assert_eq!(count(&lines, "SHOW") > 0, !plan.show.is_empty(), "{answer:?}");
+
+    let paths: BTreeSet<_> = plan.files.iter().map(|file| &file.path).collect();
+    assert_eq!(paths.len(), plan.files.len(), "each file is declared once");
+    assert!(plan.files.len() <= LIMITS.max_files && plan.verify.len() <= LIMITS.max_checks);
+    assert_eq!(plan.no_edit.is_some(), plan.files.is_empty());
+    for command in &plan.verify {
+        let line = CommandLine::parse(command).expect("a check is a command");
+        assert!(!line.masks_failure(), "{command:?} ends well though it fails");
+    }
+    let printed = plan.to_string();
+    let (again, tolerances) = Plan::parse(&printed, LIMITS).expect("what is printed is read");
+    assert_eq!((&again, tolerances), (plan, vec![]), "{printed}");
+}
