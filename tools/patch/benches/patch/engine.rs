@@ -84,7 +84,8 @@ fn judge(corpus: &Corpus, case: &Case) -> [bool; 2] {
     let before = files(&case.pre);
     let wanted = case.post.as_deref().map(files);
     let (auto, limits) = (ApplyStrategy::Auto, PatchLimits::default());
-    let current = |path: &RepoPath| Ok(before.get(path).cloned().map_or(Entry::Missing, Entry::File));
+    let current =
+        |path: &RepoPath| Ok(before.get(path).cloned().map_or(Entry::Missing, Entry::File));
     let patch = case.patch.as_bytes();
     let allowed = Tolerances::UNATTENDED;
     let plan = prepare_with(patch, &scope(corpus, case), auto, &limits, &current, allowed);
@@ -107,5 +108,11 @@ fn judge(corpus: &Corpus, case: &Case) -> [bool; 2] {
         Expect::Unchanged => as_was || applied,
     };
     let allowed = case.expect != Expect::Refuse && applied;
-    [right, !as_was && !allowed]
+    let wrong_write = !as_was && !allowed;
+    match &plan {
+        Ok(plan) if wrong_write => plan.repairs.iter().for_each(|repair| println!("  {repair}")),
+        Err(refusal) if !right => println!("  {refusal}"),
+        Ok(_) | Err(_) => {}
+    }
+    [right, wrong_write]
 }
