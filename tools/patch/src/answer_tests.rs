@@ -138,6 +138,8 @@ fn an_end_marker_with_a_marker_is_one() {
 fn half_a_change_is_none() {
     let hunks = "@@ -1,2 +1,2 @@\n a\n-b\n+B\n@@ -4 +4,3 @@\n-c\n";
     assert_eq!(after(ABC, &format!("```diff\n{NAMES}{hunks}```\n")), Err(Reason::TruncatedDiff));
+    let cut = format!("{NAMES}@@ -1,2 +1,4 @@\n a\n-b\n\\ No ");
+    assert_eq!(after("a\nb", &cut), Err(Reason::TruncatedDiff));
     let left_out = format!("{NAMES}@@ -1,2 +1,9 @@\n a\n-b\n\n[... remaining lines omitted ...]\n");
     assert_eq!(after(ABC, &left_out), Err(Reason::ElidedCode));
 }

@@ -408,7 +408,7 @@ impl<'l, 'a> Parser<'l, 'a> {
         };
         let Some(reading) = hunk.readings.first() else { return false };
         let (old, new) = body::counts(&reading.body);
-        let ends_here = reading.body.last().is_none_or(|line| line.at >= self.lines.len());
+        let ends_here = self.uses.last() == Some(&Use::Body);
         ends_here && (old < numbers.old_count || new < numbers.new_count)
     }
 }
