@@ -10,7 +10,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use config::ApplyStrategy;
 use patch::{
-    ApplyPlan, BaseState, PatchLimits, PatchScope, Refusal, Repair, Tolerances, prepare_with,
+    ApplyPlan, BaseState, PatchLimits, PatchMismatch, PatchScope, Refusal, Repair, Tolerances,
+    prepare_with,
 };
 use serde::Serialize;
 use tree::{
@@ -83,7 +84,38 @@ struct PatchReport {
     applied: bool,
     files: Vec<ChangeSummary>,
     repairs: Vec<Repair>,
-    refusal: Option<Refusal>,
+    refusal: Option<Explained>,
+}
+
+/// A refusal, with the same in words.
+#[derive(Debug, Serialize)]
+struct Explained {
+    mismatches: Vec<Mismatch>,
+    /// What a model is told.
+    for_model: String,
+    #[serde(skip)]
+    for_people: String,
+}
+
+/// One thing that is wrong, what it means and what to do about it.
+#[derive(Debug, Serialize)]
+struct Mismatch {
+    #[serde(flatten)]
+    what: PatchMismatch,
+    meaning: &'static str,
+    advice: &'static str,
+}
+
+impl From<Refusal> for Explained {
+    fn from(refusal: Refusal) -> Explained {
+        let (for_model, for_people) = (refusal.for_model(), refusal.for_people());
+        let explain = |what: PatchMismatch| {
+            let (meaning, advice) = (what.reason.meaning().trim(), what.reason.advice());
+            Mismatch { what, meaning, advice }
+        };
+        let mismatches = refusal.mismatches.into_iter().map(explain).collect();
+        Explained { mismatches, for_model, for_people }
+    }
 }
 
 /// What is wrong with the arguments.
@@ -178,7 +210,7 @@ fn attempt(
             applied: false,
             files: Vec::new(),
             repairs: Vec::new(),
-            refusal: Some(refusal),
+            refusal: Some(refusal.into()),
         },
     })
 }
@@ -271,8 +303,8 @@ fn tell_json(answer: &PatchReport) -> io::Result<()> {
 fn tell_text(answer: &PatchReport) -> io::Result<()> {
     if let Some(refusal) = &answer.refusal {
         // Lines of the diff and of the file are in it: neither may drive the terminal.
-        let lines = refusal.for_model();
-        return lines.lines().try_for_each(|line| writeln!(io::stderr(), "{}", harmless(line)));
+        let mut lines = refusal.for_people.lines();
+        return lines.try_for_each(|line| writeln!(io::stderr(), "{}", harmless(line)));
     }
     let mut out = io::stdout().lock();
     for file in &answer.files {

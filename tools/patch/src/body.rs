@@ -75,6 +75,34 @@ pub(super) fn counts(body: &[HunkLine<'_>]) -> (usize, usize) {
     )
 }
 
+/// Whether a body has as many lines as its header says.
+pub(super) fn holds(body: &[HunkLine<'_>], numbers: Option<Numbers>) -> bool {
+    numbers.is_some_and(|numbers| counts(body) == (numbers.old_count, numbers.new_count))
+}
+
+/// Whether a body has fewer lines than its header says, and of neither kind more.
+pub(super) fn lacks(body: &[HunkLine<'_>], numbers: Option<Numbers>) -> bool {
+    let (old, new) = counts(body);
+    numbers.is_some_and(|numbers| {
+        old <= numbers.old_count && new <= numbers.new_count && !holds(body, Some(numbers))
+    })
+}
+
+/// Whether the lines from `len` on, whatever their markers were, are just as many as the header says are to come.
+pub(super) fn is_counted(body: &[HunkLine<'_>], len: usize, numbers: Option<Numbers>) -> bool {
+    let (Some(numbers), Some((rest, tail))) = (numbers, body.split_at_checked(len)) else {
+        return false;
+    };
+    let (old, new) = counts(rest);
+    let is_blank = |line: &&HunkLine<'_>| line.raw.is_empty();
+    let blank = tail.iter().rev().take_while(is_blank).count();
+    let blank = blank + tail.iter().take_while(is_blank).count();
+    let to_come = [numbers.old_count.checked_sub(old), numbers.new_count.checked_sub(new)];
+    let [Some(old), Some(new)] = to_come else { return false };
+    let fits = |lines: usize| old.max(new) <= lines && lines <= old + new;
+    old + new > 0 && (tail.len().saturating_sub(blank)..=tail.len()).any(fits)
+}
+
 /// A body read by the counts of its header.
 pub(super) struct Counted<'a> {
     pub(super) body: Body<'a>,
@@ -99,7 +127,7 @@ pub(super) fn read_counted<'a>(
     let mut index = start;
     while old > 0 || new > 0 {
         let Some(raw) = lines.get(index) else { break };
-        if raw.starts_with(b"\\") {
+        if raw.starts_with(b"\\") || is_marked_end(raw, &body) {
             end_file(&mut body, lines, index)?;
         } else {
             let line = HunkLine::read(raw, index + 1);
@@ -112,7 +140,7 @@ pub(super) fn read_counted<'a>(
         }
         index += 1;
     }
-    if lines.get(index).is_some_and(|raw| raw.starts_with(b"\\ ")) {
+    if lines.get(index).is_some_and(|raw| raw.starts_with(b"\\ ") || is_marked_end(raw, &body)) {
         end_file(&mut body, lines, index)?;
         index += 1;
     }
@@ -132,6 +160,15 @@ fn end_file<'a>(body: &mut Body<'a>, lines: &[&'a [u8]], index: usize) -> Option
     Some(())
 }
 
+/// Whether `raw` says with a `+` of its own that the file has no newline at its end; in a diff of diffs it is text.
+fn is_marked_end(raw: &[u8], body: &[HunkLine<'_>]) -> bool {
+    const END: &[u8] = b"\\ No newline at end of file";
+    let is_diff = |line: &HunkLine<'_>| line.text.starts_with(b"@@ -") || line.text == END;
+    raw.strip_prefix(b"+") == Some(END)
+        && body.last().is_some_and(|line| line.kind == Kind::Added)
+        && !body.iter().any(is_diff)
+}
+
 /// Whether the last line of a body that was cut off behind it seems to be whole.
 ///
 /// Old lines are compared with the file anyway. An added line that replaces another should end like it.
@@ -140,14 +177,18 @@ fn ends_whole(body: &[HunkLine<'_>]) -> bool {
     let run = || body.iter().rev().take_while(|line| line.kind != Kind::Context);
     let replaced = run().find(|line| line.kind == Kind::Removed);
     let last = body.last().filter(|line| line.kind == Kind::Added);
-    last.is_none_or(|last| replaced.is_none_or(|replaced| end(replaced) == end(last)))
+    // Nothing but indentation is the beginning of a line.
+    let is_begun =
+        body.last().is_some_and(|line| !line.text.is_empty() && line.text.trim_ascii().is_empty());
+    !is_begun && last.is_none_or(|last| replaced.is_none_or(|replaced| end(replaced) == end(last)))
 }
 
 /// Reads all of `lines` as a body; the first is line `at` of the answer.
 pub(super) fn read_all<'a>(lines: &[&'a [u8]], at: usize) -> Body<'a> {
     let mut body: Body<'a> = Vec::new();
     for (index, raw) in lines.iter().enumerate() {
-        if !raw.starts_with(b"\\ ") || end_file(&mut body, lines, index).is_none() {
+        let ends = raw.starts_with(b"\\ ") || is_marked_end(raw, &body);
+        if !ends || end_file(&mut body, lines, index).is_none() {
             body.push(HunkLine::read(raw, at + index));
         }
     }
@@ -165,6 +206,26 @@ pub(super) fn without_tail(body: &[HunkLine<'_>]) -> Option<usize> {
     let tail =
         body.get(run..)?.iter().position(|line| line.raw.is_empty() || is_terminator(line.raw))?;
     Some(run + tail)
+}
+
+/// Whether a tail is more than blank lines and what closes a wrapping.
+pub(super) fn is_prose(tail: &[HunkLine<'_>]) -> bool {
+    tail.iter().find(|line| line.is_bare()).is_some_and(|line| !is_terminator(line.raw))
+}
+
+/// How many lines are left of `body` without a list, and what may stand around it, behind a blank line; none if there is none.
+pub(super) fn without_list(body: &[HunkLine<'_>]) -> Option<usize> {
+    let is_loose = |line: &HunkLine<'_>| line.raw.is_empty() || line.is_bare() || is_item(line);
+    let run = body.len() - body.iter().rev().take_while(|line| is_loose(line)).count();
+    let blank =
+        run + body.get(run..)?.iter().position(|line| line.raw.is_empty() && !is_item(line))?;
+    body.get(blank..)?.iter().any(is_item).then_some(blank)
+}
+
+/// Whether a line may be an item of a list: a marker, one space, and a word.
+fn is_item(line: &HunkLine<'_>) -> bool {
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"`*\"'".contains(byte);
+    line.kind != Kind::Context && matches!(line.text, [b' ', first, _, ..] if is_word(first))
 }
 
 /// What diffs are wrapped in, closing.

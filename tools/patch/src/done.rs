@@ -39,6 +39,9 @@ pub(super) fn elsewhere(image: &Image<'_>, hunk: &Hunk<'_>, allowed: Tolerances)
         return None;
     }
     readings().find_map(|body| {
+        if is_due(image, body) {
+            return None;
+        }
         let new = lines_of(body, HunkLine::is_new);
         let [start] = image.places(&new, Tier::Exact)[..] else { return None };
         let is_held = is_held(image, body, start, new.len());
@@ -71,6 +74,17 @@ fn lines_of<'h, 'a>(
     is_wanted: impl Fn(&HunkLine<'a>) -> bool,
 ) -> Vec<&'h HunkLine<'a>> {
     body.iter().filter(|line| is_wanted(line)).collect()
+}
+
+/// Whether the rarest line that a body takes away is in the file yet.
+fn is_due(image: &Image<'_>, body: &[HunkLine<'_>]) -> bool {
+    let stays =
+        |gone: &HunkLine<'_>| body.iter().any(|line| line.is_new() && line.text == gone.text);
+    let gone = body.iter().filter(|line| line.kind == Kind::Removed && !stays(line));
+    let rarest = gone
+        .filter(|line| !line.text.trim_ascii().is_empty())
+        .min_by_key(|line| image.count(line.text));
+    rarest.is_some_and(|line| image.count(line.text) > 0)
 }
 
 /// Whether what a body adds, at `start`, has context that says something on both sides, or an end of the file.

@@ -1,5 +1,9 @@
 //! What surrounds a diff in an answer: byte order mark, reasoning, indentation, CRLF. It does not read the diff.
 
+use std::borrow::Cow;
+
+use super::fence::Fence;
+use super::leak;
 use super::lines::pieces;
 use super::refuse::{PatchMismatch, Reason, Refusal};
 use super::tolerance::{Repair, Tolerance, Tolerances};
@@ -13,7 +17,26 @@ pub(super) struct Opened<'a> {
     pub(super) complete: bool,
     /// Whether carriage returns were taken off, so that line ends say nothing about the file.
     pub(super) crlf: bool,
+    /// A token of the model's template that was taken off the end, which may also be content of files like these.
+    pub(super) token: Option<&'a [u8]>,
     pub(super) repairs: Vec<Repair>,
+}
+
+/// `answer` without escape codes, or without the invisible characters that every line of a diff begins with, if no line of
+/// a diff can have them there.
+pub(super) fn without_escapes(answer: &[u8], allowed: Tolerances) -> Cow<'_, [u8]> {
+    if !allowed.allow(Tolerance::Leaked) {
+        return Cow::Borrowed(answer);
+    }
+    if pieces(answer).any(|line| line.first() == Some(&leak::ESCAPE)) {
+        return Cow::Owned(leak::without_escapes(answer));
+    }
+    let is_hidden = |line: &[u8]| is_structural(leak::without_zero_width(line));
+    if pieces(answer).any(is_structural) || !pieces(answer).any(is_hidden) {
+        return Cow::Borrowed(answer);
+    }
+    let lines: Vec<&[u8]> = pieces(answer).map(leak::without_zero_width).collect();
+    Cow::Owned(lines.join(&b'\n'))
 }
 
 /// Takes the envelope off `answer`.
@@ -25,7 +48,7 @@ pub(super) fn open(answer: &[u8], allowed: Tolerances) -> Result<Opened<'_>, Ref
     let mut repaired = |tolerance| {
         repairs.push(Repair::answer(tolerance));
     };
-    let mut rest = answer;
+    let (mut rest, mut token) = (answer, None);
     let newlines = memchr::memchr_iter(b'\n', answer).count();
     let mut lines: Vec<&[u8]> = Vec::with_capacity(newlines + 1);
     if allowed.allow(Tolerance::Preamble) {
@@ -37,15 +60,38 @@ pub(super) fn open(answer: &[u8], allowed: Tolerances) -> Result<Opened<'_>, Ref
         }
         rest = opened;
     }
-    let complete = rest.ends_with(b"\n") || rest.is_empty();
+    if allowed.allow(Tolerance::Leaked)
+        && let Some((before, found)) = leak::at_end(rest)
+    {
+        // Behind nothing but a marker it may as well be what is added.
+        if matches!(pieces(before).last(), Some([b'+' | b'-' | b' '])) {
+            return Err(PatchMismatch::answer(Reason::StrayLine).into());
+        }
+        repaired(Tolerance::Leaked);
+        (rest, token) = (before, Some(found));
+    }
+    let complete = rest.ends_with(b"\n") || rest.is_empty() || token.is_some();
     lines.extend(pieces(rest.strip_suffix(b"\n").unwrap_or(rest)));
     if allowed.allow(Tolerance::Indented)
         && let Some(indentation) = common_indentation(&lines)
     {
         repaired(Tolerance::Indented);
         for line in &mut lines {
-            *line = line.strip_prefix(indentation.as_slice()).unwrap_or(line);
+            let bare = line.strip_prefix(indentation.as_slice());
+            // What is quoted, and less far in.
+            let quoted = || line.strip_prefix(b"> ").or(line.strip_prefix(b">"));
+            let is_quote = indentation.starts_with(b">");
+            *line = bare.or_else(|| quoted().filter(|_| is_quote)).unwrap_or(line);
         }
+    }
+    if allowed.allow(Tolerance::Leaked)
+        && let Some(last) = lines.iter().rposition(|line| !line.is_empty())
+        && let Some(open) = open_fence(&lines)
+        && let Some(line) = lines.get_mut(last)
+        && let Some(text) = open.unglued(line)
+    {
+        repaired(Tolerance::Leaked);
+        *line = text;
     }
     let crlf = allowed.allow(Tolerance::CrlfAnswer) && is_crlf(&lines);
     if crlf {
@@ -54,20 +100,51 @@ pub(super) fn open(answer: &[u8], allowed: Tolerances) -> Result<Opened<'_>, Ref
             *line = line.strip_suffix(b"\r").unwrap_or(line);
         }
     }
-    Ok(Opened { lines, complete, crlf, repairs })
+    Ok(Opened { lines, complete, crlf, token, repairs })
 }
 
-/// Skips a byte order mark and a leading block of reasoning.
+/// The fence that is open at the end. Lines of a hunk have their markers before any fence.
+fn open_fence(lines: &[&[u8]]) -> Option<Fence> {
+    lines.iter().fold(None, |open: Option<Fence>, line| match open {
+        Some(fence) if fence.is_closed_by(line) => None,
+        Some(fence) => Some(fence),
+        None => Fence::opening(line).filter(|_| !line.starts_with(b" ")),
+    })
+}
+
+/// Skips a byte order mark and a leading block of reasoning, of which the model's template may have kept the opening tag.
 fn without_preamble(answer: &[u8]) -> Result<&[u8], Refusal> {
-    const CLOSE: &[u8] = b"</think>";
+    const TAGS: [(&[u8], &[u8]); 3] = [
+        (b"<think>", b"</think>"),
+        (b"<thinking>", b"</thinking>"),
+        (b"<reasoning>", b"</reasoning>"),
+    ];
     let rest = answer.strip_prefix(b"\xef\xbb\xbf").unwrap_or(answer);
-    let Some(thought) = rest.trim_ascii_start().strip_prefix(b"<think>") else {
-        return Ok(rest);
-    };
-    match thought.windows(CLOSE.len()).position(|window| window == CLOSE) {
-        Some(end) => Ok(thought.get(end + CLOSE.len()..).unwrap_or_default()),
-        None => Err(PatchMismatch::answer(Reason::TruncatedDiff).into()),
+    for (open, close) in TAGS {
+        let after = |at: usize| rest.get(at + close.len()..).unwrap_or_default();
+        if let Some(thought) = rest.trim_ascii_start().strip_prefix(open) {
+            let end = memchr::memmem::find(thought, close);
+            let end = end.ok_or_else(|| PatchMismatch::answer(Reason::TruncatedDiff))?;
+            return Ok(thought.get(end + close.len()..).unwrap_or_default());
+        }
+        // Where it ends a line that no diff can have, all before it is reasoning.
+        let line = |at: usize| rest.get(..at).and_then(|before| pieces(before).last());
+        let ends = memchr::memmem::rfind(rest, close).filter(|at| {
+            let begins = line(*at).and_then(<[u8]>::first);
+            let closes_line = matches!(after(*at).first(), None | Some(b'\n' | b'\r'));
+            closes_line && begins.is_none_or(|byte| !b" +-\t".contains(byte))
+        });
+        // What stands before the thought must not be a diff: that would be lost.
+        let is_first = |at: &usize| {
+            let before = rest.get(..*at).unwrap_or_default();
+            let opened = memchr::memmem::find(before, open);
+            opened.is_none_or(|at| !pieces(before.get(..at).unwrap_or_default()).any(is_structural))
+        };
+        if let Some(at) = ends.filter(is_first) {
+            return Ok(after(at));
+        }
     }
+    Ok(rest)
 }
 
 /// Lines a diff cannot do without; their line ends and indentation speak for the whole answer.
@@ -84,17 +161,29 @@ fn is_crlf(lines: &[&[u8]]) -> bool {
     structural.peek().is_some() && structural.all(|line| line.ends_with(b"\r"))
 }
 
-/// What stands before the first structural line and all others, if none is at the start of a line.
+/// What stands before the first structural line and all others, if none is at the start of a line: white space, or the
+/// sign of a quote, which all lines have.
 fn common_indentation(lines: &[&[u8]]) -> Option<Vec<u8>> {
     if lines.iter().any(|line| is_structural(line)) {
         return None;
     }
-    let mut structural =
-        lines.iter().filter(|line| is_structural(line.trim_ascii_start())).peekable();
-    let first = structural.peek()?;
-    let indentation = first.get(..first.len() - first.trim_ascii_start().len())?;
+    let bare = |line: &[u8]| match line.trim_ascii_start() {
+        [b'>', rest @ ..] => rest.trim_ascii_start().len(),
+        rest => rest.len(),
+    };
+    let text = |line: &'_ [u8]| line.get(line.len() - bare(line)..).unwrap_or_default().to_vec();
+    let is_indented = |line: &&&[u8]| is_structural(&text(line));
+    let first = lines.iter().position(|line| is_indented(&line))?;
+    let line = lines.get(first)?;
+    let indentation = line.get(..line.len() - bare(line))?;
+    let has_it = |line: &&&[u8]| line.starts_with(indentation.trim_ascii_end());
     // Content may look like a header, further in.
-    structural.all(|line| line.starts_with(indentation)).then(|| indentation.to_vec())
+    let mut structural = lines.iter().filter(is_indented);
+    let last = lines.iter().rposition(|line| is_indented(&line))?;
+    let quoted = indentation.contains(&b'>');
+    let is_quote = lines.get(first..=last)?.iter().all(|line| has_it(&line));
+    let agrees = structural.all(|line| line.starts_with(indentation)) && (!quoted || is_quote);
+    agrees.then(|| indentation.to_vec())
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
 use super::body::HunkLine;
+use super::difference::{self, Difference};
 use super::lines::show;
 use super::locate::Image;
 use super::parse::Hunk;
@@ -17,8 +18,6 @@ const NEAR: usize = 3;
 const AROUND: usize = 5;
 /// Candidates told about.
 const CANDIDATES: usize = 5;
-/// Longest line shown, in characters.
-const LINE_CHARS: usize = 160;
 /// Bytes told about one mismatch, and in all.
 const MISMATCH_BYTES: usize = 2_000;
 const REFUSAL_BYTES: usize = 6_000;
@@ -43,18 +42,29 @@ pub(super) fn explain(
         .map(|numbers| numbers.old.saturating_sub(1))
         .filter(|line| *line < image.lines.len());
     let reading = hunk.readings.last().filter(|_| is_about_text);
+    let mismatch = PatchMismatch { note: false_marker(hunk), ..mismatch };
     let Some((reading, nearest)) = reading.and_then(|reading| {
         Some((reading, nearest(image, &reading.body, places.first().copied(), declared)?))
     }) else {
         return mismatch;
     };
     let said = reading.body.iter().find(|line| line.at == nearest.answer_line);
+    let column = nearest.difference.as_ref().map_or(1, |difference| difference.column);
     PatchMismatch {
-        expected: said.map(|line| clip(&show(line.text))),
+        expected: said.map(|line| difference::cut(&show(line.text), column)),
         found: Some(nearest.text.clone()),
         nearest: Some(nearest),
         ..mismatch
     }
+}
+
+/// That a line begins with what only looks like a marker.
+fn false_marker(hunk: &Hunk<'_>) -> Option<String> {
+    let mut lines = hunk.readings.iter().flat_map(|reading| &reading.body);
+    lines.find_map(|line| {
+        let marker = difference::false_marker(&show(line.raw)).filter(|_| line.is_bare())?;
+        Some(format!("Line {} of the diff begins with {marker}, which is no marker.", line.at))
+    })
 }
 
 /// The place at `hint`, or the one with the most and rarest lines of `body`, or the declared one.
@@ -70,16 +80,20 @@ fn nearest(
     let matched = old.iter().enumerate().filter(|(index, line)| same((*index, line))).count();
     let prefix = prefix(image, &old, start);
     let differs_at = (start + prefix).min(image.lines.len().saturating_sub(1));
-    let answer_line = old.get(prefix).or(old.last()).map(|line| line.at)?;
+    let line = old.get(prefix).or(old.last())?;
+    let text = image.lines.get(differs_at).map(|line| show(line.text)).unwrap_or_default();
+    let difference = Difference::between(&show(line.text), &text);
+    let column = difference.as_ref().map_or(1, |difference| difference.column);
     let from = differs_at.saturating_sub(AROUND);
     let excerpt = (from..).zip(image.lines.from(from)).take(2 * AROUND + 1);
     Some(Nearest {
         line: start + 1,
-        text: image.lines.get(differs_at).map(|line| clip(&show(line.text))).unwrap_or_default(),
+        text: difference::cut(&text, column),
         matched,
         of: old.len(),
         differs_at: differs_at + 1,
-        answer_line,
+        answer_line: line.at,
+        difference,
         excerpt: excerpt.map(|(at, line)| (at + 1, clip(&show(line.text)))).collect(),
     })
 }
@@ -135,10 +149,7 @@ fn candidate(image: &Image<'_>, start: usize) -> Candidate {
 }
 
 fn clip(text: &str) -> String {
-    match text.char_indices().nth(LINE_CHARS) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or(text)),
-        None => text.to_owned(),
-    }
+    difference::cut(text, 1)
 }
 
 impl Refusal {
@@ -168,6 +179,18 @@ impl Refusal {
     }
 }
 
+impl Refusal {
+    /// What a person is told: everything that is wrong, and where.
+    pub fn for_people(&self) -> String {
+        let mut text = String::from("refused; nothing was written\n");
+        for mismatch in &self.mismatches {
+            text.push('\n');
+            mismatch.tell(&mut text).unwrap_or_default();
+        }
+        text
+    }
+}
+
 impl PatchMismatch {
     fn tell(&self, out: &mut String) -> fmt::Result {
         let file = self.file.as_deref().map(clip);
@@ -190,17 +213,20 @@ impl PatchMismatch {
 
 impl Nearest {
     fn tell(&self, expected: Option<&str>, out: &mut String) -> fmt::Result {
-        let Nearest { line, text, matched, of, differs_at, answer_line, excerpt } = self;
+        let Nearest { line, text, matched, of, differs_at, answer_line, difference, excerpt } =
+            self;
         writeln!(
             out,
             "  The closest place begins at line {line} of the file; {matched} of {of} old lines are there."
         )?;
-        writeln!(
-            out,
-            "  Line {answer_line} of your diff says  `{}`",
-            expected.unwrap_or_default()
-        )?;
+        writeln!(out, "  Line {answer_line} of the diff says  `{}`", expected.unwrap_or_default())?;
         writeln!(out, "  line {differs_at} of the file is  `{text}`")?;
+        if let Some(Difference { column, expected, found }) = difference {
+            writeln!(
+                out,
+                "  They differ at column {column}: {expected} in the diff, {found} in the file."
+            )?;
+        }
         writeln!(out, "  The file there:")?;
         excerpt.iter().try_for_each(|(number, line)| writeln!(out, "  {number:>6}| {line}"))
     }

@@ -1,14 +1,14 @@
 //! The hunks of one file, placed and made into its new bytes. It knows neither paths nor other files.
 
-use super::body::{HunkLine, Kind};
+use super::body::{self, HunkLine, Kind};
 use super::done;
 use super::edit::{self, Edit};
 use super::elision::is_placeholder;
 use super::feedback;
-use super::lines::Eol;
+use super::lines::{Eol, Lines};
 use super::locate::{Image, Search, is_left_behind, locate, locate_once};
 use super::numbered;
-use super::parse::Hunk;
+use super::parse::{Hunk, Reading};
 use super::refuse::{PatchMismatch, Reason};
 use super::tolerance::{Tolerance, Tolerances};
 
@@ -28,6 +28,9 @@ pub(super) struct Forgiven {
     pub(super) hunk: Option<usize>,
     pub(super) line: Option<usize>,
 }
+
+/// Hunks that are placed on the result of others, at most: for each one the file is made anew.
+const MAX_FOLLOWING: usize = 50;
 
 /// Hunks on their way into a file.
 #[derive(Debug, Default)]
@@ -54,6 +57,16 @@ impl Reader {
         hunks: &[&Hunk<'_>],
         name: &str,
     ) -> Result<Rewritten, Vec<PatchMismatch>> {
+        // A byte order mark is not shown to anybody: it stays, unless the diff speaks about it.
+        if let Some(text) = base.strip_prefix(MARK)
+            && !hunks.iter().flat_map(|hunk| &hunk.readings).any(has_mark)
+        {
+            let mut made = self.rewrite(text, hunks, name)?;
+            if !made.bytes.is_empty() {
+                made.bytes.splice(..0, MARK.iter().copied());
+            }
+            return Ok(made);
+        }
         let image = Image::of(base);
         let Placed { edits, mut forgiven, mut refused } = self.place(&image, hunks, name);
         let (edits, folded) = self.combine(edits).map_err(|[a, b]| {
@@ -66,7 +79,7 @@ impl Reader {
         })?;
         forgiven.extend(folded);
         let bytes = edit::apply(&image.lines, &edits);
-        let left_behind = left_behind(&bytes, hunks, &forgiven, name);
+        let left_behind = left_behind(&bytes, hunks, &forgiven, &edits, name);
         if !left_behind.is_empty() {
             return Err(left_behind);
         }
@@ -166,7 +179,8 @@ impl Reader {
         placed
     }
 
-    /// Places the hunks that were not found on what the others made of the file: exactly, at the only place.
+    /// Places the hunks that were not found on what the others made of the file, one after the other: exactly, at the only
+    /// place, and not where the header of a later one leaves a doubt.
     fn follow_up(
         self,
         bytes: &[u8],
@@ -174,31 +188,34 @@ impl Reader {
         first: usize,
         refused: &[(usize, PatchMismatch)],
     ) -> Option<(Vec<u8>, Vec<Forgiven>)> {
-        let image = Image::of(bytes);
-        let (mut edits, mut forgiven) = (Vec::new(), Vec::new());
-        for (index, mismatch) in refused {
-            if mismatch.reason != Reason::HunkNotFound
-                || *index < first
-                || !self.allowed.allow(Tolerance::Sequential)
-            {
-                return None;
-            }
-            let place = locate_once(&image, hunks.get(*index)?, self.allowed)?;
+        let is_next = |(index, mismatch): &(usize, PatchMismatch)| {
+            mismatch.reason == Reason::HunkNotFound && *index >= first
+        };
+        if !self.allowed.allow(Tolerance::Sequential)
+            || refused.len() > MAX_FOLLOWING
+            || !refused.iter().all(is_next)
+        {
+            return None;
+        }
+        let (mut bytes, mut forgiven) = (bytes.to_vec(), Vec::new());
+        for (index, _) in refused {
+            let image = Image::of(&bytes);
+            let hunk = hunks.get(*index)?;
+            let place = locate_once(&image, hunk, self.allowed)?;
             let found = edit::edits(&image.lines, &place, *index, self.blind_eol).ok()?;
             if found.iter().any(|edit| elides(edit, &image)) {
                 return None;
             }
-            edits.extend(found);
-            let line = Some(place.start + 1);
-            forgiven.push(Forgiven {
-                tolerance: Tolerance::Sequential,
-                hunk: Some(index + 1),
-                line,
-            });
+            let (tolerance, line) = (Tolerance::Sequential, Some(place.start + 1));
+            forgiven.push(Forgiven { tolerance, hunk: Some(index + 1), line });
+            let made = edit::apply(&image.lines, &found);
+            let own = place.start..place.start + new_lines(place.reading);
+            if is_left_behind(&Image::of(&made), hunk, own) {
+                return None;
+            }
+            bytes = made;
         }
-        let (edits, folded) = self.combine(edits).ok()?;
-        forgiven.extend(folded);
-        Some((edit::apply(&image.lines, &edits), forgiven))
+        Some((bytes, forgiven))
     }
 
     /// The file that `hunks` create.
@@ -207,51 +224,74 @@ impl Reader {
         hunks: &[&Hunk<'_>],
         name: &str,
     ) -> Result<Rewritten, Vec<PatchMismatch>> {
-        let [hunk] = hunks else {
-            return match hunks {
-                [] => Ok(Rewritten::default()),
-                _ => Err(vec![
-                    PatchMismatch::file(Reason::ContradictoryHeaders, name)
-                        .note("A new file takes one hunk."),
-                ]),
+        let mut made = Rewritten::default();
+        for (index, hunk) in hunks.iter().enumerate() {
+            let refuse = |reason| {
+                let mismatch = PatchMismatch::file(reason, name);
+                vec![PatchMismatch { hunk: Some(hunk.reference(index, hunks.len())), ..mismatch }]
             };
-        };
-        let refuse = |reason| {
-            let mismatch = PatchMismatch::file(reason, name);
-            vec![PatchMismatch { hunk: Some(hunk.reference(0, 1)), ..mismatch }]
-        };
+            let follows = |lines: usize| {
+                hunk.numbers.is_some_and(|numbers| numbers.old == 0 && numbers.new == lines + 1)
+            };
+            let lines = Lines::of(&made.bytes);
+            if index > 0 && (!follows(lines.len()) || lines.is_open()) {
+                let mismatch = PatchMismatch::file(Reason::ContradictoryHeaders, name);
+                return Err(vec![mismatch.note("A new file takes one hunk.")]);
+            }
+            let (bytes, forgiven) = self.created(hunk).map_err(refuse)?;
+            let hunk = Some(index + 1);
+            let forgiven = forgiven.map(|tolerance| Forgiven { tolerance, hunk, line: None });
+            made.bytes.extend(bytes);
+            made.forgiven.extend(forgiven);
+        }
+        Ok(made)
+    }
+
+    /// What a hunk of a new file holds, and what was forgiven.
+    fn created(self, hunk: &Hunk<'_>) -> Result<(Vec<u8>, Option<Tolerance>), Reason> {
         let all_added = |body: &[HunkLine<'_>]| {
             !body.is_empty() && body.iter().all(|line| line.kind == Kind::Added)
         };
         let usable =
             |forgives: Option<Tolerance>| forgives.is_none_or(|needed| self.allowed.allow(needed));
-        let Some(reading) = hunk
-            .readings
-            .iter()
-            .find(|reading| usable(reading.forgives) && all_added(&reading.body))
-        else {
+        let whole = hunk.readings.first().map_or(&[][..], |reading| &reading.body);
+        // What stands behind a blank line may be code that lost its markers, unless the header counts it out.
+        let is_whole = |body: &[HunkLine<'_>]| {
+            let end = body.last().map_or(0, |line| line.at);
+            let tail = whole.iter().position(|line| line.at > end).and_then(|at| whole.get(at..));
+            !body::is_prose(tail.unwrap_or_default()) || body::holds(body, hunk.numbers)
+        };
+        let Some(reading) = hunk.readings.iter().find(|Reading { body, forgives }| {
+            usable(*forgives) && all_added(body) && is_whole(body)
+        }) else {
             let is_empty = hunk.readings.iter().all(|reading| reading.body.is_empty());
-            return Err(refuse(if is_empty {
-                Reason::EmptyHunk
-            } else {
-                Reason::NewFileHasOldLines
-            }));
+            return Err(if is_empty { Reason::EmptyHunk } else { Reason::NewFileHasOldLines });
         };
         if reading.body.iter().any(|line| is_placeholder(line.text)) {
-            return Err(refuse(Reason::ElidedCode));
+            return Err(Reason::ElidedCode);
         }
         if reading.body.iter().rev().skip(1).any(|line| line.eol == Eol::None) {
-            return Err(refuse(Reason::EofMarkerNotAtEof));
+            return Err(Reason::EofMarkerNotAtEof);
         }
         let mut bytes = Vec::new();
         for line in &reading.body {
             bytes.extend_from_slice(line.text);
             bytes.extend_from_slice(line.eol.as_bytes());
         }
-        let forgiven =
-            reading.forgives.map(|tolerance| Forgiven { tolerance, hunk: Some(1), line: None });
-        Ok(Rewritten { bytes, forgiven: forgiven.into_iter().collect(), ..Rewritten::default() })
+        Ok((bytes, reading.forgives))
     }
+}
+
+/// A byte order mark.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+fn has_mark(reading: &Reading<'_>) -> bool {
+    reading.body.iter().any(|line| line.text.starts_with(MARK))
+}
+
+/// How many lines a hunk leaves behind.
+fn new_lines(body: &[HunkLine<'_>]) -> usize {
+    body.iter().filter(|line| line.is_new()).count()
 }
 
 /// Hunks that went elsewhere, although the result of the others has their place where they say.
@@ -259,26 +299,56 @@ fn left_behind(
     bytes: &[u8],
     hunks: &[&Hunk<'_>],
     forgiven: &[Forgiven],
+    edits: &[Edit<'_>],
     name: &str,
 ) -> Vec<PatchMismatch> {
     let moved = forgiven
         .iter()
         .filter(|forgiven| matches!(forgiven.tolerance, Tolerance::Position | Tolerance::Near));
-    let mut moved = moved.filter_map(|moved| moved.hunk?.checked_sub(1)).peekable();
+    let mut moved =
+        moved.filter_map(|moved| Some((moved.hunk?.checked_sub(1)?, moved.line?))).peekable();
     if hunks.len() < 2 || moved.peek().is_none() {
         return Vec::new();
     }
     let image = Image::of(bytes);
-    let hunks_left = moved.filter_map(|index| Some((index, hunks.get(index)?)));
+    let growth = Growth::of(edits);
+    let hunks_left = moved.filter_map(|(index, line)| Some((index, line, hunks.get(index)?)));
     hunks_left
-        .filter(|(_, hunk)| is_left_behind(&image, hunk))
-        .map(|(index, hunk)| {
+        .filter(|(_, line, hunk)| {
+            let start = growth.moved(line.saturating_sub(1));
+            let body = hunk.readings.first().map_or(&[][..], |reading| &reading.body);
+            is_left_behind(&image, hunk, start..start + new_lines(body))
+        })
+        .map(|(index, _, hunk)| {
             let mismatch = PatchMismatch::file(Reason::AmbiguousHunk, name);
             let hunk = Some(hunk.reference(index, hunks.len()));
             PatchMismatch { hunk, ..mismatch }
                 .note("One of them is there only after the other hunks.")
         })
         .collect()
+}
+
+/// By how much the lines of a file move when edits are made.
+struct Growth(Vec<(usize, isize)>);
+
+impl Growth {
+    /// Of edits in order.
+    fn of(edits: &[Edit<'_>]) -> Growth {
+        let mut sum = 0;
+        let sums = edits.iter().map(|edit| {
+            sum += edit.insert.len().cast_signed() - (edit.end - edit.start).cast_signed();
+            (edit.start, sum)
+        });
+        Growth(sums.collect())
+    }
+
+    /// Where line `at` is then; what is put in right before it is counted as below it.
+    fn moved(&self, at: usize) -> usize {
+        let before = self.0.partition_point(|(start, _)| *start < at);
+        let sum =
+            before.checked_sub(1).and_then(|last| self.0.get(last)).map_or(0, |(_, sum)| *sum);
+        at.saturating_add_signed(sum)
+    }
 }
 
 /// By how many lines a hunk makes the file longer.

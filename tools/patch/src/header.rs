@@ -9,6 +9,13 @@ pub(super) struct Numbers {
     pub(super) new_count: usize,
 }
 
+impl Numbers {
+    /// Whether they say that there is nothing: `@@ -0,0 +0,0 @@`.
+    pub(super) fn are_zero(self) -> bool {
+        self.old_count == 0 && self.new_count == 0
+    }
+}
+
 /// Reads the numbers of a hunk header; none if they are missing or garbled.
 pub(super) fn numbers(header: &[u8]) -> Option<Numbers> {
     let text = std::str::from_utf8(header.strip_prefix(b"@@")?.split(|byte| *byte == b'@').next()?)
@@ -51,8 +58,16 @@ pub(super) fn name(rest: &[u8]) -> Name {
         };
     }
     let name = rest.split(|byte| *byte == b'\t').next().unwrap_or_default();
-    let name = without_date(name);
+    let name = if name.len() == rest.len() { name.trim_ascii() } else { name.trim_ascii_start() };
+    let name = undecorated(without_date(name));
     if name == b"/dev/null" { Name::Null } else { Name::Path(name.to_vec()) }
+}
+
+/// The name without what Markdown and shells put around names.
+fn undecorated(name: &[u8]) -> &[u8] {
+    let marks = [&b"**"[..], b"`", b"'"];
+    let bare = |mark: &[u8]| name.strip_prefix(mark)?.strip_suffix(mark);
+    marks.into_iter().find_map(bare).filter(|name| !name.is_empty()).unwrap_or(name)
 }
 
 /// Cuts ` 2024-03-01 12:34:56…` off.
@@ -158,6 +173,10 @@ mod tests {
         assert_eq!(name(b"a/x"), path("a/x"));
         assert_eq!(name(b"a/x y\t2024-03-01"), path("a/x y"));
         assert_eq!(name(b"a/x 2024-03-01 12:34:56.0 +0000"), path("a/x"));
+        for decorated in ["`a/x`", "**a/x**", "'a/x'", "`a/x`\t2024"] {
+            assert_eq!(name(decorated.as_bytes()), path("a/x"), "{decorated}");
+        }
+        assert_eq!(name(b"`a/x"), path("`a/x"));
         assert_eq!(name(b"/dev/null\t1970-01-01 00:00:00"), Name::Null);
         assert_eq!(name(br#""a/t\tb \303\274""#), path("a/t\tb ü"));
         for bad in [r#""a/\999""#, r#""a/\8""#, r#""a/\x41""#, r#""a"#, r#""a" b"#, r#""\40"#] {

@@ -5,22 +5,29 @@
 //! ```
 //! Any doubt on the way is a [`Refusal`]; a plan is complete or it is not made.
 
+mod account;
 mod aside;
+mod blocks;
 mod body;
+mod difference;
 mod done;
 mod edit;
 mod elision;
 mod envelope;
 mod feedback;
+mod fence;
 mod file;
 mod fold;
+mod foreign;
 mod gutter;
 mod header;
+mod leak;
 mod lines;
 mod locate;
 mod merge;
 mod numbered;
 mod parse;
+mod parser;
 mod plan;
 mod planner;
 mod refuse;
@@ -29,6 +36,7 @@ mod space;
 mod tolerance;
 
 pub use aside::PutAside;
+pub use difference::Difference;
 pub use gutter::numbered;
 pub use merge::merge;
 pub use plan::{
@@ -38,6 +46,8 @@ pub use refuse::{Candidate, HunkRef, Nearest, PatchMismatch, Reason, Refusal};
 pub use tolerance::{Repair, Tolerance, Tolerances};
 
 #[cfg(test)]
+mod answer_tests;
+#[cfg(test)]
 mod apply_tests;
 #[cfg(test)]
 mod choice_tests;
@@ -45,5 +55,7 @@ mod choice_tests;
 mod loose_tests;
 #[cfg(test)]
 mod reason_tests;
+#[cfg(test)]
+mod shape_tests;
 #[cfg(test)]
 mod testing;

@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::body::{self, HunkLine};
 use super::done;
@@ -120,8 +121,25 @@ impl<'a> Image<'a> {
     }
 }
 
-/// Searches the place of a hunk. `shift` is by how many lines earlier hunks of the file have moved new line numbers.
+/// Searches the place of a hunk, which must not fit there however else it can be read.
 pub(super) fn locate<'h, 'a>(
+    image: &Image<'_>,
+    hunk: &'h Hunk<'a>,
+    shift: isize,
+    allowed: Tolerances,
+) -> Search<'h, 'a> {
+    let search = locate_first(image, hunk, shift, allowed);
+    if let (Search::Found(place), Some(rival)) = (&search, &hunk.rival) {
+        let old: Vec<&HunkLine<'_>> = rival.iter().filter(|line| line.is_old()).collect();
+        if image.fits(&old, place.start, Tier::Trailing) {
+            return Search::Nowhere(Reason::StrayLine, Vec::new());
+        }
+    }
+    search
+}
+
+/// Searches the place of a hunk. `shift` is by how many lines earlier hunks of the file have moved new line numbers.
+fn locate_first<'h, 'a>(
     image: &Image<'_>,
     hunk: &'h Hunk<'a>,
     shift: isize,
@@ -186,10 +204,11 @@ pub(super) fn locate_once<'h, 'a>(
     Searcher { image, hunk, allowed }.unique(Tier::Exact, &mut Vec::new())
 }
 
-/// Whether the old lines of a hunk that went elsewhere are where its header says, once the diff is applied.
+/// Whether the old lines of a hunk that went elsewhere are where its header says, once the diff is applied, and not among
+/// its `own` lines there.
 ///
 /// Then it may have been written against the result of other hunks, and have been meant for that place.
-pub(super) fn is_left_behind(result: &Image<'_>, hunk: &Hunk<'_>) -> bool {
+pub(super) fn is_left_behind(result: &Image<'_>, hunk: &Hunk<'_>, own: Range<usize>) -> bool {
     let (Some(numbers), Some(reading)) = (hunk.numbers, hunk.readings.first()) else {
         return false;
     };
@@ -198,7 +217,10 @@ pub(super) fn is_left_behind(result: &Image<'_>, hunk: &Hunk<'_>) -> bool {
     let starts =
         [numbers.old, numbers.new, numbers.new.saturating_add(new_count).saturating_sub(old_count)];
     !old.is_empty()
-        && starts.into_iter().any(|line| result.fits(&old, line.saturating_sub(1), Tier::Exact))
+        && starts.into_iter().map(|line| line.saturating_sub(1)).any(|start| {
+            let is_own = own.start <= start && start + old.len() <= own.end;
+            !is_own && result.fits(&old, start, Tier::Exact)
+        })
 }
 
 struct Searcher<'s, 'i, 'h, 'a> {

@@ -33,6 +33,7 @@ pub(super) fn without_numbers<'a>(
         Some(Hunk {
             numbers: Some(Numbers { old: first, old_count, new, new_count }),
             readings: vec![Reading { body, forgives: reading.forgives }],
+            rival: None,
             ..*hunk
         })
     })
@@ -135,7 +136,7 @@ mod tests {
     fn bare_of(file: &str, body: &str, shift: isize) -> Option<String> {
         let lines: Vec<&[u8]> = body.lines().map(str::as_bytes).collect();
         let readings = vec![Reading { body: read_all(&lines, 1), forgives: None }];
-        let hunk = Hunk { header: b"@@", at: 1, numbers: None, readings };
+        let hunk = Hunk { header: b"@@", at: 1, numbers: None, readings, rival: None };
         let bare = without_numbers(&Image::of(file.as_bytes()), &hunk, shift)?;
         let line = |line: &HunkLine<'_>| {
             let marker = match line.kind {

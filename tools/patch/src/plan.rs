@@ -1,5 +1,6 @@
 //! From a model's answer to a complete set of changes, or a refusal. The only reading is done by the caller's closure.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,6 +9,7 @@ use config::ApplyStrategy;
 use serde::Serialize;
 
 use super::aside::{self, PutAside};
+use super::blocks;
 use super::envelope::{self, Opened};
 use super::file::Reader;
 use super::lines::show;
@@ -135,7 +137,9 @@ pub fn prepare_with(
     if limits.max_diff_bytes.is_some_and(|max| answer.len() > max) {
         return Err(PatchMismatch::answer(Reason::DiffTooLarge).into());
     }
-    let answer = envelope::open(answer, allowed)?;
+    let answer = envelope::without_escapes(answer, allowed);
+    let escaped = matches!(answer, Cow::Owned(_));
+    let answer = envelope::open(&answer, allowed)?;
     let patch = parse::parse(&answer, allowed)?;
     let seen = RefCell::new(BTreeMap::new());
     let current: &Current<'_> = &|path| once(&seen, path, current);
@@ -147,10 +151,28 @@ pub fn prepare_with(
     if !strays.is_empty() && (targets.is_empty() || !may_be_put_aside(&strays, current, allowed)) {
         return Err(undeclared(&strays));
     }
+    let touched: Vec<&RepoPath> = targets.iter().chain(&strays).flat_map(Target::paths).collect();
+    if let Some(block) =
+        blocks::whole_file(&answer.lines, &patch.uses, &touched, scope.declared.as_ref())
+    {
+        return Err(block.into());
+    }
     let jobs = planner::group(&targets)?;
+    if let Some(path) = answer.token.and_then(|token| about(token, &touched, current)) {
+        let mismatch = PatchMismatch::file(Reason::StrayLine, path.as_str());
+        return Err(mismatch.note("The answer ends in a token which this file has, too.").into());
+    }
     let mut repairs = answer.repairs.clone();
-    if patch.counts_ignored {
-        repairs.push(Repair::answer(Tolerance::Counts));
+    if escaped {
+        repairs.push(Repair::answer(Tolerance::Leaked));
+    }
+    repairs.extend(patch.forgiven.iter().map(|tolerance| Repair::answer(*tolerance)));
+    for path in blocks::in_several(&targets, &patch.uses) {
+        if !allowed.allow(Tolerance::Blocks) {
+            return Err(PatchMismatch::file(Reason::ContradictoryFileOps, path.as_str()).into());
+        }
+        let file = Some(path.clone());
+        repairs.push(Repair { file, ..Repair::answer(Tolerance::Blocks) });
     }
     if targets.iter().any(|target| target.forgives.is_some()) {
         repairs.push(Repair::answer(Tolerance::NoHeader));
@@ -164,6 +186,15 @@ pub fn prepare_with(
     } else {
         Err(undeclared(&strays))
     }
+}
+
+/// The file that has such a token in its text.
+fn about<'p>(token: &[u8], paths: &[&'p RepoPath], current: &Current<'_>) -> Option<&'p RepoPath> {
+    let has_it = |path: &&&RepoPath| match current(path) {
+        Ok(Entry::File(state)) => memchr::memmem::find(&state.bytes, token).is_some(),
+        _ => false,
+    };
+    paths.iter().find(has_it).copied()
 }
 
 /// Whether these sections, of files that are not declared, are about what is there, and about files like any other.

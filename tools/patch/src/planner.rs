@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use config::ApplyStrategy;
 
+use super::body::Kind;
 use super::done;
 use super::file::{Forgiven, Reader, Rewritten};
 use super::merge::merge;
@@ -20,6 +21,17 @@ pub(super) struct Job<'p, 'a> {
     path: &'p RepoPath,
     intent: &'p Intent,
     hunks: Vec<&'p Hunk<'a>>,
+    /// Its section is there again.
+    is_twice: bool,
+}
+
+/// Whether two sections have the same lines.
+fn same_bodies(a: &[&Hunk<'_>], b: &[Hunk<'_>]) -> bool {
+    let lines = |hunk: &Hunk<'_>| -> Vec<(Kind, Vec<u8>)> {
+        let body = hunk.readings.last().map_or(&[][..], |reading| &reading.body);
+        body.iter().map(|line| (line.kind, line.text.to_vec())).collect()
+    };
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| lines(a) == lines(b))
 }
 
 /// Sections of one file become one job; other paths are touched once.
@@ -32,10 +44,14 @@ pub(super) fn group<'p, 'a>(targets: &'p [Target<'p, 'a>]) -> Result<Vec<Job<'p,
             Some(job) if *job.intent == Intent::Modify && *intent == Intent::Modify => {
                 job.hunks.extend(hunks.iter());
             }
+            // The same new file twice is one.
+            Some(job) if job.intent == intent && same_bodies(&job.hunks, hunks) => {
+                job.is_twice = true;
+            }
             Some(_) => return Err(clash(path).into()),
             None => {
                 at.insert(path, jobs.len());
-                jobs.push(Job { path, intent, hunks: hunks.iter().collect() });
+                jobs.push(Job { path, intent, hunks: hunks.iter().collect(), is_twice: false });
             }
         }
     }
@@ -136,7 +152,14 @@ impl<'s> Planner<'s> {
     }
 
     fn run(&mut self, job: &Job<'_, '_>) -> Outcome<()> {
-        let Job { path, intent, hunks } = job;
+        let Job { path, intent, hunks, is_twice } = job;
+        if *is_twice {
+            if !self.allows(Tolerance::Duplicate) {
+                return refused(path, Reason::ContradictoryFileOps);
+            }
+            let (tolerance, hunk, line) = (Tolerance::Duplicate, None, None);
+            self.forgive(path, Forgiven { tolerance, hunk, line });
+        }
         match intent {
             Intent::Create { executable } => self.create(path, hunks, *executable),
             Intent::Modify => self.modify(path, hunks),

@@ -113,12 +113,19 @@ fn every_reason() -> Vec<(Reason, Refusal)> {
             Reason::NewFileHasOldLines,
             tree().refuse("--- /dev/null\n+++ b/n\n@@ -0,0 +1,2 @@\n x\n+y\n"),
         ),
+        (
+            Reason::StrayLine,
+            tree().refuse(&format!("```diff\n{}\n```\n+and more\n", diff("a", good).trim_end())),
+        ),
         (Reason::NoAnchor, tree().refuse(&diff("a", "@@ ... @@\n+new"))),
         (
             Reason::ContradictoryHeaders,
             tree().refuse(&format!("diff --git a/tabs b/tabs\n{}", modify("a"))),
         ),
-        (Reason::ContradictoryFileOps, tree().refuse(&(create("n") + &create("n")))),
+        (
+            Reason::ContradictoryFileOps,
+            tree().refuse(&(create("n") + &create("n").replace("+x", "+y"))),
+        ),
         (
             Reason::ElidedCode,
             tree().refuse(&diff("a", "@@ -2,2 +2,2 @@\n two\n-three\n+// ... existing code ...")),
@@ -231,8 +238,9 @@ fn feedback_names_the_place_and_the_first_difference() {
     src/a.rs: hunk 1 of 1 (line 3 of the diff): hunk_not_found: The old lines of the hunk are not in the file.
       @@ -7,4 +7,4 @@
       The closest place begins at line 40 of the file; 3 of 4 old lines are there.
-      Line 6 of your diff says  `let line_42 = 24;`
+      Line 6 of the diff says  `let line_42 = 24;`
       line 42 of the file is  `let line_42 = 42;`
+      They differ at column 15: `2` in the diff, `4` in the file.
       The file there:
           37| let line_37 = 37;
           38| let line_38 = 38;

@@ -6,6 +6,8 @@ use serde::{Serialize, Serializer};
 
 use tree::{CommitError, RepoPath};
 
+use super::difference::Difference;
+
 macro_rules! reasons {
     ($($(#[doc = $meaning:literal])+ $name:ident $code:literal => $advice:literal,)+) => {
         /// Why a diff, or a hunk of it, cannot be applied. The codes are stable.
@@ -57,6 +59,8 @@ reasons! {
     EmptyHunk "empty_hunk" => "Every hunk needs lines that begin with `+` or `-`.",
     /// A new file is given with context or removed lines.
     NewFileHasOldLines "new_file_has_old_lines" => "Begin every line of a new file with `+`.",
+    /// A line looks like a part of a hunk, and stands outside of every one, or may do so.
+    StrayLine "stray_line" => "Begin every line of a hunk with `+`, `-` or a space, fences in the text too, and put no list right behind a hunk.",
     /// A hunk has neither context nor removed lines, nor line numbers to go by.
     NoAnchor "no_anchor" => "Keep 3 context lines around every insertion.",
     /// The headers of a file contradict each other.
@@ -211,6 +215,9 @@ pub struct Nearest {
     pub differs_at: usize,
     /// Line of the answer where the first difference is.
     pub answer_line: usize,
+    /// Where in those two lines it is; none if the line of the answer is as the file has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub difference: Option<Difference>,
     /// The lines of the file around it, with their numbers.
     pub excerpt: Vec<(usize, String)>,
 }

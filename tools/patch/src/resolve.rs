@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use super::difference::{self, Difference};
 use super::header::{self, Name};
 use super::lines::show;
 use super::parse::{Hunk, Section};
@@ -35,6 +36,17 @@ pub(super) enum Intent {
     Rename { from: RepoPath },
 }
 
+impl Target<'_, '_> {
+    /// Every path that it names.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &RepoPath> {
+        let from = match &self.intent {
+            Intent::Rename { from } => Some(from),
+            Intent::Create { .. } | Intent::Modify | Intent::Delete => None,
+        };
+        std::iter::once(&self.path).chain(from)
+    }
+}
+
 /// What names are chosen by.
 pub(super) struct Known<'k> {
     pub(super) declared: Option<&'k BTreeSet<RepoPath>>,
@@ -47,7 +59,16 @@ pub(super) fn resolve<'p, 'a>(
     section: &'p Section<'a>,
     known: &Known<'_>,
 ) -> Result<Target<'p, 'a>, Refusal> {
-    let refuse = |reason| Refusal::from(PatchMismatch::file(reason, shown_name(section)));
+    let refuse = |reason| {
+        let file = Some(shown_name(section)).filter(|name| !name.is_empty());
+        let mismatch = PatchMismatch { file, ..PatchMismatch::answer(reason) };
+        Refusal::from(match renamed(section).filter(|_| reason == Reason::PathMismatch) {
+            Some([old, new]) => mismatch.note(format!(
+                "A rename is written `diff --git a/{old} b/{new}`, `rename from {old}`, `rename to {new}`, and then the names and hunks."
+            )),
+            None => mismatch,
+        })
+    };
     check_policy(section).map_err(refuse)?;
     let names = Names::of(section).map_err(refuse)?;
     let (path, intent) = if section.rename_from.is_some() || section.rename_to.is_some() {
@@ -66,8 +87,7 @@ pub(super) fn resolve<'p, 'a>(
     let headerless = section.old.is_none() && section.new.is_none() && section.git.is_none();
     let has_body = !section.hunks.is_empty();
     let bodiless = match intent {
-        Intent::Rename { .. } | Intent::Delete => true,
-        Intent::Create { .. } => section.old.is_none() && section.new.is_none(),
+        Intent::Rename { .. } | Intent::Delete | Intent::Create { .. } => true,
         Intent::Modify => false,
     };
     if !has_body && !bodiless && stray.is_none() {
@@ -91,10 +111,16 @@ fn undeclared(path: &RepoPath, declared: &BTreeSet<RepoPath>) -> PatchMismatch {
         long.ends_with(&format!("/{short}"))
             || short.ends_with(&format!("/{long}"))
             || declared.name() == path.name()
+            || difference::look_alike(long, short)
     });
     let mismatch = PatchMismatch::file(Reason::UndeclaredFile, path.as_str());
     if let Some(near) = near {
-        return mismatch.note(format!("Is {near} meant?"));
+        let differ =
+            Difference::between(path.as_str(), near.as_str()).filter(|_| !near.as_str().is_ascii());
+        let differ = differ.map(|Difference { column, expected, found }| {
+            format!(" They differ at column {column}: {expected} in the diff, {found} in the declared path.")
+        });
+        return mismatch.note(format!("Is {near} meant?{}", differ.unwrap_or_default()));
     }
     let names: Vec<&str> = declared.iter().take(12).map(RepoPath::as_str).collect();
     mismatch.note(format!("Declared: {}.", names.join(", ")))
@@ -111,6 +137,15 @@ fn shown_name(section: &Section<'_>) -> String {
         .find_map(path)
         .or_else(|| section.git.map(show))
         .unwrap_or_default()
+}
+
+/// Two names of which the one may be meant to become the other, without prefixes.
+fn renamed(section: &Section<'_>) -> Option<[String; 2]> {
+    let (Some(Name::Path(old)), Some(Name::Path(new))) = (&section.old, &section.new) else {
+        return None;
+    };
+    let bare = |name: &[u8], prefix: &[u8]| show(name.strip_prefix(prefix).unwrap_or(name));
+    Some([bare(old, b"a/"), bare(new, b"b/")])
 }
 
 /// What no section may do, whatever it names.

@@ -36,7 +36,8 @@ fn check_indentation(reading: &[HunkLine<'_>], matched: &[Pair<'_>]) -> Result<(
         pairs.push((said, found));
     }
     let is_retabbed = |tab| pairs.iter().all(|(said, found)| width(said, tab) == width(found, tab));
-    if !(1..=8).any(is_retabbed) && !only_replaces(reading) {
+    let may_differ = || only_replaces(reading) && is_shifted(matched);
+    if !((1..=8).any(is_retabbed) || may_differ()) {
         return Err(Reason::IndentMismatch);
     }
     let wrong: Vec<u8> = pairs
@@ -49,6 +50,20 @@ fn check_indentation(reading: &[HunkLine<'_>], matched: &[Pair<'_>]) -> Result<(
         return Err(Reason::IndentStyleMismatch);
     }
     Ok(())
+}
+
+/// Whether all context is further in, or out, by the same: where a block moves, one line that does not go along is
+/// another one.
+fn is_shifted(matched: &[Pair<'_>]) -> bool {
+    let is_context =
+        |(line, _): &&Pair<'_>| line.kind == Kind::Context && !line.text.trim_ascii().is_empty();
+    let context = || matched.iter().filter(is_context);
+    (1..=8).any(|tab| {
+        let indented = |text| width(indentation(text), tab).cast_signed();
+        let mut shifts = context().map(|(line, file)| indented(line.text) - indented(file.text));
+        let first = shifts.next();
+        shifts.all(|shift| Some(shift) == first)
+    })
 }
 
 /// Whether all that is added stands next to a removed line: those are indented as in the file, whatever context is.

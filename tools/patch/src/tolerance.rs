@@ -10,7 +10,9 @@ use tree::RepoPath;
 pub enum Tolerance {
     /// A byte order mark or a block of reasoning before the answer.
     Preamble,
-    /// The whole diff is indented.
+    /// Escape codes throughout, a special token at the end, or a fence that is glued to the last line.
+    Leaked,
+    /// The whole diff is indented, or quoted.
     Indented,
     /// The whole answer has CRLF line ends.
     CrlfAnswer,
@@ -40,6 +42,8 @@ pub enum Tolerance {
     Gaps,
     /// A hunk shows what earlier hunks made of the file.
     Sequential,
+    /// Changes of one file in several blocks, which may be meant one instead of the other.
+    Blocks,
     /// The same edit twice.
     Duplicate,
     /// The file has the new lines already.
@@ -54,8 +58,9 @@ pub enum Tolerance {
 
 impl Tolerance {
     /// All of them.
-    pub const ALL: [Tolerance; 21] = [
+    pub const ALL: [Tolerance; 23] = [
         Tolerance::Preamble,
+        Tolerance::Leaked,
         Tolerance::Indented,
         Tolerance::CrlfAnswer,
         Tolerance::Counts,
@@ -71,6 +76,7 @@ impl Tolerance {
         Tolerance::Space,
         Tolerance::Gaps,
         Tolerance::Sequential,
+        Tolerance::Blocks,
         Tolerance::Duplicate,
         Tolerance::AlreadyApplied,
         Tolerance::NoHeader,
@@ -82,14 +88,17 @@ impl Tolerance {
     pub fn describe(self) -> &'static str {
         match self {
             Tolerance::Preamble => "skipped a byte order mark or reasoning before the answer",
-            Tolerance::Indented => "removed the indentation of the whole diff",
+            Tolerance::Leaked => {
+                "took out escape codes, a special token or a fence glued to a line"
+            }
+            Tolerance::Indented => "removed the indentation or the quoting of the whole diff",
             Tolerance::CrlfAnswer => "read an answer with CRLF line ends",
             Tolerance::Counts => "ignored wrong or missing line counts",
             Tolerance::Position => "found the old lines elsewhere, once",
             Tolerance::Near => "took the place next to the stated line, of several far apart",
             Tolerance::Numbered => "took off line numbers that were copied",
             Tolerance::CutBlank => "supplied blank context lines cut off at the end",
-            Tolerance::Tail => "dropped blank lines or prose after the hunk",
+            Tolerance::Tail => "dropped blank lines or prose around the hunk",
             Tolerance::Eol => "kept the file's line ends",
             Tolerance::Trailing => "ignored white space at line ends",
             Tolerance::Marker => "supplied lost context markers",
@@ -97,6 +106,7 @@ impl Tolerance {
             Tolerance::Space => "ignored white space in context",
             Tolerance::Gaps => "ignored white space between words, in removed lines too",
             Tolerance::Sequential => "placed the hunk on the result of earlier ones",
+            Tolerance::Blocks => "took changes of the file from several blocks together",
             Tolerance::Duplicate => "made an edit given twice once",
             Tolerance::AlreadyApplied => "left lines that are there already",
             Tolerance::NoHeader => "took the only declared file",

@@ -21,6 +21,11 @@ fn replay(target: &str, check: fn(&[u8])) {
 }
 
 #[test]
+fn answer() {
+    replay("answer", fuzz::answer::check);
+}
+
+#[test]
 fn parse() {
     replay("parse", fuzz::parse::check);
 }

@@ -1,10 +1,9 @@
 //! What is at a path, and what becomes of it: values, nothing is read or written here.
 
+use super::line_counts::line_counts;
+use super::{FileHash, RepoPath};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use similar::{Algorithm, DiffOp, capture_diff_slices};
-
-use super::{FileHash, RepoPath};
 
 /// A file as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,17 +145,9 @@ impl Change {
 
     /// Lines that are new and lines that are gone.
     pub fn line_counts(&self) -> (usize, usize) {
-        let before = lines(self.before.as_ref());
-        let after = lines(self.after.as_ref());
-        capture_diff_slices(Algorithm::Histogram, &before, &after).iter().fold(
-            (0, 0),
-            |(added, removed), op| match *op {
-                DiffOp::Equal { .. } => (added, removed),
-                DiffOp::Insert { new_len, .. } => (added + new_len, removed),
-                DiffOp::Delete { old_len, .. } => (added, removed + old_len),
-                DiffOp::Replace { old_len, new_len, .. } => (added + new_len, removed + old_len),
-            },
-        )
+        let [before, after] = [&self.before, &self.after]
+            .map(|state| state.as_ref().map_or(&[][..], |state| &state.bytes));
+        line_counts(before, after)
     }
 
     /// The change without its bytes.
@@ -171,11 +162,6 @@ impl Change {
             removed,
         }
     }
-}
-
-fn lines(state: Option<&FileState>) -> Vec<&[u8]> {
-    state
-        .map_or_else(Vec::new, |state| state.bytes.split_inclusive(|byte| *byte == b'\n').collect())
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod confine;
 mod files;
 mod hash;
 mod ignored;
+mod line_counts;
 mod path;
 mod read;
 mod repository;

@@ -1,9 +1,10 @@
 //! The patch engine against `git apply` and GNU patch: how fast it is, and how often it is right.
 //!
 //! ```text
-//! cargo bench -p deepseek-tools --bench patch                     speed, on this repository, a patch a file
-//! cargo bench -p deepseek-tools --bench patch -- DIR              speed, on the real commits of a directory of cases
-//! cargo bench -p deepseek-tools --bench patch -- DIR --document   verdicts on all of its cases, for docs/patching.md
+//! cargo bench -p deepseek-patch --bench patch                     speed, on this repository, a patch a file
+//! cargo bench -p deepseek-patch --bench patch -- DIR              speed, on the real commits of a directory of cases
+//! cargo bench -p deepseek-patch --bench patch -- DIR --document   verdicts on all of its cases, for docs/patching.md
+//! cargo bench -p deepseek-patch --bench patch -- DIR --engine     verdicts on the engine alone, in memory
 //! ```
 //! DIR is an absolute path; docs/patching.md says what is in it. Ends with 1 if a target of speed is missed.
 
@@ -41,6 +42,10 @@ fn main() -> ExitCode {
         [dir, "--document"] => {
             verdicts::document(Path::new(dir), &Path::new(REPOSITORY).join("docs/patching.md"));
             return ExitCode::SUCCESS;
+        }
+        [dir, "--engine"] => {
+            let sound = engine::judge_all(&Corpus::read(Path::new(dir), &engine::GROUPS));
+            return ExitCode::from(u8::from(!sound));
         }
         _ => panic!("not understood: {words:?}"),
     };

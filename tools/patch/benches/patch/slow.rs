@@ -1,15 +1,19 @@
 //! How long a patch takes in files made to be slow: every line could be the one that is meant, or there are many.
 
+use std::fs;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use config::ApplyStrategy;
-use deepseek_patch::{PatchLimits, PatchScope, Reason, prepare};
+use deepseek_patch::{ApplyPlan, PatchLimits, PatchScope, Reason, prepare};
 use tree::{Entry, FileMode, FileState};
 
 use crate::verdict;
 
 const PATIENCE: Duration = Duration::from_millis(100);
 const ROUNDS: usize = 7;
+/// How many times as long as `git apply` a great many hunks may take.
+const TIMES_GIT: u32 = 2;
 
 /// Prints what each takes; whether all were fast enough.
 pub(crate) fn measure() -> bool {
@@ -19,16 +23,18 @@ pub(crate) fn measure() -> bool {
     let line =
         |n: usize| if n.is_multiple_of(3) { "}\n".to_owned() } else { format!("let x{n};\n") };
     let long: String = (0..200_000).map(line).collect();
-    let hunks = |header: &dyn Fn(usize) -> String| -> String {
+    let hunks = |count: usize, header: &dyn Fn(usize) -> String| -> String {
         let hunk = |at: usize| {
             let [a, b, c, d] = [at, at + 1, at + 2, at + 3].map(line);
             format!("{}\n {a} {b}-{c}+let y;\n {d}", header(at + 1))
         };
-        (0..200).map(|n| hunk(n * 999 + 7)).collect()
+        let apart = 199_900 / count;
+        (0..count).map(|n| hunk(n * apart + 7)).collect()
     };
-    let right = hunks(&|at| format!("@@ -{at},4 +{at},4 @@"));
-    let wrong = hunks(&|at| format!("@@ -{0},4 +{0},4 @@", 200_000 - at));
-    let none = hunks(&|_| "@@ @@".to_owned());
+    let stated = |at: usize| format!("@@ -{at},4 +{at},4 @@");
+    let right = hunks(200, &stated);
+    let wrong = hunks(200, &|at| format!("@@ -{0},4 +{0},4 @@", 200_000 - at));
+    let none = hunks(200, &|_| "@@ @@".to_owned());
 
     println!("{:<52} {:>12} {:>12}   target", "files made to be slow", "median", "");
     let at_line = fitting("@@ -500000,5 +500000,5 @@");
@@ -53,7 +59,42 @@ pub(crate) fn measure() -> bool {
         let (limit, verdict) = (PATIENCE.as_millis(), verdict(fast));
         println!("{name:<52} {millis:>9.3} ms {:>12}   < {limit} ms {verdict}", "");
     }
+    for count in [2_000, 20_000] {
+        let right = hunks(count, &stated);
+        let git = git_apply(&long, &format!("--- a/f\n+++ b/f\n{right}"));
+        println!(
+            "{:<52} {:>9.3} ms",
+            format!("git apply, {count} hunks in 200,000 lines"),
+            git.as_secs_f64() * 1e3
+        );
+        for (name, hunks) in
+            [("right", &right), ("without numbers", &hunks(count, &|_| "@@ @@".to_owned()))]
+        {
+            let time = time(&long, &format!("--- a/f\n+++ b/f\n{hunks}"), None);
+            let fast = time < git * TIMES_GIT;
+            met &= fast;
+            let name = format!("{count} hunks, {name}, with the count of lines");
+            println!(
+                "{name:<52} {:>9.3} ms {:>12}   < {TIMES_GIT}x {}",
+                time.as_secs_f64() * 1e3,
+                "",
+                verdict(fast)
+            );
+        }
+    }
     met
+}
+
+/// How long a process of `git apply` takes that writes nothing.
+fn git_apply(file: &str, patch: &str) -> Duration {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("f"), file).unwrap();
+    fs::write(dir.path().join("patch"), patch).unwrap();
+    let start = Instant::now();
+    let mut git = Command::new("git");
+    let done = git.args(["apply", "--check", "patch"]).current_dir(dir.path()).status().unwrap();
+    assert!(done.success(), "git apply ended with {done}");
+    start.elapsed()
 }
 
 /// The median time to the resulting bytes, or to the refusal that is expected.
@@ -64,7 +105,9 @@ fn time(file: &str, patch: &str, refusal: Option<Reason>) -> Duration {
     let round = |_| {
         let start = Instant::now();
         let done = prepare(patch.as_bytes(), &scope, ApplyStrategy::Auto, &limits, &current);
+        let counts = done.as_ref().map(ApplyPlan::added);
         let time = start.elapsed();
+        std::hint::black_box(counts.ok());
         let reason = done.err().map(|refusal| refusal.mismatches[0].reason);
         assert!(reason == refusal, "ended with {reason:?} instead of {refusal:?}");
         time

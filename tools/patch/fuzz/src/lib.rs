@@ -1,5 +1,6 @@
 //! What must hold for every input: one `check` a module, run by the fuzz targets, and on every seed by the tests.
 
+pub mod answer;
 mod damage;
 pub mod locate;
 pub mod parse;

@@ -88,7 +88,10 @@ impl Case {
         let crlf = damages.contains(&Damage::Lf);
         let (before, after) = (lines(before, crlf), lines(after, crlf));
         let has_cr = || before.iter().chain(&after).any(|line| line.contains('\r'));
-        let is_possible = !damages.contains(&Damage::CrLf) || !has_cr();
+        // Where nothing else is about diffs, it is taken for what it says.
+        let is_end = |line: &String| line.starts_with("\\ No newline");
+        let says_end = after.iter().any(is_end) && !before.iter().any(is_end);
+        let is_possible = (!damages.contains(&Damage::CrLf) || !has_cr()) && !says_end;
         let context = usize::from(number(0).unwrap_or(3) % 4);
         (before != after && is_possible).then_some(Case { context, damages, before, after })
     }

@@ -1,0 +1,167 @@
+//! What every line of an answer is taken for, and whether one that is passed over looks like a part of the diff. Pure.
+
+use super::body;
+use super::elision::is_placeholder;
+use super::fence::Fence;
+use super::parse::{Reading, Section};
+
+/// What a line of an answer is taken for. Every line is taken for something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    /// It names a file, an operation or a hunk.
+    Header,
+    /// A line of a hunk; which of those at its end belong to it is settled where the file is known.
+    Body,
+    /// It opens a fence.
+    Opens,
+    /// It closes one.
+    Closes,
+    /// There is nothing on it.
+    Blank,
+    /// It is passed over.
+    Prose,
+}
+
+/// What is found about the lines that are passed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Finding {
+    /// Nothing: they are prose around a diff.
+    Sound,
+    /// Prose stands among the hunks of one fence, every one of which is as long as its header says.
+    Among,
+    /// This one, from 0, looks like a part of a hunk.
+    Stray(usize),
+}
+
+/// Judges the lines of `uses` that are passed over.
+///
+/// Behind the first section no line with a marker is prose, and nothing is between names and the hunks they lack. Right
+/// behind a fence, no line is prose if the last hunk has fewer lines than its header says.
+pub(super) fn judge(lines: &[&[u8]], uses: &[Use], sections: &[Section<'_>]) -> Finding {
+    let mut walk = Walk::default();
+    let mut found = Finding::Sound;
+    let mut hunks = sections.iter().flat_map(|section| &section.hunks).peekable();
+    let mut sections = sections.iter().peekable();
+    for (at, (line, what)) in lines.iter().zip(uses).enumerate() {
+        if let Some(section) = sections.next_if(|section| section.span.start == at) {
+            let is_named = section.old.is_some() || section.new.is_some();
+            walk.expects_hunks = is_named && section.hunks.is_empty();
+            walk.has_begun = true;
+        }
+        if let Some(hunk) = hunks.next_if(|hunk| hunk.at == at + 1) {
+            let holds = |reading: &Reading<'_>| body::holds(&reading.body, hunk.numbers);
+            walk.is_sure = hunk.readings.iter().any(holds);
+            walk.lacks =
+                hunk.readings.iter().all(|reading| body::lacks(&reading.body, hunk.numbers));
+        }
+        if *what == Use::Prose {
+            if walk.is_stray(line) {
+                return Finding::Stray(at);
+            }
+            if walk.in_hunks {
+                found = Finding::Among;
+            }
+        }
+        walk.pass(line, *what);
+    }
+    found
+}
+
+/// Where a walk through the lines is.
+#[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent facts about one place")]
+struct Walk {
+    /// The line before.
+    before: Option<Use>,
+    in_fence: bool,
+    /// A section has begun.
+    has_begun: bool,
+    /// The fence says that a diff is in it.
+    in_diff: bool,
+    /// A hunk has begun in the fence.
+    in_hunks: bool,
+    /// The last hunk has fewer lines than its header says.
+    lacks: bool,
+    /// The last hunk has as many lines as its header says.
+    is_sure: bool,
+    /// A fence was opened right behind the lines of a hunk that may go on.
+    in_break: bool,
+    /// The last section is named and has no hunk.
+    expects_hunks: bool,
+}
+
+impl Walk {
+    /// Whether a line that is passed over here looks like a part of a hunk.
+    fn is_stray(&self, line: &[u8]) -> bool {
+        let behind_fence = self.before == Some(Use::Closes);
+        is_marked(line) && (self.has_begun || self.in_diff)
+            || behind_fence && self.lacks
+            || self.expects_hunks
+            || self.in_break
+    }
+
+    fn pass(&mut self, line: &[u8], what: Use) {
+        match what {
+            Use::Opens => {
+                self.in_hunks = false;
+                self.in_break = self.before == Some(Use::Body) && !self.is_sure;
+                let info = Fence::info(line);
+                self.in_fence = true;
+                self.in_diff = info.starts_with(b"diff") || info.starts_with(b"patch");
+            }
+            Use::Closes => {
+                (self.in_fence, self.in_diff, self.in_hunks) = (false, false, false);
+                (self.expects_hunks, self.in_break) = (false, false);
+            }
+            Use::Body => self.in_hunks = self.in_fence,
+            Use::Header | Use::Blank | Use::Prose => {}
+        }
+        self.before = Some(what);
+    }
+}
+
+/// Whether a line begins with a marker, and is neither an item of a list nor a rule.
+fn is_marked(line: &[u8]) -> bool {
+    match line {
+        [b'+' | b'-', b' ', rest @ ..] => rest.starts_with(b" ") && !rest.trim_ascii().is_empty(),
+        [marker @ (b'+' | b'-'), next, ..] => next != marker,
+        _ => false,
+    }
+}
+
+/// Whether a line stands for others that were left out, in brackets or behind an ellipsis.
+pub(super) fn is_elision(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    let inner = match line {
+        [b'[' | b'(' | b'<', inner @ .., b']' | b')' | b'>'] => inner,
+        _ => line,
+    };
+    is_placeholder(line) || is_placeholder(&[b"#", inner].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markers_are_told_from_lists_and_rules() {
+        for line in ["+x", "-x", "+    x", "-\tx"] {
+            assert!(is_marked(line.as_bytes()), "{line}");
+        }
+        for line in ["+ x", "- x", "---", "++i", "+", "", "x", "-  "] {
+            assert!(!is_marked(line.as_bytes()), "{line}");
+        }
+    }
+
+    #[test]
+    fn elisions_are_told_from_prose() {
+        for line in
+            ["[… remaining lines omitted …]", "(... rest unchanged ...)", "# ... rest of it"]
+        {
+            assert!(is_elision(line.as_bytes()), "{line}");
+        }
+        for line in ["The rest is unchanged.", "[see above]", "..."] {
+            assert!(!is_elision(line.as_bytes()), "{line}");
+        }
+    }
+}

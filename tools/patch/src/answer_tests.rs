@@ -1,0 +1,231 @@
+//! Answers of which a part was once lost, or written although it is no part: each is the intended change or a refusal.
+
+use super::testing::{Files, applied, path, plan_of};
+use super::{Reason, Refusal, Tolerance};
+
+/// The file `f` after an answer, or why it is refused first.
+#[track_caller]
+fn after(before: &str, answer: &str) -> Result<String, Reason> {
+    let files =
+        if before.is_empty() { Files::default() } else { Files::default().file("f", before) };
+    let reason = |refusal: Refusal| refusal.mismatches[0].reason;
+    let plan = plan_of(&files, &["f", "g.py"], answer).map_err(reason)?;
+    let change = plan.changes.iter().find(|change| change.path == path("f"));
+    let state = change.and_then(|change| change.after.as_ref());
+    Ok(state.map_or(before.to_owned(), |state| String::from_utf8(state.bytes.to_vec()).unwrap()))
+}
+
+const NEW: &str = "--- /dev/null\n+++ b/f\n";
+const NAMES: &str = "--- a/f\n+++ b/f\n";
+const ABC: &str = "a\nb\n\nc\n";
+
+#[test]
+fn hunks_on_the_result_of_others_are_placed_one_after_the_other() {
+    let file = "one\nv=1\nend\n\ntwo\nv=1\nend\n\n";
+    let hunks = "@@ -1,3 +1,3 @@\n one\n-v=1\n+v=2\n end\n@@ -5,2 +5,2 @@\n-two\n+TWO\n v=1\n\
+        @@ -5,3 +5,3 @@\n TWO\n-v=1\n+v=2\n end\n@@ -6,3 +6,2 @@\n v=2\n end\n-\n";
+    assert_eq!(applied(file, hunks).unwrap_err(), Reason::HunkNotFound);
+    let (text, _) = applied(file, hunks.split("@@ -6").next().unwrap()).unwrap();
+    assert_eq!(text, "one\nv=2\nend\n\nTWO\nv=2\nend\n\n");
+}
+
+#[test]
+fn what_a_hunk_made_itself_is_no_second_place() {
+    let hunks = "@@ -1,3 +1,2 @@\n a\n-b\n c\n@@ -4,2 +4,3 @@\n e\n }\n+tail\n";
+    let (text, _) = applied("a\nb\nc\nd\ne\n}\n", hunks).unwrap();
+    assert_eq!(text, "a\nc\nd\ne\n}\ntail\n");
+}
+
+#[test]
+fn lines_without_markers_behind_a_blank_one_are_not_prose() {
+    let new = format!("{NEW}@@ -0,0 +1,5 @@\n+import os\n\nX = 1\nY = 2\nZ = 3\n");
+    assert_eq!(after("", &new), Err(Reason::NewFileHasOldLines));
+    assert_eq!(after("", &format!("```diff\n{new}```\n")), Err(Reason::NewFileHasOldLines));
+    let hunk = format!("{NAMES}@@ -1,2 +1,5 @@\n a\n-b\n+B\n\nx\ny\n");
+    assert_eq!(after(ABC, &hunk), Err(Reason::HunkNotFound));
+    // Any count is as good as none, in a fence.
+    let fenced = format!("```diff\n{}```\n", hunk.replace("+1,5", "+1,2"));
+    assert_eq!(after(ABC, &fenced.replace("-1,2", "-1,3")), Err(Reason::HunkNotFound));
+    let prose = format!("{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n\nThat is all.\n");
+    assert_eq!(after(ABC, &prose).unwrap(), "a\nB\n\nc\n");
+}
+
+#[test]
+fn a_bare_fence_does_not_end_the_text() {
+    let new = format!("```diff\n{NEW}@@ -0,0 +1,5 @@\n+Run:\n```\n+cargo test\n```\n+Done.\n```\n");
+    assert_eq!(after("", &new), Err(Reason::StrayLine));
+    let hunk = format!("```diff\n{NAMES}@@ -1,2 +1,5 @@\n a\n b\n+x\n```\n+y\n```\n");
+    assert_eq!(after(ABC, &hunk), Err(Reason::StrayLine));
+    let indented = format!("```diff\n{NAMES}@@ -1,2 +1,5 @@\n a\n b\n+x\n```\n     y\n```\n");
+    assert_eq!(after(ABC, &indented), Err(Reason::StrayLine));
+}
+
+#[test]
+fn a_summary_is_told_from_changes_or_refused() {
+    let answer =
+        |blank: &str| format!("{NAMES}@@ -1,2 +1,2 @@\n{blank}-b\n+B\n\n+ Added the line\n");
+    assert_eq!(after(ABC, &answer(" a\n")), Err(Reason::StrayLine));
+    assert_eq!(after("a\nb\nc\n", &answer(" a\n")).unwrap(), "a\nB\nc\n");
+    let uncounted = answer(" a\n").replace("-1,2 +1,2", "-1,9 +1,9");
+    assert_eq!(after(ABC, &uncounted), Err(Reason::StrayLine));
+}
+
+#[test]
+fn other_formats_beside_a_diff_are_refused() {
+    let diff = format!("{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n");
+    for other in [
+        "------- SEARCH\nx\n=======\ny\n+++++++ REPLACE\n",
+        "g.py\n<<<<<<<SEARCH\nx\n=======\ny\n>>>>>>>REPLACE\n",
+        "`g.py`:\n```python\nx = 1\n```\n",
+        "```python g.py\nx = 1\n```\n",
+        "```python\n# g.py\nx = 1\n```\n",
+        "*** Begin Patch\n*** Add File: g.py\n+x = 1\n*** End Patch\n",
+    ] {
+        for diff in [diff.clone(), format!("```diff\n{diff}```\n\n")] {
+            assert_eq!(after(ABC, &(diff + other)), Err(Reason::UnsupportedFormat), "{other}");
+        }
+    }
+}
+
+#[test]
+fn reasoning_that_was_opened_elsewhere_is_taken_out() {
+    let draft = format!("{NAMES}@@ -4 +4 @@\n-c\n+draft\n");
+    let diff = format!("{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n");
+    for thought in [
+        format!("Maybe\n{draft}no.\n</think>\n\n"),
+        format!("{draft}</think>\n"),
+        format!("Hm. <think>\n{draft}</think>\n"),
+        format!("<thinking>\n{draft}</thinking>\n"),
+    ] {
+        assert_eq!(after(ABC, &(thought.clone() + &diff)).unwrap(), "a\nB\n\nc\n", "{thought}");
+    }
+    let content = format!("{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+</think>\n");
+    assert_eq!(after(ABC, &content).unwrap(), "a\n</think>\n\nc\n");
+}
+
+#[test]
+fn what_is_glued_to_the_last_line_comes_off() {
+    let diff = format!("{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B");
+    let token = "<\u{ff5c}end\u{2581}of\u{2581}sentence\u{ff5c}>";
+    for answer in [
+        format!("```diff\n{diff}```"),
+        format!("```diff\n{diff}```\n"),
+        format!("{diff}<|im_end|>"),
+        format!("{diff}{token}\n"),
+        format!("```diff\n{diff}\n```{token}"),
+    ] {
+        assert_eq!(after(ABC, &answer).unwrap(), "a\nB\n\nc\n", "{answer}");
+    }
+    let about = "a\nb\n<|im_end|>\n";
+    assert_eq!(after(about, &format!("{diff}<|im_end|>")), Err(Reason::StrayLine));
+    assert_eq!(after(ABC, &format!("{diff}\n+<|im_end|>\n")), Err(Reason::StrayLine));
+    let comment = format!("```diff\n{diff}\n+/// ```\n").replace("+1,2", "+1,3");
+    assert_eq!(after(ABC, &comment).unwrap(), "a\nB\n/// ```\n\nc\n");
+}
+
+#[test]
+fn an_end_marker_with_a_marker_is_one() {
+    let end = "\\ No newline at end of file";
+    let answer = |new: usize| format!("{NEW}@@ -0,0 +1,{new} @@\n+x\n+y\n+{end}\n");
+    for new in [2, 3] {
+        assert_eq!(after("", &answer(new)).unwrap(), "x\ny");
+    }
+    let of_diffs = format!("{NEW}@@ -0,0 +1,4 @@\n+@@ -1 +1 @@\n+-x\n++y\n+{end}\n");
+    assert_eq!(after("", &of_diffs).unwrap(), format!("@@ -1 +1 @@\n-x\n+y\n{end}\n"));
+}
+
+#[test]
+fn half_a_change_is_none() {
+    let hunks = "@@ -1,2 +1,2 @@\n a\n-b\n+B\n@@ -4 +4,3 @@\n-c\n";
+    assert_eq!(after(ABC, &format!("```diff\n{NAMES}{hunks}```\n")), Err(Reason::TruncatedDiff));
+    let cut = format!("{NAMES}@@ -1,2 +1,4 @@\n a\n-b\n\\ No ");
+    assert_eq!(after("a\nb", &cut), Err(Reason::TruncatedDiff));
+    let left_out = format!("{NAMES}@@ -1,2 +1,9 @@\n a\n-b\n\n[... remaining lines omitted ...]\n");
+    assert_eq!(after(ABC, &left_out), Err(Reason::ElidedCode));
+}
+
+#[test]
+fn changes_of_one_file_in_two_blocks_are_told() {
+    let block = |hunk: &str| format!("```diff\n{NAMES}{hunk}```\n");
+    let first = block("@@ -1,2 +1,2 @@\n a\n-b\n+B\n");
+    let second = block("@@ -4 +4 @@\n-c\n+C\n");
+    let answer = format!("{first}\nOr:\n\n{second}");
+    let plan = plan_of(&Files::default().file("f", ABC), &["f"], &answer).unwrap();
+    let told: Vec<Tolerance> = plan.repairs.iter().map(|repair| repair.tolerance).collect();
+    assert_eq!(told, [Tolerance::Blocks]);
+}
+
+#[test]
+fn empty_files_are_made_in_every_form() {
+    for answer in [
+        "--- /dev/null\n+++ b/f\n",
+        "--- /dev/null\n+++ b/f\n@@ -0,0 +0,0 @@\n",
+        "```diff\n--- /dev/null\n+++ b/f\n```\n",
+        "diff --git a/f b/f\nnew file mode 100644\nindex 0000000..e69de29\n",
+    ] {
+        assert_eq!(after("", answer).as_deref(), Ok(""), "{answer}");
+    }
+    // What should be in it was lost.
+    for answer in [
+        "--- /dev/null\n+++ b/f\nimport os\n",
+        "```diff\n--- /dev/null\n+++ b/f\n\nimport os\n```\n",
+        "--- /dev/null\n+++ b/f\n@@ -0,0 +1,2 @@\n",
+        "--- /dev/null\n+++ b/f",
+    ] {
+        assert!(after("", answer).is_err(), "{answer}");
+    }
+    assert_eq!(after("", "--- /dev/null\n+++ b/f\n+a\n+b\n").unwrap(), "a\nb\n");
+    let two = "--- /dev/null\n+++ b/f\n@@ -0,0 +1,2 @@\n+a\n+b\n@@ -0,0 +3 @@\n+c\n";
+    assert_eq!(after("", two).unwrap(), "a\nb\nc\n");
+}
+
+/// What a model is told about an answer for the file `f`.
+fn told(before: &str, answer: &str) -> String {
+    let files = Files::default().file("f", before);
+    plan_of(&files, &["f", "caf\u{e9}.py"], answer).unwrap_err().for_model()
+}
+
+#[test]
+fn a_difference_is_shown_where_it_is() {
+    let long = "x = 1; ".repeat(40);
+    let answer = format!("{NAMES}@@ -1,2 +1 @@\n-{long}slip\n b\n");
+    let text = told(&format!("{long}slap\nb\n"), &answer);
+    assert!(
+        text.contains("They differ at column 283: `i` in the diff, `a` in the file."),
+        "{text}"
+    );
+    assert!(text.contains("x = 1; slip`") && text.contains("x = 1; slap`"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_seen_is_named() {
+    let hunk = |line: &str| format!("{NAMES}@@ -1,2 +1,2 @@\n-{line}\n+x\n b\n");
+    let text = told("a\u{200b}c\nb\n", &hunk("ac"));
+    assert!(text.contains("column 2: `c` in the diff, U+200B in the file"), "{text}");
+    let text = told("a\nb\n", &hunk("a").replace("-a", "\u{2212}a"));
+    assert!(text.contains("Line 4 of the diff begins with U+2212, which is no marker."), "{text}");
+    let named = "--- a/cafe\u{301}.py\n+++ b/cafe\u{301}.py\n@@ -1 +1 @@\n-a\n+b\n";
+    let text = told("a\n", named);
+    assert!(text.contains("They differ at column 4: `e` in the diff, U+00E9"), "{text}");
+}
+
+#[test]
+fn a_byte_order_mark_of_a_file_stays() {
+    let file = "\u{feff}using A;\nusing B;\n";
+    let hunk = format!("{NAMES}@@ -1,2 +1,3 @@\n-using A;\n+using AA;\n+using X;\n using B;\n");
+    assert_eq!(after(file, &hunk).unwrap(), "\u{feff}using AA;\nusing X;\nusing B;\n");
+    let without = format!("{NAMES}@@ -1 +1 @@\n-\u{feff}using A;\n+using A;\n");
+    assert_eq!(after(file, &without).unwrap(), "using A;\nusing B;\n");
+    let deleted = "--- a/f\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-using A;\n-using B;\n";
+    assert_eq!(plan_of(&Files::default().file("f", file), &["f"], deleted).unwrap().removed(), 2);
+}
+
+#[test]
+fn the_form_that_would_work_is_told() {
+    let rename = told(ABC, "--- a/f\n+++ b/caf\u{e9}.py\n@@ -1 +1 @@\n-a\n+b\n");
+    assert!(rename.contains("`rename from f`, `rename to caf\u{e9}.py`"), "{rename}");
+    let nameless = told(ABC, "@@ -1 +1 @@\n-a\n+b\n");
+    assert!(nameless.contains("\nno_file_header: "), "{nameless}");
+    let whole = told(ABC, "```python\na\n```\n");
+    assert!(whole.contains("Line 1 opens a block of code"), "{whole}");
+}

@@ -1,0 +1,109 @@
+//! Where two lines that look alike differ: the column, and what is there, by its code point if it cannot be seen. Pure.
+
+use serde::Serialize;
+
+/// Characters shown of a line.
+const SHOWN: usize = 160;
+/// Characters shown before a difference, where a line is cut.
+const BEFORE: usize = 60;
+
+/// The first character in which two lines differ.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// In characters, from 1.
+    pub column: usize,
+    /// What the diff has there: a character in backquotes, `U+00A0`, or `the end`.
+    pub expected: String,
+    /// What the file has there.
+    pub found: String,
+}
+
+impl Difference {
+    /// Between what is expected and what is found; none if they are the same.
+    pub(super) fn between(expected: &str, found: &str) -> Option<Difference> {
+        let mut pairs = expected.chars().zip(found.chars());
+        let same = pairs.position(|(a, b)| a != b);
+        let shorter = expected.chars().count().min(found.chars().count());
+        let at = same.unwrap_or(shorter);
+        (expected != found).then(|| Difference {
+            column: at + 1,
+            expected: named(expected.chars().nth(at)),
+            found: named(found.chars().nth(at)),
+        })
+    }
+}
+
+fn named(c: Option<char>) -> String {
+    match c {
+        None => "the end".to_owned(),
+        Some(c) if c.is_ascii_graphic() && c != '`' => format!("`{c}`"),
+        Some(c) => format!("U+{:04X}", u32::from(c)),
+    }
+}
+
+/// Whether two texts are the same but for accents, however they are written, and what cannot be seen.
+pub(super) fn look_alike(a: &str, b: &str) -> bool {
+    let is_accent = |c: char| ('\u{300}'..='\u{36f}').contains(&c);
+    let plain = |text: &str| -> String {
+        let next = text.chars().skip(1).map(Some).chain([None]);
+        let kept =
+            text.chars().zip(next).filter(|(c, next)| c.is_ascii() && !next.is_some_and(is_accent));
+        kept.map(|(c, _)| c).collect()
+    };
+    plain(a) == plain(b)
+}
+
+/// A line cut to what can be shown; around `column`, from 1, if that is far in.
+pub(super) fn cut(text: &str, column: usize) -> String {
+    let skipped = if column > SHOWN { column.saturating_sub(BEFORE + 1) } else { 0 };
+    let shown: String = text.chars().skip(skipped).take(SHOWN).collect();
+    let before = if skipped > 0 { "…" } else { "" };
+    let after = if text.chars().nth(skipped + SHOWN).is_some() { "…" } else { "" };
+    [before, &shown, after].concat()
+}
+
+/// What `line` begins with instead of a marker, where it looks like one.
+pub(super) fn false_marker(line: &str) -> Option<String> {
+    const FALSE: [char; 9] = [
+        '\u{2212}', '\u{2010}', '\u{2011}', '\u{2013}', '\u{2014}', '\u{ff0b}', '\u{ff0d}',
+        '\u{a0}', '\u{200b}',
+    ];
+    let first = line.chars().next()?;
+    FALSE.contains(&first).then(|| named(Some(first)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_seen_is_named() {
+        let between = |a, b| Difference::between(a, b).map(|it| (it.column, it.expected, it.found));
+        let of = |column, a: &str, b: &str| Some((column, a.to_owned(), b.to_owned()));
+        assert_eq!(between("a b", "a\u{a0}b"), of(2, "U+0020", "U+00A0"));
+        assert_eq!(between("e\u{301}", "\u{e9}"), of(1, "`e`", "U+00E9"));
+        assert_eq!(between("ab", "a"), of(2, "`b`", "the end"));
+        assert_eq!(between("x", "x"), None);
+    }
+
+    #[test]
+    fn accents_are_written_in_two_ways() {
+        assert!(look_alike("cafe\u{301}.py", "caf\u{e9}.py") && look_alike("a\u{200b}", "a"));
+        assert!(!look_alike("cafe.py", "caf.py"));
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_the_difference() {
+        let long = "x".repeat(400);
+        assert_eq!(cut(&long, 1).chars().count(), SHOWN + 1);
+        let shown = cut(&format!("{long}slip"), 401);
+        assert!(shown.starts_with("…x") && shown.ends_with("slip"), "{shown}");
+        assert_eq!(cut("short", 3), "short");
+    }
+
+    #[test]
+    fn a_false_marker_is_named() {
+        assert_eq!(false_marker("\u{2212}x").as_deref(), Some("U+2212"));
+        assert_eq!(false_marker("-x"), None);
+    }
+}

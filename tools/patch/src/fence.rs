@@ -1,0 +1,69 @@
+//! Fences around code in Markdown: what opens one, what closes it, and one that is glued to a line. Pure.
+
+/// A run of fence characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fence {
+    byte: u8,
+    run: usize,
+}
+
+impl Fence {
+    /// The fence that `line` begins with.
+    pub(super) fn opening(line: &[u8]) -> Option<Fence> {
+        let line = line.trim_ascii_start();
+        let byte = *line.first().filter(|byte| b"`~".contains(byte))?;
+        let run = line.iter().take_while(|other| **other == byte).count();
+        (run >= 3).then_some(Fence { byte, run })
+    }
+
+    /// Whether `line` closes it.
+    pub(super) fn is_closed_by(self, line: &[u8]) -> bool {
+        let line = line.trim_ascii_end();
+        let is_fence = line.len() >= self.run && line.iter().all(|byte| *byte == self.byte);
+        is_fence && !line.is_empty()
+    }
+
+    /// `line` without the same fence at its end, if it has it only there.
+    pub(super) fn unglued(self, line: &[u8]) -> Option<&[u8]> {
+        let rest = line.trim_ascii_end();
+        let run = rest.iter().rev().take_while(|byte| **byte == self.byte).count();
+        let text = rest.get(..rest.len() - run)?;
+        let again = text.windows(3).any(|window| window.iter().all(|byte| *byte == self.byte));
+        let is_glued = text.len() > 1 && !text.last().is_some_and(u8::is_ascii_whitespace);
+        (run == self.run && is_glued && !again).then_some(text)
+    }
+
+    /// What stands behind the fence that `line` opens.
+    pub(super) fn info(line: &[u8]) -> &[u8] {
+        let line = line.trim_ascii();
+        let run = line.iter().take_while(|byte| b"`~".contains(byte)).count();
+        line.get(run..).unwrap_or_default().trim_ascii_start()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fence_is_closed_by_one_as_long() {
+        let fence = Fence::opening(b"  ````diff").unwrap();
+        assert!(fence.is_closed_by(b"```` ") && fence.is_closed_by(b"`````"));
+        assert!(
+            !fence.is_closed_by(b"```")
+                && !fence.is_closed_by(b"````x")
+                && !fence.is_closed_by(b"~~~~")
+        );
+        assert_eq!(Fence::info(b"``` diff x"), b"diff x");
+        assert_eq!(Fence::opening(b"``x"), None);
+    }
+
+    #[test]
+    fn a_glued_fence_is_the_only_one_in_its_line() {
+        let fence = Fence::opening(b"```").unwrap();
+        assert_eq!(fence.unglued(b"+c```"), Some(&b"+c"[..]));
+        for line in ["+```", "+/// ```", "+a ```b```", "+c````", "+c"] {
+            assert_eq!(fence.unglued(line.as_bytes()), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What serving leaks into answers: escape codes of terminals, and tokens of a model's template. Pure.
+
+/// It begins an escape code.
+pub(super) const ESCAPE: u8 = 0x1b;
+
+/// `text` without the escape codes that set colours.
+pub(super) fn without_escapes(text: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(text.len());
+    let mut parts = text.split(|byte| *byte == ESCAPE);
+    plain.extend_from_slice(parts.next().unwrap_or_default());
+    for part in parts {
+        let end = part.iter().position(|byte| !b"[0123456789;".contains(byte));
+        let rest = match end.filter(|_| part.starts_with(b"[")) {
+            Some(end) if matches!(part.get(end), Some(b'm' | b'K')) => part.get(end + 1..),
+            _ => {
+                plain.push(ESCAPE);
+                Some(part)
+            }
+        };
+        plain.extend_from_slice(rest.unwrap_or_default());
+    }
+    plain
+}
+
+/// A line without the characters of no width that it begins with.
+pub(super) fn without_zero_width(line: &[u8]) -> &[u8] {
+    const CHARACTERS: [char; 4] = ['\u{200b}', '\u{200c}', '\u{2060}', '\u{feff}'];
+    let is_none = |c: char, line: &[u8]| line.starts_with(c.encode_utf8(&mut [0; 4]).as_bytes());
+    let mut rest = line;
+    while let Some(c) = CHARACTERS.into_iter().find(|c| is_none(*c, rest)) {
+        rest = rest.get(c.len_utf8()..).unwrap_or_default();
+    }
+    rest
+}
+
+/// The text before a token that it ends in, as a server leaves it there, and the token: `<|im_end|>`, `<｜end▁of▁sentence｜>`.
+///
+/// It must be the only one: who writes about such tokens has them elsewhere, too.
+pub(super) fn at_end(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    const BAR: &[u8] = "\u{ff5c}".as_bytes();
+    const NAMES: [&str; 9] = [
+        "im_end",
+        "endoftext",
+        "eot_id",
+        "end_of_text",
+        "end",
+        "eom_id",
+        "end\u{2581}of\u{2581}sentence",
+        "EOT",
+        "User",
+    ];
+    let text = text.trim_ascii_end();
+    [&b"|"[..], BAR].into_iter().find_map(|bar| {
+        let inner = text.strip_suffix(b">")?.strip_suffix(bar)?;
+        let open = [b"<", bar].concat();
+        let at = memchr::memmem::rfind(inner, &open)?;
+        let name = std::str::from_utf8(inner.get(at + open.len()..)?).ok()?;
+        let (before, token) = text.split_at_checked(at)?;
+        let is_only = memchr::memmem::find(before, token).is_none();
+        (NAMES.contains(&name) && is_only).then_some((before, token))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_go_and_other_codes_stay() {
+        assert_eq!(without_escapes(b"\x1b[1;32m+a\x1b[0m\x1b[K\n"), b"+a\n");
+        assert_eq!(without_escapes(b"a\x1b]0;x\x1b"), b"a\x1b]0;x\x1b");
+    }
+
+    #[test]
+    fn a_token_is_taken_off_the_very_end() {
+        let cut = |text: &'static str| at_end(text.as_bytes()).map(|(before, _)| before);
+        assert_eq!(cut("+c<|im_end|>"), Some(&b"+c"[..]));
+        assert_eq!(cut("+c<\u{ff5c}end\u{2581}of\u{2581}sentence\u{ff5c}>"), Some(&b"+c"[..]));
+        assert_eq!(cut("```\n<|im_end|>\n"), Some(&b"```\n"[..]));
+        for text in ["<|im_end|>\n+<|im_end|>", "+c<|x|>", "+a|>"] {
+            assert_eq!(cut(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,421 @@
+//! The grammar of an answer: one pass that takes every line for something. It knows neither files nor policy.
+
+use super::account::{self, Use};
+use super::body::{self, Body, HunkLine};
+use super::fence::Fence;
+use super::foreign;
+use super::header::{self, Name, Numbers};
+use super::parse::{Hunk, Reading, Section};
+use super::tolerance::{Tolerance, Tolerances};
+
+/// Whether the counts of hunk headers say where bodies end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Counts {
+    Trusted,
+    Ignored,
+}
+
+/// Why parsing stopped.
+pub(super) enum Stop {
+    CountsFail,
+    /// This line, from 0, is of another format.
+    Foreign(usize),
+    /// This line, from 0, stands for others.
+    Elided(usize),
+}
+
+/// Lines that a name may take at the end of an answer.
+const SIGNATURE: usize = 3;
+
+/// What a hunk's body can be, and what must not fit as well.
+type Readings<'a> = (Vec<Reading<'a>>, Option<Body<'a>>);
+
+/// A pass through the lines of an answer.
+pub(super) struct Parser<'l, 'a> {
+    lines: &'l [&'a [u8]],
+    /// What each line is taken for.
+    pub(super) uses: Vec<Use>,
+    complete: bool,
+    counts: Counts,
+    allowed: Tolerances,
+    /// The fence that is open.
+    fence: Option<Fence>,
+    next: usize,
+}
+
+impl<'l, 'a> Parser<'l, 'a> {
+    pub(super) fn new(
+        lines: &'l [&'a [u8]],
+        complete: bool,
+        counts: Counts,
+        allowed: Tolerances,
+    ) -> Parser<'l, 'a> {
+        let unread =
+            |line: &&[u8]| if line.trim_ascii().is_empty() { Use::Blank } else { Use::Prose };
+        let uses = lines.iter().map(unread).collect();
+        Parser { lines, uses, complete, counts, allowed, fence: None, next: 0 }
+    }
+
+    /// Takes the lines from `start` to the next one for `what`.
+    fn take(&mut self, start: usize, what: Use) {
+        self.uses.get_mut(start..self.next).unwrap_or_default().fill(what);
+    }
+
+    fn line(&self, index: usize) -> &'a [u8] {
+        self.lines.get(index).copied().unwrap_or_default()
+    }
+
+    /// Reads all lines.
+    pub(super) fn run(&mut self) -> Result<Vec<Section<'a>>, Stop> {
+        let mut sections: Vec<Section<'a>> = Vec::new();
+        // Whether hunks may still join the last section.
+        let mut open = false;
+        while self.next < self.lines.len() {
+            let (line, start) = (self.line(self.next), self.next);
+            let known = sections.len();
+            let mut belongs = true;
+            if let Some(rest) = line.strip_prefix(b"diff --git ") {
+                sections.push(Section { git: Some(rest), ..Section::default() });
+                open = true;
+                self.next += 1;
+                self.read_extended(sections.last_mut());
+                self.take(start, Use::Header);
+            } else if self.is_names(self.next) {
+                let names = self.read_names();
+                match sections.last_mut() {
+                    Some(last)
+                        if open
+                            && last.old.is_none()
+                            && last.new.is_none()
+                            && last.hunks.is_empty() =>
+                    {
+                        (last.old, last.new) = names;
+                    }
+                    _ => {
+                        sections.push(Section { old: names.0, new: names.1, ..Section::default() });
+                    }
+                }
+                open = true;
+                self.take(start, Use::Header);
+                if self.has_body_without_header() {
+                    let hunk = self.read_hunk(b"")?;
+                    if let Some(section) = sections.last_mut() {
+                        section.hunks.extend(hunk);
+                    }
+                }
+            } else if foreign::is_foreign(line) {
+                return Err(Stop::Foreign(start));
+            } else if line.starts_with(b"@@") && self.line(start + 1) == line {
+                self.next += 1;
+                self.take(start, Use::Header);
+            } else if line.starts_with(b"@@") {
+                if !open {
+                    sections.push(Section::default());
+                    open = true;
+                }
+                self.next += 1;
+                self.take(start, Use::Header);
+                let hunk = self.read_hunk(line)?;
+                if let Some(section) = sections.last_mut() {
+                    section.hunks.extend(hunk);
+                }
+            } else {
+                belongs = false;
+                open &= !self.pass(line);
+            }
+            let is_new = sections.len() > known;
+            if let Some(section) = sections.last_mut().filter(|_| belongs) {
+                section.span = if is_new { start } else { section.span.start }..self.next;
+            }
+        }
+        Ok(sections)
+    }
+
+    /// Passes over what is no part of a section; true if it closed a fence.
+    fn pass(&mut self, line: &[u8]) -> bool {
+        let start = self.next;
+        self.next += 1;
+        if self.is_signature(start) {
+            self.next += 1;
+            self.take(start, Use::Header);
+        } else if self.closes_fence(line) {
+            self.fence = None;
+            self.take(start, Use::Closes);
+            return true;
+        } else if let Some(fence) = Fence::opening(line) {
+            // With a language behind it, it opens another block: the one before was not closed.
+            if self.fence.is_none() || !Fence::info(line).is_empty() {
+                self.fence = Some(fence);
+                self.take(start, Use::Opens);
+            }
+        }
+        false
+    }
+
+    /// Whether names begin at `index`: `--- old` and `+++ new`, or the other way round or `+++ new` alone right before
+    /// a hunk.
+    fn is_names(&self, index: usize) -> bool {
+        self.is_pair(index)
+            || self.line(index).starts_with(b"+++ ")
+                && self.line(index + 1 + usize::from(self.is_swapped(index))).starts_with(b"@@")
+    }
+
+    fn is_swapped(&self, index: usize) -> bool {
+        self.line(index).starts_with(b"+++ ") && self.line(index + 1).starts_with(b"--- ")
+    }
+
+    fn is_pair(&self, index: usize) -> bool {
+        self.line(index).starts_with(b"--- ") && self.line(index + 1).starts_with(b"+++ ")
+    }
+
+    /// Whether the line at `index` can only belong to a body: then names right before it, in a body, are content too.
+    fn is_body(&self, index: usize) -> bool {
+        let line = self.line(index);
+        line.first().is_some_and(|byte| b" +-\\".contains(byte)) && !line.starts_with(b"--- ")
+    }
+
+    /// Whether a body follows the names at once.
+    fn has_body_without_header(&self) -> bool {
+        let line = self.line(self.next);
+        line.first().is_some_and(|byte| b" +-".contains(byte))
+            && !line.trim_ascii().is_empty()
+            && !self.is_structural(self.next)
+    }
+
+    fn read_names(&mut self) -> (Option<Name>, Option<Name>) {
+        if self.is_swapped(self.next) {
+            let [new, old] = [self.next, self.next + 1]
+                .map(|at| header::name(self.line(at).get(4..).unwrap_or_default()));
+            self.next += 2;
+            return (Some(old), Some(new));
+        }
+        let old = self.line(self.next).strip_prefix(b"--- ").map(header::name);
+        self.next += usize::from(old.is_some());
+        let new = self.line(self.next).strip_prefix(b"+++ ").map(header::name);
+        self.next += 1;
+        (old, new)
+    }
+
+    /// Reads the headers after `diff --git`; unknown ones are left to be skipped.
+    fn read_extended(&mut self, section: Option<&mut Section<'a>>) {
+        let Some(section) = section else { return };
+        while let Some(line) = self.lines.get(self.next) {
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            if let Some(rest) = line.strip_prefix(b"rename from ") {
+                section.rename_from = Some(header::name(rest));
+            } else if let Some(rest) = line.strip_prefix(b"rename to ") {
+                section.rename_to = Some(header::name(rest));
+            } else if let Some(rest) = line.strip_prefix(b"new file mode ") {
+                section.new_file_mode = Some(rest);
+            } else if let Some(rest) = line.strip_prefix(b"deleted file mode ") {
+                section.deleted_file_mode = Some(rest);
+            } else if line.starts_with(b"old mode ") || line.starts_with(b"new mode ") {
+                section.changes_mode = true;
+            } else if line.starts_with(b"copy from ") || line.starts_with(b"copy to ") {
+                section.copies = true;
+            } else if line.starts_with(b"Binary files ") || line.starts_with(b"GIT binary patch") {
+                section.is_binary = true;
+            } else if let Some(rest) = line.strip_prefix(b"index ") {
+                section.index_mode = rest.split(|byte| *byte == b' ').nth(1);
+            } else if !line.starts_with(b"similarity index ")
+                && !line.starts_with(b"dissimilarity index ")
+            {
+                return;
+            }
+            self.next += 1;
+        }
+    }
+
+    /// Reads the body below `header`; none if there is nothing to it.
+    fn read_hunk(&mut self, header: &'a [u8]) -> Result<Option<Hunk<'a>>, Stop> {
+        let (at, start) = (self.next, self.next);
+        let numbers = header::numbers(header);
+        let is_blank = |line: &&[u8]| line.trim_ascii().is_empty();
+        if numbers.is_some_and(Numbers::are_zero)
+            && self.to_structure(start).is_some_and(|lines| lines.iter().all(is_blank))
+        {
+            return Ok(None);
+        }
+        let (readings, rival) = match self.counts {
+            Counts::Trusted => self.read_trusted(numbers)?,
+            Counts::Ignored => self.read_to_structure(numbers)?,
+        };
+        self.take(start, Use::Body);
+        let header = header.strip_suffix(b"\r").unwrap_or(header);
+        Ok(Some(Hunk { header, at, numbers, readings, rival }))
+    }
+
+    fn read_trusted(&mut self, numbers: Option<Numbers>) -> Result<Readings<'a>, Stop> {
+        let counted = numbers
+            .and_then(|numbers| {
+                body::read_counted(
+                    self.lines,
+                    self.next,
+                    numbers,
+                    !self.complete && self.fence.is_none(),
+                )
+            })
+            .ok_or(Stop::CountsFail)?;
+        let start = self.next;
+        self.next += counted.taken;
+        let rival = self.with_list(start, counted.body.len());
+        if rival.is_none() && self.goes_on() {
+            return Err(Stop::CountsFail);
+        }
+        let body = counted.body;
+        let readings = match counted.supplied {
+            0 if rival.is_some() => vec![Reading { body, forgives: Some(Tolerance::Tail) }],
+            // Where there are no other old lines, the counts say that blank ones are context.
+            0 => with_shorter(body)
+                .filter(|reading| {
+                    reading.forgives.is_none() || reading.body.iter().any(HunkLine::is_old)
+                })
+                .collect(),
+            // What was supplied must be there: else the answer was cut in the middle.
+            _ => vec![Reading { body, forgives: Some(Tolerance::CutBlank) }],
+        };
+        Ok((readings, rival))
+    }
+
+    /// A body that goes on with a list behind a blank line, outside of a fence, after `len` lines: with the list.
+    fn with_list(&self, start: usize, len: usize) -> Option<Body<'a>> {
+        let is_blank = self.lines.get(self.next).is_some_and(|line| line.is_empty());
+        let is_open = is_blank && self.fence.is_none() && self.allowed.allow(Tolerance::Tail);
+        if !is_open {
+            return None;
+        }
+        let whole = body::read_all(self.to_structure(start)?, start + 1);
+        (body::without_list(&whole) == Some(len)).then_some(whole)
+    }
+
+    /// Whether what follows a counted body looks like more of it.
+    fn goes_on(&self) -> bool {
+        let mut index = self.next;
+        while index < self.lines.len() && self.line(index).is_empty() {
+            index += 1;
+        }
+        let line = self.line(index);
+        line.starts_with(b"\\") && index == self.next
+            || line.first().is_some_and(|byte| b" +-".contains(byte)) && !self.is_structural(index)
+    }
+
+    /// Whether no body can go on at `index`.
+    fn is_structural(&self, index: usize) -> bool {
+        let line = self.line(index);
+        line.starts_with(b"@@")
+            || line.starts_with(b"diff --git ")
+            || self.is_names(index) && !(self.is_pair(index) && self.is_body(index + 2))
+            || self.is_signature(index)
+            || self.is_separator(index)
+            || self.closes_fence(line)
+            || self.fence.is_none() && Fence::opening(line).is_some() && !line.starts_with(b" ")
+            || foreign::is_block_mark(line)
+    }
+
+    /// What other programs print before names.
+    fn is_separator(&self, index: usize) -> bool {
+        const MARKS: [&[u8]; 4] = [b"Index: ", b"=====", b"diff -", b"# HG "];
+        let line = self.line(index);
+        MARKS.iter().any(|mark| line.starts_with(mark))
+            && (index + 1..=index + 2).any(|below| self.is_pair(below))
+    }
+
+    /// The `-- ` above the version of git at the end of a mailed patch, or above a name at the end of the answer.
+    fn is_signature(&self, index: usize) -> bool {
+        if self.line(index).trim_ascii_end() != b"--" {
+            return false;
+        }
+        let version = self.line(index + 1);
+        let is_version = version.first().is_some_and(u8::is_ascii_digit) && version.contains(&b'.');
+        let rest = self.lines.get(index + 1..).unwrap_or_default();
+        let is_name = |line: &&[u8]| line.first().is_none_or(u8::is_ascii_alphabetic);
+        is_version
+            || self.fence.is_none()
+                && (1..=SIGNATURE).contains(&rest.len())
+                && rest.iter().all(is_name)
+    }
+
+    /// The lines from `start` up to where no body can go on.
+    fn to_structure(&self, start: usize) -> Option<&'l [&'a [u8]]> {
+        let end = (start..self.lines.len()).find(|at| self.is_structural(*at));
+        self.lines.get(start..end.unwrap_or(self.lines.len()))
+    }
+
+    fn read_to_structure(&mut self, numbers: Option<Numbers>) -> Result<Readings<'a>, Stop> {
+        let start = self.next;
+        // What follows the last newline of the answer is not a line.
+        let lines = self.to_structure(start).unwrap_or_default();
+        self.next += lines.len();
+        let whole = body::read_all(lines, start + 1);
+        if self.fence.is_none()
+            && self.allowed.allow(Tolerance::Tail)
+            && let Some(len) = body::without_list(&whole)
+            && !body::holds(&whole, numbers)
+        {
+            let short = whole.get(..len).unwrap_or_default().to_vec();
+            return Ok(if body::holds(&short, numbers) {
+                (vec![Reading { body: short, forgives: Some(Tolerance::Tail) }], Some(whole))
+            } else {
+                (vec![Reading { body: whole, forgives: None }], Some(short))
+            });
+        }
+        let blank = whole.iter().take_while(|line| line.raw.is_empty()).count();
+        let rest = whole.get(blank..).unwrap_or_default();
+        if blank > 0 && body::holds(rest, numbers) {
+            let rest = Reading { body: rest.to_vec(), forgives: Some(Tolerance::Tail) };
+            return Ok((vec![Reading { body: whole, forgives: None }, rest], None));
+        }
+        let Some(len) = body::without_tail(&whole) else {
+            return Ok((vec![Reading { body: whole, forgives: None }], None));
+        };
+        let tail = whole.get(len..).unwrap_or_default();
+        if body::is_prose(tail) {
+            let elided = tail.iter().find(|line| line.is_bare() && account::is_elision(line.raw));
+            if let Some(line) = elided {
+                return Err(Stop::Elided(line.at.saturating_sub(1)));
+            }
+            // Inside a fence nothing is prose.
+            if self.fence.is_some() {
+                return Ok((vec![Reading { body: whole, forgives: None }], None));
+            }
+        }
+        Ok((with_shorter(whole).collect(), None))
+    }
+
+    fn closes_fence(&self, line: &[u8]) -> bool {
+        self.fence.is_some_and(|fence| fence.is_closed_by(line))
+    }
+
+    /// Whether an answer without a last newline stops inside a header.
+    pub(super) fn ends_in_a_header(&self, sections: &[Section<'_>]) -> bool {
+        let last = self.lines.last().copied().unwrap_or_default();
+        let cut = !last.is_empty() && b"diff --git ".starts_with(last) || last.starts_with(b"--- ");
+        let creates_nothing = sections.last().is_some_and(|section| {
+            let creates = section.new_file_mode.is_some() || section.old == Some(Name::Null);
+            creates && section.hunks.is_empty()
+        });
+        cut || creates_nothing
+    }
+
+    /// Whether the last hunk, at the end of an answer that is cut off, has fewer lines than its header says.
+    pub(super) fn lacks_lines(&self, sections: &[Section<'_>]) -> bool {
+        if self.complete && self.fence.is_none() {
+            return false;
+        }
+        let last = sections.last().and_then(|section| section.hunks.last());
+        let Some((hunk, numbers)) = last.and_then(|hunk| Some((hunk, hunk.numbers?))) else {
+            return false;
+        };
+        let Some(reading) = hunk.readings.first() else { return false };
+        let (old, new) = body::counts(&reading.body);
+        let ends_here = self.uses.last() == Some(&Use::Body);
+        ends_here && (old < numbers.old_count || new < numbers.new_count)
+    }
+}
+
+/// A body as it is, then without what may not belong to it.
+fn with_shorter(body: Body<'_>) -> impl Iterator<Item = Reading<'_>> {
+    let shorter = body::without_tail(&body).and_then(|len| body.get(..len)).map(<[_]>::to_vec);
+    let shorter = shorter.map(|body| Reading { body, forgives: Some(Tolerance::Tail) });
+    std::iter::once(Reading { body, forgives: None }).chain(shorter)
+}

@@ -1,0 +1,200 @@
+//! How many lines are new and how many are gone between two texts, in time that grows with their size. Pure.
+
+use std::collections::HashMap;
+
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+/// Pairs of lines up to which two pieces are compared as well as can be.
+const PAIRS: usize = 1_000_000;
+/// How far two large pieces without a line of their own are searched for the next lines they share.
+const AHEAD: usize = 64;
+/// How many lines must be shared there.
+const SHARED: usize = 3;
+
+/// Lines that are new, and lines that are gone.
+pub(super) fn line_counts(before: &[u8], after: &[u8]) -> (usize, usize) {
+    let (prefix, suffix) = common_bytes(before, after);
+    let mut numbers = HashMap::new();
+    let [old, new] = [before, after].map(|text| {
+        let text = text.get(prefix..text.len() - suffix).unwrap_or_default();
+        numbered(text, &mut numbers)
+    });
+    count(&old, &new)
+}
+
+/// The lines of a text as numbers, equal ones with the same.
+fn numbered<'t>(text: &'t [u8], numbers: &mut HashMap<&'t [u8], u32>) -> Vec<u32> {
+    let number = |line| {
+        let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+        *numbers.entry(line).or_insert(next)
+    };
+    text.split_inclusive(|byte| *byte == b'\n').map(number).collect()
+}
+
+/// Bytes of whole lines that two texts share at their start, and behind those at their end.
+fn common_bytes(a: &[u8], b: &[u8]) -> (usize, usize) {
+    let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    let prefix = if same == a.len() && same == b.len() {
+        same
+    } else {
+        a.get(..same).and_then(|same| memchr::memrchr(b'\n', same)).map_or(0, |at| at + 1)
+    };
+    let rest = |text: &[u8]| text.len() - prefix;
+    let tail = a.iter().rev().zip(b.iter().rev()).take(rest(a).min(rest(b)));
+    let same = tail.take_while(|(a, b)| a == b).count();
+    let end = a.get(a.len() - same..).unwrap_or_default();
+    // A line that begins before what is shared is not shared.
+    let starts = |text: &[u8]| {
+        let at = text.len() - same;
+        at == prefix || text.get(at - 1) == Some(&b'\n')
+    };
+    let suffix = if starts(a) && starts(b) {
+        same
+    } else {
+        memchr::memchr(b'\n', end).map_or(0, |at| same - at - 1)
+    };
+    (prefix, suffix)
+}
+
+/// Of numbered lines: those that are new, and those that are gone.
+fn count(old: &[u32], new: &[u32]) -> (usize, usize) {
+    if old.len().saturating_mul(new.len()) <= PAIRS {
+        return compared(old, new);
+    }
+    let anchors = anchors(old, new);
+    let (mut from, mut counts) = ((0, 0), (0, 0));
+    for (a, b) in anchors.iter().copied().chain([(old.len(), new.len())]) {
+        let old = old.get(from.0..a).unwrap_or_default();
+        let new = new.get(from.1..b).unwrap_or_default();
+        let is_small = old.len().saturating_mul(new.len()) <= PAIRS;
+        let (added, removed) = if is_small { compared(old, new) } else { walked(old, new) };
+        counts = (counts.0 + added, counts.1 + removed);
+        from = (a + 1, b + 1);
+    }
+    counts
+}
+
+/// As well as can be.
+fn compared(old: &[u32], new: &[u32]) -> (usize, usize) {
+    let counts = |(added, removed), op: &DiffOp| match *op {
+        DiffOp::Equal { .. } => (added, removed),
+        DiffOp::Insert { new_len, .. } => (added + new_len, removed),
+        DiffOp::Delete { old_len, .. } => (added, removed + old_len),
+        DiffOp::Replace { old_len, new_len, .. } => (added + new_len, removed + old_len),
+    };
+    capture_diff_slices(Algorithm::Histogram, old, new).iter().fold((0, 0), counts)
+}
+
+/// Lines that are once in both, as long as they keep their order: the most there can be.
+fn anchors(old: &[u32], new: &[u32]) -> Vec<(usize, usize)> {
+    let once = |lines: &[u32]| {
+        let mut at: HashMap<u32, Option<usize>> = HashMap::new();
+        for (index, line) in lines.iter().enumerate() {
+            at.entry(*line).and_modify(|at| *at = None).or_insert(Some(index));
+        }
+        at
+    };
+    let (in_old, in_new) = (once(old), once(new));
+    let pairs: Vec<(usize, usize)> = (0..)
+        .zip(old)
+        .filter(|(_, line)| in_old.get(*line).is_some_and(Option::is_some))
+        .filter_map(|(at, line)| Some((at, in_new.get(line).copied()??)))
+        .collect();
+    // The longest run that ascends on both sides: the ends of the runs so far, and what is before each.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
+    let at = |index: usize| pairs.get(index).map_or(0, |(_, new)| *new);
+    for (index, (_, new)) in pairs.iter().enumerate() {
+        let length = ends.partition_point(|end| at(*end) < *new);
+        before.push(length.checked_sub(1).and_then(|last| ends.get(last).copied()));
+        match ends.get_mut(length) {
+            Some(end) => *end = index,
+            None => ends.push(index),
+        }
+    }
+    let run = std::iter::successors(ends.last().copied(), |index| before.get(*index).copied()?);
+    let mut run: Vec<(usize, usize)> = run.filter_map(|index| pairs.get(index).copied()).collect();
+    run.reverse();
+    run
+}
+
+/// Line by line, looking a little ahead: a right count, though perhaps not the smallest.
+fn walked(old: &[u32], new: &[u32]) -> (usize, usize) {
+    let (mut a, mut b) = (0, 0);
+    let (mut added, mut removed) = (0, 0);
+    let agree = |a: usize, b: usize| {
+        let [old, new] = [old.get(a..), new.get(b..)].map(Option::unwrap_or_default);
+        let same = old.iter().zip(new).take(SHARED).take_while(|(old, new)| old == new).count();
+        same == SHARED || same > 0 && (same == old.len() || same == new.len())
+    };
+    while a < old.len() && b < new.len() {
+        if old.get(a) == new.get(b) {
+            (a, b) = (a + 1, b + 1);
+            continue;
+        }
+        let apart = (1..=AHEAD).flat_map(|apart| (0..=apart).map(move |more| (more, apart - more)));
+        let (gone, come) = apart.into_iter().find(|(x, y)| agree(a + x, b + y)).unwrap_or((1, 1));
+        (a, b) = (a + gone, b + come);
+        (added, removed) = (added + come, removed + gone);
+    }
+    (added + new.len().saturating_sub(b), removed + old.len().saturating_sub(a))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn lines(text: &[u32]) -> Vec<u8> {
+        text.iter().flat_map(|line| format!("{line}\n").into_bytes()).collect()
+    }
+
+    #[test]
+    fn small_texts_are_compared_as_well_as_can_be() {
+        for (before, after, counts) in [
+            ("", "", (0, 0)),
+            ("1\n2\n3\n", "1\n3\n4\n5", (2, 1)),
+            ("a\n", "a", (1, 1)),
+            ("a\na\n", "a\n", (0, 1)),
+            ("ab\n", "b\n", (1, 1)),
+            ("x\nb\n", "b\n", (0, 1)),
+            ("a\nb", "a\nb\n", (1, 1)),
+        ] {
+            assert_eq!(
+                line_counts(before.as_bytes(), after.as_bytes()),
+                counts,
+                "{before:?} {after:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn large_texts_are_counted_by_what_they_share() {
+        let before: Vec<u32> = (0..20_000).map(|at| if at % 3 == 0 { 0 } else { at }).collect();
+        let mut after = before.clone();
+        for at in (7..19_000).step_by(40) {
+            after[at] = 1_000_000;
+        }
+        after.splice(500..500, 2_000_000..2_003_000);
+        let changed = (7..19_000).step_by(40).count();
+        assert_eq!(line_counts(&lines(&before), &lines(&after)), (changed + 3_000, changed));
+        let equal = vec![0; 20_000];
+        let mut after = equal.clone();
+        (0..20_000).step_by(100).for_each(|at| after[at] = 1);
+        assert_eq!(line_counts(&lines(&equal), &lines(&after)), (200, 200));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_counted_leads_from_one_to_the_other(
+            before in proptest::collection::vec(0..9_u32, 0..60),
+            after in proptest::collection::vec(0..9_u32, 0..60),
+        ) {
+            for (added, removed) in [walked(&before, &after), line_counts(&lines(&before), &lines(&after))] {
+                prop_assert_eq!(before.len() - removed, after.len() - added);
+            }
+            let (added, removed) = line_counts(&lines(&before), &lines(&after));
+            prop_assert!(walked(&before, &after) >= (added, removed) || added + removed == 0);
+        }
+    }
+}
