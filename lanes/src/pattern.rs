@@ -88,15 +88,16 @@ impl FromStr for Pattern {
     type Err = OwnershipPatternError;
 
     fn from_str(text: &str) -> Result<Self, OwnershipPatternError> {
-        if text.chars().nth(MAX_CHARS).is_some() {
-            return Err(OwnershipPatternError::TooLong);
-        }
         if text.starts_with('!') {
             return Err(OwnershipPatternError::Negated);
         }
         let below = if text.ends_with('/') { ANYWHERE } else { "" };
+        let whole = format!("{text}{below}");
+        if whole.chars().nth(MAX_CHARS).is_some() {
+            return Err(OwnershipPatternError::TooLong);
+        }
         // What is no path is no pattern either: wildcards are ordinary characters there.
-        let path = RepoPath::parse(&format!("{text}{below}"))?;
+        let path = RepoPath::parse(&whole)?;
         let mut names: Vec<&str> = path.components().collect();
         names.dedup_by(|next, previous| *next == ANYWHERE && *previous == ANYWHERE);
         let mut parts = names.iter().map(|name| part(name)).collect::<Result<Vec<_>, _>>()?;

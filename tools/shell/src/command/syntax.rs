@@ -12,6 +12,8 @@ use super::word::{self, Word};
 const MAX_BYTES: usize = 4096;
 /// Opening brackets and backquotes of a line that are read.
 const MAX_OPENED: usize = 64;
+/// Backquotes among them. Each may open or close, and among many bars the grammar takes for ever to compare the ways to read eight.
+const MAX_BACKQUOTES: usize = 6;
 /// Words that a shell takes for a part of its own syntax where a command could begin. `time` is a program, too.
 const KEYWORDS: [&str; 21] = [
     "!", "[[", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function",
@@ -45,7 +47,9 @@ pub(super) struct Glimpse {
 /// Reads a line.
 pub(super) fn read(text: &str) -> Result<Reading, Glimpse> {
     let opened = text.bytes().filter(|byte| b"([{`".contains(byte)).count();
-    let is_readable = text.len() <= MAX_BYTES && opened <= MAX_OPENED;
+    let backquotes = text.bytes().filter(|byte| *byte == b'`').count();
+    let is_readable =
+        text.len() <= MAX_BYTES && opened <= MAX_OPENED && backquotes <= MAX_BACKQUOTES;
     let Some(tree) = is_readable.then(|| parse(text)).flatten() else {
         return Err(glimpse_of_text(text, Opaque::TooLong));
     };
