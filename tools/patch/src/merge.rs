@@ -67,7 +67,7 @@ fn slides_into(base: &[u8], one: &[u8], other: &[u8]) -> bool {
 fn slack(lines: &[&[u8]], block: Range<usize>) -> (usize, usize) {
     let same = |a: usize, b: usize| lines.get(a).is_some_and(|line| lines.get(b) == Some(line));
     let up = (1..=block.start).take_while(|by| same(block.start - by, block.end - by)).count();
-    let down = (0..).take_while(|by| same(block.start + by, block.end + by)).count();
+    let down = (0..lines.len()).take_while(|by| same(block.start + by, block.end + by)).count();
     (up, down)
 }
 
