@@ -1,7 +1,9 @@
 //! Three versions of a file into one: what was shown, what is there now, and what the diff makes of what was shown.
 
+use std::ops::Range;
+
 use config::ApplyStrategy;
-use similar::{Algorithm, MergeRegion, MergeResolution, TextMerge};
+use similar::{Algorithm, DiffOp, MergeRegion, MergeResolution, TextMerge, capture_diff_slices};
 
 use super::refuse::Reason;
 
@@ -27,11 +29,46 @@ pub fn merge(
             refused = Reason::StaleBase;
             continue;
         }
+        if slides_into(base, current, theirs) || slides_into(base, theirs, current) {
+            return Err(Reason::MergeConflict);
+        }
         let mut merged = Vec::with_capacity(current.len().max(theirs.len()));
         merge.to_writer(&mut merged).map_err(|_| Reason::MergeConflict)?;
         return Ok(merged);
     }
     Err(refused)
+}
+
+/// Whether a block that one side took away may as well be an equal one with what the other side changed in it: in text that
+/// repeats, nobody can tell which of them went.
+fn slides_into(base: &[u8], one: &[u8], other: &[u8]) -> bool {
+    let [base, one, other] = [base, one, other]
+        .map(|text| text.split_inclusive(|byte| *byte == b'\n').collect::<Vec<_>>());
+    let changes = |to: &[&[u8]]| capture_diff_slices(Algorithm::Histogram, &base, to);
+    let touched: Vec<_> = changes(&other)
+        .iter()
+        .filter(|op| !matches!(op, DiffOp::Equal { .. }))
+        .map(DiffOp::old_range)
+        .collect();
+    let gone = changes(&one);
+    let gone = gone.iter().filter(|op| matches!(op, DiffOp::Delete { .. })).map(DiffOp::old_range);
+    gone.into_iter().any(|block| {
+        let (up, down) = slack(&base, block.clone());
+        let reach = block.start.saturating_sub(up)..block.end + down;
+        let is_in_reach =
+            |touched: &Range<usize>| touched.start < reach.end && reach.start < touched.end;
+        // Both sides may have taken the same away.
+        let is_in_reach = |touched: &Range<usize>| *touched != block && is_in_reach(touched);
+        touched.iter().any(is_in_reach)
+    })
+}
+
+/// How many lines a block of lines can be moved up and down, and the rest be the same.
+fn slack(lines: &[&[u8]], block: Range<usize>) -> (usize, usize) {
+    let same = |a: usize, b: usize| lines.get(a).is_some_and(|line| lines.get(b) == Some(line));
+    let up = (1..=block.start).take_while(|by| same(block.start - by, block.end - by)).count();
+    let down = (0..lines.len()).take_while(|by| same(block.start + by, block.end + by)).count();
+    (up, down)
 }
 
 /// Whether a change of one side begins where one of the other side ends.
@@ -44,4 +81,23 @@ fn touch(regions: &[MergeRegion]) -> bool {
         }
         _ => false,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_that_could_be_another_is_a_conflict() {
+        let block = |name: &str| format!("- name: {name}\n  groups:\n    deps:\n      all\n");
+        let base = block("a") + &block("b");
+        let theirs = block("a") + &block("b").replace("deps", "x");
+        let merge = |current: &str| {
+            merge(base.as_bytes(), current.as_bytes(), theirs.as_bytes(), ApplyStrategy::Auto)
+        };
+        assert_eq!(merge(&block("a")), Err(Reason::MergeConflict));
+        let current = base.replace("name: a", "name: A");
+        let merged = merge(&current).unwrap();
+        assert_eq!(merged, theirs.replace("name: a", "name: A").into_bytes());
+    }
 }

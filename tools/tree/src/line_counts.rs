@@ -76,6 +76,9 @@ fn count(old: &[u32], new: &[u32]) -> (usize, usize) {
 
 /// As well as can be.
 fn compared(old: &[u32], new: &[u32]) -> (usize, usize) {
+    if old.is_empty() || new.is_empty() {
+        return (new.len(), old.len());
+    }
     let counts = |(added, removed), op: &DiffOp| match *op {
         DiffOp::Equal { .. } => (added, removed),
         DiffOp::Insert { new_len, .. } => (added + new_len, removed),
