@@ -43,8 +43,8 @@ fn a_model_sees_what_comes_of_a_command_and_nothing_of_it_stays() {
 
 #[test]
 fn the_editor_tries_commands_on_what_was_applied() {
-    let broken = "--- a/greet.txt\n+++ b/greet.txt\n@@ -1 +1 @@\n-hello\n+hello wrold\n";
-    let mending = "--- a/greet.txt\n+++ b/greet.txt\n@@ -1 +1 @@\n-hello wrold\n+hello world\n";
+    let broken = "--- a/greet.txt\n+++ b/greet.txt\n@@ -1 +1 @@\n-hello\n+hello there\n";
+    let mending = "--- a/greet.txt\n+++ b/greet.txt\n@@ -1 +1 @@\n-hello there\n+hello world\n";
     let replies = vec![
         architect(plan(&["greet.txt"])),
         editor(broken),
@@ -55,7 +55,7 @@ fn the_editor_tries_commands_on_what_was_applied() {
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     let told = world.provider.told("editor", 3);
-    assert!(told.contains("greeting is wrong\nhello wrold"), "{told}");
+    assert!(told.contains("greeting is wrong\nhello there"), "{told}");
 }
 
 #[test]
