@@ -14,7 +14,7 @@ use crate::barred;
 use crate::brief::{Brief, Reads};
 use crate::call::Caller;
 use crate::closed::JournalClosed;
-use crate::commands::Commands;
+use crate::commands::Runner;
 use crate::contract::ContractError;
 use crate::dialogue::Dialogue;
 use crate::draft::NeededFile;
@@ -99,7 +99,7 @@ pub struct ArchitectSetup {
     /// What the task begins with.
     pub brief: Arc<Brief>,
     /// What runs the commands that it wants to try.
-    pub commands: Commands,
+    pub commands: Runner,
 }
 
 impl Architect {

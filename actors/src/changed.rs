@@ -8,7 +8,7 @@ use shell::{CommandLine, CommandOutcome};
 use tree::{Entry, RepoPath};
 
 use crate::closed::JournalClosed;
-use crate::commands::{Commands, Place};
+use crate::commands::{Place, Runner};
 use crate::effect::{Effect, Trace};
 use crate::event::{Blob, Event};
 use crate::review::Reviewed;
@@ -17,7 +17,7 @@ use crate::wording::Wording;
 
 /// Reads a change as a diff; or why there is none.
 pub async fn read(
-    commands: &Commands,
+    commands: &Runner,
     of: &Reviewed,
     words: &str,
 ) -> Result<Result<String, Wording>, JournalClosed> {
@@ -25,7 +25,7 @@ pub async fn read(
 }
 
 struct Reading<'c> {
-    commands: &'c Commands,
+    commands: &'c Runner,
     of: &'c Reviewed,
     /// As the user named it.
     words: &'c str,

@@ -16,7 +16,7 @@ use crate::workspace::{Denied, Purpose, Workspace};
 
 /// What runs the commands of a part of a run. Cheap to clone.
 #[derive(Clone)]
-pub struct Commands {
+pub struct Runner {
     /// Who owns the tree and says whether a command may run.
     pub workspace: Arc<dyn Workspace>,
     /// The run they are part of.
@@ -42,7 +42,7 @@ pub(crate) struct Place<'p> {
     pub(crate) writes: Writes,
 }
 
-impl Commands {
+impl Runner {
     /// The command, if it is one and may run.
     pub(crate) async fn permitted(
         &self,

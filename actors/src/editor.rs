@@ -14,7 +14,7 @@ use crate::Unanswered;
 use crate::brief::{Brief, Reads, paragraph};
 use crate::call::{CallError, Caller};
 use crate::closed::JournalClosed;
-use crate::commands::Commands;
+use crate::commands::Runner;
 use crate::contract::ContractError;
 use crate::dialogue::{Dialogue, shown_file, shown_lines};
 use crate::draft::{self, EditorAnswer, MayEnd};
@@ -83,7 +83,7 @@ pub struct EditorSetup {
     /// Its line to the model.
     pub caller: Caller,
     /// What runs the commands that it wants to try.
-    pub commands: Commands,
+    pub commands: Runner,
     /// What the task begins with.
     pub brief: Arc<Brief>,
 }

@@ -7,7 +7,7 @@ use tree::ReadTree;
 
 use crate::call::{CallError, Caller, Room};
 use crate::closed::JournalClosed;
-use crate::commands::Commands;
+use crate::commands::Runner;
 use crate::contract::ContractError;
 use crate::dialogue::Dialogue;
 use crate::event::Event;
@@ -79,7 +79,7 @@ pub struct Talk<'t> {
     /// The tree it may look at.
     pub tree: &'t ReadTree,
     /// What runs the commands that it wants to try; none where nothing is run.
-    pub commands: Option<&'t Commands>,
+    pub commands: Option<&'t Runner>,
     /// Repair turns.
     pub repairs: u32,
     /// Answers that ask to see something.

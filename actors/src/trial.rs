@@ -7,7 +7,7 @@ use shell::{CommandLine, CommandOutcome};
 
 use crate::checks::exit_text;
 use crate::closed::JournalClosed;
-use crate::commands::{Commands, NotRun, Place};
+use crate::commands::{NotRun, Place, Runner};
 use crate::effect::{Effect, Trace};
 use crate::event::{Blob, Event};
 use crate::look::Look;
@@ -30,7 +30,7 @@ pub(crate) enum Tried {
 
 /// Tries the commands among `looks`, one after the other, as `role` wants it. What came of each, in their order.
 pub(crate) async fn tried(
-    commands: Option<&Commands>,
+    commands: Option<&Runner>,
     role: AgentRole,
     looks: &[Look],
 ) -> Result<Vec<Tried>, JournalClosed> {
@@ -51,7 +51,7 @@ pub(crate) async fn tried(
     Ok(told)
 }
 
-async fn one(commands: &Commands, role: AgentRole, text: &str) -> Result<Tried, JournalClosed> {
+async fn one(commands: &Runner, role: AgentRole, text: &str) -> Result<Tried, JournalClosed> {
     match commands.permitted(text, Purpose::Trial).await {
         Ok(line) => commands.run.perform(&mut Trial { commands, role, line: &line }).await,
         Err(NotRun::NoCommand(why)) => Ok(Tried::NotRun(why)),
@@ -60,7 +60,7 @@ async fn one(commands: &Commands, role: AgentRole, text: &str) -> Result<Tried, 
 }
 
 struct Trial<'t> {
-    commands: &'t Commands,
+    commands: &'t Runner,
     role: AgentRole,
     line: &'t CommandLine,
 }

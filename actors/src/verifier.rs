@@ -13,7 +13,7 @@ use tree::{Change, FileHash, tracked_among};
 use crate::Unanswered;
 use crate::checks::{self, Check, CheckOutcome, Findings, Report};
 use crate::closed::JournalClosed;
-use crate::commands::{Commands, NotRun};
+use crate::commands::{NotRun, Runner};
 use crate::complaints;
 use crate::effect::{Effect, Position, Trace};
 use crate::event::{Blob, Event};
@@ -54,7 +54,7 @@ pub struct Verifier(RoleHost<VerifierSetup>);
 #[derive(Clone)]
 pub struct VerifierSetup {
     /// What runs its commands.
-    pub commands: Commands,
+    pub commands: Runner,
 }
 
 impl Verifier {

@@ -2,7 +2,7 @@
 
 use actors::brief::{Brief, Reads};
 use actors::closed::JournalClosed;
-use actors::commands::Commands;
+use actors::commands::Runner;
 use actors::contract::{ContractError, Leniency};
 use actors::dialogue::Dialogue;
 use actors::event::Event;
@@ -23,7 +23,7 @@ pub struct TeamPlanned {
 }
 
 /// Asks how the task of `brief` splits over at most `lanes.max_lanes` lanes. It may look at the tree, and try commands there.
-pub async fn plan(commands: &Commands, brief: &Brief) -> Result<TeamPlanned, Unheard> {
+pub async fn plan(commands: &Runner, brief: &Brief) -> Result<TeamPlanned, Unheard> {
     let run = &commands.run;
     let (caller, config) = (run.caller(AgentRole::LanePlanner), run.config());
     let limits = TeamLimits { max_lanes: config.lanes.max_lanes };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use actors::applier::{Applier, ApplierSetup};
 use actors::architect::{Architect, ArchitectSetup};
-use actors::commands::Commands;
+use actors::commands::Runner;
 use actors::editor::{Editor, EditorSetup};
 use actors::sight::Sight;
 use actors::verifier::{Verifier, VerifierSetup};
@@ -29,7 +29,7 @@ impl Roles {
         crew: &ActorCell,
     ) -> Result<Self, ractor::SpawnErr> {
         let (workspace, run) = (Arc::clone(&setup.workspace), setup.run.clone());
-        let commands = Commands { workspace: Arc::clone(&workspace), run: run.clone() };
+        let commands = Runner { workspace: Arc::clone(&workspace), run: run.clone() };
         let brief = Arc::new(setup.brief.clone());
         let architect = ArchitectSetup {
             caller: run.caller(AgentRole::Architect),

@@ -10,7 +10,7 @@ use crate::crew::call_failed;
 use crate::planner::{self, TeamPlanned};
 use crate::team_plan::{LanePlan, TeamPlan};
 use actors::closed::JournalClosed;
-use actors::commands::Commands;
+use actors::commands::Runner;
 use actors::delivery::{Delivery, FailureKind, NeedsWork, StagedFor};
 use actors::effect::{Effect, Trace};
 use actors::event::Event;
@@ -90,7 +90,7 @@ impl Conductor {
     /// The lanes of the task; none if it is one for a single crew.
     async fn plan(&self) -> Result<Option<TeamPlan>, Delivery> {
         let TeamSetup { run, brief, .. } = &*self.setup;
-        let commands = Commands { workspace: self.setup.workspace(), run: run.clone() };
+        let commands = Runner { workspace: self.setup.workspace(), run: run.clone() };
         let planned = planner::plan(&commands, brief).await;
         let declined = match planned {
             Ok(TeamPlanned { plan, tolerances }) if plan.lanes.len() > 1 => {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::feedback;
 use actors::checks::{CheckOutcome, Report};
-use actors::commands::Commands;
+use actors::commands::Runner;
 use actors::delivery::{Delivery, FailureKind, NeedsWork, Unverified, Verified};
 use actors::effect::{Effect, Position, Trace};
 use actors::event::{Event, StagedFile};
@@ -227,7 +227,7 @@ impl Together {
         subject: Subject,
     ) -> Result<Checked, Delivery> {
         let workspace = Arc::new(Bench { place, above: self.setup.workspace() });
-        let setup = VerifierSetup { commands: Commands { workspace, run: self.setup.run.clone() } };
+        let setup = VerifierSetup { commands: Runner { workspace, run: self.setup.run.clone() } };
         let died = || Delivery::failed(FailureKind::Internal, "the verifier died");
         let verifier = Verifier::spawn(setup, self.team.cell()).await.map_err(|_| died())?;
         let checked = verifier.verify(commands, subject).await.map_err(|_| died())?;

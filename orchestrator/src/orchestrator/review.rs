@@ -5,7 +5,7 @@ use std::sync::Arc;
 use actors::brief::{Brief, Reads};
 use actors::changed;
 use actors::closed::JournalClosed;
-use actors::commands::Commands;
+use actors::commands::Runner;
 use actors::contract::ContractError;
 use actors::delivery::{Delivery, NeedsWork, Verified};
 use actors::dialogue::Dialogue;
@@ -40,7 +40,7 @@ impl State {
         let (tree, index) = (self.reader.clone(), self.index.clone());
         let before = Before::of(&self.turns);
         self.tell_in_run(myself, async move {
-            let commands = Commands { workspace, run };
+            let commands = Runner { workspace, run };
             let gather = |text| Gathering { text, index, earlier };
             let reviewed = review(&commands, &tree, (&words, before), gather).await;
             News::Reviewed(reviewed.unwrap_or_else(Box::new))
@@ -50,7 +50,7 @@ impl State {
 
 /// How a review ends. What it cannot end with well is told as an error.
 async fn review(
-    commands: &Commands,
+    commands: &Runner,
     tree: &ReadTree,
     (words, before): (&str, Before),
     gather: impl FnOnce(String) -> Gathering,

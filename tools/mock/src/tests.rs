@@ -9,14 +9,14 @@ use serde_json::json;
 
 use super::*;
 use model::{
-    AgentRole, Awaited, Bounds, ChatModel as _, ChatRequest, DeepSeekClient, Delta, Message,
+    AgentRole, AnswerBounds, Awaited, ChatModel as _, ChatRequest, DeepSeekClient, Delta, Message,
     ModelError, ModelReply, Usage,
 };
 
 const ANYWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// Long enough for anything that works, on a busy machine too.
-const PATIENT: Bounds = Bounds {
+const PATIENT: AnswerBounds = AnswerBounds {
     connect: Duration::from_secs(5),
     first_token: Duration::from_secs(10),
     idle: Duration::from_secs(10),
@@ -25,16 +25,16 @@ const PATIENT: Bounds = Bounds {
 };
 
 /// For answers that never come. Long enough for what does come, on a machine that is busy with something else.
-const IMPATIENT: Bounds = Bounds { idle: Duration::from_millis(900), ..PATIENT };
+const IMPATIENT: AnswerBounds = AnswerBounds { idle: Duration::from_millis(900), ..PATIENT };
 
 /// For answers of which nothing but signs of life comes.
-const UNHEARD: Bounds = Bounds { first_token: Duration::from_millis(300), ..PATIENT };
+const UNHEARD: AnswerBounds = AnswerBounds { first_token: Duration::from_millis(300), ..PATIENT };
 
 async fn start(replies: Vec<Reply>, options: Options) -> Server {
     Server::start(ANYWHERE, replies, options, None).await.unwrap()
 }
 
-fn client(server: &Server, bounds: Bounds, key: Option<&str>) -> DeepSeekClient {
+fn client(server: &Server, bounds: AnswerBounds, key: Option<&str>) -> DeepSeekClient {
     let key = key.map(|key| Secret::from(key.to_owned()));
     DeepSeekClient::with_bounds(bounds, &server.base_url(), key, "THE_KEY".to_owned()).unwrap()
 }
@@ -57,7 +57,10 @@ async fn ask(client: &DeepSeekClient, request: &ChatRequest) -> Result<ModelRepl
 }
 
 /// What one reply leads to.
-async fn outcome(reply: Reply, bounds: Bounds) -> (Result<ModelReply, ModelError>, Vec<Delta>) {
+async fn outcome(
+    reply: Reply,
+    bounds: AnswerBounds,
+) -> (Result<ModelReply, ModelError>, Vec<Delta>) {
     let server = start(vec![reply], Options::default()).await;
     let mut deltas = Vec::new();
     let client = client(&server, bounds, Some("sk-right"));
@@ -126,7 +129,9 @@ async fn every_behaviour_ends_in_its_class() {
         let reply = Reply { behaviour: *behaviour, of, ..Reply::text(said) };
         let bounds = match (behaviour, expected) {
             // It sends more bytes than there are hundredths of a second in this.
-            (Behaviour::Stutter, _) => Bounds { whole: Duration::from_millis(300), ..PATIENT },
+            (Behaviour::Stutter, _) => {
+                AnswerBounds { whole: Duration::from_millis(300), ..PATIENT }
+            }
             (Behaviour::KeepaliveForever | Behaviour::EndlessEvents, _) => UNHEARD,
             (_, "timed_out") => IMPATIENT,
             _ => PATIENT,
@@ -165,7 +170,7 @@ async fn a_timeout_says_which_wait_ended() {
         );
         assert_eq!(error.answer_started(), started, "{error:?}");
     }
-    let whole = Bounds { whole: Duration::from_millis(50), ..PATIENT };
+    let whole = AnswerBounds { whole: Duration::from_millis(50), ..PATIENT };
     let error = outcome(Reply::of(Behaviour::KeepaliveForever), whole).await.0.unwrap_err();
     assert!(matches!(error, ModelError::TimedOut { what: Awaited::End, .. }), "{error:?}");
 }
@@ -174,7 +179,7 @@ async fn a_timeout_says_which_wait_ended() {
 async fn a_slow_answer_has_no_hurry_once_it_has_begun() {
     let first_token = Duration::from_secs(2);
     let slow = Reply { chunk_chars: 1, chunk_delay_ms: 500, ..Reply::text("seven") };
-    let (result, _) = outcome(slow, Bounds { first_token, ..PATIENT }).await;
+    let (result, _) = outcome(slow, AnswerBounds { first_token, ..PATIENT }).await;
     assert_eq!(result.unwrap().content, "seven");
 }
 
@@ -229,7 +234,7 @@ async fn what_has_no_end_is_cut_and_counted() {
         // The head of the event counts for the one, and not for the other.
         assert!(counted * 4 + 100 >= heard, "{counted} tokens, {heard} bytes");
     }
-    let bounds = Bounds { stream_bytes: 10_000, ..PATIENT };
+    let bounds = AnswerBounds { stream_bytes: 10_000, ..PATIENT };
     let error = outcome(Reply::of(Behaviour::EndlessEvents), bounds).await.0.unwrap_err();
     assert_eq!(error.class().name(), "malformed");
 }

@@ -9,7 +9,7 @@ use super::{Awaited, ModelError, Partial};
 
 /// How long an attempt may take, in parts and in all, and how much may come of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounds {
+pub struct AnswerBounds {
     /// To establish a connection.
     pub connect: Duration,
     /// To the first token; comments are none.
@@ -23,7 +23,7 @@ pub struct Bounds {
     pub stream_bytes: u64,
 }
 
-impl From<&config::Llm> for Bounds {
+impl From<&config::Llm> for AnswerBounds {
     fn from(llm: &config::Llm) -> Self {
         Self {
             connect: Duration::from_secs(llm.connect_timeout_seconds),
@@ -51,7 +51,7 @@ impl Passed {
 /// The waits of a running attempt, and what has come.
 #[derive(Debug)]
 pub(super) struct Watch {
-    bounds: Bounds,
+    bounds: AnswerBounds,
     start: Instant,
     last_sign: Instant,
     waiting_for_token: bool,
@@ -59,7 +59,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) const fn new(bounds: Bounds, start: Instant) -> Self {
+    pub(super) const fn new(bounds: AnswerBounds, start: Instant) -> Self {
         Self { bounds, start, last_sign: start, waiting_for_token: true, bytes: 0 }
     }
 
@@ -83,7 +83,7 @@ impl Watch {
 
     /// The nearest end of a wait, and which one it is.
     pub(super) fn next(&self) -> (Instant, Passed) {
-        let Bounds { first_token, idle, whole, .. } = self.bounds;
+        let AnswerBounds { first_token, idle, whole, .. } = self.bounds;
         let silence = (self.last_sign + idle, Passed { what: Awaited::Byte, after: idle });
         let end = (self.start + whole, Passed { what: Awaited::End, after: whole });
         let token =
@@ -97,7 +97,7 @@ impl Watch {
 mod tests {
     use super::*;
 
-    const BOUNDS: Bounds = Bounds {
+    const BOUNDS: AnswerBounds = AnswerBounds {
         connect: Duration::from_secs(1),
         first_token: Duration::from_secs(20),
         idle: Duration::from_secs(10),

@@ -15,7 +15,7 @@ use reqwest::{Client, Response, StatusCode, Url};
 use thiserror::Error;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::bounds::{Bounds, Watch};
+use super::bounds::{AnswerBounds, Watch};
 use super::classify::{self, Refusal};
 use super::reply::{Assembly, Stream};
 use super::{
@@ -59,7 +59,7 @@ pub struct DeepSeekClient {
     http: Client,
     url: Url,
     headers: HeaderMap,
-    bounds: Bounds,
+    bounds: AnswerBounds,
     key: Option<Secret>,
     key_variable: String,
 }
@@ -71,13 +71,13 @@ impl DeepSeekClient {
         base_url: &str,
         key: Option<Secret>,
     ) -> Result<Self, ClientError> {
-        let bounds = Bounds::from(llm);
+        let bounds = AnswerBounds::from(llm);
         Self::with_bounds(bounds, base_url, key, llm.api_key_env.clone())
     }
 
     /// Like `new`, with the bounds given directly; `key_variable` is named to a user whose key is missing.
     pub fn with_bounds(
-        bounds: Bounds,
+        bounds: AnswerBounds,
         base_url: &str,
         key: Option<Secret>,
         key_variable: String,

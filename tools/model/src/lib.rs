@@ -11,7 +11,7 @@ pub mod retry;
 mod sse;
 mod wire;
 
-pub use bounds::Bounds;
+pub use bounds::AnswerBounds;
 pub use client::{ClientError, DeepSeekClient};
 pub use error::{Awaited, ErrorClass, ModelError, Partial};
 pub use sse::{SseError, SseEvent, SseParser};

@@ -9,7 +9,7 @@ const BEFORE: usize = 60;
 
 /// The first character in which two lines differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Difference {
+pub struct LineDifference {
     /// In characters, from 1.
     pub column: usize,
     /// What the diff has there: a character in backquotes, `U+00A0`, or `the end`.
@@ -18,14 +18,14 @@ pub struct Difference {
     pub found: String,
 }
 
-impl Difference {
+impl LineDifference {
     /// Between what is expected and what is found; none if they are the same.
-    pub(super) fn between(expected: &str, found: &str) -> Option<Difference> {
+    pub(super) fn between(expected: &str, found: &str) -> Option<LineDifference> {
         let mut pairs = expected.chars().zip(found.chars());
         let same = pairs.position(|(a, b)| a != b);
         let shorter = expected.chars().count().min(found.chars().count());
         let at = same.unwrap_or(shorter);
-        (expected != found).then(|| Difference {
+        (expected != found).then(|| LineDifference {
             column: at + 1,
             expected: named(expected.chars().nth(at)),
             found: named(found.chars().nth(at)),
@@ -78,7 +78,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_seen_is_named() {
-        let between = |a, b| Difference::between(a, b).map(|it| (it.column, it.expected, it.found));
+        let between =
+            |a, b| LineDifference::between(a, b).map(|it| (it.column, it.expected, it.found));
         let of = |column, a: &str, b: &str| Some((column, a.to_owned(), b.to_owned()));
         assert_eq!(between("a b", "a\u{a0}b"), of(2, "U+0020", "U+00A0"));
         assert_eq!(between("e\u{301}", "\u{e9}"), of(1, "`e`", "U+00E9"));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
 use super::body::HunkLine;
-use super::difference::{self, Difference};
+use super::difference::{self, LineDifference};
 use super::lines::show;
 use super::locate::Image;
 use super::parse::Hunk;
@@ -82,7 +82,7 @@ fn nearest(
     let differs_at = (start + prefix).min(image.lines.len().saturating_sub(1));
     let line = old.get(prefix).or(old.last())?;
     let text = image.lines.get(differs_at).map(|line| show(line.text)).unwrap_or_default();
-    let difference = Difference::between(&show(line.text), &text);
+    let difference = LineDifference::between(&show(line.text), &text);
     let column = difference.as_ref().map_or(1, |difference| difference.column);
     let from = differs_at.saturating_sub(AROUND);
     let excerpt = (from..).zip(image.lines.from(from)).take(2 * AROUND + 1);
@@ -221,7 +221,7 @@ impl Nearest {
         )?;
         writeln!(out, "  Line {answer_line} of the diff says  `{}`", expected.unwrap_or_default())?;
         writeln!(out, "  line {differs_at} of the file is  `{text}`")?;
-        if let Some(Difference { column, expected, found }) = difference {
+        if let Some(LineDifference { column, expected, found }) = difference {
             writeln!(
                 out,
                 "  They differ at column {column}: {expected} in the diff, {found} in the file."

@@ -36,7 +36,7 @@ mod space;
 mod tolerance;
 
 pub use aside::PutAside;
-pub use difference::Difference;
+pub use difference::LineDifference;
 pub use gutter::numbered;
 pub use merge::merge;
 pub use plan::{

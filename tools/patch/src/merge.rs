@@ -40,7 +40,7 @@ pub fn merge(
 }
 
 /// Whether a block that one side took away may as well be an equal one with what the other side changed in it: in text that
-/// repeats, nobody can tell which of them went.
+/// repeats, there is no telling which of them went.
 fn slides_into(base: &[u8], one: &[u8], other: &[u8]) -> bool {
     let [base, one, other] = [base, one, other]
         .map(|text| text.split_inclusive(|byte| *byte == b'\n').collect::<Vec<_>>());

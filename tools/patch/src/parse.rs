@@ -41,7 +41,7 @@ pub(super) struct Hunk<'a> {
     pub(super) at: usize,
     pub(super) numbers: Option<Numbers>,
     pub(super) readings: Vec<Reading<'a>>,
-    /// How it could be read instead. Where this fits, too, nobody can tell.
+    /// How it could be read instead. Where this fits, too, neither is known to be meant.
     pub(super) rival: Option<Body<'a>>,
 }
 

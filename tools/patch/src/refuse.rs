@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use tree::{CommitError, RepoPath};
 
-use super::difference::Difference;
+use super::difference::LineDifference;
 
 macro_rules! reasons {
     ($($(#[doc = $meaning:literal])+ $name:ident $code:literal => $advice:literal,)+) => {
@@ -217,7 +217,7 @@ pub struct Nearest {
     pub answer_line: usize,
     /// Where in those two lines it is; none if the line of the answer is as the file has it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub difference: Option<Difference>,
+    pub difference: Option<LineDifference>,
     /// The lines of the file around it, with their numbers.
     pub excerpt: Vec<(usize, String)>,
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::difference::{self, Difference};
+use super::difference::{self, LineDifference};
 use super::header::{self, Name};
 use super::lines::show;
 use super::parse::{Hunk, Section};
@@ -115,9 +115,9 @@ fn undeclared(path: &RepoPath, declared: &BTreeSet<RepoPath>) -> PatchMismatch {
     });
     let mismatch = PatchMismatch::file(Reason::UndeclaredFile, path.as_str());
     if let Some(near) = near {
-        let differ =
-            Difference::between(path.as_str(), near.as_str()).filter(|_| !near.as_str().is_ascii());
-        let differ = differ.map(|Difference { column, expected, found }| {
+        let differ = LineDifference::between(path.as_str(), near.as_str())
+            .filter(|_| !near.as_str().is_ascii());
+        let differ = differ.map(|LineDifference { column, expected, found }| {
             format!(" They differ at column {column}: {expected} in the diff, {found} in the declared path.")
         });
         return mismatch.note(format!("Is {near} meant?{}", differ.unwrap_or_default()));
