@@ -9,6 +9,8 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rustix::process::Signal;
+
 use crate::support::{
     Project, Provider, Run, Terminal, World, architect, diff, editor, left_in,
     mended_and_checked_by, plan_verified_by, shell, wait_until,
@@ -613,7 +615,9 @@ fn what_is_stopped_or_killed_leaves_nothing_running() {
             if killed {
                 begun.kill();
             } else {
-                begun.interrupt();
+                // Not by an interrupt, which whoever runs in the background ignores.
+                begun.signal(Signal::TERM);
+                begun.end();
             }
             let gone = wait_until(Duration::from_secs(20), || (running(&word) == 0).then_some(()));
             assert!(gone.is_some(), "{level:?}, killed: {killed}");
