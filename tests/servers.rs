@@ -28,8 +28,9 @@ architect_parse_retries = 1000
 max_iterations = 1000
 ";
 
-/// What a run may take of memory.
-const MOST_KIB: u64 = 60 * 1024;
+/// What a run may take of memory: 60 MiB, less what the system maps of the file of a program, which is large where it is built
+/// to be tested.
+const MOST_KIB: u64 = 36 * 1024;
 
 /// The servers, each with a name.
 fn servers() -> Vec<(String, Reply)> {
@@ -143,9 +144,9 @@ fn measured(world: &World, args: &[&str]) -> (Run, u64) {
     let mut most = 0;
     let ended = || {
         let status = fs::read_to_string(&status).unwrap_or_default();
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let peak = peak.and_then(|peak| peak.trim().trim_end_matches(" kB").parse().ok());
-        most = most.max(peak.unwrap_or_default());
+        let taken = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+        let taken = taken.and_then(|taken| taken.trim().trim_end_matches(" kB").parse().ok());
+        most = most.max(taken.unwrap_or_default());
     };
     (running.end_watching(ended), most)
 }

@@ -193,6 +193,26 @@ fn what_is_damaged_is_not_used_and_built_anew() {
 }
 
 #[test]
+fn what_a_killed_writer_left_is_in_nobodys_way() {
+    let mut world = World::new();
+    world.write_all();
+    world.kept.update(|_, _| ()).unwrap();
+    let dir = world.kept.shared.options.dir.clone();
+    let names = || fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name());
+    let postings = names().map(|name| name.into_string().unwrap());
+    let segments: Vec<String> =
+        postings.filter_map(|name| name.strip_suffix(".idx").map(str::to_owned)).collect();
+    // Whatever number the next list of deleted documents gets, it is there already.
+    for segment in &segments {
+        (0..200).for_each(|at| fs::write(dir.join(format!("{segment}.{at}.del")), "x").unwrap());
+    }
+    world.write("a.rs", "struct Book;\n");
+    world.kept.update(|_, _| ()).unwrap();
+    assert_eq!(world.kept.status().condition, Condition::Fresh);
+    assert_eq!(found(&world.kept), world.found_anew().0);
+}
+
+#[test]
 fn state_that_goes_away_and_comes_back_is_no_matter() {
     let mut world = World::new();
     world.write_all();

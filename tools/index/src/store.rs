@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use tantivy::columnar::Column;
 use tantivy::directory::MmapDirectory;
-use tantivy::index::SegmentId;
+use tantivy::index::{SegmentId, SegmentMeta};
 use tantivy::postings::Postings as _;
 use tantivy::schema::{
     FAST, Field, INDEXED, IndexRecordOption, STORED, Schema, TextFieldIndexing, TextOptions,
@@ -240,6 +240,7 @@ impl Writing {
             Ok(reading) => (Some(reading.manifest), tantivy::Index::open_in_dir(dir)?),
             Err(_) => (None, create(dir)?),
         };
+        remove_left(&index, dir)?;
         let writer = index.writer_with_num_threads(1, WRITER_BYTES)?;
         let manifest = Manifest { started, ..before.clone().unwrap_or_default() };
         Ok(Writing {
@@ -318,6 +319,22 @@ pub(crate) fn remove(dir: &Path) -> Result<(), StoreError> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
         Ok(()) | Err(_) => Ok(()),
     }
+}
+
+/// Removes lists of deleted documents that a writer which was killed left: the next one would give its own the same names, and
+/// cannot.
+fn remove_left(index: &tantivy::Index, dir: &Path) -> Result<(), StoreError> {
+    let named = |segment: &SegmentMeta| {
+        segment.delete_opstamp().map(|at| format!("{}.{at}.del", segment.id().uuid_string()))
+    };
+    let known: Vec<String> = index.searchable_segment_metas()?.iter().filter_map(named).collect();
+    for entry in fs::read_dir(dir)?.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".del") && !known.contains(&name) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 fn create(dir: &Path) -> Result<tantivy::Index, StoreError> {
