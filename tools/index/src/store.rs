@@ -329,9 +329,10 @@ fn remove_left(index: &tantivy::Index, dir: &Path) -> Result<(), StoreError> {
     };
     let known: Vec<String> = index.searchable_segment_metas()?.iter().filter_map(named).collect();
     for entry in fs::read_dir(dir)?.flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if name.ends_with(".del") && !known.contains(&name) {
-            fs::remove_file(entry.path())?;
+        let (path, name) = (entry.path(), entry.file_name());
+        let is_list = path.extension().is_some_and(|extension| extension == "del");
+        if is_list && !known.iter().any(|known| name == known.as_str()) {
+            fs::remove_file(path)?;
         }
     }
     Ok(())
