@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use policy::Verdict;
-use search::{Lines, Matches, Shown, Sights, Symbol, Unseen};
+use search::{BYTES_PER_TOKEN, Lines, Matches, Shown, Sights, Symbol, Unseen};
 use tools::blocking::on_a_thread;
 use tree::{ReadTree, RepoPath};
 
@@ -17,9 +17,6 @@ use crate::prompts::{Prompt, Prompts};
 use crate::run::Run;
 use crate::trial::Tried;
 use crate::wording::Wording;
-
-/// Bytes that a token is counted as.
-const TOKEN_BYTES: usize = 4;
 
 /// What is looked at in one round.
 pub(crate) struct Looking<'l> {
@@ -66,7 +63,7 @@ impl Effect for Looking<'_> {
                 sights: Sights::new(&tree, &may_read),
                 prompts: &terms.prompts,
                 max_lines: bounds.max_context_range_lines,
-                room: bounds.max_look_tokens.saturating_mul(TOKEN_BYTES),
+                room: bounds.max_look_tokens.saturating_mul(BYTES_PER_TOKEN),
                 seen: RefCell::default(),
             };
             eyes.look_at(&looks, tried)

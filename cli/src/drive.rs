@@ -22,9 +22,9 @@ use tools::redact::Redactor;
 use tools::regular;
 use tree::CommitError;
 
-use crate::commands::prompts::of_workspace;
 use crate::error::{CliError, Kind};
 use crate::flags::Require;
+use crate::prompts::of_workspace;
 use crate::render::{self, View};
 use crate::surroundings::Surroundings;
 

@@ -8,6 +8,7 @@ mod error;
 mod flags;
 mod key_store;
 mod past;
+mod prompts;
 mod render;
 mod surroundings;
 mod telemetry;

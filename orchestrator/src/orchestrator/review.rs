@@ -19,6 +19,7 @@ use lanes::crew::call_failed;
 use model::AgentRole;
 use policy::Verdict;
 use ractor::ActorRef;
+use search::BYTES_PER_TOKEN;
 use tools::blocking::on_a_thread;
 use tree::{Entry, ReadTree, RepoPath};
 
@@ -26,9 +27,6 @@ use super::end::{Ending, journal_closed};
 use super::run::Gathering;
 use super::{Msg, News, State};
 use crate::routing::{Before, Question};
-
-/// Bytes that a token is counted as.
-const TOKEN_BYTES: usize = 4;
 
 impl State {
     /// Has the change that the request names reviewed.
@@ -61,7 +59,7 @@ async fn review(
     })?;
     let read = changed::read(commands, &of, words).await.map_err(|_| journal_closed())?;
     let diff = read.map_err(|why| none(&why))?;
-    let room = run.config().agent_loop.review_tokens.saturating_mul(TOKEN_BYTES);
+    let room = run.config().agent_loop.review_tokens.saturating_mul(BYTES_PER_TOKEN);
     let may_read = |path: &str| match run.terms.rules.may_read(path) {
         Verdict::Allow => Ok(()),
         Verdict::Ask { why } | Verdict::Stage { why } | Verdict::Deny { why } => Err(why),

@@ -12,7 +12,7 @@ pub fn estimate_tokens(text: &str) -> usize {
 }
 
 /// What [`estimate_tokens`] takes for a token.
-pub(super) const BYTES_PER_TOKEN: usize = 4;
+pub const BYTES_PER_TOKEN: usize = 4;
 
 /// Most bytes that the title of a section takes.
 pub const TITLE_BYTES: usize = 80;
