@@ -88,9 +88,6 @@ impl FromStr for Pattern {
     type Err = OwnershipPatternError;
 
     fn from_str(text: &str) -> Result<Self, OwnershipPatternError> {
-        if text.starts_with('!') {
-            return Err(OwnershipPatternError::Negated);
-        }
         let below = if text.ends_with('/') { ANYWHERE } else { "" };
         let whole = format!("{text}{below}");
         if whole.chars().nth(MAX_CHARS).is_some() {
@@ -98,6 +95,9 @@ impl FromStr for Pattern {
         }
         // What is no path is no pattern either: wildcards are ordinary characters there.
         let path = RepoPath::parse(&whole)?;
+        if path.as_str().starts_with('!') {
+            return Err(OwnershipPatternError::Negated);
+        }
         let mut names: Vec<&str> = path.components().collect();
         names.dedup_by(|next, previous| *next == ANYWHERE && *previous == ANYWHERE);
         let mut parts = names.iter().map(|name| part(name)).collect::<Result<Vec<_>, _>>()?;

@@ -273,7 +273,7 @@ struct Story {
     state: TempDir,
     config: Arc<Config>,
     ids: Arc<dyn IdSource>,
-    /// How the request ended, as its last life was told.
+    /// How the request ended, as its last life was told or recorded.
     told: Option<Delivery>,
 }
 
@@ -371,11 +371,20 @@ impl Story {
         while is_in_use(&self.session()) {
             std::thread::yield_now();
         }
-        if outcome.is_none() {
-            self.lose_the_tail();
-        }
-        self.told = outcome.map(|outcome| outcome.delivery);
+        self.told = match outcome {
+            Some(outcome) => Some(outcome.delivery),
+            None => {
+                self.lose_the_tail();
+                self.recorded_end()
+            }
+        };
         self.told.is_some()
+    }
+
+    /// How the request ended, if the process died between recording that and telling it.
+    fn recorded_end(&self) -> Option<Delivery> {
+        let records = read(&self.session()).unwrap().records;
+        records.iter().find_map(|record| end(&record.event().unwrap()).map(|(it, _)| it.clone()))
     }
 
     async fn work(&self, luck: Arc<Luck>) -> Outcome {
