@@ -14,7 +14,7 @@ use actors::event::{Envelope, Event, StagedFile};
 use actors::lane_id::LaneId;
 use actors::look::Look;
 use actors::plan::{Criterion, Plan};
-use actors::publisher::{Attendance, Proposal, Question, Signal};
+use actors::publisher::{Attendance, OpenQuestion, Proposal, Question, Signal};
 use actors::router::Choice;
 use actors::wording::Wording;
 use actors::words::{Intent, IntentBy, Side};
@@ -26,7 +26,7 @@ use model::ModelError;
 use model::price::Usd;
 use orchestrator::orchestrator::Outcome;
 
-use super::ask::{Offers, OnScreen, ask};
+use super::ask::{Offers, OnScreen, answer_in_words, ask};
 use super::diff::harmless;
 use super::lanes::LaneTable;
 use super::lanes::lines::{file_line, labelled};
@@ -424,6 +424,21 @@ impl Terminal {
         ask(OnScreen { shown, asks, offers }, question.answer).await;
     }
 
+    /// Lets the user answer a model in words.
+    async fn ask_for_words(&mut self, question: OpenQuestion) {
+        if self.attendance == Attendance::Unattended {
+            // There is no terminal: dropping the question says so.
+            return;
+        }
+        self.rest();
+        let text = harmless(&question.text);
+        answer_in_words(
+            &format!("{text}\nYour answer (empty: the model decides): "),
+            question.answer,
+        )
+        .await;
+    }
+
     /// What it used, in two lines that fit a narrow terminal.
     fn summary(&self, spent_calls: u64, session: &str) -> String {
         let tally = &self.tally;
@@ -476,6 +491,7 @@ impl View for Terminal {
             },
             Signal::Confined(level) => self.tell_confined(&level.to_string()),
             Signal::Question(question) => return Box::pin(self.ask(question)),
+            Signal::Asked(question) => return Box::pin(self.ask_for_words(question)),
         }
         Box::pin(std::future::ready(()))
     }
@@ -632,6 +648,20 @@ fn said_by_models(event: &Event) -> Vec<String> {
         let at = || format!("  {} looks at {}", who(role), looks.join(", "));
         let refused = refused.iter().map(|line| format!("  {}", harmless(&line.to_string())));
         return (!looks.is_empty()).then(at).into_iter().chain(refused).collect();
+    }
+    if let Event::ToolResult { role, tool, arguments, ok, .. } = event {
+        let failed = if *ok { "" } else { " (in vain)" };
+        return vec![format!(
+            "  {} calls {} {}{failed}",
+            who(role),
+            harmless(tool),
+            harmless(arguments)
+        )];
+    }
+    if let Event::UserAnswered { answer: None } = event {
+        return vec![
+            "  no user is there to answer: the model chooses, and says what it assumed".to_owned(),
+        ];
     }
     if let Event::RouterDecision { selected_model, assessment, .. } = event {
         let is_own = assessment.choice != Choice::MaxThink;
