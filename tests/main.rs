@@ -43,6 +43,7 @@ mod interruptions;
 // What kill -9 leaves behind.
 mod crashes;
 mod fork;
+mod memory;
 mod prompts;
 mod replay;
 mod resume;

@@ -93,6 +93,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Some(Command::Auth(args)) => commands::auth::run(&around, global, args),
         Some(Command::Trust(args)) => commands::trust::run(&around, global, args),
         Some(Command::Index(args)) => commands::index::run(&around, global, args),
+        Some(Command::Memory(args)) => commands::memory::run(&around, global, args),
         Some(Command::Tools(args)) => {
             commands::tools::run(global, args);
             return Ok(ExitCode::SUCCESS);
@@ -124,6 +125,7 @@ fn takes(command: Option<&Command>) -> Takes {
             | Command::Trust(_)
             | Command::Index(_)
             | Command::Policy(_)
+            | Command::Memory(_)
             | Command::Prompts(_)
             | Command::Sandbox(_)
             | Command::Doctor(_),
