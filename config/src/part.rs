@@ -10,9 +10,13 @@ use crate::{ConfigError, DEFAULTS};
 /// The table `name` of the embedded defaults, with the tables in it.
 pub fn defaults_of<T: DeserializeOwned>(name: &str) -> Result<T, ConfigError> {
     let is_part =
-        |table: &&str| table.strip_prefix(name).is_some_and(|rest| rest.starts_with([']', '.']));
-    let tables: String =
-        DEFAULTS.split("\n[").filter(is_part).flat_map(|table| ["[", table, "\n"]).collect();
+        |table: &str| table.strip_prefix(name).is_some_and(|rest| rest.starts_with([']', '.']));
+    let mut inside = false;
+    let lines = DEFAULTS.split_inclusive('\n').filter(|line| {
+        inside = line.strip_prefix('[').map_or(inside, is_part);
+        inside
+    });
+    let tables: String = lines.collect();
     let failed = |message: String| {
         let (place, key) = ("defaults".to_owned(), name.to_owned());
         ConfigError::Value { place, key, message }
