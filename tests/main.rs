@@ -29,6 +29,8 @@ mod invariants;
 mod bad_input;
 mod checks;
 mod fence;
+mod hostile;
+mod hostile_commands;
 mod permissions;
 mod sandbox;
 mod secrets;
