@@ -156,7 +156,10 @@ fn symbols_of_the_legacy_runtime_are_denied() {
         only_in(words, &[]);
     }
     for words in ["RouterDecision", "RouterEscalation", "router::"] {
-        only_in(words, &["actors/src/", "orchestrator/src/routing.rs", "cli/src/render/"]);
+        only_in(
+            words,
+            &["actors/src/", "orchestrator/src/routing.rs", "cli/front/src/", "cli/src/render/"],
+        );
     }
 }
 

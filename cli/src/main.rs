@@ -4,7 +4,6 @@ mod args;
 mod checkpoints;
 mod commands;
 mod drive;
-mod error;
 mod flags;
 mod key_store;
 mod past;
@@ -16,12 +15,12 @@ mod telemetry;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use front::error::{CliError, Kind};
 use orchestrator::chat::Intent;
 #[cfg(target_os = "linux")]
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
 use crate::args::{Cli, Command};
-use crate::error::{CliError, Kind};
 use crate::flags::{Global, Takes, with_mode_joined};
 use crate::surroundings::Surroundings;
 

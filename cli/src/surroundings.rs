@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use config::access::{Access, access};
 use config::{Config, FileText, Inputs, SUBAGENTS, Settings};
+use front::error::{CliError, Kind};
 use orchestrator::places::Places;
 use sandbox::Sandbox;
 use shell::Environment;
 use tools::redact::{Redactor, values_of_variables};
 use tools::regular;
 
-use crate::error::{CliError, Kind};
 use crate::flags::{Color, Global, Thinking};
 use crate::key_store::{KeptKey, KeyStore};
 

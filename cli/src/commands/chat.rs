@@ -5,6 +5,9 @@ use std::path::PathBuf;
 
 use actors::delivery::Delivery;
 use config::Settings;
+use front::error::{CliError, Kind};
+use front::exit;
+use front::session::Which;
 use orchestrator::chat::Intent;
 use orchestrator::request::Request;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
@@ -12,9 +15,8 @@ use rustyline::error::ReadlineError;
 use rustyline::{Config as LineConfig, DefaultEditor};
 use tools::regular::{self, MAX_NOTE_BYTES};
 
-use crate::drive::{Session, Use, Which, exit_of};
-use crate::error::{CliError, Kind};
-use crate::flags::{Global, Output};
+use crate::drive::{Drive, Use};
+use crate::flags::{Global, Output, Require};
 use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
@@ -69,18 +71,18 @@ fn which(around: &Surroundings, global: &Global) -> Result<Which, CliError> {
 
 /// Takes a request that was interrupted in the session to its delivery, before anything new is asked.
 async fn finish_earlier(
-    session: &mut Session,
+    drive: &mut Drive,
     global: &Global,
     view: &mut dyn render::View,
 ) -> Result<(), CliError> {
-    let Some(outcome) = session.take_up(view).await? else { return Ok(()) };
+    let Some(outcome) = drive.take_up(view).await? else { return Ok(()) };
     // A program that wants one document wants that of what it asked for.
     if global.output != Output::Json {
-        view.outcome(&outcome, &session.id);
+        view.outcome(&outcome, &drive.session.id);
     }
     tell(&outcome.delivery, global, view);
     // The user stopped it, and with it what was to come.
-    if outcome.delivery == Delivery::Cancelled { exit_of(&outcome.delivery, None) } else { Ok(()) }
+    if outcome.delivery == Delivery::Cancelled { exit::of(&outcome.delivery, None) } else { Ok(()) }
 }
 
 /// Takes one request to its delivery.
@@ -123,16 +125,16 @@ async fn once_in(
         Some(Intent::Edit) | None => Use::Write,
     };
     let mut view = render::view(around, global);
-    let mut session =
-        Session::open(around, &settings, workspace, which, purpose, view.as_mut()).await?;
-    if purpose == Use::Read && session.has_open_run() {
+    let mut drive =
+        Drive::open(around, &settings, workspace, which, purpose, view.as_mut()).await?;
+    if purpose == Use::Read && drive.session.cut_short().is_some() {
         let open = "a request was interrupted in this session, and it may write";
-        let hint = format!("resume it first with `deepseek run {}`", session.id);
+        let hint = format!("resume it first with `deepseek run {}`", drive.session.id);
         return Err(CliError::new(Kind::NotDelivered, open).hint(hint));
     }
-    finish_earlier(&mut session, global, view.as_mut()).await?;
-    let outcome = session.run(Request { text, intent }, view.as_mut()).await?;
-    exit_of(&outcome.delivery, global.require)
+    finish_earlier(&mut drive, global, view.as_mut()).await?;
+    let outcome = drive.run(Request { text, intent }, view.as_mut()).await?;
+    exit::of(&outcome.delivery, global.require.map(Require::level))
 }
 
 /// Talks at the terminal until the user leaves.
@@ -142,10 +144,10 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
     let mut view = render::view(around, global);
     let which = which(around, global)?;
     let here = workspace.display().to_string();
-    let mut session =
-        Session::open(around, &settings, workspace, which, Use::Write, view.as_mut()).await?;
+    let mut drive =
+        Drive::open(around, &settings, workspace, which, Use::Write, view.as_mut()).await?;
     view.note(&format!("deepseek {} in {here}", env!("CARGO_PKG_VERSION")));
-    finish_earlier(&mut session, global, view.as_mut()).await?;
+    finish_earlier(&mut drive, global, view.as_mut()).await?;
     view.note("Say what you want to know or have done. /help lists commands; Ctrl-D leaves.");
     let history = around.state_dir()?.join("history");
     let line_config = LineConfig::builder().auto_add_history(true).build();
@@ -158,11 +160,11 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
         editor.load_history(&history).ok();
     }
     loop {
-        session.let_go();
+        drive.session.let_go();
         let terminal = Terminal::now();
         let (returned, line) = tokio::select! {
             read = read_line(editor) => read?,
-            told = session.told_to_leave() => {
+            told = drive.told_to_leave() => {
                 terminal.restore();
                 return told;
             }
@@ -183,13 +185,13 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
                 }
                 text => {
                     let (text, intent) = addressed(text, global);
-                    if let Err(error) = session.take_hold().await {
+                    if let Err(error) = drive.take_hold().await {
                         view.note(&error.to_string());
                         continue;
                     }
-                    let outcome = session.run(Request { text, intent }, view.as_mut()).await?;
+                    let outcome = drive.run(Request { text, intent }, view.as_mut()).await?;
                     tell(&outcome.delivery, global, view.as_mut());
-                    if session.leaves {
+                    if drive.leaves {
                         break;
                     }
                 }
@@ -237,7 +239,7 @@ fn addressed(text: &str, global: &Global) -> (String, Option<Intent>) {
 
 /// In a conversation an undelivered request is told and not the end.
 fn tell(delivery: &Delivery, global: &Global, view: &mut dyn render::View) {
-    if let Err(error) = exit_of(delivery, global.require) {
+    if let Err(error) = exit::of(delivery, global.require.map(Require::level)) {
         view.note(&error.to_string());
     }
 }

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use config::{BELOW, Settings, Source, split_key};
+use front::error::{CliError, Kind};
 use serde_json::{Map, Value, json};
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
-use crate::error::{CliError, Kind};
 use crate::flags::{Global, Output};
 use crate::render;
 use crate::surroundings::{Surroundings, read_config};
