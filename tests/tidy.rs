@@ -131,6 +131,7 @@ fn only_waits_are_measured() {
         "orchestrator/src/lock.rs",
         "lanes/src/worktrees.rs",
         "cli/src/render/terminal.rs",
+        "cli/tui/src/converse.rs",
     ];
     only_in("Instant::now", &places);
 }

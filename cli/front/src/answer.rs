@@ -5,6 +5,8 @@ use actors::publisher::Answer;
 /// A question, as it stands on the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OnScreen {
+    /// Who asks, where it is not the run itself.
+    pub who: String,
     /// What it is about.
     pub shown: String,
     /// The line that ends it.

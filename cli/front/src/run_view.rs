@@ -154,10 +154,10 @@ impl RunView {
             }
         };
         let who = match question.scope.lane() {
-            Some(lane) => self.style(AnsiColor::Yellow, &format!("lane {lane} asks: ")),
+            Some(lane) => format!("lane {lane} asks: "),
             None => String::new(),
         };
-        OnScreen { shown, asks: format!("{who}{}. {asks}", question.why), offers }
+        OnScreen { who, shown, asks: format!("{}. {asks}", harmless(&question.why)), offers }
     }
 
     /// What it is doing, in a line: for whoever waits.

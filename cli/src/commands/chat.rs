@@ -1,22 +1,26 @@
 //! `deepseek chat`, `ask` and `plan`: a request, or a conversation of them.
 
 use std::io::{self, Read as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use actors::delivery::Delivery;
 use config::Settings;
+use front::diff::Paint;
 use front::error::{CliError, Kind};
 use front::exit;
-use front::session::Which;
+use front::session::{Session, Which};
 use orchestrator::chat::Intent;
 use orchestrator::request::Request;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::error::ReadlineError;
 use rustyline::{Config as LineConfig, DefaultEditor};
 use tools::regular::{self, MAX_NOTE_BYTES};
+use tui::{Facts, Opening};
 
 use crate::drive::{Drive, Use};
 use crate::flags::{Global, Output, Require};
+use crate::host::ProgramHost;
 use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
@@ -145,7 +149,12 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
     let which = which(around, global)?;
     let here = workspace.display().to_string();
     let mut drive =
-        Drive::open(around, &settings, workspace, which, Use::Write, view.as_mut()).await?;
+        Drive::open(around, &settings, workspace.clone(), which, Use::Write, view.as_mut()).await?;
+    if around.has_live_rows(global) {
+        let opening = opening(around, global, &settings, &workspace, &drive.session)?;
+        let host = Arc::new(ProgramHost::new(around.clone(), global.clone(), workspace));
+        return tui::converse(drive.session, opening, host).await;
+    }
     view.note(&format!("deepseek {} in {here}", env!("CARGO_PKG_VERSION")));
     finish_earlier(&mut drive, global, view.as_mut()).await?;
     view.note("Say what you want to know or have done. /help lists commands; Ctrl-D leaves.");
@@ -202,6 +211,39 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
         }
     }
     Ok(())
+}
+
+/// What a conversation with live rows begins with.
+fn opening(
+    around: &Surroundings,
+    global: &Global,
+    settings: &Settings,
+    workspace: &Path,
+    session: &Session,
+) -> Result<Opening, CliError> {
+    let config = &settings.config;
+    let facts = Facts {
+        mode: render::told::word(&config.policy.mode),
+        approval: render::told::word(&config.policy.approval),
+        model: config.llm.base_model.model.clone(),
+        budget_usd: config.budget.usd,
+        workspace: render::harmless(&workspace.display().to_string()),
+        session: session.id.clone(),
+        intent: intent(global),
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    let Facts { mode, approval, model, workspace: here, .. } = &facts;
+    let banner = format!(
+        "deepseek {version} in {here}\n{model} · {mode} · approval {approval} · /help lists commands, Ctrl-D leaves"
+    );
+    Ok(Opening {
+        facts,
+        paint: if around.colour_out(global.color) { Paint::Colour } else { Paint::Plain },
+        cuts: around.terminal_cuts(),
+        history: around.workspace_state(workspace)?.join("history.jsonl"),
+        require: global.require.map(Require::level),
+        banner,
+    })
 }
 
 /// The settings of the terminal, to put back when a line that is being read is given up.

@@ -428,8 +428,7 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
 
 fn edit(around: &Surroundings, global: &Global, local: bool) -> Result<(), CliError> {
     let path = file(around, global, local)?;
-    let editor = ["VISUAL", "EDITOR"].iter().find_map(|name| around.vars.get(*name));
-    let editor = editor.filter(|editor| !editor.trim().is_empty()).ok_or_else(|| {
+    let editor = around.editor().ok_or_else(|| {
         CliError::new(Kind::Usage, "neither VISUAL nor EDITOR is set")
             .hint(format!("edit {} by hand", path.display()))
     })?;

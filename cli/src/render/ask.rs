@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 /// Asks until there is an answer. Ends early when the program is stopped, or the question withdrawn.
 pub(super) async fn ask(question: OnScreen, mut answer_to: oneshot::Sender<Answer>) {
-    let whole = format!("{}{}", question.shown, question.asks);
+    let whole = format!("{}{}{}", question.shown, question.who, question.asks);
     forget_what_was_typed();
     say(&whole);
     loop {
@@ -35,7 +35,7 @@ pub(super) async fn ask(question: OnScreen, mut answer_to: oneshot::Sender<Answe
                 forget_what_was_typed();
                 let always = if question.offers == Offers::Always { "always, " } else { "" };
                 let known = format!("yes, {always}no, no: WHY (the model is told), or show. ");
-                say(&(known + &question.asks));
+                say(&(known + &question.who + &question.asks));
             }
         }
     }
@@ -45,7 +45,11 @@ pub(super) async fn ask(question: OnScreen, mut answer_to: oneshot::Sender<Answe
 pub(crate) async fn yes_or_no(question: &str) -> bool {
     let (answer, answered) = oneshot::channel();
     let asks = "Do you want that? [y/N] ".to_owned();
-    ask(OnScreen { shown: format!("{question} "), asks, offers: Offers::Once }, answer).await;
+    ask(
+        OnScreen { who: String::new(), shown: format!("{question} "), asks, offers: Offers::Once },
+        answer,
+    )
+    .await;
     answered.await.is_ok_and(|answer| answer == Answer::Yes)
 }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use actors::event::Event;
 use actors::lane_id::LaneId;
 use actors::publisher::{Attendance, Question, Signal};
+use anstyle::{AnsiColor, Style};
 use front::answer::{Offers, OnScreen};
 use front::diff::Paint;
 use front::run_view::{Detail, RunView, Streams, Told};
@@ -24,6 +25,7 @@ const USUAL_WIDTH: usize = 80;
 
 /// The view for people.
 pub(crate) struct Terminal {
+    paint: Paint,
     run: RunView,
     /// The line that moves while somebody waits; only on a terminal, and away while text or a question is there.
     bar: Option<ProgressBar>,
@@ -36,7 +38,7 @@ impl Terminal {
     /// A view for what is around.
     pub(crate) fn new(around: &Surroundings, global: &Global) -> Self {
         let paint = if around.colour(global.color) { Paint::Colour } else { Paint::Plain };
-        let moves = around.stderr_is_terminal;
+        let moves = around.stderr_is_terminal && !global.plain;
         let detail = if moves { Detail::Beside } else { Detail::All };
         let streams =
             if around.stdout_is_terminal { Streams::AsItComes } else { Streams::AtTheEnd };
@@ -46,7 +48,7 @@ impl Terminal {
             Attendance::Unattended
         };
         let run = RunView::new(paint, detail, streams, Duration::ZERO);
-        Self { run, bar: None, moves, attendance, begun: Instant::now() }
+        Self { paint, run, bar: None, moves, attendance, begun: Instant::now() }
     }
 
     fn tell(&mut self, told: Vec<Told>) {
@@ -84,12 +86,14 @@ impl Terminal {
             // There is no terminal: dropping the question says so.
             return;
         }
-        let OnScreen { shown, asks, offers } = self.run.question(&question);
+        let OnScreen { who, shown, asks, offers } = self.run.question(&question);
         self.rest();
         let more =
             if offers == Offers::Always { "; always, no: WHY, show" } else { "; no: WHY, show" };
+        let yellow = Style::new().fg_color(Some(AnsiColor::Yellow.into())).bold();
+        let who = if who.is_empty() { who } else { self.paint.with(yellow, &who) };
         let asks = format!("{asks} [y/N{more}] ");
-        ask(OnScreen { shown, asks, offers }, question.answer).await;
+        ask(OnScreen { who, shown, asks, offers }, question.answer).await;
     }
 }
 
