@@ -83,7 +83,7 @@ impl Composer {
     pub(crate) fn set(&mut self, text: &str) {
         self.pieces.clear();
         self.at = 0;
-        self.paste(text.to_owned());
+        self.paste(text);
     }
 
     /// Puts a character in.
@@ -102,12 +102,14 @@ impl Composer {
     }
 
     /// Puts in what was pasted: as it is, or behind a label when it is long.
-    pub(crate) fn paste(&mut self, text: String) {
+    pub(crate) fn paste(&mut self, text: &str) {
+        // Terminals make carriage returns of newlines.
+        let text = text.replace("\r\n", "\n").replace('\r', "\n");
         if text.lines().count() > SHOWN_LINES || text.len() > SHOWN_BYTES {
             self.put(Piece::Paste(text));
             return;
         }
-        for grapheme in text.replace("\r\n", "\n").replace('\r', "\n").graphemes(true) {
+        for grapheme in text.graphemes(true) {
             self.put(Piece::Grapheme(grapheme.to_owned()));
         }
     }
@@ -259,7 +261,7 @@ impl Composer {
         for _ in 0..self.word_length() {
             self.backspace();
         }
-        self.paste(text.to_owned());
+        self.paste(text);
     }
 
     /// The input in rows of `width` cells, `first` before the first of them and as many blanks before the others.
@@ -344,7 +346,7 @@ mod tests {
     fn a_long_paste_is_a_label_and_is_sent_as_it_is() {
         let mut input = composer("see ");
         let pasted = "$1 line\n".repeat(200);
-        input.paste(pasted.clone());
+        input.paste(&pasted.replace('\n', "\r"));
         input.insert('.');
         assert_eq!(input.laid(80, "› ").rows, ["› see [pasted: 200 lines, 1600 bytes]."]);
         assert_eq!(input.text(), format!("see {pasted}."));

@@ -13,6 +13,7 @@ use front::interrupts::{Interrupt, Interrupts};
 use front::session::{Next, Session};
 use orchestrator::orchestrator::Outcome;
 use orchestrator::request::Request;
+use rustix::process::Signal as Number;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::conversation::{Act, Conversation, Facts, Work};
@@ -83,6 +84,8 @@ pub async fn converse(
         typed,
         drawn: None,
         leaves: false,
+        was_suspended: false,
+        is_gone: false,
     };
     let ended = it.go().await;
     let left = it.screen.leave(Terminal::size());
@@ -109,6 +112,10 @@ struct Converse {
     drawn: Option<Duration>,
     /// Whether it ends when the request in hand has.
     leaves: bool,
+    /// Whether it was stopped by its own doing, and has not heard yet that it goes on.
+    was_suspended: bool,
+    /// Whether the terminal can no longer be read or written.
+    is_gone: bool,
 }
 
 /// Whether the conversation goes on.
@@ -124,13 +131,16 @@ enum Woken {
     Session(Next),
     Interrupted(Interrupt),
     Resized,
+    /// The program had been stopped, and its shell may have changed the settings of the terminal.
+    Continued,
     Time,
 }
 
 impl Converse {
     async fn go(&mut self) -> Result<(), CliError> {
-        let mut resized =
-            signal(SignalKind::window_change()).map_err(|error| no_terminal(&error))?;
+        let listen = |kind| signal(kind).map_err(|error| no_terminal(&error));
+        let mut resized = listen(SignalKind::window_change())?;
+        let mut continued = listen(SignalKind::from_raw(Number::CONT.as_raw()))?;
         self.resume();
         let mut is_dirty = true;
         loop {
@@ -143,8 +153,11 @@ impl Converse {
             }
             let due = self.drawn.map_or(Duration::ZERO, |drawn| drawn + PACE);
             if is_dirty && self.at() >= due {
-                self.draw()?;
+                self.draw();
                 is_dirty = false;
+            }
+            if self.is_gone && !self.leaves && self.leave() == Then::End {
+                return Ok(());
             }
             if !self.typed.is_empty() {
                 let typed = std::mem::take(&mut self.typed);
@@ -157,10 +170,11 @@ impl Converse {
             let wake = self.wakes(is_dirty.then_some(due));
             let woken = tokio::select! {
                 biased;
-                typed = self.terminal.read() => Woken::Typed(typed),
+                typed = self.terminal.read(), if !self.is_gone => Woken::Typed(typed),
                 interrupt = self.interrupts.next() => Woken::Interrupted(interrupt),
                 next = self.session.next() => Woken::Session(next),
                 _ = resized.recv() => Woken::Resized,
+                _ = continued.recv() => Woken::Continued,
                 () = sleep_until(wake, self.begun) => Woken::Time,
             };
             let then = match woken {
@@ -176,6 +190,10 @@ impl Converse {
                 Woken::Session(Next::Ended(Ok(outcome))) => self.ended(&outcome),
                 Woken::Session(Next::Ended(Err(died))) => return Err(exit::died(&died)),
                 Woken::Session(Next::Applied(_)) | Woken::Resized => Then::On,
+                Woken::Continued => {
+                    self.continued()?;
+                    Then::On
+                }
                 Woken::Interrupted(interrupt) => self.interrupted(interrupt)?,
                 Woken::Time => self.lapsed().await?,
             };
@@ -184,6 +202,15 @@ impl Converse {
             }
             is_dirty = true;
         }
+    }
+
+    /// The program goes on after it was stopped by somebody else: what stands on the screen is not known any more.
+    fn continued(&mut self) -> Result<(), CliError> {
+        if !std::mem::take(&mut self.was_suspended) {
+            self.typed.extend(Terminal::take().map_err(|error| no_terminal(&error))?);
+            self.screen.forget();
+        }
+        Ok(())
     }
 
     fn at(&self) -> Duration {
@@ -197,7 +224,7 @@ impl Converse {
         [due, keys, self.talk.wakes(at)].into_iter().flatten().min()
     }
 
-    fn draw(&mut self) -> Result<(), CliError> {
+    fn draw(&mut self) {
         let (at, size) = (self.at(), Terminal::size());
         let above = self.talk.take_above();
         let mut out = self.screen.show(&above, &paint::frame(&self.talk, size, at), size);
@@ -205,10 +232,13 @@ impl Converse {
             out.push('\x07');
         }
         self.drawn = Some(at);
-        if out.is_empty() {
-            Ok(())
-        } else {
-            terminal::write(&out).map_err(|error| no_terminal(&error))
+        self.write(&out);
+    }
+
+    /// Writes to the terminal. When it is gone, the end comes as if the user had left.
+    fn write(&mut self, out: &str) {
+        if !self.is_gone && !out.is_empty() && terminal::write(out).is_err() {
+            self.is_gone = true;
         }
     }
 
@@ -231,7 +261,7 @@ impl Converse {
     async fn begin(&mut self, request: Request) -> Result<(), CliError> {
         self.talk.begun(&request.text);
         self.request_begun = self.at();
-        self.draw()?;
+        self.draw();
         if let Err(error) = self.session.take_hold().await {
             self.talk.say(&exit::locked(&error).to_string());
             self.talk.ended();
@@ -266,7 +296,10 @@ impl Converse {
     }
 
     async fn typed(&mut self, typed: std::io::Result<Vec<u8>>) -> Result<Then, CliError> {
-        let Ok(bytes) = typed else { return Ok(self.leave()) };
+        let Ok(bytes) = typed else {
+            self.is_gone = true;
+            return Ok(self.leave());
+        };
         let keys = self.keys.feed(&bytes);
         self.pressed(keys).await
     }
@@ -300,17 +333,18 @@ impl Converse {
             }
             Act::Leave => return Ok(self.leave()),
             Act::Suspend => {
-                self.step_aside()?;
+                self.step_aside();
+                self.was_suspended = true;
                 self.typed = Terminal::suspend().map_err(|error| no_terminal(&error))?;
             }
             Act::Program(words) => {
-                self.step_aside()?;
+                self.step_aside();
                 Terminal::lend();
                 let host = Arc::clone(&self.host);
                 self.aside(move || host.command(&words)).await?;
             }
             Act::Edit => {
-                self.step_aside()?;
+                self.step_aside();
                 Terminal::lend();
                 let (host, text) = (Arc::clone(&self.host), self.talk.composer.text());
                 match self.aside(move || host.edited(&text)).await? {
@@ -327,7 +361,7 @@ impl Converse {
             }
             Act::Redraw => {
                 let left = self.screen.leave(Terminal::size());
-                terminal::write(&left).map_err(|error| no_terminal(&error))?;
+                self.write(&left);
             }
             Act::Keep(message) => self.history.add(&message),
         }
@@ -335,10 +369,10 @@ impl Converse {
     }
 
     /// Prints what is finished and takes the live rows away, for whatever comes at the terminal next.
-    fn step_aside(&mut self) -> Result<(), CliError> {
-        self.draw()?;
+    fn step_aside(&mut self) {
+        self.draw();
         let left = self.screen.leave(Terminal::size());
-        terminal::write(&left).map_err(|error| no_terminal(&error))
+        self.write(&left);
     }
 
     /// Does something at the terminal that has been lent, and takes it back.

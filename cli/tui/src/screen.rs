@@ -112,6 +112,11 @@ impl Screen {
         out
     }
 
+    /// The rows are no longer where they were: they will stand where the cursor is.
+    pub(crate) fn forget(&mut self) {
+        self.drawn = None;
+    }
+
     /// To the first of our rows, and everything from there on erased.
     fn erase(&self, size: Size) -> String {
         let Some(drawn) = &self.drawn else { return "\r".to_owned() };
@@ -238,7 +243,7 @@ mod tests {
             let size = Size { columns: 30, rows };
             let mut screen = Screen::new(Narrowing::Wraps);
             for n in 0..1_000 {
-                let live = frame(&["live", "", "> input"][n % 2..], (2, 0));
+                let live = frame(&["live", "", "> input"][n % 2..], (2, 2));
                 let above = if n % 3 == 0 { String::new() } else { format!("line {n}\n") };
                 terminal.process(screen.show(&above, &live, size).as_bytes());
             }
@@ -278,8 +283,10 @@ mod tests {
             terminal.process(screen.show(&format!("{n}\n"), &live, size).as_bytes());
         }
         let all = whole(&mut terminal);
-        let stale = all.iter().filter(|line| line.starts_with("› input")).count();
-        assert_eq!(stale, 1, "{all:#?}");
+        for ours in ["a status", "› input"] {
+            let count = all.iter().filter(|line| line.starts_with(ours)).count();
+            assert_eq!(count, 1, "{ours}: {all:#?}");
+        }
         assert_eq!(all.iter().filter(|line| line.as_str() == "before").count(), 1, "{all:#?}");
     }
 

@@ -6,8 +6,8 @@ use std::panic;
 use std::sync::{Mutex, PoisonError, mpsc as blocking};
 use std::thread;
 
+use nix::sys::signal::{Signal, raise};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Signal, getpid, kill_process};
 use rustix::termios::{
     InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize,
     tcsetattr,
@@ -75,8 +75,13 @@ impl Terminal {
 
     /// Takes the terminal again, after [`Self::lend`], with what was typed meanwhile and read by no one.
     pub(crate) fn take() -> io::Result<Vec<u8>> {
-        let before = tcgetattr(rustix::stdio::stdin())?;
-        let mut ours = before.clone();
+        let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ours = match &*before {
+            // They were taken away from us, by a shell that stopped the program.
+            Some(settings) => settings.clone(),
+            None => before.insert(tcgetattr(rustix::stdio::stdin())?).clone(),
+        };
+        drop(before);
         ours.input_modes -= InputModes::ICRNL
             | InputModes::INLCR
             | InputModes::IGNCR
@@ -87,7 +92,6 @@ impl Terminal {
         // A read never waits: what is there is taken.
         ours.special_codes[SpecialCodeIndex::VMIN] = 0;
         ours.special_codes[SpecialCodeIndex::VTIME] = 0;
-        *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
         tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &ours)?;
         write(BEGIN)?;
         let mut buffer = [0; 4096];
@@ -108,7 +112,8 @@ impl Terminal {
     /// Stops the program, as its shell would, until the shell lets it go on.
     pub(crate) fn suspend() -> io::Result<Vec<u8>> {
         Self::lend();
-        kill_process(getpid(), Signal::TSTP)?;
+        // It is delivered to this thread before it returns, so nothing is taken back too early.
+        raise(Signal::SIGTSTP)?;
         Self::take()
     }
 

@@ -263,7 +263,7 @@ fn edit(input: &mut Composer, key: &Key) {
     match key {
         Key::Char(c) => input.insert(*c),
         Key::Newline => input.insert('\n'),
-        Key::Paste(bytes) => input.paste(String::from_utf8_lossy(bytes).into_owned()),
+        Key::Paste(bytes) => input.paste(&String::from_utf8_lossy(bytes)),
         Key::Backspace | Key::Ctrl('h') => input.backspace(),
         Key::Delete | Key::Ctrl('d') => input.delete(),
         Key::Left | Key::Ctrl('b') => input.left(),
