@@ -32,11 +32,11 @@ enum Fault {
     Told,
 }
 
-fn fault(behaviour: Behaviour) -> Fault {
+fn fault(behaviour: Behaviour, role: &str) -> Fault {
     match behaviour {
         Behaviour::Text
         | Behaviour::ReasoningText
-        // Nothing was offered that could be called; what is said beside it counts.
+        // What is said beside a call that cannot be made counts.
         | Behaviour::TextThenToolCall
         | Behaviour::UsageTrailingChunk
         | Behaviour::UsageAbsent
@@ -49,6 +49,8 @@ fn fault(behaviour: Behaviour) -> Fault {
         | Behaviour::Gzip
         | Behaviour::Slow
         | Behaviour::Random => Fault::Harmless,
+        // Whoever is offered tools calls them, and is told that they are not these.
+        Behaviour::ToolCall | Behaviour::InvalidJsonArguments if role == "analysis" => Fault::Told,
         Behaviour::ReasoningOnly
         | Behaviour::EmptyStop
         | Behaviour::BlankJson
@@ -141,7 +143,7 @@ fn endured(role: &'static str, behaviour: Behaviour, often: Often) -> Result<Str
         "analysis" => world.asks("What is this?"),
         _ => world.chat("Fix the greeting"),
     };
-    let (end, wanted) = (run.ending(), expected(role, fault(behaviour), often));
+    let (end, wanted) = (run.ending(), expected(role, fault(behaviour, role), often));
     let changed = world.project.changed();
     if end != wanted {
         return Err(format!("{end}, not {wanted}: {}", run.stderr));

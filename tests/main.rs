@@ -50,6 +50,7 @@ mod resume;
 mod review;
 mod routing;
 mod team_crashes;
+mod tool_calls;
 mod verified;
 mod wording;
 

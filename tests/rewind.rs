@@ -260,8 +260,8 @@ fn diff_tells_what_a_run_changed_and_what_changed_since() {
     world.project.write("mine.txt", "mine\n");
     assert_eq!(world.chat("Add a file").ending(), "0 delivered/passed");
 
-    let of_first =
-        world.deepseek(["diff", "--run", first.events[1]["run"].as_str().unwrap_or("?")]).run();
+    let begun = first.events.iter().find(|it| it["kind"] == "RunStarted@v1").unwrap();
+    let of_first = world.deepseek(["diff", "--run", begun["run"].as_str().unwrap()]).run();
     let of_latest = world.deepseek(["diff", "--run", "latest"]).run();
     let since_first = world.deepseek(["diff", "--since", "1"]).run();
     let since_second = world.deepseek(["diff", "--since", "2"]).run();

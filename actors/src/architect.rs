@@ -20,6 +20,7 @@ use crate::dialogue::Dialogue;
 use crate::draft::NeededFile;
 use crate::event::Event;
 use crate::failure::FailureClass;
+use crate::looking::Sources;
 use crate::plan::{FileIntent, Leniency, Plan, PlanLimits};
 use crate::prompts::{Prompt, Prompts};
 use crate::role::{RoleHost, Work};
@@ -154,8 +155,7 @@ impl ArchitectSetup {
         dialogue.say(&question);
         let talk = Talk {
             caller: &self.caller,
-            tree: self.commands.workspace.reader(),
-            commands: Some(&self.commands),
+            sources: Sources::of_commands(&self.commands),
             repairs: self.bounds().architect_parse_retries,
             looks: self.bounds().max_look_rounds,
         };

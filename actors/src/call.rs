@@ -188,6 +188,7 @@ impl Caller {
             thinking: self.hire.thinking.then_some(self.hire.effort),
             max_tokens,
             max_bytes: u64::from(max_tokens).saturating_mul(BYTES_PER_TOKEN),
+            tools: dialogue.tools().to_vec(),
             messages: dialogue.messages().to_vec(),
         }
     }

@@ -2,16 +2,19 @@
 
 use std::time::Duration;
 
-use policy::quoted;
+use config::Mode;
+use policy::{Verdict, quoted};
 use sandbox::{Network, Writes};
-use shell::{CommandLine, CommandOutcome};
+use shell::CommandLine;
 use tree::{Entry, RepoPath};
 
 use crate::closed::JournalClosed;
 use crate::commands::{Place, Runner};
 use crate::effect::{Effect, Trace};
 use crate::event::{Blob, Event};
-use crate::review::Reviewed;
+use crate::look::Look;
+use crate::looking::Elsewhere;
+use crate::review::{FILE, Reviewed, ShownDiff, shown};
 use crate::run::Run;
 use crate::wording::Wording;
 
@@ -22,6 +25,106 @@ pub async fn read(
     words: &str,
 ) -> Result<Result<String, Wording>, JournalClosed> {
     commands.run.perform(&mut Reading { commands, of, words }).await
+}
+
+/// What git tells of a look, within so many bytes; none if it is no matter of git.
+pub(crate) async fn told(commands: &Runner, look: &Look, room: usize) -> Option<Elsewhere> {
+    let pathspec = |path: &Option<RepoPath>| {
+        path.as_ref().map_or(String::new(), |path| format!(" {}", quoted(path.as_str())))
+    };
+    let (words, of) = match look {
+        Look::GitStatus => ("status --short --branch".to_owned(), Output::Text),
+        Look::GitDiff { range, staged, path } => {
+            let since = match range {
+                Some(range) => quoted_words(range),
+                None if *staged => "--cached".to_owned(),
+                None => "HEAD".to_owned(),
+            };
+            (format!("{DIFF} {since} --{}", pathspec(path)), Output::Diff)
+        }
+        Look::GitShow { revision, path: None } => {
+            let show = DIFF.replacen("diff", "show", 1);
+            (format!("{show} {} --", quoted(revision)), Output::Diff)
+        }
+        Look::GitShow { revision, path: Some(path) } => {
+            if let Err(why) = may_read(commands, path.as_str()) {
+                return Some(Elsewhere::Nothing(why));
+            }
+            (
+                format!("show --no-textconv {}", quoted(&format!("{revision}:./{path}"))),
+                Output::Text,
+            )
+        }
+        Look::Context { .. }
+        | Look::Search { .. }
+        | Look::Symbol { .. }
+        | Look::List { .. }
+        | Look::Run { .. }
+        | Look::Query { .. }
+        | Look::Ask { .. } => return None,
+    };
+    if commands.run.config().policy.mode == Mode::Plan {
+        return Some(Elsewhere::Nothing("no process is started in plan mode".to_owned()));
+    }
+    Some(match git(commands, &words).await {
+        Ok(text) if text.trim().is_empty() => Elsewhere::Told("nothing".to_owned()),
+        Ok(text) => Elsewhere::Told(match of {
+            Output::Text => text,
+            Output::Diff => readable(commands, &text, room),
+        }),
+        Err(why) => Elsewhere::Nothing(why.to_string()),
+    })
+}
+
+/// What git prints.
+enum Output {
+    Text,
+    /// Files that may be read and others, one after the other, perhaps behind a message.
+    Diff,
+}
+
+/// A diff without the files that may not be read, and without those that there is no room for.
+fn readable(commands: &Runner, diff: &str, room: usize) -> String {
+    let begin = if diff.starts_with(FILE) {
+        0
+    } else {
+        diff.find(&format!("\n{FILE}")).map_or(diff.len(), |at| at + 1)
+    };
+    let (message, diff) = diff.split_at(begin);
+    let ShownDiff { text, left_out, .. } = shown(diff, room, |path| may_read(commands, path));
+    let mut told = message.to_owned();
+    for (path, why) in left_out {
+        told.extend(["not shown: ", &path, ": ", &why, "\n"]);
+    }
+    told + &text
+}
+
+fn may_read(commands: &Runner, path: &str) -> Result<(), String> {
+    match commands.run.terms.rules.may_read(path) {
+        Verdict::Allow => Ok(()),
+        Verdict::Ask { why } | Verdict::Stage { why } | Verdict::Deny { why } => Err(why),
+    }
+}
+
+fn quoted_words(words: &str) -> String {
+    words.split_whitespace().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+async fn git(commands: &Runner, words: &str) -> Result<String, Wording> {
+    let line =
+        CommandLine::parse(&format!("{GIT} {words}")).map_err(|error| Wording::of(&error))?;
+    let root = commands.workspace.reader().root();
+    let (reach, writes) = (Network::Own, Writes::Discarded);
+    let place = Place { root, in_place_of: None, reach, writes };
+    let outcome = commands.execute_in(place, &line, LIMIT).await;
+    let output = outcome.output.text();
+    if outcome.succeeded() {
+        return Ok(output);
+    }
+    let fatal = output.lines().find(|line| line.starts_with("fatal: "));
+    let said = fatal.or_else(|| output.lines().next()).unwrap_or("it said nothing");
+    let said = said.trim_start_matches("fatal: ").trim_start_matches("warning: ");
+    Err(Wording::from(format!("git: {said}")))
 }
 
 struct Reading<'c> {
@@ -54,49 +157,29 @@ impl Effect for Reading<'_> {
 }
 
 /// What git does by itself is left out: hooks, helpers, pagers, drivers, and everything that would be written.
-const GIT: &str =
-    "git --no-pager --no-optional-locks -c core.fsmonitor=false -c core.hooksPath=/dev/null";
+const GIT: &str = "git --no-pager --no-optional-locks -c core.fsmonitor=false -c core.hooksPath=/dev/null -c core.quotePath=false";
 const DIFF: &str = "diff --relative --no-color --no-ext-diff --no-textconv -M";
 const LIMIT: Duration = Duration::from_mins(1);
 
 impl Reading<'_> {
     async fn read(&self) -> Result<String, Wording> {
         match self.of {
-            Reviewed::Staged => self.git(&format!("{DIFF} --cached --")).await,
+            Reviewed::Staged => git(self.commands, &format!("{DIFF} --cached --")).await,
             Reviewed::Range(range) => {
-                let revisions: Vec<String> = range.split_whitespace().map(quoted).collect();
-                self.git(&format!("{DIFF} {} --", revisions.join(" "))).await
+                git(self.commands, &format!("{DIFF} {} --", quoted_words(range))).await
             }
             Reviewed::Uncommitted => {
-                let tracked = match self.git(&format!("{DIFF} HEAD --")).await {
+                let tracked = match git(self.commands, &format!("{DIFF} HEAD --")).await {
                     Ok(diff) => diff,
                     // There is no commit yet.
-                    Err(why) => self.git(&format!("{DIFF} --cached --")).await.map_err(|_| why)?,
+                    Err(why) => {
+                        git(self.commands, &format!("{DIFF} --cached --")).await.map_err(|_| why)?
+                    }
                 };
-                let unknown = self.git("ls-files --others --exclude-standard").await?;
+                let unknown = git(self.commands, "ls-files --others --exclude-standard").await?;
                 Ok(tracked + &self.new_files(&unknown).await)
             }
         }
-    }
-
-    async fn git(&self, words: &str) -> Result<String, Wording> {
-        let outcome = self.run(&format!("{GIT} {words}")).await?;
-        let output = outcome.output.text();
-        if outcome.succeeded() {
-            return Ok(output);
-        }
-        let fatal = output.lines().find(|line| line.starts_with("fatal: "));
-        let said = fatal.or_else(|| output.lines().next()).unwrap_or("it said nothing");
-        let said = said.trim_start_matches("fatal: ").trim_start_matches("warning: ");
-        Err(Wording::from(format!("git: {said}")))
-    }
-
-    async fn run(&self, text: &str) -> Result<CommandOutcome, Wording> {
-        let line = CommandLine::parse(text).map_err(|error| Wording::of(&error))?;
-        let root = self.commands.workspace.reader().root();
-        let (reach, writes) = (Network::Own, Writes::Discarded);
-        let place = Place { root, in_place_of: None, reach, writes };
-        Ok(self.commands.execute_in(place, &line, LIMIT).await)
     }
 
     /// Files that git does not know, as a diff that creates them. What may not be read is named and not looked into.
@@ -110,7 +193,7 @@ impl Reading<'_> {
             let max_bytes = terms.config.agent_loop.max_file_bytes;
             let created = |path: &RepoPath| {
                 let head = format!("diff --git a/{path} b/{path}\nnew file mode 100644\n");
-                let may_read = terms.rules.may_read(path.as_str()) == policy::Verdict::Allow;
+                let may_read = terms.rules.may_read(path.as_str()) == Verdict::Allow;
                 let text = match tree.entry(path, max_bytes) {
                     Ok(Entry::File(file)) if may_read => {
                         String::from_utf8(file.bytes.to_vec()).ok()

@@ -12,6 +12,9 @@ use crate::prompts::{Prompt, Prompts};
 /// Characters of a line that an error quotes.
 const QUOTED_CHARS: usize = 200;
 
+/// What whoever wants to look once too often is told.
+pub(crate) const NO_LOOK_LEFT: &str = "there are no looks left: answer with what you know";
+
 /// A departure from the grammar that was read all the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -51,13 +54,13 @@ impl ContractError {
 
     /// What an answer without text breaks.
     pub fn empty() -> Self {
-        let rule = "the answer was empty: no text came, at most reasoning or tool calls, and there are no tools";
+        let rule = "the answer was empty: no text came, at most reasoning or calls of tools that were not offered";
         Self { line: 1, text: String::new(), rule: rule.to_owned() }
     }
 
     /// What one look too many breaks.
     pub fn no_look_left(line: &str) -> Self {
-        Self::at(1, line, "there are no looks left: answer with what you know".to_owned())
+        Self::at(1, line, NO_LOOK_LEFT.to_owned())
     }
 
     /// What the author of a plan is told.

@@ -1,6 +1,6 @@
 //! What was said between a role and its model in one run. It only grows, so that the provider's prefix cache holds. Pure.
 
-use model::{AgentRole, Message, ModelReply};
+use model::{AgentRole, Message, ModelReply, ToolOffer};
 use patch::numbered;
 use tools::redact::Redactor;
 
@@ -18,13 +18,27 @@ pub struct Dialogue {
     roles: Vec<AgentRole>,
     /// What the model asked to see.
     looks: Vec<Look>,
+    /// What it may call.
+    tools: Vec<ToolOffer>,
 }
 
 impl Dialogue {
     /// Begins with the standing instructions.
     pub fn new(system: String, redactor: &Redactor) -> Self {
         let (messages, redactor) = (vec![Message::System { content: system }], redactor.clone());
-        Self { messages, redactor, sent_tokens: 0, roles: Vec::new(), looks: Vec::new() }
+        let (roles, looks, tools) = (Vec::new(), Vec::new(), Vec::new());
+        Self { messages, redactor, sent_tokens: 0, roles, looks, tools }
+    }
+
+    /// The same, and the model may call these tools, from the first request to the last.
+    #[must_use]
+    pub fn offering(self, tools: Vec<ToolOffer>) -> Self {
+        Self { tools, ..self }
+    }
+
+    /// What the model may call.
+    pub fn tools(&self) -> &[ToolOffer] {
+        &self.tools
     }
 
     /// Whether nothing was said yet.
@@ -75,11 +89,18 @@ impl Dialogue {
         self.messages.push(Message::User { content: self.redactor.redact(text).into_owned() });
     }
 
+    /// Says what came of a call of the answer that was heard last.
+    pub fn tell(&mut self, tool_call_id: &str, told: &str) {
+        let content = self.redactor.redact(told).into_owned();
+        self.messages.push(Message::Tool { tool_call_id: tool_call_id.to_owned(), content });
+    }
+
     /// Keeps a complete answer, and the size of the prompt that led to it.
     pub fn hear(&mut self, reply: &ModelReply) {
         self.messages.push(Message::Assistant {
             content: reply.content.clone(),
             reasoning_content: reply.reasoning.clone(),
+            tool_calls: reply.tool_calls.clone(),
         });
         if let Some(usage) = reply.usage {
             self.sent_tokens = usage.prompt;

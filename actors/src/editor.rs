@@ -20,7 +20,7 @@ use crate::dialogue::{Dialogue, shown_file, shown_lines};
 use crate::draft::{self, EditorAnswer, MayEnd};
 use crate::event::Event;
 use crate::look::{Look, Looks};
-use crate::looking::{Looking, WantedBy};
+use crate::looking::{Looking, Sources, WantedBy};
 use crate::plan::Plan;
 use crate::portion::{self, Hints, Range};
 use crate::prompts::{Prompt, Prompts};
@@ -117,6 +117,10 @@ impl Work for EditorSetup {
 }
 
 impl EditorSetup {
+    fn sources(&self) -> Sources<'_> {
+        Sources::of_commands(&self.commands)
+    }
+
     fn bounds(&self) -> &AgentLoop {
         &self.caller.run.config().agent_loop
     }
@@ -164,8 +168,7 @@ impl EditorSetup {
         dialogue.say(&(introduction + &question));
         let talk = Talk {
             caller: &self.caller,
-            tree: self.commands.workspace.reader(),
-            commands: Some(&self.commands),
+            sources: self.sources(),
             repairs: self.bounds().editor_parse_retries,
             looks: self.bounds().max_context_requests_per_iteration,
         };
@@ -176,11 +179,9 @@ impl EditorSetup {
     async fn besides(&self, dialogue: &mut Dialogue, ask: &DraftAsk) -> Result<String, CallError> {
         let Some(plan) = &ask.plan else { return Ok(String::new()) };
         let declared = |wanted: &RepoPath| plan.files.iter().any(|file| file.path == *wanted);
-        let is_new = |look: &&Look| match look {
-            Look::Context { path, .. } => !declared(path) && !dialogue.looks().contains(look),
-            Look::Search { .. } | Look::Symbol { .. } | Look::List { .. } | Look::Run { .. } => {
-                false
-            }
+        let is_new = |look: &&Look| {
+            let Look::Context { path, .. } = look else { return false };
+            !declared(path) && !dialogue.looks().contains(look)
         };
         let looks: Vec<Look> = plan.show.iter().filter(is_new).cloned().collect();
         if looks.is_empty() {
@@ -189,8 +190,8 @@ impl EditorSetup {
         dialogue.looked(&looks);
         let looks = Looks { looks, tolerances: Vec::new() };
         let (caller, wanted_by) = (&self.caller, WantedBy::Plan);
-        let (tree, tried) = (self.commands.workspace.reader(), Vec::new());
-        caller.run.perform(&mut Looking { caller, tree, looks, tried, wanted_by }).await
+        let (sources, elsewhere) = (self.sources(), Vec::new());
+        caller.run.perform(&mut Looking { caller, sources, looks, elsewhere, wanted_by }).await
     }
 
     /// A file, or the parts of it that matter: those that changed since it was shown, or where the plan is going to change it.

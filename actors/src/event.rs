@@ -34,7 +34,7 @@ pub use self::decisions::Decisions;
 /// The number of the way in which this version puts requests together, of the prompts that are recorded, and of the verdicts
 /// that it reaches from the same rules. A change that gives a recorded run another request body or verdict raises it; what an
 /// older format recorded of either is taken as it is, and not compared. Another wording of a prompt is no such change.
-pub const FORMAT: u32 = 4;
+pub const FORMAT: u32 = 5;
 
 /// The format of journals that name none.
 const fn first_format() -> u32 {
@@ -297,6 +297,37 @@ pub enum Event {
         /// What it was told.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         told: Option<Blob>,
+    },
+    /// A model called a tool.
+    #[serde(rename = "ToolResult@v1")]
+    ToolResult {
+        /// Who called it.
+        role: AgentRole,
+        /// Id of the call in its answer.
+        call: String,
+        /// The tool, as the model named it.
+        tool: String,
+        /// Its arguments, as the model wrote them.
+        arguments: String,
+        /// Whether anything came of it.
+        ok: bool,
+        /// What the model was told: `{ok, value | error}`.
+        told: Blob,
+    },
+    /// A model asks the user what a request means.
+    #[serde(rename = "UserAsked@v1")]
+    UserAsked {
+        /// Who asks.
+        role: AgentRole,
+        /// The question.
+        question: String,
+    },
+    /// The user answered, or was not there.
+    #[serde(rename = "UserAnswered@v1")]
+    UserAnswered {
+        /// The answer; absent when there was none to get.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        answer: Option<String>,
     },
     /// The change that is to be reviewed was read.
     #[serde(rename = "DiffRead@v1")]
@@ -742,6 +773,7 @@ impl Event {
                 files.iter().filter_map(|file| file.found.content()).collect()
             }
             Self::Looked { told, .. } => told.iter().collect(),
+            Self::ToolResult { told, .. } => vec![told],
             Self::PatchStaged { files, .. }
             | Self::LaneCompleted { files, .. }
             | Self::LaneFailed { files, .. }
@@ -772,6 +804,7 @@ impl Event {
                 files.iter_mut().filter_map(|file| file.found.content_mut()).collect()
             }
             Self::Looked { told, .. } => told.iter_mut().collect(),
+            Self::ToolResult { told, .. } => vec![told],
             Self::LaneCompleted { files, .. }
             | Self::LaneFailed { files, .. }
             | Self::LanesMerged { files, .. } => files

@@ -2,50 +2,11 @@
 //!
 //! They are the same for every role. Looking itself is done elsewhere.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
+pub use toolbox::Look;
+use toolbox::tool_named;
 use tree::RepoPath;
 
 use crate::contract::{ContractError, Leniency, filled, is_of_an_answer, without_dot_slash};
-
-/// Something that a model wants to see.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Look {
-    /// A file, or lines of one.
-    Context {
-        /// The file.
-        path: RepoPath,
-        /// One-based lines, both included; the whole file when absent.
-        #[serde(skip_serializing_if = "Option::is_none", default)]
-        lines: Option<(usize, usize)>,
-    },
-    /// Lines that match a regular expression.
-    Search {
-        /// The expression.
-        pattern: String,
-        /// The files it is looked for in; all when absent.
-        #[serde(skip_serializing_if = "Option::is_none", default)]
-        glob: Option<String>,
-    },
-    /// Where a name is defined and used.
-    Symbol {
-        /// The name.
-        name: String,
-    },
-    /// What a directory holds.
-    List {
-        /// The directory; the workspace itself when absent.
-        #[serde(skip_serializing_if = "Option::is_none", default)]
-        directory: Option<RepoPath>,
-    },
-    /// What comes of a command.
-    Run {
-        /// The command.
-        command: String,
-    },
-}
 
 /// What a model asks to see in one answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,23 +15,6 @@ pub struct Looks {
     pub looks: Vec<Look>,
     /// Where the answer was read tolerantly.
     pub tolerances: Vec<Leniency>,
-}
-
-impl fmt::Display for Look {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Context { path, lines: Some((first, last)) } => {
-                write!(f, "{path}:{first}-{last}")
-            }
-            Self::Context { path, lines: None } => write!(f, "{path}"),
-            Self::Search { pattern, glob: Some(glob) } => write!(f, "`{pattern}` in {glob}"),
-            Self::Search { pattern, glob: None } => write!(f, "`{pattern}`"),
-            Self::Symbol { name } => write!(f, "symbol {name}"),
-            Self::List { directory: Some(directory) } => write!(f, "{directory}/"),
-            Self::List { directory: None } => f.write_str("./"),
-            Self::Run { command } => write!(f, "`{command}`"),
-        }
-    }
 }
 
 /// Reads the looks of an answer; `None` when it has none, or does not end with one. Text before them is tolerated.
@@ -133,8 +77,16 @@ fn one(line: &str, tolerances: &mut Vec<Leniency>) -> Result<Vec<Look>, String> 
             Look::List { directory }
         }
         "NEED_RUN" => Look::Run { command: filled(rest, "NEED_RUN|<command>")? },
+        "NEED_ANSWER" => {
+            Look::Ask { question: filled(rest, "NEED_ANSWER|<question to the user>")? }
+        }
+        "NEED_TOOL" => {
+            let (name, arguments) = rest.split_once('|').unwrap_or((rest, ""));
+            let tool = tool_named(name.trim()).map_err(|bad| bad.to_string())?;
+            tool.read(arguments).map_err(|bad| bad.to_string())?
+        }
         _ => {
-            let rule = "you may ask with NEED_CONTEXT|, NEED_SEARCH|, NEED_SYMBOL|, NEED_LIST| and NEED_RUN| only";
+            let rule = "you may ask with NEED_CONTEXT|, NEED_SEARCH|, NEED_SYMBOL|, NEED_LIST|, NEED_RUN|, NEED_ANSWER| and NEED_TOOL| only";
             return Err(rule.to_owned());
         }
     };
@@ -214,7 +166,7 @@ mod tests {
 
     #[test]
     fn searches_symbols_and_directories() {
-        let answer = "NEED_SEARCH|fn (a|b)\nNEED_SEARCH|is_drained|crates/**/*.rs\nNEED_SEARCH|a|b\nNEED_SYMBOL|Cart::total\nNEED_LIST|src/\nNEED_LIST|.\nNEED_LIST|\nNEED_RUN|cargo test -- a | tail -3";
+        let answer = "NEED_SEARCH|fn (a|b)\nNEED_SEARCH|is_drained|crates/**/*.rs\nNEED_SEARCH|a|b\nNEED_SYMBOL|Cart::total\nNEED_LIST|src/\nNEED_LIST|.\nNEED_LIST|\nNEED_RUN|cargo test -- a | tail -3\nNEED_ANSWER|Which one?\nNEED_TOOL|git.show|{\"revision\":\"a|b\"}\nNEED_TOOL|git.status";
         let expected = [
             "`fn (a|b)`",
             "`is_drained` in crates/**/*.rs",
@@ -224,6 +176,9 @@ mod tests {
             "./",
             "./",
             "`cargo test -- a | tail -3`",
+            "question \"Which one?\"",
+            "git show a|b",
+            "git status",
         ];
         assert_eq!(asked(answer), expected);
     }
@@ -261,6 +216,8 @@ mod tests {
         assert!(rule("NEED_SEARCH|").contains("NEED_SEARCH|<regular"));
         assert!(rule("NEED_WEB|deepseek").contains("only"));
         assert!(rule("NEED_RUN|").contains("NEED_RUN|<command>"));
+        assert!(rule("NEED_TOOL|fs.write|{}").contains("no tool `fs.write`"));
+        assert!(rule("NEED_TOOL|fs.read|{}").contains("it takes path"));
         assert!(rule("NEED_SYMBOL|a\nand\nNEED_SYMBOL|b").contains("line 2: `and`"));
     }
 }

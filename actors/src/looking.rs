@@ -2,12 +2,17 @@
 
 use std::cell::RefCell;
 
+use index::{Index, RankedFile, WINDOW};
 use policy::Verdict;
 use search::{BYTES_PER_TOKEN, Lines, Matches, Shown, Sights, Symbol, Unseen};
 use tools::blocking::on_a_thread;
-use tree::{ReadTree, RepoPath};
+use tree::RepoPath;
 
+use crate::asking;
 use crate::call::{CallError, Caller};
+use crate::changed;
+use crate::closed::JournalClosed;
+use crate::commands::Runner;
 use crate::dialogue::shown_lines;
 use crate::effect::{Effect, Position, Trace};
 use crate::event::{Blob, Event};
@@ -15,16 +20,104 @@ use crate::look::{Look, Looks};
 use crate::portion::{self, Range};
 use crate::prompts::{Prompt, Prompts};
 use crate::run::Run;
-use crate::trial::Tried;
+use crate::trial;
 use crate::wording::Wording;
+
+/// Where what a model is shown comes from.
+#[derive(Clone, Copy)]
+pub struct Sources<'s> {
+    /// What runs commands over the tree, and whose files these are.
+    pub commands: &'s Runner,
+    /// What knows which files words are about.
+    pub index: Option<&'s Index>,
+}
+
+impl<'s> Sources<'s> {
+    /// The files and the commands of a tree.
+    pub const fn of_commands(commands: &'s Runner) -> Self {
+        Self { commands, index: None }
+    }
+}
+
+/// What comes of a look that is no matter of files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Elsewhere {
+    /// A command ran.
+    Ran {
+        /// How it ended.
+        exit: String,
+        /// What it printed.
+        output: String,
+    },
+    /// This is told.
+    Told(String),
+    /// There is nothing to see, and why.
+    Nothing(String),
+}
+
+/// Asks whoever else is to be asked: commands are tried, and the user says what is meant. Each is an effect of its own, which
+/// comes before the look.
+pub(crate) async fn asked_elsewhere(
+    sources: Sources<'_>,
+    caller: &Caller,
+    looks: &[Look],
+) -> Result<Vec<Option<Elsewhere>>, JournalClosed> {
+    let (mut told, mut commands) = (Vec::new(), 0);
+    for look in looks {
+        told.push(if let Look::Run { command } = look {
+            commands += 1;
+            Some(trial::tried(sources.commands, caller.role, command, commands).await?)
+        } else if let Look::Ask { question } = look {
+            let said = asking::asked(&caller.run, caller.role, question).await?;
+            Some(said.map_or_else(Elsewhere::Nothing, Elsewhere::Told))
+        } else {
+            None
+        });
+    }
+    Ok(told)
+}
+
+/// What each of `looks` shows, or why it shows nothing; all of them within so many bytes. What is asked first has most room.
+pub(crate) async fn found(
+    run: &Run,
+    sources: Sources<'_>,
+    looks: Vec<Look>,
+    mut elsewhere: Vec<Option<Elsewhere>>,
+    room: usize,
+) -> Vec<Result<String, String>> {
+    elsewhere.resize(looks.len(), None);
+    for (look, told) in looks.iter().zip(&mut elsewhere) {
+        if told.is_none() {
+            *told = changed::told(sources.commands, look, room / 2).await;
+        }
+    }
+    let (tree, index, terms) =
+        (sources.commands.workspace.reader().clone(), sources.index.cloned(), run.terms.clone());
+    on_a_thread(move || {
+        let may_read = |path: &RepoPath| match terms.rules.may_read(path.as_str()) {
+            Verdict::Allow => Ok(()),
+            Verdict::Ask { why } | Verdict::Stage { why } | Verdict::Deny { why } => Err(why),
+        };
+        let eyes = Eyes {
+            sights: Sights::new(&tree, &may_read),
+            index: index.as_ref(),
+            prompts: &terms.prompts,
+            max_lines: terms.config.agent_loop.max_context_range_lines,
+            room,
+            seen: RefCell::default(),
+        };
+        eyes.look_at(&looks, elsewhere)
+    })
+    .await
+}
 
 /// What is looked at in one round.
 pub(crate) struct Looking<'l> {
     pub(crate) caller: &'l Caller,
-    pub(crate) tree: &'l ReadTree,
+    pub(crate) sources: Sources<'l>,
     pub(crate) looks: Looks,
-    /// What came of the commands among them.
-    pub(crate) tried: Vec<Tried>,
+    /// What others said to some of them.
+    pub(crate) elsewhere: Vec<Option<Elsewhere>>,
     pub(crate) wanted_by: WantedBy,
 }
 
@@ -51,25 +144,22 @@ impl Effect for Looking<'_> {
     }
 
     async fn act(&mut self, run: &Run) -> Result<String, CallError> {
-        let (tree, terms, looks) = (self.tree.clone(), run.terms.clone(), self.looks.looks.clone());
-        let tried = std::mem::take(&mut self.tried);
-        let (shown, refused) = on_a_thread(move || {
-            let may_read = |path: &RepoPath| match terms.rules.may_read(path.as_str()) {
-                Verdict::Allow => Ok(()),
-                Verdict::Ask { why } | Verdict::Stage { why } | Verdict::Deny { why } => Err(why),
-            };
-            let bounds = &terms.config.agent_loop;
-            let eyes = Eyes {
-                sights: Sights::new(&tree, &may_read),
-                prompts: &terms.prompts,
-                max_lines: bounds.max_context_range_lines,
-                room: bounds.max_look_tokens.saturating_mul(BYTES_PER_TOKEN),
-                seen: RefCell::default(),
-            };
-            eyes.look_at(&looks, tried)
-        })
-        .await;
+        let (looks, elsewhere) = (self.looks.looks.clone(), std::mem::take(&mut self.elsewhere));
+        let room = run.config().agent_loop.max_look_tokens.saturating_mul(BYTES_PER_TOKEN);
+        let found = found(run, self.sources, looks.clone(), elsewhere, room).await;
         let prompts = run.prompts();
+        let (mut shown, mut refused) = (Vec::new(), Vec::new());
+        for (number, (look, text)) in (1_u32..).zip(looks.iter().zip(found)) {
+            let text = text.unwrap_or_else(|why| {
+                let line = prompts.render(Prompt::LookRefused, &[("look", look), ("why", &why)]);
+                refused.push(Wording::of(&line));
+                line
+            });
+            shown.push(
+                prompts.render(Prompt::Look, &[("number", &number), ("text", &text.trim_end())]),
+            );
+        }
+        let shown = shown.join("\n");
         let text = match self.wanted_by {
             WantedBy::Model { left } => {
                 prompts.render(Prompt::Looked, &[("shown", &shown), ("left", &left)])
@@ -77,8 +167,7 @@ impl Effect for Looking<'_> {
             WantedBy::Plan => prompts.render(Prompt::ShownByPlan, &[("shown", &shown)]),
         };
         let told = Some(Blob::new(run.redactor.redact(&text).into_owned()));
-        let Looks { looks, tolerances } = self.looks.clone();
-        let role = self.caller.role;
+        let (tolerances, role) = (self.looks.tolerances.clone(), self.caller.role);
         run.publish(Event::Looked { role, looks, tolerances, refused, told }).await?;
         Ok(text)
     }
@@ -99,6 +188,7 @@ fn within(text: &str, room: usize) -> String {
 /// What looks, and puts into words what it sees.
 struct Eyes<'e> {
     sights: Sights<'e>,
+    index: Option<&'e Index>,
     prompts: &'e Prompts,
     max_lines: usize,
     /// Bytes for all that is shown in one round.
@@ -108,48 +198,41 @@ struct Eyes<'e> {
 }
 
 impl Eyes<'_> {
-    /// What was asked for, numbered, and why the rest is not shown. What is asked first has most room; each look has some.
-    fn look_at(&self, looks: &[Look], tried: Vec<Tried>) -> (String, Vec<Wording>) {
-        let (mut shown, mut refused) = (String::new(), Vec::new());
-        let mut tried = tried.into_iter();
-        for (index, look) in looks.iter().enumerate() {
-            let left = self.room.saturating_sub(shown.len());
+    /// What each look shows. What is asked first has most room; each has some.
+    fn look_at(
+        &self,
+        looks: &[Look],
+        elsewhere: Vec<Option<Elsewhere>>,
+    ) -> Vec<Result<String, String>> {
+        let (mut shown, mut left) = (Vec::new(), self.room);
+        for (index, (look, told)) in looks.iter().zip(elsewhere).enumerate() {
             let room = (left / (looks.len() - index).min(2)).max(self.room / 20);
-            let number = index + 1;
-            let text = if left < self.room / 20 {
-                Err(self.prompts.render(Prompt::LookNoRoom, &[]))
-            } else if let Look::Run { .. } = look {
-                self.ran(look, tried.next(), room)
-            } else {
-                self.one(look, room).map_err(|why| why.to_string())
+            let text = match told {
+                _ if left < self.room / 20 => Err(self.prompts.render(Prompt::LookNoRoom, &[])),
+                Some(told) => self.told(look, told, room),
+                None => self.one(look, room).map_err(|why| why.to_string()),
             };
-            let text = text.unwrap_or_else(|why| {
-                let line =
-                    self.prompts.render(Prompt::LookRefused, &[("look", look), ("why", &why)]);
-                refused.push(Wording::of(&line));
-                line
-            });
-            let look = self
-                .prompts
-                .render(Prompt::Look, &[("number", &number), ("text", &text.trim_end())]);
-            shown.push_str(&look);
-            shown.push('\n');
+            left = left.saturating_sub(text.as_ref().map_or_else(String::len, String::len));
+            shown.push(text);
         }
-        (shown.trim_end().to_owned(), refused)
+        shown
     }
 
-    /// What came of a command, the middle of a long output left out.
-    fn ran(&self, look: &Look, tried: Option<Tried>, room: usize) -> Result<String, String> {
-        match tried {
-            Some(Tried::Ran { exit, output }) => {
+    /// What others said, the middle of a long output left out.
+    fn told(&self, look: &Look, told: Elsewhere, room: usize) -> Result<String, String> {
+        match told {
+            Elsewhere::Ran { exit, output } => {
                 let output = within(output.trim_end(), room);
                 Ok(self.prompts.render(
                     Prompt::LookRan,
                     &[("what", look), ("exit", &exit), ("output", &output)],
                 ))
             }
-            Some(Tried::NotRun(why)) => Err(why),
-            None => Err("it was not run".to_owned()),
+            Elsewhere::Told(text) => {
+                let text = within(text.trim_end(), room);
+                Ok(self.prompts.render(Prompt::LookFound, &[("what", look), ("found", &text)]))
+            }
+            Elsewhere::Nothing(why) => Err(why),
         }
     }
 
@@ -192,8 +275,13 @@ impl Eyes<'_> {
                 }
                 Ok(text)
             }
-            // It was run before, by whoever may.
-            Look::Run { .. } => Ok(String::new()),
+            Look::Query { words } => self.ranked(look, words, room),
+            // What came of it is told by others.
+            Look::Run { .. }
+            | Look::Ask { .. }
+            | Look::GitStatus
+            | Look::GitDiff { .. }
+            | Look::GitShow { .. } => Ok(String::new()),
             Look::List { directory } => {
                 let names = self.sights.names(directory.as_ref(), room)?;
                 let mut list = names.names.join("\n");
@@ -229,6 +317,27 @@ impl Eyes<'_> {
             return shown_lines(self.prompts, path.as_str(), (*first, *last, *of), text);
         }
         fresh.into_iter().map(part).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The files that words are about, best first, with the lines that say most.
+    fn ranked(&self, look: &Look, words: &str, room: usize) -> Result<String, Unseen> {
+        const FILES: usize = 12;
+        const WINDOWS: usize = 3;
+        let files = self.index.map(|index| (index, index.files().0));
+        let (index, files) = files.ok_or(Unseen::NoMatch(0))?;
+        let ranking = index.rank(words, &files);
+        let of_file = |file: &RankedFile| {
+            let windows = file.windows.iter().take(WINDOWS);
+            let lines: Vec<String> =
+                windows.map(|it| format!("{}-{}", it.first, it.first + WINDOW - 1)).collect();
+            format!("{}:{}", file.path, lines.join(","))
+        };
+        let ranked: Vec<String> = ranking.files.iter().take(FILES).map(of_file).collect();
+        if ranked.is_empty() {
+            return Err(Unseen::NoMatch(files.len()));
+        }
+        let found = within(&ranked.join("\n"), room);
+        Ok(self.prompts.render(Prompt::LookFound, &[("what", look), ("found", &found)]))
     }
 
     fn outline(&self, path: &RepoPath, of: usize, definitions: &[(usize, String)]) -> String {

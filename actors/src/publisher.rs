@@ -33,6 +33,8 @@ pub enum Signal {
     Confined(Confining),
     /// A question that only the user can answer. Never lost.
     Question(Question),
+    /// What a model wants to know of the user. Never lost.
+    Asked(OpenQuestion),
 }
 
 /// Who says something.
@@ -55,6 +57,17 @@ pub struct Question {
     pub why: String,
     /// Where the answer goes. Dropping it means that there is no one to answer.
     pub answer: oneshot::Sender<Answer>,
+}
+
+/// A question that is answered in words.
+#[derive(Debug)]
+pub struct OpenQuestion {
+    /// Where it is asked.
+    pub scope: Scope,
+    /// The question.
+    pub text: String,
+    /// Where the answer goes. Dropping it means that there is no one to answer.
+    pub answer: oneshot::Sender<String>,
 }
 
 /// Whether the user is there to answer questions.
@@ -294,6 +307,14 @@ impl Publisher {
             .send(Signal::Question(Question { scope: self.scope.clone(), what, why, answer }))
             .await
             .ok()?;
+        answered.await.ok()
+    }
+
+    /// Asks the user something that is answered in words. `None` when there is no one to answer.
+    pub async fn ask_for_words(&self, text: String) -> Option<String> {
+        let (answer, answered) = oneshot::channel();
+        let question = OpenQuestion { scope: self.scope.clone(), text, answer };
+        self.screen.send(Signal::Asked(question)).await.ok()?;
         answered.await.ok()
     }
 }

@@ -201,7 +201,8 @@ pub fn shown(
     shown
 }
 
-const FILE: &str = "diff --git ";
+/// What the part of a file begins with.
+pub(crate) const FILE: &str = "diff --git ";
 
 /// The parts of a diff, one for each file.
 fn sections(diff: &str) -> Vec<&str> {

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use config::{Config, ModelRole};
@@ -85,6 +86,8 @@ pub struct Run {
     pub cache: PathBuf,
     /// Whether the user can be asked.
     pub attendance: Attendance,
+    /// How many questions of models the user was asked.
+    pub asked: Arc<AtomicU32>,
     /// Says when the run is over, so that nobody waits for it any longer.
     pub stop: watch::Receiver<bool>,
 }

@@ -1,20 +1,20 @@
 //! A question to a model, until an answer keeps its contract: what the model asks to see is shown, and an answer that breaks
 //! the contract is sent back with the rule it breaks. Both are bounded.
 
-use model::ModelError;
+use model::{ModelError, ToolCall};
+use search::BYTES_PER_TOKEN;
 use thiserror::Error;
-use tree::ReadTree;
 
-use crate::call::{CallError, Caller, Room};
+use crate::call::{CallError, Caller};
 use crate::closed::JournalClosed;
-use crate::commands::Runner;
-use crate::contract::ContractError;
+use crate::contract::{ContractError, NO_LOOK_LEFT};
 use crate::dialogue::Dialogue;
 use crate::event::Event;
-use crate::look;
-use crate::looking::{Looking, WantedBy};
+use crate::inquiry::{Heard, Inquiry, Step};
+use crate::look::{self, Look, Looks};
+use crate::looking::{Looking, Sources, WantedBy, asked_elsewhere};
 use crate::prompts::Prompts;
-use crate::trial;
+use crate::tool_use::{ToolUse, refused, wanted};
 use crate::wording::Wording;
 
 /// The contract that the answers to a question keep.
@@ -76,14 +76,37 @@ impl From<JournalClosed> for Unheard {
 pub struct Talk<'t> {
     /// The line.
     pub caller: &'t Caller,
-    /// The tree it may look at.
-    pub tree: &'t ReadTree,
-    /// What runs the commands that it wants to try; none where nothing is run.
-    pub commands: Option<&'t Runner>,
+    /// Where what it is shown comes from.
+    pub sources: Sources<'t>,
     /// Repair turns.
     pub repairs: u32,
     /// Answers that ask to see something.
     pub looks: u32,
+}
+
+/// An answer, as far as it was read.
+enum Read<A> {
+    /// It asks to see something, in lines of text.
+    Looks(Looks),
+    /// It calls tools.
+    Calls(Vec<ToolCall>),
+    /// It keeps the contract.
+    Usable(A),
+    /// It keeps the contract, but something is to be said against it.
+    Objectionable(A, Objection),
+    /// It is of no use.
+    Broken(Heard, Objection, Unheard),
+}
+
+impl<A> Read<A> {
+    const fn heard(&self) -> Heard {
+        match self {
+            Self::Looks(_) | Self::Calls(_) => Heard::Looks,
+            Self::Usable(_) => Heard::Usable,
+            Self::Objectionable(..) => Heard::Objectionable,
+            Self::Broken(heard, ..) => *heard,
+        }
+    }
 }
 
 impl Talk<'_> {
@@ -93,79 +116,135 @@ impl Talk<'_> {
         dialogue: &mut Dialogue,
         grammar: &G,
     ) -> Result<G::Answer, Unheard> {
-        let (mut repaired, mut looked, mut room) = (0, 0, Room::Usual);
+        let mut inquiry = Inquiry::new(self.repairs, self.looks);
         let mut usable = None;
         loop {
-            let broken = |error: ContractError| Fault {
-                objection: Objection {
-                    said: Wording::of(&self.caller.run.redactor.redact(&error.to_string())),
-                    repair: grammar.repair(self.caller.prompts(), &error),
-                },
-                end: Err(Unheard::Unreadable(error)),
+            let read = self.hear(dialogue, inquiry, grammar).await?;
+            let step = inquiry.after(read.heard());
+            let (objection, end) = match (step, read) {
+                (Step::Show { left }, Read::Looks(looks)) => {
+                    self.look(dialogue, looks, left).await?;
+                    continue;
+                }
+                (Step::Show { .. }, Read::Calls(calls)) => {
+                    self.call(dialogue, &calls).await?;
+                    continue;
+                }
+                (_, Read::Looks(looks)) => {
+                    let first = looks.looks.first().map(Look::to_string).unwrap_or_default();
+                    let (objection, end) = self.fault(grammar, ContractError::no_look_left(&first));
+                    (objection, Err(end))
+                }
+                (_, Read::Calls(calls)) => {
+                    let first = calls.first().map(|call| call.name.as_str()).unwrap_or_default();
+                    let error = ContractError::no_look_left(first);
+                    answer_none(dialogue, &calls);
+                    let (objection, end) = self.fault(grammar, error);
+                    (objection, Err(end))
+                }
+                (_, Read::Usable(answer)) | (Step::Take, Read::Objectionable(answer, _)) => {
+                    return Ok(answer);
+                }
+                (_, Read::Objectionable(answer, objection)) => (objection, Ok(answer)),
+                (_, Read::Broken(_, objection, error)) => (objection, Err(error)),
             };
-            let fault = match self.caller.ask_with(dialogue, room).await {
-                Ok(reply) => {
-                    let content = reply.content;
-                    let asked =
-                        if grammar.is_formed(&content) { None } else { look::read(&content) };
-                    match asked {
-                        Some(Ok(looks)) if looked < self.looks => {
-                            looked += 1;
-                            let wanted_by = WantedBy::Model { left: self.looks - looked };
-                            dialogue.looked(&looks.looks);
-                            let (caller, tree) = (self.caller, self.tree);
-                            let tried =
-                                trial::tried(self.commands, caller.role, &looks.looks).await?;
-                            let mut looking = Looking { caller, tree, looks, tried, wanted_by };
-                            let told = self.caller.run.perform(&mut looking).await?;
-                            dialogue.say(&told);
-                            continue;
-                        }
-                        Some(Ok(_)) => broken(ContractError::no_look_left(content.trim())),
-                        Some(Err(error)) => broken(error),
-                        None => match grammar.read(&content).await? {
-                            Ok(answer) => match grammar.objection(&answer).await? {
-                                None => return Ok(answer),
-                                Some(objection) => Fault { objection, end: Ok(answer) },
-                            },
-                            Err(error) => broken(error),
-                        },
-                    }
-                }
-                Err(CallError::Model(ModelError::Length { max_tokens, .. })) => {
-                    room = Room::Double;
-                    broken(ContractError::cut(max_tokens))
-                }
-                Err(CallError::Model(empty @ ModelError::Empty { .. })) => {
-                    room = if repaired > 0 { Room::Double } else { room };
-                    Fault {
-                        end: Err(CallError::from(empty).into()),
-                        ..broken(ContractError::empty())
-                    }
-                }
-                Err(error) => return Err(error.into()),
-            };
-            let Fault { objection: Objection { said, repair }, end } = fault;
-            let is_last = repaired == self.repairs;
-            match end {
-                Ok(answer) if is_last => return Ok(answer),
-                Ok(answer) => usable = Some(answer),
-                Err(error) if is_last => {
-                    self.caller.run.publish(grammar.refused(said)).await?;
-                    return usable.ok_or(error);
-                }
-                Err(_) => {}
+            self.caller.run.publish(grammar.refused(objection.said)).await?;
+            match (step, end) {
+                (Step::Repair, Ok(answer)) => usable = Some(answer),
+                (Step::Repair, Err(_)) => {}
+                (_, end) => return usable.map_or(end, Ok),
             }
-            self.caller.run.publish(grammar.refused(said)).await?;
-            repaired += 1;
-            dialogue.say(&repair);
+            dialogue.say(&objection.repair);
         }
+    }
+
+    /// Lets the model answer, and reads the answer.
+    async fn hear<G: Grammar>(
+        &self,
+        dialogue: &mut Dialogue,
+        inquiry: Inquiry,
+        grammar: &G,
+    ) -> Result<Read<G::Answer>, Unheard> {
+        let broken = |heard, error| {
+            let (objection, end) = self.fault(grammar, error);
+            Read::Broken(heard, objection, end)
+        };
+        let reply = match self.caller.ask_with(dialogue, inquiry.room).await {
+            Ok(reply) => reply,
+            Err(CallError::Model(ModelError::Length { max_tokens, .. })) => {
+                return Ok(broken(Heard::Cut, ContractError::cut(max_tokens)));
+            }
+            Err(CallError::Model(empty @ ModelError::Empty { .. })) => {
+                let (objection, _) = self.fault(grammar, ContractError::empty());
+                return Ok(Read::Broken(Heard::Empty, objection, CallError::from(empty).into()));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let (calls, content) = (reply.tool_calls, reply.content);
+        if !calls.is_empty() {
+            // What is said beside a call that may not be made is the answer.
+            if inquiry.may_look() || content.trim().is_empty() {
+                return Ok(Read::Calls(calls));
+            }
+            answer_none(dialogue, &calls);
+        }
+        let asked = if grammar.is_formed(&content) { None } else { look::read(&content) };
+        Ok(match asked {
+            Some(Ok(looks)) => Read::Looks(looks),
+            Some(Err(error)) => broken(Heard::Broken, error),
+            None => match grammar.read(&content).await? {
+                Ok(answer) => match grammar.objection(&answer).await? {
+                    None => Read::Usable(answer),
+                    Some(objection) => Read::Objectionable(answer, objection),
+                },
+                Err(error) => broken(Heard::Broken, error),
+            },
+        })
+    }
+
+    /// What is said against an answer that breaks its contract, and what comes of it when there is no other.
+    fn fault<G: Grammar>(&self, grammar: &G, error: ContractError) -> (Objection, Unheard) {
+        let objection = Objection {
+            said: Wording::of(&self.caller.run.redactor.redact(&error.to_string())),
+            repair: grammar.repair(self.caller.prompts(), &error),
+        };
+        (objection, Unheard::Unreadable(error))
+    }
+
+    /// Shows the model what it asked for in lines of text.
+    async fn look(&self, dialogue: &mut Dialogue, looks: Looks, left: u32) -> Result<(), Unheard> {
+        let (caller, sources, wanted_by) = (self.caller, self.sources, WantedBy::Model { left });
+        dialogue.looked(&looks.looks);
+        let elsewhere = asked_elsewhere(sources, caller, &looks.looks).await?;
+        let mut looking = Looking { caller, sources, looks, elsewhere, wanted_by };
+        let told = caller.run.perform(&mut looking).await?;
+        dialogue.say(&told);
+        Ok(())
+    }
+
+    /// Answers the calls of tools, each by itself.
+    async fn call(&self, dialogue: &mut Dialogue, calls: &[ToolCall]) -> Result<(), Unheard> {
+        let (caller, sources, role) = (self.caller, self.sources, self.caller.role);
+        let tokens = caller.run.config().agent_loop.max_look_tokens;
+        let mut left = tokens.saturating_mul(BYTES_PER_TOKEN);
+        for (index, call) in calls.iter().enumerate() {
+            let wanted = wanted(call);
+            let looks = wanted.as_ref().map(std::slice::from_ref).unwrap_or_default();
+            dialogue.looked(looks);
+            let elsewhere = asked_elsewhere(sources, caller, looks).await?.pop().flatten();
+            let room = left / (calls.len() - index).min(2);
+            let mut using = ToolUse { role, sources, call, wanted, elsewhere, room };
+            let told = caller.run.perform(&mut using).await?;
+            left = left.saturating_sub(told.len());
+            dialogue.tell(&call.id, &told);
+        }
+        Ok(())
     }
 }
 
-/// Why a model has to answer again.
-struct Fault<A> {
-    objection: Objection,
-    /// What comes of it when it need not.
-    end: Result<A, Unheard>,
+/// Says of each call that it is not made: none may stay without an answer.
+fn answer_none(dialogue: &mut Dialogue, calls: &[ToolCall]) {
+    for call in calls {
+        dialogue.tell(&call.id, &refused(NO_LOOK_LEFT));
+    }
 }

@@ -43,6 +43,7 @@ pub(crate) fn run(recording: Option<Arc<Recording>>) -> (Run, impl Fn() -> Vec<E
         sandbox: Arc::new(sandbox::Sandbox::off()),
         cache: PathBuf::new(),
         attendance: Attendance::Unattended,
+        asked: Arc::default(),
         stop: stopped,
     };
     (run, move || events.lock().unwrap().clone())

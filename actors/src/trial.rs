@@ -10,52 +10,29 @@ use crate::closed::JournalClosed;
 use crate::commands::{NotRun, Place, Runner};
 use crate::effect::{Effect, Trace};
 use crate::event::{Blob, Event};
-use crate::look::Look;
+use crate::looking::Elsewhere;
 use crate::run::Run;
 use crate::workspace::Purpose;
 
-/// What came of a command that was to be tried.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Tried {
-    /// It ran.
-    Ran {
-        /// How it ended.
-        exit: String,
-        /// What it printed.
-        output: String,
-    },
-    /// It did not.
-    NotRun(String),
-}
-
-/// Tries the commands among `looks`, one after the other, as `role` wants it. What came of each, in their order.
+/// Tries a command, as `role` wants it; it is the so many-th of those that are wanted at once.
 pub(crate) async fn tried(
-    commands: Option<&Runner>,
+    commands: &Runner,
     role: AgentRole,
-    looks: &[Look],
-) -> Result<Vec<Tried>, JournalClosed> {
-    let mut told = Vec::new();
-    for look in looks {
-        let Look::Run { command } = look else { continue };
-        let Some(commands) = commands else {
-            told.push(Tried::NotRun("nothing is run to answer a question".to_owned()));
-            continue;
-        };
-        let most = commands.run.config().agent_loop.max_commands_per_look;
-        told.push(if told.len() < most {
-            one(commands, role, command).await?
-        } else {
-            Tried::NotRun(format!("at most {most} commands are run at once; ask again for it"))
-        });
+    text: &str,
+    count: usize,
+) -> Result<Elsewhere, JournalClosed> {
+    if role == AgentRole::Analysis {
+        return Ok(Elsewhere::Nothing("nothing is run to answer a question".to_owned()));
     }
-    Ok(told)
-}
-
-async fn one(commands: &Runner, role: AgentRole, text: &str) -> Result<Tried, JournalClosed> {
+    let most = commands.run.config().agent_loop.max_commands_per_look;
+    if count > most {
+        let why = format!("at most {most} commands are run at once; ask again for it");
+        return Ok(Elsewhere::Nothing(why));
+    }
     match commands.permitted(text, Purpose::Trial).await {
         Ok(line) => commands.run.perform(&mut Trial { commands, role, line: &line }).await,
-        Err(NotRun::NoCommand(why)) => Ok(Tried::NotRun(why)),
-        Err(NotRun::Denied(denial)) => Ok(Tried::NotRun(denial.why.to_string())),
+        Err(NotRun::NoCommand(why)) => Ok(Elsewhere::Nothing(why)),
+        Err(NotRun::Denied(denial)) => Ok(Elsewhere::Nothing(denial.why.to_string())),
     }
 }
 
@@ -66,19 +43,19 @@ struct Trial<'t> {
 }
 
 impl Effect for Trial<'_> {
-    type Outcome = Tried;
+    type Outcome = Elsewhere;
     type Stop = JournalClosed;
 
-    fn look(&mut self, event: &Event) -> Trace<Tried> {
+    fn look(&mut self, event: &Event) -> Trace<Elsewhere> {
         let Event::CommandTried { command, exit, output, .. } = event else { return Trace::Absent };
         if command != self.line.text() {
             return Trace::Absent;
         }
         let output = String::from_utf8_lossy(&output.content).into_owned();
-        Trace::Done(Tried::Ran { exit: exit.clone(), output })
+        Trace::Done(Elsewhere::Ran { exit: exit.clone(), output })
     }
 
-    async fn act(&mut self, run: &Run) -> Result<Tried, JournalClosed> {
+    async fn act(&mut self, run: &Run) -> Result<Elsewhere, JournalClosed> {
         let outcome = self.outcome().await;
         let (exit, output) = (exit_text(&outcome.exit), outcome.output.text());
         let tried = Event::CommandTried {
@@ -91,7 +68,7 @@ impl Effect for Trial<'_> {
             output: Blob::new(output.clone()),
         };
         run.publish(tried).await?;
-        Ok(Tried::Ran { exit, output })
+        Ok(Elsewhere::Ran { exit, output })
     }
 }
 

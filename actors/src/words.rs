@@ -87,6 +87,8 @@ pub enum SessionState {
     ExecutingStep,
     /// The user is asked for a yes.
     AwaitingApproval,
+    /// A model asked the user something.
+    AwaitingUserInput,
     /// The checks are run.
     Verifying,
     /// The last request was delivered.

@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     apply, auth, completions, config, demo, diff, doctor, explain, export, fork, index, mock,
-    patch, policy, prompts, replay, rewind, run, sandbox, sessions, trust, usage,
+    patch, policy, prompts, replay, rewind, run, sandbox, sessions, tools, trust, usage,
 };
 use crate::flags::Global;
 
@@ -75,6 +75,8 @@ pub(crate) enum Command {
     Trust(trust::TrustArgs),
     /// Show what may happen, and what is asked for.
     Policy(policy::PolicyArgs),
+    /// List the tools that models may call.
+    Tools(tools::ToolsArgs),
     /// List the texts that are said to models, or print one.
     Prompts(prompts::PromptsArgs),
     /// Run one command as a run would: confined.

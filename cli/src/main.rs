@@ -106,6 +106,10 @@ fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
         Some(Command::Auth(args)) => commands::auth::run(around, global, args),
         Some(Command::Trust(args)) => commands::trust::run(around, global, args),
         Some(Command::Index(args)) => commands::index::run(around, global, args),
+        Some(Command::Tools(args)) => {
+            commands::tools::run(global, args);
+            return Ok(ExitCode::SUCCESS);
+        }
         Some(Command::Prompts(args)) => commands::prompts::run(around, global, args),
         Some(Command::Policy(args)) => commands::policy::run(around, global, args),
         Some(Command::Sandbox(args)) => {
@@ -147,6 +151,7 @@ fn takes(command: Option<&Command>) -> Takes {
             | Command::Usage(_)
             | Command::Demo(_)
             | Command::Mock(_)
+            | Command::Tools(_)
             | Command::Completions(_),
         ) => Takes::Nothing,
     }

@@ -48,6 +48,8 @@ pub struct Llm {
     pub base_url: String,
     /// Name of the environment variable that holds the key.
     pub api_key_env: String,
+    /// Whether models are offered tools to call where they answer questions; without, they look by lines of text.
+    pub native_tools: bool,
     /// Seconds to establish a connection.
     pub connect_timeout_seconds: u64,
     /// Seconds until the first token, keep-alive comments notwithstanding.
@@ -160,6 +162,8 @@ pub struct AgentLoop {
     pub max_look_rounds: u32,
     /// Commands that are tried for a model before it is answered.
     pub max_commands_per_look: usize,
+    /// Questions that a model may ask the user in one request.
+    pub max_user_questions: u32,
     /// Tokens of a change that is reviewed; what does not fit is named.
     pub review_tokens: usize,
     /// Tokens of what is shown in one round of looks.

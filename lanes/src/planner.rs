@@ -6,6 +6,7 @@ use actors::commands::Runner;
 use actors::contract::{ContractError, Leniency};
 use actors::dialogue::Dialogue;
 use actors::event::Event;
+use actors::looking::Sources;
 use actors::prompts::{Prompt, Prompts};
 use actors::talk::{Grammar, Talk, Unheard};
 use actors::wording::Wording;
@@ -40,8 +41,7 @@ pub async fn plan(commands: &Runner, brief: &Brief) -> Result<TeamPlanned, Unhea
     let bounds = &config.agent_loop;
     let talk = Talk {
         caller: &caller,
-        tree: commands.workspace.reader(),
-        commands: Some(commands),
+        sources: Sources::of_commands(commands),
         repairs: bounds.architect_parse_retries,
         looks: bounds.max_look_rounds,
     };

@@ -64,6 +64,7 @@ impl ChatModel for Thinking {
             Ok(ModelReply {
                 content,
                 reasoning: None,
+                tool_calls: Vec::new(),
                 finish: FinishReason::Stop,
                 usage: None,
                 model,

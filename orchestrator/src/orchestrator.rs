@@ -621,6 +621,7 @@ impl Actor for OrchestratorActor {
                 sandbox,
                 cache,
                 attendance,
+                asked: Arc::default(),
                 stop,
             },
             _idle: running,

@@ -6,12 +6,14 @@ use actors::closed::JournalClosed;
 use actors::dialogue::Dialogue;
 use actors::effect::{Effect, Position, Trace};
 use actors::event::Event;
+use actors::looking::Sources;
 use actors::prompts::Prompt;
 use actors::router::{Assessment, Choice, Reason, Signals, assess};
 use actors::run::Run;
 use actors::talk::{Grammar, Talk, Unheard};
 use model::{AgentRole, ModelError};
-use tree::{FileHash, ReadTree};
+use toolbox::Tool;
+use tree::FileHash;
 
 use crate::turn::Turn;
 
@@ -33,10 +35,41 @@ impl Before {
     }
 }
 
+/// The dialogue of a question, in which the model is offered tools if it is one that can call them.
+pub(crate) fn dialogue(run: &Run) -> Dialogue {
+    let dialogue = Dialogue::new(run.prompts().render(Prompt::Common, &[]), &run.redactor);
+    if calls_tools(run) { dialogue.offering(toolbox::offers()) } else { dialogue }
+}
+
+fn calls_tools(run: &Run) -> bool {
+    run.config().llm.native_tools && may_look(run)
+}
+
+fn may_look(run: &Run) -> bool {
+    run.config().agent_loop.max_look_rounds > 0
+}
+
+/// The instructions of a role that answers a question, with how it calls tools.
+pub(crate) fn instructions(run: &Run, instructions: String) -> String {
+    let prompts = run.prompts();
+    if !may_look(run) {
+        return instructions;
+    }
+    let tools = if calls_tools(run) {
+        prompts.render(Prompt::Tools, &[])
+    } else {
+        let line = |tool: &Tool| format!("- {} {}: {}", tool.name, tool.takes(), tool.description);
+        let tools: Vec<String> = toolbox::tools().iter().map(line).collect();
+        prompts.render(Prompt::ToolsInText, &[("tools", &tools.join("\n"))])
+    };
+    format!("{}\n\n{tools}", instructions.trim_end())
+}
+
 /// A question to whichever model is right for it.
 pub(crate) struct Question<'q> {
     pub(crate) run: &'q Run,
-    pub(crate) tree: &'q ReadTree,
+    /// Where what the model asks to see comes from.
+    pub(crate) sources: Sources<'q>,
     pub(crate) brief: &'q Brief,
     pub(crate) before: Before,
     /// What is said, to the end of the question.
@@ -75,8 +108,7 @@ impl Question<'_> {
         let bounds = &self.run.config().agent_loop;
         let talk = Talk {
             caller,
-            tree: self.tree,
-            commands: None,
+            sources: self.sources,
             repairs: bounds.architect_parse_retries,
             looks: bounds.max_look_rounds,
         };
@@ -94,6 +126,7 @@ impl Question<'_> {
             id: 1,
             callers: (own, strongest),
             prompt_hash: self.prompt_hash(),
+            tool_schema_hash: self.tool_schema_hash(),
             assessment: &assessment,
         };
         let Some(decided) = self.run.perform(&mut decision).await? else { return Ok(Choice::Own) };
@@ -107,6 +140,7 @@ impl Question<'_> {
             id: 2,
             callers: (own, strongest),
             prompt_hash: self.prompt_hash(),
+            tool_schema_hash: self.tool_schema_hash(),
             assessment: &assessment,
         };
         Ok(self.run.perform(&mut decision).await?.unwrap_or(assessment.choice))
@@ -129,6 +163,11 @@ impl Question<'_> {
         FileHash::of(&said).to_string()
     }
 
+    fn tool_schema_hash(&self) -> Option<String> {
+        let tools = self.dialogue.tools();
+        (!tools.is_empty()).then(|| toolbox::schema_hash(tools))
+    }
+
     /// Asks the small model whether long thought is needed. Without an answer it is not.
     async fn small_model(&self) -> bool {
         let caller = self.run.caller(AgentRole::Intent);
@@ -147,6 +186,7 @@ struct Deciding<'d> {
     /// The role's own model, and the one that thinks longest.
     callers: (&'d Caller, &'d Caller),
     prompt_hash: String,
+    tool_schema_hash: Option<String>,
     assessment: &'d Assessment,
 }
 
@@ -177,7 +217,7 @@ impl Effect for Deciding<'_> {
             thinking: chosen.hire.thinking,
             assessment: self.assessment.clone(),
             prompt_hash: self.prompt_hash.clone(),
-            tool_schema_hash: None,
+            tool_schema_hash: self.tool_schema_hash.clone(),
             max_tokens: chosen.hire.max_output_tokens,
         };
         run.publish(decision).await?;

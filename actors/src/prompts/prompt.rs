@@ -85,6 +85,16 @@ prompts! {
     DraftRefused = "draft_refused",
     /// Answers what a model asked to see.
     Looked = "looked",
+    /// Says that tools are offered.
+    Tools = "tools",
+    /// Says which tools can be called in lines of text.
+    ToolsInText = "tools_in_text",
+    /// Why a role may not ask the user.
+    AskNotHere = "ask_not_here",
+    /// Why the user is not asked once more.
+    AskNoMore = "ask_no_more",
+    /// What a model is told whose question nobody is there to answer.
+    AskNobody = "ask_nobody",
     /// What the plan wants the Editor to read besides the files that it may change.
     ShownByPlan = "shown_by_plan",
     /// One of the things it asked to see, numbered.

@@ -12,7 +12,8 @@ use std::time::Duration;
 use actors::event::Event;
 use actors::lane_id::LaneId;
 use actors::plan::StepMark;
-use actors::publisher::{Proposal, Question, Signal};
+use actors::publisher::{OpenQuestion, Proposal, Question, Signal};
+use actors::scope::Scope;
 use anstyle::{AnsiColor, Style};
 use model::{AgentRole, ModelError};
 use orchestrator::orchestrator::Outcome;
@@ -125,7 +126,7 @@ impl RunView {
                 None => self.waiting = Some(harmless(why)),
             },
             Signal::Confined(level) => self.tell_confined(&level.to_string()),
-            Signal::Question(_) => {}
+            Signal::Question(_) | Signal::Asked(_) => {}
         }
         std::mem::take(&mut self.told)
     }
@@ -153,11 +154,15 @@ impl RunView {
                 (format!("  $ {}\n", harmless(command)), "Run it again with it?", Offers::Once)
             }
         };
-        let who = match question.scope.lane() {
-            Some(lane) => format!("lane {lane} asks: "),
-            None => String::new(),
-        };
+        let who = asker(&question.scope);
         OnScreen { who, shown, asks: format!("{}. {asks}", harmless(&question.why)), offers }
+    }
+
+    /// A question of a model as it stands on the screen. It is answered in words.
+    pub fn open_question(question: &OpenQuestion) -> OnScreen {
+        let who = asker(&question.scope);
+        let asks = harmless_text(&question.text);
+        OnScreen { who, shown: String::new(), asks, offers: Offers::Once }
     }
 
     /// What it is doing, in a line: for whoever waits.
@@ -268,4 +273,9 @@ impl RunView {
             self.start.get_or_insert(*checkpoint);
         }
     }
+}
+
+/// Who asks, where it is not the run itself.
+fn asker(scope: &Scope) -> String {
+    scope.lane().map_or_else(String::new, |lane| format!("lane {lane} asks: "))
 }

@@ -43,6 +43,14 @@ fn said(story: &Story, entry: &StoryEntry, event: &Event) -> String {
             let looks: Vec<String> = looks.iter().map(ToString::to_string).collect();
             format!("{} looked at {}", role.as_str(), beginning(&looks.join(", ")))
         }
+        Event::ToolResult { role, tool, arguments, ok, .. } => {
+            let failed = if *ok { "" } else { ": it failed" };
+            format!("{} calls {tool} {}{failed}", role.as_str(), beginning(arguments))
+        }
+        Event::UserAsked { question, .. } => format!("the user is asked: {}", beginning(question)),
+        Event::UserAnswered { answer } => {
+            answer.as_deref().map_or("no user is there to answer".to_owned(), beginning)
+        }
         Event::RouterDecision { selected_model, assessment, .. } => {
             routed(selected_model, assessment)
         }

@@ -21,5 +21,6 @@ pub(crate) mod rewind;
 pub(crate) mod run;
 pub(crate) mod sandbox;
 pub(crate) mod sessions;
+pub(crate) mod tools;
 pub(crate) mod trust;
 pub(crate) mod usage;

@@ -41,6 +41,16 @@ pub(super) async fn ask(question: OnScreen, mut answer_to: oneshot::Sender<Answe
     }
 }
 
+/// Asks for a line of text. Ends early when the program is stopped, or the question withdrawn.
+pub(super) async fn answer_in_words(question: &str, mut answer_to: oneshot::Sender<String>) {
+    forget_what_was_typed();
+    say(question);
+    match line(&mut answer_to).await {
+        Some(line) => drop(answer_to.send(line)),
+        None => drop(tokio::spawn(async move { answer_to.closed().await })),
+    }
+}
+
 /// Asks a question that has nothing to do with a run. Only a yes is one.
 pub(crate) async fn yes_or_no(question: &str) -> bool {
     let (answer, answered) = oneshot::channel();
@@ -65,7 +75,7 @@ fn say(text: &str) {
 }
 
 /// A line from the terminal, unless the program is stopped or the question withdrawn.
-async fn line(answer_to: &mut oneshot::Sender<Answer>) -> Option<String> {
+async fn line<T>(answer_to: &mut oneshot::Sender<T>) -> Option<String> {
     let given_up = Arc::new(AtomicBool::new(false));
     let listening = Arc::clone(&given_up);
     let said = tokio::task::spawn_blocking(move || line_from_terminal(&listening));

@@ -51,8 +51,8 @@ impl View for StreamJson {
                 let data = json!({"degree": level.degree(), "told": level.to_string()});
                 print(&json!({"kind": "Confined", "data": data}));
             }
-            // There is no one to answer: dropping the question says so.
-            Signal::Question(_) => {}
+            // Dropping a question says that there is no one to answer.
+            Signal::Question(_) | Signal::Asked(_) => {}
         }
         Box::pin(std::future::ready(()))
     }

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use actors::event::Event;
 use actors::lane_id::LaneId;
-use actors::publisher::{Attendance, Question, Signal};
+use actors::publisher::{Attendance, OpenQuestion, Question, Signal};
 use anstyle::{AnsiColor, Style};
 use front::answer::{Offers, OnScreen};
-use front::diff::Paint;
+use front::diff::{Paint, harmless};
 use front::run_view::{Detail, RunView, Streams, Told};
 use futures_util::future::BoxFuture;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -16,7 +16,7 @@ use orchestrator::orchestrator::Outcome;
 use rustix::termios::tcgetwinsize;
 
 use super::View;
-use super::ask::ask;
+use super::ask::{answer_in_words, ask};
 use crate::flags::Global;
 use crate::surroundings::Surroundings;
 
@@ -95,6 +95,18 @@ impl Terminal {
         let asks = format!("{asks} [y/N{more}] ");
         ask(OnScreen { who, shown, asks, offers }, question.answer).await;
     }
+
+    /// Lets the user answer a model in words.
+    async fn ask_for_words(&mut self, question: OpenQuestion) {
+        if self.attendance == Attendance::Unattended {
+            // There is no terminal: dropping the question says so.
+            return;
+        }
+        self.rest();
+        let text = harmless(&question.text);
+        let asks = format!("{text}\nYour answer (empty: the model decides): ");
+        answer_in_words(&asks, question.answer).await;
+    }
 }
 
 impl View for Terminal {
@@ -107,6 +119,7 @@ impl View for Terminal {
         self.tell(told);
         match signal {
             Signal::Question(question) => Box::pin(self.ask(question)),
+            Signal::Asked(question) => Box::pin(self.ask_for_words(question)),
             Signal::Event(_)
             | Signal::Text(..)
             | Signal::Reasoning(..)

@@ -7,7 +7,7 @@ mod pressed;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use actors::publisher::{Answer, Question};
+use actors::publisher::{Answer, OpenQuestion, Question};
 use front::answer::OnScreen;
 use front::diff::{Paint, harmless_text};
 use front::run_view::{Detail, RunView, Streams, Told};
@@ -82,11 +82,32 @@ pub(crate) enum Work {
 /// A question that waits for its answer.
 #[derive(Debug)]
 pub(crate) struct Asked {
-    question: Question,
+    question: Waiting,
     pub(crate) on_screen: OnScreen,
     since: Duration,
-    /// Why not, while that is typed.
-    pub(crate) why: Option<Composer>,
+    /// The words of the answer, while they are typed: why not, or what a model wants to know.
+    pub(crate) words: Option<Composer>,
+}
+
+/// Who waits for what.
+#[derive(Debug)]
+enum Waiting {
+    ForApproval(Question),
+    ForWords(OpenQuestion),
+}
+
+impl Asked {
+    /// Whether it is answered in words only.
+    pub(crate) const fn wants_words(&self) -> bool {
+        matches!(self.question, Waiting::ForWords(_))
+    }
+
+    fn is_withdrawn(&self) -> bool {
+        match &self.question {
+            Waiting::ForApproval(question) => question.answer.is_closed(),
+            Waiting::ForWords(question) => question.answer.is_closed(),
+        }
+    }
 }
 
 /// The state of a conversation.
@@ -205,9 +226,18 @@ impl Conversation {
     /// A question came up.
     pub(crate) fn ask(&mut self, question: Question, at: Duration) {
         let on_screen = self.run.question(&question);
-        let asked = Asked { question, on_screen, since: at, why: None };
+        self.asks(Waiting::ForApproval(question), on_screen, at);
+    }
+
+    /// A model wants to know something.
+    pub(crate) fn ask_for_words(&mut self, question: OpenQuestion, at: Duration) {
+        let on_screen = RunView::open_question(&question);
+        self.asks(Waiting::ForWords(question), on_screen, at);
+    }
+
+    fn asks(&mut self, question: Waiting, on_screen: OnScreen, at: Duration) {
         let is_first = self.asked.is_empty();
-        self.asked.push_back(asked);
+        self.asked.push_back(Asked { question, on_screen, since: at, words: None });
         if is_first {
             self.present(at);
         }
@@ -217,21 +247,27 @@ impl Conversation {
     fn present(&mut self, at: Duration) {
         let Some(asked) = self.asked.front_mut() else { return };
         asked.since = at;
+        // A draft keeps the keys.
+        if asked.wants_words() && self.composer.is_empty() {
+            asked.words = Some(Composer::default());
+        }
         let shown = asked.on_screen.shown.clone();
-        self.say(&shown);
+        if !shown.is_empty() {
+            self.say(&shown);
+        }
         self.rings = true;
     }
 
     /// Drops questions whose answer is not wanted any more.
     pub(crate) fn drop_withdrawn(&mut self, at: Duration) {
-        let front_is_gone = self.asked.front().is_some_and(|it| it.question.answer.is_closed());
-        self.asked.retain(|asked| !asked.question.answer.is_closed());
+        let front_is_gone = self.asked.front().is_some_and(Asked::is_withdrawn);
+        self.asked.retain(|asked| !asked.is_withdrawn());
         if front_is_gone {
             self.present(at);
         }
     }
 
-    pub(super) fn answer_question(&mut self, answer: Answer, at: Duration) {
+    fn answer_question(&mut self, answer: Answer, at: Duration) {
         let Some(asked) = self.asked.pop_front() else { return };
         let said = match &answer {
             Answer::Yes => "yes".to_owned(),
@@ -239,11 +275,32 @@ impl Conversation {
             Answer::No => "no".to_owned(),
             Answer::Because(why) => format!("no, because {}", harmless_text(why)),
         };
-        let OnScreen { who, asks, .. } = &asked.on_screen;
-        self.say(&format!("  {who}{asks} {said}"));
-        // A question that was withdrawn meanwhile needs no answer.
-        asked.question.answer.send(answer).ok();
+        self.answered(&asked.on_screen, &said);
+        if let Waiting::ForApproval(question) = asked.question {
+            // A question that was withdrawn meanwhile needs no answer.
+            question.answer.send(answer).ok();
+        }
         self.present(at);
+    }
+
+    /// The words of an answer are complete.
+    fn answer_in_words(&mut self, words: String, at: Duration) {
+        match self.asked.front() {
+            Some(Asked { question: Waiting::ForWords(_), .. }) => {}
+            _ if words.trim().is_empty() => return self.answer_question(Answer::No, at),
+            _ => return self.answer_question(Answer::Because(words.trim().to_owned()), at),
+        }
+        let Some(asked) = self.asked.pop_front() else { return };
+        let said = if words.trim().is_empty() { "the model decides" } else { words.trim() };
+        self.answered(&asked.on_screen, &harmless_text(said));
+        if let Waiting::ForWords(question) = asked.question {
+            question.answer.send(words).ok();
+        }
+        self.present(at);
+    }
+
+    fn answered(&mut self, OnScreen { who, asks, .. }: &OnScreen, said: &str) {
+        self.say(&format!("  {who}{asks} {said}"));
     }
 
     /// The files of the workspace are known.

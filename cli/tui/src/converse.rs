@@ -275,8 +275,14 @@ impl Converse {
         let at = self.at();
         let told = self.talk.run.signal(&signal, at);
         self.talk.tell(told);
-        if let Signal::Question(question) = signal {
-            self.talk.ask(question, at);
+        match signal {
+            Signal::Question(question) => self.talk.ask(question, at),
+            Signal::Asked(question) => self.talk.ask_for_words(question, at),
+            Signal::Event(_)
+            | Signal::Text(..)
+            | Signal::Reasoning(..)
+            | Signal::Waiting(..)
+            | Signal::Confined(_) => {}
         }
     }
 

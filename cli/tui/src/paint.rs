@@ -25,9 +25,10 @@ const MOST_OF_A_QUESTION: usize = 4;
 pub(crate) fn frame(it: &Conversation, size: Size, at: Duration) -> Frame {
     let (width, height) = (usize::from(size.columns), usize::from(size.rows));
     let mut room = Room(height.saturating_sub(1).max(1));
-    let why = it.asked.front().and_then(|asked| asked.why.as_ref());
-    let laid = match why {
-        Some(why) => why.laid(width, "no, because: "),
+    let asked = it.asked.front();
+    let laid = match asked.and_then(|asked| Some((asked, asked.words.as_ref()?))) {
+        Some((asked, words)) if asked.wants_words() => words.laid(width, "answer: "),
+        Some((_, words)) => words.laid(width, "no, because: "),
         None => it.composer.laid(width, PROMPT),
     };
     let (input, cursor) = visible(laid, room.at_most((height / 3).max(1)));
@@ -145,10 +146,14 @@ fn question(it: &Conversation, asked: &Asked, width: usize) -> Vec<String> {
     if let Some(first) = rows.first_mut() {
         *first = colour(it, AnsiColor::Yellow, first);
     }
-    let keys = if asked.why.is_some() {
+    let alt = if it.composer.is_empty() { "" } else { "Alt-" };
+    let keys = if asked.wants_words() && asked.words.is_some() {
+        "  Enter answers; with nothing typed, the model decides".to_owned()
+    } else if asked.wants_words() {
+        format!("  {alt}a answer · {alt}n let the model decide")
+    } else if asked.words.is_some() {
         "  Enter says no, with the reason if there is one · Esc goes back".to_owned()
     } else {
-        let alt = if it.composer.is_empty() { "" } else { "Alt-" };
         let always = match asked.on_screen.offers {
             Offers::Always => format!("{alt}a always · "),
             Offers::Once => String::new(),

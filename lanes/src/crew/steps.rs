@@ -137,21 +137,14 @@ impl State {
     fn hints(&self) -> BTreeMap<RepoPath, Hints> {
         let Some(plan) = &self.plan else { return BTreeMap::new() };
         let architect = self.dialogue_of(AgentRole::Architect);
-        let symbols = architect.looks().iter().filter_map(|look| match look {
-            Look::Symbol { name } => Some(name.as_str()),
-            Look::Context { .. } | Look::Search { .. } | Look::List { .. } | Look::Run { .. } => {
-                None
-            }
+        let symbols = architect.looks().iter().filter_map(|look| {
+            if let Look::Symbol { name } = look { Some(name.as_str()) } else { None }
         });
         let said: Vec<&str> = plan.steps.iter().map(String::as_str).chain(symbols).collect();
         let hints = |file: &FileIntent| {
-            let looked = architect.looks().iter().chain(&plan.show).filter_map(|look| match look {
-                Look::Context { path, lines } if *path == file.path => *lines,
-                Look::Context { .. }
-                | Look::Search { .. }
-                | Look::Symbol { .. }
-                | Look::List { .. }
-                | Look::Run { .. } => None,
+            let looked = architect.looks().iter().chain(&plan.show).filter_map(|look| {
+                let Look::Context { path, lines } = look else { return None };
+                lines.filter(|_| *path == file.path)
             });
             let ranges = file.lines.iter().copied().chain(looked).collect();
             let words = format!("{}\n{}", file.intent, said.join("\n"));

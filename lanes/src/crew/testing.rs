@@ -94,6 +94,7 @@ impl World {
             sandbox: Arc::new(sandbox::Sandbox::off()),
             cache: dir.path().join("cache"),
             attendance: Attendance::Unattended,
+            asked: Arc::default(),
             stop,
         };
         let tree = WriteTree::open(dir.path(), CommitLog::none(std::time::Duration::from_secs(10)))
@@ -179,6 +180,7 @@ impl ChatModel for Scripted {
             Ok(ModelReply {
                 content: text.to_owned(),
                 reasoning: None,
+                tool_calls: Vec::new(),
                 finish: FinishReason::Stop,
                 usage: None,
                 model: request.model.clone(),

@@ -32,13 +32,18 @@ impl Transitions for SessionState {
 /// Whether a session in one state can get into another.
 const fn leads_to(from: SessionState, to: SessionState) -> bool {
     use SessionState::{
-        AwaitingApproval, Completed, ExecutingStep, Failed, Idle, Paused, Planning, Verifying,
+        AwaitingApproval, AwaitingUserInput, Completed, ExecutingStep, Failed, Idle, Paused,
+        Planning, Verifying,
     };
     // Only what is in hand comes to an end, but a request may fail, or be stopped, before it is in hand.
     matches!(
         (from, to),
         (Idle | Completed | Paused | Failed, Planning | AwaitingApproval | Failed | Paused)
-            | (Planning, ExecutingStep | AwaitingApproval | Completed | Failed | Paused)
+            | (
+                Planning,
+                ExecutingStep | AwaitingApproval | AwaitingUserInput | Completed | Failed | Paused
+            )
+            | (AwaitingUserInput, Planning | Failed | Paused)
             | (
                 ExecutingStep,
                 AwaitingApproval | Planning | Verifying | Completed | Failed | Paused
@@ -54,7 +59,9 @@ const fn leads_to(from: SessionState, to: SessionState) -> bool {
 #[expect(clippy::wildcard_enum_match_arm, reason = "most events leave a session in its state")]
 fn wanted_by(state: SessionState, event: &Event) -> Option<SessionState> {
     let to = match event {
-        Event::RunStarted { .. } | Event::ArchitectStarted { .. } => SessionState::Planning,
+        Event::RunStarted { .. } | Event::ArchitectStarted { .. } | Event::UserAnswered { .. } => {
+            SessionState::Planning
+        }
         Event::EditorStarted { .. }
         | Event::ApplyStarted { .. }
         | Event::LanesBegun { .. }
@@ -65,6 +72,7 @@ fn wanted_by(state: SessionState, event: &Event) -> Option<SessionState> {
         {
             SessionState::ExecutingStep
         }
+        Event::UserAsked { .. } => SessionState::AwaitingUserInput,
         Event::VerifyStarted { .. } => SessionState::Verifying,
         Event::RunFinished { delivery, .. } => match delivery {
             Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. } => SessionState::Completed,
@@ -86,11 +94,12 @@ mod tests {
 
     use super::*;
 
-    const ALL: [SessionState; 8] = [
+    const ALL: [SessionState; 9] = [
         SessionState::Idle,
         SessionState::Planning,
         SessionState::ExecutingStep,
         SessionState::AwaitingApproval,
+        SessionState::AwaitingUserInput,
         SessionState::Verifying,
         SessionState::Completed,
         SessionState::Paused,

@@ -80,7 +80,15 @@ impl ChatModel for Losing {
         let content = if request.role == AgentRole::Architect { PLAN } else { DIFF }.to_owned();
         let (model, id) = (request.model.clone(), String::new());
         let finish = FinishReason::Stop;
-        let reply = ModelReply { content, reasoning: None, finish, usage: None, model, id };
+        let reply = ModelReply {
+            content,
+            reasoning: None,
+            tool_calls: Vec::new(),
+            finish,
+            usage: None,
+            model,
+            id,
+        };
         Box::pin(std::future::ready(Ok(reply)))
     }
 }

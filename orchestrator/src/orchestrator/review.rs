@@ -8,8 +8,8 @@ use actors::closed::JournalClosed;
 use actors::commands::Runner;
 use actors::contract::ContractError;
 use actors::delivery::{Delivery, NeedsWork, Verified};
-use actors::dialogue::Dialogue;
 use actors::event::Event;
+use actors::looking::Sources;
 use actors::prompts::{Prompt, Prompts};
 use actors::review::{Review, Reviewed, ShownDiff, shown};
 use actors::run::Run;
@@ -26,7 +26,7 @@ use tree::{Entry, ReadTree, RepoPath};
 use super::end::{Ending, journal_closed};
 use super::run::Gathering;
 use super::{Msg, News, State};
-use crate::routing::{Before, Question};
+use crate::routing::{self, Before, Question};
 
 impl State {
     /// Has the change that the request names reviewed.
@@ -35,12 +35,13 @@ impl State {
         let words = active.request.text.trim().to_owned();
         let run = active.run.clone();
         let workspace = Arc::new(self.workspace(run.scope(), myself));
-        let (tree, index) = (self.reader.clone(), self.index.clone());
+        let index = self.index.clone();
         let before = Before::of(&self.turns);
         self.tell_in_run(myself, async move {
             let commands = Runner { workspace, run };
-            let gather = |text| Gathering { text, index, earlier };
-            let reviewed = review(&commands, &tree, (&words, before), gather).await;
+            let sources = Sources { commands: &commands, index: Some(&index) };
+            let gather = |text| Gathering { text, index: index.clone(), earlier };
+            let reviewed = review(sources, (&words, before), gather).await;
             News::Reviewed(reviewed.unwrap_or_else(Box::new))
         });
     }
@@ -48,11 +49,11 @@ impl State {
 
 /// How a review ends. What it cannot end with well is told as an error.
 async fn review(
-    commands: &Runner,
-    tree: &ReadTree,
+    sources: Sources<'_>,
     (words, before): (&str, Before),
     gather: impl FnOnce(String) -> Gathering,
 ) -> Result<Box<Ending>, Ending> {
+    let commands = sources.commands;
     let run = &commands.run;
     let of = Reviewed::read(words.strip_prefix("review").unwrap_or(words)).ok_or_else(|| {
         none(&"name commits as `git diff` takes them, `--staged`, or nothing".into())
@@ -72,7 +73,7 @@ async fn review(
     // The names of the changed files say best what the review is about.
     let about = format!("Review {of}: {}", change.paths.join(" "));
     let brief = run.perform(&mut gather(about)).await?;
-    let heard = ask(run, tree, brief, before, (&of, change)).await;
+    let heard = ask(run, sources, brief, before, (&of, change)).await;
     heard.map(delivered).map_err(|unheard| match unheard {
         Unheard::Call(error) => call_failed(&error).into(),
         Unheard::Unreadable(error) => none(&format!("no review was usable: {error}").into()),
@@ -81,19 +82,19 @@ async fn review(
 
 async fn ask(
     run: &Run,
-    tree: &ReadTree,
+    sources: Sources<'_>,
     brief: Brief,
     before: Before,
     (of, change): (&Reviewed, ShownDiff),
 ) -> Result<Review, Unheard> {
     let (prompts, paths) = (run.prompts(), change.paths.clone());
-    let mut dialogue = Dialogue::new(prompts.render(Prompt::Common, &[]), &run.redactor);
+    let mut dialogue = routing::dialogue(run);
     let introduction = brief.introduction(
         prompts,
         &mut dialogue,
         AgentRole::Analysis,
         Reads::Everything,
-        &prompts.render(Prompt::Reviewer, &[]),
+        &routing::instructions(run, prompts.render(Prompt::Reviewer, &[])),
     );
     let files: Vec<String> =
         change.left_out.iter().map(|(path, why)| format!("{path}: {why}")).collect();
@@ -108,7 +109,8 @@ async fn ask(
     );
     dialogue.say(&(introduction + &request));
     let max_bytes = run.config().agent_loop.max_file_bytes;
-    let question = Question { run, tree, brief: &brief, before, dialogue };
+    let tree = sources.commands.workspace.reader();
+    let question = Question { run, sources, brief: &brief, before, dialogue };
     question.ask(&Findings { tree, paths, max_bytes }).await
 }
 

@@ -8,10 +8,11 @@ use actors::Unanswered;
 use actors::brief::{Brief, Reads};
 use actors::checks;
 use actors::closed::JournalClosed;
+use actors::commands::Runner;
 use actors::delivery::{Delivery, FailureKind, NeedsWork, Verified};
-use actors::dialogue::Dialogue;
 use actors::effect::{Effect, Position, Trace};
 use actors::event::{Blob, Event};
+use actors::looking::Sources;
 use actors::prompts::Prompt;
 use actors::run::{Run, Terms};
 use actors::scope::Scope;
@@ -44,7 +45,7 @@ use crate::earlier::Again;
 use crate::evidence;
 use crate::places::snapshots;
 use crate::request::Request;
-use crate::routing::{Before, Question};
+use crate::routing::{self, Before, Question};
 use crate::supervision;
 use crate::turn;
 
@@ -68,7 +69,16 @@ impl State {
         let redactor = redactor.knowing(self.secrets(&terms.rules).await);
         let prompts = Arc::new(terms.prompts.for_request(&request.text));
         let terms = Terms { prompts, ..terms };
-        let run = Run { terms, publisher, admission, redactor, stop: stopped, ..self.idle.clone() };
+        let idle = self.idle.clone();
+        let run = Run {
+            terms,
+            publisher,
+            admission,
+            redactor,
+            asked: Arc::default(),
+            stop: stopped,
+            ..idle
+        };
         tracing::debug!(run = id, "a run begins");
         self.active = Some(Active {
             run: run.clone(),
@@ -235,19 +245,20 @@ impl State {
     fn start_answer(&mut self, myself: &ActorRef<Msg>, brief: Brief) {
         let Some(active) = &self.active else { return };
         let (run, before) = (active.run.clone(), Before::of(&self.turns));
-        let tree = self.reader.clone();
+        let workspace = Arc::new(self.workspace(run.scope(), myself));
+        let (commands, index) = (Runner { workspace, run: run.clone() }, self.index.clone());
         self.tell_in_run(myself, async move {
-            let prompts = run.prompts();
-            let mut dialogue = Dialogue::new(prompts.render(Prompt::Common, &[]), &run.redactor);
+            let mut dialogue = routing::dialogue(&run);
             let question = brief.introduction(
-                prompts,
+                run.prompts(),
                 &mut dialogue,
                 AgentRole::Analysis,
                 Reads::Everything,
-                &prompts.render(Prompt::Analysis, &[]),
+                &routing::instructions(&run, run.prompts().render(Prompt::Analysis, &[])),
             );
             dialogue.say(question.trim_end());
-            let question = Question { run: &run, tree: &tree, brief: &brief, before, dialogue };
+            let sources = Sources { commands: &commands, index: Some(&index) };
+            let question = Question { run: &run, sources, brief: &brief, before, dialogue };
             News::Answered(question.ask(&Prose).await)
         });
     }

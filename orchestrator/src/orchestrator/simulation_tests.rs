@@ -251,6 +251,7 @@ impl ChatModel for Luck {
             Ok(ModelReply {
                 content,
                 reasoning: None,
+                tool_calls: Vec::new(),
                 finish: FinishReason::Stop,
                 usage: Some(Usage { prompt, output, ..Usage::default() }),
                 model: request.model.clone(),
@@ -371,12 +372,11 @@ impl Story {
         while is_in_use(&self.session()) {
             std::thread::yield_now();
         }
-        self.told = match outcome {
-            Some(outcome) => Some(outcome.delivery),
-            None => {
-                self.lose_the_tail();
-                self.recorded_end()
-            }
+        self.told = if let Some(outcome) = outcome {
+            Some(outcome.delivery)
+        } else {
+            self.lose_the_tail();
+            self.recorded_end()
         };
         self.told.is_some()
     }

@@ -48,6 +48,7 @@ fn request(text: &str) -> ChatRequest {
         thinking: Some(Effort::High),
         max_tokens: 1000,
         max_bytes: 4000,
+        tools: Vec::new(),
         messages: vec![Message::User { content: text.into() }],
     }
 }
@@ -328,7 +329,11 @@ async fn a_conversation_that_only_grows_is_found_in_the_cache() {
     let first = ask(&client, &asked).await.unwrap();
     let first_usage = first.usage.unwrap();
     assert_eq!(first_usage.hit, 0);
-    asked.messages.push(Message::Assistant { content: first.content, reasoning_content: None });
+    asked.messages.push(Message::Assistant {
+        content: first.content,
+        reasoning_content: None,
+        tool_calls: Vec::new(),
+    });
     asked.messages.push(Message::User { content: "more".into() });
     let second = ask(&client, &asked).await.unwrap().usage.unwrap();
     assert_eq!(second.hit % 128, 0);

@@ -57,25 +57,29 @@ pub(super) struct WireDelta {
     #[serde(default, deserialize_with = "lenient")]
     pub(super) reasoning_content: String,
     #[serde(default, deserialize_with = "lenient")]
-    pub(super) tool_calls: Vec<ToolCall>,
+    pub(super) tool_calls: Vec<CallDelta>,
 }
 
-/// The call of a tool. None is ever offered: it is counted, and that is all.
+/// A piece of the call of a tool: the first names it, all add to its arguments.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct ToolCall {
+pub(super) struct CallDelta {
     #[serde(default, deserialize_with = "lenient")]
-    function: Function,
+    pub(super) index: usize,
+    #[serde(default, deserialize_with = "lenient")]
+    pub(super) id: String,
+    #[serde(default, deserialize_with = "lenient")]
+    pub(super) function: FunctionDelta,
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct Function {
+pub(super) struct FunctionDelta {
     #[serde(default, deserialize_with = "lenient")]
-    name: String,
+    pub(super) name: String,
     #[serde(default, deserialize_with = "lenient")]
-    arguments: String,
+    pub(super) arguments: String,
 }
 
-impl ToolCall {
+impl CallDelta {
     pub(super) const fn bytes(&self) -> usize {
         self.function.name.len() + self.function.arguments.len()
     }

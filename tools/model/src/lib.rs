@@ -16,7 +16,8 @@ pub use client::{ClientError, DeepSeekClient};
 pub use error::{Awaited, ErrorClass, ModelError, Partial};
 pub use sse::{SseError, SseEvent, SseParser};
 pub use wire::{
-    AgentRole, BYTES_PER_TOKEN, ChatRequest, Delta, FinishReason, Message, ModelReply, Usage,
+    AgentRole, BYTES_PER_TOKEN, ChatRequest, Delta, FinishReason, Message, ModelReply, ToolCall,
+    ToolOffer, Usage,
 };
 
 use futures_util::future::BoxFuture;

@@ -1,10 +1,15 @@
 //! Puts the events of a stream together to an answer, or to the reason why there is none. Pure: reading and waiting are the client's.
 
+use std::collections::BTreeMap;
+
 use config::access::Secret;
 
-use super::chunk::{Chunk, ToolCall};
+use super::chunk::{CallDelta, Chunk};
 use super::classify;
-use super::{ChatRequest, Delta, FinishReason, ModelError, ModelReply, Partial, Usage};
+use super::{ChatRequest, Delta, FinishReason, ModelError, ModelReply, Partial, ToolCall, Usage};
+
+/// Calls of one answer that are kept, as many as tools can be offered.
+const MAX_CALLS: usize = 128;
 
 /// Whether the stream goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,10 +27,14 @@ pub(super) struct Assembly<'a> {
     key: Option<&'a Secret>,
     max_tokens: u32,
     max_bytes: u64,
+    /// Whether the model may call tools.
+    offers_tools: bool,
     id: String,
     model: String,
     content: String,
     reasoning: String,
+    /// The calls of tools, by the place they have in the answer.
+    calls: BTreeMap<usize, ToolCall>,
     finish: Option<FinishReason>,
     usage: Option<Usage>,
     events: u64,
@@ -37,7 +46,8 @@ impl<'a> Assembly<'a> {
     /// An answer of which nothing has come yet; `key` is the one that was sent.
     pub(super) fn new(request: &ChatRequest, key: Option<&'a Secret>) -> Self {
         let ChatRequest { max_tokens, max_bytes, .. } = *request;
-        Self { key, max_tokens, max_bytes, ..Self::default() }
+        let offers_tools = !request.tools.is_empty();
+        Self { key, max_tokens, max_bytes, offers_tools, ..Self::default() }
     }
 
     /// Takes in the data of one event and passes its text on. An answer beyond its bytes is cut: the server should have done it.
@@ -66,7 +76,7 @@ impl<'a> Assembly<'a> {
             self.finish = choice.finish_reason.or(self.finish);
             // Thinking opens with an empty piece of reasoning, and text with an empty piece of text: neither is a delta.
             let (reasoning, text) = (choice.delta.reasoning_content, choice.delta.content);
-            let called = choice.delta.tool_calls.iter().map(ToolCall::bytes).sum();
+            let called = choice.delta.tool_calls.iter().map(CallDelta::bytes).sum();
             self.bytes += (reasoning.len() + text.len() + called) as u64;
             if !reasoning.is_empty() {
                 self.reasoning.push_str(&reasoning);
@@ -79,11 +89,24 @@ impl<'a> Assembly<'a> {
             if called > 0 {
                 deltas(Delta::ToolCall(called));
             }
+            choice.delta.tool_calls.into_iter().for_each(|piece| self.call(piece));
         }
         if self.bytes > self.max_bytes {
             return Err(ModelError::Length { max_tokens: self.max_tokens, usage: self.usage });
         }
         Ok(Stream::Open)
+    }
+
+    /// Takes in a piece of a call.
+    fn call(&mut self, CallDelta { index, id, function }: CallDelta) {
+        if !self.offers_tools || (self.calls.len() >= MAX_CALLS && !self.calls.contains_key(&index))
+        {
+            return;
+        }
+        let call = self.calls.entry(index).or_default();
+        keep_first(&mut call.id, id);
+        keep_first(&mut call.name, function.name);
+        call.arguments.push_str(&function.arguments);
     }
 
     /// What would be lost if the stream broke off now, with so many bytes of an event that has no end yet.
@@ -99,17 +122,18 @@ impl<'a> Assembly<'a> {
 
     /// Judges the answer after `[DONE]`.
     ///
-    /// Only text counts as an answer. One of blanks, or of reasoning or tool calls alone, is empty.
+    /// Text counts as an answer, and calls of tools that were offered. One of blanks or of reasoning alone is empty.
     pub(super) fn finish(self) -> Result<ModelReply, ModelError> {
         let usage = self.usage;
         match self.finish {
             Some(finish @ (FinishReason::Stop | FinishReason::ToolCalls)) => {
-                if self.content.trim().is_empty() {
+                if self.content.trim().is_empty() && self.calls.is_empty() {
                     return Err(ModelError::Empty { usage });
                 }
                 Ok(ModelReply {
                     content: self.content,
                     reasoning: Some(self.reasoning).filter(|reasoning| !reasoning.is_empty()),
+                    tool_calls: self.calls.into_iter().map(named).collect(),
                     finish,
                     usage,
                     model: self.model,
@@ -129,6 +153,12 @@ impl<'a> Assembly<'a> {
             }),
         }
     }
+}
+
+/// A call that has a name to answer it by.
+fn named((index, call): (usize, ToolCall)) -> ToolCall {
+    let id = if call.id.is_empty() { format!("call_{index}") } else { call.id };
+    ToolCall { id, ..call }
 }
 
 /// The chunks of one answer all carry the same id and model; the first that is there is kept.
@@ -181,6 +211,7 @@ mod tests {
             Ok(ModelReply {
                 content: "9.8".into(),
                 reasoning: Some("hm".into()),
+                tool_calls: Vec::new(),
                 finish: FinishReason::Stop,
                 usage: USAGE,
                 model: "m".into(),
@@ -209,6 +240,30 @@ mod tests {
             "[DONE]",
         ]);
         assert_eq!(reply.unwrap().usage, USAGE);
+    }
+
+    #[test]
+    fn calls_of_tools_that_were_offered_are_an_answer() {
+        let events = [
+            r#"{"choices":[{"delta":{"content":"Let me look.","tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"fs_list","arguments":""}}]}}]}"#,
+            r#"{"choices":[{"delta":{"tool_calls":[{"index":2,"function":{"name":"fs_read","arguments":"{}"}},{"index":0,"function":{"arguments":"{\"directory\":"}}]}}]}"#,
+            r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"b","function":{"name":"x","arguments":"\"src\"}"}}]},"finish_reason":"tool_calls"}]}"#,
+        ];
+        let calls = |offers_tools| {
+            let mut assembly = Assembly { max_bytes: 400, offers_tools, ..Assembly::default() };
+            for data in events {
+                assembly.event(data, &mut |_| ()).unwrap();
+            }
+            assembly.finish().unwrap().tool_calls
+        };
+        let call = |id: &str, name: &str, arguments: &str| ToolCall {
+            id: id.into(),
+            name: name.into(),
+            arguments: arguments.into(),
+        };
+        let list = call("a", "fs_list", r#"{"directory":"src"}"#);
+        assert_eq!(calls(true), [list, call("call_2", "fs_read", "{}")]);
+        assert!(calls(false).is_empty(), "what nobody offered is not called");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use config::Effort;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Bytes of a token, where nobody else counts, or nobody who is believed.
 pub const BYTES_PER_TOKEN: u64 = 4;
@@ -57,7 +58,39 @@ pub enum Message {
         /// Its reasoning, kept so that it can be replayed where the provider wants it.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         reasoning_content: Option<String>,
+        /// The tools it called.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        tool_calls: Vec<ToolCall>,
     },
+    /// What came of a call. All calls of an answer are followed by theirs at once.
+    Tool {
+        /// The call.
+        tool_call_id: String,
+        /// What came of it; never empty.
+        content: String,
+    },
+}
+
+/// A tool as it is offered to a model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ToolOffer {
+    /// Letters, digits, `_` and `-`.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// The JSON Schema of its arguments.
+    pub parameters: Value,
+}
+
+/// The call of a tool, as the model wrote it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// Names the call among those of an answer.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// Should be JSON.
+    pub arguments: String,
 }
 
 /// A request, complete but for the key.
@@ -77,6 +110,8 @@ pub struct ChatRequest {
     pub max_tokens: u32,
     /// Bytes after which the answer is cut, whatever the server thinks of `max_tokens`.
     pub max_bytes: u64,
+    /// What the model may call.
+    pub tools: Vec<ToolOffer>,
     /// The conversation.
     pub messages: Vec<Message>,
 }
@@ -94,16 +129,45 @@ impl ChatRequest {
                 kind: if self.thinking.is_some() { "enabled" } else { "disabled" },
             },
             reasoning_effort: self.thinking,
-            messages: self.messages.iter().map(Message::on_the_wire).collect(),
+            tools: self.tools.iter().map(|function| Offered { kind: FUNCTION, function }).collect(),
+            messages: self.messages.iter().map(|message| self.on_the_wire(message)).collect(),
         };
         serde_json::to_vec(&body).expect("strings and numbers always serialize").into()
     }
 
     /// Bytes of what is said in it.
     pub fn prompt_bytes(&self) -> u64 {
-        self.messages.iter().map(|message| message.on_the_wire().content.len() as u64).sum()
+        let said = self.messages.iter().map(|message| self.on_the_wire(message).bytes());
+        let offered =
+            self.tools.iter().map(|tool| serde_json::to_vec(tool).map_or(0, |json| json.len()));
+        said.chain(offered).sum::<usize>() as u64
+    }
+
+    /// What of a message is sent, whatever comes before or after it.
+    ///
+    /// Reasoning goes with it where tools are offered: the provider wants it back then. Without, it is answered as if there were
+    /// none.
+    fn on_the_wire<'a>(&self, message: &'a Message) -> WireMessage<'a> {
+        let said = |role, content| WireMessage { role, content, ..WireMessage::default() };
+        match message {
+            Message::System { content } => said("system", content),
+            Message::User { content } => said("user", content),
+            Message::Assistant { content, reasoning_content, tool_calls } => WireMessage {
+                reasoning_content: (!self.tools.is_empty() && self.thinking.is_some())
+                    .then(|| reasoning_content.as_deref().unwrap_or(NO_REASONING)),
+                tool_calls: tool_calls.iter().map(Called::from).collect(),
+                ..said("assistant", content)
+            },
+            Message::Tool { tool_call_id, content } => {
+                WireMessage { tool_call_id: Some(tool_call_id), ..said("tool", content) }
+            }
+        }
     }
 }
+
+const FUNCTION: &str = "function";
+/// Sent in the place of reasoning that there was none of: where it is wanted back, it must not be missing.
+const NO_REASONING: &str = "(none)";
 
 /// The fields in the order in which they are sent.
 #[derive(Serialize)]
@@ -115,6 +179,8 @@ struct Body<'a> {
     thinking: Thinking,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_effort: Option<Effort>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Offered<'a>>,
     messages: Vec<WireMessage<'a>>,
 }
 
@@ -130,23 +196,55 @@ struct Thinking {
 }
 
 #[derive(Serialize)]
+struct Offered<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: &'a ToolOffer,
+}
+
+#[derive(Default, Serialize)]
 struct WireMessage<'a> {
     role: &'static str,
     content: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<Called<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<&'a str>,
 }
 
-impl Message {
-    /// What of a message is sent, whatever comes before or after it.
-    ///
-    /// Reasoning stays at home: a request without tools is answered as if it had none, and these requests never carry tools.
-    fn on_the_wire(&self) -> WireMessage<'_> {
-        match self {
-            Self::System { content } => WireMessage { role: "system", content },
-            Self::User { content } => WireMessage { role: "user", content },
-            Self::Assistant { content, reasoning_content: _ } => {
-                WireMessage { role: "assistant", content }
-            }
-        }
+impl WireMessage<'_> {
+    fn bytes(&self) -> usize {
+        let called: usize = self.tool_calls.iter().map(Called::bytes).sum();
+        self.content.len() + self.reasoning_content.map_or(0, str::len) + called
+    }
+}
+
+/// The call of a tool as it is sent back: to the byte as it came.
+#[derive(Serialize)]
+struct Called<'a> {
+    id: &'a str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: CalledFunction<'a>,
+}
+
+#[derive(Serialize)]
+struct CalledFunction<'a> {
+    name: &'a str,
+    arguments: &'a str,
+}
+
+impl Called<'_> {
+    const fn bytes(&self) -> usize {
+        self.id.len() + self.function.name.len() + self.function.arguments.len()
+    }
+}
+
+impl<'a> From<&'a ToolCall> for Called<'a> {
+    fn from(ToolCall { id, name, arguments }: &'a ToolCall) -> Self {
+        Self { id, kind: FUNCTION, function: CalledFunction { name, arguments } }
     }
 }
 
@@ -157,7 +255,7 @@ pub enum Delta {
     Text(String),
     /// Text of the reasoning.
     Reasoning(String),
-    /// So many bytes of the call of a tool, which nobody offered.
+    /// So many bytes of the call of a tool.
     ToolCall(usize),
     /// The server said that it is alive.
     KeepAlive,
@@ -220,6 +318,9 @@ pub struct ModelReply {
     pub content: String,
     /// The reasoning, if there was any.
     pub reasoning: Option<String>,
+    /// The tools it wants called; none where none were offered.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub tool_calls: Vec<ToolCall>,
     /// Why it stopped: `stop` or `tool_calls`.
     pub finish: FinishReason,
     /// What it used; absent when the server did not say.
@@ -243,6 +344,7 @@ mod tests {
             thinking: Some(Effort::High),
             max_tokens: 4096,
             max_bytes: 16384,
+            tools: Vec::new(),
             messages,
         }
     }
@@ -276,6 +378,7 @@ mod tests {
         messages.push(Message::Assistant {
             content: "two".into(),
             reasoning_content: Some("because".into()),
+            tool_calls: Vec::new(),
         });
         messages.push(user("three"));
         let after = request(messages).body();
@@ -296,12 +399,30 @@ mod tests {
         assert_eq!(told.at_least(1, 5), Usage { output: 5, ..told });
     }
 
+    /// A tool was called, and gave an answer.
+    fn looked() -> Vec<Message> {
+        let call = ToolCall { id: "c1".into(), name: "look".into(), arguments: "{ }".into() };
+        let (content, reasoning_content) = (String::new(), Some("2+2".into()));
+        vec![
+            user("2+2?"),
+            Message::Assistant { content, reasoning_content, tool_calls: vec![call] },
+            Message::Tool { tool_call_id: "c1".into(), content: "4".into() },
+        ]
+    }
+
     #[test]
-    fn reasoning_is_kept_but_not_sent() {
-        let answer =
-            Message::Assistant { content: "4".into(), reasoning_content: Some("2+2".into()) };
-        assert!(!text(&request(vec![user("2+2?"), answer.clone()])).contains("reasoning_content"));
-        assert!(serde_json::to_string(&answer).unwrap().contains("2+2"));
+    fn reasoning_is_sent_back_where_tools_are_offered_and_only_there() {
+        let without = request(looked());
+        assert!(!text(&without).contains("reasoning_content"));
+        assert!(serde_json::to_string(&looked()).unwrap().contains("2+2"));
+        let parameters = serde_json::json!({"type": "object"});
+        let tools =
+            vec![ToolOffer { name: "look".into(), description: "looks".into(), parameters }];
+        let with = ChatRequest { tools, ..without.clone() };
+        insta::assert_snapshot!(text(&with), @r#"{"model":"deepseek-flash","stream":true,"stream_options":{"include_usage":true},"max_tokens":4096,"thinking":{"type":"enabled"},"reasoning_effort":"high","tools":[{"type":"function","function":{"name":"look","description":"looks","parameters":{"type":"object"}}}],"messages":[{"role":"user","content":"2+2?"},{"role":"assistant","content":"","reasoning_content":"2+2","tool_calls":[{"id":"c1","type":"function","function":{"name":"look","arguments":"{ }"}}]},{"role":"tool","content":"4","tool_call_id":"c1"}]}"#);
+        let unthinking = ChatRequest { thinking: None, ..with.clone() };
+        assert!(!text(&unthinking).contains("reasoning_content"));
+        assert!(with.prompt_bytes() > without.prompt_bytes() + 3);
     }
 
     #[test]

@@ -79,6 +79,16 @@ pub(super) fn said_by_models(event: &Event) -> Vec<String> {
         let refused = refused.iter().map(|line| format!("  {}", harmless(&line.to_string())));
         return (!looks.is_empty()).then(at).into_iter().chain(refused).collect();
     }
+    if let Event::ToolResult { role, tool, arguments, ok, .. } = event {
+        let failed = if *ok { "" } else { " (in vain)" };
+        let (tool, arguments) = (harmless(tool), harmless(arguments));
+        return vec![format!("  {} calls {tool} {arguments}{failed}", who(role))];
+    }
+    if let Event::UserAnswered { answer: None } = event {
+        return vec![
+            "  no user is there to answer: the model chooses, and says what it assumed".to_owned(),
+        ];
+    }
     if let Event::RouterDecision { selected_model, assessment, .. } = event {
         let is_own = assessment.choice != Choice::MaxThink;
         let line = || format!("  {}", harmless(&routed(selected_model, assessment)));

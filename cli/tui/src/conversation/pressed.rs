@@ -82,17 +82,13 @@ impl Conversation {
     fn question_key(&mut self, key: &Key, at: Duration) -> Option<Vec<Act>> {
         let has_draft = !self.composer.is_empty();
         let asked = self.asked.front_mut()?;
-        if let Some(why) = &mut asked.why {
+        if let Some(words) = &mut asked.words {
             match key {
                 Key::Enter => {
-                    let why = why.take();
-                    let answer = match why.trim() {
-                        "" => Answer::No,
-                        why => Answer::Because(why.to_owned()),
-                    };
-                    self.answer_question(answer, at);
+                    let words = words.take();
+                    self.answer_in_words(words, at);
                 }
-                key => edit(why, key),
+                key => edit(words, key),
             }
             return Some(Vec::new());
         }
@@ -106,11 +102,14 @@ impl Conversation {
             return None;
         }
         match letter.to_ascii_lowercase() {
+            'a' if asked.wants_words() => asked.words = Some(Composer::default()),
+            'n' if asked.wants_words() => self.answer_in_words(String::new(), at),
+            _ if asked.wants_words() => return None,
             'y' => self.answer_question(Answer::Yes, at),
             'a' if asked.on_screen.offers == Offers::Always => {
                 self.answer_question(Answer::Always, at);
             }
-            'n' => asked.why = Some(Composer::default()),
+            'n' => asked.words = Some(Composer::default()),
             's' => {
                 let shown = asked.on_screen.shown.clone();
                 self.say(&shown);
@@ -194,7 +193,7 @@ impl Conversation {
             return Vec::new();
         }
         if let Some(asked) = self.asked.front_mut()
-            && asked.why.take().is_some()
+            && asked.words.take().is_some()
         {
             return Vec::new();
         }

@@ -76,6 +76,30 @@ fn a_question_is_answered_by_one_key_or_with_a_reason() {
 }
 
 #[test]
+fn a_model_is_answered_in_words_and_a_draft_keeps_the_keys() {
+    let open = || {
+        let (answer, answered) = oneshot::channel();
+        let (scope, text) = (Scope::SESSION, "Which port?".to_owned());
+        (OpenQuestion { scope, text, answer }, answered)
+    };
+    let mut it = conversation();
+    it.begun("do it");
+    let (question, mut answered) = open();
+    it.ask_for_words(question, after(1_000));
+    types(&mut it, "8080\n", 1_100);
+    assert_eq!(answered.try_recv(), Ok("8080".to_owned()));
+    types(&mut it, "draft", 1_200);
+    let (question, mut answered) = open();
+    it.ask_for_words(question, after(2_000));
+    types(&mut it, "ed", 3_000);
+    assert!(answered.try_recv().is_err());
+    it.key(Key::Alt('a'), after(4_000));
+    types(&mut it, "any\n", 4_100);
+    assert_eq!(answered.try_recv(), Ok("any".to_owned()));
+    assert_eq!(it.composer.text(), "drafted");
+}
+
+#[test]
 fn what_is_typed_while_a_request_works_is_queued_and_survives_an_interrupt() {
     let mut it = conversation();
     it.begun("first");

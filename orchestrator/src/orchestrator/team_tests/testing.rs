@@ -38,7 +38,15 @@ impl<S: Says> ChatModel for Model<S> {
         Box::pin(async move {
             let content = self.0.answer(request).await;
             let (model, id, finish) = (request.model.clone(), String::new(), FinishReason::Stop);
-            Ok(ModelReply { content, reasoning: None, finish, usage: None, model, id })
+            Ok(ModelReply {
+                content,
+                reasoning: None,
+                tool_calls: Vec::new(),
+                finish,
+                usage: None,
+                model,
+                id,
+            })
         })
     }
 }
@@ -90,7 +98,8 @@ pub(super) async fn work<S: Says>(
                 Signal::Text(..)
                 | Signal::Reasoning(..)
                 | Signal::Waiting(..)
-                | Signal::Confined(..) => {}
+                | Signal::Confined(..)
+                | Signal::Asked(..) => {}
             }
         }
         (events, questions)

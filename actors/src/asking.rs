@@ -1,0 +1,69 @@
+//! The effect of asking the user what a request means. Whoever is not there is not waited for: the model chooses, and says what
+//! it assumed.
+
+use std::sync::atomic::Ordering;
+
+use model::AgentRole;
+
+use crate::closed::JournalClosed;
+use crate::effect::{Effect, Trace};
+use crate::event::Event;
+use crate::prompts::Prompt;
+use crate::publisher::Attendance;
+use crate::run::Run;
+
+/// What the user says to a question; or why it is not asked.
+pub(crate) async fn asked(
+    run: &Run,
+    role: AgentRole,
+    question: &str,
+) -> Result<Result<String, String>, JournalClosed> {
+    let may_ask = matches!(role, AgentRole::Analysis | AgentRole::Architect);
+    if !may_ask || run.scope().lane().is_some() {
+        return Ok(Err(run.prompts().render(Prompt::AskNotHere, &[])));
+    }
+    if run.asked.fetch_add(1, Ordering::Relaxed) >= run.config().agent_loop.max_user_questions {
+        return Ok(Err(run.prompts().render(Prompt::AskNoMore, &[])));
+    }
+    let said = run.perform(&mut Asking { role, question, begun: false }).await?;
+    Ok(Ok(said.unwrap_or_else(|| run.prompts().render(Prompt::AskNobody, &[]))))
+}
+
+struct Asking<'a> {
+    role: AgentRole,
+    question: &'a str,
+    /// Whether the question is recorded.
+    begun: bool,
+}
+
+impl Effect for Asking<'_> {
+    type Outcome = Option<String>;
+    type Stop = JournalClosed;
+
+    fn look(&mut self, event: &Event) -> Trace<Option<String>> {
+        if let Event::UserAnswered { answer } = event {
+            return Trace::Done(answer.clone());
+        }
+        if let Event::UserAsked { .. } = event {
+            self.begun = true;
+            return Trace::Begun;
+        }
+        Trace::Absent
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<Option<String>, JournalClosed> {
+        let question = run.redactor.redact(self.question).into_owned();
+        if !self.begun {
+            run.record(Event::UserAsked { role: self.role, question: question.clone() }).await?;
+        }
+        let answer = match run.attendance {
+            Attendance::Attended => run.publisher.ask_for_words(question).await,
+            Attendance::Unattended => None,
+        };
+        let answer = answer
+            .filter(|answer| !answer.trim().is_empty())
+            .map(|answer| run.redactor.redact(answer.trim()).into_owned());
+        run.record(Event::UserAnswered { answer: answer.clone() }).await?;
+        Ok(answer)
+    }
+}

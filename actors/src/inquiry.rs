@@ -1,0 +1,139 @@
+//! What is done about an answer of a model that may look before it answers: it is shown something, told what is wrong, or done.
+//! A pure table: everything is bounded, so every inquiry ends.
+
+use crate::call::Room;
+
+/// How far an inquiry has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Inquiry {
+    /// Repair turns that are left.
+    repairs: u32,
+    /// Answers that may still ask to see something.
+    looks: u32,
+    /// How much room the next answer has.
+    pub(crate) room: Room,
+    /// Whether an answer was empty before.
+    was_empty: bool,
+}
+
+/// What was heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Heard {
+    /// It asks to see something.
+    Looks,
+    /// It keeps the contract.
+    Usable,
+    /// It keeps the contract, but something is to be said against it.
+    Objectionable,
+    /// It breaks the contract.
+    Broken,
+    /// It was cut: there was no room left for it.
+    Cut,
+    /// It says nothing.
+    Empty,
+}
+
+/// What is done about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// The model is shown what it asked for; so many times more it may ask.
+    Show { left: u32 },
+    /// It is told what is wrong, and answers again.
+    Repair,
+    /// The answer is taken.
+    Take,
+    /// There is no answer, unless an earlier one was usable.
+    GiveUp,
+}
+
+impl Inquiry {
+    pub(crate) const fn new(repairs: u32, looks: u32) -> Self {
+        Self { repairs, looks, room: Room::Usual, was_empty: false }
+    }
+
+    /// Whether the next answer may ask to see something.
+    pub(crate) const fn may_look(&self) -> bool {
+        self.looks > 0
+    }
+
+    /// What is done about an answer. What asks to see something when it may not breaks the contract.
+    pub(crate) fn after(&mut self, heard: Heard) -> Step {
+        if heard == Heard::Cut || (heard == Heard::Empty && self.was_empty) {
+            self.room = Room::Double;
+        }
+        self.was_empty |= heard == Heard::Empty;
+        match heard {
+            Heard::Usable => Step::Take,
+            Heard::Looks if self.looks > 0 => {
+                self.looks -= 1;
+                Step::Show { left: self.looks }
+            }
+            _ if self.repairs > 0 => {
+                self.repairs -= 1;
+                Step::Repair
+            }
+            Heard::Objectionable => Step::Take,
+            Heard::Looks | Heard::Broken | Heard::Cut | Heard::Empty => Step::GiveUp,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Heard; 6] = [
+        Heard::Looks,
+        Heard::Usable,
+        Heard::Objectionable,
+        Heard::Broken,
+        Heard::Cut,
+        Heard::Empty,
+    ];
+
+    /// Every way in which an inquiry can go, with how many answers it took.
+    fn go(inquiry: Inquiry, answers: u32, ends: &mut Vec<(u32, Step)>) {
+        for heard in ALL {
+            let mut next = inquiry;
+            match next.after(heard) {
+                end @ (Step::Take | Step::GiveUp) => ends.push((answers + 1, end)),
+                Step::Show { .. } | Step::Repair => go(next, answers + 1, ends),
+            }
+        }
+    }
+
+    #[test]
+    fn every_inquiry_ends_within_its_bounds() {
+        let mut ends = Vec::new();
+        go(Inquiry::new(2, 2), 0, &mut ends);
+        assert_eq!(ends.iter().map(|(answers, _)| *answers).max(), Some(5));
+        assert!(ends.iter().any(|(answers, end)| (*answers, *end) == (1, Step::Take)));
+        assert!(ends.iter().any(|(answers, end)| (*answers, *end) == (5, Step::GiveUp)));
+    }
+
+    #[test]
+    fn what_is_done_about_each_answer() {
+        let table: Vec<String> = [(1, 1), (0, 1), (1, 0), (0, 0)]
+            .into_iter()
+            .flat_map(|(repairs, looks)| {
+                ALL.map(|heard| {
+                    let step = Inquiry::new(repairs, looks).after(heard);
+                    format!("{repairs} repairs, {looks} looks, {heard:?}: {step:?}")
+                })
+            })
+            .collect();
+        insta::assert_snapshot!(table.join("\n"));
+    }
+
+    #[test]
+    fn what_found_no_room_gets_twice_as_much() {
+        let mut inquiry = Inquiry::new(5, 0);
+        inquiry.after(Heard::Empty);
+        assert_eq!(inquiry.room, Room::Usual);
+        inquiry.after(Heard::Empty);
+        assert_eq!(inquiry.room, Room::Double);
+        let mut inquiry = Inquiry::new(5, 0);
+        inquiry.after(Heard::Cut);
+        assert_eq!(inquiry.room, Room::Double);
+    }
+}

@@ -1,0 +1,74 @@
+//! The effect of calling a tool: what came of it is recorded as the model is told it, `{ok, value | error}`.
+
+use model::{AgentRole, ToolCall};
+use serde_json::json;
+use toolbox::{Look, tool_named};
+
+use crate::call::CallError;
+use crate::effect::{Effect, Trace};
+use crate::event::{Blob, Event};
+use crate::looking::{Elsewhere, Sources, found};
+use crate::run::Run;
+
+/// What a call asks for; or what is wrong with it.
+pub(crate) fn wanted(call: &ToolCall) -> Result<Look, String> {
+    let tool = tool_named(&call.name).map_err(|bad| bad.to_string())?;
+    tool.read(&call.arguments).map_err(|bad| bad.to_string())
+}
+
+/// What a model is told of a call that is not carried out.
+pub(crate) fn refused(why: &str) -> String {
+    json!({ "ok": false, "error": why }).to_string()
+}
+
+/// A call that is carried out.
+pub(crate) struct ToolUse<'u> {
+    pub(crate) role: AgentRole,
+    pub(crate) sources: Sources<'u>,
+    pub(crate) call: &'u ToolCall,
+    pub(crate) wanted: Result<Look, String>,
+    /// What came of it, if others were asked.
+    pub(crate) elsewhere: Option<Elsewhere>,
+    /// Bytes that the model may be told.
+    pub(crate) room: usize,
+}
+
+impl Effect for ToolUse<'_> {
+    type Outcome = String;
+    type Stop = CallError;
+
+    fn look(&mut self, event: &Event) -> Trace<String> {
+        let Event::ToolResult { call, told, .. } = event else { return Trace::Absent };
+        if *call != self.call.id {
+            return Trace::Absent;
+        }
+        Trace::Done(String::from_utf8_lossy(&told.content).into_owned())
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<String, CallError> {
+        let found = match self.wanted.clone() {
+            Ok(look) => {
+                let elsewhere = vec![self.elsewhere.take()];
+                let found = found(run, self.sources, vec![look], elsewhere, self.room).await;
+                found.into_iter().next().unwrap_or_else(|| Err("nothing came of it".to_owned()))
+            }
+            Err(why) => Err(why),
+        };
+        let ok = found.is_ok();
+        let told = match found {
+            Ok(value) => json!({ "ok": true, "value": run.redactor.redact(&value) }).to_string(),
+            Err(why) => refused(&run.redactor.redact(&why)),
+        };
+        let ToolCall { id, name, arguments } = self.call;
+        let result = Event::ToolResult {
+            role: self.role,
+            call: id.clone(),
+            tool: name.clone(),
+            arguments: run.redactor.redact(arguments).into_owned(),
+            ok,
+            told: Blob::new(told.clone()),
+        };
+        run.publish(result).await?;
+        Ok(told)
+    }
+}

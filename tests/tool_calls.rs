@@ -1,0 +1,253 @@
+//! Tools that models call when they answer questions: what comes of each call, good or bad, and that nothing is written.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use mock::{Behaviour, Reply, ToolCall};
+use serde_json::{Value, json};
+
+use crate::support::{Project, Provider, Run, Terminal, World, shell};
+
+/// An answer that calls these tools.
+fn calls(tools: &[(&str, Value)]) -> Reply {
+    let call = |(name, arguments): &(&str, Value)| ToolCall {
+        name: (*name).to_owned(),
+        arguments: arguments.as_str().map_or(arguments.to_string(), str::to_owned),
+    };
+    let tool_calls = tools.iter().map(call).collect();
+    Reply { tool_calls, ..Reply::of(Behaviour::ToolCall) }.to("analysis")
+}
+
+fn says(text: &str) -> Reply {
+    Reply::text(text).to("analysis")
+}
+
+/// What the model was told of its calls, in its request of this number.
+fn told(world: &World, number: usize) -> Vec<Value> {
+    let requests = world.provider.of("analysis");
+    let messages = requests[number - 1].request.json["messages"].as_array().unwrap().clone();
+    let results = messages.into_iter().rev().take_while(|it| it["role"] == "tool");
+    let mut results: Vec<Value> =
+        results.map(|it| serde_json::from_str(it["content"].as_str().unwrap()).unwrap()).collect();
+    results.reverse();
+    results
+}
+
+fn answer(run: &Run) -> &str {
+    run.all("TurnAdded").last().unwrap()["text"].as_str().unwrap()
+}
+
+fn replays(world: &World) {
+    let replay = world.deepseek(["replay", "latest"]).run();
+    assert_eq!(replay.code, Some(0), "{}", replay.stderr);
+}
+
+#[test]
+fn a_model_looks_by_calling_tools_and_answers() {
+    let files = [("greet.txt", "hello\n"), ("src/a.rs", "fn greet() {}\n"), (".env", "TOKEN=x1\n")];
+    let replies = vec![
+        calls(&[
+            ("fs_list", json!({})),
+            ("fs_read", json!({"path": "greet.txt"})),
+            ("fs_search_rg", json!({"pattern": "gr..t", "glob": "*.rs"})),
+            ("symbol_find", json!({"name": "greet"})),
+        ]),
+        calls(&[
+            ("git_status", json!({})),
+            ("git_diff", json!({})),
+            ("git_show", json!({"revision": "HEAD", "path": "greet.txt"})),
+            ("index_query", json!({"words": "greeting"})),
+        ]),
+        says("It greets, in src/a.rs:1."),
+    ];
+    let world = World::of(Project::new(&files), Provider::new(replies));
+    world.project.write("greet.txt", "hello\nagain\n");
+    world.project.write(".env", "TOKEN=y2\n");
+    let before = world.project.hashes("");
+    let run = world.asks("Where is the greeting?");
+    assert_eq!((run.code, answer(&run)), (Some(0), "It greets, in src/a.rs:1."), "{}", run.stderr);
+    let first = &world.provider.of("analysis")[0].request.json;
+    assert_eq!(first["tools"].as_array().unwrap().len(), 9);
+    let values = |number| -> Vec<String> {
+        let value = |it: Value| it["value"].as_str().unwrap_or_else(|| panic!("{it}")).to_owned();
+        told(&world, number).into_iter().map(value).collect()
+    };
+    let [list, read, search, symbol] = values(2).try_into().unwrap();
+    assert!(list.contains("greet.txt") && list.contains("src/ (1 file)"), "{list}");
+    assert!(read.contains("   2| again"), "{read}");
+    assert!(search.contains("src/a.rs:1: fn greet() {}"), "{search}");
+    assert!(symbol.contains("### src/a.rs"), "{symbol}");
+    let [status, diff, show, query] = values(3).try_into().unwrap();
+    assert!(status.contains(" M greet.txt"), "{status}");
+    assert!(diff.contains("| +again") && diff.contains("not shown: .env"), "{diff}");
+    assert!(!diff.contains("y2"), "{diff}");
+    assert!(show.contains("hello") && !show.contains("again"), "{show}");
+    assert!(query.contains("greet"), "{query}");
+    assert_eq!(world.project.hashes(""), before, "nothing is written");
+    assert_eq!(run.all("ToolResult").len(), 8);
+    replays(&world);
+}
+
+#[test]
+fn every_bad_call_is_answered_with_an_error_that_helps() {
+    let project = Project::new(&[("a.txt", "one\n"), ("long.txt", "x\n")]);
+    let root = project.root().to_owned();
+    fs::write(root.join("bytes"), [0, 159, 146, 150]).unwrap();
+    fs::write(root.join("latin.txt"), b"caf\xe9\n").unwrap();
+    fs::write(root.join("key.pem"), "secret\n").unwrap();
+    fs::File::create(root.join("huge.txt")).unwrap().set_len(1 << 30).unwrap();
+    symlink("loop", root.join("loop")).unwrap();
+    symlink("/etc/passwd", root.join("out")).unwrap();
+    shell(&root, "mkfifo pipe; mkdir -m 0 shut");
+    let bad = [
+        ("fs_read", json!({"path": "none.txt"}), "no such file"),
+        ("fs_read", json!({"path": "bytes"}), "not text"),
+        ("fs_read", json!({"path": "latin.txt"}), "not text"),
+        ("fs_read", json!({"path": "huge.txt"}), "1073741824 bytes"),
+        ("fs_read", json!({"path": "loop"}), "no such directory"),
+        ("fs_read", json!({"path": "out"}), "no such directory"),
+        ("fs_read", json!({"path": "out/passwd"}), "behind a symlink"),
+        ("fs_read", json!({"path": "pipe"}), "no such directory"),
+        ("fs_read", json!({"path": "key.pem"}), "secret"),
+        ("fs_read", json!({"path": ".git/config"}), "own directory"),
+        ("fs_read", json!({"path": "../up"}), "inside it"),
+        ("fs_read", json!({"path": "a\u{0}b"}), "inside it"),
+        ("fs_read", json!({"path": "a.txt", "first_line": 9}), "only 1 lines"),
+        ("fs_read", json!({"file": "a.txt"}), "unknown field `file`"),
+        ("fs_read", json!("{\"path\": \"a"), "it takes path [first_line] [last_line]"),
+        ("fs_list", json!({"directory": "nowhere"}), "no such directory"),
+        ("fs_search_rg", json!({"pattern": "("}), "not a regular expression"),
+        ("fs_search_rg", json!({"pattern": "a", "glob": "[z"}), "not a pattern for paths"),
+        ("git_show", json!({"revision": "nothing"}), "git: "),
+        ("git_show", json!({"revision": "HEAD", "path": "key.pem"}), "secret"),
+        ("git_diff", json!({"range": "--output=a.txt"}), "a revision is"),
+        ("git_diff", json!({"range": "HEAD nowhere"}), "git: "),
+        ("symbol_find", json!({"name": "::"}), "regular expression"),
+        ("fs_write", json!({"path": "a.txt"}), "no tool `fs_write`"),
+    ];
+    let calls_of: Vec<(&str, Value)> =
+        bad.iter().map(|(name, it, _)| (*name, it.clone())).collect();
+    let replies = vec![calls(&calls_of[..12]), calls(&calls_of[12..]), says("I give up.")];
+    let world = World::of(project, Provider::new(replies));
+    let run = world.asks("What is there?");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let told: Vec<Value> = told(&world, 2).into_iter().chain(told(&world, 3)).collect();
+    assert_eq!(told.len(), bad.len());
+    for ((name, arguments, expected), told) in bad.iter().zip(told) {
+        let error = told["error"].as_str().unwrap_or_else(|| panic!("{name} {arguments}: {told}"));
+        assert!(error.contains(expected) && told["ok"] == false, "{name} {arguments}: {error}");
+    }
+    assert_eq!(world.project.read("a.txt"), "one\n");
+    replays(&world);
+}
+
+#[test]
+fn a_model_without_tools_looks_by_lines_of_text() {
+    let replies = vec![
+        says("NEED_TOOL|git.status\nNEED_TOOL|fs.read|{\"path\":\"greet.txt\"}"),
+        says("It says hello."),
+    ];
+    let world = World::greeting(replies).configure("[llm]\nnative_tools = false");
+    let run = world.asks("What does it say?");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let first = &world.provider.of("analysis")[0].request.json;
+    assert!(first.get("tools").is_none());
+    let asked = world.provider.told("analysis", 1);
+    assert!(
+        asked.contains("NEED_TOOL|<name>|<arguments>")
+            && asked.contains("- git.show revision [path]:")
+    );
+    let told = world.provider.told("analysis", 2);
+    assert!(told.contains("[1] git status:") && told.contains("   1| hello"), "{told}");
+    replays(&world);
+}
+
+#[test]
+fn who_may_not_look_is_offered_nothing() {
+    let world = World::greeting(vec![says("It says hello.")]);
+    let run = world.deepseek(["ask", "--tools=false", "What does it say?"]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(world.provider.requests().iter().all(|it| it.request.json.get("tools").is_none()));
+}
+
+#[test]
+fn a_model_that_only_looks_has_to_answer_in_the_end() {
+    let world = World::greeting(vec![calls(&[("fs_list", json!({}))]).forever()]);
+    let run = world.asks("What is there?");
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    let asked = world.provider.of("analysis").len();
+    assert!(asked <= 2 * (6 + 3), "{asked} calls");
+    assert!(run.stderr.contains("there are no looks left"), "{}", run.stderr);
+    replays(&world);
+}
+
+#[test]
+fn in_plan_mode_no_process_is_started_for_a_tool() {
+    let replies = vec![calls(&[("git_status", json!({})), ("fs_list", json!({}))]), says("So.")];
+    let world = World::greeting(replies).configure("[policy]\nmode = \"plan\"");
+    let run = world.asks("What is there?");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let told = told(&world, 2);
+    assert!(told[0]["error"].as_str().unwrap().contains("plan mode") && told[1]["ok"] == true);
+}
+
+#[test]
+fn nobody_is_asked_who_is_not_there() {
+    let ask = || calls(&[("user_ask", json!({"question": "Which greeting?"}))]);
+    let replies = vec![ask(), ask(), ask(), says("I took the first.")];
+    let world = World::greeting(replies);
+    let run = world.asks("Which one?");
+    assert_eq!((run.code, answer(&run)), (Some(0), "I took the first."), "{}", run.stderr);
+    for number in [2, 3] {
+        let value = told(&world, number)[0]["value"].to_string();
+        assert!(value.contains("say what you assumed"), "{value}");
+    }
+    assert!(told(&world, 4)[0]["error"].as_str().unwrap().contains("often enough"));
+    assert_eq!(run.all("UserAsked").len(), 2);
+    let states: Vec<&str> =
+        run.all("SessionStateChanged").iter().map(|it| it["to"].as_str().unwrap()).collect();
+    assert!(states.contains(&"AwaitingUserInput"), "{states:?}");
+    assert!(run.all("TransitionRefused").is_empty());
+    replays(&world);
+}
+
+#[test]
+fn the_user_answers_a_model_in_words() {
+    let replies = vec![
+        calls(&[("user_ask", json!({"question": "Loud or quiet?"}))]),
+        says("Then it is quiet."),
+    ];
+    let world = World::greeting(replies);
+    let mut terminal = Terminal::start(&mut world.deepseek(["ask", "Which one?"]));
+    terminal.until("Loud or quiet?", 1);
+    terminal.until("Your answer", 1);
+    terminal.types("quiet, please\n");
+    terminal.until("Then it is quiet.", 1);
+    assert_eq!(terminal.end(), Some(0));
+    let value = told(&world, 2)[0]["value"].to_string();
+    assert!(value.contains("quiet, please"), "{value}");
+    replays(&world);
+}
+
+#[test]
+fn an_architect_may_ask_what_is_meant() {
+    let replies = [Reply::text("NEED_ANSWER|hello world or hello there?").to("architect")]
+        .into_iter()
+        .chain(crate::support::mended());
+    let world = World::greeting(replies.collect::<Vec<_>>());
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(world.provider.told("architect", 2).contains("say what you assumed"));
+    assert_eq!(run.one("UserAsked")["question"], "hello world or hello there?");
+    replays(&world);
+}
+
+#[test]
+fn the_tools_are_listed() {
+    let world = World::greeting(vec![]);
+    let listed = world.deepseek(["tools", "list"]).run();
+    assert!(listed.stdout.starts_with("fs.list [directory]\n    List what"), "{}", listed.stdout);
+    let listed = world.deepseek(["tools", "list", "--output", "json"]).run();
+    let tools: Value = serde_json::from_str(&listed.stdout).unwrap();
+    assert_eq!(tools[1]["parameters"]["required"], json!(["path"]));
+}

@@ -1,0 +1,29 @@
+//! Lines that match a regular expression.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::look::Look;
+use crate::tool::{Arguments, Tool, said};
+
+pub(crate) const TOOL: Tool = Tool::new::<Search>(
+    "fs.search_rg",
+    "Search the files of the workspace for lines that match a regular expression, as ripgrep does.",
+);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Search {
+    /// The regular expression; it matches within one line.
+    pattern: String,
+    /// The files that are searched, such as `*.rs` or `src/**/*.py`; all if left out.
+    #[serde(default)]
+    glob: Option<String>,
+}
+
+impl Arguments for Search {
+    fn look(self) -> Result<Look, String> {
+        let glob = self.glob.filter(|glob| !glob.trim().is_empty());
+        Ok(Look::Search { pattern: said("pattern", self.pattern)?, glob })
+    }
+}

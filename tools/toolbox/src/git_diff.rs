@@ -1,0 +1,36 @@
+//! A change as a diff.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::look::Look;
+use crate::tool::{Arguments, Tool, directory, revision};
+
+pub(crate) const TOOL: Tool = Tool::new::<Diff>(
+    "git.diff",
+    "Show what changed as a diff: what is not committed, what is staged, or what lies between commits.",
+);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Diff {
+    /// Commits as `git diff` takes them: `main`, `main..HEAD`, `HEAD~3`. What is not committed if left out.
+    #[serde(default)]
+    range: Option<String>,
+    /// Only what is staged.
+    #[serde(default)]
+    staged: bool,
+    /// Only this file or directory.
+    #[serde(default)]
+    path: Option<String>,
+}
+
+impl Arguments for Diff {
+    fn look(self) -> Result<Look, String> {
+        if self.staged && self.range.is_some() {
+            return Err("either `staged` or a `range`, not both".to_owned());
+        }
+        let range = self.range.map(revision).transpose()?;
+        Ok(Look::GitDiff { range, staged: self.staged, path: directory(self.path.as_deref())? })
+    }
+}

@@ -1,0 +1,106 @@
+//! What a model asks to see, whether it asks by a line of its answer or by calling a tool.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use tree::RepoPath;
+
+/// Something that a model wants to see.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Look {
+    /// A file, or lines of one.
+    Context {
+        /// The file.
+        path: RepoPath,
+        /// One-based lines, both included; the whole file when absent.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        lines: Option<(usize, usize)>,
+    },
+    /// Lines that match a regular expression.
+    Search {
+        /// The expression.
+        pattern: String,
+        /// The files it is looked for in; all when absent.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        glob: Option<String>,
+    },
+    /// Where a name is defined and used.
+    Symbol {
+        /// The name.
+        name: String,
+    },
+    /// What a directory holds.
+    List {
+        /// The directory; the workspace itself when absent.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        directory: Option<RepoPath>,
+    },
+    /// What comes of a command.
+    Run {
+        /// The command.
+        command: String,
+    },
+    /// The branch, and which files are changed, staged or new.
+    GitStatus,
+    /// A change as a diff.
+    GitDiff {
+        /// Commits as `git diff` takes them; what is not committed when absent.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        range: Option<String>,
+        /// Only what is staged.
+        #[serde(default)]
+        staged: bool,
+        /// Only this file or directory.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        path: Option<RepoPath>,
+    },
+    /// A commit, or a file as it was in one.
+    GitShow {
+        /// The commit.
+        revision: String,
+        /// The file.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        path: Option<RepoPath>,
+    },
+    /// The files and lines that words are about.
+    Query {
+        /// The words.
+        words: String,
+    },
+    /// What the user says to a question.
+    Ask {
+        /// The question.
+        question: String,
+    },
+}
+
+impl fmt::Display for Look {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Context { path, lines: Some((first, usize::MAX)) } => {
+                write!(f, "{path}:{first}-")
+            }
+            Self::Context { path, lines: Some((first, last)) } => {
+                write!(f, "{path}:{first}-{last}")
+            }
+            Self::Context { path, lines: None } => write!(f, "{path}"),
+            Self::Search { pattern, glob: Some(glob) } => write!(f, "`{pattern}` in {glob}"),
+            Self::Search { pattern, glob: None } => write!(f, "`{pattern}`"),
+            Self::Symbol { name } => write!(f, "symbol {name}"),
+            Self::List { directory: Some(directory) } => write!(f, "{directory}/"),
+            Self::List { directory: None } => f.write_str("./"),
+            Self::Run { command } => write!(f, "`{command}`"),
+            Self::GitStatus => f.write_str("git status"),
+            Self::GitDiff { range, staged, path } => {
+                let uncommitted = if *staged { "what is staged" } else { "what is not committed" };
+                write!(f, "git diff of {}", range.as_deref().unwrap_or(uncommitted))?;
+                path.as_ref().map_or(Ok(()), |path| write!(f, " in {path}"))
+            }
+            Self::GitShow { revision, path: None } => write!(f, "git show {revision}"),
+            Self::GitShow { revision, path: Some(path) } => write!(f, "git show {revision}:{path}"),
+            Self::Query { words } => write!(f, "files about \"{words}\""),
+            Self::Ask { question } => write!(f, "question \"{question}\""),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The tools there are.
+
+use model::ToolOffer;
+use tree::FileHash;
+
+use crate::tool::{BadCall, Tool};
+use crate::{
+    fs_list, fs_read, fs_search_rg, git_diff, git_show, git_status, index_query, symbol_find,
+    user_ask,
+};
+
+static TOOLS: [Tool; 9] = [
+    fs_list::TOOL,
+    fs_read::TOOL,
+    fs_search_rg::TOOL,
+    git_status::TOOL,
+    git_diff::TOOL,
+    git_show::TOOL,
+    index_query::TOOL,
+    symbol_find::TOOL,
+    user_ask::TOOL,
+];
+
+/// All tools, in the order in which they are offered.
+pub fn tools() -> &'static [Tool] {
+    &TOOLS
+}
+
+/// The tool of a name, as people or as models write it.
+pub fn tool_named(name: &str) -> Result<&'static Tool, BadCall> {
+    let is_it = |tool: &&Tool| tool.name == name || tool.wire_name() == name;
+    tools().iter().find(is_it).ok_or_else(|| {
+        let known: Vec<&str> = tools().iter().map(|tool| tool.name).collect();
+        BadCall::NoTool { name: name.to_owned(), known: known.join(", ") }
+    })
+}
+
+/// The tools as they are offered in a request.
+pub fn offers() -> Vec<ToolOffer> {
+    let offer = |tool: &Tool| ToolOffer {
+        name: tool.wire_name(),
+        description: tool.description.to_owned(),
+        parameters: tool.schema(),
+    };
+    tools().iter().map(offer).collect()
+}
+
+/// The SHA-256 of what is offered.
+pub fn schema_hash(offers: &[ToolOffer]) -> String {
+    let json = serde_json::to_vec(offers).unwrap_or_default();
+    FileHash::of(&json).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::look::Look;
+
+    fn look(name: &str, arguments: &str) -> Result<String, String> {
+        let tool = tool_named(name).map_err(|bad| bad.to_string())?;
+        tool.read(arguments).map(|look| look.to_string()).map_err(|bad| bad.to_string())
+    }
+
+    #[test]
+    fn what_is_offered_is_a_schema_of_each() {
+        let offers = offers();
+        insta::assert_snapshot!(serde_json::to_string_pretty(&offers).unwrap());
+        let is_wire = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        assert!(offers.iter().all(|offer| offer.name.chars().all(is_wire)));
+        assert_eq!(schema_hash(&offers).len(), 64);
+    }
+
+    #[test]
+    fn calls_ask_for_what_they_say() {
+        for (name, arguments, expected) in [
+            ("fs.list", "", "./"),
+            ("fs_list", r#"{"directory":"src/"}"#, "src/"),
+            ("fs_list", r#"{"directory":null}"#, "./"),
+            ("fs_read", r#"{"path":"./a.rs"}"#, "a.rs"),
+            ("fs_read", r#"{"path":"a.rs","first_line":3,"last_line":9}"#, "a.rs:3-9"),
+            ("fs_read", r#"{"path":"a.rs","first_line":3}"#, "a.rs:3-"),
+            ("fs_read", r#"{"path":"a.rs","last_line":3}"#, "a.rs:1-3"),
+            ("fs_search_rg", r#"{"pattern":"fn a","glob":"*.rs"}"#, "`fn a` in *.rs"),
+            ("symbol_find", r#"{"name":"A::b"}"#, "symbol A::b"),
+            ("git_status", "{}", "git status"),
+            ("git_diff", "{}", "git diff of what is not committed"),
+            ("git_diff", r#"{"staged":true,"path":"a"}"#, "git diff of what is staged in a"),
+            ("git_diff", r#"{"range":"HEAD~2"}"#, "git diff of HEAD~2"),
+            ("git_show", r#"{"revision":"HEAD"}"#, "git show HEAD"),
+            ("git_show", r#"{"revision":"v1","path":"a.rs"}"#, "git show v1:a.rs"),
+            ("index_query", r#"{"words":"where is it"}"#, "files about \"where is it\""),
+            ("user_ask", r#"{"question":"Which?"}"#, "question \"Which?\""),
+        ] {
+            assert_eq!(look(name, arguments).as_deref(), Ok(expected), "{name} {arguments}");
+        }
+    }
+
+    #[test]
+    fn a_bad_call_is_answered_with_what_would_be_good() {
+        for (name, arguments, expected) in [
+            ("fs_write", "{}", "no tool `fs_write`; there are fs.list, fs.read"),
+            ("fs_read", "", "column 2; it takes path [first_line] [last_line]"),
+            ("fs_read", "{", "the arguments of fs.read are wrong: EOF"),
+            ("fs_read", "[]", "the arguments of fs.read are wrong"),
+            ("fs_read", r#"{"path":7}"#, "expected a string"),
+            ("fs_read", r#"{"path":"a","encoding":"x"}"#, "unknown field `encoding`"),
+            ("fs_read", r#"{"path":"../a"}"#, "inside it"),
+            ("fs_read", r#"{"path":"/etc/passwd"}"#, "inside it"),
+            ("fs_read", "{\"path\":\"a\\u0000b\"}", "inside it"),
+            ("fs_read", r#"{"path":"a","first_line":0}"#, "from one"),
+            ("fs_read", r#"{"path":"a","first_line":9,"last_line":3}"#, "from one"),
+            ("fs_read", r#"{"path":"a","first_line":-1}"#, "invalid value"),
+            ("fs_list", r#"{"directory":".."}"#, "inside it"),
+            ("fs_search_rg", r#"{"pattern":" "}"#, "`pattern` is empty"),
+            ("git_diff", r#"{"range":"--output=x"}"#, "a revision is"),
+            ("git_diff", r#"{"range":"HEAD","staged":true}"#, "either"),
+            ("git_show", r#"{"revision":""}"#, "a revision is"),
+            ("git_status", r#"{"all":true}"#, "it takes no arguments"),
+            ("user_ask", r#"{"question":""}"#, "`question` is empty"),
+        ] {
+            let error = look(name, arguments).unwrap_err();
+            assert!(error.contains(expected), "{name} {arguments}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_look_is_written_down_and_read_back() {
+        let look = tool_named("git.show").unwrap().read(r#"{"revision":"a","path":"b"}"#).unwrap();
+        let json = serde_json::to_string(&look).unwrap();
+        assert_eq!(serde_json::from_str::<Look>(&json).unwrap(), look);
+    }
+}

@@ -1,0 +1,138 @@
+//! A tool: a name, what it is for, and arguments that make a look of it.
+
+use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use thiserror::Error;
+use tree::RepoPath;
+
+use crate::look::Look;
+
+/// What a model may call.
+#[derive(Debug)]
+pub struct Tool {
+    /// Its name, as people read it: `fs.read`.
+    pub name: &'static str,
+    /// What it is for, in words for a model.
+    pub description: &'static str,
+    schema: fn() -> Value,
+    read: fn(&str) -> Result<Look, BadCall>,
+}
+
+/// Why a call is not carried out. It is told to the model, which may call again.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum BadCall {
+    /// There is no such tool.
+    #[error("there is no tool `{name}`; there are {known}")]
+    NoTool {
+        /// What was called.
+        name: String,
+        /// Those that there are.
+        known: String,
+    },
+    /// The arguments are no JSON, or not those of the tool.
+    #[error("the arguments of {tool} are wrong: {why}; it takes {takes}")]
+    Arguments {
+        /// The tool.
+        tool: &'static str,
+        /// What is wrong with them.
+        why: String,
+        /// What it takes.
+        takes: String,
+    },
+}
+
+/// The arguments of a tool.
+pub(crate) trait Arguments: DeserializeOwned + JsonSchema {
+    /// What they ask for, or the rule that they break.
+    fn look(self) -> Result<Look, String>;
+}
+
+impl Tool {
+    /// A tool with the arguments `A`.
+    pub(crate) const fn new<A: Arguments>(name: &'static str, description: &'static str) -> Self {
+        Self { name, description, schema: schema_of::<A>, read: read::<A> }
+    }
+
+    /// The JSON Schema of its arguments.
+    pub fn schema(&self) -> Value {
+        (self.schema)()
+    }
+
+    /// What a call with these arguments asks for. A tool whose arguments may all be left out is called with none.
+    pub fn read(&self, arguments: &str) -> Result<Look, BadCall> {
+        (self.read)(arguments).map_err(|error| match error {
+            BadCall::Arguments { why, .. } => {
+                BadCall::Arguments { tool: self.name, why, takes: self.takes() }
+            }
+            BadCall::NoTool { .. } => error,
+        })
+    }
+
+    /// Its name on the wire, where dots are not allowed.
+    pub fn wire_name(&self) -> String {
+        self.name.replace('.', "_")
+    }
+
+    /// Its parameters in a line; those in brackets may be left out.
+    pub fn takes(&self) -> String {
+        let schema = self.schema();
+        let required = schema.get("required").and_then(Value::as_array);
+        let is_required =
+            |name: &str| required.is_some_and(|names| names.iter().any(|it| it == name));
+        let names = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+        let named: Vec<String> = names
+            .map(|(name, _)| if is_required(name) { name.clone() } else { format!("[{name}]") })
+            .collect();
+        if named.is_empty() { "no arguments".to_owned() } else { named.join(" ") }
+    }
+}
+
+fn read<A: Arguments>(arguments: &str) -> Result<Look, BadCall> {
+    let wrong = |why| BadCall::Arguments { tool: "", why, takes: String::new() };
+    let arguments = if arguments.trim().is_empty() { "{}" } else { arguments };
+    let read: A = serde_json::from_str(arguments).map_err(|error| wrong(error.to_string()))?;
+    read.look().map_err(wrong)
+}
+
+/// The schema, without what only says where it is from.
+fn schema_of<A: Arguments>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|it| it.meta_schema = None);
+    let mut schema = SchemaGenerator::new(settings).into_root_schema_for::<A>();
+    schema.remove("title");
+    schema.remove("description");
+    let mut schema = schema.to_value();
+    // A tool without parameters has an empty object of them all the same.
+    if let Some(object) = schema.as_object_mut() {
+        object.entry("properties").or_insert_with(|| Map::new().into());
+    }
+    schema
+}
+
+/// A path in the workspace.
+pub(crate) fn path(text: &str) -> Result<RepoPath, String> {
+    let bare = text.strip_prefix("./").unwrap_or(text).trim_end_matches('/');
+    RepoPath::parse(bare)
+        .map_err(|error| format!("paths are relative to the workspace and inside it: {error}"))
+}
+
+/// A directory in the workspace; the workspace itself is none of them.
+pub(crate) fn directory(text: Option<&str>) -> Result<Option<RepoPath>, String> {
+    match text.map(str::trim) {
+        None | Some("" | "." | "./") => Ok(None),
+        Some(text) => path(text).map(Some),
+    }
+}
+
+/// A text that says something.
+pub(crate) fn said(name: &str, text: String) -> Result<String, String> {
+    if text.trim().is_empty() { Err(format!("`{name}` is empty")) } else { Ok(text) }
+}
+
+/// A revision, which git must not take for an option.
+pub(crate) fn revision(text: String) -> Result<String, String> {
+    if text.trim().is_empty() || text.starts_with('-') || text.contains(['\0', '\n']) {
+        return Err("a revision is a commit, a branch, a tag, or two with `..` between them".into());
+    }
+    Ok(text)
+}

@@ -1,0 +1,25 @@
+//! A question to the user.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::look::Look;
+use crate::tool::{Arguments, Tool, said};
+
+pub(crate) const TOOL: Tool = Tool::new::<Ask>(
+    "user.ask",
+    "Ask the user one question. Only when the request can be meant in ways that lead to different answers and nothing in the workspace settles it.",
+);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Ask {
+    /// The question, short, with the choices there are.
+    question: String,
+}
+
+impl Arguments for Ask {
+    fn look(self) -> Result<Look, String> {
+        Ok(Look::Ask { question: said("question", self.question)? })
+    }
+}
