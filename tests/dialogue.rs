@@ -253,7 +253,7 @@ fn a_later_turn_is_told_what_failed_and_the_same_in_one_process_as_in_another() 
     let intents = ["EDIT", "ANSWER"].map(|word| reply("intent", word)).to_vec();
     let together = World::greeting([vec![intents], turns().to_vec()].concat().concat());
     let together = together.configure(most);
-    let mut terminal = Terminal::start(&mut together.deepseek(["--approval", "auto"]));
+    let mut terminal = Terminal::start(&mut together.deepseek(["--plain", "--approval", "auto"]));
     for (turn, said) in ["Fix the greeting", "Why?"].iter().enumerate() {
         terminal.until("›", turn + 1);
         terminal.types(&format!("{said}\r"));
@@ -276,7 +276,7 @@ fn in_one_process_a_turn_is_told_the_same_as_in_another() {
 
     let intents = ["ANSWER", "EDIT", "ANSWER"].map(|word| reply("intent", word)).to_vec();
     let together = World::greeting([intents, turns().concat()].concat());
-    let mut terminal = Terminal::start(&mut together.deepseek(["--approval", "auto"]));
+    let mut terminal = Terminal::start(&mut together.deepseek(["--plain", "--approval", "auto"]));
     for (turn, said) in ["How many?", "Fix the greeting", "And now?"].iter().enumerate() {
         terminal.until("›", turn + 1);
         terminal.types(&format!("{said}\r"));

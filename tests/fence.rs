@@ -375,7 +375,7 @@ fn a_history_that_is_no_file_is_done_without() {
         let world = World::greeting(mended());
         let home = Project::without_git(&[]);
         put(&home, "history", what);
-        let mut program = world.deepseek([]);
+        let mut program = world.deepseek(["--plain"]);
         let mut terminal = Terminal::start(program.env("DEEPSEEK_HOME", home.root()));
         terminal.until("›", 1);
         terminal.types("/exit\r");

@@ -139,7 +139,8 @@ fn an_idle_conversation_holds_nothing_and_ends_when_it_is_told_to() {
         let answers = [("EDIT", "intent"), ("ANSWER", "intent"), ("ANALYSIS", "analysis")];
         let answers = answers.map(|(text, role)| Reply::text(text).to(role));
         let world = World::greeting([mended(), answers.to_vec()].concat());
-        let mut terminal = Terminal::start(&mut world.deepseek(["--approval", "suggest"]));
+        let mut terminal =
+            Terminal::start(&mut world.deepseek(["--plain", "--approval", "suggest"]));
         terminal.until("›", 1);
         terminal.types("Fix the greeting\r");
         terminal.until("Apply it? [y/N", 1);
@@ -167,7 +168,7 @@ fn an_idle_conversation_holds_nothing_and_ends_when_it_is_told_to() {
 fn a_conversation_that_nobody_spoke_in_ends_too() {
     for signal in [Signal::TERM, Signal::HUP, Signal::QUIT] {
         let world = World::greeting(mended());
-        let terminal = Terminal::start(&mut world.deepseek([]));
+        let terminal = Terminal::start(&mut world.deepseek(["--plain"]));
         terminal.until("›", 1);
         terminal.signal(signal);
         assert_eq!(terminal.end(), Some(0));

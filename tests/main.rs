@@ -41,6 +41,7 @@ mod servers;
 
 // What stops it, and who else is there.
 mod interruptions;
+mod live;
 
 // What kill -9 leaves behind.
 mod crashes;

@@ -1,10 +1,10 @@
 //! The checkpoints of the workspace, as several commands need them.
 
+use front::error::{CliError, Kind};
 use orchestrator::checkpoints::CheckpointHistory;
 use orchestrator::main_tree::settle;
 use tree::{Checkpoint, Settled, SnapshotError};
 
-use crate::error::{CliError, Kind};
 use crate::flags::Global;
 use crate::render;
 use crate::surroundings::Surroundings;

@@ -99,6 +99,10 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
 
+    /// Print plain lines only, with nothing that moves: for screen readers, and for logs.
+    #[arg(long, global = true)]
+    pub(crate) plain: bool,
+
     /// Log what happens inside to standard error; twice for more.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,

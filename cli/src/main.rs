@@ -4,8 +4,8 @@ mod args;
 mod checkpoints;
 mod commands;
 mod drive;
-mod error;
 mod flags;
+mod host;
 mod key_store;
 mod past;
 mod prompts;
@@ -16,12 +16,12 @@ mod telemetry;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _};
+use front::error::{CliError, Kind};
 use orchestrator::chat::Intent;
 #[cfg(target_os = "linux")]
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
 use crate::args::{Cli, Command};
-use crate::error::{CliError, Kind};
 use crate::flags::{Global, Takes, with_mode_joined};
 use crate::surroundings::Surroundings;
 
@@ -62,6 +62,15 @@ fn keep_to_ourselves() {
 /// Gives the command line to its command.
 fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
     let global = &cli.global;
+    check(cli)?;
+    let around = Surroundings::read()?;
+    telemetry::start(global.verbose, &around)?;
+    perform(cli, &around)
+}
+
+/// Whether the flags have a meaning together, and for the command.
+fn check(cli: &Cli) -> Result<(), CliError> {
+    let global = &cli.global;
     if let Some(flag) = global.later.given() {
         return Err(CliError::new(Kind::Usage, format!("{flag} is not available in this version"))
             .hint("`deepseek --help` lists what is"));
@@ -73,47 +82,51 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         let error = "--force-execute has files edited, and --tools=false lets nothing edit them";
         return Err(CliError::new(Kind::Usage, error).hint("leave one of the two out"));
     }
-    let around = Surroundings::read()?;
-    telemetry::start(global.verbose, &around)?;
+    Ok(())
+}
+
+/// Does what a command line says.
+fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
+    let global = &cli.global;
     let done = match &cli.command {
-        None | Some(Command::Chat) => chat(&around, global),
+        None | Some(Command::Chat) => chat(around, global),
         Some(Command::Ask { question }) => {
-            blocking(commands::chat::ask(&around, global, question.clone()))
+            blocking(commands::chat::ask(around, global, question.clone()))
         }
         Some(Command::Review { range, staged }) => {
             let what = if *staged { "--staged" } else { range.as_deref().unwrap_or_default() };
-            one_shot(&around, global, format!("review {what}").trim_end(), Intent::Review)
+            one_shot(around, global, format!("review {what}").trim_end(), Intent::Review)
         }
-        Some(Command::Plan { task }) => one_shot(&around, global, task, Intent::Plan),
-        Some(Command::Run(args)) => blocking(commands::run::run(&around, global, args)),
-        Some(Command::Diff(args)) => commands::diff::run(&around, global, args),
-        Some(Command::Apply(args)) => blocking(commands::apply::run(&around, global, args)),
-        Some(Command::Rewind(args)) => blocking(commands::rewind::run(&around, global, args)),
+        Some(Command::Plan { task }) => one_shot(around, global, task, Intent::Plan),
+        Some(Command::Run(args)) => blocking(commands::run::run(around, global, args)),
+        Some(Command::Diff(args)) => commands::diff::run(around, global, args),
+        Some(Command::Apply(args)) => blocking(commands::apply::run(around, global, args)),
+        Some(Command::Rewind(args)) => blocking(commands::rewind::run(around, global, args)),
         Some(Command::Patch(args)) => {
-            return Ok(commands::patch::run(&around, global, args));
+            return Ok(commands::patch::run(around, global, args));
         }
-        Some(Command::Sessions(args)) => commands::sessions::run(&around, global, args),
-        Some(Command::Explain(args)) => commands::explain::run(&around, global, args),
-        Some(Command::Fork(args)) => blocking(commands::fork::run(&around, global, args)),
-        Some(Command::Replay(args)) => blocking(commands::replay::run(&around, global, args)),
-        Some(Command::Export(args)) => commands::export::run(&around, global, args),
-        Some(Command::Usage(args)) => commands::usage::run(&around, global, args),
-        Some(Command::Config(args)) => commands::config::run(&around, global, args),
-        Some(Command::Auth(args)) => commands::auth::run(&around, global, args),
-        Some(Command::Trust(args)) => commands::trust::run(&around, global, args),
-        Some(Command::Index(args)) => commands::index::run(&around, global, args),
-        Some(Command::Memory(args)) => commands::memory::run(&around, global, args),
+        Some(Command::Sessions(args)) => commands::sessions::run(around, global, args),
+        Some(Command::Explain(args)) => commands::explain::run(around, global, args),
+        Some(Command::Fork(args)) => blocking(commands::fork::run(around, global, args)),
+        Some(Command::Replay(args)) => blocking(commands::replay::run(around, global, args)),
+        Some(Command::Export(args)) => commands::export::run(around, global, args),
+        Some(Command::Usage(args)) => commands::usage::run(around, global, args),
+        Some(Command::Config(args)) => commands::config::run(around, global, args),
+        Some(Command::Auth(args)) => commands::auth::run(around, global, args),
+        Some(Command::Trust(args)) => commands::trust::run(around, global, args),
+        Some(Command::Index(args)) => commands::index::run(around, global, args),
+        Some(Command::Memory(args)) => commands::memory::run(around, global, args),
         Some(Command::Tools(args)) => {
             commands::tools::run(global, args);
             return Ok(ExitCode::SUCCESS);
         }
-        Some(Command::Prompts(args)) => commands::prompts::run(&around, global, args),
-        Some(Command::Policy(args)) => commands::policy::run(&around, global, args),
+        Some(Command::Prompts(args)) => commands::prompts::run(around, global, args),
+        Some(Command::Policy(args)) => commands::policy::run(around, global, args),
         Some(Command::Sandbox(args)) => {
-            return blocking(commands::sandbox::run(&around, global, args));
+            return blocking(commands::sandbox::run(around, global, args));
         }
-        Some(Command::Demo(args)) => blocking(commands::demo::run(&around, global, args)),
-        Some(Command::Doctor(args)) => blocking(commands::doctor::run(&around, global, args)),
+        Some(Command::Demo(args)) => blocking(commands::demo::run(around, global, args)),
+        Some(Command::Doctor(args)) => blocking(commands::doctor::run(around, global, args)),
         Some(Command::Mock(args)) => blocking(commands::mock::run(args)),
         Some(Command::Completions(args)) => commands::completions::run(args),
     };

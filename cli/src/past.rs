@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
+use front::error::{CliError, Kind};
 use journal::read::ReadError;
 use journal::repair::is_in_use;
 use journal::{
     Call, Gathered, History, HistoryError, LaneWork, Reach, StagedPatch, Story, Summary,
 };
 
-use crate::error::{CliError, Kind};
 use crate::flags::Global;
 use crate::render;
 use crate::surroundings::Surroundings;

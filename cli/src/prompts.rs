@@ -6,9 +6,8 @@ use std::path::Path;
 
 use actors::prompts::Prompts;
 use config::{Settings, WorkspaceTrust};
+use front::error::{CliError, Kind};
 use tools::regular::{self, MAX_NOTE_BYTES};
-
-use crate::error::{CliError, Kind};
 
 const DIR: &str = ".deepseek/prompts";
 

@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use config::access::{Access, access};
 use config::{Config, FileText, Inputs, SUBAGENTS, Settings};
+use front::error::{CliError, Kind};
 use orchestrator::places::Places;
 use sandbox::Sandbox;
 use shell::Environment;
 use tools::redact::{Redactor, values_of_variables};
 use tools::regular;
 
-use crate::error::{CliError, Kind};
-use crate::flags::{Color, Global, Thinking};
+use crate::flags::{Color, Global, Output, Thinking};
 use crate::key_store::{KeptKey, KeyStore};
 
 /// Bytes of a file of configuration, or of `.env`.
@@ -54,6 +54,13 @@ impl Surroundings {
         self.vars.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
+    /// The user's editor, with its options.
+    pub(crate) fn editor(&self) -> Option<&str> {
+        ["VISUAL", "EDITOR"]
+            .into_iter()
+            .find_map(|name| self.var(name).filter(|it| !it.trim().is_empty()))
+    }
+
     /// Whether to colour what goes to standard error.
     pub(crate) fn colour(&self, flag: Color) -> bool {
         self.colours(flag, self.stderr_is_terminal)
@@ -62,6 +69,23 @@ impl Surroundings {
     /// Whether to colour what goes to standard output.
     pub(crate) fn colour_out(&self, flag: Color) -> bool {
         self.colours(flag, self.stdout_is_terminal)
+    }
+
+    /// Whether a conversation has live rows at the bottom of the terminal: where there is one that can, and nothing else is
+    /// written to it.
+    pub(crate) fn has_live_rows(&self, global: &Global) -> bool {
+        let is_terminal =
+            self.stdin_is_terminal && self.stdout_is_terminal && self.stderr_is_terminal;
+        let can = self.var("TERM").is_some_and(|term| term != "dumb");
+        let logs = global.verbose > 0 || self.var("DEEPSEEK_LOG").is_some();
+        is_terminal && can && !logs && !global.plain && global.output == Output::Text
+    }
+
+    /// Whether the terminal cuts rows that become too long for it, and does not wrap them anew: few do, and they say who they are.
+    pub(crate) fn terminal_cuts(&self) -> bool {
+        let term = self.var("TERM").unwrap_or_default();
+        let is_screen = term.starts_with("screen") && self.var("TMUX").is_none();
+        term == "linux" || is_screen || self.var("XTERM_VERSION").is_some()
     }
 
     fn colours(&self, flag: Color, is_terminal: bool) -> bool {

@@ -2,9 +2,9 @@
 
 use std::io;
 
+use front::error::{CliError, Kind};
 use tracing_subscriber::EnvFilter;
 
-use crate::error::{CliError, Kind};
 use crate::surroundings::Surroundings;
 
 /// Starts logging as `-v` and `DEEPSEEK_LOG` ask for it.

@@ -6,6 +6,7 @@ mod program;
 mod project;
 mod provider;
 mod run;
+mod screen;
 mod terminal;
 mod world;
 
@@ -17,5 +18,6 @@ pub(crate) use program::{Program, Running, left_in, shell, wait_until};
 pub(crate) use project::{Project, hashes_in};
 pub(crate) use provider::Provider;
 pub(crate) use run::Run;
+pub(crate) use screen::Screen;
 pub(crate) use terminal::Terminal;
 pub(crate) use world::{KEY, World};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 
 use super::program::{Program, wait_until};
 
@@ -19,20 +19,27 @@ const HANGS: Duration = Duration::from_mins(1);
 pub(crate) struct Terminal {
     child: std::process::Child,
     typed: File,
+    /// Its settings before the program came.
+    pub(crate) settings_before: Termios,
     shown: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Terminal {
     /// Starts a program at a terminal of its own.
     pub(crate) fn start(program: &mut Program) -> Self {
+        Self::start_in(program, 40, 100)
+    }
+
+    /// The same, of so many rows and columns.
+    pub(crate) fn start_in(program: &mut Program, rows: u16, columns: u16) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
-        let size = Winsize { ws_row: 40, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&master, size).unwrap();
+        tcsetwinsize(&master, size(rows, columns)).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap();
         let name = std::ffi::OsStr::from_bytes(name.to_bytes());
         let slave = OpenOptions::new().read(true).write(true).open(name).unwrap();
+        let settings_before = tcgetattr(&slave).unwrap();
         let child = program.env("TERM", "xterm-256color").at_terminal(&slave);
         let typed = File::from(master);
         let shown: Arc<Mutex<Vec<u8>>> = Arc::default();
@@ -43,7 +50,7 @@ impl Terminal {
                 heard.lock().unwrap().extend_from_slice(&buffer[..count]);
             }
         });
-        Self { child, typed, shown }
+        Self { child, typed, settings_before, shown }
     }
 
     /// What it has shown so far, control sequences included.
@@ -63,6 +70,22 @@ impl Terminal {
         self.typed.write_all(text.as_bytes()).unwrap();
     }
 
+    /// Everything it has shown from this byte on.
+    pub(crate) fn shown_since(&self, at: usize) -> Vec<u8> {
+        self.shown.lock().unwrap()[at..].to_vec()
+    }
+
+    /// Has another size from now on, and tells the program.
+    pub(crate) fn resize(&self, rows: u16, columns: u16) {
+        tcsetwinsize(&self.typed, size(rows, columns)).unwrap();
+        self.signal(Signal::WINCH);
+    }
+
+    /// The settings of the terminal.
+    pub(crate) fn settings(&self) -> Termios {
+        tcgetattr(&self.typed).unwrap()
+    }
+
     /// Sends a signal to the program.
     pub(crate) fn signal(&self, signal: Signal) {
         let id = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
@@ -71,9 +94,18 @@ impl Terminal {
 
     /// Waits until it ends, and tells its exit code.
     pub(crate) fn end(mut self) -> Option<i32> {
+        self.ends()
+    }
+
+    /// The same, of a terminal that is looked at afterwards.
+    pub(crate) fn ends(&mut self) -> Option<i32> {
         let ended = wait_until(HANGS, || self.child.try_wait().unwrap());
         ended.unwrap_or_else(|| panic!("it hangs:\n{}", self.shown())).code()
     }
+}
+
+const fn size(rows: u16, columns: u16) -> Winsize {
+    Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
 }
 
 impl Drop for Terminal {

@@ -2,13 +2,15 @@
 
 use actors::workspace::Staged;
 use clap::Args;
+use front::error::{CliError, Kind};
+use front::exit;
 use serde_json::json;
 use tree::Change;
 
 use super::diff::{Found, find};
 use crate::checkpoints;
-use crate::drive::{Session, exit_of_change};
-use crate::error::{CliError, Kind};
+
+use crate::drive::Drive;
 use crate::flags::{Global, Output};
 use crate::render;
 use crate::surroundings::Surroundings;
@@ -43,7 +45,7 @@ pub(crate) async fn run(
     let workspace = around.workspace(&global)?;
     let settings = around.settings(&global, &workspace)?;
     let mut view = render::view(around, &global);
-    let mut session = Session::open_offline(around, &settings, workspace).await?;
+    let mut drive = Drive::open_offline(around, &settings, workspace).await?;
     let files: Vec<_> = changes.iter().map(Change::summary).collect();
     let staged = Staged {
         id: Some(patch.id.clone()),
@@ -53,7 +55,7 @@ pub(crate) async fn run(
         repairs: Vec::new(),
         put_aside: Vec::new(),
     };
-    exit_of_change(session.apply(staged, view.as_mut()).await?)?;
+    exit::of_change(drive.apply(staged, view.as_mut()).await?)?;
     view.note(&format!("applied {}", patch.id));
     if global.output != Output::Text {
         render::json_line(&json!({

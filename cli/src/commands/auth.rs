@@ -3,9 +3,9 @@
 use std::io::{self, BufRead as _, Read as _, Write as _};
 
 use clap::{Args, Subcommand};
+use front::error::{CliError, Kind};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
-use crate::error::{CliError, Kind};
 use crate::flags::Global;
 use crate::render;
 use crate::surroundings::Surroundings;

@@ -1,20 +1,26 @@
 //! `deepseek chat`, `ask` and `plan`: a request, or a conversation of them.
 
 use std::io::{self, Read as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use actors::delivery::Delivery;
 use config::Settings;
+use front::diff::Paint;
+use front::error::{CliError, Kind};
+use front::exit;
+use front::session::{Session, Which};
 use orchestrator::chat::Intent;
 use orchestrator::request::Request;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::error::ReadlineError;
 use rustyline::{Config as LineConfig, DefaultEditor};
 use tools::regular::{self, MAX_NOTE_BYTES};
+use tui::{Facts, Opening};
 
-use crate::drive::{Session, Use, Which, exit_of};
-use crate::error::{CliError, Kind};
-use crate::flags::{Global, Output};
+use crate::drive::{Drive, Use};
+use crate::flags::{Global, Output, Require};
+use crate::host::ProgramHost;
 use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
@@ -69,18 +75,18 @@ fn which(around: &Surroundings, global: &Global) -> Result<Which, CliError> {
 
 /// Takes a request that was interrupted in the session to its delivery, before anything new is asked.
 async fn finish_earlier(
-    session: &mut Session,
+    drive: &mut Drive,
     global: &Global,
     view: &mut dyn render::View,
 ) -> Result<(), CliError> {
-    let Some(outcome) = session.take_up(view).await? else { return Ok(()) };
+    let Some(outcome) = drive.take_up(view).await? else { return Ok(()) };
     // A program that wants one document wants that of what it asked for.
     if global.output != Output::Json {
-        view.outcome(&outcome, &session.id);
+        view.outcome(&outcome, &drive.session.id);
     }
     tell(&outcome.delivery, global, view);
     // The user stopped it, and with it what was to come.
-    if outcome.delivery == Delivery::Cancelled { exit_of(&outcome.delivery, None) } else { Ok(()) }
+    if outcome.delivery == Delivery::Cancelled { exit::of(&outcome.delivery, None) } else { Ok(()) }
 }
 
 /// Takes one request to its delivery.
@@ -123,16 +129,16 @@ async fn once_in(
         Some(Intent::Edit) | None => Use::Write,
     };
     let mut view = render::view(around, global);
-    let mut session =
-        Session::open(around, &settings, workspace, which, purpose, view.as_mut()).await?;
-    if purpose == Use::Read && session.has_open_run() {
+    let mut drive =
+        Drive::open(around, &settings, workspace, which, purpose, view.as_mut()).await?;
+    if purpose == Use::Read && drive.session.cut_short().is_some() {
         let open = "a request was interrupted in this session, and it may write";
-        let hint = format!("resume it first with `deepseek run {}`", session.id);
+        let hint = format!("resume it first with `deepseek run {}`", drive.session.id);
         return Err(CliError::new(Kind::NotDelivered, open).hint(hint));
     }
-    finish_earlier(&mut session, global, view.as_mut()).await?;
-    let outcome = session.run(Request { text, intent }, view.as_mut()).await?;
-    exit_of(&outcome.delivery, global.require)
+    finish_earlier(&mut drive, global, view.as_mut()).await?;
+    let outcome = drive.run(Request { text, intent }, view.as_mut()).await?;
+    exit::of(&outcome.delivery, global.require.map(Require::level))
 }
 
 /// Talks at the terminal until the user leaves.
@@ -142,10 +148,15 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
     let mut view = render::view(around, global);
     let which = which(around, global)?;
     let here = workspace.display().to_string();
-    let mut session =
-        Session::open(around, &settings, workspace, which, Use::Write, view.as_mut()).await?;
+    let mut drive =
+        Drive::open(around, &settings, workspace.clone(), which, Use::Write, view.as_mut()).await?;
+    if around.has_live_rows(global) {
+        let opening = opening(around, global, &settings, &workspace, &drive.session)?;
+        let host = Arc::new(ProgramHost::new(around.clone(), global.clone(), workspace));
+        return tui::converse(drive.session, opening, host).await;
+    }
     view.note(&format!("deepseek {} in {here}", env!("CARGO_PKG_VERSION")));
-    finish_earlier(&mut session, global, view.as_mut()).await?;
+    finish_earlier(&mut drive, global, view.as_mut()).await?;
     view.note("Say what you want to know or have done. /help lists commands; Ctrl-D leaves.");
     let history = around.state_dir()?.join("history");
     let line_config = LineConfig::builder().auto_add_history(true).build();
@@ -158,11 +169,11 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
         editor.load_history(&history).ok();
     }
     loop {
-        session.let_go();
+        drive.session.let_go();
         let terminal = Terminal::now();
         let (returned, line) = tokio::select! {
             read = read_line(editor) => read?,
-            told = session.told_to_leave() => {
+            told = drive.told_to_leave() => {
                 terminal.restore();
                 return told;
             }
@@ -183,13 +194,13 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
                 }
                 text => {
                     let (text, intent) = addressed(text, global);
-                    if let Err(error) = session.take_hold().await {
+                    if let Err(error) = drive.take_hold().await {
                         view.note(&error.to_string());
                         continue;
                     }
-                    let outcome = session.run(Request { text, intent }, view.as_mut()).await?;
+                    let outcome = drive.run(Request { text, intent }, view.as_mut()).await?;
                     tell(&outcome.delivery, global, view.as_mut());
-                    if session.leaves {
+                    if drive.leaves {
                         break;
                     }
                 }
@@ -200,6 +211,39 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
         }
     }
     Ok(())
+}
+
+/// What a conversation with live rows begins with.
+fn opening(
+    around: &Surroundings,
+    global: &Global,
+    settings: &Settings,
+    workspace: &Path,
+    session: &Session,
+) -> Result<Opening, CliError> {
+    let config = &settings.config;
+    let facts = Facts {
+        mode: render::told::word(&config.policy.mode),
+        approval: render::told::word(&config.policy.approval),
+        model: config.llm.base_model.model.clone(),
+        budget_usd: config.budget.usd,
+        workspace: render::harmless(&workspace.display().to_string()),
+        session: session.id.clone(),
+        intent: intent(global),
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    let Facts { mode, approval, model, workspace: here, .. } = &facts;
+    let banner = format!(
+        "deepseek {version} in {here}\n{model} · {mode} · approval {approval} · /help lists commands, Ctrl-D leaves"
+    );
+    Ok(Opening {
+        facts,
+        paint: if around.colour_out(global.color) { Paint::Colour } else { Paint::Plain },
+        cuts: around.terminal_cuts(),
+        history: around.workspace_state(workspace)?.join("history.jsonl"),
+        require: global.require.map(Require::level),
+        banner,
+    })
 }
 
 /// The settings of the terminal, to put back when a line that is being read is given up.
@@ -237,7 +281,7 @@ fn addressed(text: &str, global: &Global) -> (String, Option<Intent>) {
 
 /// In a conversation an undelivered request is told and not the end.
 fn tell(delivery: &Delivery, global: &Global, view: &mut dyn render::View) {
-    if let Err(error) = exit_of(delivery, global.require) {
+    if let Err(error) = exit::of(delivery, global.require.map(Require::level)) {
         view.note(&error.to_string());
     }
 }

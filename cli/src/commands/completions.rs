@@ -2,9 +2,9 @@
 
 use clap::{Args, CommandFactory as _};
 use clap_complete::Shell;
+use front::error::CliError;
 
 use crate::args::Cli;
-use crate::error::CliError;
 use crate::render;
 
 /// Print a completion script for a shell.

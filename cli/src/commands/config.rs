@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use config::{BELOW, Settings, Source, split_key};
+use front::error::{CliError, Kind};
 use serde_json::{Map, Value, json};
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
-use crate::error::{CliError, Kind};
 use crate::flags::{Global, Output};
 use crate::render;
 use crate::surroundings::{Surroundings, read_config};
@@ -428,8 +428,7 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
 
 fn edit(around: &Surroundings, global: &Global, local: bool) -> Result<(), CliError> {
     let path = file(around, global, local)?;
-    let editor = ["VISUAL", "EDITOR"].iter().find_map(|name| around.vars.get(*name));
-    let editor = editor.filter(|editor| !editor.trim().is_empty()).ok_or_else(|| {
+    let editor = around.editor().ok_or_else(|| {
         CliError::new(Kind::Usage, "neither VISUAL nor EDITOR is set")
             .hint(format!("edit {} by hand", path.display()))
     })?;

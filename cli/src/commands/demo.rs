@@ -8,13 +8,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use front::error::{CliError, Kind};
+use front::exit;
+use front::session::Which;
 use mock::{Script, Server};
 use orchestrator::chat::Intent;
 use orchestrator::request::Request;
 use shell::{CommandLine, Environment, Exit, RunOptions};
 
-use crate::drive::{Session, Use, Which, exit_of};
-use crate::error::{CliError, Kind};
+use crate::drive::{Drive, Use};
 use crate::flags::{ApprovalFlag, Global, Output, TeammateMode};
 use crate::render::{self, Paint, changes_as_text};
 use crate::surroundings::Surroundings;
@@ -141,16 +143,16 @@ pub(crate) async fn run(
     let (around, mut global) = stage(around, global, &server, &dir, &workspace);
     global.teammate_mode = Some(sample.lanes);
     let settings = around.settings(&global, &workspace)?;
-    let mut session =
-        Session::open(&around, &settings, workspace.clone(), Which::New, Use::Write, view.as_mut())
+    let mut drive =
+        Drive::open(&around, &settings, workspace.clone(), Which::New, Use::Write, view.as_mut())
             .await?;
     let request = Request { text: request.to_owned(), intent: Some(Intent::Edit) };
-    let outcome = session.run(request, view.as_mut()).await?;
+    let outcome = drive.run(request, view.as_mut()).await?;
     if global.output == Output::Text {
         let paint = if around.colour_out(global.color) { Paint::Colour } else { Paint::Plain };
         render::text(&format!("\n{}", changes_as_text(&outcome.changes, paint)));
     }
-    exit_of(&outcome.delivery, None)?;
+    exit::of(&outcome.delivery, None)?;
     view.note(&format!("\nDelivered. The result is in {}", workspace.display()));
     if args.team {
         let state = dir.join("state");

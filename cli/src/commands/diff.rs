@@ -4,13 +4,13 @@ mod lane;
 
 use actors::lane_id::{LaneId, NoLaneId};
 use clap::Args;
+use front::error::{CliError, Kind};
 use journal::{StagedPatch, changes};
 use serde_json::json;
 use tools::clock::{Clock as _, SystemClock};
 use tree::Change;
 
 use crate::checkpoints;
-use crate::error::{CliError, Kind};
 use crate::flags::Global;
 use crate::past::Past;
 use crate::render;

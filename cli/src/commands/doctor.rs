@@ -5,6 +5,7 @@ use std::path::Path;
 use clap::Args;
 use config::Settings;
 use config::access::Access;
+use front::error::{CliError, Kind};
 use journal::History;
 use journal::read::read_valid;
 use journal::repair::{Repaired, is_in_use, repair};
@@ -15,7 +16,6 @@ use shell::{CommandLine, Environment, RunOptions};
 use tokio::time::{Duration, timeout};
 use tools::regular;
 
-use crate::error::{CliError, Kind};
 use crate::flags::{Global, Output};
 use crate::render;
 use crate::surroundings::Surroundings;

@@ -2,11 +2,11 @@
 
 use actors::event::Event;
 use clap::Args;
+use front::error::{CliError, Kind};
 use journal::read::content;
 use journal::{Explained, Story, changes};
 use serde_json::{Value, json};
 
-use crate::error::{CliError, Kind};
 use crate::flags::{Global, Output};
 use crate::past::Past;
 use crate::render::{self, Paint, changes_as_text, document, told};

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use actors::event::Event;
 use actors::words::Side;
 use clap::{Args, ValueEnum};
+use front::error::CliError;
 use journal::{StagedPatch, Story, StoryEntry, Summary, Tally, changes};
 use serde_json::{Value, json};
 
-use crate::error::CliError;
 use crate::flags::{Global, Output};
 use crate::past::Past;
 use crate::render::{self, Paint, changes_as_text, document, told};

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use actors::event::Event;
 use clap::Args;
+use front::error::{CliError, Kind};
 use journal::fork::fork;
 use journal::read::{Record, read};
 use orchestrator::checkpoints::{CheckpointHistory, Then};
@@ -12,7 +13,6 @@ use tools::clock::{Clock as _, IdSource as _, RandomIds, SystemClock};
 
 use crate::checkpoints;
 use crate::commands::rewind::{self, RewindArgs};
-use crate::error::{CliError, Kind};
 use crate::flags::{Global, Output};
 use crate::past::Past;
 use crate::render;

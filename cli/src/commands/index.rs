@@ -4,13 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
+use front::error::{CliError, Kind};
 use index::{Condition, Index, RankedFile, StoreError, WINDOW};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use orchestrator::places;
 use serde_json::{Value, json};
 use tree::ReadTree;
 
-use crate::error::{CliError, Kind};
 use crate::flags::{Global, Output};
 use crate::render;
 use crate::surroundings::Surroundings;

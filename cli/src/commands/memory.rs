@@ -4,11 +4,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use front::error::{CliError, Kind};
 use orchestrator::memory::{Basis, Memo, Memory, file_of, holds};
 use serde_json::{Value, json};
 use tree::ReadTree;
 
-use crate::error::{CliError, Kind};
 use crate::flags::{Global, Output};
 use crate::render;
 use crate::surroundings::Surroundings;

@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
+use front::error::{CliError, Kind};
 use mock::{Script, Server};
 
-use crate::error::{CliError, Kind};
 use crate::render;
 
 /// Serve a scripted fake of the provider on this machine.

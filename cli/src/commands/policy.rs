@@ -5,10 +5,10 @@ use std::path::Path;
 use actors::always::Always;
 use clap::{Args, Subcommand, ValueEnum};
 use config::{Approval, Mode, Settings, Source};
+use front::error::{CliError, Kind};
 use policy::{Action, Case, Confinement, Gaps, Line, Stage};
 use serde_json::{Map, Value, json};
 
-use crate::error::{CliError, Kind};
 use crate::flags::{Global, Output};
 use crate::render;
 use crate::surroundings::Surroundings;

@@ -2,8 +2,8 @@
 
 use actors::prompts::{Prompt, Prompts, may_name};
 use clap::{Args, Subcommand};
+use front::error::{CliError, Kind};
 
-use crate::error::{CliError, Kind};
 use crate::flags::{Global, Output};
 use crate::prompts::{of_workspace, path_of};
 use crate::render;

@@ -3,12 +3,12 @@
 use actors::event::{Blob, Event};
 use actors::recording::Difference;
 use clap::Args;
+use front::error::{CliError, Kind};
 use journal::read::content;
 use orchestrator::earlier::EarlierError;
 use orchestrator::replay::{ReplayError, Replayed, replay};
 use serde_json::{Value, json};
 
-use crate::error::{CliError, Kind};
 use crate::flags::{Global, Output};
 use crate::past::Past;
 use crate::render;

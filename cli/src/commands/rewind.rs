@@ -5,13 +5,15 @@ use std::path::Path;
 use actors::delivery::StagedFor;
 use actors::workspace::Staged;
 use clap::Args;
+use front::error::{CliError, Kind};
+use front::exit;
 use orchestrator::checkpoints::{Manner, WayBack};
 use serde_json::{Value, json};
 use tree::{Change, Checkpoint, RepoPath};
 
 use crate::checkpoints;
-use crate::drive::{Session, exit_of_change};
-use crate::error::{CliError, Kind};
+
+use crate::drive::Drive;
 use crate::flags::{Global, Output};
 use crate::render;
 use crate::surroundings::Surroundings;
@@ -135,7 +137,7 @@ async fn go(
         let workspace = around.workspace(&global)?;
         let settings = around.settings(&global, &workspace)?;
         let mut view = render::view(around, &global);
-        let mut session = Session::open_offline(around, &settings, workspace).await?;
+        let mut drive = Drive::open_offline(around, &settings, workspace).await?;
         let staged = Staged {
             id: None,
             purpose: StagedFor::WayBack,
@@ -144,7 +146,7 @@ async fn go(
             repairs: Vec::new(),
             put_aside: Vec::new(),
         };
-        exit_of_change(session.apply(staged, view.as_mut()).await?)?;
+        exit::of_change(drive.apply(staged, view.as_mut()).await?)?;
         view.note(&format!(
             "what was changed since checkpoint {number} is undone; `deepseek rewind latest` brings it back"
         ));

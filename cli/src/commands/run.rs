@@ -1,9 +1,11 @@
 //! `deepseek run`: goes on with a request that was interrupted.
 
 use clap::Args;
+use front::error::{CliError, Kind};
+use front::exit;
+use front::session::Which;
 
-use crate::drive::{Session, Use, Which, exit_of};
-use crate::error::{CliError, Kind};
+use crate::drive::{Drive, Use};
 use crate::flags::Global;
 use crate::past::Past;
 use crate::render;
@@ -35,12 +37,12 @@ pub(crate) async fn run(
     let settings = around.settings(global, &workspace)?;
     let mut view = render::view(around, global);
     let which = Which::Earlier(id.clone());
-    let mut session =
-        Session::open(around, &settings, workspace, which, Use::Write, view.as_mut()).await?;
-    match session.take_up(view.as_mut()).await? {
+    let mut drive =
+        Drive::open(around, &settings, workspace, which, Use::Write, view.as_mut()).await?;
+    match drive.take_up(view.as_mut()).await? {
         Some(outcome) => {
-            view.outcome(&outcome, &session.id);
-            exit_of(&outcome.delivery, None)
+            view.outcome(&outcome, &drive.session.id);
+            exit::of(&outcome.delivery, None)
         }
         None => {
             Err(CliError::new(Kind::Usage, format!("no request was interrupted in session {id}"))

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use clap::Args;
 use config::{NetworkReach, Settings};
+use front::error::{CliError, Kind};
 use policy::{Rules, Verdict};
 use sandbox::{Confining, Network, Writes};
 use shell::{CommandLine, CommandOutcome, Exit, Fence, RunOptions};
 
-use crate::error::{CliError, Kind};
 use crate::flags::Global;
 use crate::render;
 use crate::surroundings::Surroundings;

@@ -1,9 +1,9 @@
 //! `deepseek trust`: whether what a workspace brings, its configuration and the address in its `.env`, counts in full.
 
 use clap::Args;
+use front::error::{CliError, Kind};
 
 use super::config::{add_to, remove_from};
-use crate::error::{CliError, Kind};
 use crate::flags::Global;
 use crate::render;
 use crate::surroundings::Surroundings;

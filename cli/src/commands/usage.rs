@@ -1,11 +1,11 @@
 //! `deepseek usage`: what the models were asked, and what it cost.
 
 use clap::{Args, ValueEnum};
+use front::error::CliError;
 use jiff::civil::Date;
 use journal::{Call, Reach, Tally, told_apart};
 use serde_json::{Value, json};
 
-use crate::error::CliError;
 use crate::flags::{Global, Output};
 use crate::past::Past;
 use crate::render;

@@ -5,33 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use actors::publisher::Answer;
+use front::answer::{Offers, OnScreen, Said, read};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::QueueSelector;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-/// A question, as it stands on the screen.
-pub(super) struct OnScreen {
-    /// What it is about.
-    pub(super) shown: String,
-    /// The line that ends it.
-    pub(super) asks: String,
-    /// What can be answered.
-    pub(super) offers: Offers,
-}
-
-/// What can be answered beside yes and no.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Offers {
-    /// That it is not asked for again, too.
-    Always,
-    /// Nothing else.
-    Once,
-}
-
 /// Asks until there is an answer. Ends early when the program is stopped, or the question withdrawn.
 pub(super) async fn ask(question: OnScreen, mut answer_to: oneshot::Sender<Answer>) {
-    let whole = format!("{}{}", question.shown, question.asks);
+    let whole = format!("{}{}{}", question.shown, question.who, question.asks);
     forget_what_was_typed();
     say(&whole);
     loop {
@@ -53,7 +35,7 @@ pub(super) async fn ask(question: OnScreen, mut answer_to: oneshot::Sender<Answe
                 forget_what_was_typed();
                 let always = if question.offers == Offers::Always { "always, " } else { "" };
                 let known = format!("yes, {always}no, no: WHY (the model is told), or show. ");
-                say(&(known + &question.asks));
+                say(&(known + &question.who + &question.asks));
             }
         }
     }
@@ -69,37 +51,15 @@ pub(super) async fn answer_in_words(question: &str, mut answer_to: oneshot::Send
     }
 }
 
-/// What a line says.
-#[derive(Debug, PartialEq, Eq)]
-enum Said {
-    Answer(Answer),
-    /// To see once more what it is about.
-    Show,
-    /// Nothing that is understood.
-    Unclear,
-}
-
-/// Reads a line. A line that is empty is a no.
-fn read(line: &str, offers: Offers) -> Said {
-    let line = line.trim();
-    let (word, rest) = line.split_once([' ', ',', ':']).unwrap_or((line, ""));
-    let rest = rest.trim_start_matches([' ', ',', ':']);
-    let why = rest.strip_prefix("because ").unwrap_or(rest);
-    match (word.to_lowercase().as_str(), why) {
-        ("y" | "yes", "") => Said::Answer(Answer::Yes),
-        ("a" | "always", "") if offers == Offers::Always => Said::Answer(Answer::Always),
-        ("s" | "show", "") => Said::Show,
-        ("" | "n" | "no", "") => Said::Answer(Answer::No),
-        ("n" | "no", why) => Said::Answer(Answer::Because(why.to_owned())),
-        _ => Said::Unclear,
-    }
-}
-
 /// Asks a question that has nothing to do with a run. Only a yes is one.
 pub(crate) async fn yes_or_no(question: &str) -> bool {
     let (answer, answered) = oneshot::channel();
     let asks = "Do you want that? [y/N] ".to_owned();
-    ask(OnScreen { shown: format!("{question} "), asks, offers: Offers::Once }, answer).await;
+    ask(
+        OnScreen { who: String::new(), shown: format!("{question} "), asks, offers: Offers::Once },
+        answer,
+    )
+    .await;
     answered.await.is_ok_and(|answer| answer == Answer::Yes)
 }
 
@@ -159,32 +119,5 @@ async fn stop_signal() {
         _ = terminate.recv() => {}
         _ = hangup.recv() => {}
         _ = quit.recv() => {}
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_is_an_answer_or_asked_for_again() {
-        let because = |why: &str| Said::Answer(Answer::Because(why.to_owned()));
-        for (line, said) in [
-            ("y\n", Said::Answer(Answer::Yes)),
-            (" YES ", Said::Answer(Answer::Yes)),
-            ("\n", Said::Answer(Answer::No)),
-            ("no", Said::Answer(Answer::No)),
-            ("no, because it breaks CI", because("it breaks CI")),
-            ("no: use Python 3.12", because("use Python 3.12")),
-            ("n too large", because("too large")),
-            ("s", Said::Show),
-            ("always", Said::Answer(Answer::Always)),
-            ("yes please", Said::Unclear),
-            ("what?", Said::Unclear),
-            ("yno", Said::Unclear),
-        ] {
-            assert_eq!(read(line, Offers::Always), said, "{line}");
-        }
-        assert_eq!(read("always", Offers::Once), Said::Unclear);
     }
 }

@@ -1,10 +1,9 @@
 //! Events of the past as documents for programs: what each is, with the fields of it that have a meaning outside.
 
 use actors::event::Event;
+use front::told::{iteration, plan, refusal};
 use journal::{Story, StoryEntry};
 use serde_json::{Map, Value, json};
-
-use super::told::{iteration, plan, refusal};
 
 /// An event as a document.
 pub(crate) fn document(story: &Story, entry: &StoryEntry) -> Value {

@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use actors::event::{Envelope, Event};
 use actors::lane_id::LaneId;
 use actors::publisher::Signal;
+use front::told::criteria;
 use futures_util::future::BoxFuture;
 use orchestrator::orchestrator::Outcome;
 use serde_json::{Value, json};
@@ -12,7 +13,6 @@ use tree::Change;
 
 use super::View;
 use super::artifact::Artifact;
-use super::told::criteria;
 
 /// Every event as it happens, as it stands in the journal but for the checksums; text as it comes in between.
 #[derive(Default)]

@@ -3,12 +3,9 @@
 mod artifact;
 pub(crate) mod ask;
 mod columns;
-mod diff;
 mod document;
 mod json;
-mod lanes;
 mod terminal;
-pub(crate) mod told;
 
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,13 +16,15 @@ use actors::publisher::{Attendance, Signal};
 use futures_util::future::BoxFuture;
 use orchestrator::orchestrator::Outcome;
 use serde_json::{Value, json};
-use tree::{Change, RepoPath, Settlement};
+use tree::Change;
 
 pub(crate) use columns::side_by_side;
-pub(crate) use diff::{Paint, changes_as_text};
 pub(crate) use document::document;
+pub(crate) use front::diff::{Paint, changes_as_text, harmless_text as harmless};
+pub(crate) use front::run_view::settled;
+pub(crate) use front::told;
 pub(crate) use json::{FinalJson, StreamJson, print as json_line};
-pub(crate) use terminal::{Terminal, harmless_text as harmless};
+pub(crate) use terminal::Terminal;
 
 use crate::flags::{Global, Output};
 use crate::surroundings::Surroundings;
@@ -72,25 +71,6 @@ pub(crate) fn leave_prompt() {
     if left.is_err() {
         tracing::debug!("the terminal is gone");
     }
-}
-
-/// What became of a commit that a crash interrupted, for people.
-pub(crate) fn settled(patch: &str, outcome: Settlement, left: &[RepoPath]) -> String {
-    let became = match outcome {
-        Settlement::Completed => "was completed",
-        Settlement::TakenBack => "was taken back",
-        Settlement::Stuck => "can be neither completed nor taken back; look at its files yourself",
-    };
-    let mut text = format!("a change that was interrupted ({patch}) {became}");
-    for path in left {
-        text.push_str(&match outcome {
-            Settlement::Completed | Settlement::TakenBack => {
-                format!("\n  {path} was changed meanwhile and is left as it is")
-            }
-            Settlement::Stuck => format!("\n  {path}"),
-        });
-    }
-    text
 }
 
 /// Shows changes: as a diff for people, with what they are `about` for programs.

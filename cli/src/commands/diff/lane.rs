@@ -1,10 +1,10 @@
 //! `deepseek diff --lane`: what a lane did, as its session keeps it, whether it is in the workspace or not.
 
 use actors::lane_id::LaneId;
+use front::error::{CliError, Kind};
 use journal::{LaneState, LaneWork, changes};
 use serde_json::json;
 
-use crate::error::{CliError, Kind};
 use crate::flags::Global;
 use crate::past::Past;
 use crate::render::{self, told};

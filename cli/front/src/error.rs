@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 /// What kind of failure it is; decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Not delivered.
     NotDelivered,
     /// The command line or the configuration.
@@ -25,7 +25,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// The exit code, by the contract of the command line.
-    pub(crate) const fn code(self) -> u8 {
+    pub const fn code(self) -> u8 {
         match self {
             Self::NotDelivered => 1,
             Self::Usage => 2,
@@ -40,7 +40,7 @@ impl Kind {
 
 /// A failure of the command.
 #[derive(Debug)]
-pub(crate) struct CliError {
+pub struct CliError {
     kind: Kind,
     message: String,
     hint: Option<String>,
@@ -48,12 +48,12 @@ pub(crate) struct CliError {
 
 impl CliError {
     /// A failure in words.
-    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hint: None }
     }
 
     /// A failure with its causes.
-    pub(crate) fn caused(kind: Kind, error: &dyn StdError) -> Self {
+    pub fn caused(kind: Kind, error: &dyn StdError) -> Self {
         let mut message = error.to_string();
         let mut cause = error.source();
         while let Some(error) = cause {
@@ -64,17 +64,18 @@ impl CliError {
     }
 
     /// The same, with what to do next.
-    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 
     /// What happened, without the hint.
-    pub(crate) fn message(&self) -> &str {
+    pub fn message(&self) -> &str {
         &self.message
     }
 
     /// The exit code.
-    pub(crate) fn code(&self) -> ExitCode {
+    pub fn code(&self) -> ExitCode {
         ExitCode::from(self.kind.code())
     }
 }

@@ -1,7 +1,7 @@
 //! The lanes of a run as a table: what events and signals tell of each. Pure: times are given, rows are text of a given width.
 
-pub(super) mod ending;
-pub(super) mod lines;
+mod ending;
+pub(crate) mod lines;
 mod rows;
 
 use std::collections::BTreeMap;
@@ -155,7 +155,7 @@ impl Lane {
 
 /// The lanes of a run.
 #[derive(Debug, Default)]
-pub(super) struct LaneTable {
+pub(crate) struct LaneTable {
     lanes: BTreeMap<LaneId, Lane>,
     /// Those that were brought together last.
     together: Vec<LaneId>,
@@ -165,7 +165,7 @@ pub(super) struct LaneTable {
 
 impl LaneTable {
     /// Whether the run has no lanes.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.lanes.is_empty()
     }
 
@@ -177,7 +177,7 @@ impl LaneTable {
     }
 
     /// The lanes that were brought together last, in words: all, or so many of them as a search asks for.
-    pub(super) fn together(&self) -> String {
+    pub(crate) fn together(&self) -> String {
         if self.together.len() == self.most {
             return "all lanes".to_owned();
         }
@@ -188,7 +188,7 @@ impl LaneTable {
 
     /// Something happened, in a lane or to lanes. `at` is the time since the run began.
     #[expect(clippy::wildcard_enum_match_arm, reason = "the rest changes no row")]
-    pub(super) fn event(&mut self, lane: Option<LaneId>, event: &Event, at: Duration) {
+    pub(crate) fn event(&mut self, lane: Option<LaneId>, event: &Event, at: Duration) {
         if let Some(lane) = lane {
             self.lanes.entry(lane).or_default().event(event, at);
             return;
@@ -226,7 +226,7 @@ impl LaneTable {
     }
 
     /// A piece of an answer came in a lane.
-    pub(super) fn hear(&mut self, lane: LaneId, bytes: usize) {
+    pub(crate) fn hear(&mut self, lane: LaneId, bytes: usize) {
         if let Some(lane) = self.lanes.get_mut(&lane) {
             lane.heard += bytes;
             lane.waiting = None;
@@ -234,14 +234,14 @@ impl LaneTable {
     }
 
     /// A lane waits.
-    pub(super) fn wait(&mut self, lane: LaneId, why: String) {
+    pub(crate) fn wait(&mut self, lane: LaneId, why: String) {
         if let Some(lane) = self.lanes.get_mut(&lane) {
             lane.waiting = Some(why);
         }
     }
 
     /// The patch set that a lane staged last.
-    pub(super) fn staged(&self, lane: LaneId) -> &[StagedFile] {
+    pub(crate) fn staged(&self, lane: LaneId) -> &[StagedFile] {
         self.lanes.get(&lane).map_or(&[], |lane| &lane.staged)
     }
 }

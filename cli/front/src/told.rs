@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::json;
 
 /// An event in a line: number, kind, what it says.
-pub(crate) fn event(story: &Story, entry: &StoryEntry) -> String {
+pub fn event(story: &Story, entry: &StoryEntry) -> String {
     let said = entry.event.as_ref().map(|event| said(story, entry, event)).unwrap_or_default();
     let lane = entry.lane.as_ref().map(|lane| format!("lane {lane}: ")).unwrap_or_default();
     let line = format!("#{:<4} {:<20} {lane}{}", entry.seq, entry.name(), said.replace('\n', " "));
@@ -98,7 +98,7 @@ fn said(story: &Story, entry: &StoryEntry, event: &Event) -> String {
 }
 
 /// The iteration that begins with an event.
-pub(crate) const fn iteration(event: &Event) -> Option<u32> {
+pub const fn iteration(event: &Event) -> Option<u32> {
     if let Event::ArchitectStarted { iteration }
     | Event::EditorStarted { iteration }
     | Event::ApplyStarted { iteration }
@@ -110,7 +110,7 @@ pub(crate) const fn iteration(event: &Event) -> Option<u32> {
 }
 
 /// The plan that there is with an event, and its version.
-pub(crate) const fn plan(event: &Event) -> Option<(u32, &Plan)> {
+pub const fn plan(event: &Event) -> Option<(u32, &Plan)> {
     if let Event::PlanCreated { version, plan, .. } | Event::PlanRevised { version, plan, .. } =
         event
     {
@@ -121,7 +121,7 @@ pub(crate) const fn plan(event: &Event) -> Option<(u32, &Plan)> {
 
 /// What was not taken, plan, draft or patch, and why.
 #[expect(clippy::wildcard_enum_match_arm, reason = "all others refuse nothing")]
-pub(crate) fn refusal(event: &Event) -> Option<(&'static str, String)> {
+pub fn refusal(event: &Event) -> Option<(&'static str, String)> {
     Some(match event {
         Event::PlanRefused { error } => ("plan", error.to_string()),
         Event::DraftRefused { error } => ("draft", error.to_string()),
@@ -135,7 +135,7 @@ pub(crate) fn refusal(event: &Event) -> Option<(&'static str, String)> {
 }
 
 /// What came of a command of a verification.
-pub(crate) fn check(event: &Event) -> Option<String> {
+pub fn check(event: &Event) -> Option<String> {
     let Event::VerificationRun { command, baseline, outcome, exit, elapsed_ms, findings, .. } =
         event
     else {
@@ -148,14 +148,14 @@ pub(crate) fn check(event: &Event) -> Option<String> {
 }
 
 /// How many secrets were taken out of what a command printed, if there were any.
-pub(crate) fn masked(findings: Option<&Findings>) -> Option<String> {
+pub fn masked(findings: Option<&Findings>) -> Option<String> {
     let masked = findings.map(|findings| findings.masked).filter(|masked| *masked > 0)?;
     let secrets = if masked == 1 { "secret" } else { "secrets" };
     Some(format!("{masked} {secrets} in the output masked"))
 }
 
 /// How far a command was confined, where it was not wholly.
-pub(crate) fn walls(findings: Option<&Findings>) -> &'static str {
+pub fn walls(findings: Option<&Findings>) -> &'static str {
     match findings.and_then(|findings| findings.confined) {
         Some(Degree::Floor) => ", confined in part",
         Some(Degree::None) => ", not confined",
@@ -164,7 +164,7 @@ pub(crate) fn walls(findings: Option<&Findings>) -> &'static str {
 }
 
 /// An enum that is written as one word, for people.
-pub(crate) fn word(value: &impl Serialize) -> String {
+pub fn word(value: &impl Serialize) -> String {
     json!(value).as_str().unwrap_or_default().replace('_', " ")
 }
 
@@ -177,7 +177,7 @@ fn asked(Call { role, model, retry, .. }: &Call) -> String {
 }
 
 /// What is known of a call, a line for each thing.
-pub(crate) fn call(call: &Call) -> Vec<String> {
+pub fn call(call: &Call) -> Vec<String> {
     let Some(CallReply { seq, outcome, message, usage, cost_nano_usd, avoidable_misses, .. }) =
         &call.reply
     else {
@@ -207,7 +207,7 @@ pub(crate) fn call(call: &Call) -> Vec<String> {
 }
 
 /// What came of the tests of a change without it.
-pub(crate) const fn on_old_tree(outcome: OldTree) -> &'static str {
+pub const fn on_old_tree(outcome: OldTree) -> &'static str {
     match outcome {
         OldTree::Fails => "the tests of the change fail without it",
         OldTree::Passes => "the tests of the change pass without it, too",
@@ -219,7 +219,7 @@ pub(crate) const fn on_old_tree(outcome: OldTree) -> &'static str {
 }
 
 /// How a request ended.
-pub(crate) fn outcome(delivery: &Delivery) -> String {
+pub fn outcome(delivery: &Delivery) -> String {
     match delivery {
         Delivery::Delivered { verified: Verified::NotNeeded } => "answered".to_owned(),
         Delivery::Delivered { verified } => format!("delivered, {verified}"),
@@ -233,7 +233,7 @@ pub(crate) fn outcome(delivery: &Delivery) -> String {
 }
 
 /// The criteria of a plan, of a change that was delivered: each with the check that shows it, if one passed that does.
-pub(crate) fn criteria<'p>(plan: Option<&'p Plan>, delivery: &Delivery) -> Vec<Criterion<'p>> {
+pub fn criteria<'p>(plan: Option<&'p Plan>, delivery: &Delivery) -> Vec<Criterion<'p>> {
     let Delivery::Delivered { verified } = delivery else { return Vec::new() };
     let passed = match verified {
         Verified::NotNeeded => return Vec::new(),
@@ -255,7 +255,7 @@ const fn why(reason: IntentBy) -> &'static str {
 }
 
 /// Which model answers, and why.
-pub(crate) fn routed(model: &str, assessment: &Assessment) -> String {
+pub fn routed(model: &str, assessment: &Assessment) -> String {
     let Assessment { score, reasons, choice, .. } = assessment;
     let who = match choice {
         Choice::Own => format!("{model} answers"),

@@ -12,12 +12,13 @@ use anstyle::{AnsiColor, Style};
 use tree::RepoPath;
 
 use super::LaneTable;
-use crate::render::terminal::{check_in_words, harmless_text as harmless};
-use crate::render::{Paint, told};
+use crate::diff::{Paint, harmless_text as harmless};
+use crate::run_view::check_in_words;
+use crate::told;
 
 /// How much is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::render) enum Detail {
+pub enum Detail {
     /// Everything worth knowing: there is no table.
     All,
     /// What a table does not show.
@@ -25,13 +26,13 @@ pub(in crate::render) enum Detail {
 }
 
 /// What is put before the lines of a lane.
-pub(in crate::render) fn labelled(lane: LaneId, paint: Paint) -> String {
+pub(crate) fn labelled(lane: LaneId, paint: Paint) -> String {
     paint.with(Style::new().dimmed(), &format!("lane {lane} · "))
 }
 
 impl LaneTable {
     /// What an event of a lane is worth to be told. The table has heard of it before.
-    pub(in crate::render) fn told(
+    pub(crate) fn told(
         &self,
         lane: LaneId,
         event: &Event,
@@ -132,7 +133,7 @@ fn ends(event: &Event, paint: Paint) -> Vec<String> {
 }
 
 /// The plan of a team.
-pub(in crate::render) fn plan(lanes: &[PlannedLane]) -> String {
+pub(crate) fn plan(lanes: &[PlannedLane]) -> String {
     let mut text = String::new();
     for PlannedLane { lane, title, owns, after, .. } in lanes {
         let owns: Vec<&str> = owns.iter().map(String::as_str).collect();
@@ -147,12 +148,7 @@ pub(in crate::render) fn plan(lanes: &[PlannedLane]) -> String {
 }
 
 /// Where a lane does not fit in.
-pub(in crate::render) fn conflict(
-    lane: LaneId,
-    paths: &[RepoPath],
-    with: Other,
-    paint: Paint,
-) -> String {
+pub(crate) fn conflict(lane: LaneId, paths: &[RepoPath], with: Other, paint: Paint) -> String {
     let title = style(paint, AnsiColor::Yellow, "conflict:");
     let paths: Vec<&str> = paths.iter().map(RepoPath::as_str).collect();
     let paths = list(&paths);
@@ -167,7 +163,7 @@ pub(in crate::render) fn conflict(
 }
 
 /// Lanes that pass alone and fail together.
-pub(in crate::render) fn bisected(lanes: &[LaneId], paint: Paint) -> String {
+pub(crate) fn bisected(lanes: &[LaneId], paint: Paint) -> String {
     let names: Vec<String> = lanes.iter().map(LaneId::to_string).collect();
     let what = match names.as_slice() {
         [one] => {
@@ -179,7 +175,7 @@ pub(in crate::render) fn bisected(lanes: &[LaneId], paint: Paint) -> String {
 }
 
 /// A path with the lines that came and went.
-pub(in crate::render) fn file_line(file: &StagedFile, paint: Paint) -> String {
+pub(crate) fn file_line(file: &StagedFile, paint: Paint) -> String {
     let from = file.renamed_from.as_ref().map(|from| format!(" (from {from})")).unwrap_or_default();
     let added = style(paint, AnsiColor::Green, &format!("+{}", file.added));
     let removed = style(paint, AnsiColor::Red, &format!("-{}", file.removed));
@@ -187,11 +183,11 @@ pub(in crate::render) fn file_line(file: &StagedFile, paint: Paint) -> String {
 }
 
 /// Tokens and cost.
-pub(in crate::render) fn used(spent: Amount) -> String {
+pub(crate) fn used(spent: Amount) -> String {
     format!("{} tokens · {}", spent.tokens, spent.nano_usd)
 }
 
-pub(in crate::render) fn style(paint: Paint, colour: AnsiColor, text: &str) -> String {
+pub(crate) fn style(paint: Paint, colour: AnsiColor, text: &str) -> String {
     paint.with(Style::new().fg_color(Some(colour.into())).bold(), text)
 }
 

@@ -9,7 +9,7 @@ use tree::{Change, FileMode, FileState, Op};
 
 /// Whether to colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Paint {
+pub enum Paint {
     /// With ANSI colours, for a terminal.
     Colour,
     /// Without, for a terminal.
@@ -20,7 +20,7 @@ pub(crate) enum Paint {
 
 impl Paint {
     /// `text` in `style`, or as it is.
-    pub(crate) fn with(self, style: Style, text: &str) -> String {
+    pub fn with(self, style: Style, text: &str) -> String {
         match self {
             Self::Colour => format!("{style}{text}{style:#}"),
             Self::Plain | Self::Raw => text.to_owned(),
@@ -37,7 +37,7 @@ impl Paint {
 }
 
 /// All changes as one unified diff. Control characters of the files cannot reach the terminal.
-pub(crate) fn changes_as_text(changes: &[Change], paint: Paint) -> String {
+pub fn changes_as_text(changes: &[Change], paint: Paint) -> String {
     let parts = changes.iter().flat_map(parts);
     parts.map(|change| change_as_text(&change, paint)).collect()
 }
@@ -167,7 +167,7 @@ fn shown_line<'l>(
 
 /// `text` with control characters, and those that turn the direction of text, made visible, so that a file cannot drive the
 /// terminal or show something else than it holds.
-pub(crate) fn harmless(text: &str) -> String {
+pub fn harmless(text: &str) -> String {
     let turns = |c| matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let shown = |c: char| match c {
         '\t' => c,
@@ -177,6 +177,11 @@ pub(crate) fn harmless(text: &str) -> String {
         c => c,
     };
     text.chars().map(shown).collect()
+}
+
+/// As [`harmless`], for text of several lines.
+pub fn harmless_text(text: &str) -> String {
+    text.split('\n').map(harmless).collect::<Vec<_>>().join("\n")
 }
 
 fn content(state: Option<&FileState>) -> String {

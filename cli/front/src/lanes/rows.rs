@@ -8,8 +8,8 @@ use model::price::Usd;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::{Lane, LaneTable, Stage};
-use crate::render::Paint;
-use crate::render::diff::harmless;
+use crate::diff::Paint;
+use crate::diff::harmless;
 
 /// Cells before the title: two that are empty, the lane's number, and a gap.
 const BEFORE: usize = 5;
@@ -56,7 +56,7 @@ impl Layout {
 
 impl LaneTable {
     /// A row for each lane, none of them wider than `width`. `at` is the time since the run began.
-    pub(in crate::render) fn rows(&self, width: usize, at: Duration, paint: Paint) -> Vec<String> {
+    pub(crate) fn rows(&self, width: usize, at: Duration, paint: Paint) -> Vec<String> {
         let titles = self.lanes.values().map(|lane| harmless(&lane.title).width());
         let layout = Layout::of(width, titles.max().unwrap_or_default());
         self.in_order().map(|(id, lane)| self.row(id, lane, &layout, at, paint)).collect()

@@ -9,12 +9,12 @@ use tree::RepoPath;
 
 use super::lines::{list, reason, style, used};
 use super::{Lane, LaneTable, Stage};
-use crate::render::Paint;
-use crate::render::terminal::harmless_text as harmless;
+use crate::diff::Paint;
+use crate::diff::harmless_text as harmless;
 
 impl LaneTable {
     /// What became of each lane, what it used and changed, and how to see that.
-    pub(in crate::render) fn ending(
+    pub(crate) fn ending(
         &self,
         ended: &[EndedLane],
         kept: &[PathBuf],

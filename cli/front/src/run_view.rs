@@ -1,0 +1,281 @@
+//! What is known of a run, folded from its events and signals, and what each of them is worth to be told. Pure: times are given.
+
+mod ending;
+mod events;
+mod lines;
+mod tally;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use actors::event::Event;
+use actors::lane_id::LaneId;
+use actors::plan::StepMark;
+use actors::publisher::{OpenQuestion, Proposal, Question, Signal};
+use actors::scope::Scope;
+use anstyle::{AnsiColor, Style};
+use model::{AgentRole, ModelError};
+use orchestrator::orchestrator::Outcome;
+
+use crate::answer::{Offers, OnScreen};
+use crate::diff::{Paint, changes_as_text, harmless, harmless_text};
+use crate::lanes::LaneTable;
+
+pub use self::lines::settled;
+pub use self::tally::Tally;
+pub use crate::lanes::lines::Detail;
+
+pub(crate) use self::lines::check_in_words;
+
+/// What a view is worth to be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Told {
+    /// Whole lines about the run.
+    Line(String),
+    /// A piece of the result, as it comes; control characters of it are harmless, lines end with a newline.
+    Piece(String),
+}
+
+/// Whether an answer is shown as it comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Streams {
+    /// Piece by piece.
+    AsItComes,
+    /// As a whole, at the end.
+    AtTheEnd,
+}
+
+/// The plan in hand.
+#[derive(Debug, Default)]
+struct InHand {
+    version: u32,
+    steps: Vec<(String, Option<StepMark>)>,
+}
+
+/// A run, and what was used in it. Times are counted from any moment, the same for all of them.
+#[derive(Debug)]
+pub struct RunView {
+    paint: Paint,
+    detail: Detail,
+    streams: Streams,
+    phase: String,
+    waiting: Option<String>,
+    since: Duration,
+    started: Duration,
+    heard: usize,
+    plan_only: bool,
+    plan: InHand,
+    /// The files of the last patch set, shown once it is applied.
+    staged: String,
+    /// Where the last diff was read tolerantly, in each lane: whoever approves it is told.
+    tolerated: BTreeMap<Option<LaneId>, String>,
+    /// The workspace as it was before the first change of the run.
+    start: Option<u64>,
+    /// The last failure of a call, so that it is told once.
+    last_failure: Option<ModelError>,
+    streamed: String,
+    tally: Tally,
+    /// How far commands are confined, as it was told last.
+    confined: String,
+    /// The lanes of the run, if it has any.
+    lanes: LaneTable,
+    told: Vec<Told>,
+}
+
+impl RunView {
+    /// A view of nothing yet. `detail` says whether there is a table of lanes beside what is told.
+    pub fn new(paint: Paint, detail: Detail, streams: Streams, at: Duration) -> Self {
+        Self {
+            paint,
+            detail,
+            streams,
+            phase: "reading the request".to_owned(),
+            waiting: None,
+            since: at,
+            started: at,
+            heard: 0,
+            plan_only: false,
+            plan: InHand::default(),
+            staged: String::new(),
+            tolerated: BTreeMap::new(),
+            start: None,
+            last_failure: None,
+            streamed: String::new(),
+            tally: Tally::default(),
+            confined: String::new(),
+            lanes: LaneTable::default(),
+            told: Vec::new(),
+        }
+    }
+
+    /// Takes in what happened, and tells what is worth it. Questions are told by [`Self::question`].
+    pub fn signal(&mut self, signal: &Signal, at: Duration) -> Vec<Told> {
+        match signal {
+            Signal::Event(envelope) => self.event(envelope, at),
+            Signal::Text(speaker, text) => match speaker.scope.lane() {
+                Some(lane) => self.lanes.hear(lane, text.len()),
+                None => self.hear(speaker.role, text),
+            },
+            Signal::Reasoning(speaker, text) => match speaker.scope.lane() {
+                Some(lane) => self.lanes.hear(lane, text.len()),
+                None => self.heard += text.len(),
+            },
+            Signal::Waiting(scope, why) => match scope.lane() {
+                Some(lane) => self.lanes.wait(lane, why.to_string()),
+                None => self.waiting = Some(harmless(why)),
+            },
+            Signal::Confined(level) => self.tell_confined(&level.to_string()),
+            Signal::Question(_) | Signal::Asked(_) => {}
+        }
+        std::mem::take(&mut self.told)
+    }
+
+    /// Takes in what happened to the request before this process lived.
+    pub fn earlier(&mut self, lane: Option<LaneId>, event: &Event, at: Duration) {
+        self.lanes.event(lane, event, at.saturating_sub(self.started));
+        self.note_start(event);
+        self.note_plan(lane, event);
+        self.count(event, lane);
+        self.told.clear();
+    }
+
+    /// A question as it stands on the screen.
+    pub fn question(&self, question: &Question) -> OnScreen {
+        let tolerated = self.tolerated.get(&question.scope.lane()).cloned().unwrap_or_default();
+        let (shown, asks, offers) = match &question.what {
+            Proposal::Patch(changes) => {
+                (changes_as_text(changes, self.paint) + &tolerated, "Apply it?", Offers::Once)
+            }
+            Proposal::Command(command) => {
+                (format!("  $ {}\n", harmless(command)), "Run it?", Offers::Always)
+            }
+            Proposal::Network(command) => {
+                (format!("  $ {}\n", harmless(command)), "Run it again with it?", Offers::Once)
+            }
+        };
+        let who = asker(&question.scope);
+        OnScreen { who, shown, asks: format!("{}. {asks}", harmless(&question.why)), offers }
+    }
+
+    /// A question of a model as it stands on the screen. It is answered in words.
+    pub fn open_question(question: &OpenQuestion) -> OnScreen {
+        let who = asker(&question.scope);
+        let asks = harmless_text(&question.text);
+        OnScreen { who, shown: String::new(), asks, offers: Offers::Once }
+    }
+
+    /// What it is doing, in a line: for whoever waits.
+    pub fn progress(&self, at: Duration) -> String {
+        let seconds = at.saturating_sub(self.since).as_secs_f64();
+        let mut line = format!("{} · {seconds:.0} s", self.phase);
+        if let Some(why) = &self.waiting {
+            write!(line, " · {why}").ok();
+        } else if self.heard > 0 {
+            write!(line, " · about {} tokens", self.heard / 4).ok();
+        }
+        if let Some(cost) = self.tally.cost {
+            write!(line, " · {cost} so far").ok();
+        }
+        line
+    }
+
+    /// A row for each lane, none wider than `width` cells.
+    pub fn lane_rows(&self, width: usize, at: Duration) -> Vec<String> {
+        self.lanes.rows(width, at.saturating_sub(self.started), self.paint)
+    }
+
+    /// The steps of the plan in hand, with what became of them.
+    pub fn steps(&self) -> &[(String, Option<StepMark>)] {
+        &self.plan.steps
+    }
+
+    /// The checkpoint before the first change of the last run that changed something.
+    pub const fn start(&self) -> Option<u64> {
+        self.start
+    }
+
+    /// What was used so far.
+    pub const fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// Whether a part of an answer has been told, and its end has not.
+    pub const fn is_streaming(&self) -> bool {
+        !self.streamed.is_empty()
+    }
+
+    /// What is told when the run has ended in the session of this id.
+    pub fn outcome(&mut self, outcome: &Outcome, session: &str, at: Duration) -> Vec<Told> {
+        self.ended(outcome, session, at);
+        self.plan = InHand::default();
+        std::mem::take(&mut self.told)
+    }
+
+    fn say(&mut self, text: impl Into<String>) {
+        self.told.push(Told::Line(text.into()));
+    }
+
+    fn result(&mut self, text: impl Into<String>) {
+        self.told.push(Told::Piece(text.into()));
+    }
+
+    fn style(&self, colour: AnsiColor, text: &str) -> String {
+        self.paint.with(Style::new().fg_color(Some(colour.into())).bold(), text)
+    }
+
+    fn enter(&mut self, phase: &str, more: &str, at: Duration) {
+        phase.clone_into(&mut self.phase);
+        self.since = at;
+        self.waiting = None;
+        self.heard = 0;
+        let title = self.style(AnsiColor::Blue, &format!("● {phase}"));
+        self.say(format!("{title} {more}").trim_end());
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "other events say nothing of the plan")]
+    fn note_plan(&mut self, lane: Option<LaneId>, event: &Event) {
+        match event {
+            Event::RunStarted { .. } => self.plan = InHand::default(),
+            Event::PlanCreated { version, plan, .. } | Event::PlanRevised { version, plan, .. }
+                if lane.is_none() =>
+            {
+                let steps = plan.steps.iter().map(|step| (harmless(step), None)).collect();
+                self.plan = InHand { version: *version, steps };
+            }
+            Event::StepMarked { plan, step, mark } if *plan == self.plan.version => {
+                if let Some((_, marked)) =
+                    step.checked_sub(1).and_then(|at| self.plan.steps.get_mut(at))
+                {
+                    *marked = Some(*mark);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A piece of an answer: told at once when it is what the user asked for, else only counted.
+    fn hear(&mut self, role: AgentRole, text: &str) {
+        self.heard += text.len();
+        self.waiting = None;
+        if role == AgentRole::Analysis && self.streams == Streams::AsItComes {
+            self.streamed.push_str(text);
+            self.result(harmless_text(text));
+        }
+    }
+
+    /// Remembers how to get back to where the run began.
+    fn note_start(&mut self, event: &Event) {
+        if let Event::RunStarted { .. } = event {
+            self.start = None;
+        }
+        if let Event::CheckpointCreated { checkpoint, .. } = event {
+            self.start.get_or_insert(*checkpoint);
+        }
+    }
+}
+
+/// Who asks, where it is not the run itself.
+fn asker(scope: &Scope) -> String {
+    scope.lane().map_or_else(String::new, |lane| format!("lane {lane} asks: "))
+}

@@ -1,0 +1,226 @@
+//! What each event of a run is worth to be told, in the order in which they come. Pure.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use actors::checks::{CheckOutcome, Findings};
+use actors::event::{Envelope, Event, StagedFile};
+use actors::lane_id::LaneId;
+use actors::words::{Intent, IntentBy, Side};
+use anstyle::AnsiColor;
+use model::AgentRole;
+
+use super::lines::{check_in_words, plan_text, said_by_models, settled, tolerated};
+use super::{Detail, RunView, Tally};
+use crate::diff::harmless;
+use crate::lanes::LaneTable;
+use crate::lanes::lines::{self, file_line, labelled};
+use crate::told;
+
+/// The phase in which a task is split.
+const PLANNING: &str = "plan lanes";
+
+impl RunView {
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the rest is for the journal and for programs"
+    )]
+    pub(super) fn event(&mut self, envelope: &Envelope, at: Duration) {
+        let lane = envelope.scope.lane();
+        self.lanes.event(lane, &envelope.event, at.saturating_sub(self.started));
+        self.note_plan(lane, &envelope.event);
+        self.count(&envelope.event, lane);
+        self.note_tolerated(lane, &envelope.event);
+        self.note_start(&envelope.event);
+        if let Some(lane) = lane {
+            self.lane_event(lane, &envelope.event);
+            return;
+        }
+        match &envelope.event {
+            Event::TurnAdded { speaker: Side::User, .. } => self.tally = Tally::default(),
+            Event::RunStarted { intent, .. } => {
+                self.lanes = LaneTable::default();
+                self.plan_only = *intent == Intent::Plan;
+                self.staged.clear();
+                self.last_failure = None;
+                self.started = at;
+                "looking around".clone_into(&mut self.phase);
+                self.since = at;
+            }
+            Event::EvidenceGathered { items, omitted, tokens, .. } => {
+                for line in omitted {
+                    self.say(format!("  not shown: {line}"));
+                }
+                tracing::debug!(items = items.len(), tokens, "evidence");
+            }
+            Event::ArchitectStarted { .. } => self.enter("plan", "", at),
+            // A plan that was all that was wanted is the result, and goes where results go.
+            Event::PlanCreated { plan, .. } | Event::PlanRevised { plan, .. }
+                if !self.plan_only =>
+            {
+                self.say(plan_text(plan).trim_end());
+            }
+            Event::PlanRefused { error }
+            | Event::DraftRefused { error }
+            | Event::AnswerRefused { error } => {
+                self.say(format!(
+                    "  {} {}",
+                    self.style(AnsiColor::Yellow, "answer refused:"),
+                    harmless(&error.to_string())
+                ));
+            }
+            Event::EditorStarted { iteration } => self.enter(&format!("edit {iteration}"), "", at),
+            Event::IntentDecided { intent: Intent::Answer, reason }
+                if *reason != IntentBy::Flag =>
+            {
+                self.say("taken for a question; with --force-execute it is done");
+            }
+            Event::PatchRefused { reasons, .. } => {
+                for reason in reasons {
+                    let title = self.style(AnsiColor::Yellow, "patch refused, nothing written:");
+                    self.say(format!(
+                        "  {title}\n    {}",
+                        reason.to_string().trim_end().replace('\n', "\n    ")
+                    ));
+                }
+            }
+            Event::PatchStaged { files, repairs, .. } => {
+                self.staged = self.files_text(files) + &tolerated(repairs);
+            }
+            Event::PatchApplied { .. } => {
+                let staged = std::mem::take(&mut self.staged);
+                self.say(staged.trim_end());
+            }
+            Event::CommitSettled { patch, outcome, left } => {
+                self.say(settled(patch, *outcome, left));
+            }
+            Event::ApprovalDenied { action, why, .. } => {
+                self.say(format!("  {} {action}: {why}", self.style(AnsiColor::Red, "denied:")));
+            }
+            Event::VerifyStarted { commands, .. } if !self.lanes.is_empty() => {
+                self.enter(&format!("verify {}", self.lanes.together()), "", at);
+                tracing::debug!(commands = commands.len(), "of all lanes, and of the project");
+            }
+            Event::VerifyStarted { commands, derived, .. } => {
+                let how = if *derived { "derived from the project" } else { "" };
+                self.enter("verify", how, at);
+                if commands.is_empty() {
+                    self.say("  there is no command that could show whether it works");
+                }
+            }
+            Event::VerificationRun { findings, .. } => {
+                self.show_check(&envelope.event);
+                self.show_walls(findings.as_ref());
+            }
+            Event::RoleCrashed { role } => {
+                self.say(format!(
+                    "  {} the {} died; a new one takes over",
+                    self.style(AnsiColor::Red, "!"),
+                    role.name()
+                ));
+            }
+            event => {
+                for line in said_by_models(event) {
+                    self.say(&line);
+                }
+                self.team_event(event, at);
+            }
+        }
+    }
+
+    /// Says how far commands are confined, once as long as it stays so.
+    pub(super) fn tell_confined(&mut self, level: &str) {
+        if self.confined != level {
+            level.clone_into(&mut self.confined);
+            self.say(format!("  {level}"));
+        }
+    }
+
+    fn files_text(&self, files: &[StagedFile]) -> String {
+        let mut text = String::new();
+        for file in files {
+            writeln!(text, "  {}", file_line(file, self.paint)).ok();
+        }
+        text
+    }
+
+    fn note_tolerated(&mut self, lane: Option<LaneId>, event: &Event) {
+        if let Event::PatchStaged { repairs, .. } = event {
+            self.tolerated.insert(lane, tolerated(repairs));
+        }
+    }
+
+    fn show_check(&mut self, event: &Event) {
+        let Event::VerificationRun { command, baseline, outcome, exit, elapsed_ms, .. } = event
+        else {
+            return;
+        };
+        let (baseline, outcome, elapsed_ms) = (*baseline, *outcome, *elapsed_ms);
+        let (colour, word) = check_in_words(outcome);
+        let exit =
+            if outcome == CheckOutcome::Passed { String::new() } else { format!(" ({exit})") };
+        let when = if baseline {
+            " before the change".to_owned()
+        } else {
+            format!(" in {:.1} s", Duration::from_millis(elapsed_ms).as_secs_f64())
+        };
+        self.say(format!("  `{}` {}{exit}{when}", harmless(command), self.style(colour, word)));
+    }
+
+    /// Says how a command was confined where it was not wholly, what it changed and was not kept, and what is not shown of it.
+    fn show_walls(&mut self, findings: Option<&Findings>) {
+        let walls = told::walls(findings).trim_start_matches(", ");
+        if !walls.is_empty() {
+            self.say(format!("    {}", self.style(AnsiColor::Yellow, walls)));
+        }
+        let discarded = findings.map(|it| it.discarded.as_slice()).unwrap_or_default();
+        if let [first, rest @ ..] = discarded {
+            let more =
+                if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+            self.say(format!("    it changed {}{more}, which is not kept", harmless(first)));
+        }
+        if let Some(masked) = told::masked(findings) {
+            self.say(format!("    {masked}"));
+        }
+    }
+
+    /// Tells of an event in a lane. The table has heard of it.
+    fn lane_event(&mut self, lane: LaneId, event: &Event) {
+        let detail = self.detail;
+        for line in self.lanes.told(lane, event, detail, self.paint) {
+            self.say(&line);
+        }
+    }
+
+    /// Tells of an event that is about lanes, or about the tests of a change.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the rest is for the journal and for programs"
+    )]
+    fn team_event(&mut self, event: &Event, at: Duration) {
+        match event {
+            Event::OldTreeTested { outcome, .. } => {
+                self.say(format!("  {}", told::on_old_tree(*outcome)));
+            }
+            Event::ModelRequest { role: AgentRole::LanePlanner, .. } if self.phase != PLANNING => {
+                self.enter(PLANNING, "", at);
+            }
+            Event::LanesPlanned { lanes, .. } => {
+                self.say(lines::plan(lanes).trim_end());
+                self.enter("work in lanes", "", at);
+            }
+            Event::LanesDeclined { why } => {
+                let title = self.style(AnsiColor::Yellow, "not split into lanes:");
+                self.say(format!("  {title} {}", harmless(&why.to_string())));
+            }
+            Event::LaneConflicted { lane, paths, with } => {
+                self.say(lines::conflict(*lane, paths, *with, self.paint));
+            }
+            Event::LaneMerged { lane, .. } if self.detail == Detail::All => {
+                self.say(format!("{}merged", labelled(*lane, self.paint)));
+            }
+            Event::LanesBisected { lanes, .. } => self.say(lines::bisected(lanes, self.paint)),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What a run used, as its events told it. Pure.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use actors::event::Event;
+use actors::lane_id::LaneId;
+use anstyle::AnsiColor;
+use model::ModelError;
+use model::price::Usd;
+
+use super::RunView;
+use crate::diff::harmless;
+use crate::lanes::lines::labelled;
+
+/// The provider's cache keeps prompts in units of so many tokens.
+const CACHE_UNIT_TOKENS: u64 = 128;
+
+/// What was used so far, as the events told it.
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    /// Calls that were answered.
+    calls: u64,
+    /// Tokens of prompts.
+    pub prompt: u64,
+    /// Those of them that the provider had in its cache.
+    pub hit: u64,
+    /// Tokens of answers.
+    pub output: u64,
+    in_units: u64,
+    lost: u64,
+    /// By the price table, where it knows the models.
+    pub cost: Option<Usd>,
+    cost_unknown: bool,
+    usage_unknown: u64,
+    /// Prompt tokens of each role: those the provider read anew, and those from its cache.
+    roles: BTreeMap<&'static str, [u64; 2]>,
+}
+
+impl Tally {
+    /// What each role had the provider read, in a line of its own.
+    fn by_role(&self) -> String {
+        let role = |(role, [new, cached]): (&&str, &[u64; 2])| {
+            format!("{role} {new} new, {cached} cached")
+        };
+        let roles: Vec<String> = self.roles.iter().map(role).collect();
+        if roles.is_empty() { String::new() } else { format!("{}\n", roles.join(" · ")) }
+    }
+}
+
+impl RunView {
+    /// Adds up what a call used, and tells once why it failed.
+    pub(super) fn count(&mut self, event: &Event, lane: Option<LaneId>) {
+        let Event::ModelReply {
+            role,
+            outcome,
+            message,
+            error,
+            usage,
+            cost_nano_usd: cost,
+            avoidable_misses,
+            ..
+        } = event
+        else {
+            return;
+        };
+        let tally = &mut self.tally;
+        tally.calls += 1;
+        match usage {
+            Some(usage) => {
+                tally.prompt += usage.prompt;
+                tally.hit += usage.hit;
+                tally.output += usage.output;
+                let [new, cached] = tally.roles.entry(role.as_str()).or_default();
+                *new += usage.prompt.saturating_sub(usage.hit);
+                *cached += usage.hit;
+                // What lies in the last unit of a prompt is kept by no cache, because the unit was not full.
+                let in_unit = (*avoidable_misses).min(CACHE_UNIT_TOKENS - 1);
+                tally.in_units += in_unit;
+                tally.lost += avoidable_misses - in_unit;
+            }
+            None => tally.usage_unknown += 1,
+        }
+        match cost {
+            Some(cost) => tally.cost = Some(tally.cost.unwrap_or_default() + *cost),
+            None => tally.cost_unknown = true,
+        }
+        if outcome != "ok" {
+            if !self.streamed.is_empty() {
+                self.result("\n");
+                self.streamed.clear();
+            }
+            // What ends the request is told when it ends.
+            let is_told_later = lane.is_none() && error.as_ref().is_some_and(ModelError::is_final);
+            if *error != self.last_failure && !is_told_later {
+                error.clone_into(&mut self.last_failure);
+                let message = message.as_ref().map(ToString::to_string).unwrap_or_default();
+                let title = self.style(AnsiColor::Yellow, "a call failed:");
+                let label = lane.map_or("  ".to_owned(), |lane| labelled(lane, self.paint));
+                self.say(format!("{label}{title} {}", harmless(&message)));
+            }
+        }
+    }
+
+    /// What it used, in two lines that fit a narrow terminal.
+    pub(super) fn summary(&self, spent_calls: u64, session: &str, at: Duration) -> String {
+        let tally = &self.tally;
+        let calls = tally.calls.max(spent_calls);
+        let unknown = tally.usage_unknown + (calls - tally.calls);
+        let without =
+            if unknown > 0 { format!(" ({unknown} without usage)") } else { String::new() };
+        let cost = match (tally.cost, tally.cost_unknown || unknown > 0) {
+            (Some(cost), false) if cost.to_string().starts_with('<') => cost.to_string(),
+            (Some(cost), false) => format!("about {cost}"),
+            (Some(cost), true) => format!("more than {cost}"),
+            (None, _) => "cost unknown".to_owned(),
+        };
+        let plural = if calls == 1 { "" } else { "s" };
+        let (hit, miss) = (tally.hit, tally.prompt - tally.hit);
+        let new = miss.saturating_sub(tally.in_units + tally.lost);
+        let seconds = at.saturating_sub(self.started).as_secs_f64();
+        format!(
+            "{calls} call{plural}{without} · {} tokens in, {} out · {cost} · {seconds:.1} s\n\
+             cache: {hit} hit, {miss} miss ({new} new, {} in part-filled units, {} avoidable)\n\
+             {}session {session}",
+            tally.prompt,
+            tally.output,
+            tally.in_units,
+            tally.lost,
+            tally.by_role()
+        )
+    }
+}

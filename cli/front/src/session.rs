@@ -1,0 +1,206 @@
+//! The driver of a session: requests go in, what happens comes out, one thing at a time. It paints nothing and asks nobody, so
+//! that a terminal, an editor and a page can drive the same session.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use actors::Unanswered;
+use actors::publisher::Signal;
+use actors::workspace::{CommitRefused, Staged};
+use futures_util::future::BoxFuture;
+use orchestrator::earlier::CutShort;
+use orchestrator::lock::{LockError, WorkspaceLock};
+use orchestrator::orchestrator::{Orchestrator, Outcome, Setup, StartError};
+use orchestrator::request::Request;
+use tokio::sync::mpsc;
+
+/// Which session is opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Which {
+    /// One that begins.
+    New,
+    /// That of the past with this id.
+    Earlier(String),
+}
+
+/// The right to write to the workspace, while this session has it.
+#[derive(Debug)]
+pub struct Lock {
+    /// Where it is, if this session writes at all.
+    path: Option<PathBuf>,
+    patience: Duration,
+    held: Option<WorkspaceLock>,
+}
+
+impl Lock {
+    /// The lock at `path`, which is waited for so long; none for a session that only reads.
+    pub const fn new(path: Option<PathBuf>, patience: Duration) -> Self {
+        Self { path, patience, held: None }
+    }
+
+    /// Takes it, unless it is held. Whether it had to be taken.
+    pub async fn take(&mut self) -> Result<bool, LockError> {
+        let Some(path) = self.path.as_ref().filter(|_| self.held.is_none()) else {
+            return Ok(false);
+        };
+        self.held = Some(WorkspaceLock::acquire(path, self.patience).await?);
+        Ok(true)
+    }
+}
+
+/// What comes next in a session.
+#[derive(Debug)]
+pub enum Next {
+    /// Something happened, or the user has to be asked.
+    Signal(Signal),
+    /// The request has ended, and everything of it was told before.
+    Ended(Result<Box<Outcome>, Died>),
+    /// A patch set was applied that was staged earlier, or was not.
+    Applied(Result<(), CommitRefused>),
+}
+
+/// The orchestrator is gone.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Died(pub String);
+
+/// The request in hand.
+enum Work {
+    Idle,
+    Running(BoxFuture<'static, Done>),
+    /// It has ended, and what it told last may not have been taken yet.
+    Ended(Done),
+}
+
+/// What came of it.
+enum Done {
+    Run(Result<Box<Outcome>, Unanswered>),
+    Apply(Result<(), CommitRefused>),
+}
+
+/// A session of this process.
+pub struct Session {
+    /// Its id.
+    pub id: String,
+    orchestrator: Orchestrator,
+    signals: mpsc::Receiver<Signal>,
+    /// The run that was interrupted in it.
+    cut_short: Option<CutShort>,
+    lock: Lock,
+    work: Work,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// Opens the session with this id. Whoever writes has taken `lock` before.
+    pub async fn open(
+        id: String,
+        which: &Which,
+        setup: Setup,
+        lock: Lock,
+    ) -> Result<Self, StartError> {
+        let (orchestrator, signals, cut_short) = match which {
+            Which::New => {
+                let (orchestrator, signals) = Orchestrator::start(setup).await?;
+                (orchestrator, signals, None)
+            }
+            Which::Earlier(_) => Orchestrator::go_on(setup).await?,
+        };
+        tracing::info!(session = id, "session opened");
+        Ok(Self { id, orchestrator, signals, cut_short, lock, work: Work::Idle })
+    }
+
+    /// Lets others work in the workspace until the next request.
+    pub fn let_go(&mut self) {
+        self.lock.held = None;
+    }
+
+    /// Takes the workspace again, for the next request.
+    pub async fn take_hold(&mut self) -> Result<(), LockError> {
+        if self.lock.take().await? {
+            self.orchestrator.settle().await;
+        }
+        Ok(())
+    }
+
+    /// The run that was interrupted in this session, if it has not been taken up.
+    pub const fn cut_short(&self) -> Option<&CutShort> {
+        self.cut_short.as_ref()
+    }
+
+    /// Begins a request. One that is at work is ended first: [`Self::next`] must have told its end.
+    pub fn begin(&mut self, request: Request) {
+        let orchestrator = self.orchestrator.clone();
+        self.work = Work::Running(Box::pin(async move {
+            Done::Run(orchestrator.run(request).await.map(Box::new))
+        }));
+    }
+
+    /// Takes up the run that was interrupted, if there is one. Whether there was.
+    pub fn take_up(&mut self) -> bool {
+        let Some(cut_short) = self.cut_short.take() else { return false };
+        let orchestrator = self.orchestrator.clone();
+        self.work = Work::Running(Box::pin(async move {
+            Done::Run(orchestrator.take_up(cut_short).await.map(Box::new))
+        }));
+        true
+    }
+
+    /// Whether a request is at work.
+    pub const fn is_at_work(&self) -> bool {
+        matches!(self.work, Work::Running(_) | Work::Ended(_))
+    }
+
+    /// Stops the request in hand; its end is told when it has ended.
+    pub fn cancel(&self) {
+        self.orchestrator.cancel();
+    }
+
+    /// What comes next. Nothing is lost when this is dropped before it is there.
+    pub async fn next(&mut self) -> Next {
+        loop {
+            match &mut self.work {
+                Work::Idle => {
+                    return match self.signals.recv().await {
+                        Some(signal) => Next::Signal(signal),
+                        None => std::future::pending().await,
+                    };
+                }
+                Work::Running(work) => tokio::select! {
+                    biased;
+                    Some(signal) = self.signals.recv() => return Next::Signal(signal),
+                    ended = work => self.work = Work::Ended(ended),
+                },
+                // Every event of the run was sent before its end was.
+                Work::Ended(_) => match self.signals.try_recv() {
+                    Ok(signal) => return Next::Signal(signal),
+                    Err(_) => return self.end(),
+                },
+            }
+        }
+    }
+
+    fn end(&mut self) -> Next {
+        match std::mem::replace(&mut self.work, Work::Idle) {
+            Work::Ended(Done::Run(Ok(outcome))) => Next::Ended(Ok(outcome)),
+            Work::Ended(Done::Apply(result)) => Next::Applied(result),
+            Work::Ended(Done::Run(Err(_))) | Work::Running(_) | Work::Idle => {
+                let why = self.orchestrator.journal_failure();
+                Next::Ended(Err(Died(why.unwrap_or("the orchestrator died").to_owned())))
+            }
+        }
+    }
+
+    /// Applies a patch set that was staged earlier, through the same gate as every other. One request at a time: as [`Self::begin`].
+    pub fn apply(&mut self, staged: Staged) {
+        let orchestrator = self.orchestrator.clone();
+        self.work =
+            Work::Running(Box::pin(async move { Done::Apply(orchestrator.apply(staged).await) }));
+    }
+}

@@ -1,0 +1,72 @@
+//! The program around a conversation: its commands, the files of the workspace, the user's editor.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use clap::Parser as _;
+use tools::regular::{self, MAX_NOTE_BYTES};
+
+use crate::args::Cli;
+use crate::flags::Global;
+use crate::render;
+use crate::surroundings::Surroundings;
+
+/// So many files of a workspace are offered for completion.
+const OFFERED_FILES: usize = 50_000;
+
+/// The program, as it was started.
+pub(crate) struct ProgramHost {
+    around: Surroundings,
+    global: Global,
+    workspace: PathBuf,
+}
+
+impl ProgramHost {
+    /// What was started with these flags in this workspace.
+    pub(crate) const fn new(around: Surroundings, global: Global, workspace: PathBuf) -> Self {
+        Self { around, global, workspace }
+    }
+
+    /// A command line of these words, with the flags of this process that choose workspace and configuration.
+    fn parsed(&self, words: &[String]) -> Result<Cli, clap::Error> {
+        let words = std::iter::once("deepseek").chain(words.iter().map(String::as_str));
+        let mut cli = Cli::try_parse_from(words)?;
+        let Global { config, profile, color, .. } = self.global.clone();
+        let global = &mut cli.global;
+        global.workspace = global.workspace.take().or_else(|| Some(self.workspace.clone()));
+        global.config = global.config.take().or(config);
+        global.profile = global.profile.take().or(profile);
+        global.color = color;
+        Ok(cli)
+    }
+}
+
+impl tui::Host for ProgramHost {
+    fn command(&self, words: &[String]) {
+        let cli = match self.parsed(words) {
+            Ok(cli) => cli,
+            Err(error) => return render::warn(error.render().to_string().trim_end()),
+        };
+        if let Err(error) = crate::perform(&cli, &self.around) {
+            render::warn(&render::harmless(&error.to_string()));
+        }
+    }
+
+    fn files(&self) -> Vec<String> {
+        let listing = tree::list(&self.workspace, OFFERED_FILES);
+        listing.files.into_iter().map(|file| file.path.to_string()).collect()
+    }
+
+    fn edited(&self, text: &str) -> Result<String, String> {
+        let editor = self.around.editor().ok_or("neither VISUAL nor EDITOR is set")?;
+        let failed = |error: std::io::Error| format!("the input cannot be edited: {error}");
+        let mut file = tempfile::Builder::new().suffix(".md").tempfile().map_err(failed)?;
+        file.write_all(text.as_bytes()).map_err(failed)?;
+        let status = shell::interactive(editor, file.path()).map_err(failed)?;
+        if !status.success() {
+            return Err(format!("{editor} ended with {status}"));
+        }
+        // By its path, since an editor may have put another file in its place.
+        regular::read_text(file.path(), MAX_NOTE_BYTES).map_err(failed)
+    }
+}

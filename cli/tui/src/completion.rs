@@ -1,0 +1,121 @@
+//! What can be put in place of the word at the cursor: commands, files, earlier messages. Pure.
+
+use crate::commands::COMMANDS;
+
+/// So many are offered at most.
+const OFFERED: usize = 50;
+
+/// What is offered, and which of it is chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Menu {
+    pub(crate) kind: Kind,
+    /// What is put in, and what is said of it.
+    pub(crate) offers: Vec<(String, String)>,
+    pub(crate) chosen: usize,
+}
+
+/// What the offers are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Commands,
+    Files,
+    Earlier,
+}
+
+impl Menu {
+    fn of(kind: Kind, offers: Vec<(String, String)>) -> Option<Self> {
+        (!offers.is_empty()).then_some(Self { kind, offers, chosen: 0 })
+    }
+
+    /// The one that is chosen.
+    pub(crate) fn choice(&self) -> &str {
+        self.offers.get(self.chosen).map_or("", |(text, _)| text)
+    }
+
+    /// Chooses the next, or with `-1` the one before.
+    pub(crate) fn step(&mut self, by: isize) {
+        let count = isize::try_from(self.offers.len()).unwrap_or(isize::MAX);
+        let at = isize::try_from(self.chosen).unwrap_or_default();
+        self.chosen = usize::try_from((at + by).rem_euclid(count.max(1))).unwrap_or_default();
+    }
+}
+
+/// What the word at the cursor may become. `before` is the text before it.
+pub(crate) fn menu(before: &str, word: &str, files: &[String]) -> Option<Menu> {
+    if let Some(name) = word.strip_prefix('/').filter(|_| before.is_empty()) {
+        let offers = COMMANDS.iter().filter(|command| command.name.starts_with(name));
+        let offers = offers.map(|it| (format!("/{}", it.name), it.about.to_owned())).collect();
+        return Menu::of(Kind::Commands, offers);
+    }
+    let wanted = word.strip_prefix('@')?;
+    let mut found: Vec<(usize, &String)> =
+        files.iter().filter_map(|path| Some((rank(path, wanted)?, path))).collect();
+    found.sort();
+    let offers = found.into_iter().take(OFFERED);
+    Menu::of(Kind::Files, offers.map(|(_, path)| (format!("@{path}"), String::new())).collect())
+}
+
+/// Earlier messages that hold `text`, the latest first.
+pub(crate) fn earlier(history: &[String], text: &str) -> Option<Menu> {
+    let mut offers: Vec<(String, String)> = Vec::new();
+    for message in history.iter().rev().filter(|message| message.contains(text)) {
+        if offers.len() < OFFERED && offers.iter().all(|(offer, _)| offer != message) {
+            offers.push((message.clone(), String::new()));
+        }
+    }
+    Menu::of(Kind::Earlier, offers)
+}
+
+/// How well a path fits: lower is better; none when it does not at all.
+fn rank(path: &str, wanted: &str) -> Option<usize> {
+    let (path_lower, wanted) = (path.to_lowercase(), wanted.to_lowercase());
+    let name = path_lower.rsplit('/').next().unwrap_or(&path_lower);
+    let fit = if path_lower.starts_with(&wanted) {
+        0
+    } else if name.starts_with(&wanted) {
+        1
+    } else if path_lower.contains(&wanted) {
+        2
+    } else if is_spread(&path_lower, &wanted) {
+        3
+    } else {
+        return None;
+    };
+    Some(fit * 10_000 + path.len())
+}
+
+/// Whether the letters of `wanted` stand in `text` in this order.
+fn is_spread(text: &str, wanted: &str) -> bool {
+    let mut letters = text.chars();
+    wanted.chars().all(|c| letters.any(|other| other == c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offered(before: &str, word: &str) -> Vec<String> {
+        let files = ["src/lib.rs", "src/parser.rs", "lib/x.py"].map(str::to_owned);
+        let menu = menu(before, word, &files);
+        menu.into_iter().flat_map(|menu| menu.offers).map(|(text, _)| text).collect()
+    }
+
+    #[test]
+    fn commands_stand_at_the_beginning_and_files_anywhere() {
+        assert_eq!(offered("", "/ex"), ["/explain", "/exit"]);
+        assert_eq!(offered("see ", "/ex"), [""; 0]);
+        assert_eq!(offered("see ", "@lib"), ["@lib/x.py", "@src/lib.rs"]);
+        assert_eq!(offered("see ", "@spr"), ["@src/parser.rs"]);
+        assert_eq!(offered("see ", "lib"), [""; 0]);
+    }
+
+    #[test]
+    fn earlier_messages_come_once_and_the_latest_first() {
+        let history = ["fix a", "ask b", "fix c", "fix a"].map(str::to_owned);
+        let menu = earlier(&history, "fix").unwrap();
+        assert_eq!(
+            menu.offers.iter().map(|it| it.0.as_str()).collect::<Vec<_>>(),
+            ["fix a", "fix c"]
+        );
+    }
+}

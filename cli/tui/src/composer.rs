@@ -1,0 +1,373 @@
+//! The input: text in pieces that the cursor passes in one step, edited as in a shell. Pure.
+
+use unicode_segmentation::UnicodeSegmentation as _;
+use unicode_width::UnicodeWidthStr as _;
+
+/// A paste of more lines, or bytes, is shown as a label.
+const SHOWN_LINES: usize = 8;
+const SHOWN_BYTES: usize = 1_000;
+
+/// What the cursor passes in one step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    /// A character as people count them.
+    Grapheme(String),
+    /// A paste that is shown by its size.
+    Paste(String),
+}
+
+impl Piece {
+    fn text(&self) -> &str {
+        match self {
+            Self::Grapheme(text) | Self::Paste(text) => text,
+        }
+    }
+
+    fn is_newline(&self) -> bool {
+        matches!(self, Self::Grapheme(text) if text == "\n")
+    }
+
+    fn is_blank(&self) -> bool {
+        matches!(self, Self::Grapheme(text) if text.trim().is_empty())
+    }
+
+    fn shown(&self) -> String {
+        match self {
+            Self::Grapheme(text) if text == "\t" => "    ".to_owned(),
+            Self::Grapheme(text) => text.clone(),
+            Self::Paste(text) => {
+                let lines = text.lines().count();
+                format!("[pasted: {lines} lines, {} bytes]", text.len())
+            }
+        }
+    }
+}
+
+/// The input, and where the cursor is in it.
+#[derive(Debug, Default)]
+pub(crate) struct Composer {
+    pieces: Vec<Piece>,
+    /// Pieces before the cursor.
+    at: usize,
+    /// What was cut out last.
+    cut: Vec<Piece>,
+}
+
+/// The input in rows of a width, and where the cursor stands in them.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Laid {
+    pub(crate) rows: Vec<String>,
+    /// Column and row.
+    pub(crate) cursor: (usize, usize),
+}
+
+impl Composer {
+    /// The text as it is sent.
+    pub(crate) fn text(&self) -> String {
+        self.pieces.iter().map(Piece::text).collect()
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// Takes the text out.
+    pub(crate) fn take(&mut self) -> String {
+        let text = self.text();
+        self.pieces.clear();
+        self.at = 0;
+        text
+    }
+
+    /// Has this text in place of what it has, with the cursor at the end.
+    pub(crate) fn set(&mut self, text: &str) {
+        self.pieces.clear();
+        self.at = 0;
+        self.paste(text);
+    }
+
+    /// Puts a character in.
+    pub(crate) fn insert(&mut self, c: char) {
+        // An accent, or the second half of a flag, belongs to what stands before it.
+        if let Some(Piece::Grapheme(before)) =
+            self.at.checked_sub(1).and_then(|at| self.pieces.get_mut(at))
+        {
+            let joined = format!("{before}{c}");
+            if before != "\n" && joined.graphemes(true).count() == 1 {
+                *before = joined;
+                return;
+            }
+        }
+        self.put(Piece::Grapheme(c.to_string()));
+    }
+
+    /// Puts in what was pasted: as it is, or behind a label when it is long.
+    pub(crate) fn paste(&mut self, text: &str) {
+        // Terminals make carriage returns of newlines.
+        let text = text.replace("\r\n", "\n").replace('\r', "\n");
+        if text.lines().count() > SHOWN_LINES || text.len() > SHOWN_BYTES {
+            self.put(Piece::Paste(text));
+            return;
+        }
+        for grapheme in text.graphemes(true) {
+            self.put(Piece::Grapheme(grapheme.to_owned()));
+        }
+    }
+
+    fn put(&mut self, piece: Piece) {
+        self.pieces.insert(self.at, piece);
+        self.at += 1;
+    }
+
+    pub(crate) fn backspace(&mut self) {
+        if self.at > 0 {
+            self.at -= 1;
+            self.pieces.remove(self.at);
+        }
+    }
+
+    pub(crate) fn delete(&mut self) {
+        if self.at < self.pieces.len() {
+            self.pieces.remove(self.at);
+        }
+    }
+
+    pub(crate) const fn left(&mut self) {
+        self.at = self.at.saturating_sub(1);
+    }
+
+    pub(crate) fn right(&mut self) {
+        self.at = (self.at + 1).min(self.pieces.len());
+    }
+
+    pub(crate) fn word_left(&mut self) {
+        self.at = self.before_word();
+    }
+
+    pub(crate) fn word_right(&mut self) {
+        let rest = self.pieces.iter().skip(self.at);
+        let blanks = rest.clone().take_while(|piece| piece.is_blank()).count();
+        let word = rest.skip(blanks).take_while(|piece| !piece.is_blank()).count();
+        self.at += blanks + word;
+    }
+
+    fn before_word(&self) -> usize {
+        let before = self.pieces.iter().take(self.at).rev();
+        let blanks = before.clone().take_while(|piece| piece.is_blank()).count();
+        let word = before.skip(blanks).take_while(|piece| !piece.is_blank()).count();
+        self.at - blanks - word
+    }
+
+    /// Goes to the beginning of the line.
+    pub(crate) fn home(&mut self) {
+        self.at = self.line_start();
+    }
+
+    /// Goes to the end of the line.
+    pub(crate) fn end(&mut self) {
+        self.at = self.line_end();
+    }
+
+    fn line_start(&self) -> usize {
+        let before = self.pieces.iter().take(self.at).rev();
+        self.at - before.take_while(|piece| !piece.is_newline()).count()
+    }
+
+    fn line_end(&self) -> usize {
+        let rest = self.pieces.iter().skip(self.at);
+        self.at + rest.take_while(|piece| !piece.is_newline()).count()
+    }
+
+    /// Cuts out the word before the cursor.
+    pub(crate) fn cut_word(&mut self) {
+        let from = self.before_word();
+        self.cut_out(from, self.at);
+    }
+
+    /// Cuts out the line up to the cursor.
+    pub(crate) fn cut_to_start(&mut self) {
+        let from = self.line_start();
+        self.cut_out(from, self.at);
+    }
+
+    /// Cuts out the rest of the line.
+    pub(crate) fn cut_to_end(&mut self) {
+        let to = self.line_end();
+        self.cut_out(self.at, to);
+    }
+
+    fn cut_out(&mut self, from: usize, to: usize) {
+        if from < to {
+            self.cut = self.pieces.drain(from..to).collect();
+            self.at = from;
+        }
+    }
+
+    /// Puts in what was cut out last.
+    pub(crate) fn yank(&mut self) {
+        for piece in self.cut.clone() {
+            self.put(piece);
+        }
+    }
+
+    /// Goes a line up. Whether there is one.
+    pub(crate) fn up(&mut self) -> bool {
+        let start = self.line_start();
+        let column = self.at - start;
+        let Some(end) = start.checked_sub(1) else { return false };
+        self.at = end;
+        let above = self.line_start();
+        self.at = (above + column).min(end);
+        true
+    }
+
+    /// Goes a line down. Whether there is one.
+    pub(crate) fn down(&mut self) -> bool {
+        let column = self.at - self.line_start();
+        let end = self.line_end();
+        if end == self.pieces.len() {
+            return false;
+        }
+        self.at = end + 1;
+        self.at = (self.at + column).min(self.line_end());
+        true
+    }
+
+    /// Whether the character before the cursor is a `\` that stands at the end; it is taken out then.
+    pub(crate) fn takes_backslash(&mut self) -> bool {
+        let backslash = Piece::Grapheme("\\".to_owned());
+        let is_last = self.at == self.pieces.len() && self.pieces.last() == Some(&backslash);
+        if is_last {
+            self.backspace();
+        }
+        is_last
+    }
+
+    /// The word that ends at the cursor, and the text before it.
+    pub(crate) fn word(&self) -> (String, String) {
+        let before = self.pieces.get(..self.at).unwrap_or_default();
+        let (rest, word) = before.split_at(self.at - self.word_length());
+        let text = |pieces: &[Piece]| pieces.iter().map(Piece::text).collect();
+        (text(rest), text(word))
+    }
+
+    fn word_length(&self) -> usize {
+        let before = self.pieces.iter().take(self.at).rev();
+        before.take_while(|piece| !piece.is_blank()).count()
+    }
+
+    /// Puts `text` in place of the word that ends at the cursor.
+    pub(crate) fn complete(&mut self, text: &str) {
+        for _ in 0..self.word_length() {
+            self.backspace();
+        }
+        self.paste(text);
+    }
+
+    /// The input in rows of `width` cells, `first` before the first of them and as many blanks before the others.
+    pub(crate) fn laid(&self, width: usize, first: &str) -> Laid {
+        let indent = " ".repeat(first.width());
+        let mut rows = vec![first.to_owned()];
+        let mut cursor = (first.width(), 0);
+        let mut column = first.width();
+        for (at, piece) in self.pieces.iter().enumerate() {
+            let shown = piece.shown();
+            let wide = shown.width();
+            if !piece.is_newline()
+                && column + wide > width.saturating_sub(1)
+                && column > indent.len()
+            {
+                rows.push(indent.clone());
+                column = indent.len();
+            }
+            if at == self.at {
+                cursor = (column, rows.len() - 1);
+            }
+            if piece.is_newline() {
+                rows.push(indent.clone());
+                column = indent.len();
+            } else if let Some(row) = rows.last_mut() {
+                row.push_str(&shown);
+                column += wide;
+            }
+        }
+        if self.at == self.pieces.len() {
+            cursor = (column, rows.len() - 1);
+        }
+        Laid { rows, cursor: (cursor.0.min(width.saturating_sub(1)), cursor.1) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn composer(text: &str) -> Composer {
+        let mut composer = Composer::default();
+        text.chars().for_each(|c| composer.insert(c));
+        composer
+    }
+
+    #[test]
+    fn the_cursor_passes_what_people_count_as_one() {
+        let mut input = composer("a👨‍👩‍👧e\u{301}你");
+        input.backspace();
+        input.left();
+        input.backspace();
+        assert_eq!(input.text(), "ae\u{301}");
+        assert_eq!(composer("你好").laid(20, "› ").cursor, (6, 0));
+    }
+
+    #[test]
+    fn words_and_lines_are_cut_and_put_back() {
+        let mut input = composer("fix the test");
+        input.cut_word();
+        assert_eq!(input.text(), "fix the ");
+        input.yank();
+        input.home();
+        input.word_right();
+        input.cut_to_end();
+        assert_eq!(input.text(), "fix");
+        input.cut_to_start();
+        assert!(input.is_empty());
+    }
+
+    #[test]
+    fn lines_are_walked_up_and_down() {
+        let mut input = composer("long line\nab\nlonger");
+        assert!(input.up());
+        input.insert('!');
+        assert_eq!(input.text(), "long line\nab!\nlonger");
+        assert!(input.up() && !input.up());
+        assert!(input.down() && input.down() && !input.down());
+    }
+
+    #[test]
+    fn a_long_paste_is_a_label_and_is_sent_as_it_is() {
+        let mut input = composer("see ");
+        let pasted = "$1 line\n".repeat(200);
+        input.paste(&pasted.replace('\n', "\r"));
+        input.insert('.');
+        assert_eq!(input.laid(80, "› ").rows, ["› see [pasted: 200 lines, 1600 bytes]."]);
+        assert_eq!(input.text(), format!("see {pasted}."));
+        input.left();
+        input.backspace();
+        assert_eq!(input.text(), "see .");
+    }
+
+    #[test]
+    fn rows_are_as_wide_as_there_is_room() {
+        let laid = composer("abcdef\n你好吗").laid(6, "› ");
+        assert_eq!(laid.rows, ["› abc", "  def", "  你", "  好", "  吗"]);
+        assert_eq!(laid.cursor, (4, 4));
+        assert_eq!(composer("").laid(1, "› ").rows.len(), 1);
+    }
+
+    #[test]
+    fn the_word_at_the_cursor_is_completed() {
+        let mut input = composer("look at @src/l");
+        assert_eq!(input.word(), ("look at ".to_owned(), "@src/l".to_owned()));
+        input.complete("@src/lib.rs ");
+        assert_eq!(input.text(), "look at @src/lib.rs ");
+    }
+}

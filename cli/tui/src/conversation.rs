@@ -1,0 +1,332 @@
+//! The state of a conversation: the input, the queue, what is asked, what is known of the run; and what a key does to them.
+//! It decides and has no effects: those it wants are [`Act`]s. Pure: times are given.
+
+mod lines;
+mod pressed;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use actors::publisher::{Answer, OpenQuestion, Question};
+use front::answer::OnScreen;
+use front::diff::{Paint, harmless_text};
+use front::run_view::{Detail, RunView, Streams, Told};
+use orchestrator::chat::Intent;
+use orchestrator::request::Request;
+
+use crate::completion::Menu;
+use crate::composer::Composer;
+use crate::keys::Key;
+use crate::markdown::Markdown;
+
+/// Keys that were on their way when a question appeared are no answer to it.
+const DEAF: Duration = Duration::from_millis(300);
+/// The second press of a key that has to be pressed twice comes within this.
+const TWICE: Duration = Duration::from_secs(2);
+
+/// So many lines of a message are printed; the rest is in the journal.
+const SHOWN: usize = 12;
+
+/// What stays the same in a conversation.
+#[derive(Debug, Clone)]
+pub struct Facts {
+    /// How far requests may go: `agent`, `yolo`.
+    pub mode: String,
+    /// When the user is asked: `suggest`, `auto`, `never`.
+    pub approval: String,
+    /// The model that answers.
+    pub model: String,
+    /// What a request may spend, in US dollars; nothing when there is no limit.
+    pub budget_usd: f64,
+    /// The workspace.
+    pub workspace: String,
+    /// The id of the session.
+    pub session: String,
+    /// What every message is, if a flag says so.
+    pub intent: Option<Intent>,
+}
+
+/// What the conversation wants done.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    /// Take this request to its end.
+    Begin(Request),
+    /// Stop the request in hand.
+    Cancel,
+    /// Stop everything, whatever is at work.
+    StopAtOnce,
+    Leave,
+    /// Let the shell have the terminal for a while.
+    Suspend,
+    /// Run a command of the program at the terminal.
+    Program(Vec<String>),
+    /// Open the input in the user's editor.
+    Edit,
+    /// Find out which files there are.
+    FindFiles,
+    /// Paint everything again.
+    Redraw,
+    /// Keep a message for later conversations.
+    Keep(String),
+}
+
+/// Whether a request is in hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Work {
+    Idle,
+    Busy,
+    /// It was told to stop.
+    Stopping,
+}
+
+/// A question that waits for its answer.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    question: Waiting,
+    pub(crate) on_screen: OnScreen,
+    since: Duration,
+    /// The words of the answer, while they are typed: why not, or what a model wants to know.
+    pub(crate) words: Option<Composer>,
+}
+
+/// Who waits for what.
+#[derive(Debug)]
+enum Waiting {
+    ForApproval(Question),
+    ForWords(OpenQuestion),
+}
+
+impl Asked {
+    /// Whether it is answered in words only.
+    pub(crate) const fn wants_words(&self) -> bool {
+        matches!(self.question, Waiting::ForWords(_))
+    }
+
+    fn is_withdrawn(&self) -> bool {
+        match &self.question {
+            Waiting::ForApproval(question) => question.answer.is_closed(),
+            Waiting::ForWords(question) => question.answer.is_closed(),
+        }
+    }
+}
+
+/// The state of a conversation.
+#[derive(Debug)]
+pub(crate) struct Conversation {
+    pub(crate) facts: Facts,
+    pub(crate) paint: Paint,
+    pub(crate) run: RunView,
+    pub(crate) work: Work,
+    pub(crate) composer: Composer,
+    pub(crate) menu: Option<Menu>,
+    pub(crate) asked: VecDeque<Asked>,
+    pub(crate) queue: VecDeque<Request>,
+    /// Whether what is queued waits until the user says so.
+    pub(crate) paused: bool,
+    pub(crate) answer: Markdown,
+    /// Something to be told for a moment, and until when.
+    hint: Option<(String, Duration)>,
+    /// Finished text that has not been printed, in whole lines.
+    above: String,
+    files: Option<Vec<String>>,
+    history: Vec<String>,
+    /// How many messages back the input is from, and what was typed before.
+    back: Option<(usize, String)>,
+    /// The key that was pressed once and has to be pressed twice, and until when that counts.
+    once: Option<(Key, Duration)>,
+    ctrl_x: bool,
+    rings: bool,
+}
+
+impl Conversation {
+    pub(crate) fn new(facts: Facts, paint: Paint, history: Vec<String>) -> Self {
+        let run = RunView::new(paint, Detail::Beside, Streams::AsItComes, Duration::ZERO);
+        Self {
+            facts,
+            paint,
+            run,
+            work: Work::Idle,
+            composer: Composer::default(),
+            menu: None,
+            asked: VecDeque::new(),
+            queue: VecDeque::new(),
+            paused: false,
+            answer: Markdown::default(),
+            hint: None,
+            above: String::new(),
+            files: None,
+            history,
+            back: None,
+            once: None,
+            ctrl_x: false,
+            rings: false,
+        }
+    }
+
+    /// Prints lines above the live rows.
+    pub(crate) fn say(&mut self, text: &str) {
+        self.above.push_str(text.trim_end_matches('\n'));
+        self.above.push('\n');
+    }
+
+    /// The finished text since the last time.
+    pub(crate) fn take_above(&mut self) -> String {
+        std::mem::take(&mut self.above)
+    }
+
+    /// Whether the user is to be called since the last time.
+    pub(crate) fn take_ring(&mut self) -> bool {
+        std::mem::take(&mut self.rings)
+    }
+
+    /// Takes in what the run has told.
+    pub(crate) fn tell(&mut self, told: Vec<Told>) {
+        for told in told {
+            match told {
+                Told::Line(text) => {
+                    let rest = self.answer.end(self.paint);
+                    self.above.push_str(&rest);
+                    self.say(&text);
+                }
+                Told::Piece(text) => {
+                    let lines = self.answer.take_in(&text, self.paint);
+                    self.above.push_str(&lines);
+                }
+            }
+        }
+    }
+
+    /// A request has begun.
+    pub(crate) fn begun(&mut self, text: &str) {
+        self.work = Work::Busy;
+        let mut shown = harmless_text(text);
+        if shown.lines().count() > SHOWN {
+            let more = shown.lines().count() - SHOWN;
+            let first: Vec<&str> = shown.lines().take(SHOWN).collect();
+            shown = format!("{}\n… {more} more lines", first.join("\n"));
+        }
+        self.say(&format!("› {}", shown.replace('\n', "\n  ")));
+    }
+
+    /// The request in hand has ended. What is queued comes next, unless the user stopped it.
+    pub(crate) fn ended(&mut self) {
+        let rest = self.answer.end(self.paint);
+        self.above.push_str(&rest);
+        self.paused = self.work == Work::Stopping && !self.queue.is_empty();
+        self.work = Work::Idle;
+        self.asked.clear();
+        self.rings = true;
+    }
+
+    /// The request that is next, if one may begin.
+    pub(crate) fn next(&mut self) -> Option<Request> {
+        if self.work == Work::Idle && !self.paused { self.queue.pop_front() } else { None }
+    }
+
+    /// A question came up.
+    pub(crate) fn ask(&mut self, question: Question, at: Duration) {
+        let on_screen = self.run.question(&question);
+        self.asks(Waiting::ForApproval(question), on_screen, at);
+    }
+
+    /// A model wants to know something.
+    pub(crate) fn ask_for_words(&mut self, question: OpenQuestion, at: Duration) {
+        let on_screen = RunView::open_question(&question);
+        self.asks(Waiting::ForWords(question), on_screen, at);
+    }
+
+    fn asks(&mut self, question: Waiting, on_screen: OnScreen, at: Duration) {
+        let is_first = self.asked.is_empty();
+        self.asked.push_back(Asked { question, on_screen, since: at, words: None });
+        if is_first {
+            self.present(at);
+        }
+    }
+
+    /// The question in front stands on the screen from now on.
+    fn present(&mut self, at: Duration) {
+        let Some(asked) = self.asked.front_mut() else { return };
+        asked.since = at;
+        // A draft keeps the keys.
+        if asked.wants_words() && self.composer.is_empty() {
+            asked.words = Some(Composer::default());
+        }
+        let shown = asked.on_screen.shown.clone();
+        if !shown.is_empty() {
+            self.say(&shown);
+        }
+        self.rings = true;
+    }
+
+    /// Drops questions whose answer is not wanted any more.
+    pub(crate) fn drop_withdrawn(&mut self, at: Duration) {
+        let front_is_gone = self.asked.front().is_some_and(Asked::is_withdrawn);
+        self.asked.retain(|asked| !asked.is_withdrawn());
+        if front_is_gone {
+            self.present(at);
+        }
+    }
+
+    fn answer_question(&mut self, answer: Answer, at: Duration) {
+        let Some(asked) = self.asked.pop_front() else { return };
+        let said = match &answer {
+            Answer::Yes => "yes".to_owned(),
+            Answer::Always => "always".to_owned(),
+            Answer::No => "no".to_owned(),
+            Answer::Because(why) => format!("no, because {}", harmless_text(why)),
+        };
+        self.answered(&asked.on_screen, &said);
+        if let Waiting::ForApproval(question) = asked.question {
+            // A question that was withdrawn meanwhile needs no answer.
+            question.answer.send(answer).ok();
+        }
+        self.present(at);
+    }
+
+    /// The words of an answer are complete.
+    fn answer_in_words(&mut self, words: String, at: Duration) {
+        match self.asked.front() {
+            Some(Asked { question: Waiting::ForWords(_), .. }) => {}
+            _ if words.trim().is_empty() => return self.answer_question(Answer::No, at),
+            _ => return self.answer_question(Answer::Because(words.trim().to_owned()), at),
+        }
+        let Some(asked) = self.asked.pop_front() else { return };
+        let said = if words.trim().is_empty() { "the model decides" } else { words.trim() };
+        self.answered(&asked.on_screen, &harmless_text(said));
+        if let Waiting::ForWords(question) = asked.question {
+            question.answer.send(words).ok();
+        }
+        self.present(at);
+    }
+
+    fn answered(&mut self, OnScreen { who, asks, .. }: &OnScreen, said: &str) {
+        self.say(&format!("  {who}{asks} {said}"));
+    }
+
+    /// The files of the workspace are known.
+    pub(crate) fn know_files(&mut self, files: Vec<String>) {
+        self.files = Some(files);
+        self.complete();
+    }
+
+    /// What is hinted at now.
+    pub(crate) fn hint(&self, at: Duration) -> Option<&str> {
+        self.hint.as_ref().filter(|(_, until)| at < *until).map(|(hint, _)| hint.as_str())
+    }
+
+    pub(super) fn hint_at(&mut self, hint: impl Into<String>, at: Duration) {
+        self.hint = Some((hint.into(), at + TWICE));
+    }
+
+    /// When something on the screen changes because time goes by; none when nothing does.
+    pub(crate) fn wakes(&self, at: Duration) -> Option<Duration> {
+        const TICK: Duration = Duration::from_millis(125);
+        let hint = self.hint.as_ref().map(|(_, until)| *until).filter(|until| at < *until);
+        let moves = self.work != Work::Idle && self.asked.is_empty();
+        let work = moves.then(|| at + TICK);
+        hint.into_iter().chain(work).min()
+    }
+}
+
+#[cfg(test)]
+mod tests;

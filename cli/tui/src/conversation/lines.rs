@@ -1,0 +1,153 @@
+//! What a line of the user asks for: a request, or a command. Pure.
+
+use std::time::Duration;
+
+use front::diff::harmless_text;
+use orchestrator::chat::Intent;
+use orchestrator::request::Request;
+
+use super::{Act, Conversation, Facts, Work};
+use crate::commands::{self, What};
+
+impl Conversation {
+    /// The input is complete.
+    pub(super) fn enter(&mut self, at: Duration) -> Vec<Act> {
+        self.menu = None;
+        self.back = None;
+        if self.composer.text().trim().is_empty() {
+            self.composer.take();
+            if self.paused {
+                self.paused = false;
+            } else if !self.asked.is_empty() {
+                self.hint_at("the question above waits: y, n or s", at);
+            }
+            return Vec::new();
+        }
+        let text = self.composer.take();
+        self.history.push(text.clone());
+        let mut acts = vec![Act::Keep(text.clone())];
+        acts.extend(self.say_or_do(text.trim(), at));
+        acts
+    }
+
+    /// A whole line of the user.
+    fn say_or_do(&mut self, text: &str, at: Duration) -> Vec<Act> {
+        if let Some(command) = text.strip_prefix('!') {
+            let words = ["sandbox", "--", "sh", "-c", command.trim()].map(str::to_owned);
+            return self.program(words.to_vec(), text, at);
+        }
+        if let Some(question) = text.strip_prefix("? ") {
+            return self.request(question, Some(Intent::Answer));
+        }
+        if !text.starts_with('/') {
+            return self.request(text, self.facts.intent);
+        }
+        match commands::read(text) {
+            Ok((what, rest)) => self.command(what, rest, text, at),
+            // A path is no command.
+            Err(_)
+                if text
+                    .split_whitespace()
+                    .next()
+                    .is_some_and(|word| word.matches('/').count() > 1) =>
+            {
+                self.request(text, self.facts.intent)
+            }
+            Err(why) => {
+                self.composer.set(text);
+                self.hint_at(harmless_text(&why), at);
+                Vec::new()
+            }
+        }
+    }
+
+    fn command(&mut self, what: What, rest: &str, text: &str, at: Duration) -> Vec<Act> {
+        match what {
+            What::Help => self.say(&commands::help()),
+            What::Exit => return vec![Act::Leave],
+            What::Edit | What::Ask | What::Plan if rest.is_empty() => {
+                self.composer.set(&format!("{text} "));
+                self.hint_at("add what is to be done or answered", at);
+            }
+            What::Edit => return self.request(rest, Some(Intent::Edit)),
+            What::Ask => return self.request(rest, Some(Intent::Answer)),
+            What::Plan => return self.request(rest, Some(Intent::Plan)),
+            What::Review => {
+                return self.request(format!("review {rest}").trim_end(), Some(Intent::Review));
+            }
+            What::Queue => self.change_queue(rest, at),
+            What::Status => self.status(),
+            What::Redraw => return vec![Act::Redraw],
+            What::Undo => match self.run.start() {
+                Some(checkpoint) => {
+                    let words = vec!["rewind".to_owned(), checkpoint.to_string()];
+                    return self.program(words, text, at);
+                }
+                None => self.hint_at(
+                    "no request has changed anything here yet; /rewind lists checkpoints",
+                    at,
+                ),
+            },
+            What::Program(words) => {
+                let rest = rest.split_whitespace();
+                let words = words.iter().copied().chain(rest).map(str::to_owned).collect();
+                return self.program(words, text, at);
+            }
+        }
+        Vec::new()
+    }
+
+    /// A command of the program. It has the terminal and the workspace to itself.
+    fn program(&mut self, words: Vec<String>, text: &str, at: Duration) -> Vec<Act> {
+        if self.work == Work::Idle {
+            self.say(&format!("› {}", harmless_text(text)));
+            return vec![Act::Program(words)];
+        }
+        self.composer.set(text);
+        self.hint_at("a request is at work: wait for its end, or stop it with Ctrl-C", at);
+        Vec::new()
+    }
+
+    /// A request: begun at once, or queued while one is at work.
+    fn request(&mut self, text: &str, intent: Option<Intent>) -> Vec<Act> {
+        let request = Request { text: text.to_owned(), intent };
+        if self.work == Work::Idle && self.queue.is_empty() {
+            return vec![Act::Begin(request)];
+        }
+        self.queue.push_back(request);
+        Vec::new()
+    }
+
+    fn change_queue(&mut self, rest: &str, at: Duration) {
+        let (word, number) = rest.split_once(' ').unwrap_or((rest, ""));
+        match word {
+            "go" => self.paused = false,
+            "clear" => self.queue.clear(),
+            "drop" => {
+                let at_number = number.trim().parse::<usize>().ok().and_then(|n| n.checked_sub(1));
+                if at_number.and_then(|n| self.queue.remove(n)).is_none() {
+                    self.hint_at("/queue drop NUMBER", at);
+                }
+            }
+            _ if self.queue.is_empty() => self.hint_at("nothing is queued", at),
+            _ => {
+                let lines = self.queue.iter().zip(1..);
+                let lines: Vec<String> = lines
+                    .map(|(request, n)| format!("  {n}. {}", harmless_text(&request.text)))
+                    .collect();
+                self.say(&lines.join("\n"));
+            }
+        }
+        if self.queue.is_empty() {
+            self.paused = false;
+        }
+    }
+
+    fn status(&mut self) {
+        let Facts { mode, approval, model, workspace, session, .. } = &self.facts;
+        let text = format!(
+            "  session    {session}\n  workspace  {workspace}\n  model      {model}\n  mode       {mode}\n  approval   {approval}"
+        );
+        self.say(&text);
+    }
+}

@@ -1,0 +1,282 @@
+//! What a key does: to what is offered, to the question that waits, or to the input. Pure.
+
+use std::time::Duration;
+
+use actors::publisher::Answer;
+use front::answer::Offers;
+
+use super::{Act, Conversation, DEAF, TWICE, Work};
+use crate::completion::{self, Kind};
+use crate::composer::Composer;
+use crate::keys::Key;
+
+impl Conversation {
+    /// Whether this is the second press of a key within the time that counts.
+    fn again(&mut self, key: &Key, at: Duration) -> bool {
+        let again = self.once.take().is_some_and(|(once, until)| once == *key && at < until);
+        if !again {
+            self.once = Some((key.clone(), at + TWICE));
+        }
+        again
+    }
+
+    /// What a key does.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
+    pub(crate) fn key(&mut self, key: Key, at: Duration) -> Vec<Act> {
+        if !matches!(key, Key::Esc | Key::Ctrl('c')) {
+            self.once = None;
+        }
+        if std::mem::take(&mut self.ctrl_x) && key == Key::Ctrl('e') {
+            return vec![Act::Edit];
+        }
+        match key {
+            Key::Ctrl('c') => return self.ctrl_c(at),
+            Key::Esc => return self.esc(at),
+            Key::Ctrl('z') => return vec![Act::Suspend],
+            Key::Ctrl('l') => return vec![Act::Redraw],
+            Key::Ctrl('x') => {
+                self.ctrl_x = true;
+                return Vec::new();
+            }
+            _ => {}
+        }
+        if self.menu.is_some()
+            && let Some(acts) = self.menu_key(&key, at)
+        {
+            return acts;
+        }
+        if !self.asked.is_empty()
+            && let Some(acts) = self.question_key(&key, at)
+        {
+            return acts;
+        }
+        self.input_key(key, at)
+    }
+
+    /// A key while something is offered; none when the menu leaves it to the input.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
+    fn menu_key(&mut self, key: &Key, at: Duration) -> Option<Vec<Act>> {
+        let menu = self.menu.as_mut()?;
+        match key {
+            Key::Up | Key::Ctrl('p') => menu.step(-1),
+            Key::Down | Key::Ctrl('n') => menu.step(1),
+            Key::Tab | Key::Enter => {
+                let menu = self.menu.take()?;
+                let choice = menu.choice().to_owned();
+                match menu.kind {
+                    Kind::Earlier => self.composer.set(&choice),
+                    // What is complete is done at once.
+                    Kind::Commands if *key == Key::Enter && self.composer.text() == choice => {
+                        return Some(self.enter(at));
+                    }
+                    Kind::Commands | Kind::Files => self.composer.complete(&format!("{choice} ")),
+                }
+            }
+            _ => return None,
+        }
+        Some(Vec::new())
+    }
+
+    /// A key while a question waits; none when it belongs to the input.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
+    fn question_key(&mut self, key: &Key, at: Duration) -> Option<Vec<Act>> {
+        let has_draft = !self.composer.is_empty();
+        let asked = self.asked.front_mut()?;
+        if let Some(words) = &mut asked.words {
+            match key {
+                Key::Enter => {
+                    let words = words.take();
+                    self.answer_in_words(words, at);
+                }
+                key => edit(words, key),
+            }
+            return Some(Vec::new());
+        }
+        // With a draft, letters belong to it: only keys that are no text decide.
+        let letter = match key {
+            Key::Alt(letter) => *letter,
+            Key::Char(letter) if !has_draft => *letter,
+            _ => return None,
+        };
+        if at < asked.since + DEAF {
+            return None;
+        }
+        match letter.to_ascii_lowercase() {
+            'a' if asked.wants_words() => asked.words = Some(Composer::default()),
+            'n' if asked.wants_words() => self.answer_in_words(String::new(), at),
+            _ if asked.wants_words() => return None,
+            'y' => self.answer_question(Answer::Yes, at),
+            'a' if asked.on_screen.offers == Offers::Always => {
+                self.answer_question(Answer::Always, at);
+            }
+            'n' => asked.words = Some(Composer::default()),
+            's' => {
+                let shown = asked.on_screen.shown.clone();
+                self.say(&shown);
+            }
+            _ => return None,
+        }
+        Some(Vec::new())
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
+    fn input_key(&mut self, key: Key, at: Duration) -> Vec<Act> {
+        match key {
+            Key::Enter if self.composer.takes_backslash() => self.composer.insert('\n'),
+            Key::Enter => return self.enter(at),
+            Key::Tab => {}
+            Key::Up if !self.composer.up() => return self.older(),
+            Key::Down if !self.composer.down() => self.newer(),
+            Key::Up | Key::Down => return Vec::new(),
+            Key::Ctrl('p') => return self.older(),
+            Key::Ctrl('n') => self.newer(),
+            Key::Ctrl('r') => {
+                self.menu = completion::earlier(&self.history, &self.composer.text());
+                return Vec::new();
+            }
+            Key::Ctrl('d') if self.composer.is_empty() => return self.ctrl_d(at),
+            key => {
+                edit(&mut self.composer, &key);
+                self.back = None;
+            }
+        }
+        self.complete()
+    }
+
+    /// Offers what the word at the cursor may become.
+    pub(super) fn complete(&mut self) -> Vec<Act> {
+        let (before, word) = self.composer.word();
+        if word.starts_with('@') && self.files.is_none() {
+            self.files = Some(Vec::new());
+            return vec![Act::FindFiles];
+        }
+        let files = self.files.as_deref().unwrap_or_default();
+        self.menu = completion::menu(&before, &word, files);
+        Vec::new()
+    }
+
+    /// An earlier message: the last of the queue first, to be changed there.
+    fn older(&mut self) -> Vec<Act> {
+        if self.composer.is_empty()
+            && let Some(request) = self.queue.pop_back()
+        {
+            self.composer.set(&request.text);
+            return Vec::new();
+        }
+        let back = self.back.as_ref().map_or(0, |(back, _)| *back) + 1;
+        let message = self.history.len().checked_sub(back).and_then(|at| self.history.get(at));
+        if let Some(message) = message.cloned() {
+            let typed = self.back.take().map_or_else(|| self.composer.text(), |(_, typed)| typed);
+            self.composer.set(&message);
+            self.back = Some((back, typed));
+        }
+        self.menu = None;
+        Vec::new()
+    }
+
+    fn newer(&mut self) {
+        let Some((back, typed)) = self.back.take() else { return };
+        let newer = (back - 1, self.history.len().checked_sub(back - 1));
+        match newer {
+            (1.., Some(at)) => {
+                let message = self.history.get(at).cloned().unwrap_or_default();
+                self.composer.set(&message);
+                self.back = Some((back - 1, typed));
+            }
+            _ => self.composer.set(&typed),
+        }
+    }
+
+    /// Closes what is topmost; what was typed is never lost.
+    fn esc(&mut self, at: Duration) -> Vec<Act> {
+        if self.menu.take().is_some() {
+            return Vec::new();
+        }
+        if let Some(asked) = self.asked.front_mut()
+            && asked.words.take().is_some()
+        {
+            return Vec::new();
+        }
+        match self.work {
+            Work::Busy => {
+                if self.again(&Key::Esc, at) {
+                    return self.cancel();
+                }
+                self.hint_at("Esc again stops the request", at);
+            }
+            Work::Idle if !self.composer.is_empty() => {
+                if self.again(&Key::Esc, at) {
+                    self.clear(at);
+                } else {
+                    self.hint_at("Esc again clears the input", at);
+                }
+            }
+            Work::Idle | Work::Stopping => {}
+        }
+        Vec::new()
+    }
+
+    fn ctrl_c(&mut self, at: Duration) -> Vec<Act> {
+        self.menu = None;
+        match self.work {
+            Work::Busy => return self.cancel(),
+            Work::Stopping => return vec![Act::StopAtOnce],
+            Work::Idle if !self.composer.is_empty() => self.clear(at),
+            Work::Idle => {
+                if self.again(&Key::Ctrl('c'), at) {
+                    return vec![Act::Leave];
+                }
+                self.hint_at("Ctrl-C again or Ctrl-D leaves", at);
+            }
+        }
+        Vec::new()
+    }
+
+    fn ctrl_d(&mut self, at: Duration) -> Vec<Act> {
+        if self.work == Work::Idle {
+            return vec![Act::Leave];
+        }
+        self.hint_at("a request is at work; Ctrl-C stops it", at);
+        Vec::new()
+    }
+
+    /// The request in hand is to stop.
+    pub(crate) fn cancel(&mut self) -> Vec<Act> {
+        if self.work != Work::Busy {
+            return Vec::new();
+        }
+        self.work = Work::Stopping;
+        self.say("stopping …");
+        vec![Act::Cancel]
+    }
+
+    fn clear(&mut self, at: Duration) {
+        let text = self.composer.take();
+        self.history.push(text);
+        self.hint_at("cleared; Up brings it back", at);
+    }
+}
+
+/// What a key does to an input.
+fn edit(input: &mut Composer, key: &Key) {
+    match key {
+        Key::Char(c) => input.insert(*c),
+        Key::Newline => input.insert('\n'),
+        Key::Paste(bytes) => input.paste(&String::from_utf8_lossy(bytes)),
+        Key::Backspace | Key::Ctrl('h') => input.backspace(),
+        Key::Delete | Key::Ctrl('d') => input.delete(),
+        Key::Left | Key::Ctrl('b') => input.left(),
+        Key::Right | Key::Ctrl('f') => input.right(),
+        Key::WordLeft => input.word_left(),
+        Key::WordRight => input.word_right(),
+        Key::Home | Key::Ctrl('a') => input.home(),
+        Key::End | Key::Ctrl('e') => input.end(),
+        Key::Ctrl('w') => input.cut_word(),
+        Key::Ctrl('u') => input.cut_to_start(),
+        Key::Ctrl('k') => input.cut_to_end(),
+        Key::Ctrl('y') => input.yank(),
+        Key::Up => drop(input.up()),
+        Key::Down => drop(input.down()),
+        Key::Enter | Key::Tab | Key::BackTab | Key::Esc | Key::Ctrl(_) | Key::Alt(_) => {}
+    }
+}

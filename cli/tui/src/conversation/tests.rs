@@ -1,0 +1,195 @@
+//! Keys at a conversation, and what they lead to.
+
+use actors::publisher::Proposal;
+use actors::scope::Scope;
+use tokio::sync::oneshot;
+
+use super::*;
+
+fn conversation() -> Conversation {
+    let facts = Facts {
+        mode: "agent".to_owned(),
+        approval: "suggest".to_owned(),
+        model: "m".to_owned(),
+        budget_usd: 0.0,
+        workspace: "/w".to_owned(),
+        session: "s".to_owned(),
+        intent: None,
+    };
+    Conversation::new(facts, Paint::Plain, vec!["before".to_owned()])
+}
+
+fn after(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+fn types(it: &mut Conversation, text: &str, ms: u64) -> Vec<Act> {
+    let key = |c| if c == '\n' { Key::Enter } else { Key::Char(c) };
+    text.chars().flat_map(|c| it.key(key(c), after(ms))).collect()
+}
+
+fn request(text: &str) -> Request {
+    Request { text: text.to_owned(), intent: None }
+}
+
+/// A conversation at work, which asks for a command at 1 s.
+fn asked() -> (Conversation, oneshot::Receiver<Answer>) {
+    let mut it = conversation();
+    it.begun("do it");
+    let (answer, answered) = oneshot::channel();
+    let what = Proposal::Command("make".to_owned());
+    let (scope, why) = (Scope::SESSION, "`make` is not listed".to_owned());
+    it.ask(Question { scope, what, why, answer }, after(1_000));
+    (it, answered)
+}
+
+#[test]
+fn what_was_being_typed_when_a_question_came_is_no_answer_to_it() {
+    let (mut it, mut answered) = asked();
+    types(&mut it, "y", 1_100);
+    // It goes on as a draft, however long it takes.
+    types(&mut it, "es, but", 2_000);
+    assert!(answered.try_recv().is_err());
+    assert_eq!(it.composer.text(), "yes, but");
+    it.key(Key::Alt('y'), after(2_100));
+    assert_eq!(answered.try_recv(), Ok(Answer::Yes));
+    assert_eq!(it.composer.text(), "yes, but");
+}
+
+#[test]
+fn a_question_is_answered_by_one_key_or_with_a_reason() {
+    for (keys, answer) in [
+        ("y", Answer::Yes),
+        ("a", Answer::Always),
+        ("n\n", Answer::No),
+        ("nuse just\n", Answer::Because("use just".to_owned())),
+    ] {
+        let (mut it, mut answered) = asked();
+        assert_eq!(types(&mut it, keys, 1_400), []);
+        assert_eq!(answered.try_recv(), Ok(answer), "{keys:?}");
+    }
+    let (mut it, mut answered) = asked();
+    types(&mut it, "nwhy", 1_400);
+    it.key(Key::Esc, after(1_500));
+    types(&mut it, "\n", 1_600);
+    assert!(answered.try_recv().is_err() && it.hint(after(1_700)).is_some());
+}
+
+#[test]
+fn a_model_is_answered_in_words_and_a_draft_keeps_the_keys() {
+    let open = || {
+        let (answer, answered) = oneshot::channel();
+        let (scope, text) = (Scope::SESSION, "Which port?".to_owned());
+        (OpenQuestion { scope, text, answer }, answered)
+    };
+    let mut it = conversation();
+    it.begun("do it");
+    let (question, mut answered) = open();
+    it.ask_for_words(question, after(1_000));
+    types(&mut it, "8080\n", 1_100);
+    assert_eq!(answered.try_recv(), Ok("8080".to_owned()));
+    types(&mut it, "draft", 1_200);
+    let (question, mut answered) = open();
+    it.ask_for_words(question, after(2_000));
+    types(&mut it, "ed", 3_000);
+    assert!(answered.try_recv().is_err());
+    it.key(Key::Alt('a'), after(4_000));
+    types(&mut it, "any\n", 4_100);
+    assert_eq!(answered.try_recv(), Ok("any".to_owned()));
+    assert_eq!(it.composer.text(), "drafted");
+}
+
+#[test]
+fn what_is_typed_while_a_request_works_is_queued_and_survives_an_interrupt() {
+    let mut it = conversation();
+    it.begun("first");
+    assert_eq!(types(&mut it, "second\n", 0), [Act::Keep("second".to_owned())]);
+    types(&mut it, "third\ndraft", 0);
+    assert_eq!(it.next(), None);
+    assert_eq!(it.key(Key::Ctrl('c'), after(1)), [Act::Cancel]);
+    it.ended();
+    assert_eq!((it.next(), it.queue.len()), (None, 2));
+    assert_eq!(it.composer.text(), "draft");
+    // An empty line lets the queue go on.
+    it.key(Key::Ctrl('u'), after(2));
+    types(&mut it, "\n", 3);
+    assert_eq!(it.next(), Some(request("second")));
+    it.begun("second");
+    // The last of the queue comes back to be changed.
+    it.key(Key::Up, after(4));
+    assert_eq!((it.composer.text(), it.queue.len()), ("third".to_owned(), 0));
+}
+
+#[test]
+fn escape_closes_what_is_topmost_and_stops_a_request_only_when_pressed_twice() {
+    let mut it = conversation();
+    it.begun("first");
+    types(&mut it, "/d", 0);
+    assert!(it.menu.is_some());
+    assert_eq!(it.key(Key::Esc, after(1)), []);
+    assert!(it.menu.is_none() && it.work == Work::Busy);
+    assert_eq!(it.key(Key::Esc, after(2)), []);
+    assert_eq!(it.key(Key::Esc, after(3_000)), [], "too late to be the second");
+    assert_eq!(it.key(Key::Esc, after(3_001)), [Act::Cancel]);
+    assert_eq!(it.composer.text(), "/d");
+    assert_eq!(it.key(Key::Ctrl('c'), after(3_002)), [Act::StopAtOnce]);
+}
+
+#[test]
+fn nobody_leaves_by_accident_and_nothing_typed_is_lost() {
+    let mut it = conversation();
+    types(&mut it, "a draft", 0);
+    assert_eq!(it.key(Key::Ctrl('c'), after(1)), []);
+    assert!(it.composer.is_empty());
+    it.key(Key::Up, after(2));
+    assert_eq!(it.composer.text(), "a draft");
+    it.key(Key::Up, after(3));
+    assert_eq!(it.composer.text(), "before");
+    it.key(Key::Down, after(4));
+    it.key(Key::Down, after(5));
+    assert_eq!(it.composer.text(), "");
+    assert_eq!(it.key(Key::Ctrl('c'), after(6)), []);
+    assert_eq!(it.key(Key::Ctrl('c'), after(7)), [Act::Leave]);
+    assert_eq!(it.key(Key::Ctrl('d'), after(8)), [Act::Leave]);
+}
+
+#[test]
+fn lines_are_requests_commands_or_mistakes_that_can_be_mended() {
+    let mut it = conversation();
+    assert_eq!(types(&mut it, "fix it\n", 0)[1..], [Act::Begin(request("fix it"))]);
+    assert_eq!(
+        types(&mut it, "/src/x.rs fails\n", 0)[1..],
+        [Act::Begin(request("/src/x.rs fails"))]
+    );
+    let asked = Request { text: "why".to_owned(), intent: Some(Intent::Answer) };
+    assert_eq!(types(&mut it, "/ask why\n", 0)[1..], [Act::Begin(asked)]);
+    let words = ["sandbox", "--", "sh", "-c", "ls -l"].map(str::to_owned).to_vec();
+    assert_eq!(types(&mut it, "!ls -l\n", 0)[1..], [Act::Program(words)]);
+    assert_eq!(types(&mut it, "/dif\n", 0), [], "it is completed");
+    it.key(Key::Ctrl('u'), after(1));
+    assert_eq!(types(&mut it, "/nothing\n", 2)[1..], []);
+    assert_eq!(it.composer.text(), "/nothing");
+    assert!(it.hint(after(3)).is_some_and(|hint| hint.contains("/help")));
+    it.key(Key::Ctrl('u'), after(4));
+    assert_eq!(types(&mut it, "two\\\nlines\n", 5)[1..], [Act::Begin(request("two\nlines"))]);
+}
+
+#[test]
+fn a_terminal_of_any_size_has_room_for_the_input_and_the_question() {
+    let (mut it, _answered) = asked();
+    for n in 0..30 {
+        types(&mut it, &format!("queued {n}\n"), 1_100);
+    }
+    types(&mut it, "你好 draft", 1_100);
+    for rows in 3..40 {
+        for columns in [12, 40, 80] {
+            let size = crate::screen::Size { columns, rows };
+            let frame = crate::paint::frame(&it, size, after(1_200));
+            assert!(frame.rows.len() < usize::from(rows), "{size:?}");
+            let text = frame.rows.join("\n");
+            assert!(rows < 9 || text.contains("你好"), "{size:?}: {text}");
+            assert!(rows < 6 || text.contains("Run it?"), "{size:?}: {text}");
+            assert!(frame.cursor.0 < columns && usize::from(frame.cursor.1) < frame.rows.len());
+        }
+    }
+}

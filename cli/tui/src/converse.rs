@@ -1,0 +1,432 @@
+//! The conversation as it goes: keys, signals of the run, the clock and the size of the terminal in; frames out.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actors::delivery::Level;
+use actors::publisher::Signal;
+use front::diff::{Paint, harmless_text};
+use front::error::{CliError, Kind};
+use front::exit;
+use front::interrupts::{Interrupt, Interrupts};
+use front::session::{Next, Session};
+use orchestrator::orchestrator::Outcome;
+use orchestrator::request::Request;
+use rustix::process::Signal as Number;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::conversation::{Act, Conversation, Facts, Work};
+use crate::history::History;
+use crate::keys::{Key, Keys};
+use crate::paint;
+use crate::screen::{Narrowing, Screen};
+use crate::terminal::{self, Terminal};
+
+/// At most so often is something painted that nobody typed.
+const PACE: Duration = Duration::from_millis(33);
+/// The user is called at the end of a request that took this long.
+const LONG: Duration = Duration::from_secs(20);
+
+/// What a conversation begins with.
+#[derive(Debug)]
+pub struct Opening {
+    /// What stays the same.
+    pub facts: Facts,
+    /// Whether to colour.
+    pub paint: Paint,
+    /// Whether the terminal is one that cuts rows which become too long, and does not wrap them anew.
+    pub cuts: bool,
+    /// Where messages are kept for later conversations.
+    pub history: PathBuf,
+    /// How far a change has to be verified.
+    pub require: Option<Level>,
+    /// What is printed first.
+    pub banner: String,
+}
+
+/// What a conversation wants of the program around it. Called off the runtime, with the terminal as it was before.
+pub trait Host: Send + Sync {
+    /// Runs a command of the program, which prints what it has to say.
+    fn command(&self, words: &[String]);
+
+    /// The files of the workspace, by path.
+    fn files(&self) -> Vec<String>;
+
+    /// A text as the user changes it in an editor; an error says why there is none.
+    fn edited(&self, text: &str) -> Result<String, String>;
+}
+
+/// Talks at the terminal until the user leaves.
+pub async fn converse(
+    session: Session,
+    opening: Opening,
+    host: Arc<dyn Host>,
+) -> Result<(), CliError> {
+    let interrupts = Interrupts::listen()?;
+    let (terminal, typed) = Terminal::enter().map_err(|error| no_terminal(&error))?;
+    let history = History::read(opening.history);
+    let narrowing = if opening.cuts { Narrowing::Cuts } else { Narrowing::Wraps };
+    let mut talk = Conversation::new(opening.facts, opening.paint, history.messages.clone());
+    talk.say(&opening.banner);
+    let mut it = Converse {
+        talk,
+        session,
+        terminal,
+        interrupts,
+        screen: Screen::new(narrowing),
+        keys: Keys::default(),
+        history,
+        host,
+        require: opening.require,
+        begun: Instant::now(),
+        request_begun: Duration::ZERO,
+        typed,
+        drawn: None,
+        leaves: false,
+        was_suspended: false,
+        is_gone: false,
+    };
+    let ended = it.go().await;
+    let left = it.screen.leave(Terminal::size());
+    terminal::write(&left).ok();
+    drop(it);
+    ended
+}
+
+struct Converse {
+    talk: Conversation,
+    session: Session,
+    terminal: Terminal,
+    interrupts: Interrupts,
+    screen: Screen,
+    keys: Keys,
+    history: History,
+    host: Arc<dyn Host>,
+    require: Option<Level>,
+    begun: Instant,
+    request_begun: Duration,
+    /// What was typed while the terminal was not ours.
+    typed: Vec<u8>,
+    /// When the last frame was drawn.
+    drawn: Option<Duration>,
+    /// Whether it ends when the request in hand has.
+    leaves: bool,
+    /// Whether it was stopped by its own doing, and has not heard yet that it goes on.
+    was_suspended: bool,
+    /// Whether the terminal can no longer be read or written.
+    is_gone: bool,
+}
+
+/// Whether the conversation goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Then {
+    On,
+    End,
+}
+
+/// What woke the conversation up.
+enum Woken {
+    Typed(std::io::Result<Vec<u8>>),
+    Session(Next),
+    Interrupted(Interrupt),
+    Resized,
+    /// The program had been stopped, and its shell may have changed the settings of the terminal.
+    Continued,
+    Time,
+}
+
+impl Converse {
+    async fn go(&mut self) -> Result<(), CliError> {
+        let listen = |kind| signal(kind).map_err(|error| no_terminal(&error));
+        let mut resized = listen(SignalKind::window_change())?;
+        let mut continued = listen(SignalKind::from_raw(Number::CONT.as_raw()))?;
+        self.resume();
+        let mut is_dirty = true;
+        loop {
+            self.talk.drop_withdrawn(self.at());
+            if !self.session.is_at_work()
+                && let Some(request) = self.talk.next()
+            {
+                self.begin(request).await?;
+                is_dirty = true;
+            }
+            let due = self.drawn.map_or(Duration::ZERO, |drawn| drawn + PACE);
+            if is_dirty && self.at() >= due {
+                self.draw();
+                is_dirty = false;
+            }
+            if self.is_gone && !self.leaves && self.leave() == Then::End {
+                return Ok(());
+            }
+            if !self.typed.is_empty() {
+                let typed = std::mem::take(&mut self.typed);
+                if self.typed(Ok(typed)).await? == Then::End {
+                    return Ok(());
+                }
+                is_dirty = true;
+                continue;
+            }
+            let wake = self.wakes(is_dirty.then_some(due));
+            let woken = tokio::select! {
+                biased;
+                typed = self.terminal.read(), if !self.is_gone => Woken::Typed(typed),
+                interrupt = self.interrupts.next() => Woken::Interrupted(interrupt),
+                next = self.session.next() => Woken::Session(next),
+                _ = resized.recv() => Woken::Resized,
+                _ = continued.recv() => Woken::Continued,
+                () = sleep_until(wake, self.begun) => Woken::Time,
+            };
+            let then = match woken {
+                Woken::Typed(typed) => {
+                    // What was typed is shown at once.
+                    self.drawn = None;
+                    self.typed(typed).await?
+                }
+                Woken::Session(Next::Signal(signal)) => {
+                    self.told(signal);
+                    Then::On
+                }
+                Woken::Session(Next::Ended(Ok(outcome))) => self.ended(&outcome),
+                Woken::Session(Next::Ended(Err(died))) => return Err(exit::died(&died)),
+                Woken::Session(Next::Applied(_)) | Woken::Resized => Then::On,
+                Woken::Continued => {
+                    self.continued()?;
+                    Then::On
+                }
+                Woken::Interrupted(interrupt) => self.interrupted(interrupt)?,
+                Woken::Time => self.lapsed().await?,
+            };
+            if then == Then::End {
+                return Ok(());
+            }
+            is_dirty = true;
+        }
+    }
+
+    /// The program goes on after it was stopped by somebody else: what stands on the screen is not known any more.
+    fn continued(&mut self) -> Result<(), CliError> {
+        if !std::mem::take(&mut self.was_suspended) {
+            self.typed.extend(Terminal::take().map_err(|error| no_terminal(&error))?);
+            self.screen.forget();
+        }
+        Ok(())
+    }
+
+    fn at(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    /// When to wake up by itself, if ever: nothing moves while nobody works or types.
+    fn wakes(&self, due: Option<Duration>) -> Option<Duration> {
+        let at = self.at();
+        let keys = self.keys.patience().map(|patience| at + patience);
+        [due, keys, self.talk.wakes(at)].into_iter().flatten().min()
+    }
+
+    fn draw(&mut self) {
+        let (at, size) = (self.at(), Terminal::size());
+        let above = self.talk.take_above();
+        let mut out = self.screen.show(&above, &paint::frame(&self.talk, size, at), size);
+        if self.talk.take_ring() {
+            out.push('\x07');
+        }
+        self.drawn = Some(at);
+        self.write(&out);
+    }
+
+    /// Writes to the terminal. When it is gone, the end comes as if the user had left.
+    fn write(&mut self, out: &str) {
+        if !self.is_gone && !out.is_empty() && terminal::write(out).is_err() {
+            self.is_gone = true;
+        }
+    }
+
+    /// Takes up the run that was interrupted in the session, if there is one.
+    fn resume(&mut self) {
+        let at = self.at();
+        let Some(cut_short) = self.session.cut_short() else { return };
+        let request = cut_short.request().lines().next().unwrap_or_default();
+        let note = harmless_text(&format!("resuming: {request}"));
+        for recorded in cut_short.events() {
+            self.talk.run.earlier(recorded.scope.lane(), &recorded.event, at);
+        }
+        self.talk.say(&note);
+        self.talk.work = Work::Busy;
+        self.request_begun = at;
+        self.session.take_up();
+    }
+
+    /// Begins a request, once the workspace is free. While another process works there, keys wait for as long as the lock does.
+    async fn begin(&mut self, request: Request) -> Result<(), CliError> {
+        self.talk.begun(&request.text);
+        self.request_begun = self.at();
+        self.draw();
+        if let Err(error) = self.session.take_hold().await {
+            self.talk.say(&exit::locked(&error).to_string());
+            self.talk.ended();
+            return Ok(());
+        }
+        self.session.begin(request);
+        Ok(())
+    }
+
+    fn told(&mut self, signal: Signal) {
+        let at = self.at();
+        let told = self.talk.run.signal(&signal, at);
+        self.talk.tell(told);
+        match signal {
+            Signal::Question(question) => self.talk.ask(question, at),
+            Signal::Asked(question) => self.talk.ask_for_words(question, at),
+            Signal::Event(_)
+            | Signal::Text(..)
+            | Signal::Reasoning(..)
+            | Signal::Waiting(..)
+            | Signal::Confined(_) => {}
+        }
+    }
+
+    fn ended(&mut self, outcome: &Outcome) -> Then {
+        let at = self.at();
+        let told = self.talk.run.outcome(outcome, &self.session.id, at);
+        self.talk.tell(told);
+        self.talk.ended();
+        if at.saturating_sub(self.request_begun) < LONG {
+            self.talk.take_ring();
+        }
+        if let Err(error) = exit::of(&outcome.delivery, self.require) {
+            self.talk.say(&harmless_text(&error.to_string()));
+        }
+        self.session.let_go();
+        if self.leaves { Then::End } else { Then::On }
+    }
+
+    async fn typed(&mut self, typed: std::io::Result<Vec<u8>>) -> Result<Then, CliError> {
+        let Ok(bytes) = typed else {
+            self.is_gone = true;
+            return Ok(self.leave());
+        };
+        let keys = self.keys.feed(&bytes);
+        self.pressed(keys).await
+    }
+
+    /// Time went by.
+    async fn lapsed(&mut self) -> Result<Then, CliError> {
+        if self.keys.patience().is_none() {
+            return Ok(Then::On);
+        }
+        let keys = self.keys.lapse();
+        self.pressed(keys).await
+    }
+
+    async fn pressed(&mut self, keys: Vec<Key>) -> Result<Then, CliError> {
+        for key in keys {
+            for act in self.talk.key(key, self.at()) {
+                if self.act(act).await? == Then::End {
+                    return Ok(Then::End);
+                }
+            }
+        }
+        Ok(Then::On)
+    }
+
+    async fn act(&mut self, act: Act) -> Result<Then, CliError> {
+        match act {
+            Act::Begin(request) => self.begin(request).await?,
+            Act::Cancel => self.session.cancel(),
+            Act::StopAtOnce => {
+                return Err(CliError::new(Kind::Interrupted, "stopped at once"));
+            }
+            Act::Leave => return Ok(self.leave()),
+            Act::Suspend => {
+                self.step_aside();
+                self.was_suspended = true;
+                self.typed = Terminal::suspend().map_err(|error| no_terminal(&error))?;
+            }
+            Act::Program(words) => {
+                self.step_aside();
+                Terminal::lend();
+                let host = Arc::clone(&self.host);
+                self.aside(move || host.command(&words)).await?;
+            }
+            Act::Edit => {
+                self.step_aside();
+                Terminal::lend();
+                let (host, text) = (Arc::clone(&self.host), self.talk.composer.text());
+                match self.aside(move || host.edited(&text)).await? {
+                    Ok(text) => self.talk.composer.set(text.trim_end()),
+                    Err(why) => self.talk.say(&harmless_text(&why)),
+                }
+            }
+            Act::FindFiles => {
+                let host = Arc::clone(&self.host);
+                let files = tokio::task::spawn_blocking(move || host.files());
+                let files =
+                    files.await.map_err(|error| CliError::caused(Kind::Internal, &error))?;
+                self.talk.know_files(files);
+            }
+            Act::Redraw => {
+                let left = self.screen.leave(Terminal::size());
+                self.write(&left);
+            }
+            Act::Keep(message) => self.history.add(&message),
+        }
+        Ok(Then::On)
+    }
+
+    /// Prints what is finished and takes the live rows away, for whatever comes at the terminal next.
+    fn step_aside(&mut self) {
+        self.draw();
+        let left = self.screen.leave(Terminal::size());
+        self.write(&left);
+    }
+
+    /// Does something at the terminal that has been lent, and takes it back.
+    async fn aside<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, CliError> {
+        let done = tokio::task::spawn_blocking(work).await;
+        self.typed = Terminal::take().map_err(|error| no_terminal(&error))?;
+        done.map_err(|error| CliError::caused(Kind::Internal, &error))
+    }
+
+    /// A signal from outside.
+    fn interrupted(&mut self, interrupt: Interrupt) -> Result<Then, CliError> {
+        match (interrupt, self.talk.work) {
+            (Interrupt::Leave, _) => return Ok(self.leave()),
+            (Interrupt::Stop, Work::Stopping) => {
+                return Err(CliError::new(Kind::Interrupted, "stopped at once"));
+            }
+            (Interrupt::Stop, Work::Busy) => {
+                self.talk.cancel();
+                self.session.cancel();
+            }
+            (Interrupt::Stop, Work::Idle) => {}
+        }
+        Ok(Then::On)
+    }
+
+    /// Leaves at once, or as soon as the request in hand has stopped.
+    fn leave(&mut self) -> Then {
+        if self.talk.work == Work::Idle {
+            return Then::End;
+        }
+        if !self.talk.cancel().is_empty() {
+            self.session.cancel();
+        }
+        self.leaves = true;
+        Then::On
+    }
+}
+
+async fn sleep_until(at: Option<Duration>, begun: Instant) {
+    match at {
+        Some(at) => tokio::time::sleep_until((begun + at).into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn no_terminal(error: &std::io::Error) -> CliError {
+    CliError::caused(Kind::Internal, error).hint("--plain needs less of the terminal")
+}

@@ -1,0 +1,40 @@
+//! What was said in a workspace before, a message in a line of its file. It is written at once, since a terminal may be closed
+//! at any time.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use tools::regular::{self, MAX_NOTE_BYTES};
+
+/// Messages, the latest last.
+#[derive(Debug)]
+pub(crate) struct History {
+    file: PathBuf,
+    pub(crate) messages: Vec<String>,
+}
+
+impl History {
+    /// Those that `file` holds; none when it is not there, or is no file.
+    pub(crate) fn read(file: PathBuf) -> Self {
+        let text = regular::read_text(&file, MAX_NOTE_BYTES).unwrap_or_default();
+        let messages = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        Self { file, messages }
+    }
+
+    /// Adds a message.
+    pub(crate) fn add(&mut self, message: &str) {
+        if self.messages.last().is_some_and(|last| last == message) {
+            return;
+        }
+        self.messages.push(message.to_owned());
+        let line = serde_json::Value::from(message).to_string() + "\n";
+        let mut options = OpenOptions::new();
+        options.append(true).create(true);
+        let written = regular::open(&self.file, &mut options)
+            .and_then(|mut file| file.write_all(line.as_bytes()));
+        if let Err(error) = written {
+            tracing::warn!(%error, "the history of the conversation could not be kept");
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! What a terminal sends, read into keys. Replies of the terminal and keys that mean nothing here are dropped, so that no byte
+//! of them reaches the input. Pure.
+
+use std::time::Duration;
+
+/// How long an escape may be the beginning of something longer.
+const ESCAPE: Duration = Duration::from_millis(40);
+/// How long a paste may pause: behind this its end has been lost.
+const PASTE: Duration = Duration::from_secs(2);
+/// A sequence that is longer is none.
+const LONGEST: usize = 64;
+
+const PASTE_END: &[u8] = b"\x1b[201~";
+
+/// A key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Key {
+    Char(char),
+    /// Text that was pasted, as it came.
+    Paste(Vec<u8>),
+    Enter,
+    /// A new line within the input.
+    Newline,
+    Tab,
+    BackTab,
+    Esc,
+    Backspace,
+    Delete,
+    Left,
+    Right,
+    Up,
+    Down,
+    WordLeft,
+    WordRight,
+    Home,
+    End,
+    Ctrl(char),
+    Alt(char),
+}
+
+/// Bytes on their way to be keys.
+#[derive(Debug, Default)]
+pub(crate) struct Keys {
+    pending: Vec<u8>,
+    /// What was pasted so far, while a paste is under way.
+    paste: Option<Vec<u8>>,
+}
+
+/// What came of the bytes at the front.
+enum Read {
+    /// So many bytes, and the key they are, if they are any.
+    Key(usize, Option<Key>),
+    /// They may be the beginning of more.
+    Incomplete,
+    /// A paste begins behind so many bytes.
+    Paste(usize),
+}
+
+impl Keys {
+    /// Takes in bytes as they come.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Vec<Key> {
+        self.pending.extend_from_slice(bytes);
+        let mut keys = Vec::new();
+        loop {
+            if let Some(paste) = &mut self.paste {
+                let end = find(&self.pending, PASTE_END);
+                // The end may be cut in two by the reads.
+                let sure = self.pending.len().saturating_sub(PASTE_END.len() - 1);
+                paste.extend(self.pending.drain(..end.unwrap_or(sure)));
+                if end.is_none() {
+                    return keys;
+                }
+                self.pending.drain(..PASTE_END.len());
+                keys.extend(self.paste.take().map(Key::Paste));
+            }
+            match read(&self.pending) {
+                Read::Key(length, key) => {
+                    self.pending.drain(..length);
+                    keys.extend(key);
+                }
+                Read::Paste(length) => {
+                    self.pending.drain(..length);
+                    self.paste = Some(Vec::new());
+                }
+                Read::Incomplete => return keys,
+            }
+        }
+    }
+
+    /// How long to wait for more before [`Self::lapse`]; none when nothing is under way.
+    pub(crate) const fn patience(&self) -> Option<Duration> {
+        match (&self.paste, self.pending.is_empty()) {
+            (Some(_), _) => Some(PASTE),
+            (None, false) => Some(ESCAPE),
+            (None, true) => None,
+        }
+    }
+
+    /// No more came: what is pending is what it looks like.
+    pub(crate) fn lapse(&mut self) -> Vec<Key> {
+        let rest = std::mem::take(&mut self.pending);
+        if let Some(mut paste) = self.paste.take() {
+            paste.extend(rest);
+            return vec![Key::Paste(paste)];
+        }
+        match rest.as_slice() {
+            [0x1b] => vec![Key::Esc],
+            [0x1b, b'['] => vec![Key::Alt('[')],
+            [0x1b, b'O'] => vec![Key::Alt('O')],
+            // The rest of a sequence or a character that was cut: nothing that was typed.
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn read(bytes: &[u8]) -> Read {
+    let Some((&first, rest)) = bytes.split_first() else { return Read::Incomplete };
+    let key = match first {
+        0x1b => return escape(rest),
+        b'\r' => Key::Enter,
+        b'\n' => Key::Newline,
+        b'\t' => Key::Tab,
+        0x08 | 0x7f => Key::Backspace,
+        0x01..=0x1a => Key::Ctrl(char::from(first - 1 + b'a')),
+        0x00 | 0x1c..=0x1f => return Read::Key(1, None),
+        0x20..=0x7e => Key::Char(char::from(first)),
+        0x80.. => return character(bytes),
+    };
+    Read::Key(1, Some(key))
+}
+
+/// What follows an escape.
+fn escape(rest: &[u8]) -> Read {
+    match rest.split_first() {
+        None => Read::Incomplete,
+        Some((b'[', rest)) => sequence(rest),
+        Some((b'O', rest)) => match rest.first() {
+            None => Read::Incomplete,
+            Some(letter) => Read::Key(3, moved(*letter, 1)),
+        },
+        // An operating system command or another string, up to its end.
+        Some((b']' | b'P' | b'_' | b'^' | b'X', rest)) => string(rest),
+        Some((b'\r' | b'\n', _)) => Read::Key(2, Some(Key::Newline)),
+        Some((0x08 | 0x7f, _)) => Read::Key(2, Some(Key::Ctrl('w'))),
+        Some((b'b', _)) => Read::Key(2, Some(Key::WordLeft)),
+        Some((b'f', _)) => Read::Key(2, Some(Key::WordRight)),
+        Some((letter @ 0x21..=0x7e, _)) => Read::Key(2, Some(Key::Alt(char::from(*letter)))),
+        // Another key that came in the same read, perhaps the same.
+        Some(_) => Read::Key(1, Some(Key::Esc)),
+    }
+}
+
+fn string(rest: &[u8]) -> Read {
+    let bell = rest.iter().position(|byte| *byte == 0x07).map(|at| at + 1);
+    let end = bell.or_else(|| find(rest, b"\x1b\\").map(|at| at + 2));
+    match end {
+        Some(end) => Read::Key(2 + end, None),
+        None if rest.len() > LONGEST => Read::Key(2, None),
+        None => Read::Incomplete,
+    }
+}
+
+/// A control sequence, behind `ESC [`.
+fn sequence(rest: &[u8]) -> Read {
+    let Some(end) = rest.iter().position(|byte| matches!(byte, 0x40..=0x7e)) else {
+        return if rest.len() > LONGEST { Read::Key(2, None) } else { Read::Incomplete };
+    };
+    let length = 2 + end + 1;
+    let (parameters, last) = (rest.get(..end).unwrap_or_default(), rest.get(end).copied());
+    let numbers: Vec<u32> = parameters
+        .split(|byte| *byte == b';')
+        .map(|digits| {
+            // Of `97:65` only the first counts.
+            let digits = digits.split(|byte| *byte == b':').next().unwrap_or_default();
+            std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()).unwrap_or(1)
+        })
+        .collect();
+    let number = |at: usize| numbers.get(at).copied().unwrap_or(1);
+    let key = match last {
+        Some(b'~') => match number(0) {
+            200 => return Read::Paste(length),
+            1 | 7 => Some(Key::Home),
+            4 | 8 => Some(Key::End),
+            3 => Some(Key::Delete),
+            27 => coded(number(2), number(1)),
+            _ => None,
+        },
+        Some(b'u') if parameters.first().is_some_and(u8::is_ascii_digit) => {
+            coded(number(0), number(1))
+        }
+        Some(b'Z') => Some(Key::BackTab),
+        Some(letter) => moved(letter, number(1)),
+        None => None,
+    };
+    Read::Key(length, key)
+}
+
+/// A key that moves, with the number of its modifiers.
+const fn moved(letter: u8, modifiers: u32) -> Option<Key> {
+    let by_word = modifiers > 2;
+    Some(match letter {
+        b'A' => Key::Up,
+        b'B' => Key::Down,
+        b'C' if by_word => Key::WordRight,
+        b'D' if by_word => Key::WordLeft,
+        b'C' => Key::Right,
+        b'D' => Key::Left,
+        b'H' => Key::Home,
+        b'F' => Key::End,
+        b'M' => Key::Enter,
+        _ => return None,
+    })
+}
+
+/// A key that is told by its code: one more than the sum of shift 1, alt 2, ctrl 4.
+fn coded(code: u32, modifiers: u32) -> Option<Key> {
+    let held = modifiers.saturating_sub(1);
+    Some(match (code, held) {
+        (13, 0) => Key::Enter,
+        (13, _) => Key::Newline,
+        (9, 0) => Key::Tab,
+        (9, _) => Key::BackTab,
+        (27, _) => Key::Esc,
+        (127, 0 | 1) => Key::Backspace,
+        (127, _) => Key::Ctrl('w'),
+        (code, held) => match (char::from_u32(code)?, held) {
+            (c, 0 | 1) if !c.is_control() => Key::Char(c),
+            (c @ 'a'..='z', held) if held & 4 != 0 => Key::Ctrl(c),
+            (c @ 'a'..='z', 2) => Key::Alt(c),
+            _ => return None,
+        },
+    })
+}
+
+/// A character of several bytes.
+fn character(bytes: &[u8]) -> Read {
+    const LONGEST_CHAR: usize = 4;
+    let front = bytes.get(..LONGEST_CHAR.min(bytes.len())).unwrap_or_default();
+    let (valid, error) = match std::str::from_utf8(front) {
+        Ok(text) => (text, None),
+        Err(error) => {
+            let valid = front.get(..error.valid_up_to()).unwrap_or_default();
+            (std::str::from_utf8(valid).unwrap_or_default(), Some(error))
+        }
+    };
+    match (valid.chars().next(), error.map(|error| error.error_len())) {
+        (Some(c), _) => Read::Key(c.len_utf8(), Some(c).filter(|c| !c.is_control()).map(Key::Char)),
+        (None, Some(None)) => Read::Incomplete,
+        (None, _) => Read::Key(1, None),
+    }
+}
+
+fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
+    bytes.windows(what.len()).position(|window| window == what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(bytes: &[u8]) -> Vec<Key> {
+        let mut keys = Keys::default();
+        let mut all = keys.feed(bytes);
+        all.extend(keys.lapse());
+        // The same, byte by byte.
+        let mut slow = Keys::default();
+        let mut again: Vec<Key> = bytes.iter().flat_map(|byte| slow.feed(&[*byte])).collect();
+        again.extend(slow.lapse());
+        assert_eq!(all, again, "{bytes:?}");
+        all
+    }
+
+    #[test]
+    fn every_way_to_a_new_line_is_one() {
+        for bytes in [&b"\x1b[13;2u"[..], b"\x1b[27;2;13~", b"\x1b\r", b"\n"] {
+            assert_eq!(keys(bytes), [Key::Newline], "{bytes:?}");
+        }
+        assert_eq!(keys(b"\r"), [Key::Enter]);
+    }
+
+    #[test]
+    fn keys_are_read_as_terminals_send_them() {
+        for (bytes, expected) in [
+            (&b"a"[..], Key::Char('a')),
+            ("你".as_bytes(), Key::Char('你')),
+            (b"\x1b[A", Key::Up),
+            (b"\x1bOA", Key::Up),
+            (b"\x1b[1;5D", Key::WordLeft),
+            (b"\x1bf", Key::WordRight),
+            (b"\x1b[3~", Key::Delete),
+            (b"\x1b[H", Key::Home),
+            (b"\x1b[4~", Key::End),
+            (b"\x1b[Z", Key::BackTab),
+            (b"\x1b", Key::Esc),
+            (b"\x03", Key::Ctrl('c')),
+            (b"\x1b[99;5u", Key::Ctrl('c')),
+            (b"\x7f", Key::Backspace),
+        ] {
+            assert_eq!(keys(bytes), [expected], "{bytes:?}");
+        }
+        assert_eq!(keys(b"\x1b\x1b"), [Key::Esc, Key::Esc]);
+        assert_eq!(keys(b"\x1b\x15"), [Key::Esc, Key::Ctrl('u')]);
+    }
+
+    #[test]
+    fn what_a_terminal_replies_is_not_typed() {
+        for reply in [
+            &b"\x1b[12;40R"[..],
+            b"\x1b[?64;1c",
+            b"\x1b[?1u",
+            b"\x1b]11;rgb:00/00/00\x07",
+            b"\x1b[I",
+        ] {
+            assert_eq!(keys(reply), [], "{reply:?}");
+        }
+    }
+
+    #[test]
+    fn a_paste_keeps_its_bytes_and_its_end_may_be_lost() {
+        let text = b"$1\tx\r\n\x1b y \x1b[A";
+        let whole = [b"\x1b[200~", &text[..], PASTE_END, b"z"].concat();
+        assert_eq!(keys(&whole), [Key::Paste(text.to_vec()), Key::Char('z')]);
+        let mut lost = Keys::default();
+        assert_eq!(lost.feed(b"\x1b[200~abc"), []);
+        assert_eq!(lost.patience(), Some(PASTE));
+        assert_eq!(lost.lapse(), [Key::Paste(b"abc".to_vec())]);
+        assert_eq!(lost.feed(b"d"), [Key::Char('d')]);
+    }
+}

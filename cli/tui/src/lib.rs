@@ -1,0 +1,18 @@
+//! The conversation at a terminal: finished text is printed once, into the terminal's own history, and below it stand a few
+//! live rows, the only ones that are ever repainted. Over [`front::run_view::RunView`], as every other front.
+
+mod commands;
+mod completion;
+mod composer;
+mod conversation;
+mod converse;
+mod history;
+mod keys;
+mod markdown;
+mod paint;
+mod screen;
+mod styled;
+mod terminal;
+
+pub use conversation::Facts;
+pub use converse::{Host, Opening, converse};

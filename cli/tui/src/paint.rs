@@ -1,0 +1,264 @@
+//! The live rows of a conversation, in the room there is: what may be left out when the terminal is small goes first. Pure.
+
+use std::time::Duration;
+
+use actors::plan::StepMark;
+use anstyle::{AnsiColor, Style};
+use front::answer::{Offers, OnScreen};
+use front::diff::harmless;
+use model::price::Usd;
+use unicode_width::UnicodeWidthStr as _;
+
+use crate::composer::Laid;
+use crate::conversation::{Asked, Conversation, Work};
+use crate::screen::{Frame, Size};
+
+const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+const PROMPT: &str = "› ";
+/// With fewer rows there is no line of settings.
+const ROWS_WITH_STATUS: usize = 5;
+const MOST_OFFERS: usize = 8;
+const MOST_QUEUED: usize = 3;
+const MOST_OF_A_QUESTION: usize = 4;
+
+/// The live rows at this time.
+pub(crate) fn frame(it: &Conversation, size: Size, at: Duration) -> Frame {
+    let (width, height) = (usize::from(size.columns), usize::from(size.rows));
+    let mut room = Room(height.saturating_sub(1).max(1));
+    let asked = it.asked.front();
+    let laid = match asked.and_then(|asked| Some((asked, asked.words.as_ref()?))) {
+        Some((asked, words)) if asked.wants_words() => words.laid(width, "answer: "),
+        Some((_, words)) => words.laid(width, "no, because: "),
+        None => it.composer.laid(width, PROMPT),
+    };
+    let (input, cursor) = visible(laid, room.at_most((height / 3).max(1)));
+    room.take(input.len());
+    let status = if height >= ROWS_WITH_STATUS {
+        room.last(vec![status(it, width, at)], 1)
+    } else {
+        Vec::new()
+    };
+    let question = it.asked.front().map(|asked| question(it, asked, width)).unwrap_or_default();
+    let question = room.last(question, MOST_OF_A_QUESTION + 1);
+    let menu = room.last(menu(it, room.at_most(MOST_OFFERS)), MOST_OFFERS);
+    let progress = room.last(progress(it, at), 1);
+    let queue = room.last(queue(it, room.at_most(MOST_QUEUED)), MOST_QUEUED + 1);
+    let open = tail(it.answer.open(), width, room.at_most((height / 3).max(1)));
+    let open = room.last(open, height);
+    let lanes = if it.work == Work::Idle { Vec::new() } else { it.run.lane_rows(width, at) };
+    let lanes = room.first(lanes);
+    let steps = room.first(if it.work == Work::Idle { Vec::new() } else { steps(it) });
+    let above = [open, steps, lanes, progress, queue, question].concat();
+    let row = above.len() + cursor.1;
+    let rows = [above, input, menu, status].concat();
+    let number = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
+    Frame { rows, cursor: (number(cursor.0), number(row)) }
+}
+
+/// Rows that are still free.
+struct Room(usize);
+
+impl Room {
+    fn at_most(&self, rows: usize) -> usize {
+        self.0.min(rows)
+    }
+
+    fn take(&mut self, rows: usize) {
+        self.0 = self.0.saturating_sub(rows);
+    }
+
+    /// The last of these rows for which there is room.
+    fn last(&mut self, rows: Vec<String>, most: usize) -> Vec<String> {
+        let kept = self.at_most(most).min(rows.len());
+        self.take(kept);
+        rows.into_iter().rev().take(kept).rev().collect()
+    }
+
+    /// The first of them.
+    fn first(&mut self, mut rows: Vec<String>) -> Vec<String> {
+        rows.truncate(self.0);
+        self.take(rows.len());
+        rows
+    }
+}
+
+/// The rows of the input around the cursor.
+fn visible(laid: Laid, most: usize) -> (Vec<String>, (usize, usize)) {
+    let (x, y) = laid.cursor;
+    let first = (y + 1).saturating_sub(most.max(1));
+    let rows: Vec<String> = laid.rows.into_iter().skip(first).take(most.max(1)).collect();
+    (rows.iter().map(|row| harmless(row)).collect(), (x, y - first))
+}
+
+fn dim(it: &Conversation, text: &str) -> String {
+    it.paint.with(Style::new().dimmed(), text)
+}
+
+fn colour(it: &Conversation, colour: AnsiColor, text: &str) -> String {
+    it.paint.with(Style::new().fg_color(Some(colour.into())), text)
+}
+
+/// Settings and what was used, as much of it as there is room for. A hint takes its place for a moment.
+fn status(it: &Conversation, width: usize, at: Duration) -> String {
+    if let Some(hint) = it.hint(at) {
+        return colour(it, AnsiColor::Yellow, hint);
+    }
+    let used = it.run.tally();
+    let mut parts = vec![it.facts.mode.clone(), it.facts.approval.clone(), it.facts.model.clone()];
+    if used.prompt + used.output > 0 {
+        parts.push(format!("{} tokens", short(used.prompt + used.output)));
+    }
+    if let Some(share) = (used.hit * 100).checked_div(used.prompt) {
+        parts.push(format!("{share}% hit"));
+    }
+    parts.extend(used.cost.map(|cost| cost.to_string()));
+    if it.facts.budget_usd > 0.0 {
+        let budget = Usd::from_dollars(it.facts.budget_usd);
+        parts.push(format!("{} left", budget.saturating_sub(used.cost.unwrap_or_default())));
+    }
+    let mut line = String::new();
+    for part in parts {
+        let longer = if line.is_empty() { part } else { format!("{line} · {part}") };
+        if longer.width() >= width {
+            break;
+        }
+        line = longer;
+    }
+    dim(it, &line)
+}
+
+/// `950`, `12.3k`, `4.5M`.
+fn short(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..1_000_000 => format!("{}.{}k", number / 1_000, number / 100 % 10),
+        _ => format!("{}.{}M", number / 1_000_000, number / 100_000 % 10),
+    }
+}
+
+/// What is asked, and the keys that answer it.
+fn question(it: &Conversation, asked: &Asked, width: usize) -> Vec<String> {
+    let many = it.asked.len();
+    let count = if many > 1 { format!(" (1 of {many})") } else { String::new() };
+    let OnScreen { who, asks, .. } = &asked.on_screen;
+    let mut rows = wrapped(&format!("? {who}{asks}{count}"), width);
+    rows.truncate(MOST_OF_A_QUESTION);
+    if let Some(first) = rows.first_mut() {
+        *first = colour(it, AnsiColor::Yellow, first);
+    }
+    let alt = if it.composer.is_empty() { "" } else { "Alt-" };
+    let keys = if asked.wants_words() && asked.words.is_some() {
+        "  Enter answers; with nothing typed, the model decides".to_owned()
+    } else if asked.wants_words() {
+        format!("  {alt}a answer · {alt}n let the model decide")
+    } else if asked.words.is_some() {
+        "  Enter says no, with the reason if there is one · Esc goes back".to_owned()
+    } else {
+        let always = match asked.on_screen.offers {
+            Offers::Always => format!("{alt}a always · "),
+            Offers::Once => String::new(),
+        };
+        format!("  {alt}y yes · {always}{alt}n no, and why · {alt}s show")
+    };
+    rows.push(keys);
+    rows
+}
+
+fn menu(it: &Conversation, most: usize) -> Vec<String> {
+    let Some(menu) = &it.menu else { return Vec::new() };
+    let first = (menu.chosen + 1).saturating_sub(most);
+    let offers = menu.offers.iter().enumerate().skip(first).take(most);
+    offers
+        .map(|(at, (text, about))| {
+            let text = harmless(text.lines().next().unwrap_or_default());
+            let row = format!("{text:<12} {about}");
+            let row = row.trim_end();
+            if at == menu.chosen { format!("❯ {row}") } else { dim(it, &format!("  {row}")) }
+        })
+        .collect()
+}
+
+fn progress(it: &Conversation, at: Duration) -> Vec<String> {
+    let spinner = usize::try_from(at.as_millis() / 125).unwrap_or_default() % SPINNER.len();
+    let spinner = SPINNER.get(spinner).copied().unwrap_or_default();
+    match it.work {
+        Work::Idle => Vec::new(),
+        // Nothing moves while the user is waited for.
+        Work::Busy if !it.asked.is_empty() => Vec::new(),
+        Work::Busy => vec![format!("{spinner} {}", it.run.progress(at))],
+        Work::Stopping => vec![format!("{spinner} stopping; Ctrl-C again stops at once")],
+    }
+}
+
+fn queue(it: &Conversation, most: usize) -> Vec<String> {
+    let count = it.queue.len();
+    let shown = if count > most { most.saturating_sub(1) } else { count };
+    let mut rows: Vec<String> = it
+        .queue
+        .iter()
+        .take(shown)
+        .map(|request| dim(it, &format!("  queued: {}", first_line(&request.text))))
+        .collect();
+    if count > shown {
+        rows.push(dim(it, &format!("  {} more queued", count - shown)));
+    }
+    if it.paused {
+        rows.push(colour(
+            it,
+            AnsiColor::Yellow,
+            "  the queue is paused: Enter continues, Up edits, /queue clear drops",
+        ));
+    }
+    rows
+}
+
+fn first_line(text: &str) -> String {
+    harmless(text.lines().next().unwrap_or_default())
+}
+
+fn steps(it: &Conversation) -> Vec<String> {
+    let row = |(step, mark): &(String, Option<StepMark>)| match mark {
+        Some(StepMark::Done) => format!("  {} {step}", colour(it, AnsiColor::Green, "✓")),
+        Some(StepMark::Failed) => format!("  {} {step}", colour(it, AnsiColor::Red, "✗")),
+        None => format!("  · {step}"),
+    };
+    it.run.steps().iter().map(row).collect()
+}
+
+/// A sentence in rows of this width, broken between words. A word that is longer is cut.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut rows: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match rows.last_mut() {
+            Some(row) if row.width() + 1 + word.width() <= width => {
+                row.push(' ');
+                row.push_str(word);
+            }
+            Some(_) => rows.push(format!("  {word}")),
+            None => rows.push(word.to_owned()),
+        }
+    }
+    rows
+}
+
+/// The end of a line that has not ended, in rows of this width.
+fn tail(text: &str, width: usize, most: usize) -> Vec<String> {
+    if text.is_empty() || width == 0 {
+        return Vec::new();
+    }
+    let mut rows = vec![String::new()];
+    let mut column = 0;
+    for c in text.chars() {
+        let wide = unicode_width::UnicodeWidthChar::width(c).unwrap_or_default();
+        if column + wide > width {
+            rows.push(String::new());
+            column = 0;
+        }
+        column += wide;
+        if let Some(row) = rows.last_mut() {
+            row.push(c);
+        }
+    }
+    let first = rows.len().saturating_sub(most);
+    rows.into_iter().skip(first).collect()
+}

@@ -1,0 +1,315 @@
+//! The live rows at the bottom of what the terminal shows: which bytes bring them from one frame to the next. Only these rows
+//! are ever erased; what is printed above them belongs to the terminal. Pure.
+
+use std::cmp::Ordering;
+
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::Style;
+use unicode_width::UnicodeWidthStr as _;
+
+use crate::styled;
+
+/// A frame is shown as a whole, by terminals that can.
+const BEGIN: &str = "\x1b[?2026h";
+const END: &str = "\x1b[?2026l";
+/// A row that is too long is cut and not wrapped, whatever the terminal has become meanwhile.
+const CUT: &str = "\x1b[?7l";
+const WRAP: &str = "\x1b[?7h";
+
+/// What a terminal does with a row that becomes too long for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Narrowing {
+    /// It goes on in the next row.
+    Wraps,
+    /// It is cut.
+    Cuts,
+}
+
+/// Cells in a row, and rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) columns: u16,
+    pub(crate) rows: u16,
+}
+
+/// The live rows as they are to stand.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Frame {
+    /// Painted, from the top.
+    pub(crate) rows: Vec<String>,
+    /// Column and row of the cursor in them.
+    pub(crate) cursor: (u16, u16),
+}
+
+/// The live rows as they were drawn last.
+#[derive(Debug)]
+struct Drawn {
+    buffer: Buffer,
+    cursor: (u16, u16),
+}
+
+/// The rows of the terminal that are ours.
+#[derive(Debug)]
+pub(crate) struct Screen {
+    narrowing: Narrowing,
+    drawn: Option<Drawn>,
+}
+
+impl Screen {
+    /// None yet: they will stand where the cursor is.
+    pub(crate) const fn new(narrowing: Narrowing) -> Self {
+        Self { narrowing, drawn: None }
+    }
+
+    /// The bytes that print `above`, lines that end with a newline, and show `frame` below it. None when nothing changes.
+    pub(crate) fn show(&mut self, above: &str, frame: &Frame, size: Size) -> String {
+        let buffer = buffer(&frame.rows, size);
+        let height = buffer.area.height;
+        let cursor = (
+            frame.cursor.0.min(size.columns.saturating_sub(1)),
+            frame.cursor.1.min(height.saturating_sub(1)),
+        );
+        let mut out = String::new();
+        match &self.drawn {
+            Some(drawn) if above.is_empty() && drawn.buffer.area == buffer.area => {
+                let mut row = drawn.cursor.1;
+                for y in (0..height).filter(|y| line(&drawn.buffer, *y) != line(&buffer, *y)) {
+                    out.push_str(&vertical(row, y));
+                    out.push_str(&format!("\r{}\x1b[K", line(&buffer, y)));
+                    row = y;
+                }
+                if out.is_empty() && drawn.cursor == cursor {
+                    return out;
+                }
+                out = format!("{CUT}{out}{WRAP}{}", vertical(row, cursor.1));
+            }
+            _ => {
+                out.push_str(&self.erase(size));
+                for line in above.lines() {
+                    out.push_str(line);
+                    out.push_str("\r\n");
+                }
+                out.push_str(CUT);
+                let rows: Vec<String> = (0..height).map(|y| line(&buffer, y)).collect();
+                out.push_str(&rows.join("\r\n"));
+                out.push_str(WRAP);
+                out.push_str(&vertical(height.saturating_sub(1), cursor.1));
+            }
+        }
+        out.push('\r');
+        if cursor.0 > 0 {
+            out.push_str(&format!("\x1b[{}C", cursor.0));
+        }
+        self.drawn = Some(Drawn { buffer, cursor });
+        format!("{BEGIN}{out}{END}")
+    }
+
+    /// The bytes that take the live rows away and leave the cursor where they began.
+    pub(crate) fn leave(&mut self, size: Size) -> String {
+        let out = self.erase(size);
+        self.drawn = None;
+        out
+    }
+
+    /// The rows are no longer where they were: they will stand where the cursor is.
+    pub(crate) fn forget(&mut self) {
+        self.drawn = None;
+    }
+
+    /// To the first of our rows, and everything from there on erased.
+    fn erase(&self, size: Size) -> String {
+        let Some(drawn) = &self.drawn else { return "\r".to_owned() };
+        let up = self.rows_above_cursor(drawn, size.columns);
+        let up = if up == 0 { String::new() } else { format!("\x1b[{up}A") };
+        format!("\r{up}\x1b[J")
+    }
+
+    /// How many rows above the cursor are ours by now: the cursor moves with the text when the terminal wraps it anew.
+    fn rows_above_cursor(&self, drawn: &Drawn, columns: u16) -> u16 {
+        let (x, y) = drawn.cursor;
+        if self.narrowing == Narrowing::Cuts || columns >= drawn.buffer.area.width || columns == 0 {
+            return y;
+        }
+        let taken = |row: u16| filled(&drawn.buffer, row).max(1).div_ceil(columns);
+        (0..y).map(taken).sum::<u16>() + x / columns
+    }
+}
+
+/// The rows in cells. More rows than the terminal has are left out at the top.
+fn buffer(rows: &[String], size: Size) -> Buffer {
+    let left_out = rows.len().saturating_sub(usize::from(size.rows));
+    let rows = rows.get(left_out..).unwrap_or_default();
+    let height = u16::try_from(rows.len()).unwrap_or(u16::MAX);
+    let mut buffer = Buffer::empty(Rect::new(0, 0, size.columns, height));
+    for (row, y) in rows.iter().zip(0..) {
+        buffer.set_line(0, y, &styled::line(row), size.columns);
+    }
+    buffer
+}
+
+/// How many cells of a row something stands in.
+fn filled(buffer: &Buffer, y: u16) -> u16 {
+    let is_filled = |x: &u16| {
+        buffer.cell((*x, y)).is_some_and(|cell| cell.symbol() != " " || cell.style() != blank())
+    };
+    (0..buffer.area.width).rev().find(is_filled).map_or(0, |x| x + 1)
+}
+
+fn blank() -> Style {
+    ratatui_core::buffer::Cell::EMPTY.style()
+}
+
+/// A row as it is written, without the blanks at its end.
+fn line(buffer: &Buffer, y: u16) -> String {
+    let mut out = String::new();
+    let mut current = String::new();
+    let mut x = 0;
+    let end = filled(buffer, y);
+    while let Some(cell) = buffer.cell((x, y)).filter(|_| x < end) {
+        let style = styled::begins(cell.style());
+        if style != current {
+            if !current.is_empty() {
+                out.push_str("\x1b[0m");
+            }
+            out.push_str(&style);
+            current = style;
+        }
+        out.push_str(cell.symbol());
+        x += u16::try_from(cell.symbol().width()).unwrap_or(1).max(1);
+    }
+    if !current.is_empty() {
+        out.push_str("\x1b[0m");
+    }
+    out
+}
+
+/// From one row to another.
+fn vertical(from: u16, to: u16) -> String {
+    match from.cmp(&to) {
+        Ordering::Equal => String::new(),
+        Ordering::Greater => format!("\x1b[{}A", from - to),
+        Ordering::Less => format!("\x1b[{}B", to - from),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZero;
+
+    use super::*;
+
+    const SIZE: Size = Size { columns: 30, rows: 8 };
+
+    fn frame(rows: &[&str], cursor: (u16, u16)) -> Frame {
+        Frame { rows: rows.iter().map(|row| (*row).to_owned()).collect(), cursor }
+    }
+
+    fn some(number: u16) -> NonZero<u16> {
+        NonZero::new(number).unwrap()
+    }
+
+    fn sized(rows: u16, columns: u16) -> vt100::Parser {
+        vt100::Parser::new(some(rows), some(columns), 10_000)
+    }
+
+    fn terminal() -> vt100::Parser {
+        sized(SIZE.rows, SIZE.columns)
+    }
+
+    /// Everything the terminal has, from the first line of its history.
+    fn whole(terminal: &mut vt100::Parser) -> Vec<String> {
+        let screen = terminal.screen_mut();
+        let (_, columns) = screen.size();
+        screen.set_scrollback(usize::MAX);
+        let back = screen.scrollback();
+        let mut lines = Vec::new();
+        for at in (1..=back).rev() {
+            screen.set_scrollback(at);
+            lines.extend(screen.rows(0, columns.get()).next());
+        }
+        screen.set_scrollback(0);
+        lines.extend(screen.rows(0, columns.get()));
+        while lines.last().is_some_and(String::is_empty) {
+            lines.pop();
+        }
+        lines
+    }
+
+    #[test]
+    fn what_is_printed_above_is_in_the_history_once() {
+        for rows in [24, 12, 5] {
+            let mut terminal = sized(rows, 30);
+            let size = Size { columns: 30, rows };
+            let mut screen = Screen::new(Narrowing::Wraps);
+            for n in 0..1_000 {
+                let live = frame(&["live", "", "> input"][n % 2..], (2, 2));
+                let above = if n % 3 == 0 { String::new() } else { format!("line {n}\n") };
+                terminal.process(screen.show(&above, &live, size).as_bytes());
+            }
+            terminal.process(screen.leave(size).as_bytes());
+            let expected: Vec<String> =
+                (0..1_000).filter(|n| n % 3 != 0).map(|n| format!("line {n}")).collect();
+            assert_eq!(whole(&mut terminal), expected, "{rows} rows");
+        }
+    }
+
+    #[test]
+    fn only_rows_that_differ_are_written_and_the_cursor_rests_in_the_input() {
+        let mut terminal = terminal();
+        let mut screen = Screen::new(Narrowing::Wraps);
+        terminal.process(
+            screen.show("", &frame(&["one", "› 你好", "status"], (6, 1)), SIZE).as_bytes(),
+        );
+        let again = screen.show("", &frame(&["one", "› 你好", "status"], (6, 1)), SIZE);
+        assert_eq!(again, "");
+        let written = screen.show("", &frame(&["two", "› 你好", "status"], (6, 1)), SIZE);
+        assert!(written.contains("two") && !written.contains("status"), "{written:?}");
+        assert!(written.starts_with(BEGIN) && written.ends_with(END));
+        terminal.process(written.as_bytes());
+        assert_eq!(whole(&mut terminal), ["two", "› 你好", "status"]);
+        assert_eq!(terminal.screen().cursor_position(), (1, 6));
+    }
+
+    #[test]
+    fn no_row_is_left_behind_by_forty_resizes() {
+        let mut terminal = terminal();
+        let mut screen = Screen::new(Narrowing::Cuts);
+        let live = frame(&["a status that is rather long", "› input"], (4, 1));
+        terminal.process(b"before\r\n");
+        for n in 0..40_u16 {
+            let size = Size { columns: 12 + n * 7 % 19, rows: 5 + n % 4 };
+            terminal.screen_mut().set_size(some(size.rows), some(size.columns));
+            terminal.process(screen.show(&format!("{n}\n"), &live, size).as_bytes());
+        }
+        let all = whole(&mut terminal);
+        for ours in ["a status", "› input"] {
+            let count = all.iter().filter(|line| line.starts_with(ours)).count();
+            assert_eq!(count, 1, "{ours}: {all:#?}");
+        }
+        assert_eq!(all.iter().filter(|line| line.as_str() == "before").count(), 1, "{all:#?}");
+    }
+
+    #[test]
+    fn a_terminal_that_wraps_anew_has_more_rows_of_ours() {
+        let mut screen = Screen::new(Narrowing::Wraps);
+        screen.show("", &frame(&["123456789012", "", "12345678"], (7, 2)), SIZE);
+        let narrow = Size { columns: 5, rows: 8 };
+        // Three of the first row, one of the second, and one of the third above that of the cursor.
+        assert_eq!(screen.leave(narrow), "\r\x1b[5A\x1b[J");
+    }
+
+    #[test]
+    fn nothing_is_erased_that_is_not_ours() {
+        let mut screen = Screen::new(Narrowing::Wraps);
+        let many = vec!["row"; 20];
+        for above in ["", "a\nb\n"] {
+            for n in 1..20 {
+                let out = screen.show(above, &frame(&many[..n], (0, 0)), SIZE);
+                for never in ["\x1b[3J", "\x1b[2J", "\x1b[r"] {
+                    assert!(!out.contains(never), "{out:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Text that was painted for a terminal, as a line of styled spans: what a buffer takes. Pure.
+
+use ratatui_core::style::{Color, Modifier, Style};
+use ratatui_core::text::{Line, Span};
+
+/// A painted line. Of escape sequences only those are known that paint; no others come here.
+pub(crate) fn line(painted: &str) -> Line<'static> {
+    let mut spans = Vec::new();
+    let mut style = Style::new();
+    for (at, part) in painted.split("\x1b[").enumerate() {
+        let text = match part.split_once('m') {
+            Some((codes, text)) if at > 0 => {
+                style = codes.split(';').fold(style, with);
+                text
+            }
+            Some(_) | None => part,
+        };
+        if !text.is_empty() {
+            spans.push(Span::styled(text.replace('\t', "    "), style));
+        }
+    }
+    Line::from(spans)
+}
+
+fn with(style: Style, code: &str) -> Style {
+    const COLOURS: [Color; 8] = [
+        Color::Black,
+        Color::Red,
+        Color::Green,
+        Color::Yellow,
+        Color::Blue,
+        Color::Magenta,
+        Color::Cyan,
+        Color::Gray,
+    ];
+    const BRIGHT: [Color; 8] = [
+        Color::DarkGray,
+        Color::LightRed,
+        Color::LightGreen,
+        Color::LightYellow,
+        Color::LightBlue,
+        Color::LightMagenta,
+        Color::LightCyan,
+        Color::White,
+    ];
+    let colour = |colours: &[Color; 8], at: usize| colours.get(at).copied().unwrap_or_default();
+    match code.parse::<usize>().unwrap_or_default() {
+        0 => Style::new(),
+        1 => style.add_modifier(Modifier::BOLD),
+        2 => style.add_modifier(Modifier::DIM),
+        3 => style.add_modifier(Modifier::ITALIC),
+        4 => style.add_modifier(Modifier::UNDERLINED),
+        7 => style.add_modifier(Modifier::REVERSED),
+        code @ 30..=37 => style.fg(colour(&COLOURS, code - 30)),
+        code @ 90..=97 => style.fg(colour(&BRIGHT, code - 90)),
+        _ => style,
+    }
+}
+
+/// The sequence that begins this style, from none.
+pub(crate) fn begins(style: Style) -> String {
+    let mut codes = Vec::new();
+    for (modifier, code) in [
+        (Modifier::BOLD, "1"),
+        (Modifier::DIM, "2"),
+        (Modifier::ITALIC, "3"),
+        (Modifier::UNDERLINED, "4"),
+        (Modifier::REVERSED, "7"),
+    ] {
+        if style.add_modifier.contains(modifier) {
+            codes.push(code);
+        }
+    }
+    let colour = match style.fg {
+        Some(Color::Black) => "30",
+        Some(Color::Red) => "31",
+        Some(Color::Green) => "32",
+        Some(Color::Yellow) => "33",
+        Some(Color::Blue) => "34",
+        Some(Color::Magenta) => "35",
+        Some(Color::Cyan) => "36",
+        Some(Color::Gray) => "37",
+        Some(Color::DarkGray) => "90",
+        Some(Color::LightRed) => "91",
+        Some(Color::LightGreen) => "92",
+        Some(Color::LightYellow) => "93",
+        Some(Color::LightBlue) => "94",
+        Some(Color::LightMagenta) => "95",
+        Some(Color::LightCyan) => "96",
+        Some(Color::White) => "97",
+        Some(Color::Reset | Color::Rgb(..) | Color::Indexed(_)) | None => "",
+    };
+    codes.extend(Some(colour).filter(|code| !code.is_empty()));
+    if codes.is_empty() { String::new() } else { format!("\x1b[{}m", codes.join(";")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_painted_comes_out_as_it_went_in() {
+        let line = line("\x1b[1m\x1b[34m● plan\x1b[0m two\tthree");
+        let text: Vec<&str> = line.spans.iter().map(|span| span.content.as_ref()).collect();
+        assert_eq!(text, ["● plan", " two    three"]);
+        assert_eq!(begins(line.spans[0].style), "\x1b[1;34m");
+        assert_eq!(begins(line.spans[1].style), "");
+    }
+}

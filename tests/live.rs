@@ -1,0 +1,272 @@
+//! The conversation at a terminal: live rows below what is printed, and keys that are never lost.
+
+use mock::Reply;
+use rustix::process::Signal;
+
+use crate::support::{Screen, World, architect, diff, editor, mended, plan};
+
+/// A conversation in which every message is an edit.
+fn edits(world: &World, rows: u16, columns: u16) -> Screen {
+    let mut program = world.deepseek(["--force-execute", "--approval", "suggest"]);
+    // This terminal cuts rows that become too long.
+    let mut screen = Screen::start(program.env("XTERM_VERSION", "a test"), rows, columns);
+    screen.until_shown("›");
+    screen
+}
+
+/// Everything shown, without what is another in each run, or with other prompts.
+fn shown(world: &World, screen: &mut Screen) -> String {
+    screen.is_complete();
+    let root = world.project.root().display().to_string();
+    let all = screen.all().join("\n").replace(&root, "[workspace]");
+    let all = all.replace(env!("CARGO_PKG_VERSION"), "[version]");
+    let counts = |line: &str| {
+        let starts = ["cache:", "architect", "session "];
+        line.contains(" tokens")
+            || line.contains("` passed")
+            || starts.iter().any(|it| line.starts_with(it))
+    };
+    let without_counts = |line: &str| {
+        let words = line.split(' ').map(|word| {
+            let is_count = word.chars().any(|c| c.is_ascii_digit());
+            if is_count { "…" } else { word }
+        });
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let lines = all
+        .lines()
+        // The tree is checked beside the first edit: either is told first.
+        .filter(|line| !line.ends_with("before the change"))
+        .map(|line| if counts(line) { without_counts(line) } else { line.to_owned() });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Presses keys until it is so: a question takes none of them before it was seen.
+fn presses(screen: &mut Screen, keys: &str, what: &str) {
+    screen.until(&format!("{keys:?} does not lead to {what:?}"), |_| true);
+    for _ in 0..10_000 {
+        if screen.rows().iter().any(|row| row.contains(what)) {
+            return;
+        }
+        screen.types(keys);
+        screen.rests();
+    }
+    panic!("{keys:?} does not lead to {what:?}:\n{}", screen.rows().join("\n"));
+}
+
+/// What may never be sent, since it takes away what is not ours; and every frame is ended that is begun.
+fn is_well_behaved(screen: &Screen) {
+    let shown = screen.terminal.shown();
+    for never in ["\x1b[3J", "\x1b[2J", "\x1b[r", "\x1b[?1049h", "\x1b[?1000h"] {
+        assert!(!shown.contains(never), "{never:?}");
+    }
+    let count = |what: &str| shown.matches(what).count();
+    assert!(count("\x1b[?2026h") <= count("\x1b[?2026l"));
+    assert_eq!(count("\x1b[?2004h"), count("\x1b[?2004l"));
+}
+
+/// It has ended so, and the terminal is as it was.
+fn ends(screen: &mut Screen, code: i32) {
+    assert_eq!(screen.terminal.ends(), Some(code), "{}", screen.terminal.shown());
+    let (before, now) = (&screen.terminal.settings_before, screen.terminal.settings());
+    assert_eq!(format!("{before:?}"), format!("{now:?}"));
+    let taken = screen.terminal.shown().matches("\x1b[?2004h").count();
+    screen.terminal.until("\x1b[?2004l", taken);
+    is_well_behaved(screen);
+}
+
+#[test]
+fn a_first_start_says_where_one_is_and_how_to_get_help() {
+    let world = World::greeting(Vec::new());
+    let mut screen = edits(&world, 24, 80);
+    insta::assert_snapshot!("first_start", shown(&world, &mut screen));
+    assert_eq!(screen.cursor(), (2, 2));
+    screen.types("/help\r");
+    screen.until_shown("(also Ctrl-C twice)");
+    insta::assert_snapshot!("help", shown(&world, &mut screen));
+    screen.types("\x03");
+    screen.until_shown("Ctrl-C again or Ctrl-D leaves");
+    screen.types("\x03");
+    ends(&mut screen, 0);
+}
+
+#[test]
+fn an_edit_is_shown_asked_for_done_and_undone() {
+    let world = World::greeting(mended());
+    let mut screen = edits(&world, 24, 80);
+    screen.types("Fix the greeting\r");
+    screen.until_shown("Apply it?");
+    insta::assert_snapshot!("asked", shown(&world, &mut screen));
+    presses(&mut screen, "\x1by", "session ");
+    insta::assert_snapshot!("delivered", shown(&world, &mut screen));
+    assert_eq!(world.project.read("greet.txt"), "hello world\n");
+    screen.types("/diff --run latest\r");
+    screen.until_shown("+hello world");
+    screen.types("/undo\r");
+    screen.until("it is not undone", |_| world.project.read("greet.txt") == "hello\n");
+    // What is typed reaches the input again.
+    screen.types("你好");
+    screen.until_shown("› 你好");
+    let row = screen.cursor().0;
+    assert_eq!(screen.cursor(), (row, 6));
+    screen.types("\x15\x04");
+    ends(&mut screen, 0);
+}
+
+#[test]
+fn a_no_with_a_reason_goes_back_to_the_model() {
+    let worse =
+        vec![architect(plan(&["greet.txt"])), editor(diff("greet.txt", "hello", "hi world"))];
+    let world = World::greeting([worse, mended()].concat());
+    let mut screen = edits(&world, 24, 80);
+    screen.types("Fix the greeting\r");
+    screen.until_shown("Apply it?");
+    presses(&mut screen, "\x1bn", "no, because:");
+    screen.types("it must still say hello\r");
+    screen.until_shown("no, because it must still say hello");
+    screen.until("it is not asked again", |rows| {
+        rows.iter().any(|row| row.contains("hello world"))
+            && rows.iter().any(|row| row.contains("y yes"))
+    });
+    assert!(world.provider.told("architect", 2).contains("it must still say hello"));
+    presses(&mut screen, "\x1by", "session ");
+    screen.types("\x04");
+    ends(&mut screen, 0);
+}
+
+#[test]
+fn an_interrupt_stops_the_request_and_keeps_what_was_typed() {
+    let world = World::greeting([mended(), mended()].concat());
+    let mut screen = edits(&world, 24, 80);
+    screen.types("Fix the greeting\r");
+    screen.until_shown("Apply it?");
+    screen.types("yes, but later\ra draft");
+    screen.until_shown("queued: yes, but later");
+    screen.until_shown("› a draft");
+    assert_eq!(world.project.read("greet.txt"), "hello\n");
+    screen.types("\x03");
+    screen.until_shown("the queue is paused");
+    screen.until_shown("› a draft");
+    insta::assert_snapshot!("interrupted", shown(&world, &mut screen));
+    // It goes on when the user says so.
+    screen.types("\x15\r");
+    screen.until_shown("› yes, but later");
+    screen.until_shown("Apply it?");
+    presses(&mut screen, "\x1by", "✓ delivered");
+    screen.types("\x04");
+    ends(&mut screen, 0);
+}
+
+#[test]
+fn whoever_ends_it_gets_the_terminal_back_as_it_was() {
+    for signal in [Signal::TERM, Signal::HUP, Signal::QUIT] {
+        let world = World::greeting(mended());
+        let mut screen = edits(&world, 24, 80);
+        screen.terminal.signal(signal);
+        ends(&mut screen, 0);
+        let mut screen = edits(&world, 24, 80);
+        screen.types("Fix the greeting\r");
+        screen.until_shown("Apply it?");
+        screen.terminal.signal(signal);
+        ends(&mut screen, 0);
+    }
+}
+
+#[test]
+fn a_terminal_that_becomes_smaller_and_larger_has_everything_once() {
+    let world = World::greeting(mended());
+    let mut screen = edits(&world, 24, 80);
+    screen.types("Fix the greeting\r");
+    screen.until_shown("Apply it?");
+    for (rows, columns) in [(12, 40), (30, 100), (8, 60), (24, 80)] {
+        screen.resize(rows, columns);
+        screen.types("x");
+        screen
+            .until("the input is not there", |rows| rows.iter().any(|row| row.starts_with("› x")));
+        screen.types("\x15");
+        screen.until("the input is not empty", |rows| rows.iter().any(|row| row == "›"));
+        screen.until_shown("y yes");
+    }
+    let all = screen.all();
+    let count = |text: &str| all.iter().filter(|row| row.contains(text)).count();
+    assert_eq!(count("deepseek 0"), 1, "{all:#?}");
+    assert_eq!(count("@@ -1 +1 @@"), 1, "{all:#?}");
+    presses(&mut screen, "\x1by", "session ");
+    screen.types("\x04");
+    ends(&mut screen, 0);
+}
+
+#[test]
+fn a_small_terminal_shows_the_end_of_a_long_change_and_the_choice() {
+    let long: Vec<String> = (1..=60).map(|n| format!("+line {n}")).collect();
+    let change = format!("--- /dev/null\n+++ b/long.txt\n@@ -0,0 +1,60 @@\n{}\n", long.join("\n"));
+    let world = World::greeting(vec![architect(plan(&["long.txt"])), editor(change)]);
+    let mut screen = edits(&world, 12, 40);
+    screen.types("Write a long file\r");
+    screen.until_shown("y yes");
+    screen.until_shown("+line 60");
+    screen.is_complete();
+    insta::assert_snapshot!("small", screen.rows().join("\n"));
+    let all = screen.all();
+    for n in 1..=60 {
+        let line = format!("+line {n}");
+        assert_eq!(all.iter().filter(|row| **row == line).count(), 1, "{line}");
+    }
+    screen.types("\x03");
+    screen.until_shown("session ");
+    screen.types("\x04");
+    ends(&mut screen, 0);
+}
+
+#[test]
+fn a_paste_is_a_label_and_reaches_the_model_as_it_is() {
+    let world = World::greeting(vec![Reply::text("Two hundred.").to("analysis")]);
+    let mut screen = edits(&world, 24, 80);
+    let pasted: Vec<String> = (0..200).map(|n| format!("$1 {n}\tend")).collect();
+    let pasted = pasted.join("\n");
+    screen.types(&format!("/ask What is this? \x1b[200~{pasted}\x1b[201~"));
+    screen.until_shown("[pasted: 200 lines, ");
+    screen.types("\r");
+    screen.until_shown("Two hundred.");
+    assert!(world.provider.told("analysis", 1).contains(&pasted));
+    screen.until_shown("session ");
+    screen.types("\x04");
+    ends(&mut screen, 0);
+    // And it is there in the next conversation.
+    let mut screen = edits(&world, 24, 80);
+    screen.types("\x1b[A");
+    screen.until_shown("[pasted: 200 lines, ");
+    screen.types("\x15\x04");
+    ends(&mut screen, 0);
+}
+
+#[test]
+fn files_are_completed_and_an_answer_is_painted_as_it_comes() {
+    let answer = "# Greeting\n\nIt **greets**:\n\n```\nhello\n```\n";
+    let world = World::greeting(vec![Reply::text(answer).to("analysis")]);
+    let mut screen = edits(&world, 24, 80);
+    screen.types("/ask What is in @gr");
+    screen.until_shown("❯ @greet.txt");
+    screen.types("\t");
+    screen.until_shown("› /ask What is in @greet.txt");
+    screen.types("?\r");
+    screen.until_shown("session ");
+    let shown = shown(&world, &mut screen);
+    assert!(shown.contains("\nGreeting\n\nIt greets:\n"), "{shown}");
+    screen.types("\x04");
+    ends(&mut screen, 0);
+}
+
+#[test]
+fn plain_lines_are_there_for_whoever_wants_them() {
+    let world = World::greeting(Vec::new());
+    for (args, term) in [(&["--plain"][..], "xterm"), (&[][..], "dumb")] {
+        let line = format!("TERM={term}; export TERM");
+        let mut screen = Screen::start(&mut world.after(&line, &args.join(" ")), 24, 80);
+        screen.until_shown("Say what you want");
+        screen.until_shown("›");
+        screen.types("\x04");
+        assert_eq!(screen.terminal.ends(), Some(0));
+        assert!(!screen.terminal.shown().contains("\x1b[?7l"), "{}", screen.terminal.shown());
+    }
+}
