@@ -2,7 +2,7 @@
 
 use mock::Reply;
 
-use crate::support::{Project, Provider, World, shell};
+use crate::support::{Project, Provider, World, mended, shell};
 
 fn says(text: &str) -> Reply {
     Reply::text(text).to("analysis")
@@ -95,4 +95,52 @@ fn what_cannot_be_reviewed_is_said() {
     let run = world.deepseek(["review"]).run();
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     assert!(run.stderr.contains("git: Not a git repository"), "{}", run.stderr);
+}
+
+#[test]
+fn what_was_delivered_is_reviewed_when_that_is_wanted_and_the_delivery_stands() {
+    let found = "REVIEW_V1\nFINDING|high|greet.txt:1|no comma\nSUMMARY|Nearly.\nREVIEW_END";
+    let replies = mended().into_iter().chain([says(found)]);
+    let world = World::of(Project::greeting(), Provider::new(replies.collect::<Vec<_>>()));
+    let args = ["--qa", "--approval", "auto", "--force-execute", "-p", "Fix the greeting"];
+    let run = world.deepseek(args).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let told = world.provider.told("analysis", 1);
+    assert!(told.contains("what the last request changed"), "{told}");
+    assert!(told.contains("    1| +hello world"), "{told}");
+    let delivered = run.stderr.find("delivered").unwrap();
+    let review = run.stderr.find("a model reviewed it (the delivery stands)").unwrap();
+    assert!(
+        delivered < review && run.stderr.contains("greet.txt:1: high: no comma"),
+        "{}",
+        run.stderr
+    );
+    assert!(!run.stdout.contains("REVIEW_V1"), "{}", run.stdout);
+    assert_eq!(world.project.read("greet.txt"), "hello world\n");
+    let replay = world.deepseek(["replay", "latest"]).run();
+    assert_eq!(replay.code, Some(0), "{}", replay.stderr);
+}
+
+#[test]
+fn a_review_that_fails_changes_nothing_about_the_delivery() {
+    let refused = Reply::of(mock::Behaviour::Http400).to("analysis").forever();
+    let world = World::of(
+        Project::greeting(),
+        Provider::new(mended().into_iter().chain([refused]).collect::<Vec<_>>()),
+    );
+    let args = [
+        "--qa",
+        "--approval",
+        "auto",
+        "--force-execute",
+        "--output",
+        "json",
+        "-p",
+        "Fix the greeting",
+    ];
+    let run = world.deepseek(args).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let document: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(document["delivery"]["state"], "delivered");
+    assert!(document["review"].is_null());
 }

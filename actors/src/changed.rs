@@ -164,6 +164,7 @@ const LIMIT: Duration = Duration::from_mins(1);
 impl Reading<'_> {
     async fn read(&self) -> Result<String, Wording> {
         match self.of {
+            Reviewed::Made(diff) => Ok(self.commands.run.redactor.redact(diff).into_owned()),
             Reviewed::Staged => git(self.commands, &format!("{DIFF} --cached --")).await,
             Reviewed::Range(range) => {
                 git(self.commands, &format!("{DIFF} {} --", quoted_words(range))).await

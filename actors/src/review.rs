@@ -19,6 +19,8 @@ pub enum Reviewed {
     Staged,
     /// What `git diff` shows of this.
     Range(String),
+    /// What the last request changed, as this diff.
+    Made(String),
 }
 
 impl Reviewed {
@@ -39,6 +41,7 @@ impl fmt::Display for Reviewed {
             Self::Uncommitted => f.write_str("what is not committed"),
             Self::Staged => f.write_str("what is staged"),
             Self::Range(range) => f.write_str(range),
+            Self::Made(_) => f.write_str("what the last request changed"),
         }
     }
 }

@@ -75,6 +75,10 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "LEVEL")]
     pub(crate) require: Option<Require>,
 
+    /// Have what was delivered reviewed: what a model finds is told, and the delivery stands.
+    #[arg(long, global = true)]
+    pub(crate) qa: bool,
+
     /// Spend at most this many US dollars on a request, by the price table.
     #[arg(long, global = true, value_name = "USD", value_parser = some_dollars)]
     pub(crate) budget_usd: Option<f64>,
@@ -185,6 +189,7 @@ impl Global {
             (self.force_execute, "--force-execute"),
             (self.plan_only, "--plan-only"),
             (self.require.is_some(), "--require"),
+            (self.qa, "--qa"),
         ];
         let about_edits = [(!self.tools, "--tools=false")];
         let about_sessions =

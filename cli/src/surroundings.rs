@@ -280,6 +280,9 @@ fn flag_settings(global: &Global) -> Vec<(&'static str, &'static str, String)> {
     if global.network {
         flags.push(("sandbox.network", "--network", quoted("host")));
     }
+    if global.qa {
+        flags.push(("qa.enabled", "--qa", "true".to_owned()));
+    }
     if global.no_sandbox {
         flags.push(("sandbox.mode", "--no-sandbox", quoted("off")));
     }

@@ -22,6 +22,8 @@ pub struct Config {
     pub agent_loop: AgentLoop,
     /// When a question goes to the model that thinks longest.
     pub router: Router,
+    /// What is done about a change once it is delivered.
+    pub qa: Qa,
     /// What is remembered of a workspace from one session to the next.
     pub memory: MemoryBounds,
     /// How much a run may spend. Zero means no limit.
@@ -290,6 +292,14 @@ pub enum Mode {
     Agent,
     /// Everything not denied goes ahead without asking.
     Yolo,
+}
+
+/// What is done about a change once it is delivered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Qa {
+    /// Whether a model reviews it. What it finds is told, and changes nothing: the delivery stands.
+    pub enabled: bool,
 }
 
 /// What is remembered of a workspace from one session to the next.

@@ -10,3 +10,6 @@ pub struct Request {
     /// What it is to be treated as; decided by a model when absent.
     pub intent: Option<Intent>,
 }
+
+/// The words of a request to review what the last request changed.
+pub const LAST_REQUEST: &str = "review --last-request";

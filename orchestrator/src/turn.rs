@@ -168,22 +168,33 @@ pub(crate) fn last(prompts: &Prompts, turns: &[Turn]) -> Option<String> {
     Some(answer.map_or(line.clone(), |answer| format!("{line}\n{answer}")))
 }
 
-/// The changes as one unified diff, cut between lines.
-fn diff(changes: &[Change]) -> String {
+/// A change as a unified diff.
+fn diff_of(change: &Change) -> String {
     let text = |state: &Option<tree::FileState>| {
         state.as_ref().map(|it| String::from_utf8_lossy(&it.bytes).into_owned()).unwrap_or_default()
     };
-    let mut diff = String::new();
-    for change in changes {
-        let (before, after) = (text(&change.before), text(&change.after));
-        let header = |side: &str, state: &Option<tree::FileState>| match state {
-            Some(_) => format!("{side}/{}", change.path),
-            None => "/dev/null".to_owned(),
-        };
-        let lines = TextDiff::from_lines(&before, &after);
-        let headers = (header("a", &change.before), header("b", &change.after));
-        diff.push_str(&lines.unified_diff().header(&headers.0, &headers.1).to_string());
-    }
+    let header = |side: &str, state: &Option<tree::FileState>| match state {
+        Some(_) => format!("{side}/{}", change.path),
+        None => "/dev/null".to_owned(),
+    };
+    let (before, after) = (text(&change.before), text(&change.after));
+    let lines = TextDiff::from_lines(&before, &after);
+    let headers = (header("a", &change.before), header("b", &change.after));
+    lines.unified_diff().header(&headers.0, &headers.1).to_string()
+}
+
+/// The changes as one diff, each file headed as git does.
+pub(crate) fn git_diff(changes: &[Change]) -> String {
+    let section = |change: &Change| {
+        let path = &change.path;
+        format!("diff --git a/{path} b/{path}\n{}", diff_of(change))
+    };
+    changes.iter().map(section).collect()
+}
+
+/// The changes as one unified diff, cut between lines.
+fn diff(changes: &[Change]) -> String {
+    let mut diff: String = changes.iter().map(diff_of).collect();
     if diff.len() > DIFF_BYTES {
         let cut = diff.get(..diff.floor_char_boundary(DIFF_BYTES)).unwrap_or_default();
         let end = cut.rfind('\n').map_or(0, |at| at + 1);

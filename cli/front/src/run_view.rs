@@ -14,6 +14,7 @@ use actors::lane_id::LaneId;
 use actors::plan::StepMark;
 use actors::publisher::{OpenQuestion, Proposal, Question, Signal};
 use actors::scope::Scope;
+use actors::words::Intent;
 use anstyle::{AnsiColor, Style};
 use model::{AgentRole, ModelError};
 use orchestrator::orchestrator::Outcome;
@@ -65,6 +66,8 @@ pub struct RunView {
     started: Duration,
     heard: usize,
     plan_only: bool,
+    /// Whether the run is a review, whose answer is told in its own form at the end.
+    reviews: bool,
     plan: InHand,
     /// The files of the last patch set, shown once it is applied.
     staged: String,
@@ -96,6 +99,7 @@ impl RunView {
             started: at,
             heard: 0,
             plan_only: false,
+            reviews: false,
             plan: InHand::default(),
             staged: String::new(),
             tolerated: BTreeMap::new(),
@@ -236,7 +240,13 @@ impl RunView {
     #[expect(clippy::wildcard_enum_match_arm, reason = "other events say nothing of the plan")]
     fn note_plan(&mut self, lane: Option<LaneId>, event: &Event) {
         match event {
-            Event::RunStarted { .. } => self.plan = InHand::default(),
+            Event::RunStarted { intent, .. } => {
+                self.reviews = *intent == Intent::Review;
+                // A review may follow the request that it is of.
+                if !self.reviews {
+                    self.plan = InHand::default();
+                }
+            }
             Event::PlanCreated { version, plan, .. } | Event::PlanRevised { version, plan, .. }
                 if lane.is_none() =>
             {
@@ -258,7 +268,8 @@ impl RunView {
     fn hear(&mut self, role: AgentRole, text: &str) {
         self.heard += text.len();
         self.waiting = None;
-        if role == AgentRole::Analysis && self.streams == Streams::AsItComes {
+        let is_answer = role == AgentRole::Analysis && !self.reviews;
+        if is_answer && self.streams == Streams::AsItComes {
             self.streamed.push_str(text);
             self.result(harmless_text(text));
         }
@@ -266,7 +277,9 @@ impl RunView {
 
     /// Remembers how to get back to where the run began.
     fn note_start(&mut self, event: &Event) {
-        if let Event::RunStarted { .. } = event {
+        if let Event::RunStarted { intent, .. } = event
+            && *intent != Intent::Review
+        {
             self.start = None;
         }
         if let Event::CheckpointCreated { checkpoint, .. } = event {

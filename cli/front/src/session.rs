@@ -6,13 +6,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use actors::Unanswered;
+use actors::delivery::Delivery;
 use actors::publisher::Signal;
 use actors::workspace::{CommitRefused, Staged};
 use futures_util::future::BoxFuture;
+use orchestrator::chat::Intent;
 use orchestrator::earlier::CutShort;
 use orchestrator::lock::{LockError, WorkspaceLock};
 use orchestrator::orchestrator::{Orchestrator, Outcome, Setup, StartError};
-use orchestrator::request::Request;
+use orchestrator::request::{LAST_REQUEST, Request};
 use tokio::sync::mpsc;
 
 /// Which session is opened.
@@ -89,12 +91,26 @@ pub struct Session {
     cut_short: Option<CutShort>,
     lock: Lock,
     work: Work,
+    /// Whether what is delivered is reviewed.
+    reviews: bool,
 }
 
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session").field("id", &self.id).finish_non_exhaustive()
     }
+}
+
+/// An outcome with the review of what it changed, if it changed anything. The review is a request of its own, which reads only;
+/// whatever comes of it, the delivery stands.
+async fn reviewed(orchestrator: &Orchestrator, outcome: Outcome) -> Outcome {
+    let delivered = matches!(outcome.delivery, Delivery::Delivered { .. });
+    if !delivered || outcome.changes.is_empty() {
+        return outcome;
+    }
+    let request = Request { text: LAST_REQUEST.to_owned(), intent: Some(Intent::Review) };
+    let review = orchestrator.run(request).await;
+    Outcome { review: review.ok().and_then(|reviewed| reviewed.review), ..outcome }
 }
 
 impl Session {
@@ -105,6 +121,7 @@ impl Session {
         setup: Setup,
         lock: Lock,
     ) -> Result<Self, StartError> {
+        let reviews = setup.config.qa.enabled;
         let (orchestrator, signals, cut_short) = match which {
             Which::New => {
                 let (orchestrator, signals) = Orchestrator::start(setup).await?;
@@ -113,7 +130,7 @@ impl Session {
             Which::Earlier(_) => Orchestrator::go_on(setup).await?,
         };
         tracing::info!(session = id, "session opened");
-        Ok(Self { id, orchestrator, signals, cut_short, lock, work: Work::Idle })
+        Ok(Self { id, orchestrator, signals, cut_short, lock, work: Work::Idle, reviews })
     }
 
     /// Lets others work in the workspace until the next request.
@@ -136,9 +153,13 @@ impl Session {
 
     /// Begins a request. One that is at work is ended first: [`Self::next`] must have told its end.
     pub fn begin(&mut self, request: Request) {
-        let orchestrator = self.orchestrator.clone();
+        let (orchestrator, reviews) = (self.orchestrator.clone(), self.reviews);
         self.work = Work::Running(Box::pin(async move {
-            Done::Run(orchestrator.run(request).await.map(Box::new))
+            let outcome = orchestrator.run(request).await;
+            Done::Run(match outcome {
+                Ok(outcome) if reviews => Ok(Box::new(reviewed(&orchestrator, outcome).await)),
+                outcome => outcome.map(Box::new),
+            })
         }));
     }
 

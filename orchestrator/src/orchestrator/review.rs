@@ -26,7 +26,9 @@ use tree::{Entry, ReadTree, RepoPath};
 use super::end::{Ending, journal_closed};
 use super::run::Gathering;
 use super::{Msg, News, State};
+use crate::request::LAST_REQUEST;
 use crate::routing::{self, Before, Question};
+use crate::turn;
 
 impl State {
     /// Has the change that the request names reviewed.
@@ -37,11 +39,12 @@ impl State {
         let workspace = Arc::new(self.workspace(run.scope(), myself));
         let (index, memory) = (self.index.clone(), self.recall());
         let before = Before::of(&self.turns);
+        let made = self.turns.last().map(|turn| turn::git_diff(&turn.changes)).unwrap_or_default();
         self.tell_in_run(myself, async move {
             let commands = Runner { workspace, run };
             let sources = Sources { commands: &commands, index: Some(&index) };
             let gather = |text| Gathering { text, index: index.clone(), earlier, memory };
-            let reviewed = review(sources, (&words, before), gather).await;
+            let reviewed = review(sources, (&words, before, made), gather).await;
             News::Reviewed(reviewed.unwrap_or_else(Box::new))
         });
     }
@@ -50,12 +53,17 @@ impl State {
 /// How a review ends. What it cannot end with well is told as an error.
 async fn review(
     sources: Sources<'_>,
-    (words, before): (&str, Before),
+    (words, before, made): (&str, Before, String),
     gather: impl FnOnce(String) -> Gathering,
 ) -> Result<Box<Ending>, Ending> {
     let commands = sources.commands;
     let run = &commands.run;
-    let of = Reviewed::read(words.strip_prefix("review").unwrap_or(words)).ok_or_else(|| {
+    let of = if words == LAST_REQUEST {
+        Some(Reviewed::Made(made))
+    } else {
+        Reviewed::read(words.strip_prefix("review").unwrap_or(words))
+    };
+    let of = of.ok_or_else(|| {
         none(&"name commits as `git diff` takes them, `--staged`, or nothing".into())
     })?;
     let read = changed::read(commands, &of, words).await.map_err(|_| journal_closed())?;

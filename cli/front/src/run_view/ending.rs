@@ -47,6 +47,13 @@ impl RunView {
         if !line.is_empty() {
             self.say(&line);
         }
+        if let (None, Some(review)) = (&outcome.answer, &outcome.review) {
+            let told = harmless_text(&review.to_string());
+            self.say("  a model reviewed it (the delivery stands):");
+            for line in told.lines().filter(|line| !line.is_empty()) {
+                self.say(format!("    {line}"));
+            }
+        }
         for Criterion { criterion, shown_by } in criteria(outcome.plan.as_ref(), &outcome.delivery)
         {
             let shown =
