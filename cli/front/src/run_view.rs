@@ -3,7 +3,7 @@
 mod ending;
 mod events;
 mod lines;
-mod tally;
+mod used;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ use crate::diff::{Paint, changes_as_text, harmless, harmless_text};
 use crate::lanes::LaneTable;
 
 pub use self::lines::settled;
-pub use self::tally::Tally;
+pub use self::used::Used;
 pub use crate::lanes::lines::Detail;
 
 pub(crate) use self::lines::check_in_words;
@@ -75,7 +75,7 @@ pub struct RunView {
     /// The last failure of a call, so that it is told once.
     last_failure: Option<ModelError>,
     streamed: String,
-    tally: Tally,
+    used: Used,
     /// How far commands are confined, as it was told last.
     confined: String,
     /// The lanes of the run, if it has any.
@@ -102,7 +102,7 @@ impl RunView {
             start: None,
             last_failure: None,
             streamed: String::new(),
-            tally: Tally::default(),
+            used: Used::default(),
             confined: String::new(),
             lanes: LaneTable::default(),
             told: Vec::new(),
@@ -174,7 +174,7 @@ impl RunView {
         } else if self.heard > 0 {
             write!(line, " · about {} tokens", self.heard / 4).ok();
         }
-        if let Some(cost) = self.tally.cost {
+        if let Some(cost) = self.used.cost {
             write!(line, " · {cost} so far").ok();
         }
         line
@@ -196,8 +196,8 @@ impl RunView {
     }
 
     /// What was used so far.
-    pub const fn tally(&self) -> &Tally {
-        &self.tally
+    pub const fn used(&self) -> &Used {
+        &self.used
     }
 
     /// Whether a part of an answer has been told, and its end has not.
