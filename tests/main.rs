@@ -29,6 +29,8 @@ mod invariants;
 mod bad_input;
 mod checks;
 mod fence;
+mod hostile;
+mod hostile_commands;
 mod permissions;
 mod sandbox;
 mod secrets;
@@ -44,6 +46,7 @@ mod live;
 // What kill -9 leaves behind.
 mod crashes;
 mod fork;
+mod memory;
 mod prompts;
 mod replay;
 mod resume;

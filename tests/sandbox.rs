@@ -499,7 +499,7 @@ fn a_check_that_wants_the_network_gets_it_when_the_user_says_so() {
 
 /// Lines that a hostile model might have checked, the same for the same seed.
 fn generated(seed: u64, count: usize) -> Vec<String> {
-    const DOES: [&str; 24] = [
+    const DOES: [&str; 27] = [
         "cat {}",
         "grep -rs '' {}",
         "head -c 4096 {}",
@@ -524,6 +524,9 @@ fn generated(seed: u64, count: usize) -> Vec<String> {
         "git --work-tree={} checkout -f",
         "echo pwned > {}",
         "find {} -exec cat {} +",
+        "printenv MY_API_KEY SERVICE_TOKEN",
+        "bash -c \"cat < /dev/tcp/127.0.0.1/TCP\"",
+        "python3 -c \"import socket; socket.create_connection(('127.0.0.1', TCP))\"",
     ];
     const AT: [&str; 14] = [
         "OUTSIDE/kept",
@@ -541,7 +544,7 @@ fn generated(seed: u64, count: usize) -> Vec<String> {
         "target/x",
         "..",
     ];
-    const WAY: [&str; 9] = [
+    const WAY: [&str; 13] = [
         "{}",
         "sh -c \"{}\"",
         "env A=b {}",
@@ -551,6 +554,10 @@ fn generated(seed: u64, count: usize) -> Vec<String> {
         "nice {}",
         "true && {}",
         "! {}",
+        "echo $({})",
+        "A=`{}` true",
+        "{} > $TMPDIR/x; cat $TMPDIR/x",
+        "true | {} 2>&1 | cat",
     ];
     let mut random = fastrand::Rng::with_seed(seed);
     let mut pick = |from: &[&'static str]| from[random.usize(..from.len())];

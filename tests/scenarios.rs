@@ -380,6 +380,28 @@ fn whoever_approves_a_diff_sees_what_was_chosen() {
 }
 
 #[test]
+fn whoever_approves_two_drafts_sees_that_both_are_taken() {
+    let [before, after] = ["hello\n1\n2\n3\n4\nbye\n", "hello world\n1\n2\n3\n4\nbye world\n"];
+    let project =
+        Project::new(&[("greet.txt", before), ("check.sh", "grep -q 'hello world' greet.txt\n")]);
+    let draft = |at: usize, old: &str| {
+        format!(
+            "```diff\n--- a/greet.txt\n+++ b/greet.txt\n@@ -{at} +{at} @@\n-{old}\n+{old} world\n```\n"
+        )
+    };
+    let drafts = format!("{}Or better:\n{}", draft(1, "hello"), draft(6, "bye"));
+    let world = World::of(project, Provider::new(planned([drafts])));
+    let args = ["--force-execute", "-p", "Fix the greeting", "--approval", "suggest"];
+    let mut terminal = Terminal::start(&mut world.deepseek(args));
+    terminal.until("greet.txt: took changes of the file from several blocks together", 1);
+    terminal.until("Apply it? [y/N", 1);
+    terminal.types("y\n");
+    terminal.until("session ", 1);
+    assert_eq!(terminal.end(), Some(0));
+    assert_eq!(world.project.read("greet.txt"), after);
+}
+
+#[test]
 fn the_plan_is_a_document_with_what_is_known_of_it() {
     let world = World::greeting([mended(), vec![architect(plan(&["greet.txt"]))]].concat());
     let request = ["-p", "Fix the greeting", "--force-execute", "--approval", "auto"];

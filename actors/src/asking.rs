@@ -1,7 +1,7 @@
 //! The effect of asking the user what a request means. Whoever is not there is not waited for: the model chooses, and says what
 //! it assumed.
 
-use std::sync::atomic::Ordering;
+use std::sync::PoisonError;
 
 use model::AgentRole;
 
@@ -10,7 +10,7 @@ use crate::effect::{Effect, Trace};
 use crate::event::Event;
 use crate::prompts::Prompt;
 use crate::publisher::Attendance;
-use crate::run::Run;
+use crate::run::{AskedUser, Run};
 
 /// What the user says to a question; or why it is not asked.
 pub(crate) async fn asked(
@@ -22,10 +22,13 @@ pub(crate) async fn asked(
     if !may_ask || run.scope().lane().is_some() {
         return Ok(Err(run.prompts().render(Prompt::AskNotHere, &[])));
     }
-    if run.asked.fetch_add(1, Ordering::Relaxed) >= run.config().agent_loop.max_user_questions {
+    let asked = || run.asked.lock().unwrap_or_else(PoisonError::into_inner);
+    if asked().len() >= run.config().agent_loop.max_user_questions {
         return Ok(Err(run.prompts().render(Prompt::AskNoMore, &[])));
     }
     let said = run.perform(&mut Asking { role, question, begun: false }).await?;
+    let question = run.redactor.redact(question).into_owned();
+    asked().push(AskedUser { question, answer: said.clone() });
     Ok(Ok(said.unwrap_or_else(|| run.prompts().render(Prompt::AskNobody, &[]))))
 }
 

@@ -16,7 +16,7 @@ use crate::admission::{AdmissionError, Permit};
 use crate::closed::JournalClosed;
 use crate::dialogue::Dialogue;
 use crate::effect::{Effect, Trace};
-use crate::event::{Blob, Event};
+use crate::event::{Blob, Event, RequestTerms};
 use crate::ledger::{Amount, Ask, Reservation, Unaffordable};
 use crate::prompts::Prompts;
 use crate::publisher::{Signal, Speaker, Written};
@@ -135,6 +135,7 @@ impl Caller {
             max_tokens: request.max_tokens,
             retry,
             reserved: reservation.amount,
+            terms: Some(self.terms_of(&request)),
             body: recorded.map_or_else(|| Blob::new(request.body()), |(_, body)| body),
         };
         let begun = matches!(self.run.record(asked).await?, Written::Before(_));
@@ -190,6 +191,17 @@ impl Caller {
             max_bytes: u64::from(max_tokens).saturating_mul(BYTES_PER_TOKEN),
             tools: dialogue.tools().to_vec(),
             messages: dialogue.messages().to_vec(),
+        }
+    }
+
+    /// What a request is made under: nothing but the user decides about mode and reasoning.
+    fn terms_of(&self, request: &ChatRequest) -> RequestTerms {
+        let reasoning_enabled = request.thinking.is_some();
+        debug_assert_eq!(reasoning_enabled, self.hire.thinking, "reasoning is the user's");
+        RequestTerms {
+            user_mode: self.run.config().policy.mode,
+            reasoning_enabled,
+            tool_count: request.tools.len(),
         }
     }
 
@@ -348,4 +360,69 @@ fn kept_silent(error: &ModelError) -> bool {
 const fn avoidable(usage: &Usage, sent_before: u64) -> u64 {
     let known = if sent_before < usage.prompt { sent_before } else { usage.prompt };
     known.saturating_sub(usage.hit)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use config::{Inputs, Mode};
+
+    use super::*;
+    use crate::run::Terms;
+    use crate::testing;
+
+    /// Every way in which the user can choose mode and reasoning.
+    fn choices() -> impl Iterator<Item = (Mode, bool, Run)> {
+        let modes = [("plan", Mode::Plan), ("agent", Mode::Agent), ("yolo", Mode::Yolo)];
+        modes.into_iter().flat_map(|(name, mode)| {
+            [true, false].map(|thinks| {
+                let thinking = |role| (role, "test", thinks.to_string());
+                let flags = vec![
+                    ("policy.mode", "test", format!("{name:?}")),
+                    thinking("llm.max_think_model.thinking"),
+                    thinking("llm.base_model.thinking"),
+                    thinking("llm.flash_model.thinking"),
+                ];
+                let config =
+                    config::resolve(&Inputs { flags, ..Inputs::default() }).unwrap().config;
+                let terms = Terms::new(Arc::new(config), Prompts::default()).unwrap();
+                (mode, thinks, Run { terms, ..testing::run(None).0 })
+            })
+        })
+    }
+
+    #[tokio::test]
+    async fn a_stage_has_tools_of_its_own_and_changes_neither_mode_nor_reasoning() {
+        for (mode, thinks, run) in choices() {
+            for role in [
+                AgentRole::Architect,
+                AgentRole::Editor,
+                AgentRole::LanePlanner,
+                AgentRole::Analysis,
+                AgentRole::Intent,
+            ] {
+                for offers in [Vec::new(), toolbox::offers()] {
+                    let (caller, count) = (run.caller(role), offers.len());
+                    let dialogue = Dialogue::new("s".to_owned(), &run.redactor).offering(offers);
+                    for room in [Room::Usual, Room::Double] {
+                        let request = caller.request(&dialogue, room);
+                        let terms = caller.terms_of(&request);
+                        let expected = RequestTerms {
+                            user_mode: mode,
+                            reasoning_enabled: thinks,
+                            tool_count: count,
+                        };
+                        assert_eq!(terms, expected, "{role:?}");
+                        let body: serde_json::Value =
+                            serde_json::from_slice(&request.body()).unwrap();
+                        let kind = if thinks { "enabled" } else { "disabled" };
+                        assert_eq!(body["thinking"]["type"], kind, "{role:?}");
+                        let sent = body["tools"].as_array().map_or(0, Vec::len);
+                        assert_eq!(sent, count, "{role:?}");
+                    }
+                }
+            }
+        }
+    }
 }

@@ -8,6 +8,10 @@ use tree::RepoPath;
 
 use crate::contract::{ContractError, filled};
 
+/// What a line begins with that asks for a file in the plan.
+const NEED_FILE: &str = "NEED_FILE|";
+const ALONE: &str = "NEED_FILE lines stand alone, without a diff or other text";
+
 /// What the Editor answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EditorAnswer {
@@ -43,13 +47,18 @@ pub enum MayEnd {
 /// Tells what the Editor answered.
 pub fn parse(answer: &str, may_end: MayEnd) -> Result<EditorAnswer, ContractError> {
     if looks_like_a_diff(answer) {
-        return Ok(EditorAnswer::Diff(answer.to_owned()));
+        // Every line of a diff begins with a marker, so this one is none of it, and nobody would read it.
+        let mut lines = (1..).zip(answer.lines());
+        return match lines.find(|(_, line)| line.starts_with(NEED_FILE)) {
+            None => Ok(EditorAnswer::Diff(answer.to_owned())),
+            Some((number, line)) => Err(ContractError::at(number, line, ALONE.to_owned())),
+        };
     }
     let said = || {
         let lines = (1..).zip(answer.lines().map(str::trim));
         lines.filter(|(_, line)| !line.is_empty() && !line.starts_with("```"))
     };
-    let needs = |line: &str| line.starts_with("NEED_FILE|");
+    let needs = |line: &str| line.starts_with(NEED_FILE);
     if said().any(|(_, line)| needs(line)) {
         let one = |(number, line): (usize, &str)| {
             needed(line).map_err(|rule| ContractError::at(number, line, rule))
@@ -88,7 +97,7 @@ pub fn parse(answer: &str, may_end: MayEnd) -> Result<EditorAnswer, ContractErro
 
 /// Whether an answer has one of the forms at all, so that lines which look like looks are content of it.
 pub fn is_formed(answer: &str) -> bool {
-    let is_form = |line: &str| line.starts_with("NEED_FILE|") || line.starts_with("DONE|");
+    let is_form = |line: &str| line.starts_with(NEED_FILE) || line.starts_with("DONE|");
     looks_like_a_diff(answer) || answer.lines().any(|line| is_form(line.trim()))
 }
 
@@ -100,8 +109,7 @@ fn looks_like_a_diff(answer: &str) -> bool {
 
 fn needed(line: &str) -> Result<NeededFile, String> {
     let form = "NEED_FILE|<path>|<why>";
-    let rest = line.strip_prefix("NEED_FILE|");
-    let rest = rest.ok_or("NEED_FILE lines stand alone, without a diff or other text")?;
+    let rest = line.strip_prefix(NEED_FILE).ok_or(ALONE)?;
     let (path, why) = rest.split_once('|').unwrap_or((rest, ""));
     let path = RepoPath::parse(path.trim().trim_start_matches("./"))
         .map_err(|error| format!("paths are relative to the workspace and inside it: {error}"))?;
@@ -120,6 +128,18 @@ mod tests {
     fn a_diff_is_handed_on_as_written() {
         let diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-NEED_FILE|y|z\n+DONE|z\n";
         assert_eq!(read(diff).unwrap(), EditorAnswer::Diff(diff.to_owned()));
+    }
+
+    #[test]
+    fn a_file_that_is_asked_for_beside_a_diff_is_not_overlooked() {
+        let diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-y\n+z\n";
+        for answer in
+            [format!("{diff}\nNEED_FILE|y|it is read there\n"), format!("NEED_FILE|y|z\n{diff}")]
+        {
+            let refused = read(&answer).unwrap_err();
+            assert!(refused.text.starts_with("NEED_FILE|y|"), "{refused}");
+            assert!(refused.rule.contains("without a diff"), "{refused}");
+        }
     }
 
     #[test]

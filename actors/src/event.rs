@@ -1,6 +1,6 @@
 //! Every fact the program publishes, as it stands in the journal. Values only; how they get there is the publisher's.
 
-use crate::router::{Assessment, Reason};
+use config::Mode;
 use model::price::Usd;
 use model::{AgentRole, ModelError, Usage};
 use patch::PutAside;
@@ -18,6 +18,7 @@ use crate::ledger::{Allowance, Amount};
 use crate::look::Look;
 use crate::plan::{Leniency, Plan, StepMark};
 use crate::proof::OldTree;
+use crate::router::{Assessment, Reason};
 use crate::scope::Scope;
 use crate::seen::SeenFile;
 use crate::team::{EndedLane, Other, PlannedLane};
@@ -48,6 +49,17 @@ pub struct Origin {
     pub session: String,
     /// Number of the event.
     pub seq: u64,
+}
+
+/// What a request is made under. Mode and reasoning are the user's; tools are those of the stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestTerms {
+    /// The mode that the user chose.
+    pub user_mode: Mode,
+    /// Whether the model reasons, as the user configured it for the role.
+    pub reasoning_enabled: bool,
+    /// How many tools the stage offers.
+    pub tool_count: usize,
 }
 
 /// A fact.
@@ -573,6 +585,9 @@ pub enum Event {
         retry: u32,
         /// What is set aside for it.
         reserved: Amount,
+        /// What the user chose and the stage allows; earlier versions did not record it.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        terms: Option<RequestTerms>,
         /// The exact body.
         body: Blob,
     },

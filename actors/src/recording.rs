@@ -511,7 +511,7 @@ impl Recording {
 const COUNTED: [&str; 5] = ["spent", "reserved", "max_tokens", "body", "budget"];
 
 /// What another version may judge otherwise from the same results.
-const JUDGED: [&str; 1] = ["verified"];
+const JUDGED: [&str; 2] = ["verified", "terms"];
 
 /// The id that was made for an event.
 fn made_id(event: &Event) -> Option<String> {

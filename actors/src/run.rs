@@ -2,8 +2,7 @@
 //! to do an effect.
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use config::{Config, ModelRole};
@@ -61,6 +60,15 @@ impl Terms {
     }
 }
 
+/// A question that the user was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskedUser {
+    /// The question.
+    pub question: String,
+    /// The answer, if there was a user to give one.
+    pub answer: Option<String>,
+}
+
 /// Everything that belongs to a run, as one of its scopes has it. Cheap to clone.
 #[derive(Clone)]
 pub struct Run {
@@ -86,8 +94,8 @@ pub struct Run {
     pub cache: PathBuf,
     /// Whether the user can be asked.
     pub attendance: Attendance,
-    /// How many questions of models the user was asked.
-    pub asked: Arc<AtomicU32>,
+    /// What models asked the user, and the answers.
+    pub asked: Arc<Mutex<Vec<AskedUser>>>,
     /// Says when the run is over, so that nobody waits for it any longer.
     pub stop: watch::Receiver<bool>,
 }

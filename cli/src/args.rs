@@ -4,8 +4,8 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use front::error::{CliError, Kind};
 
 use crate::commands::{
-    apply, auth, completions, config, demo, diff, doctor, explain, export, fork, index, mock,
-    patch, policy, prompts, replay, rewind, run, sandbox, sessions, tools, trust, usage,
+    apply, auth, completions, config, demo, diff, doctor, explain, export, fork, index, memory,
+    mock, patch, policy, prompts, replay, rewind, run, sandbox, sessions, tools, trust, usage,
 };
 use crate::flags::Global;
 
@@ -117,6 +117,8 @@ pub(crate) enum Command {
     Trust(trust::TrustArgs),
     /// Show what may happen, and what is asked for.
     Policy(policy::PolicyArgs),
+    /// List, show, change or forget what is remembered of the workspace.
+    Memory(memory::MemoryArgs),
     /// List the tools that models may call.
     Tools(tools::ToolsArgs),
     /// List the texts that are said to models, or print one.

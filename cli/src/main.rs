@@ -15,7 +15,7 @@ mod telemetry;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, FromArgMatches as _};
 use front::error::{CliError, Kind};
 use orchestrator::chat::Intent;
 #[cfg(target_os = "linux")]
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
         return code;
     }
     keep_to_ourselves();
-    let cli = Cli::parse_from(with_mode_joined(std::env::args_os()));
+    let cli = given();
     match dispatch(&cli) {
         Ok(code) if code == ExitCode::SUCCESS && !render::is_all_written() => ExitCode::FAILURE,
         Ok(code) => code,
@@ -40,6 +40,15 @@ fn main() -> ExitCode {
             error.code()
         }
     }
+}
+
+/// The command line that was given. Its grammar is left as it is: taking that apart would take longer than a small command.
+fn given() -> Cli {
+    let grammar = Box::leak(Box::new(Cli::command()));
+    let words = with_mode_joined(std::env::args_os());
+    let read = grammar.try_get_matches_from_mut(words);
+    read.and_then(|found| Cli::from_arg_matches(&found).map_err(|error| error.format(grammar)))
+        .unwrap_or_else(|error| error.exit())
 }
 
 /// Lets no other process of the user look into this one, where the key is: not into its memory, nor into its environment.
@@ -113,6 +122,7 @@ fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
         Some(Command::Auth(args)) => commands::auth::run(around, global, args),
         Some(Command::Trust(args)) => commands::trust::run(around, global, args),
         Some(Command::Index(args)) => commands::index::run(around, global, args),
+        Some(Command::Memory(args)) => commands::memory::run(around, global, args),
         Some(Command::Tools(args)) => {
             commands::tools::run(global, args);
             return Ok(ExitCode::SUCCESS);
@@ -144,6 +154,7 @@ fn takes(command: Option<&Command>) -> Takes {
             | Command::Trust(_)
             | Command::Index(_)
             | Command::Policy(_)
+            | Command::Memory(_)
             | Command::Prompts(_)
             | Command::Sandbox(_)
             | Command::Doctor(_),

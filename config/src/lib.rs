@@ -7,6 +7,7 @@ mod guard;
 mod keys;
 mod layers;
 mod lists;
+mod part;
 mod schema;
 
 pub use keys::split_key;
@@ -15,4 +16,5 @@ pub use layers::{
     recorded, resolve, to_record,
 };
 pub use lists::BELOW;
+pub use part::defaults_of;
 pub use schema::*;

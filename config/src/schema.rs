@@ -22,6 +22,8 @@ pub struct Config {
     pub agent_loop: AgentLoop,
     /// When a question goes to the model that thinks longest.
     pub router: Router,
+    /// What is remembered of a workspace from one session to the next.
+    pub memory: MemoryBounds,
     /// How much a run may spend. Zero means no limit.
     pub budget: Budget,
     /// What may happen without asking.
@@ -163,7 +165,7 @@ pub struct AgentLoop {
     /// Commands that are tried for a model before it is answered.
     pub max_commands_per_look: usize,
     /// Questions that a model may ask the user in one request.
-    pub max_user_questions: u32,
+    pub max_user_questions: usize,
     /// Tokens of a change that is reviewed; what does not fit is named.
     pub review_tokens: usize,
     /// Tokens of what is shown in one round of looks.
@@ -288,6 +290,18 @@ pub enum Mode {
     Agent,
     /// Everything not denied goes ahead without asking.
     Yolo,
+}
+
+/// What is remembered of a workspace from one session to the next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemoryBounds {
+    /// Whether deliveries are remembered, and told to later requests.
+    pub enabled: bool,
+    /// Memos kept; what was done longest ago goes first.
+    pub max_memos: usize,
+    /// Tokens of what is told to a model.
+    pub max_tokens: usize,
 }
 
 /// How commands run.

@@ -7,6 +7,7 @@ pub mod earlier;
 mod evidence;
 pub mod lock;
 pub mod main_tree;
+pub mod memory;
 pub mod orchestrator;
 pub mod places;
 pub mod replay;

@@ -85,6 +85,8 @@ prompts! {
     DraftRefused = "draft_refused",
     /// Answers what a model asked to see.
     Looked = "looked",
+    /// What is known of the workspace from earlier deliveries.
+    Memory = "memory",
     /// Says that tools are offered.
     Tools = "tools",
     /// Says which tools can be called in lines of text.

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use config::ApplyStrategy;
+use config::{AgentLoop, ApplyStrategy, Limits};
 use patch::{
     ApplyPlan, BaseState, PatchLimits, PatchMismatch, PatchScope, Refusal, Repair, Tolerances,
     prepare_with,
@@ -166,8 +166,8 @@ fn attempt(
     options: &Options,
     writes: bool,
 ) -> Result<PatchReport, UsageError> {
-    let config = config::resolve(&config::Inputs::default())?.config;
-    let patience = Duration::from_secs(config.limits.workspace_lock_timeout_seconds);
+    let bounds: Limits = config::defaults_of("limits")?;
+    let patience = Duration::from_secs(bounds.workspace_lock_timeout_seconds);
     let log = around
         .commits()
         .map_err(|error| error.message().to_owned())
@@ -189,7 +189,7 @@ fn attempt(
     }
     let reader = writer.reader();
     let scope = scope(options, &reader)?;
-    let limits = limits(options, &config.agent_loop);
+    let limits = limits(options)?;
     let diff = read(&options.patch, limits.max_diff_bytes)?;
     let max_bytes = limits.max_file_bytes.unwrap_or(u64::MAX);
     let strategy = match options.strategy {
@@ -233,15 +233,16 @@ fn read(path: &Path, max_bytes: Option<usize>) -> Result<Vec<u8>, UsageError> {
     done.map(|_| bytes).map_err(failed)
 }
 
-fn limits(options: &Options, bounds: &config::AgentLoop) -> PatchLimits {
+fn limits(options: &Options) -> Result<PatchLimits, UsageError> {
     if options.no_limits {
-        return PatchLimits::default();
+        return Ok(PatchLimits::default());
     }
-    PatchLimits {
+    let bounds: AgentLoop = config::defaults_of("agent_loop")?;
+    Ok(PatchLimits {
         max_diff_bytes: Some(bounds.max_diff_bytes),
         max_file_bytes: Some(bounds.max_file_bytes),
         max_files: Some(bounds.max_files_per_iteration),
-    }
+    })
 }
 
 fn scope(options: &Options, reader: &ReadTree) -> Result<PatchScope, UsageError> {

@@ -1,21 +1,25 @@
 //! The end of a request, which comes exactly once: what still works for it is let go, and its last event is written.
 
 use std::path::PathBuf;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use actors::delivery::{Delivery, FailureKind, Rollback, Target};
 use actors::event::Event;
 use actors::plan::Plan;
 use actors::review::Review;
+use actors::run::{AskedUser, Run};
 use actors::team::EndedLane;
 use actors::words::Side;
 use actors::workspace::Staged;
 use lanes::crew::{Crew, CrewReport};
 use lanes::team::Team;
-use tree::Change;
+use tools::blocking::on_a_thread;
+use tree::{Change, RepoPath};
 
 use super::again::{Progress, progress};
 use super::{Outcome, State};
+use crate::memory::{self, Basis, Memo, MemoKind, Memory, basis_of};
 use crate::supervision;
 use crate::turn::{FailedCheck, Turn};
 use crate::worktrees;
@@ -135,6 +139,9 @@ impl State {
             let sessions = self.sessions.clone();
             worktrees::collect_left(&self.places, &self.dir, sessions, self.idle.config()).await;
         }
+        if is_over && matches!(delivery, Delivery::Delivered { .. }) && !changes.is_empty() {
+            self.remember(&active.run, &active.request.text, plan.as_ref(), &changes).await;
+        }
         self.turns.push(Turn {
             request: active.run.redactor.redact(&active.request.text).into_owned(),
             delivery: delivery.clone(),
@@ -160,6 +167,64 @@ impl State {
         };
         if reply.send(outcome).is_err() {
             tracing::debug!("whoever asked is gone");
+        }
+    }
+}
+
+/// Files that say how a project is built and checked, of which those that are there stand for it.
+const MANIFESTS: [&str; 9] = [
+    "Cargo.toml",
+    "package.json",
+    "pyproject.toml",
+    "setup.py",
+    "go.mod",
+    "Makefile",
+    "pom.xml",
+    "build.gradle",
+    "CMakeLists.txt",
+];
+
+impl State {
+    /// Remembers what was delivered: the checks that passed, what the user decided, what was changed. A run that is only compared
+    /// leaves nothing. Without it the next request only knows less.
+    async fn remember(&self, run: &Run, request: &str, plan: Option<&Plan>, changes: &[Change]) {
+        let bounds = run.config().memory.clone();
+        if !bounds.enabled || run.only_compares() {
+            return;
+        }
+        let said = |text: &str| run.redactor.redact(text).into_owned();
+        let first_line = request.lines().next().unwrap_or_default();
+        let paths: Vec<RepoPath> = changes.iter().flat_map(Change::paths).cloned().collect();
+        let named: Vec<&str> = paths.iter().map(RepoPath::as_str).collect();
+        let outcome = format!("{}: changed {}", said(first_line), named.join(", "));
+        let checks: Vec<String> = plan.iter().flat_map(|plan| &plan.verify).cloned().collect();
+        let asked = run.asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (tree, file) = (self.reader.clone(), memory::file_of(&self.places));
+        let (at, session) = (run.clock.now().to_string(), self.session.clone());
+        let max_bytes = run.config().limits.max_indexed_file_bytes;
+        let remembered = on_a_thread(move || {
+            let manifests = MANIFESTS.iter().filter_map(|name| RepoPath::parse(name).ok());
+            let manifests = basis_of(&tree, max_bytes, manifests);
+            let manifests: Vec<Basis> =
+                manifests.into_iter().filter(|basis| basis.hash.is_some()).collect();
+            let mut memory = Memory::read(&file)?;
+            let mut note = |kind, text, basis| {
+                let (at, session) = (at.clone(), session.clone());
+                memory.remember(Memo { id: 0, kind, text, basis, at, session }, bounds.max_memos);
+            };
+            for check in checks {
+                note(MemoKind::Fact, format!("`{check}` checked a change"), manifests.clone());
+            }
+            for AskedUser { question, answer } in asked {
+                let Some(answer) = answer else { continue };
+                let text = format!("asked \"{question}\", the user said: {answer}");
+                note(MemoKind::Decision, text, Vec::new());
+            }
+            note(MemoKind::Outcome, outcome, basis_of(&tree, max_bytes, paths));
+            memory.write(&file)
+        });
+        if let Err(error) = remembered.await {
+            tracing::warn!(%error, "the delivery is not remembered");
         }
     }
 }

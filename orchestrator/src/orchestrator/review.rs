@@ -35,12 +35,12 @@ impl State {
         let words = active.request.text.trim().to_owned();
         let run = active.run.clone();
         let workspace = Arc::new(self.workspace(run.scope(), myself));
-        let index = self.index.clone();
+        let (index, memory) = (self.index.clone(), self.recall());
         let before = Before::of(&self.turns);
         self.tell_in_run(myself, async move {
             let commands = Runner { workspace, run };
             let sources = Sources { commands: &commands, index: Some(&index) };
-            let gather = |text| Gathering { text, index: index.clone(), earlier };
+            let gather = |text| Gathering { text, index: index.clone(), earlier, memory };
             let reviewed = review(sources, (&words, before), gather).await;
             News::Reviewed(reviewed.unwrap_or_else(Box::new))
         });

@@ -1,6 +1,7 @@
 //! The life of a request: begun, and given to whoever does it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,6 +44,7 @@ use crate::chat::{self, Intent, Prose};
 use crate::copy::Copies;
 use crate::earlier::Again;
 use crate::evidence;
+use crate::memory::{self, Memo, Memory};
 use crate::places::snapshots;
 use crate::request::Request;
 use crate::routing::{self, Before, Question};
@@ -208,9 +210,9 @@ impl State {
             self.start_review(myself, earlier);
             return;
         }
-        let index = self.index.clone();
+        let (index, memory) = (self.index.clone(), self.recall());
         self.tell_in_run(myself, async move {
-            let mut gathering = Gathering { text, index, earlier };
+            let mut gathering = Gathering { text, index, earlier, memory };
             // Tried meanwhile, so that the first command need not wait for it.
             let (gathered, ()) = tokio::join!(run.perform(&mut gathering), async {
                 if intent != Intent::Answer && !run.only_compares() {
@@ -240,6 +242,11 @@ impl State {
             Intent::Edit => self.start_crew(myself, Goal::Deliver, brief).await,
             Intent::Plan => self.start_crew(myself, Goal::PlanOnly, brief).await,
         }
+    }
+
+    /// How what is remembered of the workspace is recalled.
+    pub(super) fn recall(&self) -> Recall {
+        Recall { file: memory::file_of(&self.places), session: self.session.clone() }
     }
 
     fn start_answer(&mut self, myself: &ActorRef<Msg>, brief: Brief) {
@@ -458,6 +465,32 @@ pub(super) struct Gathering {
     pub(super) index: Index,
     /// What is told of earlier turns.
     pub(super) earlier: String,
+    /// What is remembered of the workspace, and by whom it is asked for.
+    pub(super) memory: Recall,
+}
+
+/// How what is remembered of a workspace is recalled.
+#[derive(Clone)]
+pub(super) struct Recall {
+    pub(super) file: PathBuf,
+    /// Whose own turns are told anyway.
+    pub(super) session: String,
+}
+
+impl Recall {
+    /// What is told of it, behind what is told of earlier turns. A memory that cannot be read is none. Blocks.
+    fn told(&self, run: &Run, index: &Index) -> String {
+        let bounds = &run.config().memory;
+        if !bounds.enabled {
+            return String::new();
+        }
+        let memory = Memory::read(&self.file).unwrap_or_else(|error| {
+            tracing::warn!(%error, file = %self.file.display(), "nothing is remembered");
+            Memory::default()
+        });
+        let holds = |memo: &Memo| memory::holds(index.tree(), index.max_file_bytes(), memo);
+        memory.told(run.prompts(), &self.session, bounds.max_tokens, holds)
+    }
 }
 
 impl Gathering {
@@ -489,13 +522,17 @@ impl Effect for Gathering {
     async fn act(&mut self, run: &Run) -> Result<Brief, Delivery> {
         let (text, index) = (self.text.clone(), self.index.clone());
         let options = EvidenceOptions { tokens: run.config().agent_loop.evidence_tokens };
+        let (memory, asked_by) = (self.memory.clone(), run.clone());
         let gathered = tokio::task::spawn_blocking(move || {
             let checks = derived_checks(&index);
-            search::gather(&text, &index, &options, &checks)
+            let memos = memory.told(&asked_by, &index);
+            (search::gather(&text, &index, &options, &checks), memos)
         });
         let died = |_| Delivery::failed(FailureKind::Internal, "gathering evidence failed");
-        let evidence = gathered.await.map_err(died)?;
-        let gathered = evidence::gathered(run.prompts(), &run.redactor, &evidence, &self.earlier);
+        let (evidence, memos) = gathered.await.map_err(died)?;
+        let told = [self.earlier.as_str(), &memos].into_iter().filter(|text| !text.is_empty());
+        let earlier = told.collect::<Vec<_>>().join("\n\n");
+        let gathered = evidence::gathered(run.prompts(), &run.redactor, &evidence, &earlier);
         let brief = self.brief(&gathered).unwrap_or_default();
         run.publish(gathered).await?;
         Ok(brief)

@@ -36,7 +36,8 @@ pub(super) enum Finding {
 /// Judges the lines of `uses` that are passed over.
 ///
 /// Behind the first section no line with a marker is prose, and nothing is between names and the hunks they lack. Right
-/// behind a fence, no line is prose if the last hunk has fewer lines than its header says.
+/// behind a fence, no line is prose if the last hunk has fewer lines than its header says, and further down none that looks like
+/// context.
 pub(super) fn judge(lines: &[&[u8]], uses: &[Use], sections: &[Section<'_>]) -> Finding {
     let mut walk = Walk::default();
     let mut found = Finding::Sound;
@@ -86,6 +87,8 @@ struct Walk {
     is_sure: bool,
     /// A fence was opened right behind the lines of a hunk that may go on.
     in_break: bool,
+    /// A fence was closed behind a hunk that may go on.
+    is_cut: bool,
     /// The last section is named and has no hunk.
     expects_hunks: bool,
 }
@@ -96,6 +99,7 @@ impl Walk {
         let behind_fence = self.before == Some(Use::Closes);
         is_marked(line) && (self.has_begun || self.in_diff)
             || behind_fence && self.lacks
+            || self.is_cut && matches!(line, [b' ', next, ..] if !next.is_ascii_whitespace())
             || self.expects_hunks
             || self.in_break
     }
@@ -103,7 +107,7 @@ impl Walk {
     fn pass(&mut self, line: &[u8], what: Use) {
         match what {
             Use::Opens => {
-                self.in_hunks = false;
+                (self.in_hunks, self.is_cut) = (false, false);
                 self.in_break = self.before == Some(Use::Body) && !self.is_sure;
                 let info = Fence::info(line);
                 self.in_fence = true;
@@ -111,6 +115,7 @@ impl Walk {
             }
             Use::Closes => {
                 (self.in_fence, self.in_diff, self.in_hunks) = (false, false, false);
+                self.is_cut = self.lacks;
                 (self.expects_hunks, self.in_break) = (false, false);
             }
             Use::Body => self.in_hunks = self.in_fence,

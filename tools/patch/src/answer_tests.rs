@@ -204,9 +204,9 @@ fn what_cannot_be_seen_is_named() {
     assert!(text.contains("column 2: `c` in the diff, U+200B in the file"), "{text}");
     let text = told("a\nb\n", &hunk("a").replace("-a", "\u{2212}a"));
     assert!(text.contains("Line 4 of the diff begins with U+2212, which is no marker."), "{text}");
-    let named = "--- a/cafe\u{301}.py\n+++ b/cafe\u{301}.py\n@@ -1 +1 @@\n-a\n+b\n";
+    let named = "--- a/caf\u{200b}\u{e9}.py\n+++ b/caf\u{200b}\u{e9}.py\n@@ -1 +1 @@\n-a\n+b\n";
     let text = told("a\n", named);
-    assert!(text.contains("They differ at column 4: `e` in the diff, U+00E9"), "{text}");
+    assert!(text.contains("They differ at column 4: U+200B in the diff, U+00E9"), "{text}");
 }
 
 #[test]
@@ -228,4 +228,91 @@ fn the_form_that_would_work_is_told() {
     assert!(nameless.contains("\nno_file_header: "), "{nameless}");
     let whole = told(ABC, "```python\na\n```\n");
     assert!(whole.contains("Line 1 opens a block of code"), "{whole}");
+}
+
+/// The changes of a diff that declares nothing, and the names of what was forgiven.
+fn made(files: &Files, declared: &[&str], answer: &str) -> (Vec<String>, Vec<Tolerance>) {
+    let plan = match plan_of(files, declared, answer) {
+        Ok(plan) => plan,
+        Err(refusal) => return (vec![refusal.mismatches[0].reason.code().to_owned()], Vec::new()),
+    };
+    let told = |change: &tree::Change| {
+        let text = change.after.as_ref().map_or_else(String::new, |state| {
+            String::from_utf8_lossy(&state.bytes).replace('\n', " ")
+        });
+        format!("{:?} {}: {}", change.op, change.path, text.trim_end())
+    };
+    let repairs = plan.repairs.iter().map(|repair| repair.tolerance).collect();
+    (plan.changes.iter().map(told).collect(), repairs)
+}
+
+#[test]
+fn a_hunk_that_changes_nothing_is_passed_over_beside_others() {
+    let file = "a\nb\nc\nd\ne\n";
+    let files = Files::default().file("f", file);
+    let outcome = |hunks: &str| made(&files, &["f"], &format!("{NAMES}{hunks}"));
+    let changed = vec!["Modify f: a b c d E".to_owned()];
+    let real = "@@ -4,2 +4,2 @@\n d\n-e\n+E\n";
+    let unchanged = vec![Tolerance::Unchanged];
+    assert_eq!(outcome(&format!("@@ -1,2 +1,2 @@\n a\n b\n{real}")), (changed.clone(), unchanged));
+    // It may have lost a marker; or the file is not as it says; or there is nothing else.
+    for (hunks, reason) in [
+        (format!("@@ -1,3 +1,2 @@\n a\n b\n c\n{real}"), "empty_hunk"),
+        (format!("@@ -1,2 +1,2 @@\n a\n x\n{real}"), "empty_hunk"),
+        ("@@ -1,2 +1,2 @@\n a\n b\n".to_owned(), "empty_hunk"),
+    ] {
+        assert_eq!(outcome(&hunks).0, [reason], "{hunks}");
+    }
+}
+
+#[test]
+fn a_file_without_a_hunk_is_passed_over_before_others() {
+    let files = Files::default().file("f", "a\n").file("g", "b\n");
+    let outcome = |answer: &str| made(&files, &["f", "g"], answer);
+    let [bare, real] = ["--- a/f\n+++ b/f\n", "--- a/g\n+++ b/g\n@@ -1 +1 @@\n-b\n+B\n"];
+    let changed = vec!["Modify g: B".to_owned()];
+    assert_eq!(outcome(&format!("{bare}{real}")), (changed, vec![Tolerance::Unchanged]));
+    // The rest may be lost.
+    let indexed = format!("diff --git a/f b/f\nindex 1111111..2222222 100644\n{bare}");
+    for answer in [format!("{real}{bare}"), bare.to_owned(), format!("{indexed}{real}")] {
+        assert_eq!(outcome(&answer).0, ["empty_file_section"], "{answer}");
+    }
+}
+
+#[test]
+fn what_is_renamed_or_created_is_edited_in_a_section_of_its_own() {
+    let files = Files::default().file("f", "a\nb\n");
+    let outcome = |answer: &str| made(&files, &["f", "g"], answer).0;
+    let rename = "diff --git a/f b/g\nrename from f\nrename to g\n";
+    let edit = |name: &str| format!("--- a/{name}\n+++ b/{name}\n@@ -1,2 +1,2 @@\n-a\n+A\n b\n");
+    let renamed = ["Rename { from: RepoPath(\"f\") } g: A b"];
+    assert_eq!(outcome(&format!("{rename}{}", edit("g"))), renamed);
+    assert_eq!(outcome(&format!("{}{rename}", edit("f"))), renamed);
+    assert_eq!(outcome(&format!("{rename}{}", edit("f"))), renamed);
+    let apart = |name: &str| format!("diff --git a/{name} b/{name}\n{}", edit(name));
+    assert_eq!(outcome(&format!("{rename}{}", apart("g"))), renamed);
+    assert_eq!(outcome(&format!("{rename}{}", apart("f"))), ["contradictory_file_ops"]);
+
+    let create = "--- /dev/null\n+++ b/g\n@@ -0,0 +1,2 @@\n+a\n+b\n";
+    assert_eq!(outcome(&format!("{create}{}", edit("g"))), ["Create g: A b"]);
+    let more = "--- a/g\n+++ b/g\n@@ -0,0 +1 @@\n+c\n";
+    assert_eq!(outcome(&format!("{create}{more}")), ["contradictory_file_ops"]);
+    let other = edit("g").replace("-a", "-x");
+    assert_eq!(outcome(&format!("{create}{other}")), ["hunk_not_found"]);
+}
+
+#[test]
+fn a_path_with_its_accents_written_otherwise_is_the_only_one_like_it() {
+    let [composed, apart] = ["caf\u{e9}.py", "cafe\u{301}.py"];
+    let edit = |name: &str| format!("--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-a\n+b\n");
+    let files =
+        |names: &[&str]| names.iter().fold(Files::default(), |files, name| files.file(name, "a\n"));
+    for (given, there) in [(apart, composed), (composed, apart)] {
+        let outcome = made(&files(&[there]), &[there], &edit(given));
+        assert_eq!(outcome, (vec![format!("Modify {there}: b")], vec![Tolerance::Accents]));
+        let exact = made(&files(&[composed, apart]), &[composed, apart], &edit(given));
+        assert_eq!(exact, (vec![format!("Modify {given}: b")], Vec::new()));
+    }
+    let twins = ["e\u{301}\u{e9}.py", "\u{e9}e\u{301}.py"];
+    assert_eq!(made(&files(&twins), &twins, &edit("\u{e9}\u{e9}.py")).0, ["undeclared_file"]);
 }

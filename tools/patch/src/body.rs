@@ -146,7 +146,7 @@ pub(super) fn read_counted<'a>(
     }
     let supplied = old;
     let may_supply = cut && supplied <= 3 && ends_whole(&body);
-    if old != new || supplied > 0 && !may_supply || !has_change(&body) {
+    if old != new || supplied > 0 && !may_supply || body.is_empty() {
         return None;
     }
     body.extend((0..supplied).map(|_| HunkLine::read(b"", lines.len())));
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn counts_that_do_not_hold() {
         assert_eq!(counted(" a\n-x\n b", 2, 2, false), None, "the new side overruns");
-        assert_eq!(counted(" a\n", 1, 1, false), None, "nothing changes");
+        assert_eq!(counted("", 0, 0, false), None, "there is nothing");
         assert_eq!(counted(" a\nx\n-b", 3, 2, false), None, "a line without marker");
         assert_eq!(counted(" a\n-x\n", 4, 3, false), None, "too short");
         assert_eq!(counted(" a\n-x", 4, 3, true), Some((2, 2)));

@@ -1,6 +1,6 @@
 //! Whether the file has what a hunk would make of it already. Nothing is searched here but that.
 
-use super::body::{HunkLine, Kind};
+use super::body::{self, HunkLine, Kind};
 use super::fold::Tier;
 use super::locate::Image;
 use super::parse::Hunk;
@@ -9,20 +9,33 @@ use super::tolerance::{Tolerance, Tolerances};
 /// Places at which the context of a hunk is looked at; what stands in more places says nothing.
 const MAX_PLACES: usize = 200;
 
-/// Whether the new lines are where the header says that they, or the old ones, are: the line, from 0.
+/// Whether the new lines are where the header says that they, or the old ones, are: the line, from 0. Hunks before it that are
+/// due will move its new lines by `shift`.
 ///
 /// That lines are gone proves nothing: what is left of a hunk without added lines is found by chance.
 pub(super) fn at_its_line(
     image: &Image<'_>,
     hunk: &Hunk<'_>,
+    shift: isize,
     allowed: Tolerances,
 ) -> Option<usize> {
     let numbers = hunk.numbers.filter(|_| allowed.allow(Tolerance::AlreadyApplied))?;
     results(hunk).find_map(|new| {
-        let starts = [numbers.new, numbers.old].map(|line| line.saturating_sub(1));
+        let now = numbers.new.saturating_add_signed(-shift);
+        let starts = [now, numbers.old].map(|line| line.saturating_sub(1));
         // Exactly: what a hunk changes may be white space only.
         starts.into_iter().find(|start| image.fits(&new, *start, Tier::Exact))
     })
+}
+
+/// Where a hunk that changes nothing, and has as many lines as its header says, shows what the file has: the line, from 0.
+pub(super) fn only_shows(image: &Image<'_>, hunk: &Hunk<'_>) -> Option<usize> {
+    let body = &hunk.readings.first()?.body;
+    if body::has_change(body) || !body::holds(body, hunk.numbers) {
+        return None;
+    }
+    let shown = lines_of(body, HunkLine::is_old);
+    image.places(&shown, Tier::Exact).first().copied()
 }
 
 /// The only place where the new lines are, of a hunk whose old lines are nowhere: the line, from 0.

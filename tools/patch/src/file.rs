@@ -6,7 +6,7 @@ use super::edit::{self, Edit};
 use super::elision::is_placeholder;
 use super::feedback;
 use super::lines::{Eol, Lines};
-use super::locate::{Image, Search, is_left_behind, locate, locate_once};
+use super::locate::{Image, Place, Search, is_left_behind, locate, locate_once};
 use super::numbered;
 use super::parse::{Hunk, Reading};
 use super::refuse::{PatchMismatch, Reason};
@@ -135,6 +135,10 @@ impl Reader {
     fn place<'a>(self, image: &Image<'_>, hunks: &[&Hunk<'a>], name: &str) -> Placed<'a> {
         let mut placed = Placed::default();
         let mut shift = 0;
+        let changes =
+            |hunk: &Hunk<'_>| hunk.readings.iter().any(|reading| body::has_change(&reading.body));
+        let may_show =
+            self.allowed.allow(Tolerance::Unchanged) && hunks.iter().any(|hunk| changes(hunk));
         for (index, hunk) in hunks.iter().enumerate() {
             let mut refuse = |reason, candidates: &[usize]| {
                 let mismatch = feedback::explain(image, hunk, reason, candidates);
@@ -150,6 +154,10 @@ impl Reader {
                     line: Some(line + 1),
                 });
             };
+            if let Some(line) = done::only_shows(image, hunk).filter(|_| may_show) {
+                forgive(Tolerance::Unchanged, line);
+                continue;
+            }
             let mut search = locate(image, hunk, shift, self.allowed);
             let bare = matches!(search, Search::Nowhere(..) | Search::Already(_))
                 .then(|| numbered::without_numbers(image, hunk, shift))
@@ -159,6 +167,9 @@ impl Reader {
                 search = locate(image, bare, shift, self.allowed);
             }
             match search {
+                Search::Found(place) if drops_code(image, hunk, &place) => {
+                    refuse(Reason::StrayLine, &[place.start]);
+                }
                 Search::Found(place) => {
                     match edit::edits(&image.lines, &place, index, self.blind_eol) {
                         Ok(edits) if edits.iter().any(|edit| elides(edit, image)) => {
@@ -292,6 +303,17 @@ fn has_mark(reading: &Reading<'_>) -> bool {
 /// How many lines a hunk leaves behind.
 fn new_lines(body: &[HunkLine<'_>]) -> usize {
     body.iter().filter(|line| line.is_new()).count()
+}
+
+/// Whether what is taken for prose behind a hunk has a line that stands right below it in the file: then it is code that lost
+/// its markers.
+fn drops_code(image: &Image<'_>, hunk: &Hunk<'_>, place: &Place<'_, '_>) -> bool {
+    let whole = hunk.readings.first().map_or(&[][..], |reading| &reading.body);
+    let end = place.reading.last().map_or(0, |line| line.at);
+    let dropped = || whole.iter().filter(|line| line.at > end).map(|line| line.raw.trim_ascii());
+    let below = place.start + place.reading.iter().filter(|line| line.is_old()).count();
+    let below = || image.lines.from(below).map(|line| line.text.trim_ascii());
+    dropped().any(|line| !line.is_empty() && below().take(dropped().count()).any(|it| it == line))
 }
 
 /// Hunks that went elsewhere, although the result of the others has their place where they say.

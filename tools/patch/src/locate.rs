@@ -161,7 +161,8 @@ fn locate_first<'h, 'a>(
             .filter(|tier| tier.tolerance().is_none_or(|needed| allowed.allow(needed)))
     };
     let declared = tiers().find_map(|tier| search.declared(tier));
-    let already = if declared.is_none() { done::at_its_line(image, hunk, allowed) } else { None };
+    let already =
+        if declared.is_none() { done::at_its_line(image, hunk, shift, allowed) } else { None };
     let mut candidates = Vec::new();
     match (search.unique(Tier::Exact, &mut candidates), already) {
         // The same edit may be due here or done there.

@@ -118,3 +118,10 @@ fn what_may_be_due_or_done_is_not_guessed_from_what_is_done() {
     let (after, _) = applied(&due, &format!("{first}{second}")).unwrap();
     assert_eq!(after, due.replace("    b\n", "    log()\n    b\n"));
 }
+
+#[test]
+fn hunks_before_it_say_where_a_hunk_would_be_done() {
+    let file = "a\nb\nc\nok\nd\nno\ne\nno\nf\n";
+    let hunks = "@@ -1,3 +1 @@\n-a\n-b\n-c\n+abc\n@@ -7 +4 @@\n-no\n+ok\n";
+    assert_eq!(applied(file, hunks).unwrap_err(), Reason::AmbiguousHunk);
+}

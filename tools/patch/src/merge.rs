@@ -19,9 +19,15 @@ pub fn merge(
     theirs: &[u8],
     strategy: ApplyStrategy,
 ) -> Result<Vec<u8>, Reason> {
+    let paired_by =
+        |algorithm| TextMerge::configure().algorithm(algorithm).merge_lines(base, current, theirs);
+    // Changes that meet where each is as small as it can be are in doubt, however else lines may be paired.
+    if paired_by(Algorithm::Myers).is_conflicted() {
+        return Err(Reason::MergeConflict);
+    }
     let mut refused = Reason::MergeConflict;
     for algorithm in ALGORITHMS {
-        let merge = TextMerge::configure().algorithm(algorithm).merge_lines(base, current, theirs);
+        let merge = paired_by(algorithm);
         if merge.is_conflicted() {
             continue;
         }
@@ -86,6 +92,18 @@ fn touch(regions: &[MergeRegion]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn changes_that_one_pairing_alone_keeps_apart_are_in_conflict() {
+        let merge = |base: &str, current: &str, theirs: &str| {
+            merge(base.as_bytes(), current.as_bytes(), theirs.as_bytes(), ApplyStrategy::Auto)
+        };
+        // Either `c` and `b` went up, or `a` went down, and another `b` came.
+        assert_eq!(
+            merge("a\nc\nb\nd\n", "a\nc\nb\nD\n", "c\nb\na\nb\nd\n"),
+            Err(Reason::MergeConflict)
+        );
+    }
 
     #[test]
     fn a_block_that_could_be_another_is_a_conflict() {

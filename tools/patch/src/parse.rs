@@ -23,8 +23,8 @@ pub(super) struct Section<'a> {
     pub(super) rename_to: Option<Name>,
     pub(super) new_file_mode: Option<&'a [u8]>,
     pub(super) deleted_file_mode: Option<&'a [u8]>,
-    /// The mode at the end of an `index` line.
-    pub(super) index_mode: Option<&'a [u8]>,
+    /// What follows `index `.
+    pub(super) index: Option<&'a [u8]>,
     pub(super) changes_mode: bool,
     pub(super) copies: bool,
     pub(super) is_binary: bool,

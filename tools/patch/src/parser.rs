@@ -216,7 +216,7 @@ impl<'l, 'a> Parser<'l, 'a> {
             } else if line.starts_with(b"Binary files ") || line.starts_with(b"GIT binary patch") {
                 section.is_binary = true;
             } else if let Some(rest) = line.strip_prefix(b"index ") {
-                section.index_mode = rest.split(|byte| *byte == b' ').nth(1);
+                section.index = Some(rest);
             } else if !line.starts_with(b"similarity index ")
                 && !line.starts_with(b"dissimilarity index ")
             {

@@ -146,6 +146,9 @@ pub fn prepare_with(
     let exists = |path: &RepoPath| !matches!(current(path), Ok(Entry::Missing));
     let known = Known { declared: scope.declared.as_ref(), exists: &exists, allowed };
     let targets = all(patch.sections.iter().map(|section| resolve(section, &known)))?;
+    if let Some(bare) = without_others(&targets) {
+        return Err(PatchMismatch::file(Reason::EmptyFileSection, bare.as_str()).into());
+    }
     let (strays, targets): (Vec<_>, Vec<_>) =
         targets.into_iter().partition(|target| target.stray.is_some());
     if !strays.is_empty() && (targets.is_empty() || !may_be_put_aside(&strays, current, allowed)) {
@@ -174,8 +177,16 @@ pub fn prepare_with(
         let file = Some(path.clone());
         repairs.push(Repair { file, ..Repair::answer(Tolerance::Blocks) });
     }
-    if targets.iter().any(|target| target.forgives.is_some()) {
+    if targets.iter().any(|target| target.forgives.contains(&Tolerance::NoHeader)) {
         repairs.push(Repair::answer(Tolerance::NoHeader));
+    }
+    for Target { path, forgives, .. } in &targets {
+        let in_file = forgives.iter().filter(|tolerance| **tolerance != Tolerance::NoHeader);
+        let of = |tolerance: &Tolerance| Repair {
+            file: Some(path.clone()),
+            ..Repair::answer(*tolerance)
+        };
+        repairs.extend(in_file.map(of));
     }
     let reader = Reader { allowed, blind_eol: answer.crlf };
     let plan = Planner::new(scope, strategy, limits, current, reader, repairs).plan(&jobs)?;
@@ -195,6 +206,12 @@ fn about<'p>(token: &[u8], paths: &[&'p RepoPath], current: &Current<'_>) -> Opt
         _ => false,
     };
     paths.iter().find(has_it).copied()
+}
+
+/// A file that is named, in which nothing is changed, where nothing else is, or where the answer ends: the rest may be lost.
+fn without_others<'t>(targets: &'t [Target<'_, '_>]) -> Option<&'t RepoPath> {
+    let is_bare = |target: &&Target<'_, '_>| target.forgives.contains(&Tolerance::Unchanged);
+    targets.last().filter(is_bare).map(|target| &target.path)
 }
 
 /// Whether these sections, of files that are not declared, are about what is there, and about files like any other.

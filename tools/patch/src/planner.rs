@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use config::ApplyStrategy;
 
-use super::body::Kind;
+use super::body::{HunkLine, Kind};
 use super::done;
 use super::file::{Forgiven, Reader, Rewritten};
 use super::merge::merge;
@@ -21,6 +21,8 @@ pub(super) struct Job<'p, 'a> {
     path: &'p RepoPath,
     intent: &'p Intent,
     hunks: Vec<&'p Hunk<'a>>,
+    /// Hunks of later sections, for the file that this one creates.
+    then: Vec<&'p Hunk<'a>>,
     /// Its section is there again.
     is_twice: bool,
 }
@@ -40,9 +42,26 @@ pub(super) fn group<'p, 'a>(targets: &'p [Target<'p, 'a>]) -> Result<Vec<Job<'p,
     let mut jobs: Vec<Job<'p, 'a>> = Vec::new();
     let mut at: BTreeMap<&RepoPath, usize> = BTreeMap::new();
     for Target { path, intent, hunks, .. } in targets {
+        // What was edited under its old name takes its edits along.
+        if let Intent::Rename { from } = intent
+            && !at.contains_key(path)
+            && let Some(edited) = at.get(from).copied()
+            && let Some(job) = jobs.get_mut(edited).filter(|job| *job.intent == Intent::Modify)
+        {
+            (job.path, job.intent) = (path, intent);
+            job.hunks.extend(hunks.iter());
+            at.remove(from);
+            at.insert(path, edited);
+            continue;
+        }
         match at.get(path).and_then(|at| jobs.get_mut(*at)) {
-            Some(job) if *job.intent == Intent::Modify && *intent == Intent::Modify => {
+            Some(job) if job.stays() && *intent == Intent::Modify => {
                 job.hunks.extend(hunks.iter());
+            }
+            Some(job)
+                if job.creates() && *intent == Intent::Modify && hunks.iter().all(has_old) =>
+            {
+                job.then.extend(hunks.iter());
             }
             // The same new file twice is one.
             Some(job) if job.intent == intent && same_bodies(&job.hunks, hunks) => {
@@ -51,7 +70,8 @@ pub(super) fn group<'p, 'a>(targets: &'p [Target<'p, 'a>]) -> Result<Vec<Job<'p,
             Some(_) => return Err(clash(path).into()),
             None => {
                 at.insert(path, jobs.len());
-                jobs.push(Job { path, intent, hunks: hunks.iter().collect(), is_twice: false });
+                let hunks = hunks.iter().collect();
+                jobs.push(Job { path, intent, hunks, then: Vec::new(), is_twice: false });
             }
         }
     }
@@ -68,7 +88,21 @@ pub(super) fn group<'p, 'a>(targets: &'p [Target<'p, 'a>]) -> Result<Vec<Job<'p,
     Ok(jobs)
 }
 
+/// Whether every reading of a hunk shows lines that are there before.
+fn has_old(hunk: &Hunk<'_>) -> bool {
+    hunk.readings.iter().all(|reading| reading.body.iter().any(HunkLine::is_old))
+}
+
 impl Job<'_, '_> {
+    fn creates(&self) -> bool {
+        matches!(self.intent, Intent::Create { .. })
+    }
+
+    /// Whether it is about a file that is there before and after.
+    fn stays(&self) -> bool {
+        matches!(self.intent, Intent::Modify | Intent::Rename { .. })
+    }
+
     fn source(&self) -> Option<&RepoPath> {
         match self.intent {
             Intent::Rename { from } => Some(from),
@@ -152,7 +186,7 @@ impl<'s> Planner<'s> {
     }
 
     fn run(&mut self, job: &Job<'_, '_>) -> Outcome<()> {
-        let Job { path, intent, hunks, is_twice } = job;
+        let Job { path, intent, hunks, then, is_twice } = job;
         if *is_twice {
             if !self.allows(Tolerance::Duplicate) {
                 return refused(path, Reason::ContradictoryFileOps);
@@ -161,7 +195,7 @@ impl<'s> Planner<'s> {
             self.forgive(path, Forgiven { tolerance, hunk, line });
         }
         match intent {
-            Intent::Create { executable } => self.create(path, hunks, *executable),
+            Intent::Create { executable } => self.create(path, hunks, then, *executable),
             Intent::Modify => self.modify(path, hunks),
             Intent::Delete => self.delete(path, hunks),
             Intent::Rename { from } => self.rename(from, path, hunks),
@@ -176,8 +210,24 @@ impl<'s> Planner<'s> {
         done::is_open(base.unwrap_or(&now.bytes), &job.hunks)
     }
 
-    fn create(&mut self, path: &RepoPath, hunks: &[&Hunk<'_>], executable: bool) -> Outcome<()> {
-        let made = self.reader.create(hunks, path.as_str())?;
+    fn create(
+        &mut self,
+        path: &RepoPath,
+        hunks: &[&Hunk<'_>],
+        then: &[&Hunk<'_>],
+        executable: bool,
+    ) -> Outcome<()> {
+        let mut made = self.reader.create(hunks, path.as_str())?;
+        if !then.is_empty() {
+            if !self.allows(Tolerance::Sequential) {
+                return refused(path, Reason::ContradictoryFileOps);
+            }
+            let edited = self.reader.rewrite(&made.bytes, then, path.as_str())?;
+            made.forgiven.extend(edited.forgiven);
+            let tolerance = Tolerance::Sequential;
+            made.forgiven.push(Forgiven { tolerance, hunk: None, line: None });
+            made.bytes = edited.bytes;
+        }
         let bytes = self.checked(path, made)?;
         match self.read(path)? {
             Some(there) if there.bytes == bytes && self.allows(Tolerance::AlreadyApplied) => {
@@ -203,7 +253,7 @@ impl<'s> Planner<'s> {
             });
             return match self.scope.bases.get(path) {
                 Some(BaseState::File { .. }) => refused(path, Reason::StaleBase),
-                Some(BaseState::Missing) | None if creates => self.create(path, hunks, false),
+                Some(BaseState::Missing) | None if creates => self.create(path, hunks, &[], false),
                 Some(BaseState::Missing) | None => refused(path, Reason::FileNotFound),
             };
         };

@@ -10,6 +10,7 @@ use super::parse::{Hunk, Section};
 use super::refuse::{PatchMismatch, Reason, Refusal};
 use super::tolerance::{Tolerance, Tolerances};
 use tree::{PathError, RepoPath};
+use unicode_normalization::UnicodeNormalization as _;
 
 /// A section that is clear about what it does.
 #[derive(Debug)]
@@ -20,7 +21,7 @@ pub(super) struct Target<'p, 'a> {
     /// Its lines in the answer, from 0.
     pub(super) span: Range<usize>,
     /// Forgiven on the way.
-    pub(super) forgives: Option<Tolerance>,
+    pub(super) forgives: Vec<Tolerance>,
     /// Whether its headers name a file in full: less may be a line of a body that looks like a header.
     pub(super) is_named: bool,
     /// Why it must not be applied, if it is about a file that is not declared.
@@ -54,6 +55,32 @@ pub(super) struct Known<'k> {
     pub(super) allowed: Tolerances,
 }
 
+impl Known<'_> {
+    /// The only declared path, or without any the only one that is there, which is `path` but for the code points that its
+    /// accents are written with.
+    fn spelled(&self, path: &RepoPath) -> Option<RepoPath> {
+        let text = path.as_str();
+        if text.is_ascii() || !self.allowed.allow(Tolerance::Accents) {
+            return None;
+        }
+        let mut known: Vec<RepoPath> = match self.declared {
+            Some(declared) if declared.contains(path) => return None,
+            None if (self.exists)(path) => return None,
+            Some(declared) => {
+                let is_it = |other: &&RepoPath| other.as_str().nfc().eq(text.nfc());
+                declared.iter().filter(is_it).cloned().collect()
+            }
+            None => {
+                let forms = [text.nfc().collect::<String>(), text.nfd().collect()];
+                let forms = forms.iter().filter_map(|form| RepoPath::parse(form).ok());
+                forms.filter(|form| (self.exists)(form)).collect()
+            }
+        };
+        let only = known.pop();
+        only.filter(|_| known.is_empty())
+    }
+}
+
 /// Finds out what `section` does.
 pub(super) fn resolve<'p, 'a>(
     section: &'p Section<'a>,
@@ -70,7 +97,7 @@ pub(super) fn resolve<'p, 'a>(
         })
     };
     check_policy(section).map_err(refuse)?;
-    let names = Names::of(section).map_err(refuse)?;
+    let names = Names::of(section, known).map_err(refuse)?;
     let (path, intent) = if section.rename_from.is_some() || section.rename_to.is_some() {
         names.rename(known).map_err(refuse)?
     } else {
@@ -90,16 +117,23 @@ pub(super) fn resolve<'p, 'a>(
         Intent::Rename { .. } | Intent::Delete | Intent::Create { .. } => true,
         Intent::Modify => false,
     };
-    if !has_body && !bodiless && stray.is_none() {
+    let is_bare = !has_body && !bodiless && stray.is_none();
+    // What an `index` line tells of is lost.
+    if is_bare && (section.index.is_some() || !known.allowed.allow(Tolerance::Unchanged)) {
         return Err(refuse(Reason::EmptyFileSection));
     }
+    let forgives = [
+        headerless.then_some(Tolerance::NoHeader),
+        names.respelled.then_some(Tolerance::Accents),
+        is_bare.then_some(Tolerance::Unchanged),
+    ];
     Ok(Target {
         path,
         intent,
         hunks: &section.hunks,
         span: section.span.clone(),
         is_named: section.git.is_some() || section.old.is_some() && section.new.is_some(),
-        forgives: headerless.then_some(Tolerance::NoHeader),
+        forgives: forgives.into_iter().flatten().collect(),
         stray,
     })
 }
@@ -157,7 +191,8 @@ fn check_policy(section: &Section<'_>) -> Result<(), Reason> {
             _ => return Err(Reason::UnsupportedMode),
         }
     }
-    match section.index_mode.unwrap_or_default().trim_ascii_end() {
+    let index_mode = section.index.and_then(|index| index.split(|byte| *byte == b' ').nth(1));
+    match index_mode.unwrap_or_default().trim_ascii_end() {
         b"120000" => return Err(Reason::Symlink),
         b"160000" => return Err(Reason::UnsupportedMode),
         // Models make up the rest of an index line.
@@ -192,19 +227,31 @@ struct Names {
     rename_to: Option<Paths>,
     /// The ways to read the `diff --git` line, if there is one, as the old and the new name.
     git: Option<Vec<[Paths; 2]>>,
+    /// Whether one of them is written with other accents than the file.
+    respelled: bool,
 }
 
 impl Names {
     /// Every name, with and without its prefix, must be inside the workspace.
-    fn of(section: &Section<'_>) -> Result<Names, Reason> {
+    fn of(section: &Section<'_>, known: &Known<'_>) -> Result<Names, Reason> {
         let paths = |name: &Option<Name>| name.as_ref().map(candidates).transpose();
-        Ok(Names {
+        let mut names = Names {
             old: paths(&section.old)?,
             new: paths(&section.new)?,
             rename_from: paths(&section.rename_from)?,
             rename_to: paths(&section.rename_to)?,
             git: section.git.map(git_candidates).transpose()?,
-        })
+            respelled: false,
+        };
+        let given = [&mut names.old, &mut names.new, &mut names.rename_from, &mut names.rename_to];
+        let in_git = names.git.iter_mut().flatten().flatten();
+        for path in given.into_iter().flatten().chain(in_git).flatten() {
+            if let Some(spelled) = known.spelled(path) {
+                *path = spelled;
+                names.respelled = true;
+            }
+        }
+        Ok(names)
     }
 
     /// A section about a file that moves.
@@ -221,11 +268,10 @@ impl Names {
         let agrees = |name: &Option<Paths>, path: &RepoPath| {
             name.as_ref().is_none_or(|paths| paths.contains(path))
         };
-        if from == to
-            || !agrees(&self.old, &from)
-            || !agrees(&self.new, &to)
-            || !self.git_agrees(&from, &to)
-        {
+        let named = |old, new| agrees(&self.old, old) && agrees(&self.new, new);
+        // With the names of a section of its own it is edited as it was, or as it will be.
+        let agree = named(&from, &to) || named(&to, &to) || named(&from, &from);
+        if from == to || !agree || !self.git_agrees(&from, &to) {
             return Err(Reason::ContradictoryHeaders);
         }
         Ok((to, Intent::Rename { from }))

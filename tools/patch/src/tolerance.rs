@@ -44,12 +44,16 @@ pub enum Tolerance {
     Sequential,
     /// Changes of one file in several blocks, which may be meant one instead of the other.
     Blocks,
+    /// A hunk, or a file that is named, in which nothing is changed.
+    Unchanged,
     /// The same edit twice.
     Duplicate,
     /// The file has the new lines already.
     AlreadyApplied,
     /// Only hunks, and only one file is declared.
     NoHeader,
+    /// The path is that of a file but for how its accents are written.
+    Accents,
     /// A file is changed that is not declared, and the rest does without.
     Aside,
     /// The file changed since it was shown, elsewhere.
@@ -58,7 +62,7 @@ pub enum Tolerance {
 
 impl Tolerance {
     /// All of them.
-    pub const ALL: [Tolerance; 23] = [
+    pub const ALL: [Tolerance; 25] = [
         Tolerance::Preamble,
         Tolerance::Leaked,
         Tolerance::Indented,
@@ -77,9 +81,11 @@ impl Tolerance {
         Tolerance::Gaps,
         Tolerance::Sequential,
         Tolerance::Blocks,
+        Tolerance::Unchanged,
         Tolerance::Duplicate,
         Tolerance::AlreadyApplied,
         Tolerance::NoHeader,
+        Tolerance::Accents,
         Tolerance::Aside,
         Tolerance::Merged,
     ];
@@ -107,9 +113,11 @@ impl Tolerance {
             Tolerance::Gaps => "ignored white space between words, in removed lines too",
             Tolerance::Sequential => "placed the hunk on the result of earlier ones",
             Tolerance::Blocks => "took changes of the file from several blocks together",
+            Tolerance::Unchanged => "left what is shown without a change",
             Tolerance::Duplicate => "made an edit given twice once",
             Tolerance::AlreadyApplied => "left lines that are there already",
             Tolerance::NoHeader => "took the only declared file",
+            Tolerance::Accents => "took the file whose path has its accents written otherwise",
             Tolerance::Aside => "put aside, since the file is not among the declared ones",
             Tolerance::Merged => "merged with a change made meanwhile",
         }

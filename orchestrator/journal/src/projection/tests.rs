@@ -176,6 +176,7 @@ fn any_event() -> impl Strategy<Value = Event> {
             max_tokens: 1,
             retry,
             reserved: Amount::default(),
+            terms: None,
             body: Blob::new("body"),
         }),
         (0_u64..4, text(), usage, proptest::option::of(any::<u64>())).prop_map(

@@ -1,0 +1,46 @@
+//! One table of the defaults, read alone: for a command that reads no configuration and is over before all of it would be
+//! read. Pure.
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+
+use crate::{ConfigError, DEFAULTS};
+
+/// The table `name` of the embedded defaults, with the tables in it.
+pub fn defaults_of<T: DeserializeOwned>(name: &str) -> Result<T, ConfigError> {
+    let is_part =
+        |table: &str| table.strip_prefix(name).is_some_and(|rest| rest.starts_with([']', '.']));
+    let mut inside = false;
+    let lines = DEFAULTS.split_inclusive('\n').filter(|line| {
+        inside = line.strip_prefix('[').map_or(inside, is_part);
+        inside
+    });
+    let tables: String = lines.collect();
+    let failed = |message: String| {
+        let (place, key) = ("defaults".to_owned(), name.to_owned());
+        ConfigError::Value { place, key, message }
+    };
+    let mut tables: BTreeMap<String, T> =
+        toml::from_str(&tables).map_err(|error| failed(error.message().to_owned()))?;
+    tables.remove(name).ok_or_else(|| failed("there is no such table".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Inputs, resolve};
+    use toml::{Table, Value};
+
+    #[test]
+    fn a_table_read_alone_is_the_same() {
+        let config = resolve(&Inputs::default()).unwrap().config;
+        assert_eq!(defaults_of("limits"), Ok(config.limits));
+        assert_eq!(defaults_of("agent_loop"), Ok(config.agent_loop));
+        let all: Table = DEFAULTS.parse().unwrap();
+        for (name, table) in &all {
+            assert_eq!(defaults_of::<Value>(name).as_ref(), Ok(table), "{name}");
+        }
+        assert!(defaults_of::<Value>("agent").is_err());
+    }
+}

@@ -1,0 +1,239 @@
+//! What is known of a workspace from earlier deliveries: commands that check it, decisions of the user, what was done. Each memo
+//! names the files that it rests on; it is told again only while they are as they were. What is remembered and told is decided
+//! here; the file is read and written by whoever asks.
+
+use std::fs;
+use std::io::{self, ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use actors::prompts::{Prompt, Prompts};
+use search::estimate_tokens;
+use serde::{Deserialize, Serialize};
+use tools::regular;
+use tree::{Entry, FileHash, ReadTree, RepoPath};
+
+use crate::places::Places;
+
+/// More than the file of a workspace ever has.
+const MAX_BYTES: u64 = 4 << 20;
+/// Characters of one memo.
+const MAX_CHARS: usize = 400;
+
+/// What a memo is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MemoKind {
+    /// Something about the workspace, such as a command that checks it.
+    Fact,
+    /// What the user decided.
+    Decision,
+    /// What a request came to.
+    Outcome,
+}
+
+impl MemoKind {
+    /// The word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fact => "fact",
+            Self::Decision => "decision",
+            Self::Outcome => "outcome",
+        }
+    }
+}
+
+/// A file as it was when a memo was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Basis {
+    /// The file.
+    pub path: RepoPath,
+    /// Its content; none where it was deleted.
+    pub hash: Option<FileHash>,
+}
+
+/// Something that is remembered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memo {
+    /// Names it in this workspace.
+    pub id: u32,
+    /// What it is.
+    pub kind: MemoKind,
+    /// The words.
+    pub text: String,
+    /// What it rests on; nothing that the user decided rests on files.
+    pub basis: Vec<Basis>,
+    /// When it was written.
+    pub at: String,
+    /// The session it was written in.
+    pub session: String,
+}
+
+/// All that is remembered of a workspace, the oldest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    /// The memos.
+    pub memos: Vec<Memo>,
+}
+
+/// Where the memory of a workspace is kept.
+pub fn file_of(places: &Places) -> PathBuf {
+    places.checkpoints.with_file_name("memory.json")
+}
+
+impl Memory {
+    /// Reads it; empty where there is none yet. Blocks.
+    pub fn read(file: &Path) -> io::Result<Self> {
+        match regular::read_text(file, MAX_BYTES) {
+            Ok(text) => serde_json::from_str(&text)
+                .map_err(|error| io::Error::new(ErrorKind::InvalidData, error)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes it as a whole, or not at all. Blocks.
+    pub fn write(&self, file: &Path) -> io::Result<()> {
+        let dir = file.parent().unwrap_or(Path::new("."));
+        regular::create_dir(dir)?;
+        if let Ok(there) = fs::symlink_metadata(file)
+            && !there.is_file()
+        {
+            return Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file"));
+        }
+        let mut fresh = tempfile::NamedTempFile::new_in(dir)?;
+        fresh.write_all(&serde_json::to_vec_pretty(self)?)?;
+        fresh.persist(file)?;
+        Ok(())
+    }
+
+    /// Takes in a memo; one that says the same is replaced. Of more than `most`, what was done longest ago goes first.
+    pub fn remember(&mut self, memo: Memo, most: usize) {
+        let text: String = memo.text.chars().take(MAX_CHARS).collect();
+        let id = self.memos.iter().map(|memo| memo.id).max().unwrap_or(0) + 1;
+        self.memos.retain(|known| (known.kind, &known.text) != (memo.kind, &text));
+        self.memos.push(Memo { id, text, ..memo });
+        while self.memos.len() > most {
+            let least = self.memos.iter().map(|memo| memo.kind).max();
+            let oldest = self.memos.iter().position(|memo| Some(memo.kind) == least);
+            self.memos.remove(oldest.unwrap_or(0));
+        }
+    }
+
+    /// The memo of this id.
+    pub fn find(&mut self, id: u32) -> Option<&mut Memo> {
+        self.memos.iter_mut().find(|memo| memo.id == id)
+    }
+
+    /// What is told to a model, in at most so many tokens: what holds, the latest first, without what `session` knows itself.
+    pub fn told(
+        &self,
+        prompts: &Prompts,
+        session: &str,
+        most: usize,
+        holds: impl Fn(&Memo) -> bool,
+    ) -> String {
+        let mut left = most;
+        let of_others = self.memos.iter().rev().filter(|memo| memo.session != session);
+        let lines = of_others.filter(|memo| holds(memo)).filter_map(|memo| {
+            let line = format!("- {}: {}", memo.kind.name(), memo.text);
+            left = left.checked_sub(estimate_tokens(&line))?;
+            Some(line)
+        });
+        let lines: Vec<String> = lines.collect();
+        if lines.is_empty() {
+            return String::new();
+        }
+        prompts.render(Prompt::Memory, &[("memos", &lines.join("\n"))])
+    }
+}
+
+/// Whether the files that a memo rests on are as they were. Blocks.
+pub fn holds(tree: &ReadTree, max_bytes: u64, memo: &Memo) -> bool {
+    memo.basis.iter().all(|basis| hash_of(tree, max_bytes, &basis.path) == basis.hash)
+}
+
+/// What a memo rests on, as it is now. Blocks.
+pub(crate) fn basis_of(
+    tree: &ReadTree,
+    max_bytes: u64,
+    paths: impl IntoIterator<Item = RepoPath>,
+) -> Vec<Basis> {
+    let basis = |path| Basis { hash: hash_of(tree, max_bytes, &path), path };
+    paths.into_iter().map(basis).collect()
+}
+
+fn hash_of(tree: &ReadTree, max_bytes: u64, path: &RepoPath) -> Option<FileHash> {
+    match tree.entry(path, max_bytes) {
+        Ok(Entry::File(file)) => Some(FileHash::of(&file.bytes)),
+        Ok(_) | Err(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn memo(kind: MemoKind, text: &str, session: &str) -> Memo {
+        let (text, session) = (text.to_owned(), session.to_owned());
+        Memo { id: 0, kind, text, basis: Vec::new(), at: "now".to_owned(), session }
+    }
+
+    fn texts(memory: &Memory) -> Vec<&str> {
+        memory.memos.iter().map(|memo| memo.text.as_str()).collect()
+    }
+
+    #[test]
+    fn what_is_said_twice_is_kept_once_and_the_oldest_outcome_goes_first() {
+        let mut memory = Memory::default();
+        for (kind, text) in [
+            (MemoKind::Decision, "d"),
+            (MemoKind::Outcome, "a"),
+            (MemoKind::Fact, "f"),
+            (MemoKind::Outcome, "b"),
+            (MemoKind::Fact, "f"),
+        ] {
+            memory.remember(memo(kind, text, "s"), 3);
+        }
+        assert_eq!(texts(&memory), ["d", "b", "f"]);
+        let ids: Vec<u32> = memory.memos.iter().map(|memo| memo.id).collect();
+        assert_eq!(ids, [1, 4, 5]);
+        memory.remember(memo(MemoKind::Fact, &"x".repeat(1_000), "s"), 9);
+        assert_eq!(memory.memos.last().unwrap().text.len(), MAX_CHARS);
+    }
+
+    #[test]
+    fn what_holds_is_told_within_its_room_and_never_what_the_session_knows() {
+        let mut memory = Memory::default();
+        for (text, session) in [("old", "a"), ("mine", "b"), ("new", "a")] {
+            memory.remember(memo(MemoKind::Outcome, text, session), 9);
+        }
+        let told =
+            |most, holds: fn(&Memo) -> bool| memory.told(&Prompts::default(), "b", most, holds);
+        let all = told(100, |_| true);
+        assert!(all.contains("new") && all.contains("old") && !all.contains("mine"), "{all}");
+        assert!(!told(5, |_| true).contains("old"));
+        assert!(!told(100, |memo| memo.text != "new").contains("new"));
+        assert_eq!(told(100, |_| false), "");
+    }
+
+    #[test]
+    fn it_is_read_as_it_was_written_and_holds_while_its_files_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("below/memory.json");
+        assert_eq!(Memory::read(&file).unwrap(), Memory::default());
+        fs::write(dir.path().join("a.txt"), "one").unwrap();
+        let tree = ReadTree::open(dir.path()).unwrap();
+        let [there, gone] = ["a.txt", "gone.txt"].map(|path| RepoPath::parse(path).unwrap());
+        let basis = basis_of(&tree, 100, [there, gone]);
+        let mut memory = Memory::default();
+        memory.remember(Memo { basis, ..memo(MemoKind::Outcome, "a", "s") }, 9);
+        memory.write(&file).unwrap();
+        let read = Memory::read(&file).unwrap();
+        assert_eq!(read, memory);
+        assert!(holds(&tree, 100, &read.memos[0]));
+        fs::write(dir.path().join("a.txt"), "two").unwrap();
+        assert!(!holds(&tree, 100, &read.memos[0]));
+        fs::write(&file, "{").unwrap();
+        assert!(Memory::read(&file).is_err());
+    }
+}

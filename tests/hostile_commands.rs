@@ -1,0 +1,168 @@
+//! Commands by the hundred that are put together of all that one could try beside what is listed, the same for the same seed.
+//!
+//! They are judged as a run judges them, by the rules themselves. What such lines do behind walls is seen in `sandbox.rs`.
+
+use policy::{Act, Confinement, Gaps, Stage, Verdict};
+use shell::CommandLine;
+
+use crate::hostile::all_rules;
+
+/// Commands that the defaults list, to begin an attack with.
+const LISTED: [&str; 12] = [
+    "cargo test",
+    "cargo check",
+    "npm test",
+    "pytest -q",
+    "python3 -m unittest",
+    "go test ./...",
+    "make test",
+    "node --test a.test.js",
+    "grep x greet.txt",
+    "rg x",
+    "test -f greet.txt",
+    "true",
+];
+
+/// What is none of them, in every way to put it beside one: `IT` is the listed command, `DO` what it is to do besides.
+const BESIDE: [&str; 44] = [
+    "IT; DO",
+    "IT && DO",
+    "IT || DO",
+    "IT | DO",
+    "IT & DO",
+    "IT\nDO",
+    "DO; IT",
+    "! DO && IT",
+    "(IT; DO)",
+    "{ IT; DO; }",
+    "if IT; then DO; fi",
+    "while DO; do IT; done",
+    "for x in 1; do DO; done",
+    "case x in x) DO;; esac",
+    "f() { DO; }; f",
+    "IT $(DO)",
+    "IT `DO`",
+    "IT \"$(DO)\"",
+    "IT <(DO)",
+    "IT >(DO)",
+    "IT <<< $(DO)",
+    "IT <<X\n$(DO)\nX",
+    "X=$(DO) IT",
+    "X=`DO` IT",
+    "IT > OUTSIDE/new",
+    "IT >> OUTSIDE/new",
+    "IT 2> OUTSIDE/new",
+    "IT &> OUTSIDE/new",
+    "IT >| OUTSIDE/new",
+    "IT <> OUTSIDE/new",
+    "PATH=.:$PATH IT",
+    "LD_PRELOAD=./x.so IT",
+    "BASH_ENV=./x IT",
+    "RUSTC_WRAPPER=./x IT",
+    "PYTHONPATH=. IT",
+    "NODE_OPTIONS=--require=./x.js IT",
+    "GOFLAGS=-toolexec=./x IT",
+    "MAKEFLAGS=--eval=all:;DO IT",
+    "CI=$(DO) IT",
+    "WRAP DO",
+    "WRAP sh -c 'DO'",
+    "IT ; WRAP DO",
+    "IT $'\\n'DO; DO",
+    "t''rue; DO",
+];
+
+const WRAPPERS: [&str; 16] = [
+    "env",
+    "env -i",
+    "env -S",
+    "nice -n 5",
+    "nohup",
+    "setsid",
+    "timeout 5",
+    "time",
+    "command",
+    "exec",
+    "eval",
+    "xargs -n1",
+    "stdbuf -o0",
+    "busybox",
+    "flock greet.txt",
+    "find . -exec",
+];
+
+const DEEDS: [&str; 12] = [
+    "touch OUTSIDE/new",
+    "rm -rf OUTSIDE",
+    "cp greet.txt OUTSIDE/new",
+    "curl http://127.0.0.1:9/",
+    "cat .env",
+    "printenv",
+    "sh -c 'echo > OUTSIDE/new'",
+    "python3 -c 'print(1)'",
+    "git config core.hooksPath .",
+    "ln -s / x",
+    "node -e 1",
+    "./x",
+];
+
+/// Options and words that make a listed command do something else.
+const AMISS: [&str; 20] = [
+    "cargo test --config build.rustc-wrapper=\"./x\"",
+    "cargo test --manifest-path OUTSIDE/Cargo.toml",
+    "cargo test --target-dir OUTSIDE",
+    "cargo +evil test",
+    "npm test --prefix OUTSIDE",
+    "npm test --script-shell=./x",
+    "pytest -p x",
+    "pytest --rootdir=OUTSIDE -c OUTSIDE/x.ini",
+    "pytest -o cache_dir=OUTSIDE",
+    "pytest --basetemp=OUTSIDE",
+    "python3 -m unittest_evil",
+    "python3 -c 'x' -m unittest",
+    "go test -exec ./x ./...",
+    "go test -o OUTSIDE/new ./...",
+    "go test -coverprofile=OUTSIDE/new ./...",
+    "go build -o OUTSIDE/new ./...",
+    "make test -f OUTSIDE/Makefile",
+    "make test SHELL=./x",
+    "node --test -r ./x.js",
+    "rg --pre ./x x",
+];
+
+fn commands(seed: u64, count: usize) -> Vec<String> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut pick = |from: &[&'static str]| from[random.usize(..from.len())];
+    let command = |at: usize| {
+        if at.is_multiple_of(5) {
+            return pick(&AMISS).to_owned();
+        }
+        let beside = pick(&BESIDE).replace("WRAP", pick(&WRAPPERS));
+        beside.replace("IT", pick(&LISTED)).replace("DO", pick(&DEEDS))
+    };
+    (0..count).map(command).collect()
+}
+
+#[test]
+fn no_generated_command_runs_unasked_without_walls() {
+    let (rules, mut read) = (all_rules(), 0);
+    let bare = [Confinement::None, Confinement::Off, Confinement::Floor { missing: Gaps::Untold }];
+    for text in commands(14, 500) {
+        let Ok(line) = CommandLine::parse(&text) else { continue };
+        read += 1;
+        for (name, rules) in &rules {
+            for confinement in bare {
+                let verdict =
+                    rules.decide(Stage::Verifying, Act::Command(line.command()), confinement);
+                let is_free = *name == "yolo" && verdict == Verdict::Allow;
+                assert!(is_free || verdict != Verdict::Allow, "{name}, {confinement:?}: {text}");
+            }
+            let planned =
+                rules.decide(Stage::Planning, Act::Command(line.command()), Confinement::None);
+            assert!(*name == "yolo" || planned != Verdict::Allow, "{name}: {text}");
+        }
+        let never =
+            rules[2].1.decide(Stage::Verifying, Act::Command(line.command()), Confinement::Full);
+        assert!(matches!(never, Verdict::Deny { .. }), "{never:?}: {text}");
+    }
+    assert!(read > 400, "{read} of them are commands");
+}

@@ -1,0 +1,95 @@
+//! What is remembered of a workspace: written on delivery, told while its files are as they were, and the user's to change.
+
+use std::fs;
+
+use mock::Reply;
+
+use crate::support::{
+    Project, Provider, Terminal, World, architect, mended, mended_and_checked_by,
+};
+
+fn listed(world: &World) -> String {
+    let run = world.deepseek(["memory", "list"]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    run.stdout
+}
+
+fn says(text: &str) -> Reply {
+    Reply::text(text).to("analysis").forever()
+}
+
+#[test]
+fn a_delivery_is_remembered_and_told_to_later_sessions_while_it_holds() {
+    let replies = mended_and_checked_by(&["sh check.sh"]).into_iter().chain([says("So.")]);
+    let world = World::greeting(replies.collect::<Vec<_>>());
+    world.project.write("Makefile", "check:\n\tsh check.sh\n");
+    assert_eq!(world.chat("Fix the greeting").code, Some(0));
+    let list = listed(&world);
+    assert!(list.contains("fact      `sh check.sh` checked a change"), "{list}");
+    assert!(list.contains("outcome   Fix the greeting: changed greet.txt"), "{list}");
+
+    world.asks("What was done here?");
+    let told = world.provider.told("analysis", 1);
+    assert!(told.contains("- outcome: Fix the greeting: changed greet.txt"), "{told}");
+    let replay = world.deepseek(["replay", "latest"]).run();
+    assert_eq!(replay.code, Some(0), "{}", replay.stderr);
+
+    world.project.write("greet.txt", "good evening\n");
+    world.asks("And now?");
+    let told = world.provider.told("analysis", 2);
+    assert!(told.contains("- fact:") && !told.contains("- outcome:"), "{told}");
+    assert!(listed(&world).contains("changed greet.txt (its files changed: not told)"));
+}
+
+#[test]
+fn nothing_is_remembered_of_what_was_not_delivered_or_where_it_is_turned_off() {
+    let world = World::greeting(vec![architect("no plan").forever()]);
+    assert_ne!(world.chat("Fix the greeting").code, Some(0));
+    assert_eq!(listed(&world), "");
+    let world = World::greeting(mended()).configure("[memory]\nenabled = false");
+    assert_eq!(world.chat("Fix the greeting").code, Some(0));
+    assert_eq!(listed(&world), "");
+}
+
+#[test]
+fn what_the_user_decided_is_remembered_and_can_be_changed_and_forgotten() {
+    let ask = Reply::text("NEED_ANSWER|Loud or quiet?").to("architect");
+    let replies: Vec<Reply> = [ask].into_iter().chain(mended()).collect();
+    let world = World::of(Project::greeting(), Provider::new(replies));
+    let mut terminal = Terminal::start(&mut world.deepseek([
+        "--approval",
+        "auto",
+        "--force-execute",
+        "-p",
+        "Fix the greeting",
+    ]));
+    terminal.until("Your answer", 1);
+    terminal.types("quiet\n");
+    assert_eq!(terminal.end(), Some(0));
+    let list = listed(&world);
+    assert!(list.contains("2  decision  asked \"Loud or quiet?\", the user said: quiet"), "{list}");
+
+    let edited = world.deepseek(["memory", "edit", "2", "greetings are quiet"]).run();
+    assert_eq!(edited.code, Some(0), "{}", edited.stderr);
+    assert!(listed(&world).contains("decision  greetings are quiet"));
+    let shown = world.deepseek(["memory", "show", "2"]).run();
+    assert!(shown.stdout.contains("told to models"), "{}", shown.stdout);
+    assert_eq!(world.deepseek(["memory", "show", "99"]).run().code, Some(2));
+    assert_eq!(world.deepseek(["memory", "forget", "2"]).run().code, Some(0));
+    assert!(!listed(&world).contains("quiet"));
+    assert_eq!(world.deepseek(["memory", "forget", "--all"]).run().code, Some(0));
+    assert_eq!(listed(&world), "");
+}
+
+#[test]
+fn a_memory_that_cannot_be_read_is_said_and_stops_no_request() {
+    let world = World::greeting(mended());
+    assert_eq!(world.deepseek(["memory", "forget", "--all"]).run().code, Some(0));
+    let workspaces = fs::read_dir(world.state().join("workspaces")).unwrap();
+    let file = workspaces.map(|it| it.unwrap().path().join("memory.json")).next().unwrap();
+    fs::write(&file, "{").unwrap();
+    let list = world.deepseek(["memory", "list"]).run();
+    assert_eq!(list.code, Some(2));
+    assert!(list.stderr.contains("remove the file"), "{}", list.stderr);
+    assert_eq!(world.chat("Fix the greeting").code, Some(0));
+}
