@@ -155,7 +155,7 @@ impl RunView {
             }
         };
         let who = asker(&question.scope);
-        OnScreen { who, shown, asks: format!("{}. {asks}", harmless(&question.why)), offers }
+        OnScreen { who, shown, asks: format!("{}. {asks}", harmless_text(&question.why)), offers }
     }
 
     /// A question of a model as it stands on the screen. It is answered in words.

@@ -142,6 +142,9 @@ impl Converse {
         let mut resized = listen(SignalKind::window_change())?;
         let mut continued = listen(SignalKind::from_raw(Number::CONT.as_raw()))?;
         self.resume();
+        if !self.session.is_at_work() {
+            self.session.let_go();
+        }
         let mut is_dirty = true;
         loop {
             self.talk.drop_withdrawn(self.at());
