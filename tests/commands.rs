@@ -318,3 +318,19 @@ fn lists_are_changed_in_every_form_a_file_may_have() {
     let missing = world.deepseek(["config", "remove", "policy.allow_commands", "no such"]).run();
     assert_eq!(missing.code, Some(2), "{}", missing.stderr);
 }
+
+#[test]
+fn words_without_quotes_are_a_request_and_a_slip_is_not_paid_for() {
+    let world = World::greeting(mended());
+    let words = ["--force-execute", "--approval", "auto", "fix", "the", "greeting"];
+    let run = world.deepseek(words).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(world.provider.told("architect", 1).contains("fix the greeting"));
+    let asked = world.provider.requests().len();
+    for (word, meant) in [("undo", "deepseek rewind"), ("sesions", "deepseek sessions")] {
+        let run = world.deepseek([word]).run();
+        assert_eq!(run.code, Some(2), "{}", run.stderr);
+        assert!(run.stderr.contains(meant), "{}", run.stderr);
+    }
+    assert_eq!(world.provider.requests().len(), asked);
+}

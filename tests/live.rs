@@ -91,6 +91,16 @@ fn a_first_start_says_where_one_is_and_how_to_get_help() {
 }
 
 #[test]
+fn an_idle_conversation_lets_others_work() {
+    let world = World::greeting(mended());
+    let mut screen = edits(&world, 24, 80);
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
+    screen.types("\x04");
+    ends(&mut screen, 0);
+}
+
+#[test]
 fn an_edit_is_shown_asked_for_done_and_undone() {
     let world = World::greeting(mended());
     let mut screen = edits(&world, 24, 80);

@@ -1,6 +1,7 @@
 //! The command line as it is written. What it means is decided by the commands.
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
+use front::error::{CliError, Kind};
 
 use crate::commands::{
     apply, auth, completions, config, demo, diff, doctor, explain, export, fork, index, memory,
@@ -15,8 +16,47 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
 
+    /// The request, without quotes; without one, a conversation.
+    #[arg(value_name = "PROMPT", conflicts_with = "prompt")]
+    pub(crate) words: Vec<String>,
+
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
+}
+
+/// The request that stands in the words of a command line. A single word that looks like a command is not paid for.
+pub(crate) fn request(words: &[String]) -> Result<Option<String>, CliError> {
+    if let [word] = words
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
+    {
+        let meant = nearly_a_command(word);
+        let meant = meant.map(|meant| format!("; did you mean `deepseek {meant}`?"));
+        let error = format!("there is no command `{word}`{}", meant.unwrap_or_default());
+        return Err(CliError::new(Kind::Usage, error)
+            .hint(format!("to have it as a request: deepseek -p {word}")));
+    }
+    Ok(Some(words.join(" ")).filter(|request| !request.is_empty()))
+}
+
+/// The command that a word is taken for elsewhere, or is a slip away from.
+fn nearly_a_command(word: &str) -> Option<String> {
+    const ELSEWHERE: [(&str, &str); 5] = [
+        ("undo", "rewind"),
+        ("resume", "run"),
+        ("login", "auth login"),
+        ("logout", "auth logout"),
+        ("status", "sessions"),
+    ];
+    const SLIPS: usize = 2;
+    let elsewhere = ELSEWHERE.iter().find(|(other, _)| *other == word);
+    if let Some((_, meant)) = elsewhere {
+        return Some((*meant).to_owned());
+    }
+    let root = Cli::command();
+    let names = root.get_subcommands().map(clap::Command::get_name);
+    let near = names.map(|name| (strsim::damerau_levenshtein(word, name), name));
+    let near = near.filter(|(slips, name)| *slips <= SLIPS && *slips < name.len() / 2);
+    near.min().map(|(_, name)| name.to_owned())
 }
 
 /// What to do.
@@ -26,13 +66,15 @@ pub(crate) enum Command {
     Chat,
     /// Ask one question about the workspace.
     Ask {
-        /// The question.
-        question: String,
+        /// The question, without quotes.
+        #[arg(required = true)]
+        question: Vec<String>,
     },
     /// Make a plan for a task, and change nothing.
     Plan {
-        /// The task.
-        task: String,
+        /// The task, without quotes.
+        #[arg(required = true)]
+        task: Vec<String>,
     },
     /// Review what is not committed, what is staged, or some commits; nothing is changed.
     Review {
@@ -91,4 +133,38 @@ pub(crate) enum Command {
     Mock(mock::MockArgs),
     /// Print a completion script for a shell.
     Completions(completions::CompletionsArgs),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(words: &[&str]) -> Result<Option<String>, CliError> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        request(&words)
+    }
+
+    #[test]
+    fn words_are_a_request_unless_there_is_one_that_looks_like_a_command() {
+        assert_eq!(read(&[]).unwrap(), None);
+        assert_eq!(read(&["fix", "the", "test"]).unwrap(), Some("fix the test".to_owned()));
+        assert_eq!(read(&["fix the test"]).unwrap(), Some("fix the test".to_owned()));
+        assert_eq!(read(&["重构"]).unwrap(), Some("重构".to_owned()));
+        assert!(read(&["refactor"]).is_err_and(|error| !error.to_string().contains("mean")));
+        for (word, meant) in [("undo", "rewind"), ("rewnd", "rewind"), ("sesions", "sessions")] {
+            let error = read(&[word]).unwrap_err().to_string();
+            assert!(error.contains(&format!("deepseek {meant}")), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_first_word_decides_whether_it_is_a_command() {
+        let cli = Cli::try_parse_from(["deepseek", "fix", "the", "demo"]).unwrap();
+        assert!(cli.command.is_none() && cli.words == ["fix", "the", "demo"]);
+        let cli = Cli::try_parse_from(["deepseek", "ask", "where", "is", "it"]).unwrap();
+        assert!(
+            matches!(cli.command, Some(Command::Ask { question }) if question == ["where", "is", "it"])
+        );
+        assert!(Cli::try_parse_from(["deepseek", "-p", "fix", "it"]).is_err());
+    }
 }

@@ -10,7 +10,7 @@ use config::Settings;
 use front::error::{CliError, Kind};
 use front::exit;
 use front::interrupts::{Interrupt, Interrupts};
-use front::session::{Lock, Next, Session, Which};
+use front::session::{Happened, Lock, Session, Which};
 use model::{ChatModel, DeepSeekClient, NoModel};
 use orchestrator::orchestrator::{Outcome, Setup};
 use orchestrator::request::Request;
@@ -193,10 +193,10 @@ impl Drive {
             tokio::select! {
                 biased;
                 next = self.session.next() => match next {
-                    Next::Signal(signal) => view.signal(signal).await,
-                    Next::Ended(Ok(outcome)) => return Ok(*outcome),
-                    Next::Ended(Err(died)) => return Err(exit::died(&died)),
-                    Next::Applied(_) => {}
+                    Happened::Signal(signal) => view.signal(signal).await,
+                    Happened::Ended(Ok(outcome)) => return Ok(*outcome),
+                    Happened::Ended(Err(died)) => return Err(exit::died(&died)),
+                    Happened::Applied(_) => {}
                 },
                 interrupt = interrupts.next() => {
                     self.leaves |= interrupt == Interrupt::Leave;
@@ -224,9 +224,9 @@ impl Drive {
             tokio::select! {
                 biased;
                 next = self.session.next() => match next {
-                    Next::Signal(signal) => view.signal(signal).await,
-                    Next::Applied(result) => return Ok((result.is_ok() || !stopped).then_some(result)),
-                    Next::Ended(_) => {}
+                    Happened::Signal(signal) => view.signal(signal).await,
+                    Happened::Applied(result) => return Ok((result.is_ok() || !stopped).then_some(result)),
+                    Happened::Ended(_) => {}
                 },
                 _ = interrupts.next() => stopped = true,
             }

@@ -89,15 +89,22 @@ fn check(cli: &Cli) -> Result<(), CliError> {
 fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
     let global = &cli.global;
     let done = match &cli.command {
-        None | Some(Command::Chat) => chat(around, global),
+        None => match args::request(&cli.words)? {
+            Some(text) => {
+                let intent = commands::chat::intent(global);
+                blocking(commands::chat::once(around, global, text, intent))
+            }
+            None => chat(around, global),
+        },
+        Some(Command::Chat) => chat(around, global),
         Some(Command::Ask { question }) => {
-            blocking(commands::chat::ask(around, global, question.clone()))
+            blocking(commands::chat::ask(around, global, question.join(" ")))
         }
         Some(Command::Review { range, staged }) => {
             let what = if *staged { "--staged" } else { range.as_deref().unwrap_or_default() };
             one_shot(around, global, format!("review {what}").trim_end(), Intent::Review)
         }
-        Some(Command::Plan { task }) => one_shot(around, global, task, Intent::Plan),
+        Some(Command::Plan { task }) => one_shot(around, global, &task.join(" "), Intent::Plan),
         Some(Command::Run(args)) => blocking(commands::run::run(around, global, args)),
         Some(Command::Diff(args)) => commands::diff::run(around, global, args),
         Some(Command::Apply(args)) => blocking(commands::apply::run(around, global, args)),

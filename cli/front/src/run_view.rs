@@ -3,7 +3,7 @@
 mod ending;
 mod events;
 mod lines;
-mod tally;
+mod used;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -24,7 +24,7 @@ use crate::diff::{Paint, changes_as_text, harmless, harmless_text};
 use crate::lanes::LaneTable;
 
 pub use self::lines::settled;
-pub use self::tally::Tally;
+pub use self::used::Used;
 pub use crate::lanes::lines::Detail;
 
 pub(crate) use self::lines::check_in_words;
@@ -78,7 +78,7 @@ pub struct RunView {
     /// The last failure of a call, so that it is told once.
     last_failure: Option<ModelError>,
     streamed: String,
-    tally: Tally,
+    used: Used,
     /// How far commands are confined, as it was told last.
     confined: String,
     /// The lanes of the run, if it has any.
@@ -106,7 +106,7 @@ impl RunView {
             start: None,
             last_failure: None,
             streamed: String::new(),
-            tally: Tally::default(),
+            used: Used::default(),
             confined: String::new(),
             lanes: LaneTable::default(),
             told: Vec::new(),
@@ -159,7 +159,7 @@ impl RunView {
             }
         };
         let who = asker(&question.scope);
-        OnScreen { who, shown, asks: format!("{}. {asks}", harmless(&question.why)), offers }
+        OnScreen { who, shown, asks: format!("{}. {asks}", harmless_text(&question.why)), offers }
     }
 
     /// A question of a model as it stands on the screen. It is answered in words.
@@ -178,7 +178,7 @@ impl RunView {
         } else if self.heard > 0 {
             write!(line, " · about {} tokens", self.heard / 4).ok();
         }
-        if let Some(cost) = self.tally.cost {
+        if let Some(cost) = self.used.cost {
             write!(line, " · {cost} so far").ok();
         }
         line
@@ -200,8 +200,8 @@ impl RunView {
     }
 
     /// What was used so far.
-    pub const fn tally(&self) -> &Tally {
-        &self.tally
+    pub const fn used(&self) -> &Used {
+        &self.used
     }
 
     /// Whether a part of an answer has been told, and its end has not.

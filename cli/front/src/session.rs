@@ -51,9 +51,9 @@ impl Lock {
     }
 }
 
-/// What comes next in a session.
+/// What happened next in a session.
 #[derive(Debug)]
-pub enum Next {
+pub enum Happened {
     /// Something happened, or the user has to be asked.
     Signal(Signal),
     /// The request has ended, and everything of it was told before.
@@ -184,36 +184,36 @@ impl Session {
     }
 
     /// What comes next. Nothing is lost when this is dropped before it is there.
-    pub async fn next(&mut self) -> Next {
+    pub async fn next(&mut self) -> Happened {
         loop {
             match &mut self.work {
                 Work::Idle => {
                     return match self.signals.recv().await {
-                        Some(signal) => Next::Signal(signal),
+                        Some(signal) => Happened::Signal(signal),
                         None => std::future::pending().await,
                     };
                 }
                 Work::Running(work) => tokio::select! {
                     biased;
-                    Some(signal) = self.signals.recv() => return Next::Signal(signal),
+                    Some(signal) = self.signals.recv() => return Happened::Signal(signal),
                     ended = work => self.work = Work::Ended(ended),
                 },
                 // Every event of the run was sent before its end was.
                 Work::Ended(_) => match self.signals.try_recv() {
-                    Ok(signal) => return Next::Signal(signal),
+                    Ok(signal) => return Happened::Signal(signal),
                     Err(_) => return self.end(),
                 },
             }
         }
     }
 
-    fn end(&mut self) -> Next {
+    fn end(&mut self) -> Happened {
         match std::mem::replace(&mut self.work, Work::Idle) {
-            Work::Ended(Done::Run(Ok(outcome))) => Next::Ended(Ok(outcome)),
-            Work::Ended(Done::Apply(result)) => Next::Applied(result),
+            Work::Ended(Done::Run(Ok(outcome))) => Happened::Ended(Ok(outcome)),
+            Work::Ended(Done::Apply(result)) => Happened::Applied(result),
             Work::Ended(Done::Run(Err(_))) | Work::Running(_) | Work::Idle => {
                 let why = self.orchestrator.journal_failure();
-                Next::Ended(Err(Died(why.unwrap_or("the orchestrator died").to_owned())))
+                Happened::Ended(Err(Died(why.unwrap_or("the orchestrator died").to_owned())))
             }
         }
     }

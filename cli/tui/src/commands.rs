@@ -35,7 +35,7 @@ const fn command(name: &'static str, about: &'static str, what: What) -> Command
 }
 
 /// All of them, in the order in which they are listed.
-pub(crate) const COMMANDS: [Command; 21] = [
+pub(crate) const COMMANDS: [Command; 23] = [
     command("help", "list commands and keys", What::Help),
     command("edit", "treat the text as an edit", What::Edit),
     command("ask", "treat the text as a question", What::Ask),
@@ -52,6 +52,8 @@ pub(crate) const COMMANDS: [Command; 21] = [
     command("sessions", "list sessions, or show one", What::Program(&["sessions"])),
     command("explain", "explain an event and its causes", What::Program(&["explain"])),
     command("config", "show or change the configuration", What::Program(&["config"])),
+    command("memory", "list, change or forget what is remembered", What::Program(&["memory"])),
+    command("tools", "list the tools that models may call", What::Program(&["tools"])),
     command("policy", "show what may happen without asking", What::Program(&["policy"])),
     command("trust", "let this workspace configure in full", What::Program(&["trust"])),
     command("doctor", "check whether everything is in place", What::Program(&["doctor"])),

@@ -10,7 +10,7 @@ use front::diff::{Paint, harmless_text};
 use front::error::{CliError, Kind};
 use front::exit;
 use front::interrupts::{Interrupt, Interrupts};
-use front::session::{Next, Session};
+use front::session::{Happened, Session};
 use orchestrator::orchestrator::Outcome;
 use orchestrator::request::Request;
 use rustix::process::Signal as Number;
@@ -128,7 +128,7 @@ enum Then {
 /// What woke the conversation up.
 enum Woken {
     Typed(std::io::Result<Vec<u8>>),
-    Session(Next),
+    Session(Happened),
     Interrupted(Interrupt),
     Resized,
     /// The program had been stopped, and its shell may have changed the settings of the terminal.
@@ -142,6 +142,9 @@ impl Converse {
         let mut resized = listen(SignalKind::window_change())?;
         let mut continued = listen(SignalKind::from_raw(Number::CONT.as_raw()))?;
         self.resume();
+        if !self.session.is_at_work() {
+            self.session.let_go();
+        }
         let mut is_dirty = true;
         loop {
             self.talk.drop_withdrawn(self.at());
@@ -183,13 +186,13 @@ impl Converse {
                     self.drawn = None;
                     self.typed(typed).await?
                 }
-                Woken::Session(Next::Signal(signal)) => {
+                Woken::Session(Happened::Signal(signal)) => {
                     self.told(signal);
                     Then::On
                 }
-                Woken::Session(Next::Ended(Ok(outcome))) => self.ended(&outcome),
-                Woken::Session(Next::Ended(Err(died))) => return Err(exit::died(&died)),
-                Woken::Session(Next::Applied(_)) | Woken::Resized => Then::On,
+                Woken::Session(Happened::Ended(Ok(outcome))) => self.ended(&outcome),
+                Woken::Session(Happened::Ended(Err(died))) => return Err(exit::died(&died)),
+                Woken::Session(Happened::Applied(_)) | Woken::Resized => Then::On,
                 Woken::Continued => {
                     self.continued()?;
                     Then::On
@@ -204,7 +207,7 @@ impl Converse {
         }
     }
 
-    /// The program goes on after it was stopped by somebody else: what stands on the screen is not known any more.
+    /// The program goes on after it was stopped from outside: what stands on the screen is not known any more.
     fn continued(&mut self) -> Result<(), CliError> {
         if !std::mem::take(&mut self.was_suspended) {
             self.typed.extend(Terminal::take().map_err(|error| no_terminal(&error))?);

@@ -6,6 +6,7 @@ use actors::plan::StepMark;
 use anstyle::{AnsiColor, Style};
 use front::answer::{Offers, OnScreen};
 use front::diff::harmless;
+use front::told::short;
 use model::price::Usd;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -103,7 +104,7 @@ fn status(it: &Conversation, width: usize, at: Duration) -> String {
     if let Some(hint) = it.hint(at) {
         return colour(it, AnsiColor::Yellow, hint);
     }
-    let used = it.run.tally();
+    let used = it.run.used();
     let mut parts = vec![it.facts.mode.clone(), it.facts.approval.clone(), it.facts.model.clone()];
     if used.prompt + used.output > 0 {
         parts.push(format!("{} tokens", short(used.prompt + used.output)));
@@ -125,15 +126,6 @@ fn status(it: &Conversation, width: usize, at: Duration) -> String {
         line = longer;
     }
     dim(it, &line)
-}
-
-/// `950`, `12.3k`, `4.5M`.
-fn short(number: u64) -> String {
-    match number {
-        0..1_000 => number.to_string(),
-        1_000..1_000_000 => format!("{}.{}k", number / 1_000, number / 100 % 10),
-        _ => format!("{}.{}M", number / 1_000_000, number / 100_000 % 10),
-    }
 }
 
 /// What is asked, and the keys that answer it.

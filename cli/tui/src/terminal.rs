@@ -131,7 +131,7 @@ impl Terminal {
                 Ok(0) if seen != Some(Seen::Input) => {
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 }
-                // Somebody else had it.
+                // It was taken while the terminal was lent.
                 Ok(0) | Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
                 Ok(count) => return Ok(buffer.get(..count).unwrap_or_default().to_vec()),
                 Err(error) => return Err(error.into()),

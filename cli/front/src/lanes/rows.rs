@@ -8,8 +8,8 @@ use model::price::Usd;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::{Lane, LaneTable, Stage};
-use crate::diff::Paint;
-use crate::diff::harmless;
+use crate::diff::{Paint, harmless};
+use crate::told::short;
 
 /// Cells before the title: two that are empty, the lane's number, and a gap.
 const BEFORE: usize = 5;
@@ -200,14 +200,5 @@ fn clock(elapsed: Duration) -> String {
         0 => format!("{minutes}:{seconds:02}"),
         1..10 => format!("{hours}:{minutes:02}:{seconds:02}"),
         _ => format!("{hours} h"),
-    }
-}
-
-/// `950`, `12.3k`, `4.5M`.
-fn short(number: u64) -> String {
-    match number {
-        0..1_000 => number.to_string(),
-        1_000..1_000_000 => format!("{}.{}k", number / 1_000, number / 100 % 10),
-        _ => format!("{}.{}M", number / 1_000_000, number / 100_000 % 10),
     }
 }

@@ -11,7 +11,7 @@ use anstyle::AnsiColor;
 use model::AgentRole;
 
 use super::lines::{check_in_words, plan_text, said_by_models, settled, tolerated};
-use super::{Detail, RunView, Tally};
+use super::{Detail, RunView, Used};
 use crate::diff::harmless;
 use crate::lanes::LaneTable;
 use crate::lanes::lines::{self, file_line, labelled};
@@ -37,7 +37,7 @@ impl RunView {
             return;
         }
         match &envelope.event {
-            Event::TurnAdded { speaker: Side::User, .. } => self.tally = Tally::default(),
+            Event::TurnAdded { speaker: Side::User, .. } => self.used = Used::default(),
             Event::RunStarted { intent, .. } => {
                 self.lanes = LaneTable::default();
                 self.plan_only = *intent == Intent::Plan;

@@ -18,7 +18,7 @@ const CACHE_UNIT_TOKENS: u64 = 128;
 
 /// What was used so far, as the events told it.
 #[derive(Debug, Clone, Default)]
-pub struct Tally {
+pub struct Used {
     /// Calls that were answered.
     calls: u64,
     /// Tokens of prompts.
@@ -37,7 +37,7 @@ pub struct Tally {
     roles: BTreeMap<&'static str, [u64; 2]>,
 }
 
-impl Tally {
+impl Used {
     /// What each role had the provider read, in a line of its own.
     fn by_role(&self) -> String {
         let role = |(role, [new, cached]): (&&str, &[u64; 2])| {
@@ -64,26 +64,26 @@ impl RunView {
         else {
             return;
         };
-        let tally = &mut self.tally;
-        tally.calls += 1;
+        let used = &mut self.used;
+        used.calls += 1;
         match usage {
             Some(usage) => {
-                tally.prompt += usage.prompt;
-                tally.hit += usage.hit;
-                tally.output += usage.output;
-                let [new, cached] = tally.roles.entry(role.as_str()).or_default();
+                used.prompt += usage.prompt;
+                used.hit += usage.hit;
+                used.output += usage.output;
+                let [new, cached] = used.roles.entry(role.as_str()).or_default();
                 *new += usage.prompt.saturating_sub(usage.hit);
                 *cached += usage.hit;
                 // What lies in the last unit of a prompt is kept by no cache, because the unit was not full.
                 let in_unit = (*avoidable_misses).min(CACHE_UNIT_TOKENS - 1);
-                tally.in_units += in_unit;
-                tally.lost += avoidable_misses - in_unit;
+                used.in_units += in_unit;
+                used.lost += avoidable_misses - in_unit;
             }
-            None => tally.usage_unknown += 1,
+            None => used.usage_unknown += 1,
         }
         match cost {
-            Some(cost) => tally.cost = Some(tally.cost.unwrap_or_default() + *cost),
-            None => tally.cost_unknown = true,
+            Some(cost) => used.cost = Some(used.cost.unwrap_or_default() + *cost),
+            None => used.cost_unknown = true,
         }
         if outcome != "ok" {
             if !self.streamed.is_empty() {
@@ -104,30 +104,30 @@ impl RunView {
 
     /// What it used, in two lines that fit a narrow terminal.
     pub(super) fn summary(&self, spent_calls: u64, session: &str, at: Duration) -> String {
-        let tally = &self.tally;
-        let calls = tally.calls.max(spent_calls);
-        let unknown = tally.usage_unknown + (calls - tally.calls);
+        let used = &self.used;
+        let calls = used.calls.max(spent_calls);
+        let unknown = used.usage_unknown + (calls - used.calls);
         let without =
             if unknown > 0 { format!(" ({unknown} without usage)") } else { String::new() };
-        let cost = match (tally.cost, tally.cost_unknown || unknown > 0) {
+        let cost = match (used.cost, used.cost_unknown || unknown > 0) {
             (Some(cost), false) if cost.to_string().starts_with('<') => cost.to_string(),
             (Some(cost), false) => format!("about {cost}"),
             (Some(cost), true) => format!("more than {cost}"),
             (None, _) => "cost unknown".to_owned(),
         };
         let plural = if calls == 1 { "" } else { "s" };
-        let (hit, miss) = (tally.hit, tally.prompt - tally.hit);
-        let new = miss.saturating_sub(tally.in_units + tally.lost);
+        let (hit, miss) = (used.hit, used.prompt - used.hit);
+        let new = miss.saturating_sub(used.in_units + used.lost);
         let seconds = at.saturating_sub(self.started).as_secs_f64();
         format!(
             "{calls} call{plural}{without} · {} tokens in, {} out · {cost} · {seconds:.1} s\n\
              cache: {hit} hit, {miss} miss ({new} new, {} in part-filled units, {} avoidable)\n\
              {}session {session}",
-            tally.prompt,
-            tally.output,
-            tally.in_units,
-            tally.lost,
-            tally.by_role()
+            used.prompt,
+            used.output,
+            used.in_units,
+            used.lost,
+            used.by_role()
         )
     }
 }
