@@ -87,7 +87,7 @@ struct Walk {
     is_sure: bool,
     /// A fence was opened right behind the lines of a hunk that may go on.
     in_break: bool,
-    /// A fence was closed behind a hunk that may go on.
+    /// A fence was closed behind a hunk that may go on, and no other hunk has begun since.
     is_cut: bool,
     /// The last section is named and has no hunk.
     expects_hunks: bool,
@@ -107,7 +107,7 @@ impl Walk {
     fn pass(&mut self, line: &[u8], what: Use) {
         match what {
             Use::Opens => {
-                (self.in_hunks, self.is_cut) = (false, false);
+                self.in_hunks = false;
                 self.in_break = self.before == Some(Use::Body) && !self.is_sure;
                 let info = Fence::info(line);
                 self.in_fence = true;
@@ -119,7 +119,8 @@ impl Walk {
                 (self.expects_hunks, self.in_break) = (false, false);
             }
             Use::Body => self.in_hunks = self.in_fence,
-            Use::Header | Use::Blank | Use::Prose => {}
+            Use::Header => self.is_cut = false,
+            Use::Blank | Use::Prose => {}
         }
         self.before = Some(what);
     }
