@@ -91,6 +91,45 @@ fn a_first_start_says_where_one_is_and_how_to_get_help() {
 }
 
 #[test]
+fn model_thinking_and_approval_are_changed_between_requests_and_the_session_replays() {
+    let answer = |text: &str| Reply::text(text).to("analysis");
+    let world = World::greeting(vec![answer("One."), answer("Two."), answer("Three.")]);
+    let mut program = world.deepseek(["--approval", "suggest"]);
+    let mut screen = Screen::start(program.env("XTERM_VERSION", "a test"), 40, 80);
+    screen.until_shown("›");
+    for (line, shown) in [
+        ("/ask first", "One."),
+        ("/thinking on", "from the next request on: thinking on"),
+        ("/thinking loud", "invalid variant: loud"),
+        ("/ask second", "Two."),
+        ("/model deepseek-v4-pro", "from the next request on: model deepseek-v4-pro"),
+        ("/approval auto", "agent · auto · deepseek-v4-pro"),
+        ("/ask third", "Three."),
+    ] {
+        screen.types(line);
+        screen.types("\r");
+        screen.until_shown(shown);
+    }
+    screen.types("\x04");
+    ends(&mut screen, 0);
+    let sent: Vec<(String, String)> = world
+        .provider
+        .of("analysis")
+        .iter()
+        .map(|it| &it.request.json)
+        .map(|body| (body["model"].to_string(), body["thinking"]["type"].to_string()))
+        .collect();
+    let expected = [
+        ("deepseek-flash", "disabled"),
+        ("deepseek-flash", "enabled"),
+        ("deepseek-v4-pro", "enabled"),
+    ];
+    assert_eq!(sent, expected.map(|(model, kind)| (format!("{model:?}"), format!("{kind:?}"))));
+    let replay = world.deepseek(["replay", "latest"]).run();
+    assert_eq!(replay.code, Some(0), "{}", replay.stderr);
+}
+
+#[test]
 fn an_idle_conversation_lets_others_work() {
     let world = World::greeting(mended());
     let mut screen = edits(&world, 24, 80);

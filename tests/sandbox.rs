@@ -18,6 +18,8 @@ use crate::support::{
 
 /// What nobody must see.
 const CANARY: &str = "canary-5f8c1d77a9e04b62";
+/// The same in the environment of the program: no command line of another test has it, and those can be seen on the floor.
+const HUSHED: &str = "hushed-91d2c07be5a3f846";
 
 /// How far commands are confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +104,7 @@ impl Site {
             .replace("ABSTRACT", &format!("{}-{:?}", self.abstract_name, self.level))
             .replace("TESTPID", &std::process::id().to_string());
         let mut program = self.world.deepseek(["sandbox", "--", &line]);
-        program.env("MY_API_KEY", CANARY).env("SERVICE_TOKEN", CANARY).run()
+        program.env("MY_API_KEY", HUSHED).env("SERVICE_TOKEN", HUSHED).run()
     }
 
     /// What is outside, as it must stay.
@@ -135,7 +137,8 @@ impl Site {
         for attack in attacks {
             let run = self.runs(attack);
             let said = format!("{}{}", run.stdout, run.stderr);
-            assert!(!said.contains(CANARY), "{:?}: {attack}: {said}", self.level);
+            let tells = said.contains(CANARY) || said.contains(HUSHED);
+            assert!(!tells, "{:?}: {attack}: {said}", self.level);
             assert!(run.code.is_some(), "{:?}: {attack}: {said}", self.level);
             assert_eq!(self.around(), before, "{:?}: {attack}: {said}", self.level);
             assert!(self.is_untouched(), "{:?}: {attack}: {said}", self.level);
@@ -184,10 +187,10 @@ fn the_environment_and_the_memory_of_the_program_are_not_read() {
     for site in sites() {
         site.withstands(&[
             "cat /proc/$PPID/environ; strings /proc/$PPID/environ",
-            "cat /proc/[0-9]*/environ | tr '\\0' '\\n' | grep -i canary",
-            "for p in /proc/[0-9]*; do cat $p/environ $p/cmdline; done 2>/dev/null | tr '\\0' '\\n' | grep -a canary-5",
+            "cat /proc/[0-9]*/environ | tr '\\0' '\\n' | grep -i hushed",
+            "for p in /proc/[0-9]*; do cat $p/environ $p/cmdline; done 2>/dev/null | tr '\\0' '\\n' | grep -a hushed-9",
             "head -c 1000 /proc/TESTPID/environ; ls -l /proc/TESTPID/fd /proc/TESTPID/cwd",
-            "cat /proc/$PPID/mem /proc/1/mem | grep -a canary-5",
+            "cat /proc/$PPID/mem /proc/1/mem | grep -a hushed-9",
             "gdb -p $PPID -batch; strace -p $PPID",
             "cat /proc/$PPID/fd/0; echo '{\"Ended\":{\"Code\":0}}' >> /proc/$PPID/fd/0",
         ]);

@@ -109,6 +109,12 @@ pub enum Event {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         cut_short: Option<String>,
     },
+    /// The user changed the configuration between two requests.
+    #[serde(rename = "ConfigurationChanged@v1")]
+    ConfigurationChanged {
+        /// The configuration as TOML: runs that begin from now on keep to it.
+        config: Blob,
+    },
     /// The session went from one state to another.
     #[serde(rename = "SessionStateChanged@v1")]
     SessionStateChanged {
@@ -781,6 +787,7 @@ impl Event {
             Self::SessionContinued { config, prompts, .. } => {
                 std::iter::once(config).chain(prompts).collect()
             }
+            Self::ConfigurationChanged { config } => vec![config],
             Self::EvidenceGathered { text, workspace, earlier, .. } => {
                 std::iter::once(text).chain(workspace).chain(earlier).collect()
             }

@@ -2,12 +2,15 @@
 
 use std::io::Write as _;
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use clap::Parser as _;
+use clap::{Parser as _, ValueEnum as _};
+use config::Config;
 use tools::regular::{self, MAX_NOTE_BYTES};
+use tui::Setting;
 
 use crate::args::Cli;
-use crate::flags::Global;
+use crate::flags::{ApprovalFlag, Global, Thinking};
 use crate::render;
 use crate::surroundings::Surroundings;
 
@@ -17,21 +20,26 @@ const OFFERED_FILES: usize = 50_000;
 /// The program, as it was started.
 pub(crate) struct ProgramHost {
     around: Surroundings,
-    global: Global,
+    /// The flags, as far as the user has not changed what they say.
+    global: Mutex<Global>,
     workspace: PathBuf,
 }
 
 impl ProgramHost {
     /// What was started with these flags in this workspace.
     pub(crate) const fn new(around: Surroundings, global: Global, workspace: PathBuf) -> Self {
-        Self { around, global, workspace }
+        Self { around, global: Mutex::new(global), workspace }
+    }
+
+    fn flags(&self) -> MutexGuard<'_, Global> {
+        self.global.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A command line of these words, with the flags of this process that choose workspace and configuration.
     fn parsed(&self, words: &[String]) -> Result<Cli, clap::Error> {
         let words = std::iter::once("deepseek").chain(words.iter().map(String::as_str));
         let mut cli = Cli::try_parse_from(words)?;
-        let Global { config, profile, color, .. } = self.global.clone();
+        let Global { config, profile, color, .. } = self.flags().clone();
         let global = &mut cli.global;
         global.workspace = global.workspace.take().or_else(|| Some(self.workspace.clone()));
         global.config = global.config.take().or(config);
@@ -50,6 +58,19 @@ impl tui::Host for ProgramHost {
         if let Err(error) = crate::perform(&cli, &self.around) {
             render::warn(&render::harmless(&error.to_string()));
         }
+    }
+
+    fn configured(&self, setting: Setting, value: &str) -> Result<Config, String> {
+        let mut changed = self.flags().clone();
+        match setting {
+            Setting::Model => changed.model = Some(value.to_owned()),
+            Setting::Thinking => changed.thinking = Some(Thinking::from_str(value, true)?),
+            Setting::Approval => changed.approval = Some(ApprovalFlag::from_str(value, true)?),
+        }
+        let settings = self.around.settings(&changed, &self.workspace);
+        let settings = settings.map_err(|error| error.to_string())?;
+        *self.flags() = changed;
+        Ok(settings.config)
     }
 
     fn files(&self) -> Vec<String> {

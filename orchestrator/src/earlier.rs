@@ -104,6 +104,8 @@ pub(crate) struct RunRecords<'r> {
     pub(crate) id: &'r str,
     /// The beginning of the process in which it began.
     begun: Option<&'r Record>,
+    /// The last change of the configuration in that process, before it began.
+    changed: Option<&'r Record>,
     records: Vec<&'r Record>,
     /// When it was worked on: from and to, for each process.
     worked: Vec<(&'r str, &'r str)>,
@@ -122,26 +124,27 @@ struct Begun {
 pub(crate) fn runs(records: &[Record]) -> Vec<RunRecords<'_>> {
     let mut runs: Vec<RunRecords<'_>> = Vec::new();
     // The event with which the process begins that wrote what follows, until something followed.
-    let (mut begun, mut taken_up) = (None, None);
+    let (mut begun, mut taken_up, mut changed) = (None, None, None);
     for record in records {
         if matches!(record.name(), "SessionStarted" | "SessionContinued") {
-            (begun, taken_up) = (Some(record), Some(record));
+            (begun, taken_up, changed) = (Some(record), Some(record), None);
+        }
+        if record.name() == "ConfigurationChanged" {
+            changed = Some(record);
         }
         let Some(id) = record.run.as_deref() else { continue };
         let at = record.at.as_str();
         let resumed = taken_up.take().map(|begun: &Record| (begun.at.as_str(), at));
-        match runs.iter_mut().rev().find(|run| run.id == id) {
-            Some(run) => {
-                run.records.push(record);
-                match (resumed, run.worked.last_mut()) {
-                    (Some(worked), _) => run.worked.push(worked),
-                    (None, Some((_, to))) => *to = at,
-                    (None, None) => {}
-                }
-            }
-            None => {
-                runs.push(RunRecords { id, begun, records: vec![record], worked: vec![(at, at)] });
-            }
+        let Some(run) = runs.iter_mut().rev().find(|run| run.id == id) else {
+            let (records, worked) = (vec![record], vec![(at, at)]);
+            runs.push(RunRecords { id, begun, changed, records, worked });
+            continue;
+        };
+        run.records.push(record);
+        match (resumed, run.worked.last_mut()) {
+            (Some(worked), _) => run.worked.push(worked),
+            (None, Some((_, to))) => *to = at,
+            (None, None) => {}
         }
     }
     runs
@@ -246,14 +249,20 @@ impl<'r> RunRecords<'r> {
     /// What was recorded for it when the process began in which it did.
     #[expect(clippy::wildcard_enum_match_arm, reason = "nothing else begins a process")]
     fn begun(&self) -> Option<Begun> {
-        match self.begun?.event()? {
+        let begun = match self.begun?.event()? {
             Event::SessionStarted { format, config, prompts, salt, .. } => {
-                Some(Begun { format, config, prompts, salt })
+                Begun { format, config, prompts, salt }
             }
             Event::SessionContinued { format, config, prompts, salt, .. } => {
-                Some(Begun { format, config: Some(config), prompts, salt })
+                Begun { format, config: Some(config), prompts, salt }
             }
-            _ => None,
+            _ => return None,
+        };
+        match self.changed.and_then(Record::event) {
+            Some(Event::ConfigurationChanged { config }) => {
+                Some(Begun { config: Some(config), ..begun })
+            }
+            Some(_) | None => Some(begun),
         }
     }
 

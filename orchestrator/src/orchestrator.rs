@@ -139,6 +139,17 @@ pub enum StartError {
     Actors(#[from] ractor::SpawnErr),
 }
 
+/// Why requests do not keep to another configuration.
+#[derive(Debug, Error)]
+pub enum KeepToError {
+    /// It cannot be kept to.
+    #[error(transparent)]
+    Terms(#[from] TermsError),
+    /// The orchestrator is gone.
+    #[error(transparent)]
+    Unanswered(#[from] Unanswered),
+}
+
 /// What came of a request.
 #[derive(Debug, Clone)]
 pub struct Outcome {
@@ -189,6 +200,11 @@ pub(crate) enum Msg {
     },
     Settle {
         reply: RpcReplyPort<()>,
+    },
+    /// Requests that begin from now on keep to `config`.
+    KeepTo {
+        config: Arc<Config>,
+        reply: RpcReplyPort<Result<(), TermsError>>,
     },
     /// The patch of a lane, before it is written to its worktree.
     Approve {
@@ -326,6 +342,16 @@ impl Orchestrator {
             Ok(CallResult::Success(outcome)) => Ok(outcome),
             Ok(CallResult::Timeout) => Err(Unanswered::TimedOut),
             Ok(CallResult::SenderError) | Err(_) => Err(Unanswered::Stopped),
+        }
+    }
+
+    /// Has requests that begin from now on keep to another configuration.
+    pub async fn keep_to(&self, config: Arc<Config>) -> Result<(), KeepToError> {
+        match self.actor.call(|reply| Msg::KeepTo { config, reply }, None).await {
+            Ok(CallResult::Success(kept)) => kept.map_err(KeepToError::from),
+            Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => {
+                Err(Unanswered::Stopped.into())
+            }
         }
     }
 
@@ -660,6 +686,12 @@ impl Actor for OrchestratorActor {
                 state.settle().await?;
                 if reply.send(()).is_err() {
                     tracing::debug!("nobody waits for the workspace any more");
+                }
+            }
+            Msg::KeepTo { config, reply } => {
+                let kept = state.keep_to(config).await;
+                if reply.send(kept).is_err() {
+                    tracing::debug!("whoever changed the configuration is gone");
                 }
             }
             Msg::Approve { scope, patch, changes, reply } => {

@@ -3,17 +3,19 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use actors::Unanswered;
 use actors::delivery::Delivery;
 use actors::publisher::Signal;
 use actors::workspace::{CommitRefused, Staged};
+use config::Config;
 use futures_util::future::BoxFuture;
 use orchestrator::chat::Intent;
 use orchestrator::earlier::CutShort;
 use orchestrator::lock::{LockError, WorkspaceLock};
-use orchestrator::orchestrator::{Orchestrator, Outcome, Setup, StartError};
+use orchestrator::orchestrator::{KeepToError, Orchestrator, Outcome, Setup, StartError};
 use orchestrator::request::{LAST_REQUEST, Request};
 use tokio::sync::mpsc;
 
@@ -143,6 +145,14 @@ impl Session {
         if self.lock.take().await? {
             self.orchestrator.settle().await;
         }
+        Ok(())
+    }
+
+    /// Has requests that begin from now on keep to another configuration.
+    pub async fn keep_to(&mut self, config: Config) -> Result<(), KeepToError> {
+        let reviews = config.qa.enabled;
+        self.orchestrator.keep_to(Arc::new(config)).await?;
+        self.reviews = reviews;
         Ok(())
     }
 

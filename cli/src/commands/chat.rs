@@ -222,15 +222,13 @@ fn opening(
     session: &Session,
 ) -> Result<Opening, CliError> {
     let config = &settings.config;
-    let facts = Facts {
-        mode: render::told::word(&config.policy.mode),
-        approval: render::told::word(&config.policy.approval),
-        model: config.llm.base_model.model.clone(),
-        budget_usd: config.budget.usd,
+    let mut facts = Facts {
         workspace: render::harmless(&workspace.display().to_string()),
         session: session.id.clone(),
         intent: intent(global),
+        ..Facts::default()
     };
+    facts.keep_to(config);
     let version = env!("CARGO_PKG_VERSION");
     let Facts { mode, approval, model, workspace: here, .. } = &facts;
     let banner = format!(

@@ -1,5 +1,7 @@
 //! The commands of the conversation: a word behind a slash. Pure.
 
+use crate::conversation::Setting;
+
 /// What a command does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
@@ -13,6 +15,8 @@ pub(crate) enum What {
     Plan,
     /// Changes are reviewed, those that the text behind it names.
     Review,
+    /// What follows keeps to another configuration.
+    Set(Setting),
     Queue,
     Status,
     Redraw,
@@ -35,7 +39,7 @@ const fn command(name: &'static str, about: &'static str, what: What) -> Command
 }
 
 /// All of them, in the order in which they are listed.
-pub(crate) const COMMANDS: [Command; 23] = [
+pub(crate) const COMMANDS: [Command; 26] = [
     command("help", "list commands and keys", What::Help),
     command("edit", "treat the text as an edit", What::Edit),
     command("ask", "treat the text as a question", What::Ask),
@@ -46,6 +50,9 @@ pub(crate) const COMMANDS: [Command; 23] = [
     command("undo", "undo what the last request changed", What::Undo),
     command("rewind", "list checkpoints, or go back to one", What::Program(&["rewind"])),
     command("lanes", "show what a lane changed: its number", What::Program(&["diff", "--lane"])),
+    command("model", "have another model answer", What::Set(Setting::Model)),
+    command("thinking", "on, off, or auto as configured", What::Set(Setting::Thinking)),
+    command("approval", "suggest, auto or never", What::Set(Setting::Approval)),
     command("queue", "list the queue; go, drop N, clear", What::Queue),
     command("status", "show the session and its settings", What::Status),
     command("cost", "add up calls, tokens and cost", What::Program(&["usage"])),

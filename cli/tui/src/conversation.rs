@@ -8,9 +8,11 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use actors::publisher::{Answer, OpenQuestion, Question};
+use config::Config;
 use front::answer::OnScreen;
 use front::diff::{Paint, harmless_text};
 use front::run_view::{Detail, RunView, Streams, Told};
+use front::told::word;
 use orchestrator::chat::Intent;
 use orchestrator::request::Request;
 
@@ -28,7 +30,7 @@ const TWICE: Duration = Duration::from_secs(2);
 const SHOWN: usize = 12;
 
 /// What stays the same in a conversation.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Facts {
     /// How far requests may go: `agent`, `yolo`.
     pub mode: String,
@@ -46,6 +48,47 @@ pub struct Facts {
     pub intent: Option<Intent>,
 }
 
+/// What of the configuration can be changed between two requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Setting {
+    /// The model of every role.
+    Model,
+    /// Whether models think before they answer.
+    Thinking,
+    /// When the user is asked.
+    Approval,
+}
+
+impl Setting {
+    /// The word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Thinking => "thinking",
+            Self::Approval => "approval",
+        }
+    }
+
+    /// What it can be set to.
+    const fn takes(self) -> &'static str {
+        match self {
+            Self::Model => "/model NAME",
+            Self::Thinking => "/thinking on, off or auto",
+            Self::Approval => "/approval suggest, auto or never",
+        }
+    }
+}
+
+impl Facts {
+    /// Takes in what a configuration says.
+    pub fn keep_to(&mut self, config: &Config) {
+        self.mode = word(&config.policy.mode);
+        self.approval = word(&config.policy.approval);
+        self.model.clone_from(&config.llm.base_model.model);
+        self.budget_usd = config.budget.usd;
+    }
+}
+
 /// What the conversation wants done.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Act {
@@ -60,6 +103,8 @@ pub(crate) enum Act {
     Suspend,
     /// Run a command of the program at the terminal.
     Program(Vec<String>),
+    /// Change the configuration of the requests that follow.
+    Set(Setting, String),
     /// Open the input in the user's editor.
     Edit,
     /// Find out which files there are.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use actors::delivery::Level;
 use actors::publisher::Signal;
+use config::Config;
 use front::diff::{Paint, harmless_text};
 use front::error::{CliError, Kind};
 use front::exit;
@@ -16,7 +17,7 @@ use orchestrator::request::Request;
 use rustix::process::Signal as Number;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::conversation::{Act, Conversation, Facts, Work};
+use crate::conversation::{Act, Conversation, Facts, Setting, Work};
 use crate::history::History;
 use crate::keys::{Key, Keys};
 use crate::paint;
@@ -49,6 +50,9 @@ pub struct Opening {
 pub trait Host: Send + Sync {
     /// Runs a command of the program, which prints what it has to say.
     fn command(&self, words: &[String]);
+
+    /// The configuration with one setting changed, which it stays from then on; an error says why that cannot be.
+    fn configured(&self, setting: Setting, value: &str) -> Result<Config, String>;
 
     /// The files of the workspace, by path.
     fn files(&self) -> Vec<String>;
@@ -352,6 +356,7 @@ impl Converse {
                 let host = Arc::clone(&self.host);
                 self.aside(move || host.command(&words)).await?;
             }
+            Act::Set(setting, value) => self.set(setting, &value).await,
             Act::Edit => {
                 self.step_aside();
                 Terminal::lend();
@@ -375,6 +380,21 @@ impl Converse {
             Act::Keep(message) => self.history.add(&message),
         }
         Ok(Then::On)
+    }
+
+    /// Changes the configuration of the requests that follow.
+    async fn set(&mut self, setting: Setting, value: &str) {
+        let said = match self.host.configured(setting, value) {
+            Ok(config) => {
+                self.talk.facts.keep_to(&config);
+                match self.session.keep_to(config).await {
+                    Ok(()) => format!("from the next request on: {} {value}", setting.name()),
+                    Err(error) => format!("error: {error}"),
+                }
+            }
+            Err(why) => why,
+        };
+        self.talk.say(&harmless_text(&said));
     }
 
     /// Prints what is finished and takes the live rows away, for whatever comes at the terminal next.

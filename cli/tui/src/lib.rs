@@ -14,5 +14,5 @@ mod screen;
 mod styled;
 mod terminal;
 
-pub use conversation::Facts;
+pub use conversation::{Facts, Setting};
 pub use converse::{Host, Opening, converse};

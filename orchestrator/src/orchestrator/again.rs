@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actors::delivery::Delivery;
+use actors::event::{Blob, Event};
 use actors::publisher::Publisher;
 use actors::recording::{Beyond, Recording};
-use actors::run::Terms;
+use actors::run::{Terms, TermsError};
+use config::Config;
 use policy::Rules;
 use ractor::ActorRef;
 use tools::redact::Redactor;
@@ -77,6 +79,15 @@ pub(super) fn progress(publisher: &Publisher) -> Progress {
 const CATCHING_UP: Duration = Duration::from_millis(500);
 
 impl State {
+    /// Has runs that begin from now on keep to another configuration, which is written down for when they are driven again.
+    pub(super) async fn keep_to(&mut self, config: Arc<Config>) -> Result<(), TermsError> {
+        let recorded = Blob::new(config::to_record(&config));
+        self.idle.terms = Terms::new(config, self.idle.terms.prompts.as_ref().clone())?;
+        // A journal that is gone ends the next request.
+        self.idle.publisher.publish(Event::ConfigurationChanged { config: recorded }).await.ok();
+        Ok(())
+    }
+
     /// Stops the run in hand, from outside. Lanes that go on come to the end of what is recorded of them first, each for itself:
     /// what was spent is counted only then.
     pub(super) async fn stop(&mut self, myself: &ActorRef<Msg>, why: Delivery) {

@@ -75,6 +75,8 @@ impl Conversation {
             What::Review => {
                 return self.request(format!("review {rest}").trim_end(), Some(Intent::Review));
             }
+            What::Set(setting) if rest.is_empty() => self.hint_at(setting.takes(), at),
+            What::Set(setting) => return vec![Act::Set(setting, rest.to_owned())],
             What::Queue => self.change_queue(rest, at),
             What::Status => self.status(),
             What::Redraw => return vec![Act::Redraw],

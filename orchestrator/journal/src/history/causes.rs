@@ -88,6 +88,7 @@ const fn leads_on(event: &E) -> bool {
         event,
         E::SessionStarted { .. }
             | E::SessionContinued { .. }
+            | E::ConfigurationChanged { .. }
             | E::SessionStateChanged { .. }
             | E::TransitionRefused { .. }
             | E::CommitSettled { .. }
