@@ -3,14 +3,14 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use mock::{Behaviour, Reply, ToolCall};
+use mock::{Behaviour, Reply, ScriptedCall};
 use serde_json::{Value, json};
 
 use crate::support::{Project, Provider, Run, Terminal, World, shell};
 
 /// An answer that calls these tools.
 fn calls(tools: &[(&str, Value)]) -> Reply {
-    let call = |(name, arguments): &(&str, Value)| ToolCall {
+    let call = |(name, arguments): &(&str, Value)| ScriptedCall {
         name: (*name).to_owned(),
         arguments: arguments.as_str().map_or(arguments.to_string(), str::to_owned),
     };

@@ -6,6 +6,7 @@
 mod again;
 mod end;
 mod gate;
+mod gathering;
 mod review;
 mod run;
 

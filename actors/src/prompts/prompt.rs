@@ -95,7 +95,7 @@ prompts! {
     AskNotHere = "ask_not_here",
     /// Why the user is not asked once more.
     AskNoMore = "ask_no_more",
-    /// What a model is told whose question nobody is there to answer.
+    /// What a model is told whose question no user is there to answer.
     AskNobody = "ask_nobody",
     /// What the plan wants the Editor to read besides the files that it may change.
     ShownByPlan = "shown_by_plan",

@@ -24,7 +24,7 @@ use tools::blocking::on_a_thread;
 use tree::{Entry, ReadTree, RepoPath};
 
 use super::end::{Ending, journal_closed};
-use super::run::Gathering;
+use super::gathering::Gathering;
 use super::{Msg, News, State};
 use crate::request::LAST_REQUEST;
 use crate::routing::{self, Before, Question};

@@ -1,18 +1,16 @@
 //! The life of a request: begun, and given to whoever does it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use actors::Unanswered;
 use actors::brief::{Brief, Reads};
-use actors::checks;
 use actors::closed::JournalClosed;
 use actors::commands::Runner;
 use actors::delivery::{Delivery, FailureKind, NeedsWork, Verified};
 use actors::effect::{Effect, Position, Trace};
-use actors::event::{Blob, Event};
+use actors::event::Event;
 use actors::looking::Sources;
 use actors::prompts::Prompt;
 use actors::run::{Run, Terms};
@@ -20,7 +18,6 @@ use actors::scope::Scope;
 use actors::talk::Unheard;
 use actors::words::{IntentBy, Role, Side};
 use config::{LaneMode, Mode};
-use index::Index;
 use lanes::crew::{Crew, CrewSetup, call_failed};
 use lanes::cycle::Goal;
 use lanes::team::{Team, TeamReport, TeamSetup};
@@ -30,21 +27,19 @@ use lanes::worth::worth_planning;
 use model::AgentRole;
 use policy::{Rules, Verdict};
 use ractor::{ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
-use search::EvidenceOptions;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tools::blocking::on_a_thread;
 use tools::redact::values_in;
-use tree::{Entry, RepoPath};
 
 use super::again::Beginning;
 use super::end::{Ending, failed, journal_closed};
+use super::gathering::{Gathering, Recall};
 use super::{Active, MainWorkspace, Msg, News, Outcome, Said, State};
 use crate::chat::{self, Intent, Prose};
 use crate::copy::Copies;
 use crate::earlier::Again;
-use crate::evidence;
-use crate::memory::{self, Memo, Memory};
+use crate::memory;
 use crate::places::snapshots;
 use crate::request::Request;
 use crate::routing::{self, Before, Question};
@@ -457,104 +452,6 @@ impl Effect for ClearWords {
     async fn act(&mut self, _: &Run) -> Result<Option<Intent>, JournalClosed> {
         Ok(None)
     }
-}
-
-/// The effect of gathering evidence for a request.
-pub(super) struct Gathering {
-    pub(super) text: String,
-    pub(super) index: Index,
-    /// What is told of earlier turns.
-    pub(super) earlier: String,
-    /// What is remembered of the workspace, and by whom it is asked for.
-    pub(super) memory: Recall,
-}
-
-/// How what is remembered of a workspace is recalled.
-#[derive(Clone)]
-pub(super) struct Recall {
-    pub(super) file: PathBuf,
-    /// Whose own turns are told anyway.
-    pub(super) session: String,
-}
-
-impl Recall {
-    /// What is told of it, behind what is told of earlier turns. A memory that cannot be read is none. Blocks.
-    fn told(&self, run: &Run, index: &Index) -> String {
-        let bounds = &run.config().memory;
-        if !bounds.enabled {
-            return String::new();
-        }
-        let memory = Memory::read(&self.file).unwrap_or_else(|error| {
-            tracing::warn!(%error, file = %self.file.display(), "nothing is remembered");
-            Memory::default()
-        });
-        let holds = |memo: &Memo| memory::holds(index.tree(), index.max_file_bytes(), memo);
-        memory.told(run.prompts(), &self.session, bounds.max_tokens, holds)
-    }
-}
-
-impl Gathering {
-    /// The task, as an event that tells of evidence has it.
-    fn brief(&self, gathered: &Event) -> Option<Brief> {
-        let Event::EvidenceGathered { text, workspace, earlier, .. } = gathered else {
-            return None;
-        };
-        let said = |blob: Option<&Blob>| {
-            blob.map(|it| String::from_utf8_lossy(&it.content).into_owned()).unwrap_or_default()
-        };
-        Some(Brief {
-            workspace: said(workspace.as_ref()),
-            earlier: said(earlier.as_ref()),
-            evidence: said(Some(text)),
-            request: self.text.clone(),
-        })
-    }
-}
-
-impl Effect for Gathering {
-    type Outcome = Brief;
-    type Stop = Delivery;
-
-    fn look(&mut self, event: &Event) -> Trace<Brief> {
-        self.brief(event).map_or(Trace::Absent, Trace::Done)
-    }
-
-    async fn act(&mut self, run: &Run) -> Result<Brief, Delivery> {
-        let (text, index) = (self.text.clone(), self.index.clone());
-        let options = EvidenceOptions { tokens: run.config().agent_loop.evidence_tokens };
-        let (memory, asked_by) = (self.memory.clone(), run.clone());
-        let gathered = tokio::task::spawn_blocking(move || {
-            let checks = derived_checks(&index);
-            let memos = memory.told(&asked_by, &index);
-            (search::gather(&text, &index, &options, &checks), memos)
-        });
-        let died = |_| Delivery::failed(FailureKind::Internal, "gathering evidence failed");
-        let (evidence, memos) = gathered.await.map_err(died)?;
-        let told = [self.earlier.as_str(), &memos].into_iter().filter(|text| !text.is_empty());
-        let earlier = told.collect::<Vec<_>>().join("\n\n");
-        let gathered = evidence::gathered(run.prompts(), &run.redactor, &evidence, &earlier);
-        let brief = self.brief(&gathered).unwrap_or_default();
-        run.publish(gathered).await?;
-        Ok(brief)
-    }
-}
-
-/// The commands that would check a change if the plan named none. Blocks.
-fn derived_checks(index: &Index) -> Vec<String> {
-    const MOST_NAMES: usize = 10_000;
-    let path = |name: &str| RepoPath::parse(name).ok().filter(|path| index.may_read(path));
-    let entry = |name: &str| index.tree().entry(&path(name)?, index.max_file_bytes()).ok();
-    let read = |name: &str| match entry(name)? {
-        Entry::File(state) => String::from_utf8(state.bytes.to_vec()).ok(),
-        Entry::Missing
-        | Entry::Directory
-        | Entry::Symlink
-        | Entry::TooLarge { .. }
-        | Entry::Other => None,
-    };
-    let exists = |name: &str| !matches!(entry(name), Some(Entry::Missing) | None);
-    let names = |dir: &str| index.tree().names(RepoPath::parse(dir).ok().as_ref(), MOST_NAMES);
-    checks::derive(&checks::Project { read: &read, exists: &exists, names: &names })
 }
 
 /// The effect of a limit of time: it passes only while the run does something new.

@@ -7,7 +7,7 @@
 
 use super::cache::tokens;
 use super::schema::{Call, CallFunction, Message};
-use super::script::ToolCall;
+use super::script::ScriptedCall;
 use super::{Behaviour, Reply};
 use model::Usage;
 
@@ -21,7 +21,7 @@ const DEFAULT_REASONING: &str = "Let me think.";
 pub(super) struct Content {
     pub(super) reasoning: String,
     pub(super) text: String,
-    pub(super) calls: Vec<ToolCall>,
+    pub(super) calls: Vec<ScriptedCall>,
     pub(super) finish: &'static str,
     pub(super) thinks: bool,
 }
@@ -97,17 +97,17 @@ pub(super) fn call_id(number: u64, at: usize) -> String {
     format!("call_{at:02}_{number:024}")
 }
 
-fn calls(reply: &Reply) -> Vec<ToolCall> {
+fn calls(reply: &Reply) -> Vec<ScriptedCall> {
     if !reply.tool_calls.is_empty() {
         return reply.tool_calls.clone();
     }
-    vec![ToolCall { name: "lookup".to_owned(), arguments: r#"{"word": "mock"}"#.to_owned() }]
+    vec![ScriptedCall { name: "lookup".to_owned(), arguments: r#"{"word": "mock"}"#.to_owned() }]
 }
 
-fn with_arguments(reply: &Reply, change: impl Fn(&str) -> String) -> Vec<ToolCall> {
+fn with_arguments(reply: &Reply, change: impl Fn(&str) -> String) -> Vec<ScriptedCall> {
     calls(reply)
         .into_iter()
-        .map(|call| ToolCall { arguments: change(&call.arguments), ..call })
+        .map(|call| ScriptedCall { arguments: change(&call.arguments), ..call })
         .collect()
 }
 

@@ -29,7 +29,7 @@ pub struct Reply {
     /// Reasoning before the text; only sent to requests that think.
     pub reasoning: Option<String>,
     /// Tool calls, for the behaviours that make some.
-    pub tool_calls: Vec<ToolCall>,
+    pub tool_calls: Vec<ScriptedCall>,
     /// Wait before the first byte.
     pub delay_ms: u64,
     /// Characters of each piece of text; zero sends it in one.
@@ -83,7 +83,7 @@ impl Reply {
 /// A call of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ToolCall {
+pub struct ScriptedCall {
     /// Name of the function.
     pub name: String,
     /// Its arguments, JSON in a string.

@@ -1,0 +1,114 @@
+//! The effect of gathering what a request begins with: evidence from the files, and what is remembered of the workspace.
+
+use std::path::PathBuf;
+
+use actors::brief::Brief;
+use actors::checks;
+use actors::delivery::{Delivery, FailureKind};
+use actors::effect::{Effect, Trace};
+use actors::event::{Blob, Event};
+use actors::run::Run;
+use index::Index;
+use search::EvidenceOptions;
+use tree::{Entry, RepoPath};
+
+use crate::evidence;
+use crate::memory::{self, Memo, Memory};
+
+/// The effect of gathering evidence for a request.
+pub(super) struct Gathering {
+    pub(super) text: String,
+    pub(super) index: Index,
+    /// What is told of earlier turns.
+    pub(super) earlier: String,
+    /// What is remembered of the workspace, and by whom it is asked for.
+    pub(super) memory: Recall,
+}
+
+/// How what is remembered of a workspace is recalled.
+#[derive(Clone)]
+pub(super) struct Recall {
+    pub(super) file: PathBuf,
+    /// Whose own turns are told anyway.
+    pub(super) session: String,
+}
+
+impl Recall {
+    /// What is told of it, behind what is told of earlier turns. A memory that cannot be read is none. Blocks.
+    fn told(&self, run: &Run, index: &Index) -> String {
+        let bounds = &run.config().memory;
+        if !bounds.enabled {
+            return String::new();
+        }
+        let memory = Memory::read(&self.file).unwrap_or_else(|error| {
+            tracing::warn!(%error, file = %self.file.display(), "nothing is remembered");
+            Memory::default()
+        });
+        let holds = |memo: &Memo| memory::holds(index.tree(), index.max_file_bytes(), memo);
+        memory.told(run.prompts(), &self.session, bounds.max_tokens, holds)
+    }
+}
+
+impl Gathering {
+    /// The task, as an event that tells of evidence has it.
+    fn brief(&self, gathered: &Event) -> Option<Brief> {
+        let Event::EvidenceGathered { text, workspace, earlier, .. } = gathered else {
+            return None;
+        };
+        let said = |blob: Option<&Blob>| {
+            blob.map(|it| String::from_utf8_lossy(&it.content).into_owned()).unwrap_or_default()
+        };
+        Some(Brief {
+            workspace: said(workspace.as_ref()),
+            earlier: said(earlier.as_ref()),
+            evidence: said(Some(text)),
+            request: self.text.clone(),
+        })
+    }
+}
+
+impl Effect for Gathering {
+    type Outcome = Brief;
+    type Stop = Delivery;
+
+    fn look(&mut self, event: &Event) -> Trace<Brief> {
+        self.brief(event).map_or(Trace::Absent, Trace::Done)
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<Brief, Delivery> {
+        let (text, index) = (self.text.clone(), self.index.clone());
+        let options = EvidenceOptions { tokens: run.config().agent_loop.evidence_tokens };
+        let (memory, asked_by) = (self.memory.clone(), run.clone());
+        let gathered = tokio::task::spawn_blocking(move || {
+            let checks = derived_checks(&index);
+            let memos = memory.told(&asked_by, &index);
+            (search::gather(&text, &index, &options, &checks), memos)
+        });
+        let died = |_| Delivery::failed(FailureKind::Internal, "gathering evidence failed");
+        let (evidence, memos) = gathered.await.map_err(died)?;
+        let told = [self.earlier.as_str(), &memos].into_iter().filter(|text| !text.is_empty());
+        let earlier = told.collect::<Vec<_>>().join("\n\n");
+        let gathered = evidence::gathered(run.prompts(), &run.redactor, &evidence, &earlier);
+        let brief = self.brief(&gathered).unwrap_or_default();
+        run.publish(gathered).await?;
+        Ok(brief)
+    }
+}
+
+/// The commands that would check a change if the plan named none. Blocks.
+fn derived_checks(index: &Index) -> Vec<String> {
+    const MOST_NAMES: usize = 10_000;
+    let path = |name: &str| RepoPath::parse(name).ok().filter(|path| index.may_read(path));
+    let entry = |name: &str| index.tree().entry(&path(name)?, index.max_file_bytes()).ok();
+    let read = |name: &str| match entry(name)? {
+        Entry::File(state) => String::from_utf8(state.bytes.to_vec()).ok(),
+        Entry::Missing
+        | Entry::Directory
+        | Entry::Symlink
+        | Entry::TooLarge { .. }
+        | Entry::Other => None,
+    };
+    let exists = |name: &str| !matches!(entry(name), Some(Entry::Missing) | None);
+    let names = |dir: &str| index.tree().names(RepoPath::parse(dir).ok().as_ref(), MOST_NAMES);
+    checks::derive(&checks::Project { read: &read, exists: &exists, names: &names })
+}
