@@ -44,7 +44,13 @@ fn replays(world: &World) {
 
 #[test]
 fn a_model_looks_by_calling_tools_and_answers() {
-    let files = [("greet.txt", "hello\n"), ("src/a.rs", "fn greet() {}\n"), (".env", "TOKEN=x1\n")];
+    // What a check would build goes to a directory that is not there, and is not made either.
+    let files = [
+        ("greet.txt", "hello\n"),
+        ("src/a.rs", "fn greet() {}\n"),
+        (".env", "TOKEN=x1\n"),
+        ("Cargo.toml", "[package]\nname = \"a\"\nversion = \"0.1.0\"\n"),
+    ];
     let replies = vec![
         calls(&[
             ("fs_list", json!({})),
@@ -63,7 +69,8 @@ fn a_model_looks_by_calling_tools_and_answers() {
     let world = World::of(Project::new(&files), Provider::new(replies));
     world.project.write("greet.txt", "hello\nagain\n");
     world.project.write(".env", "TOKEN=y2\n");
-    let before = world.project.hashes("");
+    let changed_at = || fs::metadata(world.project.root()).unwrap().modified().unwrap();
+    let (before, at) = (world.project.hashes(""), changed_at());
     let run = world.asks("Where is the greeting?");
     assert_eq!((run.code, answer(&run)), (Some(0), "It greets, in src/a.rs:1."), "{}", run.stderr);
     let first = &world.provider.of("analysis")[0].request.json;
@@ -84,6 +91,7 @@ fn a_model_looks_by_calling_tools_and_answers() {
     assert!(show.contains("hello") && !show.contains("again"), "{show}");
     assert!(query.contains("greet"), "{query}");
     assert_eq!(world.project.hashes(""), before, "nothing is written");
+    assert_eq!(changed_at(), at, "and nothing made that is gone again");
     assert_eq!(run.all("ToolResult").len(), 8);
     replays(&world);
 }
@@ -142,6 +150,34 @@ fn every_bad_call_is_answered_with_an_error_that_helps() {
 }
 
 #[test]
+fn calls_share_the_room_of_a_round_and_say_so_when_there_is_none() {
+    let long = "a line that is as long as lines are in most files of a project\n".repeat(400);
+    let many: Vec<(&str, Value)> =
+        (0..40).map(|_| ("fs_search_rg", json!({"pattern": "line"}))).collect();
+    let few = [
+        ("fs_read", json!({"path": "long.txt", "first_line": 1, "last_line": 300})),
+        ("fs_list", json!({})),
+        ("fs_search_rg", json!({"pattern": "hello", "glob": "src"})),
+        ("fs_search_rg", json!({"pattern": "hello", "glob": "nowhere"})),
+    ];
+    let replies = vec![calls(&few), calls(&many), says("So.")];
+    let files = [("long.txt", long.as_str()), ("src/deep/a.txt", "hello\n")];
+    let world = World::of(Project::new(&files), Provider::new(replies));
+    let run = world.asks("What is there?");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let [read, list, found, nowhere] = told(&world, 2).try_into().unwrap();
+    let cut = read["value"].as_str().unwrap();
+    assert!(cut.contains("read on from the next line") && cut.len() < 8_000, "{cut}");
+    assert!(list["value"].as_str().unwrap().contains("src/ (1 file)"));
+    assert!(found["value"].as_str().unwrap().contains("src/deep/a.txt:1: hello"));
+    assert!(nowhere["error"].as_str().unwrap().contains("no file that may be read matches"));
+    assert_eq!(read["rounds_left"], 5);
+    let all = told(&world, 3);
+    assert!(all[0]["value"].as_str().unwrap().contains("long.txt:1: "), "{}", all[0]);
+    assert!(all[39]["error"].as_str().unwrap().contains("is used up"), "{}", all[39]);
+}
+
+#[test]
 fn a_model_without_tools_looks_by_lines_of_text() {
     let replies = vec![
         says("NEED_TOOL|git.status\nNEED_TOOL|fs.read|{\"path\":\"greet.txt\"}"),
@@ -177,7 +213,7 @@ fn a_model_that_only_looks_has_to_answer_in_the_end() {
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     let asked = world.provider.of("analysis").len();
     assert!(asked <= 2 * (6 + 3), "{asked} calls");
-    assert!(run.stderr.contains("there are no looks left"), "{}", run.stderr);
+    assert!(run.stderr.contains("you cannot look again"), "{}", run.stderr);
     replays(&world);
 }
 

@@ -114,7 +114,7 @@ async fn git(commands: &Runner, words: &str) -> Result<String, Wording> {
     let line =
         CommandLine::parse(&format!("{GIT} {words}")).map_err(|error| Wording::of(&error))?;
     let root = commands.workspace.reader().root();
-    let (reach, writes) = (Network::Own, Writes::Discarded);
+    let (reach, writes) = (Network::Own, Writes::Nothing);
     let place = Place { root, in_place_of: None, reach, writes };
     let outcome = commands.execute_in(place, &line, LIMIT).await;
     let output = outcome.output.text();

@@ -13,7 +13,8 @@ use crate::prompts::{Prompt, Prompts};
 const QUOTED_CHARS: usize = 200;
 
 /// What whoever wants to look once too often is told.
-pub(crate) const NO_LOOK_LEFT: &str = "there are no looks left: answer with what you know";
+pub(crate) const NO_LOOK_LEFT: &str =
+    "you cannot look again: answer now, in text, with what you know";
 
 /// A departure from the grammar that was read all the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

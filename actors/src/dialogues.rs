@@ -23,7 +23,7 @@ impl Dialogues {
     /// The dialogue with the model of `hire`, as far as it has come.
     pub fn with(&self, hire: &ModelRole, prompts: &Prompts) -> Dialogue {
         let known = self.dialogues.iter().find(|(with, _)| is_same(with, hire));
-        let new = || Dialogue::new(prompts.render(Prompt::Common, &[]), &self.redactor);
+        let new = || Dialogue::new(introduction(prompts), &self.redactor);
         known.map_or_else(new, |(_, dialogue)| dialogue.clone())
     }
 
@@ -34,6 +34,12 @@ impl Dialogues {
             None => self.dialogues.push((hire.clone(), dialogue)),
         }
     }
+}
+
+/// What every model is told first that looks by lines of text.
+pub fn introduction(prompts: &Prompts) -> String {
+    let (common, looks) = (prompts.render(Prompt::Common, &[]), prompts.render(Prompt::Looks, &[]));
+    format!("{}\n\n{}", common.trim_end(), looks)
 }
 
 /// Whether a provider's cache holds for both: how long an answer may be does not matter to it.

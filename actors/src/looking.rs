@@ -88,7 +88,7 @@ pub(crate) async fn found(
     elsewhere.resize(looks.len(), None);
     for (look, told) in looks.iter().zip(&mut elsewhere) {
         if told.is_none() {
-            *told = changed::told(sources.commands, look, room / 2).await;
+            *told = changed::told(sources.commands, look, room).await;
         }
     }
     let (tree, index, terms) =
@@ -228,6 +228,8 @@ impl Eyes<'_> {
                     &[("what", look), ("exit", &exit), ("output", &output)],
                 ))
             }
+            // The question stands in the call already.
+            Elsewhere::Told(text) if matches!(look, Look::Ask { .. }) => Ok(text),
             Elsewhere::Told(text) => {
                 let text = within(text.trim_end(), room);
                 Ok(self.prompts.render(Prompt::LookFound, &[("what", look), ("found", &text)]))
@@ -353,7 +355,7 @@ impl Eyes<'_> {
         let line = |hit: &search::Hit| format!("{}:{}: {}", hit.path, hit.line, hit.text);
         let mut found: Vec<String> = matches.hits.iter().map(line).collect();
         if matches.more {
-            found.push(self.prompts.render(Prompt::LookMore, &[("what", &"matches")]));
+            found.push(self.prompts.render(Prompt::LookMore, &[("what", &"some")]));
         }
         let found = found.join("\n");
         self.prompts.render(Prompt::LookFound, &[("what", &what), ("found", &found)])

@@ -187,19 +187,31 @@ pub fn shown(
     may_read: impl Fn(&str) -> Result<(), String>,
 ) -> ShownDiff {
     let mut shown = ShownDiff::default();
+    let mut readable = Vec::new();
     for section in sections(diff) {
         let path = path_of(section);
-        if let Err(why) = may_read(&path) {
+        match may_read(&path) {
+            Ok(()) => readable.push((path, numbered(section))),
+            Err(why) => shown.left_out.push((path, why)),
+        }
+    }
+    // As many files as have room: a lock file does not take it from those that people write.
+    let mut sizes: Vec<usize> = readable.iter().map(|(_, text)| text.len()).collect();
+    sizes.sort_unstable();
+    let mut left = max_bytes;
+    let fits = |size: &&usize| left.checked_sub(**size).map(|rest| left = rest).is_some();
+    let largest = sizes.iter().take_while(fits).last().copied().unwrap_or_default();
+    for (path, text) in readable {
+        if text.len() > largest || shown.text.len() + text.len() > max_bytes {
+            let why = format!(
+                "{} bytes of diff, for which there is no room beside the others",
+                text.len()
+            );
             shown.left_out.push((path, why));
-            continue;
+        } else {
+            shown.text.push_str(&text);
+            shown.paths.push(path);
         }
-        let text = numbered(section);
-        if shown.text.len() + text.len() > max_bytes {
-            shown.left_out.push((path, "there is no room for it".to_owned()));
-            continue;
-        }
-        shown.text.push_str(&text);
-        shown.paths.push(path);
     }
     shown
 }
@@ -311,7 +323,7 @@ mod tests {
         let hunk = "@@ -8,2 +8,3 @@ fn f\n    8|  x\n     | -y\n    9| +z\n   10| +w\n";
         assert!(all.text.contains(hunk), "{}", all.text);
         let some = shown(DIFF, 200, may_read);
-        assert_eq!(some.paths.first().map(String::as_str), Some("a.rs"));
+        assert_eq!(some.paths, ["new name.txt", "gone"], "as many files as have room");
         assert!(some.left_out.len() > 1);
     }
 

@@ -13,9 +13,12 @@ use crate::event::Event;
 use crate::inquiry::{Heard, Inquiry, Step};
 use crate::look::{self, Look, Looks};
 use crate::looking::{Looking, Sources, WantedBy, asked_elsewhere};
-use crate::prompts::Prompts;
+use crate::prompts::{Prompt, Prompts};
 use crate::tool_use::{ToolUse, refused, wanted};
 use crate::wording::Wording;
+
+/// A call has at least this part of the room of a round, or is not carried out.
+const LEAST_SHARE: usize = 16;
 
 /// The contract that the answers to a question keep.
 pub trait Grammar: Sync {
@@ -126,8 +129,8 @@ impl Talk<'_> {
                     self.look(dialogue, looks, left).await?;
                     continue;
                 }
-                (Step::Show { .. }, Read::Calls(calls)) => {
-                    self.call(dialogue, &calls).await?;
+                (Step::Show { left }, Read::Calls(calls)) => {
+                    self.call(dialogue, &calls, left).await?;
                     continue;
                 }
                 (_, Read::Looks(looks)) => {
@@ -222,18 +225,26 @@ impl Talk<'_> {
         Ok(())
     }
 
-    /// Answers the calls of tools, each by itself.
-    async fn call(&self, dialogue: &mut Dialogue, calls: &[ToolCall]) -> Result<(), Unheard> {
+    /// Answers the calls of tools, each by itself. They share the room of a round; what one leaves the others have.
+    async fn call(
+        &self,
+        dialogue: &mut Dialogue,
+        calls: &[ToolCall],
+        rounds_left: u32,
+    ) -> Result<(), Unheard> {
         let (caller, sources, role) = (self.caller, self.sources, self.caller.role);
         let tokens = caller.run.config().agent_loop.max_look_tokens;
         let mut left = tokens.saturating_mul(BYTES_PER_TOKEN);
+        let least = left / LEAST_SHARE;
         for (index, call) in calls.iter().enumerate() {
-            let wanted = wanted(call);
+            let room = (left / (calls.len() - index)).max(least);
+            let has_room = left >= least;
+            let no_room = || caller.prompts().render(Prompt::LookNoRoom, &[]);
+            let wanted = if has_room { wanted(call) } else { Err(no_room()) };
             let looks = wanted.as_ref().map(std::slice::from_ref).unwrap_or_default();
             dialogue.looked(looks);
             let elsewhere = asked_elsewhere(sources, caller, looks).await?.pop().flatten();
-            let room = left / (calls.len() - index).min(2);
-            let mut using = ToolUse { role, sources, call, wanted, elsewhere, room };
+            let mut using = ToolUse { role, sources, call, wanted, elsewhere, room, rounds_left };
             let told = caller.run.perform(&mut using).await?;
             left = left.saturating_sub(told.len());
             dialogue.tell(&call.id, &told);

@@ -31,6 +31,8 @@ pub(crate) struct ToolUse<'u> {
     pub(crate) elsewhere: Option<Elsewhere>,
     /// Bytes that the model may be told.
     pub(crate) room: usize,
+    /// How often it may look after this round.
+    pub(crate) rounds_left: u32,
 }
 
 impl Effect for ToolUse<'_> {
@@ -56,7 +58,12 @@ impl Effect for ToolUse<'_> {
         };
         let ok = found.is_ok();
         let told = match found {
-            Ok(value) => json!({ "ok": true, "value": run.redactor.redact(&value) }).to_string(),
+            Ok(value) => json!({
+                "ok": true,
+                "value": run.redactor.redact(&value),
+                "rounds_left": self.rounds_left,
+            })
+            .to_string(),
             Err(why) => refused(&run.redactor.redact(&why)),
         };
         let ToolCall { id, name, arguments } = self.call;

@@ -5,6 +5,7 @@ use actors::closed::JournalClosed;
 use actors::commands::Runner;
 use actors::contract::{ContractError, Leniency};
 use actors::dialogue::Dialogue;
+use actors::dialogues::introduction;
 use actors::event::Event;
 use actors::looking::Sources;
 use actors::prompts::{Prompt, Prompts};
@@ -29,7 +30,7 @@ pub async fn plan(commands: &Runner, brief: &Brief) -> Result<TeamPlanned, Unhea
     let (caller, config) = (run.caller(AgentRole::LanePlanner), run.config());
     let limits = TeamLimits { max_lanes: config.lanes.max_lanes };
     let prompts = caller.prompts();
-    let mut dialogue = Dialogue::new(prompts.render(Prompt::Common, &[]), &run.redactor);
+    let mut dialogue = Dialogue::new(introduction(prompts), &run.redactor);
     let introduction = brief.introduction(
         prompts,
         &mut dialogue,

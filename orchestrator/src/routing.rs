@@ -4,6 +4,7 @@ use actors::brief::Brief;
 use actors::call::{CallError, Caller};
 use actors::closed::JournalClosed;
 use actors::dialogue::Dialogue;
+use actors::dialogues::introduction;
 use actors::effect::{Effect, Position, Trace};
 use actors::event::Event;
 use actors::looking::Sources;
@@ -37,8 +38,12 @@ impl Before {
 
 /// The dialogue of a question, in which the model is offered tools if it is one that can call them.
 pub(crate) fn dialogue(run: &Run) -> Dialogue {
-    let dialogue = Dialogue::new(run.prompts().render(Prompt::Common, &[]), &run.redactor);
-    if calls_tools(run) { dialogue.offering(toolbox::offers()) } else { dialogue }
+    let prompts = run.prompts();
+    if calls_tools(run) {
+        let dialogue = Dialogue::new(prompts.render(Prompt::Common, &[]), &run.redactor);
+        return dialogue.offering(toolbox::offers());
+    }
+    Dialogue::new(introduction(prompts), &run.redactor)
 }
 
 fn calls_tools(run: &Run) -> bool {
@@ -56,7 +61,7 @@ pub(crate) fn instructions(run: &Run, instructions: String) -> String {
         return instructions;
     }
     let tools = if calls_tools(run) {
-        prompts.render(Prompt::Tools, &[])
+        prompts.render(Prompt::Tools, &[("tokens", &run.config().agent_loop.max_look_tokens)])
     } else {
         let line = |tool: &Tool| format!("- {} {}: {}", tool.name, tool.takes(), tool.description);
         let tools: Vec<String> = toolbox::tools().iter().map(line).collect();

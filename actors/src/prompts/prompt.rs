@@ -29,6 +29,8 @@ macro_rules! prompts {
 prompts! {
     /// What every model is told first, whatever its role.
     Common = "common",
+    /// How a model asks to see more, in lines of text.
+    Looks = "looks",
     /// What a run begins with: the workspace, what was said before, what was found for the request, and the request.
     Opening = "opening",
     /// The same for a model that is given a plan: the workspace and the request.

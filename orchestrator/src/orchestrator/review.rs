@@ -79,7 +79,7 @@ async fn review(
         return Ok(delivered(Review { summary, findings: Vec::new() }));
     }
     // The names of the changed files say best what the review is about.
-    let about = format!("Review {of}: {}", change.paths.join(" "));
+    let about = change.paths.join(" ");
     let brief = run.perform(&mut gather(about)).await?;
     let heard = ask(run, sources, brief, before, (&of, change)).await;
     heard.map(delivered).map_err(|unheard| match unheard {

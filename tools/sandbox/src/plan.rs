@@ -48,8 +48,11 @@ impl Ground {
     pub(crate) fn plan(&self, level: &Confining, wanted: &Wanted<'_>) -> io::Result<Option<Plan>> {
         let survey = survey(wanted.tree, &self.settings.built)?;
         let mut outside = self.outside(wanted);
-        let mut built = survey.built.clone();
-        let made = make(&survey);
+        let (mut built, made) = if wanted.tree.writes == Writes::Nothing {
+            (Vec::new(), Vec::new())
+        } else {
+            (survey.built.clone(), make(&survey))
+        };
         built.extend(made.iter().cloned());
         outside.env.push(("GIT_OPTIONAL_LOCKS".into(), "0".into()));
         let (walls, scratch) = match level {

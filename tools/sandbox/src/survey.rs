@@ -18,6 +18,8 @@ pub enum Writes {
     Discarded,
     /// It stays: the tree is a copy.
     Kept,
+    /// It writes nothing, to build directories neither.
+    Nothing,
 }
 
 /// What is asked of a tree.

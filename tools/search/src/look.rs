@@ -64,8 +64,13 @@ pub enum Unseen {
     #[error("{0}")]
     Unreadable(String),
     /// It is not a pattern.
-    #[error("it is not a regular expression for one line")]
+    #[error(
+        "it is not a regular expression for one line; to search for a character such as ( or [ itself, write \\( or \\["
+    )]
     NoPattern,
+    /// It stands for no file.
+    #[error("no file that may be read matches `{0}`")]
+    NoFiles(String),
     /// It is not a pattern for paths.
     #[error("`{0}` is not a pattern for paths")]
     NoGlob(String),
@@ -176,11 +181,22 @@ impl<'a> Sights<'a> {
         let mut files = self.files();
         if let Some(glob) = glob {
             let bad = |_| Unseen::NoGlob(glob.to_owned());
-            // A name alone means a file of that name anywhere.
-            let anywhere = if glob.contains('/') { glob.to_owned() } else { format!("**/{glob}") };
+            // A name alone means a file of that name anywhere, and a directory all that is below it.
+            let bare = glob.trim_end_matches('/');
+            let below = format!("{bare}/");
+            let anywhere = if files.iter().any(|file| file.path.as_str().starts_with(&below)) {
+                format!("{bare}/**")
+            } else if glob.contains('/') {
+                glob.to_owned()
+            } else {
+                format!("**/{glob}")
+            };
             let built = GlobBuilder::new(&anywhere).literal_separator(true).build();
             let matcher = built.map_err(bad)?.compile_matcher();
             files.retain(|file| matcher.is_match(file.path.as_str()));
+            if files.is_empty() {
+                return Err(Unseen::NoFiles(glob.to_owned()));
+            }
         }
         self.hits(&files, pattern, PatternKind::Regex, room)
     }

@@ -8,7 +8,7 @@ use crate::tool::{Arguments, Tool, said};
 
 pub(crate) const TOOL: Tool = Tool::new::<Query>(
     "index.query",
-    "List the files and lines that a description is about, best first. Use it when you know what the code does, but not how it is called.",
+    "List the files and lines that a description is about, best first. Use it when you know what the code does, but not its name.",
 );
 
 #[derive(Deserialize, JsonSchema)]
