@@ -160,6 +160,8 @@ pub struct AgentLoop {
     pub conversation_tokens: usize,
     /// Tokens of evidence given to the Architect for a request.
     pub evidence_tokens: usize,
+    /// Tokens of evidence given to a model that can look for more itself before it answers a question.
+    pub question_tokens: usize,
     /// How long a request waits for the index of the workspace, in milliseconds.
     pub index_wait_ms: u64,
     /// Rounds of looks before the Architect, or the lane planner, must answer.

@@ -50,7 +50,8 @@ fn calls_tools(run: &Run) -> bool {
     run.config().llm.native_tools && may_look(run)
 }
 
-fn may_look(run: &Run) -> bool {
+/// Whether a model may look for itself before it answers.
+pub(crate) fn may_look(run: &Run) -> bool {
     run.config().agent_loop.max_look_rounds > 0
 }
 

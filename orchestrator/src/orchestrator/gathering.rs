@@ -19,6 +19,8 @@ use crate::memory::{self, Memo, Memory};
 pub(super) struct Gathering {
     pub(super) text: String,
     pub(super) index: Index,
+    /// Tokens of evidence.
+    pub(super) tokens: usize,
     /// What is told of earlier turns.
     pub(super) earlier: String,
     /// What is remembered of the workspace, and by whom it is asked for.
@@ -77,7 +79,7 @@ impl Effect for Gathering {
 
     async fn act(&mut self, run: &Run) -> Result<Brief, Delivery> {
         let (text, index) = (self.text.clone(), self.index.clone());
-        let options = EvidenceOptions { tokens: run.config().agent_loop.evidence_tokens };
+        let options = EvidenceOptions { tokens: self.tokens };
         let (memory, asked_by) = (self.memory.clone(), run.clone());
         let gathered = tokio::task::spawn_blocking(move || {
             let checks = derived_checks(&index);

@@ -43,7 +43,9 @@ impl State {
         self.tell_in_run(myself, async move {
             let commands = Runner { workspace, run };
             let sources = Sources { commands: &commands, index: Some(&index) };
-            let gather = |text| Gathering { text, index: index.clone(), earlier, memory };
+            let tokens = sources.commands.run.config().agent_loop.question_tokens;
+            let index = index.clone();
+            let gather = |text| Gathering { text, index, tokens, earlier, memory };
             let reviewed = review(sources, (&words, before, made), gather).await;
             News::Reviewed(reviewed.unwrap_or_else(Box::new))
         });

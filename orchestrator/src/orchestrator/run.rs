@@ -206,8 +206,14 @@ impl State {
             return;
         }
         let (index, memory) = (self.index.clone(), self.recall());
+        let bounds = &run.config().agent_loop;
+        let tokens = if intent == Intent::Answer && routing::may_look(&run) {
+            bounds.question_tokens
+        } else {
+            bounds.evidence_tokens
+        };
         self.tell_in_run(myself, async move {
-            let mut gathering = Gathering { text, index, earlier, memory };
+            let mut gathering = Gathering { text, index, tokens, earlier, memory };
             // Tried meanwhile, so that the first command need not wait for it.
             let (gathered, ()) = tokio::join!(run.perform(&mut gathering), async {
                 if intent != Intent::Answer && !run.only_compares() {
