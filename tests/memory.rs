@@ -25,7 +25,7 @@ fn a_delivery_is_remembered_and_told_to_later_sessions_while_it_holds() {
     world.project.write("Makefile", "check:\n\tsh check.sh\n");
     assert_eq!(world.chat("Fix the greeting").code, Some(0));
     let list = listed(&world);
-    assert!(list.contains("fact      `sh check.sh` checked a change"), "{list}");
+    assert!(list.contains("fact      `sh check.sh` passed for a change"), "{list}");
     assert!(list.contains("outcome   Fix the greeting: changed greet.txt"), "{list}");
 
     world.asks("What was done here?");

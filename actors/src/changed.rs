@@ -100,10 +100,7 @@ fn readable(commands: &Runner, diff: &str, room: usize) -> String {
 }
 
 fn may_read(commands: &Runner, path: &str) -> Result<(), String> {
-    match commands.run.terms.rules.may_read(path) {
-        Verdict::Allow => Ok(()),
-        Verdict::Ask { why } | Verdict::Stage { why } | Verdict::Deny { why } => Err(why),
-    }
+    commands.run.terms.rules.may_read(path).unasked()
 }
 
 fn quoted_words(words: &str) -> String {

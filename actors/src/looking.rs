@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 
 use index::{Index, RankedFile, WINDOW};
-use policy::Verdict;
 use search::{BYTES_PER_TOKEN, Lines, Matches, Shown, Sights, Symbol, Unseen};
 use tools::blocking::on_a_thread;
 use tree::RepoPath;
@@ -94,10 +93,7 @@ pub(crate) async fn found(
     let (tree, index, terms) =
         (sources.commands.workspace.reader().clone(), sources.index.cloned(), run.terms.clone());
     on_a_thread(move || {
-        let may_read = |path: &RepoPath| match terms.rules.may_read(path.as_str()) {
-            Verdict::Allow => Ok(()),
-            Verdict::Ask { why } | Verdict::Stage { why } | Verdict::Deny { why } => Err(why),
-        };
+        let may_read = |path: &RepoPath| terms.rules.may_read(path.as_str()).unasked();
         let eyes = Eyes {
             sights: Sights::new(&tree, &may_read),
             index: index.as_ref(),

@@ -19,6 +19,19 @@ const MAX_BYTES: u64 = 4 << 20;
 /// Characters of one memo.
 const MAX_CHARS: usize = 400;
 
+/// Files that say how a project is built and checked, of which those that are there stand for it.
+pub(crate) const MANIFESTS: [&str; 9] = [
+    "Cargo.toml",
+    "package.json",
+    "pyproject.toml",
+    "setup.py",
+    "go.mod",
+    "Makefile",
+    "pom.xml",
+    "build.gradle",
+    "CMakeLists.txt",
+];
+
 /// What a memo is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

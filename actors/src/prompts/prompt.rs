@@ -89,6 +89,12 @@ prompts! {
     Looked = "looked",
     /// What is known of the workspace from earlier deliveries.
     Memory = "memory",
+    /// Remembers a check that passed.
+    MemoCheck = "memo_check",
+    /// Remembers what the user answered.
+    MemoAnswer = "memo_answer",
+    /// Remembers what a request changed.
+    MemoOutcome = "memo_outcome",
     /// Says that tools are offered.
     Tools = "tools",
     /// Says which tools can be called in lines of text.

@@ -110,6 +110,16 @@ pub enum Verdict<W = String> {
     },
 }
 
+impl<W> Verdict<W> {
+    /// Whether it may happen without anybody's yes; why not otherwise.
+    pub fn unasked(self) -> Result<(), W> {
+        match self {
+            Self::Allow => Ok(()),
+            Self::Ask { why } | Self::Stage { why } | Self::Deny { why } => Err(why),
+        }
+    }
+}
+
 /// Reasons of verdicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Why {

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use actors::delivery::{Delivery, FailureKind, Rollback, Target};
+use actors::delivery::{Delivery, FailureKind, Rollback, Target, Verified};
 use actors::event::Event;
 use actors::plan::Plan;
+use actors::prompts::Prompt;
 use actors::review::Review;
 use actors::run::{AskedUser, Run};
 use actors::team::EndedLane;
@@ -19,7 +20,7 @@ use tree::{Change, RepoPath};
 
 use super::again::{Progress, progress};
 use super::{Outcome, State};
-use crate::memory::{self, Basis, Memo, MemoKind, Memory, basis_of};
+use crate::memory::{self, Basis, MANIFESTS, Memo, MemoKind, Memory, basis_of};
 use crate::supervision;
 use crate::turn::{FailedCheck, Turn};
 use crate::worktrees;
@@ -139,8 +140,11 @@ impl State {
             let sessions = self.sessions.clone();
             worktrees::collect_left(&self.places, &self.dir, sessions, self.idle.config()).await;
         }
-        if is_over && matches!(delivery, Delivery::Delivered { .. }) && !changes.is_empty() {
-            self.remember(&active.run, &active.request.text, plan.as_ref(), &changes).await;
+        if let (true, Delivery::Delivered { verified }) = (is_over, &delivery)
+            && !changes.is_empty()
+        {
+            let made = (plan.as_ref(), changes.as_slice());
+            self.remember(&active.run, &active.request.text, made, verified).await;
         }
         self.turns.push(Turn {
             request: active.run.redactor.redact(&active.request.text).into_owned(),
@@ -171,23 +175,16 @@ impl State {
     }
 }
 
-/// Files that say how a project is built and checked, of which those that are there stand for it.
-const MANIFESTS: [&str; 9] = [
-    "Cargo.toml",
-    "package.json",
-    "pyproject.toml",
-    "setup.py",
-    "go.mod",
-    "Makefile",
-    "pom.xml",
-    "build.gradle",
-    "CMakeLists.txt",
-];
-
 impl State {
     /// Remembers what was delivered: the checks that passed, what the user decided, what was changed. A run that is only compared
     /// leaves nothing. Without it the next request only knows less.
-    async fn remember(&self, run: &Run, request: &str, plan: Option<&Plan>, changes: &[Change]) {
+    async fn remember(
+        &self,
+        run: &Run,
+        request: &str,
+        (plan, changes): (Option<&Plan>, &[Change]),
+        verified: &Verified,
+    ) {
         let bounds = run.config().memory.clone();
         if !bounds.enabled || run.only_compares() {
             return;
@@ -196,9 +193,23 @@ impl State {
         let first_line = request.lines().next().unwrap_or_default();
         let paths: Vec<RepoPath> = changes.iter().flat_map(Change::paths).cloned().collect();
         let named: Vec<&str> = paths.iter().map(RepoPath::as_str).collect();
-        let outcome = format!("{}: changed {}", said(first_line), named.join(", "));
-        let checks: Vec<String> = plan.iter().flat_map(|plan| &plan.verify).cloned().collect();
+        let prompts = run.prompts();
+        let outcome = prompts.render(
+            Prompt::MemoOutcome,
+            &[("request", &said(first_line)), ("files", &named.join(", "))],
+        );
+        // Only what could have failed and did not has shown anything.
+        let passed = matches!(verified, Verified::Passed | Verified::Proven);
+        let commands = plan.iter().filter(|_| passed).flat_map(|plan| &plan.verify);
+        let checks: Vec<String> = commands
+            .map(|command| prompts.render(Prompt::MemoCheck, &[("command", command)]))
+            .collect();
         let asked = run.asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let answered = asked.iter().filter_map(|AskedUser { question, answer }| {
+            let answer = answer.as_ref()?;
+            Some(prompts.render(Prompt::MemoAnswer, &[("question", question), ("answer", answer)]))
+        });
+        let decisions: Vec<String> = answered.collect();
         let (tree, file) = (self.reader.clone(), memory::file_of(&self.places));
         let (at, session) = (run.clock.now().to_string(), self.session.clone());
         let max_bytes = run.config().limits.max_indexed_file_bytes;
@@ -212,12 +223,10 @@ impl State {
                 let (at, session) = (at.clone(), session.clone());
                 memory.remember(Memo { id: 0, kind, text, basis, at, session }, bounds.max_memos);
             };
-            for check in checks {
-                note(MemoKind::Fact, format!("`{check}` checked a change"), manifests.clone());
+            for text in checks {
+                note(MemoKind::Fact, text, manifests.clone());
             }
-            for AskedUser { question, answer } in asked {
-                let Some(answer) = answer else { continue };
-                let text = format!("asked \"{question}\", the user said: {answer}");
+            for text in decisions {
                 note(MemoKind::Decision, text, Vec::new());
             }
             note(MemoKind::Outcome, outcome, basis_of(&tree, max_bytes, paths));

@@ -17,7 +17,6 @@ use actors::talk::{Grammar, Unheard};
 use actors::wording::Wording;
 use lanes::crew::call_failed;
 use model::AgentRole;
-use policy::Verdict;
 use ractor::ActorRef;
 use search::BYTES_PER_TOKEN;
 use tools::blocking::on_a_thread;
@@ -71,10 +70,7 @@ async fn review(
     let read = changed::read(commands, &of, words).await.map_err(|_| journal_closed())?;
     let diff = read.map_err(|why| none(&why))?;
     let room = run.config().agent_loop.review_tokens.saturating_mul(BYTES_PER_TOKEN);
-    let may_read = |path: &str| match run.terms.rules.may_read(path) {
-        Verdict::Allow => Ok(()),
-        Verdict::Ask { why } | Verdict::Stage { why } | Verdict::Deny { why } => Err(why),
-    };
+    let may_read = |path: &str| run.terms.rules.may_read(path).unasked();
     let change = shown(&diff, room, may_read);
     if change.text.is_empty() && change.left_out.is_empty() {
         let summary = format!("There is nothing to review: {of} changes no file.");

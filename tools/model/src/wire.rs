@@ -25,6 +25,10 @@ pub enum AgentRole {
 }
 
 impl AgentRole {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Architect, Self::Editor, Self::LanePlanner, Self::Analysis, Self::Intent];
+
     /// The word that is sent.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -427,13 +431,7 @@ mod tests {
 
     #[test]
     fn roles_are_sent_as_they_are_journaled() {
-        for role in [
-            AgentRole::Architect,
-            AgentRole::Editor,
-            AgentRole::LanePlanner,
-            AgentRole::Analysis,
-            AgentRole::Intent,
-        ] {
+        for role in AgentRole::ALL {
             assert_eq!(serde_json::to_value(role).unwrap(), role.as_str());
         }
     }
