@@ -47,6 +47,7 @@ mod live;
 mod crashes;
 mod fork;
 mod memory;
+mod missions;
 mod prompts;
 mod replay;
 mod resume;

@@ -13,6 +13,7 @@ pub mod brief;
 pub mod call;
 pub mod changed;
 pub mod checks;
+pub mod child;
 pub mod closed;
 pub mod commands;
 pub mod complaints;

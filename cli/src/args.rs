@@ -5,7 +5,8 @@ use front::error::{CliError, Kind};
 
 use crate::commands::{
     apply, auth, completions, config, demo, diff, doctor, explain, export, fork, index, memory,
-    mock, patch, policy, prompts, replay, rewind, run, sandbox, sessions, tools, trust, usage,
+    mission, mock, patch, policy, prompts, replay, rewind, run, sandbox, sessions, tools, trust,
+    usage,
 };
 use crate::flags::Global;
 
@@ -85,6 +86,8 @@ pub(crate) enum Command {
         #[arg(long, visible_alias = "cached")]
         staged: bool,
     },
+    /// Research a goal, and carry it out once its card is approved.
+    Mission(mission::MissionArgs),
     /// Resume an interrupted request.
     Run(run::RunArgs),
     /// Show what is staged, or what was changed.

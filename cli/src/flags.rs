@@ -51,6 +51,10 @@ pub(crate) struct Global {
     #[arg(long, global = true)]
     pub(crate) yolo: bool,
 
+    /// Research each change as a mission, and carry it out once its card is approved.
+    #[arg(long, global = true, conflicts_with = "yolo")]
+    pub(crate) hetun: bool,
+
     /// Let commands use the network.
     #[arg(long, global = true)]
     pub(crate) network: bool,
@@ -201,6 +205,7 @@ impl Global {
             (self.thinking.is_some(), "--thinking"),
             (self.approval.is_some(), "--approval"),
             (self.yolo, "--yolo"),
+            (self.hetun, "--hetun"),
             (self.budget_usd.is_some(), "--budget-usd"),
             (self.budget_tokens.is_some(), "--budget-tokens"),
             (self.teammate_mode.is_some(), "--teammate-mode"),
@@ -225,10 +230,6 @@ impl Global {
 /// Flags of the product that this version does not have. They are refused, never ignored.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Later {
-    /// Research missions.
-    #[arg(long, global = true, hide = true)]
-    hetun: bool,
-
     /// Capture the mouse.
     #[arg(long, global = true, hide = true)]
     mouse_capture: bool,
@@ -237,7 +238,7 @@ pub(crate) struct Later {
 impl Later {
     /// The first of these flags that was given.
     pub(crate) fn given(&self) -> Option<&'static str> {
-        [(self.hetun, "--hetun"), (self.mouse_capture, "--mouse-capture")]
+        [(self.mouse_capture, "--mouse-capture")]
             .into_iter()
             .find_map(|(given, name)| given.then_some(name))
     }

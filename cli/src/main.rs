@@ -105,6 +105,7 @@ fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
             one_shot(around, global, format!("review {what}").trim_end(), Intent::Review)
         }
         Some(Command::Plan { task }) => one_shot(around, global, &task.join(" "), Intent::Plan),
+        Some(Command::Mission(args)) => blocking(commands::mission::run(around, global, args)),
         Some(Command::Run(args)) => blocking(commands::run::run(around, global, args)),
         Some(Command::Diff(args)) => commands::diff::run(around, global, args),
         Some(Command::Apply(args)) => blocking(commands::apply::run(around, global, args)),
@@ -144,6 +145,13 @@ fn takes(command: Option<&Command>) -> Takes {
     match command {
         None | Some(Command::Chat) => Takes::Requests,
         Some(Command::Ask { .. } | Command::Plan { .. } | Command::Review { .. }) => Takes::Request,
+        Some(Command::Mission(args)) => {
+            if args.asks() {
+                Takes::Request
+            } else {
+                Takes::Nothing
+            }
+        }
         Some(Command::Run(_)) => Takes::Access,
         Some(
             Command::Apply(_)

@@ -277,6 +277,9 @@ fn flag_settings(global: &Global) -> Vec<(&'static str, &'static str, String)> {
     if global.yolo {
         flags.push(("policy.mode", "--yolo", quoted("yolo")));
     }
+    if global.hetun {
+        flags.push(("policy.mode", "--hetun", quoted("hetun")));
+    }
     if global.network {
         flags.push(("sandbox.network", "--network", quoted("host")));
     }

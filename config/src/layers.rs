@@ -430,6 +430,12 @@ fn check_ranges(config: &Config, settings: &[Setting]) -> Result<(), ConfigError
             config.lanes.share.iter().all(|path| is_inside(path)),
             "must be paths below the workspace",
         ),
+        ("missions.passage_lines", config.missions.passage_lines >= 1, "must be at least 1"),
+        (
+            "missions.plateau",
+            (0.0..=1.0).contains(&config.missions.plateau),
+            "must be between 0 and 1",
+        ),
         ("limits.journal_queue", config.limits.journal_queue >= 1, "must be at least 1"),
         ("limits.screen_queue", config.limits.screen_queue >= 1, "must be at least 1"),
         (

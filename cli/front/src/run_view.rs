@@ -3,6 +3,7 @@
 mod ending;
 mod events;
 mod lines;
+mod mission;
 mod used;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,8 @@ use orchestrator::orchestrator::Outcome;
 use crate::answer::{Offers, OnScreen};
 use crate::diff::{Paint, changes_as_text, harmless, harmless_text};
 use crate::lanes::LaneTable;
+
+use self::mission::Questions;
 
 pub use self::lines::settled;
 pub use self::used::Used;
@@ -83,6 +86,8 @@ pub struct RunView {
     confined: String,
     /// The lanes of the run, if it has any.
     lanes: LaneTable,
+    /// The small questions of the run, if it has any.
+    questions: Questions,
     told: Vec<Told>,
 }
 
@@ -109,6 +114,7 @@ impl RunView {
             used: Used::default(),
             confined: String::new(),
             lanes: LaneTable::default(),
+            questions: Questions::default(),
             told: Vec::new(),
         }
     }
@@ -153,6 +159,9 @@ impl RunView {
             }
             Proposal::Command(command) => {
                 (format!("  $ {}\n", harmless(command)), "Run it?", Offers::Always)
+            }
+            Proposal::Mission(card) => {
+                (format!("{}\n", harmless_text(card)), "Carry it out?", Offers::Once)
             }
             Proposal::Network(command) => {
                 (format!("  $ {}\n", harmless(command)), "Run it again with it?", Offers::Once)

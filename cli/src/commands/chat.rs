@@ -126,7 +126,7 @@ async fn once_in(
     let which = which(around, global)?;
     let purpose = match intent {
         Some(Intent::Answer | Intent::Plan | Intent::Review) => Use::Read,
-        Some(Intent::Edit) | None => Use::Write,
+        Some(Intent::Edit | Intent::Mission) | None => Use::Write,
     };
     let mut view = render::view(around, global);
     let mut drive =
@@ -137,7 +137,7 @@ async fn once_in(
         return Err(CliError::new(Kind::NotDelivered, open).hint(hint));
     }
     finish_earlier(&mut drive, global, view.as_mut()).await?;
-    let outcome = drive.run(Request { text, intent }, view.as_mut()).await?;
+    let outcome = drive.run(Request::new(text, intent), view.as_mut()).await?;
     exit::of(&outcome.delivery, global.require.map(Require::level))
 }
 
@@ -198,7 +198,7 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
                         view.note(&error.to_string());
                         continue;
                     }
-                    let outcome = drive.run(Request { text, intent }, view.as_mut()).await?;
+                    let outcome = drive.run(Request::new(text, intent), view.as_mut()).await?;
                     tell(&outcome.delivery, global, view.as_mut());
                     if drive.leaves {
                         break;

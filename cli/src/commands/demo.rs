@@ -146,7 +146,7 @@ pub(crate) async fn run(
     let mut drive =
         Drive::open(&around, &settings, workspace.clone(), Which::New, Use::Write, view.as_mut())
             .await?;
-    let request = Request { text: request.to_owned(), intent: Some(Intent::Edit) };
+    let request = Request::new(request.to_owned(), Some(Intent::Edit));
     let outcome = drive.run(request, view.as_mut()).await?;
     if global.output == Output::Text {
         let paint = if around.colour_out(global.color) { Paint::Colour } else { Paint::Plain };

@@ -22,6 +22,13 @@ pub(crate) struct RunArgs {
     session: Option<String>,
 }
 
+impl RunArgs {
+    /// The latest session with an interrupted request.
+    pub(crate) const fn latest() -> Self {
+        Self { session: None }
+    }
+}
+
 /// Runs the command.
 pub(crate) async fn run(
     around: &Surroundings,

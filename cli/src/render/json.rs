@@ -115,6 +115,9 @@ fn event(envelope: &Envelope) -> Value {
         if let Some(run) = envelope.scope.run() {
             line.insert("run".to_owned(), run.into());
         }
+        if let Some(part) = envelope.scope.below() {
+            line.insert("part".to_owned(), part.into());
+        }
     }
     in_lane(line, envelope.scope.lane())
 }
@@ -136,6 +139,7 @@ fn document(outcome: &Outcome, plan: &Artifact, session: &str) -> Value {
         "accept": criteria(outcome.plan.as_ref(), &outcome.delivery),
         "answer": outcome.answer,
         "review": outcome.review,
+        "card": outcome.card.as_ref().map(|card| json!({"hash": card.hash(), "card": card})),
         "changes": outcome.changes.iter().map(Change::summary).collect::<Vec<_>>(),
         "put_aside": outcome.put_aside,
         "rollbacks": outcome.rollbacks,

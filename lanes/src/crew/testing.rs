@@ -118,7 +118,8 @@ impl World {
     /// The facts so far.
     pub(super) async fn events(&self) -> Vec<Event> {
         // What was published before it is there when this one is.
-        let now = Event::TurnAdded { speaker: Side::User, text: String::new(), intent: None };
+        let now =
+            Event::TurnAdded { speaker: Side::User, text: String::new(), intent: None, card: None };
         self.setup.run.record(now).await.unwrap();
         self.events.lock().unwrap().clone()
     }
@@ -173,7 +174,9 @@ impl ChatModel for Scripted {
             AgentRole::Editor
             | AgentRole::LanePlanner
             | AgentRole::Analysis
-            | AgentRole::Intent => (Stage::Draft, DIFF),
+            | AgentRole::Intent
+            | AgentRole::Researcher
+            | AgentRole::Child => (Stage::Draft, DIFF),
         };
         Box::pin(async move {
             self.0(stage).await?;

@@ -388,7 +388,7 @@ impl Story {
     }
 
     async fn work(&self, luck: Arc<Luck>) -> Outcome {
-        let request = Request { text: "Fix the greeting".to_owned(), intent: Some(Intent::Edit) };
+        let request = Request::new("Fix the greeting".to_owned(), Some(Intent::Edit));
         let (orchestrator, signals, cut_short) = if self.session().exists() {
             self.go_on(&luck).await
         } else {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use actors::checks::{CheckOutcome, Findings};
 use actors::event::{Envelope, Event, StagedFile};
 use actors::lane_id::LaneId;
+use actors::scope::Scope;
 use actors::words::{Intent, IntentBy, Side};
 use anstyle::AnsiColor;
 use model::AgentRole;
@@ -32,8 +33,8 @@ impl RunView {
         self.count(&envelope.event, lane);
         self.note_tolerated(lane, &envelope.event);
         self.note_start(&envelope.event);
-        if let Some(lane) = lane {
-            self.lane_event(lane, &envelope.event);
+        if envelope.scope.is_part() {
+            self.part_event(&envelope.scope, &envelope.event);
             return;
         }
         match &envelope.event {
@@ -124,6 +125,7 @@ impl RunView {
                     self.say(&line);
                 }
                 self.team_event(event, at);
+                self.mission_event(event, at);
             }
         }
     }
@@ -181,6 +183,15 @@ impl RunView {
         }
         if let Some(masked) = told::masked(findings) {
             self.say(format!("    {masked}"));
+        }
+    }
+
+    /// Tells of an event in a part of the run.
+    fn part_event(&mut self, scope: &Scope, event: &Event) {
+        if let Some(lane) = scope.lane() {
+            self.lane_event(lane, event);
+        } else if scope.child().is_some() {
+            self.child_event(event);
         }
     }
 

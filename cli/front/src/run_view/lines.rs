@@ -69,7 +69,8 @@ pub(super) fn said_by_models(event: &Event) -> Vec<String> {
         AgentRole::Architect => "the Architect",
         AgentRole::Editor => "the Editor",
         AgentRole::LanePlanner => "the lane planner",
-        AgentRole::Analysis | AgentRole::Intent => "the model",
+        AgentRole::Researcher => "the researcher",
+        AgentRole::Analysis | AgentRole::Intent | AgentRole::Child => "the model",
     };
     if let Event::Looked { role, looks, refused, .. } = event {
         // What was tried is told when it ends.

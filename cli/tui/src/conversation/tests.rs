@@ -29,7 +29,7 @@ fn types(it: &mut Conversation, text: &str, ms: u64) -> Vec<Act> {
 }
 
 fn request(text: &str) -> Request {
-    Request { text: text.to_owned(), intent: None }
+    Request::new(text.to_owned(), None)
 }
 
 /// A conversation at work, which asks for a command at 1 s.
@@ -161,7 +161,7 @@ fn lines_are_requests_commands_or_mistakes_that_can_be_mended() {
         types(&mut it, "/src/x.rs fails\n", 0)[1..],
         [Act::Begin(request("/src/x.rs fails"))]
     );
-    let asked = Request { text: "why".to_owned(), intent: Some(Intent::Answer) };
+    let asked = Request::new("why".to_owned(), Some(Intent::Answer));
     assert_eq!(types(&mut it, "/ask why\n", 0)[1..], [Act::Begin(asked)]);
     let words = ["sandbox", "--", "sh", "-c", "ls -l"].map(str::to_owned).to_vec();
     assert_eq!(types(&mut it, "!ls -l\n", 0)[1..], [Act::Program(words)]);

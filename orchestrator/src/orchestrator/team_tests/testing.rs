@@ -104,7 +104,7 @@ pub(super) async fn work<S: Says>(
         }
         (events, questions)
     });
-    let request = Request { text: "Do it all".to_owned(), intent: Some(Intent::Edit) };
+    let request = Request::new("Do it all".to_owned(), Some(Intent::Edit));
     let outcome = orchestrator.run(request).await.unwrap();
     let (events, questions) = told.await.unwrap();
     let read = |it: std::io::Result<fs::DirEntry>| {
