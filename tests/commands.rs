@@ -36,7 +36,7 @@ fn every_command_helps() {
 fn what_this_version_does_not_have_is_refused_and_never_ignored() {
     let world = silent();
     let cases: [&[&str]; 10] = [
-        &["--hetun", "-p", "Fix it"],
+        &["--hetun", "--yolo", "-p", "Fix it"],
         &["--teammate-mode=never", "-p", "Fix it"],
         &["--teammate-mode", "sessions"],
         &["--max-subagents", "3", "run"],

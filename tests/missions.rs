@@ -1,8 +1,9 @@
 //! Missions: research asks many small questions, a card is shown, and nothing but its approval has anything changed.
 
-use mock::Reply;
+use mock::{Behaviour, Options, Reply};
 use serde_json::Value;
 
+use crate::resume::{GO_ON, has_begun, has_ended, journal, killed_at, nothing_was_paid_twice};
 use crate::support::{Project, Provider, Run, World, architect, diff, editor};
 
 const GOAL: &str = "Greet the world, and say so in the notes";
@@ -98,7 +99,7 @@ fn a_mission_stops_after_its_card_and_goes_on_with_the_approval_of_its_hash() {
     assert_eq!(world.provider.of("child").len(), children + 1, "only the task that reads is asked");
     let told = world.provider.told("architect", 1);
     assert!(told.contains("greet.txt greets nobody [greet.txt:1-1]"), "{told}");
-    assert!(told.contains("Verify with exactly: sh check.sh"), "{told}");
+    assert!(told.contains("Verify with exactly these commands: sh check.sh"), "{told}");
 
     let list = world.deepseek(["mission", "list"]).run();
     assert!(list.stdout.contains("carried out"), "{}", list.stdout);
@@ -198,4 +199,197 @@ fn a_card_is_changed_as_the_user_says_and_has_another_hash() {
     assert_eq!(run.code, Some(3), "{}", run.stderr);
     let run = world.deepseek(["mission", "approve", &second]).run();
     assert!(run.stderr.contains("is rejected"), "{}", run.stderr);
+}
+
+/// The card without the run that made it.
+fn latest_card(world: &World) -> Value {
+    let run = world.deepseek(["mission", "show", "--output", "json"]).run();
+    let mut card: Value = serde_json::from_str(&run.stdout).unwrap();
+    card["card"]["mission_id"].take();
+    card["card"].take()
+}
+
+/// The same answers to the same questions, however often they are asked.
+fn steady() -> World {
+    let answers = planned(card("greet.txt", "sh check.sh")).into_iter().chain(carried_out());
+    world(answers.map(Reply::forever).collect())
+}
+
+#[test]
+fn a_mission_killed_at_any_step_is_gone_on_with_and_comes_to_the_same() {
+    let stride = if std::env::var_os("DEEPSEEK_LONG_TESTS").is_some() { 1 } else { 11 };
+    let wanted = {
+        let world = steady();
+        assert_eq!(mission(&world, &[]).code, Some(3));
+        latest_card(&world)
+    };
+    let mut steps = 0;
+    for step in (0..).step_by(stride) {
+        let world = steady();
+        let run = killed_at(&world, step, &["mission", GOAL]);
+        if run.code == Some(3) {
+            break;
+        }
+        assert_eq!(run.code, None, "step {step}: {}", run.stderr);
+        steps += 1;
+        if !has_begun(&world) {
+            continue;
+        }
+        if !has_ended(&world) {
+            let run = world.deepseek(GO_ON).run();
+            assert_eq!(run.code, Some(3), "step {step}: {}", run.stderr);
+        }
+        assert_eq!(nothing_was_paid_twice(&world), Ok(()), "step {step}");
+        assert_eq!(latest_card(&world), wanted, "step {step}");
+        let replay = world.deepseek(["replay", "latest"]).run();
+        assert_eq!(replay.code, Some(0), "step {step}: {}", replay.stderr);
+    }
+    assert!(steps > 4, "{steps} steps");
+}
+
+#[test]
+fn what_is_carried_out_and_killed_is_gone_on_with() {
+    let stride = if std::env::var_os("DEEPSEEK_LONG_TESTS").is_some() { 1 } else { 23 };
+    let mut steps = 0;
+    for step in (0..).step_by(stride) {
+        let world = steady();
+        assert_eq!(mission(&world, &[]).code, Some(3));
+        let hash = hash(&world);
+        let run = killed_at(&world, step, &["mission", "approve", &hash]);
+        if run.code == Some(0) {
+            break;
+        }
+        assert_eq!(run.code, None, "step {step}: {}", run.stderr);
+        steps += 1;
+        // What was not written down is not approved.
+        let is_approved = journal(&world).iter().any(|event| event["kind"] == "CardTaken@v1");
+        let args = if is_approved { vec!["run"] } else { vec!["mission", "approve", &hash] };
+        let ended = journal(&world).iter().filter(|it| it["kind"] == "RunFinished@v3").count();
+        if ended < 2 {
+            let run = world.deepseek(args).run();
+            assert_eq!(run.code, Some(0), "step {step}: {}", run.stderr);
+        }
+        assert_eq!(world.project.read("greet.txt"), "hello world\n", "step {step}");
+        assert_eq!(nothing_was_paid_twice(&world), Ok(()), "step {step}");
+    }
+    assert!(steps > 2, "{steps} steps");
+}
+
+/// A project with one file that makes `count` passages of questions, and small models that find nothing in it.
+fn wide(count: usize, delay_ms: u64, options: Options) -> World {
+    let lines: Vec<String> =
+        (0..count * 160).map(|at| format!("entry {at} of the register")).collect();
+    let project = Project::new(&[("register.txt", &lines.join("\n"))]);
+    let none = "FINDINGS_V1\nNONE|nothing\nFINDINGS_END";
+    let nothing = "HYPOTHESES_V1\nNONE|nothing\nHYPOTHESES_END";
+    let plan =
+        "MISSION_PLAN_V1\nTASK|01|read|x|What is it?\nREADS|01|register.txt\nMISSION_PLAN_END";
+    let replies = vec![
+        Reply { delay_ms, ..Reply::text(none).to("child").forever() },
+        Reply::text(nothing).to("researcher").when_asked("HYPOTHESES_V1").forever(),
+        Reply::text(plan).to("researcher").forever(),
+    ];
+    World::of(project, Provider::with(replies, options))
+}
+
+/// What small questions sent, and how much of it the provider had.
+fn prompts_of_children(world: &World) -> (u64, u64) {
+    let replies = journal(world).into_iter().filter(|event| {
+        event["kind"] == "ModelReply@v1"
+            && event["data"]["role"] == "child"
+            && event["data"]["outcome"] == "ok"
+    });
+    replies.fold((0, 0), |(prompt, hit), event| {
+        let usage = &event["data"]["usage"];
+        (prompt + usage["prompt"].as_u64().unwrap(), hit + usage["hit"].as_u64().unwrap())
+    })
+}
+
+#[test]
+fn what_questions_have_in_common_is_paid_once() {
+    let share = |prime: bool| {
+        let world = wide(16, 30, Options::default());
+        let world = world.configure(&format!("[missions]\nprime = {prime}\n"));
+        let run = mission(&world, &[]);
+        assert_eq!(run.code, Some(3), "{}", run.stderr);
+        let (prompt, hit) = prompts_of_children(&world);
+        assert!(prompt > 16 * 10_000, "{prompt}");
+        hit * 100 / prompt
+    };
+    let (primed, not) = (share(true), share(false));
+    assert!(primed >= 90 && not <= 10, "{primed} % and {not} %");
+}
+
+#[test]
+fn one_question_of_many_without_answer_leaves_the_others_theirs() {
+    let lines: Vec<String> =
+        (0..16 * 160).map(|at| format!("entry {at} of the register")).collect();
+    let project = Project::new(&[("register.txt", &lines.join("\n"))]);
+    let found = "FINDINGS_V1\nFINDING|1-1|1|1|it is a register\nFINDINGS_END";
+    let replies = vec![
+        Reply::of(Behaviour::Http400).to("child").when_asked("register.txt:161-320").forever(),
+        Reply::text("no block").to("child").when_asked("register.txt:321-480").forever(),
+        Reply::text("VERDICTS_V1\nVERDICTS_END")
+            .to("child")
+            .when_asked("Does this claim")
+            .forever(),
+        Reply::text(found).to("child").forever(),
+        Reply::text("HYPOTHESES_V1\nNONE|x\nHYPOTHESES_END")
+            .to("researcher")
+            .when_asked("HYPOTHESES_V1")
+            .forever(),
+        Reply::text("VERDICTS_V1\nVERDICTS_END")
+            .to("researcher")
+            .when_asked("VERDICTS_V1")
+            .forever(),
+        Reply::text(
+            "MISSION_PLAN_V1\nTASK|01|read|x|What is it?\nREADS|01|register.txt\nMISSION_PLAN_END",
+        )
+        .to("researcher")
+        .forever(),
+    ];
+    let world = World::of(project, Provider::new(replies));
+    let world = world.configure("[missions]\nquestion_retries = 0\n");
+    let run = mission(&world, &[]);
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+    let events = journal(&world);
+    let step = events.iter().find(|event| event["kind"] == "ResearchStep@v1").unwrap();
+    assert_eq!((&step["data"]["asked"], &step["data"]["answered"]), (&16.into(), &14.into()));
+    let ends = |end: &str| {
+        events.iter().filter(|event| event["data"]["end"].to_string().contains(end)).count()
+    };
+    assert_eq!((ends("invalid_request"), ends("unreadable")), (1, 1), "{}", run.stderr);
+    assert_eq!(world.deepseek(["replay", "latest"]).run().code, Some(0));
+}
+
+#[test]
+fn a_budget_is_not_passed_and_what_was_found_is_handed_back() {
+    for tokens in [30_000, 120_000] {
+        let world = wide(16, 0, Options::default());
+        let tokens_flag = tokens.to_string();
+        let run = mission(&world, &["--budget-tokens", &tokens_flag]);
+        assert!(matches!(run.code, Some(3 | 4)), "{:?} {}", run.code, run.stderr);
+        let used: u64 = world
+            .provider
+            .requests()
+            .iter()
+            .map(|seen| seen.usage.map_or(0, |usage| usage.total()))
+            .sum();
+        assert!(used <= tokens, "{used} of {tokens}");
+        let ended =
+            journal(&world).into_iter().find(|event| event["kind"] == "RunFinished@v3").unwrap();
+        assert!(ended["data"]["spent"]["tokens"].as_u64().unwrap() <= tokens);
+    }
+}
+
+#[test]
+fn a_provider_that_throttles_starves_nobody() {
+    let options = Options { concurrency_429: 2, ..Options::default() };
+    let world = wide(24, 5, options);
+    let world = world.configure("[llm]\nmax_retries = 8\n");
+    let run = mission(&world, &["--max-subagents", "20"]);
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+    let events = journal(&world);
+    let step = events.iter().find(|event| event["kind"] == "ResearchStep@v1").unwrap();
+    assert_eq!((&step["data"]["asked"], &step["data"]["answered"]), (&24.into(), &24.into()));
 }

@@ -1,9 +1,7 @@
 //! An approved card that is carried out: what only reads is asked here; what writes are lanes, which somebody else has.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Display;
 
-use actors::brief::paragraph;
 use actors::closed::JournalClosed;
 use actors::dialogue::{Dialogue, shown_file};
 use actors::effect::{Effect, Trace};
@@ -60,9 +58,6 @@ impl Execution {
 
     /// What a lane is told of its task.
     fn goal(&self, prompts: &Prompts, task: &SubTask) -> String {
-        let list = |title: &str, items: &[String]| {
-            if items.is_empty() { String::new() } else { format!("\n{title} {}", items.join("; ")) }
-        };
         let near = |it: &&Finding| {
             task.writes.iter().any(|pattern| pattern.matches(&it.evidence.path))
                 || task.reads.contains(&it.evidence.path)
@@ -74,14 +69,16 @@ impl Execution {
             .filter(near)
             .map(|it| format!("{} [{}]", it.claim, it.evidence))
             .collect();
-        let values: [(&str, &dyn Display); 5] = [
-            ("goal", &task.goal),
-            ("findings", &list("What was found:", &findings)),
-            ("results", &list("What other tasks found out:", &self.results(task))),
-            ("commands", &list("Verify with exactly:", &task.commands)),
-            ("acceptance", &list("In the end:", &task.acceptance)),
-        ];
-        prompts.render(Prompt::MissionLane, &values)
+        prompts.render(
+            Prompt::MissionLane,
+            &[
+                ("goal", &task.goal),
+                ("findings", &listed(&findings)),
+                ("results", &listed(&self.results(task))),
+                ("commands", &listed(&task.commands)),
+                ("acceptance", &listed(&task.acceptance)),
+            ],
+        )
     }
 
     /// Whether a task waits for one that writes, directly or through others.
@@ -180,12 +177,14 @@ impl Execution {
             Prompt::MissionSources,
             &[("goal", &self.card().goal), ("files", &shown.join("\n\n"))],
         ));
-        let expected =
-            task.expected.clone().map_or(String::new(), |it| format!(" Expected: {it}."));
-        let before = self.results(task).join("\n\n");
-        let question = paragraph(before)
-            + &prompts
-                .render(Prompt::MissionTask, &[("goal", &task.goal), ("expected", &expected)]);
+        let question = prompts.render(
+            Prompt::MissionTask,
+            &[
+                ("goal", &task.goal),
+                ("expected", task.expected.as_ref().unwrap_or(&task.title)),
+                ("results", &listed(&self.results(task))),
+            ],
+        );
         let answers = children.ask(&common, &[question], |_| Ok(())).await?;
         Ok(answers.into_iter().next().and_then(Result::ok))
     }
@@ -198,6 +197,11 @@ impl Execution {
         };
         task.after.iter().filter_map(result).collect()
     }
+}
+
+/// Things in a line; a dash where there are none.
+fn listed(items: &[String]) -> String {
+    if items.is_empty() { "-".to_owned() } else { items.join("; ") }
 }
 
 /// The effect of reading files as they are now.

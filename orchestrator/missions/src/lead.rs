@@ -127,11 +127,9 @@ impl Grammar for PlanBounds {
 /// The findings, as the researcher is told of them.
 pub(crate) fn told(prompts: &Prompts, findings: &[Finding]) -> String {
     let line = |finding: &Finding| {
-        let doubts = [("mechanical", finding.mechanical == Some(false))]
-            .into_iter()
-            .filter_map(|(_, gone)| gone.then_some(", its lines have changed"))
-            .chain(finding.flash.and_then(doubt))
-            .chain(finding.pro.and_then(doubt));
+        let lines = if finding.mechanical == Some(false) { "changed" } else { "unchanged" };
+        let said = [finding.flash, finding.pro].into_iter().flatten().map(Verdict::name);
+        let checks: Vec<&str> = std::iter::once(lines).chain(said).collect();
         prompts.render(
             Prompt::MissionFinding,
             &[
@@ -140,19 +138,11 @@ pub(crate) fn told(prompts: &Prompts, findings: &[Finding]) -> String {
                 ("passage", &finding.evidence),
                 ("novelty", &finding.novelty),
                 ("weight", &finding.weight),
-                ("doubt", &doubts.collect::<String>()),
+                ("checks", &checks.join(", ")),
             ],
         )
     };
     findings.iter().map(line).collect::<Vec<_>>().join("\n")
-}
-
-const fn doubt(verdict: Verdict) -> Option<&'static str> {
-    match verdict {
-        Verdict::Holds => None,
-        Verdict::Fails => Some(", refuted when checked"),
-        Verdict::Unsure => Some(", unsure when checked"),
-    }
 }
 
 #[cfg(test)]

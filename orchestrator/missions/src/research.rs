@@ -139,8 +139,10 @@ impl Research<'_> {
         let prompts = self.run.prompts();
         let most_bytes = self.run.config().missions.common_tokens.saturating_mul(BYTES_PER_TOKEN);
         let common = |group: Vec<&Source>| {
-            let system = [Prompt::Common, Prompt::MissionChild].map(|it| prompts.render(it, &[]));
-            let mut dialogue = Dialogue::new(system.join("\n\n"), &self.run.redactor);
+            let (all, child) =
+                (prompts.render(Prompt::Common, &[]), prompts.render(Prompt::MissionChild, &[]));
+            let system = format!("{all}\n\n{child}");
+            let mut dialogue = Dialogue::new(system, &self.run.redactor);
             let shown = |source: &&Source| shown_file(prompts, source.path.as_str(), &source.text);
             let files: Vec<String> = group.iter().map(shown).collect();
             dialogue.say(&prompts.render(
