@@ -19,7 +19,7 @@ pub(crate) struct Global {
     #[arg(short = 'c', long = "continue", global = true, conflicts_with = "resume")]
     pub(crate) continue_last: bool,
 
-    /// Go on with this session: its id, the beginning of it, or `latest`.
+    /// Go on with this session: its id, the beginning or end of it, or `latest`.
     #[arg(short = 'r', long, global = true, value_name = "ID")]
     pub(crate) resume: Option<String>,
 

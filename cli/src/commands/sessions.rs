@@ -37,7 +37,7 @@ enum Action {
     Prune(PruneArgs),
     /// Show the events of a session.
     Show {
-        /// Its id, the beginning of it, or `latest`.
+        /// Its id, the beginning or end of it, or `latest`.
         #[arg(default_value = "latest")]
         id: String,
     },

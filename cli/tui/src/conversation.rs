@@ -11,7 +11,7 @@ use actors::publisher::{Answer, OpenQuestion, Question};
 use config::Config;
 use front::answer::OnScreen;
 use front::diff::{Paint, harmless_text};
-use front::run_view::{Detail, RunView, Streams, Told};
+use front::run_view::{Accounts, Commands, Detail, RunView, Shows, Streams, Told};
 use front::told::word;
 use orchestrator::chat::Intent;
 use orchestrator::request::Request;
@@ -185,7 +185,14 @@ pub(crate) struct Conversation {
 
 impl Conversation {
     pub(crate) fn new(facts: Facts, paint: Paint, history: Vec<String>) -> Self {
-        let run = RunView::new(paint, Detail::Beside, Streams::AsItComes, Duration::ZERO);
+        let shows = Shows {
+            paint,
+            detail: Detail::Beside,
+            streams: Streams::AsItComes,
+            accounts: Accounts::InALine,
+            commands: Commands::OfTheConversation,
+        };
+        let run = RunView::new(shows, Duration::ZERO);
         Self {
             facts,
             paint,
