@@ -66,6 +66,7 @@ mod projections;
 // The command line around the requests.
 mod commands;
 mod lanes;
+mod start;
 
 // Documents and sources.
 mod docs;

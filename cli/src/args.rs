@@ -4,8 +4,9 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use front::error::{CliError, Kind};
 
 use crate::commands::{
-    apply, auth, completions, config, demo, diff, doctor, explain, export, fork, index, memory,
-    mock, patch, policy, prompts, replay, rewind, run, sandbox, sessions, tools, trust, usage,
+    apply, auth, completions, config, demo, diff, doctor, explain, export, fork, index, init,
+    memory, mock, patch, policy, prompts, replay, rewind, run, sandbox, sessions, tools, trust,
+    usage,
 };
 use crate::flags::Global;
 
@@ -107,6 +108,8 @@ pub(crate) enum Command {
     Export(export::ExportArgs),
     /// Add up calls, tokens and cost.
     Usage(usage::UsageArgs),
+    /// Write AGENTS.md and .deepseek/config.toml for this project.
+    Init(init::InitArgs),
     /// Show and change the configuration.
     Config(config::ConfigArgs),
     /// Look at, update or ask the index of the workspace.

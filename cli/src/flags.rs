@@ -23,7 +23,7 @@ pub(crate) struct Global {
     #[arg(short = 'r', long, global = true, value_name = "ID")]
     pub(crate) resume: Option<String>,
 
-    /// Work in this directory [default: the current one].
+    /// Work in this directory [default: the project that the current one belongs to].
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
 

@@ -1,6 +1,7 @@
 //! The `deepseek` command: reads what is around, does what is asked, and says how it ended.
 
 mod args;
+mod banner;
 mod checkpoints;
 mod commands;
 mod drive;
@@ -12,6 +13,7 @@ mod prompts;
 mod render;
 mod surroundings;
 mod telemetry;
+mod workspace;
 
 use std::process::ExitCode;
 
@@ -120,6 +122,7 @@ fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
         Some(Command::Usage(args)) => commands::usage::run(around, global, args),
         Some(Command::Config(args)) => commands::config::run(around, global, args),
         Some(Command::Auth(args)) => commands::auth::run(around, global, args),
+        Some(Command::Init(args)) => commands::init::run(around, global, args),
         Some(Command::Trust(args)) => commands::trust::run(around, global, args),
         Some(Command::Index(args)) => commands::index::run(around, global, args),
         Some(Command::Memory(args)) => commands::memory::run(around, global, args),
@@ -169,6 +172,7 @@ fn takes(command: Option<&Command>) -> Takes {
             | Command::Usage(_)
             | Command::Demo(_)
             | Command::Mock(_)
+            | Command::Init(_)
             | Command::Tools(_)
             | Command::Completions(_),
         ) => Takes::Nothing,

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use tools::regular;
 
 use crate::flags::{Color, Global, Output, Thinking};
 use crate::key_store::{KeptKey, KeyStore};
+use crate::workspace::project;
 
 /// Bytes of a file of configuration, or of `.env`.
 const MAX_SETTINGS_BYTES: u64 = 1 << 20;
@@ -98,10 +100,10 @@ impl Surroundings {
         }
     }
 
-    /// The workspace, absolute.
+    /// The workspace, absolute: the project that the current directory belongs to, or what the user names.
     pub(crate) fn workspace(&self, global: &Global) -> Result<PathBuf, CliError> {
         let dir =
-            global.workspace.as_ref().map_or_else(|| self.cwd.clone(), |dir| self.cwd.join(dir));
+            global.workspace.as_ref().map_or_else(|| self.project_here(), |dir| self.cwd.join(dir));
         let unusable = |error: io::Error| {
             CliError::new(
                 Kind::Usage,
@@ -114,6 +116,40 @@ impl Surroundings {
             return Err(unusable(io::Error::from(io::ErrorKind::NotADirectory)));
         }
         Ok(dir)
+    }
+
+    /// The project that the current directory belongs to.
+    fn project_here(&self) -> PathBuf {
+        let from = self.cwd.canonicalize().unwrap_or_else(|_| self.cwd.clone());
+        let owner = |path: &Path| path.symlink_metadata().ok().map(|data| data.uid());
+        // What another user put above a directory makes no project of it.
+        let is_there = |path: &Path| owner(path).is_some_and(|it| Some(it) == owner(&from));
+        project(&from, self.home_dir().as_deref(), &is_there).to_owned()
+    }
+
+    /// The home directory, as it is without symlinks.
+    fn home_dir(&self) -> Option<PathBuf> {
+        Path::new(self.var("HOME")?).canonicalize().ok()
+    }
+
+    /// The current directory as seen from the workspace, where it lies in it.
+    pub(crate) fn within(&self, workspace: &Path) -> Option<PathBuf> {
+        let here = self.cwd.canonicalize().ok()?;
+        let within = here.strip_prefix(workspace).ok()?;
+        (!within.as_os_str().is_empty()).then(|| within.to_owned())
+    }
+
+    /// What is to be warned of where a workspace is no project, but all that the user or the machine has.
+    pub(crate) fn too_wide(&self, workspace: &Path) -> Option<&'static str> {
+        if Some(workspace) == self.home_dir().as_deref() {
+            return Some(
+                "the workspace is your home directory: go to a project, or name one with --workspace",
+            );
+        }
+        let is_root = workspace.parent().is_none();
+        is_root.then_some(
+            "the workspace is the whole file system: go to a project, or name one with --workspace",
+        )
     }
 
     fn home(&self, variable: &str, below: &str) -> Result<PathBuf, CliError> {

@@ -12,6 +12,7 @@ pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod fork;
 pub(crate) mod index;
+pub(crate) mod init;
 pub(crate) mod memory;
 pub(crate) mod mock;
 pub(crate) mod patch;

@@ -184,11 +184,14 @@ fn paths(
     texts: &[String],
 ) -> Result<Vec<RepoPath>, CliError> {
     let workspace = around.workspace(global)?;
+    // A path is one from where the user is.
+    let here = workspace.join(around.within(&workspace).unwrap_or_default());
     let parse = |text: &String| {
-        let below = Path::new(text).strip_prefix(&workspace).ok().and_then(Path::to_str);
+        let path = here.join(text);
+        let below = path.strip_prefix(&workspace).ok().and_then(Path::to_str);
         RepoPath::parse(below.unwrap_or(text).trim_end_matches('/')).map_err(|error| {
             CliError::new(Kind::Usage, format!("`{text}` is {error}"))
-                .hint("name files and directories as they are called in the workspace")
+                .hint("name files and directories in the workspace")
         })
     };
     texts.iter().map(parse).collect()
