@@ -1,6 +1,6 @@
 //! How one begins: in which directory, with what written down, and without a key.
 
-use crate::support::{Project, Provider, World, mended};
+use crate::support::{Project, Provider, Terminal, World, mended};
 
 #[test]
 fn a_request_below_the_root_of_a_project_is_about_the_project() {
@@ -20,6 +20,95 @@ fn a_request_below_the_root_of_a_project_is_about_the_project() {
     assert_eq!(run.code, Some(2), "{}", run.stderr);
     let run = world.after("cd src", "sessions --workspace .").run();
     assert_eq!(run.stdout, "", "{}", run.stderr);
+}
+
+#[test]
+fn any_key_is_set_for_one_run() {
+    let world = World::greeting(Vec::new());
+    let get = |set: &[&str]| {
+        let words = ["config", "get", "agent_loop.max_iterations"];
+        let set = set.iter().flat_map(|it| ["--set", it]);
+        world.deepseek(words.into_iter().chain(set)).run()
+    };
+    assert_eq!(
+        get(&["agent_loop.max_iterations=7", "agent_loop.max_iterations = 9"]).stdout,
+        "9\n"
+    );
+    for (set, says) in [
+        ("agent_loop.max_iteration=7", "did you mean `agent_loop.max_iterations`"),
+        ("agent_loop.max_iterations=many", "agent_loop.max_iterations"),
+        ("agent_loop", "KEY=VALUE"),
+    ] {
+        let run = get(&[set]);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{set}");
+        assert!(run.stderr.contains(says), "{set}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn a_program_gets_a_failure_as_a_document() {
+    let world = World::greeting(Vec::new());
+    for (words, says) in [
+        (["sessions", "show", "nobody"], "there is no session `nobody`"),
+        (["sessions", "shoe", "latest"], "unrecognized subcommand"),
+    ] {
+        let run = world.deepseek(words.into_iter().chain(["--output", "json"])).run();
+        assert_eq!(run.code, Some(2), "{}", run.stderr);
+        let error = &run.events[0]["error"];
+        assert_eq!((error["kind"].as_str(), error["exit"].as_u64()), (Some("usage"), Some(2)));
+        assert!(error["message"].as_str().unwrap().contains(says), "{error}");
+        assert!(error["hint"].as_str().is_some(), "{error}");
+    }
+    // What is told as an outcome is not told again.
+    let run = world.deepseek(["ask", "Is it?", "--output", "json"]).run();
+    assert_eq!((run.code, run.events.len()), (Some(5), 1), "{}", run.stdout);
+    let run = world.deepseek(["ask", "Is it?", "--output", "stream-json"]).run();
+    assert_eq!(run.events.last().unwrap()["data"]["kind"], "provider", "{}", run.stdout);
+}
+
+#[test]
+fn times_are_told_by_the_clock_of_the_user_and_ids_by_their_ends() {
+    let world = World::greeting(vec![mock::Reply::text("It is.").to("analysis")]);
+    world.deepseek(["ask", "Is it?"]).run();
+    let json = world.deepseek(["sessions", "--output", "json"]).run();
+    let id = json.events[0][0]["id"].as_str().unwrap().to_owned();
+    let started = json.events[0][0]["started"].as_str().unwrap().to_owned();
+    assert!(started.ends_with('Z'), "{started}");
+    let [utc, kolkata] = ["UTC", "Asia/Kolkata"]
+        .map(|zone| world.deepseek(["sessions"]).env("TZ", zone).run().stdout);
+    let minute = started[..16].replace('T', " ");
+    assert!(utc.starts_with(&format!("{}  {minute}  delivered", &id[10..])), "{utc}");
+    assert_ne!(utc, kolkata);
+    let shown = world.deepseek(["sessions", "show", &id[10..]]).run();
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+}
+
+#[test]
+fn long_output_goes_to_the_pager_of_a_terminal_only() {
+    let world = World::greeting(Vec::new());
+    let shown = |pager: &str| {
+        let mut program = world.deepseek(["config", "show"]);
+        let mut terminal = Terminal::start(program.env("PAGER", pager));
+        assert_eq!(terminal.ends(), Some(0), "{}", terminal.shown());
+        terminal
+    };
+    shown("sed s/^/paged:/").until("paged:llm.base_url", 1);
+    for none in ["", "cat", "no-such-pager"] {
+        shown(none).until("llm.base_url", 1);
+    }
+    let piped = world.deepseek(["config", "show"]).env("PAGER", "sed s/^/paged:/").run();
+    assert!(!piped.stdout.contains("paged:"), "{}", piped.stdout);
+}
+
+#[test]
+fn there_is_a_manual_page_for_each_command() {
+    let world = World::greeting(Vec::new());
+    let page = world.deepseek(["man"]).run();
+    assert!(page.stdout.contains(".TH deepseek 1"), "{}", page.stdout);
+    assert_eq!(world.deepseek(["man", "--into", "pages/man1"]).run().code, Some(0));
+    for page in ["deepseek.1", "deepseek-rewind.1", "deepseek-config-set.1"] {
+        assert!(world.project.path("pages/man1").join(page).exists(), "{page}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use front::error::{CliError, Kind};
 
 use crate::commands::{
-    apply, auth, completions, config, demo, diff, doctor, explain, export, fork, index, init,
+    apply, auth, completions, config, demo, diff, doctor, explain, export, fork, index, init, man,
     memory, mock, patch, policy, prompts, replay, rewind, run, sandbox, sessions, tools, trust,
     usage,
 };
@@ -136,6 +136,8 @@ pub(crate) enum Command {
     Mock(mock::MockArgs),
     /// Print a completion script for a shell.
     Completions(completions::CompletionsArgs),
+    /// Print the manual page, or write those of all commands.
+    Man(man::ManArgs),
 }
 
 #[cfg(test)]

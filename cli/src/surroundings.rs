@@ -10,6 +10,8 @@ use std::sync::Arc;
 use config::access::{Access, access};
 use config::{Config, FileText, Inputs, SUBAGENTS, Settings};
 use front::error::{CliError, Kind};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use orchestrator::places::Places;
 use sandbox::Sandbox;
 use shell::Environment;
@@ -61,6 +63,25 @@ impl Surroundings {
         ["VISUAL", "EDITOR"]
             .into_iter()
             .find_map(|name| self.var(name).filter(|it| !it.trim().is_empty()))
+    }
+
+    /// What shows long output at a terminal, with its options; none where the user wants none.
+    pub(crate) fn pager(&self, global: &Global) -> Option<String> {
+        const USUAL: &str = "less -FRX";
+        let is_read = self.stdout_is_terminal && self.stdin_is_terminal && !global.plain;
+        let pager = self.vars.get("PAGER").map_or(USUAL, String::as_str).trim();
+        let is_one = !pager.is_empty() && pager != "cat" && self.var("TERM") != Some("dumb");
+        (is_read && is_one && global.output == Output::Text).then(|| pager.to_owned())
+    }
+
+    /// A moment that is written down, by the user's clock, to the minute; as it is where it is no moment.
+    pub(crate) fn local(&self, moment: &str) -> String {
+        let zone = self.var("TZ").and_then(|name| TimeZone::get(name).ok());
+        let zone = zone.unwrap_or_else(TimeZone::system);
+        moment.parse::<Timestamp>().map_or_else(
+            |_| moment.to_owned(),
+            |at| at.to_zoned(zone).strftime("%Y-%m-%d %H:%M").to_string(),
+        )
     }
 
     /// Whether to colour what goes to standard error.
@@ -295,8 +316,8 @@ impl Surroundings {
     }
 }
 
-fn flag_settings(global: &Global) -> Vec<(&'static str, &'static str, String)> {
-    let mut flags = Vec::new();
+fn flag_settings(global: &Global) -> Vec<(String, &'static str, String)> {
+    let mut flags: Vec<(&str, &'static str, String)> = Vec::new();
     if let Some(model) = &global.model {
         flags.push(("llm.max_think_model.model", "--model", quoted(model)));
         flags.push(("llm.base_model.model", "--model", quoted(model)));
@@ -335,7 +356,9 @@ fn flag_settings(global: &Global) -> Vec<(&'static str, &'static str, String)> {
         let (number, _) = subagents(asked);
         flags.push(("lanes.max_subagents", "--max-subagents", number.to_string()));
     }
-    flags
+    // What is set by its key is the last word.
+    flags.extend(global.set.iter().map(|(key, value)| (key.as_str(), "--set", value.clone())));
+    flags.into_iter().map(|(key, flag, value)| (key.to_owned(), flag, value)).collect()
 }
 
 /// As many subagents as there can be when so many are asked for, and a warning when that is another number.

@@ -13,6 +13,7 @@ pub(crate) mod export;
 pub(crate) mod fork;
 pub(crate) mod index;
 pub(crate) mod init;
+pub(crate) mod man;
 pub(crate) mod memory;
 pub(crate) mod mock;
 pub(crate) mod patch;

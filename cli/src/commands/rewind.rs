@@ -55,7 +55,7 @@ pub(crate) async fn run(
 ) -> Result<(), CliError> {
     let history = checkpoints::history(around, global)?;
     let Some(wanted) = &args.checkpoint else {
-        list(global, history.checkpoints());
+        list(around, global, history.checkpoints());
         return Ok(());
     };
     let checkpoint = checkpoints::checkpoint(&history, wanted)?;
@@ -85,7 +85,7 @@ pub(crate) async fn run(
     result(&back)
 }
 
-fn list(global: &Global, checkpoints: &[Checkpoint]) {
+fn list(around: &Surroundings, global: &Global, checkpoints: &[Checkpoint]) {
     if global.output != Output::Text {
         let list = checkpoints.iter().map(as_json).collect::<Vec<_>>();
         render::json_line(&json!(list));
@@ -101,7 +101,7 @@ fn list(global: &Global, checkpoints: &[Checkpoint]) {
     for Checkpoint { number, at, note, own, .. } in checkpoints {
         let files =
             if own.len() == 1 { "1 file".to_owned() } else { format!("{} files", own.len()) };
-        let at = at.strftime("%Y-%m-%d %H:%M:%SZ");
+        let at = around.local(&at.to_string());
         render::line(&format!("{number:>4}  {at}  {files:>8}  {}", render::harmless(&note.title)));
     }
 }
