@@ -57,7 +57,8 @@ mod tool_calls;
 mod verified;
 mod wording;
 
-// The way back.
+// The way back, and the way into git.
+mod commit;
 mod rewind;
 
 // What was done before.

@@ -4,9 +4,9 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use front::error::{CliError, Kind};
 
 use crate::commands::{
-    apply, auth, completions, config, demo, diff, doctor, explain, export, fork, index, init, man,
-    memory, mock, patch, policy, prompts, replay, rewind, run, sandbox, sessions, tools, trust,
-    usage,
+    apply, auth, commit, completions, config, demo, diff, doctor, explain, export, fork, index,
+    init, man, memory, mock, patch, policy, prompts, replay, rewind, run, sandbox, sessions, tools,
+    trust, usage,
 };
 use crate::flags::Global;
 
@@ -92,6 +92,8 @@ pub(crate) enum Command {
     Diff(diff::DiffArgs),
     /// Apply a patch set that is staged but not applied.
     Apply(apply::ApplyArgs),
+    /// Commit what deepseek changed since the last commit, and nothing else.
+    Commit(commit::CommitArgs),
     /// List checkpoints, or go back to one.
     Rewind(rewind::RewindArgs),
     /// The patch engine alone: check or apply a diff, without a model.

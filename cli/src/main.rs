@@ -130,6 +130,7 @@ fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
         Some(Command::Run(args)) => blocking(commands::run::run(around, global, args)),
         Some(Command::Diff(args)) => commands::diff::run(around, global, args),
         Some(Command::Apply(args)) => blocking(commands::apply::run(around, global, args)),
+        Some(Command::Commit(args)) => blocking(commands::commit::run(around, global, args)),
         Some(Command::Rewind(args)) => blocking(commands::rewind::run(around, global, args)),
         Some(Command::Patch(args)) => {
             return Ok(commands::patch::run(around, global, args));
@@ -194,6 +195,7 @@ fn takes(command: Option<&Command>) -> Takes {
         Some(Command::Run(_)) => Takes::Access,
         Some(
             Command::Apply(_)
+            | Command::Commit(_)
             | Command::Rewind(_)
             | Command::Fork(_)
             | Command::Config(_)

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use config::access::{Access, access};
 use config::{Config, FileText, Inputs, SUBAGENTS, Settings};
 use front::error::{CliError, Kind};
+use front::run_view::Commits;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use orchestrator::places::Places;
@@ -151,6 +152,16 @@ impl Surroundings {
     /// The home directory, as it is without symlinks.
     fn home_dir(&self) -> Option<PathBuf> {
         Path::new(self.var("HOME")?).canonicalize().ok()
+    }
+
+    /// Whether what is delivered can be committed: the workspace is under git.
+    pub(crate) fn offers_commits(&self, global: &Global) -> Commits {
+        let is_there = |dir: PathBuf| dir.ancestors().any(|dir| dir.join(".git").exists());
+        if self.workspace(global).is_ok_and(is_there) {
+            Commits::Offered
+        } else {
+            Commits::NotOffered
+        }
     }
 
     /// The current directory as seen from the workspace, where it lies in it.

@@ -60,6 +60,18 @@ pub struct Shows {
     pub accounts: Accounts,
     /// Where commands are given.
     pub commands: Commands,
+    /// Whether a commit is offered.
+    pub commits: Commits,
+}
+
+/// Whether what is delivered can be committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Commits {
+    /// The workspace is under git.
+    Offered,
+    /// It is not.
+    #[default]
+    NotOffered,
 }
 
 /// What is told of what a run used.

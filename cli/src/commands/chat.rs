@@ -259,6 +259,7 @@ fn opening(
         workspace: render::harmless(&workspace.display().to_string()),
         session: session.id.clone(),
         intent: intent(global),
+        commits: around.offers_commits(global),
         ..Facts::default()
     };
     facts.keep_to(config);

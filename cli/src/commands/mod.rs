@@ -3,6 +3,7 @@
 pub(crate) mod apply;
 pub(crate) mod auth;
 pub(crate) mod chat;
+pub(crate) mod commit;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;

@@ -49,7 +49,8 @@ impl Terminal {
         };
         let accounts = if global.verbose == 0 { Accounts::InALine } else { Accounts::InFull };
         let commands = Commands::OfTheShell;
-        let shows = Shows { paint, detail, streams, accounts, commands };
+        let commits = around.offers_commits(global);
+        let shows = Shows { paint, detail, streams, accounts, commands, commits };
         let run = RunView::new(shows, Duration::ZERO);
         Self { paint, run, bar: None, moves, attendance, begun: Instant::now() }
     }

@@ -39,7 +39,7 @@ const fn command(name: &'static str, about: &'static str, what: What) -> Command
 }
 
 /// All of them, in the order in which they are listed.
-pub(crate) const COMMANDS: [Command; 27] = [
+pub(crate) const COMMANDS: [Command; 28] = [
     command("help", "list commands and keys", What::Help),
     command("edit", "treat the text as an edit", What::Edit),
     command("ask", "treat the text as a question", What::Ask),
@@ -48,6 +48,7 @@ pub(crate) const COMMANDS: [Command; 27] = [
     command("diff", "show staged patches, or a run's changes", What::Program(&["diff"])),
     command("apply", "apply a staged patch", What::Program(&["apply"])),
     command("undo", "undo what the last request changed", What::Undo),
+    command("commit", "commit what was changed, and nothing else", What::Program(&["commit"])),
     command("rewind", "list checkpoints, or go back to one", What::Program(&["rewind"])),
     command("lanes", "show what a lane changed: its number", What::Program(&["diff", "--lane"])),
     command("model", "have another model answer", What::Set(Setting::Model)),

@@ -8,8 +8,8 @@ use anstyle::AnsiColor;
 use orchestrator::orchestrator::Outcome;
 use tree::{Change, ChangeSummary, RepoPath};
 
-use super::RunView;
 use super::lines::plan_text;
+use super::{Commits, RunView};
 use crate::diff::{harmless, harmless_text};
 use crate::told::criteria;
 
@@ -107,6 +107,10 @@ impl RunView {
                 ways.push(format!("undo: {}", commands.given(&format!("apply {patch}"))));
             }
             (None, None) => {}
+        }
+        let is_delivered = matches!(outcome.delivery, Delivery::Delivered { .. });
+        if is_delivered && !outcome.changes.is_empty() && self.shows.commits == Commits::Offered {
+            ways.push(format!("commit: {}", commands.given("commit")));
         }
         for Rollback { patch, to } in &outcome.rollbacks {
             match to {

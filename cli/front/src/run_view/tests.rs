@@ -25,7 +25,8 @@ fn change(at: &str, before: &'static str, after: &'static str) -> Change {
 
 fn shows(commands: Commands, accounts: Accounts) -> Shows {
     let (detail, streams) = (Detail::All, Streams::AtTheEnd);
-    Shows { paint: Paint::Plain, detail, streams, accounts, commands }
+    let commits = Commits::Offered;
+    Shows { paint: Paint::Plain, detail, streams, accounts, commands, commits }
 }
 
 fn view(shows: Shows, events: Vec<Event>) -> (RunView, String) {
