@@ -58,7 +58,8 @@ mod tool_calls;
 mod verified;
 mod wording;
 
-// The way back.
+// The way back, and the way into git.
+mod commit;
 mod rewind;
 
 // What was done before.
@@ -67,6 +68,7 @@ mod projections;
 // The command line around the requests.
 mod commands;
 mod lanes;
+mod start;
 
 // Documents and sources.
 mod docs;

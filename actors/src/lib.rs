@@ -36,6 +36,7 @@ pub mod portion;
 pub mod prompts;
 pub mod proof;
 pub mod publisher;
+pub mod reasons;
 pub mod recording;
 pub mod review;
 mod role;

@@ -4,9 +4,9 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use front::error::{CliError, Kind};
 
 use crate::commands::{
-    apply, auth, completions, config, demo, diff, doctor, explain, export, fork, index, memory,
-    mission, mock, patch, policy, prompts, replay, rewind, run, sandbox, sessions, tools, trust,
-    usage,
+    apply, auth, commit, completions, config, demo, diff, doctor, explain, export, fork, index,
+    init, man, memory, mission, mock, patch, policy, prompts, replay, rewind, run, sandbox,
+    sessions, tools, trust, usage,
 };
 use crate::flags::Global;
 
@@ -94,6 +94,8 @@ pub(crate) enum Command {
     Diff(diff::DiffArgs),
     /// Apply a patch set that is staged but not applied.
     Apply(apply::ApplyArgs),
+    /// Commit what deepseek changed since the last commit, and nothing else.
+    Commit(commit::CommitArgs),
     /// List checkpoints, or go back to one.
     Rewind(rewind::RewindArgs),
     /// The patch engine alone: check or apply a diff, without a model.
@@ -110,6 +112,8 @@ pub(crate) enum Command {
     Export(export::ExportArgs),
     /// Add up calls, tokens and cost.
     Usage(usage::UsageArgs),
+    /// Write AGENTS.md and .deepseek/config.toml for this project.
+    Init(init::InitArgs),
     /// Show and change the configuration.
     Config(config::ConfigArgs),
     /// Look at, update or ask the index of the workspace.
@@ -136,6 +140,8 @@ pub(crate) enum Command {
     Mock(mock::MockArgs),
     /// Print a completion script for a shell.
     Completions(completions::CompletionsArgs),
+    /// Print the manual page, or write those of all commands.
+    Man(man::ManArgs),
 }
 
 #[cfg(test)]

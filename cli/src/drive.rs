@@ -55,6 +55,9 @@ impl Drive {
         for warning in settings.warnings.iter().chain(&access.warnings) {
             view.note(&format!("warning: {warning}"));
         }
+        if let Some(why) = around.too_wide(&workspace) {
+            view.note(&format!("warning: {why}"));
+        }
         if let Some(url) = access.proposed_url.take() {
             access.base_url =
                 proposed(&url, around.stdin_is_terminal && around.stderr_is_terminal).await?;
@@ -62,8 +65,8 @@ impl Drive {
         let config = &settings.config;
         if access.key.is_none() && access.base_url.starts_with("https://api.deepseek.com") {
             let variable = &config.llm.api_key_env;
-            return Err(CliError::new(Kind::Usage, "there is no key for the provider").hint(format!(
-                "deepseek auth login, or export {variable}=sk-…, or try `deepseek demo` which needs none"
+            return Err(CliError::new(Kind::Usage, "there is no API key").hint(format!(
+                "get one at https://platform.deepseek.com/api_keys and keep it with `deepseek auth login`, or export {variable}=sk-…; `deepseek demo` needs none"
             )));
         }
         let key = access.key.iter().map(|key| key.expose().to_owned());

@@ -19,11 +19,11 @@ pub(crate) struct Global {
     #[arg(short = 'c', long = "continue", global = true, conflicts_with = "resume")]
     pub(crate) continue_last: bool,
 
-    /// Go on with this session: its id, the beginning of it, or `latest`.
+    /// Go on with this session: its id, the beginning or end of it, or `latest`.
     #[arg(short = 'r', long, global = true, value_name = "ID")]
     pub(crate) resume: Option<String>,
 
-    /// Work in this directory [default: the current one].
+    /// Work in this directory [default: the project that the current one belongs to].
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
 
@@ -42,6 +42,10 @@ pub(crate) struct Global {
     /// Read this file in place of your own configuration.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+
+    /// Set any key of the configuration for this run, as in `agent_loop.max_iterations=3`; may be given several times.
+    #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = assignment)]
+    pub(crate) set: Vec<(String, String)>,
 
     /// When to ask before applying patches and running commands.
     #[arg(long, global = true, value_name = "WHEN")]
@@ -127,6 +131,12 @@ pub(crate) struct Global {
     pub(crate) later: Later,
 }
 
+/// A key and the value that it is to have.
+fn assignment(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("it must be KEY=VALUE")?;
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
+}
+
 /// An amount that can be spent: a budget of nothing would be none.
 fn some_dollars(text: &str) -> Result<f64, String> {
     let dollars: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
@@ -202,6 +212,7 @@ impl Global {
             [(self.profile.is_some(), "--profile"), (self.config.is_some(), "--config")];
         let about_settings = [
             (self.model.is_some(), "--model"),
+            (!self.set.is_empty(), "--set"),
             (self.thinking.is_some(), "--thinking"),
             (self.approval.is_some(), "--approval"),
             (self.yolo, "--yolo"),
@@ -275,6 +286,17 @@ pub(crate) enum Output {
     Json,
     /// One JSON document a line, for every event as it happens.
     StreamJson,
+}
+
+impl Output {
+    /// The form that a command line asks for which could not be read as a whole, if it is one for programs.
+    pub(crate) fn wanted(words: &[OsString]) -> Option<Self> {
+        let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
+        let behind = words.windows(2).filter(|pair| pair.first() == Some(&"--output"));
+        let joined = words.iter().filter_map(|word| word.strip_prefix("--output="));
+        let wanted = behind.filter_map(|pair| pair.get(1).copied()).chain(joined).last()?;
+        Self::from_str(wanted, false).ok().filter(|wanted| *wanted != Self::Text)
+    }
 }
 
 /// When to use colours.

@@ -1,6 +1,7 @@
 //! Runs as JSON: the whole story, a line for every event; or the end of it, in one document.
 
 use std::io::{self, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use actors::event::{Envelope, Event};
 use actors::lane_id::LaneId;
@@ -149,8 +150,17 @@ fn document(outcome: &Outcome, plan: &Artifact, session: &str) -> Value {
     })
 }
 
+/// Whether a document was printed.
+static IS_PRINTED: AtomicBool = AtomicBool::new(false);
+
+/// Whether a document was printed.
+pub(super) fn is_printed() -> bool {
+    IS_PRINTED.load(Ordering::Relaxed)
+}
+
 /// A document as one line on standard output.
 pub(crate) fn print(value: &Value) {
+    IS_PRINTED.store(true, Ordering::Relaxed);
     super::line(&value.to_string());
 }
 

@@ -11,7 +11,7 @@ use actors::words::{Intent, IntentBy, Side};
 use anstyle::AnsiColor;
 use model::AgentRole;
 
-use super::lines::{check_in_words, plan_text, said_by_models, settled, tolerated};
+use super::lines::{check_in_words, plan_text, said_by_models, settled, tolerated, why_it_failed};
 use super::{Detail, RunView, Used};
 use crate::diff::harmless;
 use crate::lanes::LaneTable;
@@ -85,12 +85,11 @@ impl RunView {
                     ));
                 }
             }
-            Event::PatchStaged { files, repairs, .. } => {
-                self.staged = self.files_text(files) + &tolerated(repairs);
-            }
+            Event::PatchStaged { files, .. } => self.staged.clone_from(files),
             Event::PatchApplied { .. } => {
                 let staged = std::mem::take(&mut self.staged);
-                self.say(staged.trim_end());
+                let tolerated = self.tolerated.get(&None).cloned().unwrap_or_default();
+                self.say((self.files_text(&staged) + &tolerated).trim_end());
             }
             Event::CommitSettled { patch, outcome, left } => {
                 self.say(settled(patch, *outcome, left));
@@ -110,7 +109,7 @@ impl RunView {
                 }
             }
             Event::VerificationRun { findings, .. } => {
-                self.show_check(&envelope.event);
+                self.show_check(&envelope.event, envelope.seq);
                 self.show_walls(findings.as_ref());
             }
             Event::RoleCrashed { role } => {
@@ -141,7 +140,7 @@ impl RunView {
     fn files_text(&self, files: &[StagedFile]) -> String {
         let mut text = String::new();
         for file in files {
-            writeln!(text, "  {}", file_line(file, self.paint)).ok();
+            writeln!(text, "  {}", file_line(file, self.shows.paint)).ok();
         }
         text
     }
@@ -152,8 +151,9 @@ impl RunView {
         }
     }
 
-    fn show_check(&mut self, event: &Event) {
-        let Event::VerificationRun { command, baseline, outcome, exit, elapsed_ms, .. } = event
+    fn show_check(&mut self, event: &Event, seq: u64) {
+        let Event::VerificationRun { command, baseline, outcome, exit, elapsed_ms, output, .. } =
+            event
         else {
             return;
         };
@@ -167,6 +167,15 @@ impl RunView {
             format!(" in {:.1} s", Duration::from_millis(elapsed_ms).as_secs_f64())
         };
         self.say(format!("  `{}` {}{exit}{when}", harmless(command), self.style(colour, word)));
+        let why = if baseline { Vec::new() } else { why_it_failed(outcome, output) };
+        for line in &why {
+            self.say(format!("    {line}"));
+        }
+        let printed = output.content.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        if !why.is_empty() && printed.count() > why.len() {
+            let all = self.shows.commands.given(&format!("explain {seq} --full"));
+            self.say(format!("    all of its output: {all}"));
+        }
     }
 
     /// Says how a command was confined where it was not wholly, what it changed and was not kept, and what is not shown of it.
@@ -197,8 +206,8 @@ impl RunView {
 
     /// Tells of an event in a lane. The table has heard of it.
     fn lane_event(&mut self, lane: LaneId, event: &Event) {
-        let detail = self.detail;
-        for line in self.lanes.told(lane, event, detail, self.paint) {
+        let detail = self.shows.detail;
+        for line in self.lanes.told(lane, event, detail, self.shows.paint) {
             self.say(&line);
         }
     }
@@ -225,12 +234,14 @@ impl RunView {
                 self.say(format!("  {title} {}", harmless(&why.to_string())));
             }
             Event::LaneConflicted { lane, paths, with } => {
-                self.say(lines::conflict(*lane, paths, *with, self.paint));
+                self.say(lines::conflict(*lane, paths, *with, self.shows.paint));
             }
-            Event::LaneMerged { lane, .. } if self.detail == Detail::All => {
-                self.say(format!("{}merged", labelled(*lane, self.paint)));
+            Event::LaneMerged { lane, .. } if self.shows.detail == Detail::All => {
+                self.say(format!("{}merged", labelled(*lane, self.shows.paint)));
             }
-            Event::LanesBisected { lanes, .. } => self.say(lines::bisected(lanes, self.paint)),
+            Event::LanesBisected { lanes, .. } => {
+                self.say(lines::bisected(lanes, self.shows.paint));
+            }
             _ => {}
         }
     }

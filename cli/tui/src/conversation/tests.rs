@@ -15,6 +15,7 @@ fn conversation() -> Conversation {
         workspace: "/w".to_owned(),
         session: "s".to_owned(),
         intent: None,
+        commits: Commits::Offered,
     };
     Conversation::new(facts, Paint::Plain, vec!["before".to_owned()])
 }
