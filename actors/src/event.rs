@@ -2,7 +2,7 @@
 
 use config::Mode;
 use model::price::Usd;
-use model::{AgentRole, ModelError, Usage};
+use model::{AgentRole, ModelError, ToolChoice, Usage};
 use patch::PutAside;
 use sandbox::Degree;
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,7 @@ pub use self::decisions::Decisions;
 /// The number of the way in which this version puts requests together, of the prompts that are recorded, and of the verdicts
 /// that it reaches from the same rules. A change that gives a recorded run another request body or verdict raises it; what an
 /// older format recorded of either is taken as it is, and not compared. Another wording of a prompt is no such change.
-pub const FORMAT: u32 = 5;
+pub const FORMAT: u32 = 6;
 
 /// The format of journals that name none.
 const fn first_format() -> u32 {
@@ -60,6 +60,9 @@ pub struct RequestTerms {
     pub reasoning_enabled: bool,
     /// How many tools the stage offers.
     pub tool_count: usize,
+    /// Whether the model may call them; earlier versions did not say.
+    #[serde(skip_serializing_if = "ToolChoice::is_auto", default)]
+    pub tool_choice: ToolChoice,
 }
 
 /// A fact.
