@@ -3,6 +3,7 @@
 //! They are the same for every role. Looking itself is done elsewhere.
 
 pub use toolbox::Look;
+pub(crate) use toolbox::ranged;
 use toolbox::tool_named;
 use tree::RepoPath;
 
@@ -110,19 +111,6 @@ pub(crate) fn context(
     }
     let part = |lines| Look::Context { path: path.clone(), lines: Some(lines) };
     Ok(ranges.into_iter().map(part).collect())
-}
-
-/// A path, and the lines named behind it: `:7`, `:3-9`, `:3-9,20-30`. A name may contain colons.
-pub(crate) fn ranged(target: &str) -> (&str, Vec<(usize, usize)>) {
-    let number = |text: &str| text.trim().trim_start_matches('L').parse::<usize>().ok();
-    let range = |text: &str| {
-        let (first, last) = text.split_once('-').unwrap_or((text, text));
-        Some((number(first)?, number(last)?))
-    };
-    let ranged = target.rsplit_once(':').and_then(|(path, ranges)| {
-        Some((path, ranges.split(',').map(range).collect::<Option<Vec<_>>>()?))
-    });
-    ranged.unwrap_or((target, Vec::new()))
 }
 
 /// A pattern may contain bars: only what looks like a pattern for paths behind the last one is a glob.

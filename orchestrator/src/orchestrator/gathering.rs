@@ -8,23 +8,36 @@ use actors::delivery::{Delivery, FailureKind};
 use actors::effect::{Effect, Trace};
 use actors::event::{Blob, Event};
 use actors::run::Run;
+use actors::words::Intent;
 use index::Index;
-use search::EvidenceOptions;
+use search::{EvidenceOptions, FileList};
 use tree::{Entry, RepoPath};
 
 use crate::evidence;
 use crate::memory::{self, Memo, Memory};
+use crate::routing;
 
 /// The effect of gathering evidence for a request.
 pub(super) struct Gathering {
     pub(super) text: String,
     pub(super) index: Index,
-    /// Tokens of evidence.
-    pub(super) tokens: usize,
+    /// How much evidence.
+    pub(super) options: EvidenceOptions,
     /// What is told of earlier turns.
     pub(super) earlier: String,
     /// What is remembered of the workspace, and by whom it is asked for.
     pub(super) memory: Recall,
+}
+
+/// How much evidence a request begins with: less, where whoever answers it has tools to look.
+pub(super) fn begins_with(run: &Run, intent: Intent) -> EvidenceOptions {
+    let bounds = &run.config().agent_loop;
+    let answers = matches!(intent, Intent::Answer | Intent::Review);
+    if answers && routing::may_look(run) {
+        EvidenceOptions { tokens: bounds.question_tokens, files: FileList::LeftOut }
+    } else {
+        EvidenceOptions { tokens: bounds.evidence_tokens, files: FileList::Given }
+    }
 }
 
 /// How what is remembered of a workspace is recalled.
@@ -78,8 +91,7 @@ impl Effect for Gathering {
     }
 
     async fn act(&mut self, run: &Run) -> Result<Brief, Delivery> {
-        let (text, index) = (self.text.clone(), self.index.clone());
-        let options = EvidenceOptions { tokens: self.tokens };
+        let (text, index, options) = (self.text.clone(), self.index.clone(), self.options);
         let (memory, asked_by) = (self.memory.clone(), run.clone());
         let gathered = tokio::task::spawn_blocking(move || {
             let checks = derived_checks(&index);

@@ -15,6 +15,8 @@ use actors::review::{Review, Reviewed, ShownDiff, shown};
 use actors::run::Run;
 use actors::talk::{Grammar, Unheard};
 use actors::wording::Wording;
+use actors::words::Intent;
+use index::FileKind;
 use lanes::crew::call_failed;
 use model::AgentRole;
 use ractor::ActorRef;
@@ -23,7 +25,7 @@ use tools::blocking::on_a_thread;
 use tree::{Entry, ReadTree, RepoPath};
 
 use super::end::{Ending, journal_closed};
-use super::gathering::Gathering;
+use super::gathering::{Gathering, begins_with};
 use super::{Msg, News, State};
 use crate::request::LAST_REQUEST;
 use crate::routing::{self, Before, Question};
@@ -42,9 +44,9 @@ impl State {
         self.tell_in_run(myself, async move {
             let commands = Runner { workspace, run };
             let sources = Sources { commands: &commands, index: Some(&index) };
-            let tokens = sources.commands.run.config().agent_loop.question_tokens;
+            let options = begins_with(&commands.run, Intent::Review);
             let index = index.clone();
-            let gather = |text| Gathering { text, index, tokens, earlier, memory };
+            let gather = |text| Gathering { text, index, options, earlier, memory };
             let reviewed = review(sources, (&words, before, made), gather).await;
             News::Reviewed(reviewed.unwrap_or_else(Box::new))
         });
@@ -76,8 +78,12 @@ async fn review(
         let summary = format!("There is nothing to review: {of} changes no file.");
         return Ok(delivered(Review { summary, findings: Vec::new() }));
     }
-    // The names of the changed files say best what the review is about.
-    let about = change.paths.join(" ");
+    // The names of the changed files say best what the review is about. To name a lock file would show all of it.
+    let is_written = |path: &&String| {
+        RepoPath::parse(path).is_ok_and(|path| FileKind::of(&path) != FileKind::Aside)
+    };
+    let about: Vec<&str> = change.paths.iter().filter(is_written).map(String::as_str).collect();
+    let about = about.join(" ");
     let brief = run.perform(&mut gather(about)).await?;
     let heard = ask(run, sources, brief, before, (&of, change)).await;
     heard.map(delivered).map_err(|unheard| match unheard {

@@ -34,7 +34,7 @@ use tools::redact::values_in;
 
 use super::again::Beginning;
 use super::end::{Ending, failed, journal_closed};
-use super::gathering::{Gathering, Recall};
+use super::gathering::{Gathering, Recall, begins_with};
 use super::{Active, MainWorkspace, Msg, News, Outcome, Said, State};
 use crate::chat::{self, Intent, Prose};
 use crate::copy::Copies;
@@ -206,14 +206,9 @@ impl State {
             return;
         }
         let (index, memory) = (self.index.clone(), self.recall());
-        let bounds = &run.config().agent_loop;
-        let tokens = if intent == Intent::Answer && routing::may_look(&run) {
-            bounds.question_tokens
-        } else {
-            bounds.evidence_tokens
-        };
+        let options = begins_with(&run, intent);
         self.tell_in_run(myself, async move {
-            let mut gathering = Gathering { text, index, tokens, earlier, memory };
+            let mut gathering = Gathering { text, index, options, earlier, memory };
             // Tried meanwhile, so that the first command need not wait for it.
             let (gathered, ()) = tokio::join!(run.perform(&mut gathering), async {
                 if intent != Intent::Answer && !run.only_compares() {

@@ -5,9 +5,11 @@ use std::cell::LazyCell;
 use index::Index;
 use tree::{FileHash, Hidden, RepoPath};
 
-use super::named::resolve;
+use super::named::{Names, resolve};
 use super::packing::Packing;
+use super::passages::{BREADTH_FIRST, FEW_FILES};
 use super::reader::{Reader, Unshown};
+use super::render::BYTES_PER_TOKEN;
 use super::terms::extract;
 
 /// Bounds of the evidence.
@@ -16,6 +18,18 @@ pub struct EvidenceOptions {
     /// Most tokens of what is shown for the request, as [`super::estimate_tokens`] counts them, while no title has more
     /// than [`super::TITLE_BYTES`]. A bound, and a goal: room that helps is used.
     pub tokens: usize,
+    /// Whether the files of the tree are listed.
+    pub files: FileList,
+}
+
+/// Whether the files of a tree are listed behind what is shown of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FileList {
+    /// The most relevant of them are, with what they define.
+    #[default]
+    Given,
+    /// They are not: who reads it can ask for what a directory holds.
+    LeftOut,
 }
 
 /// What is known about a request before a model is asked.
@@ -92,12 +106,7 @@ pub fn gather(
     checks: &[String],
 ) -> Evidence {
     let (files, truncated) = index.files();
-    let hidden = Hidden::below(index.tree().root());
-    let may_show = |path: &RepoPath| match (index.may_read(path), hidden.has(path)) {
-        (false, _) => Err(Unshown::Refused),
-        (true, true) => Err(Unshown::Hidden),
-        (true, false) => Ok(()),
-    };
+    let may_show = shows(index);
     let names = resolve(&extract(request), index.tree(), &files, &may_show);
     let reader = Reader::new(index.tree(), index.max_file_bytes(), &may_show);
     let mut packing = Packing::new(reader, &files, &names, options.tokens);
@@ -108,10 +117,40 @@ pub fn gather(
     let ranking = LazyCell::new(|| index.rank(request, &files));
     packing.named(|| &ranking);
     if !packing.everything() {
-        packing.passages(&ranking);
-        packing.map(&ranking);
+        match options.files {
+            FileList::Given => {
+                let kept = packing.map_share();
+                packing.passages(&ranking, &BREADTH_FIRST, kept);
+                packing.map(&ranking);
+            }
+            FileList::LeftOut => packing.passages(&ranking, &BREADTH_FIRST, 0),
+        }
     }
     Evidence { truncated, ..packing.finish() }
+}
+
+/// What `words` are about, in at most `bytes`: the best lines of the first files, and the names of the next ones.
+pub fn about(words: &str, index: &Index, bytes: usize) -> Evidence {
+    let (files, truncated) = index.files();
+    let may_show = shows(index);
+    let names = Names::default();
+    let reader = Reader::new(index.tree(), index.max_file_bytes(), &may_show);
+    let mut packing = Packing::new(reader, &files, &names, bytes / BYTES_PER_TOKEN);
+    let ranking = index.rank(words, &files);
+    let kept = packing.map_share();
+    packing.passages(&ranking, &FEW_FILES, kept);
+    packing.next_files(&ranking);
+    Evidence { truncated, ..packing.finish() }
+}
+
+/// Whether a file of the index may be shown.
+fn shows(index: &Index) -> impl Fn(&RepoPath) -> Result<(), Unshown> + '_ {
+    let hidden = Hidden::below(index.tree().root());
+    move |path| match (index.may_read(path), hidden.has(path)) {
+        (false, _) => Err(Unshown::Refused),
+        (true, true) => Err(Unshown::Hidden),
+        (true, false) => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::evidence::{Evidence, EvidenceItem, ItemKind, MapLine};
 use super::excerpt::{Span, merge, uncovered};
 use super::named::{Names, is_data};
 use super::overview::overview;
-use super::passages::{MOST_FILES, MOST_SPANS, Pick, choose};
+use super::passages::{MOST_FILES, MOST_SPANS, Pick, Turn, choose};
 use super::reader::{Reader, Text, Unshown};
 use super::render;
 use super::spans::{main_definitions, spans};
@@ -28,6 +28,10 @@ const SMALL_TREE_FILES: usize = 200;
 
 /// Files in the map, and definitions of each.
 const MAP: usize = 40;
+/// What part of the room is kept for it.
+const MAP_PART: usize = 8;
+/// Files that are named behind those that are shown for a few words.
+const NEXT_FILES: usize = 6;
 const DEFINITIONS_PER_FILE: usize = 6;
 /// A longer name is a generated one.
 const MAX_DEFINITION_BYTES: usize = 60;
@@ -200,8 +204,8 @@ impl<'a> Packing<'a> {
         true
     }
 
-    /// The lines that have to do with the request: the best of each of the first files, then more of them.
-    pub(super) fn passages(&mut self, ranking: &Ranking) {
+    /// The lines that have to do with the request, by turns, while so many bytes are kept for what follows.
+    pub(super) fn passages(&mut self, ranking: &Ranking, turns: &[Turn], kept: usize) {
         self.evidence.partial = ranking.partial;
         let candidates: Vec<&RankedFile> = ranking
             .files
@@ -222,7 +226,7 @@ impl<'a> Packing<'a> {
             let path = file.path.clone();
             Some(Pick { path, text, overhead, worth, shown, chosen: Vec::new() })
         };
-        let picks = choose(self.left - map_share(self.left), pick);
+        let picks = choose(turns, self.left.saturating_sub(kept), pick);
         let mut section = self.left;
         for Pick { path, text, chosen, .. } in picks {
             for span in merge(chosen) {
@@ -234,9 +238,25 @@ impl<'a> Packing<'a> {
         }
     }
 
+    /// What is kept for the map.
+    pub(super) const fn map_share(&self) -> usize {
+        self.left / MAP_PART
+    }
+
+    /// The first files that have to do with the request and are not shown, with what they define.
+    pub(super) fn next_files(&mut self, ranking: &Ranking) {
+        let mut section = self.left;
+        let shown: Vec<&RepoPath> = self.evidence.items.iter().map(|item| &item.path).collect();
+        let next = ranking.files.iter().filter(|file| !shown.contains(&&file.path));
+        for file in next.take(NEXT_FILES).collect::<Vec<_>>() {
+            let definitions = self.definitions(file, ranking);
+            self.map_line(&file.path, definitions, &mut section);
+        }
+    }
+
     /// The files that have to do with the request, with what they define.
     pub(super) fn map(&mut self, ranking: &Ranking) {
-        let mut section = map_share(self.total).max(self.left / 2).min(self.left);
+        let mut section = (self.total / MAP_PART).max(self.left / 2).min(self.left);
         for file in ranking.files.iter().take(MAP) {
             let definitions = if self.whole.contains(&file.path) {
                 Vec::new()
@@ -351,11 +371,6 @@ impl<'a> Packing<'a> {
         let named = main.map(|definition| format!("{} {}", definition.kind, definition.name));
         named.filter(|text| text.len() <= MAX_DEFINITION_BYTES).collect()
     }
-}
-
-/// What is kept for the map.
-fn map_share(bytes: usize) -> usize {
-    bytes / 8
 }
 
 /// Takes the bytes of a line in a list, and of the list's title before the first one.

@@ -14,6 +14,6 @@ mod symbol_find;
 mod tool;
 mod user_ask;
 
-pub use self::look::Look;
+pub use self::look::{Look, ranged};
 pub use self::registry::{offers, schema_hash, tool_named, tools};
 pub use self::tool::{BadCall, Tool};

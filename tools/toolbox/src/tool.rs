@@ -2,11 +2,12 @@
 
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use thiserror::Error;
 use tree::RepoPath;
 
-use crate::look::Look;
+use crate::look::{Look, ranged};
 
 /// What a model may call.
 #[derive(Debug)]
@@ -114,6 +115,44 @@ pub(crate) fn path(text: &str) -> Result<RepoPath, String> {
     let bare = text.strip_prefix("./").unwrap_or(text).trim_end_matches('/');
     RepoPath::parse(bare)
         .map_err(|error| format!("paths are relative to the workspace and inside it: {error}"))
+}
+
+/// Lines of a file, both included.
+pub(crate) type Range = (usize, usize);
+
+/// A file, and those of its lines that are named beside it, or behind its path: `a.rs:3-9`.
+pub(crate) fn part(
+    text: &str,
+    named: (Option<usize>, Option<usize>),
+) -> Result<(RepoPath, Option<Range>), String> {
+    let (bare, ranges) = ranged(text.trim());
+    let lines = match (named, ranges.as_slice()) {
+        ((None, None), []) => None,
+        ((None, None), [range]) => Some(*range),
+        ((None, None), _) => return Err("one range in a call; call once for each".to_owned()),
+        ((first, last), _) => Some((first.unwrap_or(1), last.unwrap_or(usize::MAX))),
+    };
+    if lines.is_some_and(|(first, last)| first == 0 || last < first) {
+        return Err("lines count from one, and the last is not before the first".to_owned());
+    }
+    Ok((path(bare)?, lines))
+}
+
+/// A number, also where it is written as a text: `"10"`.
+pub(crate) fn number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<usize>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "invalid value: a line is a number, such as 10")]
+    enum Written {
+        Number(usize),
+        Text(String),
+    }
+    let text = match Option::<Written>::deserialize(from)? {
+        None => return Ok(None),
+        Some(Written::Number(number)) => return Ok(Some(number)),
+        Some(Written::Text(text)) => text,
+    };
+    let bad = || serde::de::Error::custom(format!("`{text}` is no number of a line"));
+    if text.trim().is_empty() { Ok(None) } else { text.trim().parse().map(Some).map_err(|_| bad()) }
 }
 
 /// A directory in the workspace; the workspace itself is none of them.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tree::ReadTree;
 
-const OPTIONS: EvidenceOptions = EvidenceOptions { tokens: 6000 };
+const OPTIONS: EvidenceOptions = EvidenceOptions { tokens: 6000, files: FileList::Given };
 
 fn write(root: &Path, path: &str, text: impl AsRef<[u8]>) {
     let path = root.join(path);
@@ -195,7 +195,7 @@ fn status_text_names_only_what_is_there() {
 #[test]
 fn a_large_named_file_is_shown_around_its_line() {
     let home = repository();
-    let options = EvidenceOptions { tokens: 2000 };
+    let options = EvidenceOptions { tokens: 2000, files: FileList::Given };
     let evidence = with(&home, "look at src/long.rs:2500", options);
     let item = evidence.items.iter().find(|item| item.kind == ItemKind::Named).unwrap();
     assert!(item.first_line < 2500 && item.last_line > 2500 && item.lines == 5000);
@@ -215,7 +215,7 @@ fn a_large_named_file_is_shown_where_the_request_is_about_it() {
     rows.insert(3000, "fn refund(order: u32) {\n    order\n}\n".to_owned());
     let text = rows.concat();
     write(home.path(), "src/orders.rs", text);
-    let options = EvidenceOptions { tokens: 2000 };
+    let options = EvidenceOptions { tokens: 2000, files: FileList::Given };
     let evidence = with(&home, "in src/orders.rs a refund counts the order twice", options);
     let [head, found] = &shown(&evidence, ItemKind::Named)[..] else { panic!("{evidence:?}") };
     assert!(head.starts_with("src/orders.rs:1-"), "{head}");
@@ -287,7 +287,7 @@ fn the_budget_holds_and_the_same_comes_twice() {
     let (_state, index) = indexed(&home);
     let cases = Config::with_cases(48);
     proptest!(cases, |(tokens in 0usize..2500, request in select(&REQUESTS[..]))| {
-        let options = EvidenceOptions { tokens };
+        let options = EvidenceOptions { tokens, files: FileList::Given };
         let evidence = ask(&index, request, options);
         let text = render(&evidence);
         let size = estimate_tokens(&text);
@@ -302,6 +302,6 @@ fn no_request_is_too_strange() {
     let (_state, index) = indexed(&home);
     let cases = Config::with_cases(48);
     proptest!(cases, |(request in "\\PC{0,60}|[a-z_./:`\"# 修\n-]{0,60}")| {
-        ask(&index, &request, EvidenceOptions { tokens: 500 });
+        ask(&index, &request, EvidenceOptions { tokens: 500, files: FileList::Given });
     });
 }
