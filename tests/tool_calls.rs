@@ -82,7 +82,7 @@ fn a_model_looks_by_calling_tools_and_answers() {
     let [list, read, search, symbol] = values(2).try_into().unwrap();
     assert!(list.contains("greet.txt") && list.contains("src/ (1 file)"), "{list}");
     assert!(read.contains("   2| again"), "{read}");
-    assert!(search.contains("src/a.rs\n     1| fn greet() {}"), "{search}");
+    assert!(search.contains("src/a.rs\n   1| fn greet() {}"), "{search}");
     assert!(symbol.contains("### src/a.rs"), "{symbol}");
     let [status, diff, show, query] = values(3).try_into().unwrap();
     assert!(status.contains(" M greet.txt"), "{status}");
@@ -169,11 +169,11 @@ fn calls_share_the_room_of_a_round_and_say_so_when_there_is_none() {
     let cut = read["value"].as_str().unwrap();
     assert!(cut.contains("read on from the next line") && cut.len() < 8_000, "{cut}");
     assert!(list["value"].as_str().unwrap().contains("src/ (1 file)"));
-    assert!(found["value"].as_str().unwrap().contains("src/deep/a.txt\n     1| hello"));
+    assert!(found["value"].as_str().unwrap().contains("src/deep/a.txt\n   1| hello"));
     assert!(nowhere["error"].as_str().unwrap().contains("no file that may be read matches"));
     assert_eq!(read["rounds_left"], 5);
     let all = told(&world, 3);
-    assert!(all[0]["value"].as_str().unwrap().contains("long.txt\n     1| "), "{}", all[0]);
+    assert!(all[0]["value"].as_str().unwrap().contains("long.txt\n   1| "), "{}", all[0]);
     assert!(all[39]["error"].as_str().unwrap().contains("is used up"), "{}", all[39]);
 }
 
@@ -230,7 +230,7 @@ fn a_model_that_only_looks_has_to_answer_in_the_end() {
 
 #[test]
 fn lines_are_asked_for_in_every_way_that_models_write_it() {
-    let lines: String = (1..=9).map(|n| format!("line {n}\n")).collect();
+    let lines = (1..=9).map(|n| format!("line {n}\n")).collect::<Vec<_>>().concat();
     let replies = vec![
         calls(&[
             ("fs_read", json!({"path": "deep/long.txt:3-4"})),
@@ -262,13 +262,14 @@ fn a_review_is_not_told_what_programs_write() {
     let files = [("Cargo.lock", lock), ("src/a.rs", "fn a() {}\n")];
     let review = "REVIEW_V1\nSUMMARY|Fine.\nREVIEW_END";
     let world = World::of(Project::new(&files), Provider::new(vec![says(review)]));
-    world.project.write("Cargo.lock", &lock.repeat(2));
+    world.project.write("Cargo.lock", lock.repeat(2));
     world.project.write("src/a.rs", "fn b() {}\n");
     let run = world.deepseek(["review"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let asked = world.provider.told("analysis", 1);
     assert!(asked.contains("fn b()") && asked.contains("Cargo.lock: a program writes it"));
     assert!(!asked.contains("locked"), "{asked}");
+    assert!(asked.contains("The user's request:\n\nReview what is not committed.\n"), "{asked}");
 }
 
 #[test]

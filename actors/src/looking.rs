@@ -4,8 +4,8 @@ use std::cell::RefCell;
 
 use index::Index;
 use search::{
-    BYTES_PER_TOKEN, Defined, FileMatches, Lines, MapLine, Matches, Shown, Sights, Symbol, Unseen,
-    about, is_han, shown_of,
+    BYTES_PER_TOKEN, Defined, FileMatches, Lines, Matches, Shown, Sights, Symbol, Unseen, about,
+    is_han, shown_of,
 };
 use tools::blocking::on_a_thread;
 use tree::RepoPath;
@@ -253,9 +253,11 @@ impl Eyes<'_> {
     fn one(&self, look: &Look, room: usize) -> Result<String, Unseen> {
         let seen = self.seen(look, room);
         if let Err(why @ Unseen::NoMatch(_)) = &seen {
-            let foreign = look.to_string().contains(is_han);
-            let hint = if foreign { Prompt::LookForeign } else { Prompt::LookNothing };
-            return Ok(self.prompts.render(hint, &[("look", look), ("why", why)]));
+            return Ok(if look.to_string().contains(is_han) {
+                self.prompts.render(Prompt::LookForeign, &[("look", look), ("why", why)])
+            } else {
+                self.prompts.render(Prompt::LookNothing, &[("look", look), ("why", why)])
+            });
         }
         seen
     }
@@ -390,12 +392,8 @@ impl Eyes<'_> {
             })
         }));
         if !about.map.is_empty() {
-            let name = |MapLine { path, definitions }: &MapLine| match definitions.as_slice() {
-                [] => path.to_string(),
-                all => format!("{path}: {}", all.join(", ")),
-            };
-            let next: Vec<String> = about.map.iter().map(name).collect();
-            told.push(self.prompts.render(Prompt::LookNext, &[("files", &next.join("\n"))]));
+            let next: Vec<&str> = about.map.iter().map(|line| line.path.as_str()).collect();
+            told.push(self.prompts.render(Prompt::LookNext, &[("files", &next.join(", "))]));
         }
         Ok(told.join("\n"))
     }
@@ -413,7 +411,7 @@ impl Eyes<'_> {
         let mut found = Vec::new();
         for FileMatches { path, lines, more } in &matches.files {
             found.push(path.to_string());
-            found.extend(lines.iter().map(|(line, text)| format!("{line:>6}| {text}")));
+            found.extend(lines.iter().map(|(line, text)| format!("{line:>4}| {text}")));
             if *more {
                 found.push(self.prompts.render(Prompt::LookMoreInFile, &[]));
             }

@@ -211,6 +211,8 @@ prompts! {
     RouterQuestion = "router_question",
     /// The standing instructions for reviewing a change.
     Reviewer = "reviewer",
+    /// What the user wants who has a change reviewed.
+    ReviewWanted = "review_wanted",
     /// The change that is to be reviewed.
     ReviewRequest = "review_request",
     /// The files of it that are not shown.

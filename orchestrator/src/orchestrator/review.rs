@@ -46,7 +46,8 @@ impl State {
             let sources = Sources { commands: &commands, index: Some(&index) };
             let options = begins_with(&commands.run, Intent::Review);
             let index = index.clone();
-            let gather = |text| Gathering { text, index, options, earlier, memory };
+            let gather =
+                |request, about| Gathering { request, about, index, options, earlier, memory };
             let reviewed = review(sources, (&words, before, made), gather).await;
             News::Reviewed(reviewed.unwrap_or_else(Box::new))
         });
@@ -57,7 +58,7 @@ impl State {
 async fn review(
     sources: Sources<'_>,
     (words, before, made): (&str, Before, String),
-    gather: impl FnOnce(String) -> Gathering,
+    gather: impl FnOnce(String, String) -> Gathering,
 ) -> Result<Box<Ending>, Ending> {
     let commands = sources.commands;
     let run = &commands.run;
@@ -84,7 +85,8 @@ async fn review(
     };
     let about: Vec<&str> = change.paths.iter().filter(is_written).map(String::as_str).collect();
     let about = about.join(" ");
-    let brief = run.perform(&mut gather(about)).await?;
+    let request = run.prompts().render(Prompt::ReviewWanted, &[("what", &of)]);
+    let brief = run.perform(&mut gather(request, about)).await?;
     let heard = ask(run, sources, brief, before, (&of, change)).await;
     heard.map(delivered).map_err(|unheard| match unheard {
         Unheard::Call(error) => call_failed(&error).into(),

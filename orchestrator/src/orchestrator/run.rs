@@ -208,7 +208,8 @@ impl State {
         let (index, memory) = (self.index.clone(), self.recall());
         let options = begins_with(&run, intent);
         self.tell_in_run(myself, async move {
-            let mut gathering = Gathering { text, index, options, earlier, memory };
+            let mut gathering =
+                Gathering { request: text.clone(), about: text, index, options, earlier, memory };
             // Tried meanwhile, so that the first command need not wait for it.
             let (gathered, ()) = tokio::join!(run.perform(&mut gathering), async {
                 if intent != Intent::Answer && !run.only_compares() {

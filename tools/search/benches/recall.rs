@@ -19,7 +19,7 @@ mod clones;
 use std::collections::BTreeMap;
 
 use clones::{Clone, Outcome, repositories};
-use deepseek_search::{self as search, EvidenceOptions, FileList, gather};
+use deepseek_search::{self as search, EvidenceOptions, Spread, gather};
 use index::{FileKind, Index};
 use tree::{FileHash, RepoPath};
 
@@ -88,7 +88,7 @@ fn measure(
     let first = commit.targets.first().ok_or("no target")?;
     let range = first_change(clone, &commit.id, first)?;
     let gathered = BUDGETS.map(|tokens| {
-        gather(request, index, &EvidenceOptions { tokens, files: FileList::Given }, &[])
+        gather(request, index, &EvidenceOptions { tokens, spread: Spread::Wide }, &[])
     });
     let even = |c: char| c.to_digit(16).is_some_and(|digit| digit % 2 == 0);
     let hash = FileHash::of(commit.id.as_bytes()).to_string();

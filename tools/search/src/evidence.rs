@@ -7,7 +7,6 @@ use tree::{FileHash, Hidden, RepoPath};
 
 use super::named::{Names, resolve};
 use super::packing::Packing;
-use super::passages::{BREADTH_FIRST, FEW_FILES};
 use super::reader::{Reader, Unshown};
 use super::render::BYTES_PER_TOKEN;
 use super::terms::extract;
@@ -18,18 +17,19 @@ pub struct EvidenceOptions {
     /// Most tokens of what is shown for the request, as [`super::estimate_tokens`] counts them, while no title has more
     /// than [`super::TITLE_BYTES`]. A bound, and a goal: room that helps is used.
     pub tokens: usize,
-    /// Whether the files of the tree are listed.
-    pub files: FileList,
+    /// How the room is used.
+    pub spread: Spread,
 }
 
-/// Whether the files of a tree are listed behind what is shown of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum FileList {
-    /// The most relevant of them are, with what they define.
-    #[default]
-    Given,
-    /// They are not: who reads it can ask for what a directory holds.
-    LeftOut,
+/// How the room is used for what a request is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spread {
+    /// Some lines of many files, and a list of files: for whoever has to find all that a change touches.
+    Wide,
+    /// More lines of a few files, and the names of the next ones: for whoever can look for the rest.
+    Deep,
+    /// None but the files that are named: for whoever has a change before them that says what it is about.
+    Named,
 }
 
 /// What is known about a request before a model is asked.
@@ -117,14 +117,7 @@ pub fn gather(
     let ranking = LazyCell::new(|| index.rank(request, &files));
     packing.named(|| &ranking);
     if !packing.everything() {
-        match options.files {
-            FileList::Given => {
-                let kept = packing.map_share();
-                packing.passages(&ranking, &BREADTH_FIRST, kept);
-                packing.map(&ranking);
-            }
-            FileList::LeftOut => packing.passages(&ranking, &BREADTH_FIRST, 0),
-        }
+        packing.spread(&ranking, options.spread);
     }
     Evidence { truncated, ..packing.finish() }
 }
@@ -137,9 +130,7 @@ pub fn about(words: &str, index: &Index, bytes: usize) -> Evidence {
     let reader = Reader::new(index.tree(), index.max_file_bytes(), &may_show);
     let mut packing = Packing::new(reader, &files, &names, bytes / BYTES_PER_TOKEN);
     let ranking = index.rank(words, &files);
-    let kept = packing.map_share();
-    packing.passages(&ranking, &FEW_FILES, kept);
-    packing.next_files(&ranking);
+    packing.spread(&ranking, Spread::Deep);
     Evidence { truncated, ..packing.finish() }
 }
 

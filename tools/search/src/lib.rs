@@ -19,7 +19,7 @@ mod text;
 mod wanted;
 
 pub use evidence::{
-    Evidence, EvidenceItem, EvidenceOptions, FileList, ItemKind, MapLine, about, gather,
+    Evidence, EvidenceItem, EvidenceOptions, ItemKind, MapLine, Spread, about, gather,
 };
 pub use fingerprint::tree_hash;
 pub use look::{

@@ -3,11 +3,11 @@
 use index::{FileKind, RankedFile, Ranking};
 use tree::{Listed, RepoPath};
 
-use super::evidence::{Evidence, EvidenceItem, ItemKind, MapLine};
+use super::evidence::{Evidence, EvidenceItem, ItemKind, MapLine, Spread};
 use super::excerpt::{Span, merge, uncovered};
 use super::named::{Names, is_data};
 use super::overview::overview;
-use super::passages::{MOST_FILES, MOST_SPANS, Pick, Turn, choose};
+use super::passages::{FEW_FILES, MANY_FILES, MOST_FILES, MOST_SPANS, Pick, Turn, choose};
 use super::reader::{Reader, Text, Unshown};
 use super::render;
 use super::spans::{main_definitions, spans};
@@ -204,8 +204,23 @@ impl<'a> Packing<'a> {
         true
     }
 
-    /// The lines that have to do with the request, by turns, while so many bytes are kept for what follows.
-    pub(super) fn passages(&mut self, ranking: &Ranking, turns: &[Turn], kept: usize) {
+    /// What has to do with the request, and the files that come next.
+    pub(super) fn spread(&mut self, ranking: &Ranking, spread: Spread) {
+        match spread {
+            Spread::Wide => {
+                self.passages(ranking, &MANY_FILES);
+                self.map(ranking);
+            }
+            Spread::Deep => {
+                self.passages(ranking, &FEW_FILES);
+                self.next_files(ranking);
+            }
+            Spread::Named => {}
+        }
+    }
+
+    /// The lines that have to do with the request, by turns.
+    fn passages(&mut self, ranking: &Ranking, turns: &[Turn]) {
         self.evidence.partial = ranking.partial;
         let candidates: Vec<&RankedFile> = ranking
             .files
@@ -226,7 +241,7 @@ impl<'a> Packing<'a> {
             let path = file.path.clone();
             Some(Pick { path, text, overhead, worth, shown, chosen: Vec::new() })
         };
-        let picks = choose(turns, self.left.saturating_sub(kept), pick);
+        let picks = choose(turns, self.left - self.left / MAP_PART, pick);
         let mut section = self.left;
         for Pick { path, text, chosen, .. } in picks {
             for span in merge(chosen) {
@@ -238,24 +253,18 @@ impl<'a> Packing<'a> {
         }
     }
 
-    /// What is kept for the map.
-    pub(super) const fn map_share(&self) -> usize {
-        self.left / MAP_PART
-    }
-
-    /// The first files that have to do with the request and are not shown, with what they define.
-    pub(super) fn next_files(&mut self, ranking: &Ranking) {
+    /// The first files that have to do with the request and are not shown.
+    fn next_files(&mut self, ranking: &Ranking) {
         let mut section = self.left;
         let shown: Vec<&RepoPath> = self.evidence.items.iter().map(|item| &item.path).collect();
         let next = ranking.files.iter().filter(|file| !shown.contains(&&file.path));
         for file in next.take(NEXT_FILES).collect::<Vec<_>>() {
-            let definitions = self.definitions(file, ranking);
-            self.map_line(&file.path, definitions, &mut section);
+            self.map_line(&file.path, Vec::new(), &mut section);
         }
     }
 
     /// The files that have to do with the request, with what they define.
-    pub(super) fn map(&mut self, ranking: &Ranking) {
+    fn map(&mut self, ranking: &Ranking) {
         let mut section = (self.total / MAP_PART).max(self.left / 2).min(self.left);
         for file in ranking.files.iter().take(MAP) {
             let definitions = if self.whole.contains(&file.path) {

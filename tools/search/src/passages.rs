@@ -8,7 +8,7 @@ use super::excerpt::{Span, uncovered};
 use super::reader::Text;
 
 /// What files get, one turn after the other: the best lines of many, then more of the first, then of others.
-pub(super) const BREADTH_FIRST: [Turn; 9] = [
+pub(super) const MANY_FILES: [Turn; 9] = [
     Turn { from: 0, to: 10, nth: 0, part: 16, most: BREADTH_BYTES },
     Turn { from: 10, to: 26, nth: 0, part: 48, most: BREADTH_BYTES },
     Turn { from: 0, to: 5, nth: 1, part: 16, most: usize::MAX },
@@ -19,7 +19,7 @@ pub(super) const BREADTH_FIRST: [Turn; 9] = [
     Turn { from: 26, to: MOST_FILES, nth: 0, part: 48, most: usize::MAX },
     Turn { from: 0, to: MOST_FILES, nth: 1, part: 16, most: usize::MAX },
 ];
-/// What a few words are about: more of each of fewer files.
+/// The same where fewer files get more each.
 pub(super) const FEW_FILES: [Turn; 3] = [
     Turn { from: 0, to: 6, nth: 0, part: 6, most: usize::MAX },
     Turn { from: 0, to: 3, nth: 1, part: 6, most: usize::MAX },
@@ -142,7 +142,7 @@ mod tests {
         let of = |pick: &Pick| {
             merge(pick.chosen.clone()).iter().map(|span| (span.first, span.last)).collect()
         };
-        choose(&BREADTH_FIRST, room, |_| picks.next()).iter().map(of).collect()
+        choose(&MANY_FILES, room, |_| picks.next()).iter().map(of).collect()
     }
 
     #[test]
@@ -167,18 +167,18 @@ mod tests {
     #[test]
     fn a_file_without_a_turn_is_not_asked_for() {
         let mut asked = 0;
-        choose(&BREADTH_FIRST, 4000, |_| {
+        choose(&MANY_FILES, 4000, |_| {
             asked += 1;
             Some(pick(900, &[(1, 20)], &[]))
         });
         assert!(asked < MOST_FILES, "{asked}");
-        choose(&BREADTH_FIRST, 0, |_| panic!("there is no room"));
+        choose(&MANY_FILES, 0, |_| panic!("there is no room"));
     }
 
     proptest::proptest! {
         #[test]
         fn the_room_is_never_exceeded(room in 0usize..20_000, files in 1usize..50) {
-            let picks = choose(&BREADTH_FIRST, room, |n| {
+            let picks = choose(&MANY_FILES, room, |n| {
                 (n < files).then(|| pick(30 * n, &[(n, n + 30), (n + 10, n + 60)], &[]))
             });
             let cost = |pick: &Pick| {

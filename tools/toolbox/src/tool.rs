@@ -96,7 +96,8 @@ fn read<A: Arguments>(arguments: &str) -> Result<Look, BadCall> {
     read.look().map_err(wrong)
 }
 
-/// The schema, without what only says where it is from.
+/// The schema, without what only says where it is from, and what only says that something may be left out: every question pays
+/// for it.
 fn schema_of<A: Arguments>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|it| it.meta_schema = None);
     let mut schema = SchemaGenerator::new(settings).into_root_schema_for::<A>();
@@ -105,9 +106,24 @@ fn schema_of<A: Arguments>() -> Value {
     let mut schema = schema.to_value();
     // A tool without parameters has an empty object of them all the same.
     if let Some(object) = schema.as_object_mut() {
-        object.entry("properties").or_insert_with(|| Map::new().into());
+        let properties = object.entry("properties").or_insert_with(|| Map::new().into());
+        for property in properties.as_object_mut().into_iter().flat_map(Map::values_mut) {
+            property.as_object_mut().into_iter().for_each(shorten);
+        }
     }
     schema
+}
+
+/// Takes from the schema of an argument that it may be null, which one that is left out says as well, and how it is stored.
+fn shorten(property: &mut Map<String, Value>) {
+    property.remove("default");
+    property.remove("format");
+    property.remove("minimum");
+    let kinds = property.get("type").and_then(Value::as_array);
+    let kind = kinds.and_then(|kinds| kinds.iter().find(|kind| *kind != "null")).cloned();
+    if let Some(kind) = kind {
+        property.insert("type".to_owned(), kind);
+    }
 }
 
 /// A path in the workspace.

@@ -1,5 +1,7 @@
 //! Lines that match a pattern: of many files some of each, before all of a few.
 
+use std::iter;
+
 use globset::GlobBuilder;
 use index::FileKind;
 use tree::{Listed, RepoPath};
@@ -7,9 +9,9 @@ use tree::{Listed, RepoPath};
 use super::super::text::{Hit, PatternKind, SearchLimits, search};
 use super::{MAX_FILE_BYTES, Sights, Unseen, take};
 
-/// What is told of matches: at most so many in one file, by how much room there is, and in all; and of one line.
-const PER_FILE: [usize; 6] = [20, 10, 5, 3, 2, 1];
-const MOST: usize = 100;
+/// At most so many matches are told.
+pub(super) const MATCHES: Most = Most { in_file: 20, in_all: 100 };
+/// Bytes of a line that are told.
 const HIT_BYTES: usize = 200;
 /// Matches that are looked at before those that are told are chosen.
 const SEEN: usize = 2000;
@@ -21,6 +23,13 @@ pub struct Matches {
     pub files: Vec<FileMatches>,
     /// Whether other files have some as well.
     pub more: bool,
+}
+
+/// How many lines are told of those that match.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Most {
+    pub(super) in_file: usize,
+    pub(super) in_all: usize,
 }
 
 /// Lines of a file that match.
@@ -62,9 +71,8 @@ impl Sights<'_> {
                 return Err(Unseen::NoFiles(glob.to_owned()));
             }
         }
-        let [most_of_file, ..] = PER_FILE;
-        let limits = SearchLimits { hits_per_file: most_of_file + 1, hits: SEEN, ..limits() };
-        Ok(fitting(self.hits(&files, pattern, &limits)?, room))
+        let limits = SearchLimits { hits_per_file: MATCHES.in_file + 1, ..limits() };
+        Ok(fitting(self.hits(&files, pattern, &limits)?, MATCHES, room))
     }
 
     /// All lines that match, within the limits; there is one at least.
@@ -90,7 +98,7 @@ pub(super) fn limits() -> SearchLimits {
 }
 
 /// As many hits as have room: the fewer of each file, the more files there are.
-pub(super) fn fitting(hits: Vec<Hit>, room: usize) -> Matches {
+pub(super) fn fitting(hits: Vec<Hit>, bound: Most, room: usize) -> Matches {
     let mut files: Vec<FileMatches> = Vec::new();
     for Hit { path, line, text } in hits {
         let line = (line, text.trim().to_owned());
@@ -106,12 +114,16 @@ pub(super) fn fitting(hits: Vec<Hit>, room: usize) -> Matches {
     };
     let fits = |most: &usize| {
         let (lines, bytes) = told(*most);
-        lines <= MOST && bytes <= room
+        lines <= bound.in_all && bytes <= room
     };
-    let most = PER_FILE.into_iter().find(fits).unwrap_or(1);
+    let halved = |most: &usize| (*most > 1).then_some(most / 2);
+    let most = iter::successors(Some(bound.in_file), halved).find(fits).unwrap_or(1);
     let (all, mut left) = (files.len(), room);
-    let mut shown: Vec<FileMatches> =
-        files.into_iter().take(MOST).take_while(|file| take(&mut left, cost(file, most))).collect();
+    let mut shown: Vec<FileMatches> = files
+        .into_iter()
+        .take(bound.in_all)
+        .take_while(|file| take(&mut left, cost(file, most)))
+        .collect();
     for file in &mut shown {
         file.more = file.lines.len() > most;
         file.lines.truncate(most);

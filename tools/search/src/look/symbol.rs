@@ -6,7 +6,7 @@ use index::{Definition, FileKind, definitions};
 use tree::RepoPath;
 
 use super::super::text::{Hit, SearchLimits};
-use super::matches::{fitting, limits};
+use super::matches::{Most, fitting, limits};
 use super::{Lines, Matches, Sights, Unseen, cut};
 
 /// Lines with a name among which its definitions and uses are looked for.
@@ -15,6 +15,11 @@ const SYMBOL_HITS: usize = 20_000;
 const DEFINITIONS: usize = 5;
 const DEFINITION_LINES: usize = 60;
 const OTHERS: usize = 20;
+/// Uses that are told.
+const USES: Most = Most { in_file: 8, in_all: 40 };
+
+/// What languages call what is called.
+const FUNCTIONS: [&str; 5] = ["fn", "def", "func", "function", "method"];
 
 /// Where a name is defined and used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,6 +98,7 @@ struct Found {
     is_owned: bool,
     line: usize,
     last: usize,
+    is_function: bool,
 }
 
 impl Sights<'_> {
@@ -123,6 +129,7 @@ impl Sights<'_> {
                 is_owned,
                 line: it.line as usize,
                 last: it.last as usize,
+                is_function: FUNCTIONS.contains(&it.kind.as_str()),
             }));
         }
         let is_known = found.iter().any(|it| it.is_owned);
@@ -142,13 +149,17 @@ impl Sights<'_> {
         // A name as common as `new` is used where what it belongs to is named, or defined.
         of_owner.extend(found.iter().map(|it| it.path.clone()));
         elsewhere.retain(|hit| is_elsewhere(hit) && (!is_known || of_owner.contains(&hit.path)));
-        let (prose, code): (Vec<Hit>, Vec<Hit>) = elsewhere.into_iter().partition(is_prose);
+        let called = called(&name.bare).filter(|_| found.iter().any(|it| it.is_function));
+        let is_use = |hit: &Hit| {
+            !is_prose(hit) && called.as_ref().is_none_or(|called| called.is_match(&hit.text))
+        };
+        let (code, prose): (Vec<Hit>, Vec<Hit>) = elsewhere.into_iter().partition(is_use);
         let (shown, prose) = if definitions.is_empty() && code.is_empty() {
             (prose, 0)
         } else {
             (code, prose.len())
         };
-        let uses = fitting(shown, room / 2 + left);
+        let uses = fitting(shown, USES, room / 4 + left);
         Ok(Symbol { definitions, others, uses, prose })
     }
 
@@ -164,6 +175,17 @@ impl Sights<'_> {
         }
         (definitions, left)
     }
+}
+
+/// What the line has in which a function is called, passed or imported, and not only its name as a word of prose.
+fn called(name: &str) -> Option<regex::Regex> {
+    let name = regex::escape(name);
+    let around = [
+        format!(r"[.:(,&=]\s*{name}\b"),
+        format!(r"\b{name}\s*(?:[(!<]|::)"),
+        format!(r"^\s*(?:pub )?(?:use|import|from|export)\b.*\b{name}\b"),
+    ];
+    regex::Regex::new(&around.join("|")).ok()
 }
 
 /// Whether a line only speaks of a name: it is a comment, or of a document.
@@ -222,6 +244,14 @@ mod tests {
         assert_eq!(spans(&sights.symbol("Bird::new", 10_000).unwrap()).len(), 2);
         assert_eq!(spans(&sights.symbol("impl Dog", 10_000).unwrap()), [("src/dog.rs", 2, 4)]);
         assert_eq!(spans(&sights.symbol("Dog", 10_000).unwrap()), [("src/dog.rs", 1, 1)]);
+    }
+
+    #[test]
+    fn a_function_is_used_where_it_is_called_and_not_where_text_has_its_name() {
+        let text = "use x::{go, stop};\nfn go() {}\nlet help = \"how to go on\";\nmap(go);\ncart.go::<T>();\n";
+        let (_home, tree) = tree(&[("a.rs", text)]);
+        let go = Sights::new(&tree, ALL).symbol("go", 10_000).unwrap();
+        assert_eq!((used(&go), go.prose), (vec![("a.rs", 1), ("a.rs", 4), ("a.rs", 5)], 1));
     }
 
     #[test]
