@@ -47,6 +47,7 @@ mod live;
 mod crashes;
 mod fork;
 mod memory;
+mod own_tools;
 mod prompts;
 mod replay;
 mod resume;

@@ -7,6 +7,7 @@ use patch::PutAside;
 use sandbox::Degree;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use toolbox::OwnTool;
 use tree::{RepoPath, Settlement, TreeId};
 
 use crate::checks::{CheckOutcome, Findings};
@@ -334,6 +335,12 @@ pub enum Event {
         ok: bool,
         /// What the model was told: `{ok, value | error}`.
         told: Blob,
+    },
+    /// The workspace, which the user trusts, brings tools that a model may call.
+    #[serde(rename = "ToolsFound@v1")]
+    ToolsFound {
+        /// The tools.
+        tools: Vec<OwnTool>,
     },
     /// A model asks the user what a request means.
     #[serde(rename = "UserAsked@v1")]

@@ -3,8 +3,8 @@
 //! They are the same for every role. Looking itself is done elsewhere.
 
 pub use toolbox::Look;
+use toolbox::look_of;
 pub(crate) use toolbox::ranged;
-use toolbox::tool_named;
 use tree::RepoPath;
 
 use crate::contract::{ContractError, Leniency, filled, is_of_an_answer, without_dot_slash};
@@ -83,8 +83,7 @@ fn one(line: &str, tolerances: &mut Vec<Leniency>) -> Result<Vec<Look>, String> 
         }
         "NEED_TOOL" => {
             let (name, arguments) = rest.split_once('|').unwrap_or((rest, ""));
-            let tool = tool_named(name.trim()).map_err(|bad| bad.to_string())?;
-            tool.read(arguments).map_err(|bad| bad.to_string())?
+            look_of(name.trim(), arguments).map_err(|bad| bad.to_string())?
         }
         _ => {
             let rule = "you may ask with NEED_CONTEXT|, NEED_SEARCH|, NEED_SYMBOL|, NEED_LIST|, NEED_RUN|, NEED_ANSWER| and NEED_TOOL| only";

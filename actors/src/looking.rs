@@ -7,6 +7,7 @@ use search::{
     BYTES_PER_TOKEN, Defined, FileMatches, Lines, Matches, Shown, Sights, Symbol, Unseen, about,
     is_han, shown_of,
 };
+use toolbox::OwnTool;
 use tools::blocking::on_a_thread;
 use tree::RepoPath;
 
@@ -19,6 +20,7 @@ use crate::dialogue::shown_lines;
 use crate::effect::{Effect, Position, Trace};
 use crate::event::{Blob, Event};
 use crate::look::{Look, Looks};
+use crate::own_tools;
 use crate::portion::{self, Range};
 use crate::prompts::{Prompt, Prompts};
 use crate::run::Run;
@@ -32,12 +34,14 @@ pub struct Sources<'s> {
     pub commands: &'s Runner,
     /// What knows which files words are about.
     pub index: Option<&'s Index>,
+    /// Tools that the workspace brings.
+    pub own: &'s [OwnTool],
 }
 
 impl<'s> Sources<'s> {
     /// The files and the commands of a tree.
     pub const fn of_commands(commands: &'s Runner) -> Self {
-        Self { commands, index: None }
+        Self { commands, index: None, own: &[] }
     }
 }
 
@@ -69,6 +73,8 @@ pub(crate) async fn asked_elsewhere(
         told.push(if let Look::Run { command } = look {
             commands += 1;
             Some(trial::tried(sources.commands, caller.role, command, commands).await?)
+        } else if let Look::Own { name, arguments } = look {
+            Some(own_tools::called(sources, name, arguments).await?)
         } else if let Look::Ask { question } = look {
             let said = asking::asked(&caller.run, caller.role, question).await?;
             Some(said.map_or_else(Elsewhere::Nothing, Elsewhere::Told))
@@ -288,6 +294,7 @@ impl Eyes<'_> {
             Look::Query { words } => self.ranked(look, words, room),
             // What came of it is told by others.
             Look::Run { .. }
+            | Look::Own { .. }
             | Look::Ask { .. }
             | Look::GitStatus
             | Look::GitDiff { .. }

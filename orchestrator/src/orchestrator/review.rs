@@ -10,6 +10,7 @@ use actors::contract::ContractError;
 use actors::delivery::{Delivery, NeedsWork, Verified};
 use actors::event::Event;
 use actors::looking::Sources;
+use actors::own_tools;
 use actors::prompts::{Prompt, Prompts};
 use actors::review::{Review, Reviewed, ShownDiff, shown};
 use actors::run::Run;
@@ -43,7 +44,10 @@ impl State {
         let made = self.turns.last().map(|turn| turn::git_diff(&turn.changes)).unwrap_or_default();
         self.tell_in_run(myself, async move {
             let commands = Runner { workspace, run };
-            let sources = Sources { commands: &commands, index: Some(&index) };
+            let Ok(own) = own_tools::found(&commands).await else {
+                return News::Reviewed(Box::new(journal_closed()));
+            };
+            let sources = Sources { commands: &commands, index: Some(&index), own: &own };
             let options = begins_with(&commands.run, Intent::Review);
             let index = index.clone();
             let gather =
@@ -102,13 +106,13 @@ async fn ask(
     (of, change): (&Reviewed, ShownDiff),
 ) -> Result<Review, Unheard> {
     let (prompts, paths) = (run.prompts(), change.paths.clone());
-    let mut dialogue = routing::dialogue(run);
+    let mut dialogue = routing::dialogue(run, sources.own);
     let introduction = brief.introduction(
         prompts,
         &mut dialogue,
         AgentRole::Analysis,
         Reads::Everything,
-        &routing::instructions(run, prompts.render(Prompt::Reviewer, &[])),
+        &routing::instructions(run, sources.own, prompts.render(Prompt::Reviewer, &[])),
     );
     let files: Vec<String> =
         change.left_out.iter().map(|(path, why)| format!("{path}: {why}")).collect();

@@ -12,6 +12,7 @@ use actors::delivery::{Delivery, FailureKind, NeedsWork, Verified};
 use actors::effect::{Effect, Position, Trace};
 use actors::event::Event;
 use actors::looking::Sources;
+use actors::own_tools;
 use actors::prompts::Prompt;
 use actors::run::{Run, Terms};
 use actors::scope::Scope;
@@ -252,16 +253,19 @@ impl State {
         let workspace = Arc::new(self.workspace(run.scope(), myself));
         let (commands, index) = (Runner { workspace, run: run.clone() }, self.index.clone());
         self.tell_in_run(myself, async move {
-            let mut dialogue = routing::dialogue(&run);
+            let Ok(own) = own_tools::found(&commands).await else {
+                return News::Answered(Err(JournalClosed.into()));
+            };
+            let mut dialogue = routing::dialogue(&run, &own);
             let question = brief.introduction(
                 run.prompts(),
                 &mut dialogue,
                 AgentRole::Analysis,
                 Reads::Everything,
-                &routing::instructions(&run, run.prompts().render(Prompt::Analysis, &[])),
+                &routing::instructions(&run, &own, run.prompts().render(Prompt::Analysis, &[])),
             );
             dialogue.say(question.trim_end());
-            let sources = Sources { commands: &commands, index: Some(&index) };
+            let sources = Sources { commands: &commands, index: Some(&index), own: &own };
             let question = Question { run: &run, sources, brief: &brief, before, dialogue };
             News::Answered(question.ask(&Prose).await)
         });

@@ -71,6 +71,13 @@ pub enum Look {
         /// The words.
         words: String,
     },
+    /// What a tool of the workspace prints.
+    Own {
+        /// Its name, as people or as models write it.
+        name: String,
+        /// Its arguments, as the model wrote them.
+        arguments: String,
+    },
     /// What the user says to a question.
     Ask {
         /// The question.
@@ -99,6 +106,7 @@ impl fmt::Display for Look {
                 write!(f, "git show {revision}:{path}{}", behind(*lines))
             }
             Self::Query { words } => write!(f, "files about \"{words}\""),
+            Self::Own { name, arguments } => write!(f, "{name} {arguments}"),
             Self::Ask { question } => write!(f, "question \"{question}\""),
         }
     }
