@@ -48,6 +48,7 @@ mod crashes;
 mod fork;
 mod memory;
 mod missions;
+mod own_tools;
 mod prompts;
 mod replay;
 mod resume;

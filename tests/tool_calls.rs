@@ -82,14 +82,14 @@ fn a_model_looks_by_calling_tools_and_answers() {
     let [list, read, search, symbol] = values(2).try_into().unwrap();
     assert!(list.contains("greet.txt") && list.contains("src/ (1 file)"), "{list}");
     assert!(read.contains("   2| again"), "{read}");
-    assert!(search.contains("src/a.rs:1: fn greet() {}"), "{search}");
+    assert!(search.contains("src/a.rs\n   1| fn greet() {}"), "{search}");
     assert!(symbol.contains("### src/a.rs"), "{symbol}");
     let [status, diff, show, query] = values(3).try_into().unwrap();
     assert!(status.contains(" M greet.txt"), "{status}");
     assert!(diff.contains("| +again") && diff.contains("not shown: .env"), "{diff}");
     assert!(!diff.contains("y2"), "{diff}");
-    assert!(show.contains("hello") && !show.contains("again"), "{show}");
-    assert!(query.contains("greet"), "{query}");
+    assert!(show.contains("### HEAD:greet.txt\n```\n   1| hello\n```"), "{show}");
+    assert!(query.contains("### src/a.rs\n```\n   1| fn greet() {}"), "{query}");
     assert_eq!(world.project.hashes(""), before, "nothing is written");
     assert_eq!(changed_at(), at, "and nothing made that is gone again");
     assert_eq!(run.all("ToolResult").len(), 8);
@@ -169,11 +169,11 @@ fn calls_share_the_room_of_a_round_and_say_so_when_there_is_none() {
     let cut = read["value"].as_str().unwrap();
     assert!(cut.contains("read on from the next line") && cut.len() < 8_000, "{cut}");
     assert!(list["value"].as_str().unwrap().contains("src/ (1 file)"));
-    assert!(found["value"].as_str().unwrap().contains("src/deep/a.txt:1: hello"));
+    assert!(found["value"].as_str().unwrap().contains("src/deep/a.txt\n   1| hello"));
     assert!(nowhere["error"].as_str().unwrap().contains("no file that may be read matches"));
     assert_eq!(read["rounds_left"], 5);
     let all = told(&world, 3);
-    assert!(all[0]["value"].as_str().unwrap().contains("long.txt:1: "), "{}", all[0]);
+    assert!(all[0]["value"].as_str().unwrap().contains("long.txt\n   1| "), "{}", all[0]);
     assert!(all[39]["error"].as_str().unwrap().contains("is used up"), "{}", all[39]);
 }
 
@@ -191,7 +191,7 @@ fn a_model_without_tools_looks_by_lines_of_text() {
     let asked = world.provider.told("analysis", 1);
     assert!(
         asked.contains("NEED_TOOL|<name>|<arguments>")
-            && asked.contains("- git.show revision [path]:")
+            && asked.contains("- git.show revision [path] [first_line] [last_line]:")
     );
     let told = world.provider.told("analysis", 2);
     assert!(told.contains("[1] git status:") && told.contains("   1| hello"), "{told}");
@@ -213,8 +213,63 @@ fn a_model_that_only_looks_has_to_answer_in_the_end() {
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     let asked = world.provider.of("analysis").len();
     assert!(asked <= 2 * (6 + 3), "{asked} calls");
+    let choices: Vec<Value> = world
+        .provider
+        .of("analysis")
+        .iter()
+        .take(7)
+        .map(|it| it.request.json["tool_choice"].clone())
+        .collect();
+    assert_eq!(choices[..6], vec![Value::Null; 6], "it may look");
+    assert_eq!(choices[6], "none", "and then has to answer");
+    let terms = run.all("ModelRequest");
+    assert_eq!(terms[6]["terms"]["tool_choice"], "none");
     assert!(run.stderr.contains("you cannot look again"), "{}", run.stderr);
     replays(&world);
+}
+
+#[test]
+fn lines_are_asked_for_in_every_way_that_models_write_it() {
+    let lines = (1..=9).map(|n| format!("line {n}\n")).collect::<Vec<_>>().concat();
+    let replies = vec![
+        calls(&[
+            ("fs_read", json!({"path": "deep/long.txt:3-4"})),
+            ("fs_read", json!({"path": "deep/long.txt", "first_line": "7", "last_line": "7"})),
+            ("git_show", json!({"revision": "HEAD", "path": "deep/long.txt", "last_line": 2})),
+            ("fs_read", json!({"path": "long.txt"})),
+            ("index_query", json!({"words": "哪里决定排序"})),
+        ]),
+        says("So."),
+    ];
+    let files = [("deep/long.txt", lines.as_str()), ("a.rs", "fn sort() {}\n")];
+    let world = World::of(Project::new(&files), Provider::new(replies));
+    let run = world.asks("What is there?");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let [part, one, was, meant, chinese] = told(&world, 2).try_into().unwrap();
+    let value = |it: &Value| it["value"].as_str().unwrap().to_owned();
+    assert!(value(&part).contains("lines 3-4 of 9\n```\n   3| line 3\n   4| line 4\n```"));
+    assert!(value(&one).contains("lines 7-7 of 9\n```\n   7| line 7\n```"));
+    let was = value(&was);
+    assert!(was.contains("HEAD:deep/long.txt lines 1-2 of 9\n```\n   1| line 1\n"), "{was}");
+    assert!(meant["error"].as_str().unwrap().ends_with("there is deep/long.txt"), "{meant}");
+    assert!(value(&chinese).contains("try English words"), "{chinese}");
+    replays(&world);
+}
+
+#[test]
+fn a_review_is_not_told_what_programs_write() {
+    let lock = "[[package]]\nname = \"locked\"\n";
+    let files = [("Cargo.lock", lock), ("src/a.rs", "fn a() {}\n")];
+    let review = "REVIEW_V1\nSUMMARY|Fine.\nREVIEW_END";
+    let world = World::of(Project::new(&files), Provider::new(vec![says(review)]));
+    world.project.write("Cargo.lock", lock.repeat(2));
+    world.project.write("src/a.rs", "fn b() {}\n");
+    let run = world.deepseek(["review"]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let asked = world.provider.told("analysis", 1);
+    assert!(asked.contains("fn b()") && asked.contains("Cargo.lock: a program writes it"));
+    assert!(!asked.contains("locked"), "{asked}");
+    assert!(asked.contains("The user's request:\n\nReview what is not committed.\n"), "{asked}");
 }
 
 #[test]

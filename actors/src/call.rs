@@ -7,7 +7,8 @@ use std::time::Duration;
 use config::ModelRole;
 use model::retry::{self, Retry, RetryPolicy};
 use model::{
-    AgentRole, Awaited, BYTES_PER_TOKEN, ChatRequest, Delta, ModelError, ModelReply, Usage,
+    AgentRole, Awaited, BYTES_PER_TOKEN, ChatRequest, Delta, ModelError, ModelReply, ToolChoice,
+    Usage,
 };
 use thiserror::Error;
 use tools::clock;
@@ -60,6 +61,20 @@ pub enum Room {
     Token,
 }
 
+/// What an answer may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Latitude {
+    /// How long.
+    pub room: Room,
+    /// Whether it may call the tools that are offered.
+    pub tools: ToolChoice,
+}
+
+impl Latitude {
+    /// What an answer may be that nothing is known of.
+    pub const USUAL: Self = Self { room: Room::Usual, tools: ToolChoice::Auto };
+}
+
 /// What the provider lets an answer have.
 const MAX_OUTPUT_TOKENS: u32 = 393_216;
 
@@ -82,18 +97,18 @@ impl Caller {
 
     /// Lets the model answer `dialogue`, and adds the answer to it.
     pub async fn ask(&self, dialogue: &mut Dialogue) -> Result<ModelReply, CallError> {
-        self.ask_with(dialogue, Room::Usual).await
+        self.ask_with(dialogue, Latitude::USUAL).await
     }
 
-    /// The same, with so much room for the answer.
+    /// The same, with so much latitude for the answer.
     pub async fn ask_with(
         &self,
         dialogue: &mut Dialogue,
-        room: Room,
+        latitude: Latitude,
     ) -> Result<ModelReply, CallError> {
         let mut retries = 0;
         loop {
-            match self.attempt(dialogue, room, retries).await? {
+            match self.attempt(dialogue, latitude, retries).await? {
                 Ok(reply) => {
                     dialogue.hear(&reply);
                     return Ok(reply);
@@ -120,10 +135,10 @@ impl Caller {
     async fn attempt(
         &self,
         dialogue: &Dialogue,
-        room: Room,
+        latitude: Latitude,
         retry: u32,
     ) -> Result<Result<ModelReply, ModelError>, CallError> {
-        let mut request = self.request(dialogue, room);
+        let mut request = self.request(dialogue, latitude);
         let recorded = self.recorded_request();
         let ask = recorded.as_ref().map_or_else(|| self.reserves(&request), |(ask, _)| *ask);
         let mut permit = self.run.admission.admit(&request.model, ask).await?;
@@ -182,9 +197,9 @@ impl Caller {
         })
     }
 
-    fn request(&self, dialogue: &Dialogue, room: Room) -> ChatRequest {
+    fn request(&self, dialogue: &Dialogue, latitude: Latitude) -> ChatRequest {
         let usual = self.hire.max_output_tokens;
-        let max_tokens = match room {
+        let max_tokens = match latitude.room {
             Room::Usual => usual,
             Room::Double => usual.saturating_mul(2).min(MAX_OUTPUT_TOKENS.max(usual)),
             Room::Token => 1,
@@ -198,6 +213,7 @@ impl Caller {
             max_tokens,
             max_bytes: u64::from(max_tokens).saturating_mul(BYTES_PER_TOKEN),
             tools: dialogue.tools().to_vec(),
+            tool_choice: latitude.tools,
             messages: dialogue.messages().to_vec(),
         }
     }
@@ -210,6 +226,7 @@ impl Caller {
             user_mode: self.run.config().policy.mode,
             reasoning_enabled,
             tool_count: request.tools.len(),
+            tool_choice: request.tool_choice,
         }
     }
 
@@ -413,16 +430,23 @@ mod tests {
     async fn a_stage_has_tools_of_its_own_and_changes_neither_mode_nor_reasoning() {
         for (mode, thinks, run) in choices() {
             for role in AgentRole::ALL {
-                for offers in [Vec::new(), toolbox::offers()] {
+                for offers in [Vec::new(), toolbox::offers(&[])] {
                     let (caller, count) = (run.caller(role), offers.len());
                     let dialogue = Dialogue::new("s".to_owned(), &run.redactor).offering(offers);
-                    for room in [Room::Usual, Room::Double] {
-                        let request = caller.request(&dialogue, room);
+                    let all = [
+                        (Room::Usual, ToolChoice::Auto),
+                        (Room::Double, ToolChoice::Auto),
+                        (Room::Usual, ToolChoice::None),
+                    ];
+                    for (room, tool_choice) in all {
+                        let latitude = Latitude { room, tools: tool_choice };
+                        let request = caller.request(&dialogue, latitude);
                         let terms = caller.terms_of(&request);
                         let expected = RequestTerms {
                             user_mode: mode,
                             reasoning_enabled: thinks,
                             tool_count: count,
+                            tool_choice,
                         };
                         assert_eq!(terms, expected, "{role:?}");
                         let body: serde_json::Value =

@@ -42,11 +42,11 @@ pub(crate) async fn told(commands: &Runner, look: &Look, room: usize) -> Option<
             };
             (format!("{DIFF} {since} --{}", pathspec(path)), Output::Diff)
         }
-        Look::GitShow { revision, path: None } => {
+        Look::GitShow { revision, path: None, .. } => {
             let show = DIFF.replacen("diff", "show", 1);
             (format!("{show} {} --", quoted(revision)), Output::Diff)
         }
-        Look::GitShow { revision, path: Some(path) } => {
+        Look::GitShow { revision, path: Some(path), .. } => {
             if let Err(why) = may_read(commands, path.as_str()) {
                 return Some(Elsewhere::Nothing(why));
             }
@@ -61,6 +61,7 @@ pub(crate) async fn told(commands: &Runner, look: &Look, room: usize) -> Option<
         | Look::List { .. }
         | Look::Run { .. }
         | Look::Query { .. }
+        | Look::Own { .. }
         | Look::Ask { .. } => return None,
     };
     if commands.run.config().policy.mode == Mode::Plan {

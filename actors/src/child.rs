@@ -10,7 +10,7 @@ use tools::blocking::on_a_thread;
 use tools::regular;
 use tree::FileHash;
 
-use crate::call::{CallError, Caller, Room};
+use crate::call::{CallError, Caller, Latitude, Room};
 use crate::closed::JournalClosed;
 use crate::contract::ContractError;
 use crate::delivery::Limit;
@@ -184,7 +184,8 @@ pub async fn give_up(run: &Run, number: u32) -> Result<(), JournalClosed> {
 pub async fn prime(run: &Run, number: u32, common: &Dialogue) -> Result<(), CallError> {
     let run = run.at(&run.scope().within(Segment::Child(number)));
     let mut dialogue = common.clone();
-    match run.caller(AgentRole::Child).ask_with(&mut dialogue, Room::Token).await {
+    let latitude = Latitude { room: Room::Token, ..Latitude::USUAL };
+    match run.caller(AgentRole::Child).ask_with(&mut dialogue, latitude).await {
         Ok(_) | Err(CallError::Model(_)) => Ok(()),
         Err(error @ (CallError::Budget(_) | CallError::Admission(_) | CallError::Journal(_))) => {
             Err(error)

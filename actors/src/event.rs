@@ -2,11 +2,12 @@
 
 use config::Mode;
 use model::price::Usd;
-use model::{AgentRole, ModelError, Usage};
+use model::{AgentRole, ModelError, ToolChoice, Usage};
 use patch::PutAside;
 use sandbox::Degree;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use toolbox::OwnTool;
 use tree::{FileHash, RepoPath, Settlement, TreeId};
 
 use crate::checks::{CheckOutcome, Findings};
@@ -39,7 +40,7 @@ pub use self::decisions::Decisions;
 /// The number of the way in which this version puts requests together, of the prompts that are recorded, and of the verdicts
 /// that it reaches from the same rules. A change that gives a recorded run another request body or verdict raises it; what an
 /// older format recorded of either is taken as it is, and not compared. Another wording of a prompt is no such change.
-pub const FORMAT: u32 = 5;
+pub const FORMAT: u32 = 6;
 
 /// The format of journals that name none.
 const fn first_format() -> u32 {
@@ -64,6 +65,9 @@ pub struct RequestTerms {
     pub reasoning_enabled: bool,
     /// How many tools the stage offers.
     pub tool_count: usize,
+    /// Whether the model may call them; earlier versions did not say.
+    #[serde(skip_serializing_if = "ToolChoice::is_auto", default)]
+    pub tool_choice: ToolChoice,
 }
 
 /// A fact.
@@ -338,6 +342,12 @@ pub enum Event {
         ok: bool,
         /// What the model was told: `{ok, value | error}`.
         told: Blob,
+    },
+    /// The workspace, which the user trusts, brings tools that a model may call.
+    #[serde(rename = "ToolsFound@v1")]
+    ToolsFound {
+        /// The tools.
+        tools: Vec<OwnTool>,
     },
     /// A model asks the user what a request means.
     #[serde(rename = "UserAsked@v1")]

@@ -1,7 +1,9 @@
 //! What is done about an answer of a model that may look before it answers: it is shown something, told what is wrong, or done.
 //! A pure table: everything is bounded, so every inquiry ends.
 
-use crate::call::Room;
+use model::ToolChoice;
+
+use crate::call::{Latitude, Room};
 
 /// How far an inquiry has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +13,7 @@ pub(crate) struct Inquiry {
     /// Answers that may still ask to see something.
     looks: u32,
     /// How much room the next answer has.
-    pub(crate) room: Room,
+    room: Room,
     /// Whether an answer was empty before.
     was_empty: bool,
 }
@@ -54,6 +56,12 @@ impl Inquiry {
     /// Whether the next answer may ask to see something.
     pub(crate) const fn may_look(&self) -> bool {
         self.looks > 0
+    }
+
+    /// What the next answer may be.
+    pub(crate) const fn latitude(&self) -> Latitude {
+        let tools = if self.may_look() { ToolChoice::Auto } else { ToolChoice::None };
+        Latitude { room: self.room, tools }
     }
 
     /// What is done about an answer. What asks to see something when it may not breaks the contract.
@@ -123,6 +131,14 @@ mod tests {
             })
             .collect();
         insta::assert_snapshot!(table.join("\n"));
+    }
+
+    #[test]
+    fn who_may_not_look_again_is_told_to_answer() {
+        let mut inquiry = Inquiry::new(1, 1);
+        assert_eq!(inquiry.latitude().tools, ToolChoice::Auto);
+        inquiry.after(Heard::Looks);
+        assert_eq!(inquiry.latitude().tools, ToolChoice::None);
     }
 
     #[test]

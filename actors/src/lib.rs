@@ -31,6 +31,7 @@ pub mod lane_id;
 pub mod ledger;
 pub mod look;
 pub mod looking;
+pub mod own_tools;
 pub mod plan;
 pub mod portion;
 pub mod prompts;

@@ -3,7 +3,8 @@
 //! They are the same for every role. Looking itself is done elsewhere.
 
 pub use toolbox::Look;
-use toolbox::tool_named;
+use toolbox::look_of;
+pub(crate) use toolbox::ranged;
 use tree::RepoPath;
 
 use crate::contract::{ContractError, Leniency, filled, is_of_an_answer, without_dot_slash};
@@ -82,8 +83,7 @@ fn one(line: &str, tolerances: &mut Vec<Leniency>) -> Result<Vec<Look>, String> 
         }
         "NEED_TOOL" => {
             let (name, arguments) = rest.split_once('|').unwrap_or((rest, ""));
-            let tool = tool_named(name.trim()).map_err(|bad| bad.to_string())?;
-            tool.read(arguments).map_err(|bad| bad.to_string())?
+            look_of(name.trim(), arguments).map_err(|bad| bad.to_string())?
         }
         _ => {
             let rule = "you may ask with NEED_CONTEXT|, NEED_SEARCH|, NEED_SYMBOL|, NEED_LIST|, NEED_RUN|, NEED_ANSWER| and NEED_TOOL| only";
@@ -110,19 +110,6 @@ pub(crate) fn context(
     }
     let part = |lines| Look::Context { path: path.clone(), lines: Some(lines) };
     Ok(ranges.into_iter().map(part).collect())
-}
-
-/// A path, and the lines named behind it: `:7`, `:3-9`, `:3-9,20-30`. A name may contain colons.
-pub(crate) fn ranged(target: &str) -> (&str, Vec<(usize, usize)>) {
-    let number = |text: &str| text.trim().trim_start_matches('L').parse::<usize>().ok();
-    let range = |text: &str| {
-        let (first, last) = text.split_once('-').unwrap_or((text, text));
-        Some((number(first)?, number(last)?))
-    };
-    let ranged = target.rsplit_once(':').and_then(|(path, ranges)| {
-        Some((path, ranges.split(',').map(range).collect::<Option<Vec<_>>>()?))
-    });
-    ranged.unwrap_or((target, Vec::new()))
 }
 
 /// A pattern may contain bars: only what looks like a pattern for paths behind the last one is a glob.

@@ -2,8 +2,12 @@
 
 use std::cell::RefCell;
 
-use index::{Index, RankedFile, WINDOW};
-use search::{BYTES_PER_TOKEN, Lines, Matches, Shown, Sights, Symbol, Unseen};
+use index::Index;
+use search::{
+    BYTES_PER_TOKEN, Defined, FileMatches, Lines, Matches, Shown, Sights, Symbol, Unseen, about,
+    is_han, shown_of,
+};
+use toolbox::OwnTool;
 use tools::blocking::on_a_thread;
 use tree::RepoPath;
 
@@ -16,6 +20,7 @@ use crate::dialogue::shown_lines;
 use crate::effect::{Effect, Position, Trace};
 use crate::event::{Blob, Event};
 use crate::look::{Look, Looks};
+use crate::own_tools;
 use crate::portion::{self, Range};
 use crate::prompts::{Prompt, Prompts};
 use crate::run::Run;
@@ -29,12 +34,14 @@ pub struct Sources<'s> {
     pub commands: &'s Runner,
     /// What knows which files words are about.
     pub index: Option<&'s Index>,
+    /// Tools that the workspace brings.
+    pub own: &'s [OwnTool],
 }
 
 impl<'s> Sources<'s> {
     /// The files and the commands of a tree.
     pub const fn of_commands(commands: &'s Runner) -> Self {
-        Self { commands, index: None }
+        Self { commands, index: None, own: &[] }
     }
 }
 
@@ -66,6 +73,8 @@ pub(crate) async fn asked_elsewhere(
         told.push(if let Look::Run { command } = look {
             commands += 1;
             Some(trial::tried(sources.commands, caller.role, command, commands).await?)
+        } else if let Look::Own { name, arguments } = look {
+            Some(own_tools::called(sources, name, arguments).await?)
         } else if let Look::Ask { question } = look {
             let said = asking::asked(&caller.run, caller.role, question).await?;
             Some(said.map_or_else(Elsewhere::Nothing, Elsewhere::Told))
@@ -226,6 +235,19 @@ impl Eyes<'_> {
             }
             // The question stands in the call already.
             Elsewhere::Told(text) if matches!(look, Look::Ask { .. }) => Ok(text),
+            Elsewhere::Told(text)
+                if let Look::GitShow { revision, path: Some(path), lines } = look =>
+            {
+                let shown = shown_of(path, text, *lines, self.max_lines, room);
+                let name = format!("{revision}:{path}");
+                Ok(match shown.map_err(|why| why.to_string())? {
+                    Shown::Lines(Lines { first, last, of, text, .. }) => {
+                        let text = shown_lines(self.prompts, &name, (first, last, of), &text);
+                        self.unless_cut(text, *lines, (last, of))
+                    }
+                    Shown::Outline { of, definitions } => self.outline(&name, of, &definitions),
+                })
+            }
             Elsewhere::Told(text) => {
                 let text = within(text.trim_end(), room);
                 Ok(self.prompts.render(Prompt::LookFound, &[("what", look), ("found", &text)]))
@@ -237,7 +259,11 @@ impl Eyes<'_> {
     fn one(&self, look: &Look, room: usize) -> Result<String, Unseen> {
         let seen = self.seen(look, room);
         if let Err(why @ Unseen::NoMatch(_)) = &seen {
-            return Ok(self.prompts.render(Prompt::LookNothing, &[("look", look), ("why", why)]));
+            return Ok(if look.to_string().contains(is_han) {
+                self.prompts.render(Prompt::LookForeign, &[("look", look), ("why", why)])
+            } else {
+                self.prompts.render(Prompt::LookNothing, &[("look", look), ("why", why)])
+            });
         }
         seen
     }
@@ -251,31 +277,24 @@ impl Eyes<'_> {
                     }
                     shown => shown?,
                 };
-                let wanted = lines.map_or(usize::MAX, |(_, last)| last);
                 Ok(match shown {
-                    Shown::Lines(lines) if lines.last < wanted.min(lines.of) => {
-                        let cut = self.prompts.render(Prompt::LookCut, &[("last", &lines.last)]);
-                        format!("{}\n{cut}", self.lines(&lines))
+                    Shown::Lines(shown) => {
+                        self.unless_cut(self.lines(&shown), *lines, (shown.last, shown.of))
                     }
-                    Shown::Lines(lines) => self.lines(&lines),
-                    Shown::Outline { of, definitions } => self.outline(path, of, &definitions),
+                    Shown::Outline { of, definitions } => {
+                        self.outline(path.as_str(), of, &definitions)
+                    }
                 })
             }
             Look::Search { pattern, glob } => {
                 let matches = self.sights.matches(pattern, glob.as_deref(), room)?;
                 Ok(self.matches(&look.to_string(), &matches))
             }
-            Look::Symbol { name } => {
-                let Symbol { definitions, uses } = self.sights.symbol(name, room)?;
-                let mut text: String = definitions.iter().map(|it| self.lines(it) + "\n").collect();
-                if !uses.hits.is_empty() {
-                    text.push_str(&self.matches(&look.to_string(), &uses));
-                }
-                Ok(text)
-            }
+            Look::Symbol { name } => Ok(self.symbol(name, &self.sights.symbol(name, room)?)),
             Look::Query { words } => self.ranked(look, words, room),
             // What came of it is told by others.
             Look::Run { .. }
+            | Look::Own { .. }
             | Look::Ask { .. }
             | Look::GitStatus
             | Look::GitDiff { .. }
@@ -317,41 +336,95 @@ impl Eyes<'_> {
         fresh.into_iter().map(part).collect::<Vec<_>>().join("\n")
     }
 
-    /// The files that words are about, best first, with the lines that say most.
-    fn ranked(&self, look: &Look, words: &str, room: usize) -> Result<String, Unseen> {
-        const FILES: usize = 12;
-        const WINDOWS: usize = 3;
-        let files = self.index.map(|index| (index, index.files().0));
-        let (index, files) = files.ok_or(Unseen::NoMatch(0))?;
-        let ranking = index.rank(words, &files);
-        let of_file = |file: &RankedFile| {
-            let windows = file.windows.iter().take(WINDOWS);
-            let lines: Vec<String> =
-                windows.map(|it| format!("{}-{}", it.first, it.first + WINDOW - 1)).collect();
-            format!("{}:{}", file.path, lines.join(","))
-        };
-        let ranked: Vec<String> = ranking.files.iter().take(FILES).map(of_file).collect();
-        if ranked.is_empty() {
-            return Err(Unseen::NoMatch(files.len()));
+    /// What was asked for, and if it was not all of it, where it goes on.
+    fn unless_cut(
+        &self,
+        shown: String,
+        wanted: Option<(usize, usize)>,
+        (last, of): (usize, usize),
+    ) -> String {
+        let wanted = wanted.map_or(usize::MAX, |(_, last)| last);
+        if last >= wanted.min(of) {
+            return shown;
         }
-        let found = within(&ranked.join("\n"), room);
-        Ok(self.prompts.render(Prompt::LookFound, &[("what", look), ("found", &found)]))
+        format!("{shown}\n{}", self.prompts.render(Prompt::LookCut, &[("last", &last)]))
     }
 
-    fn outline(&self, path: &RepoPath, of: usize, definitions: &[(usize, String)]) -> String {
+    /// Where a name is defined and used.
+    fn symbol(&self, name: &str, symbol: &Symbol) -> String {
+        let Symbol { definitions, others, uses, prose } = symbol;
+        let mut told = Vec::new();
+        for Defined { lines, last } in definitions {
+            told.push(self.lines(lines));
+            if lines.last < *last {
+                told.push(self.prompts.render(Prompt::LookGoesOn, &[("last", last)]));
+            }
+        }
+        if !others.is_empty() {
+            let places: Vec<String> =
+                others.iter().map(|(path, line)| format!("{path}:{line}")).collect();
+            let places = places.join(", ");
+            told.push(
+                self.prompts
+                    .render(Prompt::LookOtherDefinitions, &[("name", &name), ("places", &places)]),
+            );
+        }
+        if !uses.files.is_empty() {
+            let title = self.prompts.render(Prompt::LookUses, &[("name", &name)]);
+            told.push(self.matches(&title, uses));
+        }
+        if *prose > 0 {
+            told.push(self.prompts.render(Prompt::LookProse, &[("count", prose)]));
+        }
+        told.join("\n")
+    }
+
+    /// What words are about: lines of the best files, and the names of the next ones.
+    fn ranked(&self, look: &Look, words: &str, room: usize) -> Result<String, Unseen> {
+        const MOST_BYTES: usize = 8000;
+        let index = self.index.ok_or(Unseen::NoMatch(0))?;
+        let about = about(words, index, room.min(MOST_BYTES));
+        if about.items.is_empty() && about.map.is_empty() {
+            return Err(Unseen::NoMatch(about.files));
+        }
+        let mut told =
+            vec![self.prompts.render(Prompt::LookFound, &[("what", look), ("found", &"")])];
+        told.extend(about.items.into_iter().map(|item| {
+            self.lines(&Lines {
+                path: item.path,
+                first: item.first_line,
+                last: item.last_line,
+                of: item.lines,
+                text: item.text,
+            })
+        }));
+        if !about.map.is_empty() {
+            let next: Vec<&str> = about.map.iter().map(|line| line.path.as_str()).collect();
+            told.push(self.prompts.render(Prompt::LookNext, &[("files", &next.join(", "))]));
+        }
+        Ok(told.join("\n"))
+    }
+
+    fn outline(&self, path: &str, of: usize, definitions: &[(usize, String)]) -> String {
         let lines: Vec<String> =
             definitions.iter().map(|(line, name)| format!("{line:>5}| {name}")).collect();
         self.prompts.render(
             Prompt::LookOutline,
-            &[("path", path), ("lines", &of), ("definitions", &lines.join("\n"))],
+            &[("path", &path), ("lines", &of), ("definitions", &lines.join("\n"))],
         )
     }
 
     fn matches(&self, what: &str, matches: &Matches) -> String {
-        let line = |hit: &search::Hit| format!("{}:{}: {}", hit.path, hit.line, hit.text);
-        let mut found: Vec<String> = matches.hits.iter().map(line).collect();
+        let mut found = Vec::new();
+        for FileMatches { path, lines, more } in &matches.files {
+            found.push(path.to_string());
+            found.extend(lines.iter().map(|(line, text)| format!("{line:>4}| {text}")));
+            if *more {
+                found.push(self.prompts.render(Prompt::LookMoreInFile, &[]));
+            }
+        }
         if matches.more {
-            found.push(self.prompts.render(Prompt::LookMore, &[("what", &"some")]));
+            found.push(self.prompts.render(Prompt::LookMoreFiles, &[]));
         }
         let found = found.join("\n");
         self.prompts.render(Prompt::LookFound, &[("what", &what), ("found", &found)])

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use index::is_generated;
 use serde::{Deserialize, Serialize};
 use tree::RepoPath;
 
@@ -180,7 +181,8 @@ pub struct ShownDiff {
     pub left_out: Vec<(String, String)>,
 }
 
-/// Makes a diff ready to be shown: file by file, within so many bytes, without those that may not be read.
+/// Makes a diff ready to be shown: file by file, within so many bytes, without those that may not be read and those that
+/// programs write.
 pub fn shown(
     diff: &str,
     max_bytes: usize,
@@ -191,11 +193,14 @@ pub fn shown(
     for section in sections(diff) {
         let path = path_of(section);
         match may_read(&path) {
+            Ok(()) if is_generated(&path) => {
+                shown.left_out.push((path, "a program writes it".to_owned()));
+            }
             Ok(()) => readable.push((path, numbered(section))),
             Err(why) => shown.left_out.push((path, why)),
         }
     }
-    // As many files as have room: a lock file does not take it from those that people write.
+    // As many files as have room.
     let mut sizes: Vec<usize> = readable.iter().map(|(_, text)| text.len()).collect();
     sizes.sort_unstable();
     let mut left = max_bytes;
@@ -322,6 +327,9 @@ mod tests {
         assert_eq!(all.left_out, [(".env".to_owned(), "secret".to_owned())]);
         let hunk = "@@ -8,2 +8,3 @@ fn f\n    8|  x\n     | -y\n    9| +z\n   10| +w\n";
         assert!(all.text.contains(hunk), "{}", all.text);
+        let lock = DIFF.replace("a.rs", "web/package-lock.json");
+        let lock = shown(&lock, 10_000, may_read).left_out;
+        assert_eq!(lock[0], ("web/package-lock.json".to_owned(), "a program writes it".to_owned()));
         let some = shown(DIFF, 200, may_read);
         assert_eq!(some.paths, ["new name.txt", "gone"], "as many files as have room");
         assert!(some.left_out.len() > 1);

@@ -172,7 +172,7 @@ impl Talk<'_> {
             let (objection, end) = self.fault(grammar, error);
             Read::Broken(heard, objection, end)
         };
-        let reply = match self.caller.ask_with(dialogue, inquiry.room).await {
+        let reply = match self.caller.ask_with(dialogue, inquiry.latitude()).await {
             Ok(reply) => reply,
             Err(CallError::Model(ModelError::Length { max_tokens, .. })) => {
                 return Ok(broken(Heard::Cut, ContractError::cut(max_tokens)));

@@ -2,7 +2,7 @@
 
 use model::{AgentRole, ToolCall};
 use serde_json::json;
-use toolbox::{Look, tool_named};
+use toolbox::{Look, look_of};
 
 use crate::call::CallError;
 use crate::effect::{Effect, Trace};
@@ -12,8 +12,7 @@ use crate::run::Run;
 
 /// What a call asks for; or what is wrong with it.
 pub(crate) fn wanted(call: &ToolCall) -> Result<Look, String> {
-    let tool = tool_named(&call.name).map_err(|bad| bad.to_string())?;
-    tool.read(&call.arguments).map_err(|bad| bad.to_string())
+    look_of(&call.name, &call.arguments).map_err(|bad| bad.to_string())
 }
 
 /// What a model is told of a call that is not carried out.

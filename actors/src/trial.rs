@@ -31,6 +31,15 @@ pub(crate) async fn tried(
         let why = format!("at most {most} commands are run at once; ask again for it");
         return Ok(Elsewhere::Nothing(why));
     }
+    of_command(commands, role, text).await
+}
+
+/// Runs a command, if it may run, and throws away what it writes.
+pub(crate) async fn of_command(
+    commands: &Runner,
+    role: AgentRole,
+    text: &str,
+) -> Result<Elsewhere, JournalClosed> {
     match commands.permitted(text, Purpose::Trial).await {
         Ok(line) => commands.run.perform(&mut Trial { commands, role, line: &line }).await,
         Err(NotRun::NoCommand(why)) => Ok(Elsewhere::Nothing(why)),

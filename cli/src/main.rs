@@ -148,10 +148,7 @@ fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
         Some(Command::Trust(args)) => commands::trust::run(around, global, args),
         Some(Command::Index(args)) => commands::index::run(around, global, args),
         Some(Command::Memory(args)) => commands::memory::run(around, global, args),
-        Some(Command::Tools(args)) => {
-            commands::tools::run(global, args);
-            return Ok(ExitCode::SUCCESS);
-        }
+        Some(Command::Tools(args)) => commands::tools::run(around, global, args),
         Some(Command::Prompts(args)) => commands::prompts::run(around, global, args),
         Some(Command::Policy(args)) => commands::policy::run(around, global, args),
         Some(Command::Sandbox(args)) => {

@@ -13,7 +13,7 @@ use actors::router::{Assessment, Choice, Reason, Signals, assess};
 use actors::run::Run;
 use actors::talk::{Grammar, Talk, Unheard};
 use model::{AgentRole, ModelError};
-use toolbox::Tool;
+use toolbox::{OwnTool, Tool};
 use tree::FileHash;
 
 use crate::turn::Turn;
@@ -37,11 +37,11 @@ impl Before {
 }
 
 /// The dialogue of a question, in which the model is offered tools if it is one that can call them.
-pub(crate) fn dialogue(run: &Run) -> Dialogue {
+pub(crate) fn dialogue(run: &Run, own: &[OwnTool]) -> Dialogue {
     let prompts = run.prompts();
     if calls_tools(run) {
         let dialogue = Dialogue::new(prompts.render(Prompt::Common, &[]), &run.redactor);
-        return dialogue.offering(toolbox::offers());
+        return dialogue.offering(toolbox::offers(own));
     }
     Dialogue::new(introduction(prompts), &run.redactor)
 }
@@ -56,7 +56,7 @@ pub(crate) fn may_look(run: &Run) -> bool {
 }
 
 /// The instructions of a role that answers a question, with how it calls tools.
-pub(crate) fn instructions(run: &Run, instructions: String) -> String {
+pub(crate) fn instructions(run: &Run, own: &[OwnTool], instructions: String) -> String {
     let prompts = run.prompts();
     if !may_look(run) {
         return instructions;
@@ -65,7 +65,10 @@ pub(crate) fn instructions(run: &Run, instructions: String) -> String {
         prompts.render(Prompt::Tools, &[("tokens", &run.config().agent_loop.max_look_tokens)])
     } else {
         let line = |tool: &Tool| format!("- {} {}: {}", tool.name, tool.takes(), tool.description);
-        let tools: Vec<String> = toolbox::tools().iter().map(line).collect();
+        let of_workspace =
+            |tool: &OwnTool| format!("- {} {}: {}", tool.name(), tool.parameters, tool.description);
+        let tools = toolbox::tools().iter().map(line).chain(own.iter().map(of_workspace));
+        let tools: Vec<String> = tools.collect();
         prompts.render(Prompt::ToolsInText, &[("tools", &tools.join("\n"))])
     };
     format!("{}\n\n{tools}", instructions.trim_end())

@@ -115,10 +115,26 @@ prompts! {
     LookNoRoom = "look_no_room",
     /// Says that there is more than is shown.
     LookMore = "look_more",
+    /// Says that a file has more matches than are shown.
+    LookMoreInFile = "look_more_in_file",
+    /// Says that more files have matches.
+    LookMoreFiles = "look_more_files",
     /// Says that lines which were asked for do not fit.
     LookCut = "look_cut",
     /// Says that nothing was found.
     LookNothing = "look_nothing",
+    /// The same, where what was looked for is Chinese.
+    LookForeign = "look_foreign",
+    /// Where a definition ends that is not shown to its end.
+    LookGoesOn = "look_goes_on",
+    /// Where a name is defined besides.
+    LookOtherDefinitions = "look_other_definitions",
+    /// The title of the lines that use a name.
+    LookUses = "look_uses",
+    /// How often a name is mentioned in prose.
+    LookProse = "look_prose",
+    /// The files that words are about after those that are shown.
+    LookNext = "look_next",
     /// Lines or names that were found.
     LookFound = "look_found",
     /// What came of a command.
@@ -195,6 +211,8 @@ prompts! {
     RouterQuestion = "router_question",
     /// The standing instructions for reviewing a change.
     Reviewer = "reviewer",
+    /// What the user wants who has a change reviewed.
+    ReviewWanted = "review_wanted",
     /// The change that is to be reviewed.
     ReviewRequest = "review_request",
     /// The files of it that are not shown.

@@ -4,6 +4,7 @@ use actors::checks::Findings;
 use actors::child::ChildEnd;
 use actors::delivery::{Delivery, Verified};
 use actors::event::Event;
+use actors::own_tools::OwnTool;
 use actors::plan::{Criterion, Plan};
 use actors::proof::OldTree;
 use actors::router::{Assessment, Choice, Reason};
@@ -49,6 +50,10 @@ fn said(story: &Story, entry: &StoryEntry, event: &Event) -> String {
         Event::ToolResult { role, tool, arguments, ok, .. } => {
             let failed = if *ok { "" } else { ": it failed" };
             format!("{} calls {tool} {}{failed}", role.as_str(), beginning(arguments))
+        }
+        Event::ToolsFound { tools } => {
+            let names: Vec<String> = tools.iter().map(OwnTool::name).collect();
+            format!("the workspace brings {}", beginning(&names.join(", ")))
         }
         Event::UserAsked { question, .. } => format!("the user is asked: {}", beginning(question)),
         Event::UserAnswered { answer } => {

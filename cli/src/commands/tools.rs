@@ -1,11 +1,15 @@
-//! `deepseek tools`: what models may call. Nothing is called.
+//! `deepseek tools`: what models may call, the tools of a trusted workspace among it. Nothing is called.
 
 use clap::{Args, Subcommand};
+use config::WorkspaceTrust;
+use front::error::{CliError, Kind};
 use serde_json::json;
-use toolbox::Tool;
+use toolbox::{OwnTool, Tool, own_tools};
+use tree::ReadTree;
 
 use crate::flags::{Global, Output};
 use crate::render;
+use crate::surroundings::Surroundings;
 
 /// List the tools that models may call.
 #[derive(Debug, Args)]
@@ -21,20 +25,45 @@ enum Action {
 }
 
 /// Runs the command.
-pub(crate) fn run(global: &Global, args: &ToolsArgs) {
-    match args.action {
-        Action::List => list(global.output),
+pub(crate) fn run(
+    around: &Surroundings,
+    global: &Global,
+    args: &ToolsArgs,
+) -> Result<(), CliError> {
+    let workspace = around.workspace(global)?;
+    let settings = around.settings(global, &workspace)?;
+    let (mut own, wrong) = ReadTree::open(&workspace)
+        .map(|tree| own_tools(&tree))
+        .map_err(|error| CliError::new(Kind::Usage, error.to_string()))?;
+    for (path, why) in wrong {
+        render::warn(&format!("warning: {path} is not offered: {why}"));
     }
+    if settings.trust != WorkspaceTrust::Trusted && !own.is_empty() {
+        let names: Vec<String> = own.drain(..).map(|tool| tool.name()).collect();
+        let names = names.join(", ");
+        render::warn(&format!(
+            "warning: {names} are not offered: this workspace is not trusted; to trust it: deepseek trust"
+        ));
+    }
+    match args.action {
+        Action::List => list(global.output, &own),
+    }
+    Ok(())
 }
 
-fn list(output: Output) {
+fn list(output: Output, own: &[OwnTool]) {
     if output == Output::Text {
         for tool in toolbox::tools() {
             render::line(&format!("{} {}\n    {}", tool.name, tool.takes(), tool.description));
         }
+        for tool in own {
+            render::line(&format!("{} ({})\n    {}", tool.name(), tool.path, tool.description));
+        }
         return;
     }
     let each = |tool: &Tool| json!({ "name": tool.name, "description": tool.description, "parameters": tool.schema() });
-    let tools: Vec<serde_json::Value> = toolbox::tools().iter().map(each).collect();
+    let of_workspace = |tool: &OwnTool| json!({ "name": tool.name(), "description": tool.description, "parameters": tool.parameters, "path": tool.path });
+    let tools = toolbox::tools().iter().map(each).chain(own.iter().map(of_workspace));
+    let tools: Vec<serde_json::Value> = tools.collect();
     render::json_line(&tools.into());
 }

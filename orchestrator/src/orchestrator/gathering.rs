@@ -8,23 +8,39 @@ use actors::delivery::{Delivery, FailureKind};
 use actors::effect::{Effect, Trace};
 use actors::event::{Blob, Event};
 use actors::run::Run;
+use actors::words::Intent;
 use index::Index;
-use search::EvidenceOptions;
+use search::{EvidenceOptions, Spread};
 use tree::{Entry, RepoPath};
 
 use crate::evidence;
 use crate::memory::{self, Memo, Memory};
+use crate::routing;
 
 /// The effect of gathering evidence for a request.
 pub(super) struct Gathering {
-    pub(super) text: String,
+    /// What is wanted.
+    pub(super) request: String,
+    /// What is looked for.
+    pub(super) about: String,
     pub(super) index: Index,
-    /// Tokens of evidence.
-    pub(super) tokens: usize,
+    /// How much evidence.
+    pub(super) options: EvidenceOptions,
     /// What is told of earlier turns.
     pub(super) earlier: String,
     /// What is remembered of the workspace, and by whom it is asked for.
     pub(super) memory: Recall,
+}
+
+/// How much evidence a request begins with: less, where whoever answers it has tools to look.
+pub(super) fn begins_with(run: &Run, intent: Intent) -> EvidenceOptions {
+    let bounds = &run.config().agent_loop;
+    let (tokens, spread) = match intent {
+        Intent::Review => (bounds.question_tokens, Spread::Named),
+        Intent::Answer if routing::may_look(run) => (bounds.question_tokens, Spread::Deep),
+        Intent::Answer | Intent::Edit | Intent::Plan => (bounds.evidence_tokens, Spread::Wide),
+    };
+    EvidenceOptions { tokens, spread }
 }
 
 /// How what is remembered of a workspace is recalled.
@@ -64,7 +80,7 @@ impl Gathering {
             workspace: said(workspace.as_ref()),
             earlier: said(earlier.as_ref()),
             evidence: said(Some(text)),
-            request: self.text.clone(),
+            request: self.request.clone(),
         })
     }
 }
@@ -78,13 +94,12 @@ impl Effect for Gathering {
     }
 
     async fn act(&mut self, run: &Run) -> Result<Brief, Delivery> {
-        let (text, index) = (self.text.clone(), self.index.clone());
-        let options = EvidenceOptions { tokens: self.tokens };
+        let (about, index, options) = (self.about.clone(), self.index.clone(), self.options);
         let (memory, asked_by) = (self.memory.clone(), run.clone());
         let gathered = tokio::task::spawn_blocking(move || {
             let checks = derived_checks(&index);
             let memos = memory.told(&asked_by, &index);
-            (search::gather(&text, &index, &options, &checks), memos)
+            (search::gather(&about, &index, &options, &checks), memos)
         });
         let died = |_| Delivery::failed(FailureKind::Internal, "gathering evidence failed");
         let (evidence, memos) = gathered.await.map_err(died)?;

@@ -10,11 +10,14 @@ use actors::contract::ContractError;
 use actors::delivery::{Delivery, NeedsWork, Verified};
 use actors::event::Event;
 use actors::looking::Sources;
+use actors::own_tools;
 use actors::prompts::{Prompt, Prompts};
 use actors::review::{Review, Reviewed, ShownDiff, shown};
 use actors::run::Run;
 use actors::talk::{Grammar, Unheard};
 use actors::wording::Wording;
+use actors::words::Intent;
+use index::FileKind;
 use lanes::crew::call_failed;
 use model::AgentRole;
 use ractor::ActorRef;
@@ -23,7 +26,7 @@ use tools::blocking::on_a_thread;
 use tree::{Entry, ReadTree, RepoPath};
 
 use super::end::{Ending, journal_closed};
-use super::gathering::Gathering;
+use super::gathering::{Gathering, begins_with};
 use super::{Msg, News, State};
 use crate::request::LAST_REQUEST;
 use crate::routing::{self, Before, Question};
@@ -41,10 +44,14 @@ impl State {
         let made = self.turns.last().map(|turn| turn::git_diff(&turn.changes)).unwrap_or_default();
         self.tell_in_run(myself, async move {
             let commands = Runner { workspace, run };
-            let sources = Sources { commands: &commands, index: Some(&index) };
-            let tokens = sources.commands.run.config().agent_loop.question_tokens;
+            let Ok(own) = own_tools::found(&commands).await else {
+                return News::Reviewed(Box::new(journal_closed()));
+            };
+            let sources = Sources { commands: &commands, index: Some(&index), own: &own };
+            let options = begins_with(&commands.run, Intent::Review);
             let index = index.clone();
-            let gather = |text| Gathering { text, index, tokens, earlier, memory };
+            let gather =
+                |request, about| Gathering { request, about, index, options, earlier, memory };
             let reviewed = review(sources, (&words, before, made), gather).await;
             News::Reviewed(reviewed.unwrap_or_else(Box::new))
         });
@@ -55,7 +62,7 @@ impl State {
 async fn review(
     sources: Sources<'_>,
     (words, before, made): (&str, Before, String),
-    gather: impl FnOnce(String) -> Gathering,
+    gather: impl FnOnce(String, String) -> Gathering,
 ) -> Result<Box<Ending>, Ending> {
     let commands = sources.commands;
     let run = &commands.run;
@@ -76,9 +83,14 @@ async fn review(
         let summary = format!("There is nothing to review: {of} changes no file.");
         return Ok(delivered(Review { summary, findings: Vec::new() }));
     }
-    // The names of the changed files say best what the review is about.
-    let about = change.paths.join(" ");
-    let brief = run.perform(&mut gather(about)).await?;
+    // The names of the changed files say best what the review is about. To name a lock file would show all of it.
+    let is_written = |path: &&String| {
+        RepoPath::parse(path).is_ok_and(|path| FileKind::of(&path) != FileKind::Aside)
+    };
+    let about: Vec<&str> = change.paths.iter().filter(is_written).map(String::as_str).collect();
+    let about = about.join(" ");
+    let request = run.prompts().render(Prompt::ReviewWanted, &[("what", &of)]);
+    let brief = run.perform(&mut gather(request, about)).await?;
     let heard = ask(run, sources, brief, before, (&of, change)).await;
     heard.map(delivered).map_err(|unheard| match unheard {
         Unheard::Call(error) => call_failed(&error).into(),
@@ -94,13 +106,13 @@ async fn ask(
     (of, change): (&Reviewed, ShownDiff),
 ) -> Result<Review, Unheard> {
     let (prompts, paths) = (run.prompts(), change.paths.clone());
-    let mut dialogue = routing::dialogue(run);
+    let mut dialogue = routing::dialogue(run, sources.own);
     let introduction = brief.introduction(
         prompts,
         &mut dialogue,
         AgentRole::Analysis,
         Reads::Everything,
-        &routing::instructions(run, prompts.render(Prompt::Reviewer, &[])),
+        &routing::instructions(run, sources.own, prompts.render(Prompt::Reviewer, &[])),
     );
     let files: Vec<String> =
         change.left_out.iter().map(|(path, why)| format!("{path}: {why}")).collect();

@@ -13,6 +13,7 @@ use actors::effect::{Effect, Position, Trace};
 use actors::event::Event;
 use actors::ledger::Amount;
 use actors::looking::Sources;
+use actors::own_tools;
 use actors::prompts::Prompt;
 use actors::run::{Run, Terms};
 use actors::scope::Scope;
@@ -36,7 +37,7 @@ use tools::redact::values_in;
 
 use super::again::Beginning;
 use super::end::{Ending, failed, journal_closed};
-use super::gathering::{Gathering, Recall};
+use super::gathering::{Gathering, Recall, begins_with};
 use super::{Active, MainWorkspace, Msg, News, Outcome, Said, State};
 use crate::chat::{self, Intent, Prose};
 use crate::copy::Copies;
@@ -218,14 +219,10 @@ impl State {
             return;
         }
         let (index, memory) = (self.index.clone(), self.recall());
-        let bounds = &run.config().agent_loop;
-        let tokens = if intent == Intent::Answer && routing::may_look(&run) {
-            bounds.question_tokens
-        } else {
-            bounds.evidence_tokens
-        };
+        let options = begins_with(&run, intent);
         self.tell_in_run(myself, async move {
-            let mut gathering = Gathering { text, index, tokens, earlier, memory };
+            let mut gathering =
+                Gathering { request: text.clone(), about: text, index, options, earlier, memory };
             // Tried meanwhile, so that the first command need not wait for it.
             let (gathered, ()) = tokio::join!(run.perform(&mut gathering), async {
                 if intent != Intent::Answer && !run.only_compares() {
@@ -269,16 +266,19 @@ impl State {
         let workspace = Arc::new(self.workspace(run.scope(), myself));
         let (commands, index) = (Runner { workspace, run: run.clone() }, self.index.clone());
         self.tell_in_run(myself, async move {
-            let mut dialogue = routing::dialogue(&run);
+            let Ok(own) = own_tools::found(&commands).await else {
+                return News::Answered(Err(JournalClosed.into()));
+            };
+            let mut dialogue = routing::dialogue(&run, &own);
             let question = brief.introduction(
                 run.prompts(),
                 &mut dialogue,
                 AgentRole::Analysis,
                 Reads::Everything,
-                &routing::instructions(&run, run.prompts().render(Prompt::Analysis, &[])),
+                &routing::instructions(&run, &own, run.prompts().render(Prompt::Analysis, &[])),
             );
             dialogue.say(question.trim_end());
-            let sources = Sources { commands: &commands, index: Some(&index) };
+            let sources = Sources { commands: &commands, index: Some(&index), own: &own };
             let question = Question { run: &run, sources, brief: &brief, before, dialogue };
             News::Answered(question.ask(&Prose).await)
         });

@@ -44,21 +44,16 @@ impl FileKind {
     }
 }
 
+/// Whether a program writes the file at `path`, and nobody reads it: lock files, minified ones. A diff of it says nothing.
+pub fn is_generated(path: &str) -> bool {
+    const ENDS: [&str; 7] =
+        [".lock", "-lock.json", "-lock.yaml", ".min.js", ".min.css", ".map", ".sum"];
+    let lower = path.to_ascii_lowercase();
+    ENDS.iter().any(|end| lower.ends_with(end))
+}
+
 fn is_aside(path: &str, name: &str, stem: &str) -> bool {
-    const ENDS: [&str; 12] = [
-        ".lock",
-        "-lock.json",
-        "-lock.yaml",
-        ".min.js",
-        ".min.css",
-        ".map",
-        ".svg",
-        ".sum",
-        ".snap",
-        ".po",
-        ".pot",
-        ".csv",
-    ];
+    const ENDS: [&str; 5] = [".svg", ".snap", ".po", ".pot", ".csv"];
     const STEMS: [&str; 10] = [
         "changelog",
         "changes",
@@ -78,7 +73,8 @@ fn is_aside(path: &str, name: &str, stem: &str) -> bool {
         stem == *known
             || stem.strip_prefix(known).is_some_and(|rest| rest.starts_with(['-', '.', '_']))
     });
-    ENDS.iter().any(|end| name.ends_with(end))
+    is_generated(name)
+        || ENDS.iter().any(|end| name.ends_with(end))
         || (is_text && is_stem)
         || PARTS.iter().any(|part| path.contains(part))
 }

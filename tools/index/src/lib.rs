@@ -24,7 +24,7 @@ mod words;
 pub use definitions::{Definition, definitions};
 pub use document::Document;
 pub use index::{Condition, Index, IndexOptions, MayRead, Status};
-pub use kind::FileKind;
+pub use kind::{FileKind, is_generated};
 pub use manifest::ManifestError;
 pub use rank::{WINDOW, Window};
 pub use ranking::{RankedFile, Ranking};

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::*;
 use model::{
     AgentRole, AnswerBounds, Awaited, ChatModel as _, ChatRequest, DeepSeekClient, Delta, Message,
-    ModelError, ModelReply, Usage,
+    ModelError, ModelReply, ToolChoice, Usage,
 };
 
 const ANYWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
@@ -49,6 +49,7 @@ fn request(text: &str) -> ChatRequest {
         max_tokens: 1000,
         max_bytes: 4000,
         tools: Vec::new(),
+        tool_choice: ToolChoice::Auto,
         messages: vec![Message::User { content: text.into() }],
     }
 }

@@ -17,7 +17,7 @@ pub use error::{Awaited, ErrorClass, ModelError, Partial};
 pub use sse::{SseError, SseEvent, SseParser};
 pub use wire::{
     AgentRole, BYTES_PER_TOKEN, ChatRequest, Delta, FinishReason, Message, ModelReply, ToolCall,
-    ToolOffer, Usage,
+    ToolChoice, ToolOffer, Usage,
 };
 
 use futures_util::future::BoxFuture;

@@ -110,6 +110,24 @@ pub struct ToolCall {
     pub arguments: String,
 }
 
+/// Whether a model may call the tools that it is offered. Offered they stay, so that a provider's cache keeps the prefix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolChoice {
+    /// It may.
+    #[default]
+    Auto,
+    /// It may not: it answers.
+    None,
+}
+
+impl ToolChoice {
+    /// Whether it is what a provider takes for granted where tools are offered.
+    pub fn is_auto(&self) -> bool {
+        *self == Self::Auto
+    }
+}
+
 /// A request, complete but for the key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatRequest {
@@ -129,6 +147,8 @@ pub struct ChatRequest {
     pub max_bytes: u64,
     /// What the model may call.
     pub tools: Vec<ToolOffer>,
+    /// Whether it may call them now.
+    pub tool_choice: ToolChoice,
     /// The conversation.
     pub messages: Vec<Message>,
 }
@@ -147,6 +167,7 @@ impl ChatRequest {
             },
             reasoning_effort: self.thinking,
             tools: self.tools.iter().map(|function| Offered { kind: FUNCTION, function }).collect(),
+            tool_choice: if self.tools.is_empty() { ToolChoice::Auto } else { self.tool_choice },
             messages: self.messages.iter().map(|message| self.on_the_wire(message)).collect(),
         };
         serde_json::to_vec(&body).expect("strings and numbers always serialize").into()
@@ -198,6 +219,8 @@ struct Body<'a> {
     reasoning_effort: Option<Effort>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Offered<'a>>,
+    #[serde(skip_serializing_if = "ToolChoice::is_auto")]
+    tool_choice: ToolChoice,
     messages: Vec<WireMessage<'a>>,
 }
 
@@ -362,6 +385,7 @@ mod tests {
             max_tokens: 4096,
             max_bytes: 16384,
             tools: Vec::new(),
+            tool_choice: ToolChoice::Auto,
             messages,
         }
     }
@@ -437,6 +461,11 @@ mod tests {
             vec![ToolOffer { name: "look".into(), description: "looks".into(), parameters }];
         let with = ChatRequest { tools, ..without.clone() };
         insta::assert_snapshot!(text(&with), @r#"{"model":"deepseek-flash","stream":true,"stream_options":{"include_usage":true},"max_tokens":4096,"thinking":{"type":"enabled"},"reasoning_effort":"high","tools":[{"type":"function","function":{"name":"look","description":"looks","parameters":{"type":"object"}}}],"messages":[{"role":"user","content":"2+2?"},{"role":"assistant","content":"","reasoning_content":"2+2","tool_calls":[{"id":"c1","type":"function","function":{"name":"look","arguments":"{ }"}}]},{"role":"tool","content":"4","tool_call_id":"c1"}]}"#);
+        let free = text(&with);
+        let bound = text(&ChatRequest { tool_choice: ToolChoice::None, ..with.clone() });
+        assert_eq!(bound, free.replace(",\"messages\"", ",\"tool_choice\":\"none\",\"messages\""));
+        let bare = ChatRequest { tool_choice: ToolChoice::None, ..without.clone() };
+        assert_eq!(text(&bare), text(&without), "where no tool is offered nothing is chosen");
         let unthinking = ChatRequest { thinking: None, ..with.clone() };
         assert!(!text(&unthinking).contains("reasoning_content"));
         assert!(with.prompt_bytes() > without.prompt_bytes() + 3);

@@ -13,10 +13,10 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use clones::{Clone, Outcome, repositories};
-use deepseek_search::{EvidenceOptions, gather};
+use deepseek_search::{EvidenceOptions, Spread, gather};
 
 const REQUESTS: &str = "40";
-const OPTIONS: EvidenceOptions = EvidenceOptions { tokens: 6000 };
+const OPTIONS: EvidenceOptions = EvidenceOptions { tokens: 6000, spread: Spread::Wide };
 /// What a first call may take, in milliseconds of CPU, of a tree of at most so many files.
 const TARGETS: [(usize, f64); 2] = [(700, 30.0), (5000, 150.0)];
 

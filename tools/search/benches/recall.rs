@@ -19,7 +19,7 @@ mod clones;
 use std::collections::BTreeMap;
 
 use clones::{Clone, Outcome, repositories};
-use deepseek_search::{self as search, EvidenceOptions, gather};
+use deepseek_search::{self as search, EvidenceOptions, Spread, gather};
 use index::{FileKind, Index};
 use tree::{FileHash, RepoPath};
 
@@ -87,7 +87,9 @@ fn measure(
     let in_ten = |path: &RepoPath| rank(path).is_some_and(|rank| rank < 10);
     let first = commit.targets.first().ok_or("no target")?;
     let range = first_change(clone, &commit.id, first)?;
-    let gathered = BUDGETS.map(|tokens| gather(request, index, &EvidenceOptions { tokens }, &[]));
+    let gathered = BUDGETS.map(|tokens| {
+        gather(request, index, &EvidenceOptions { tokens, spread: Spread::Wide }, &[])
+    });
     let even = |c: char| c.to_digit(16).is_some_and(|digit| digit % 2 == 0);
     let hash = FileHash::of(commit.id.as_bytes()).to_string();
     let half = if hash.starts_with(even) { "tuning" } else { "held out" };

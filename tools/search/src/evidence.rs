@@ -5,9 +5,10 @@ use std::cell::LazyCell;
 use index::Index;
 use tree::{FileHash, Hidden, RepoPath};
 
-use super::named::resolve;
+use super::named::{Names, resolve};
 use super::packing::Packing;
 use super::reader::{Reader, Unshown};
+use super::render::BYTES_PER_TOKEN;
 use super::terms::extract;
 
 /// Bounds of the evidence.
@@ -16,6 +17,19 @@ pub struct EvidenceOptions {
     /// Most tokens of what is shown for the request, as [`super::estimate_tokens`] counts them, while no title has more
     /// than [`super::TITLE_BYTES`]. A bound, and a goal: room that helps is used.
     pub tokens: usize,
+    /// How the room is used.
+    pub spread: Spread,
+}
+
+/// How the room is used for what a request is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spread {
+    /// Some lines of many files, and a list of files: for whoever has to find all that a change touches.
+    Wide,
+    /// More lines of a few files, and the names of the next ones: for whoever can look for the rest.
+    Deep,
+    /// None but the files that are named: for whoever has a change before them that says what it is about.
+    Named,
 }
 
 /// What is known about a request before a model is asked.
@@ -92,12 +106,7 @@ pub fn gather(
     checks: &[String],
 ) -> Evidence {
     let (files, truncated) = index.files();
-    let hidden = Hidden::below(index.tree().root());
-    let may_show = |path: &RepoPath| match (index.may_read(path), hidden.has(path)) {
-        (false, _) => Err(Unshown::Refused),
-        (true, true) => Err(Unshown::Hidden),
-        (true, false) => Ok(()),
-    };
+    let may_show = shows(index);
     let names = resolve(&extract(request), index.tree(), &files, &may_show);
     let reader = Reader::new(index.tree(), index.max_file_bytes(), &may_show);
     let mut packing = Packing::new(reader, &files, &names, options.tokens);
@@ -108,10 +117,31 @@ pub fn gather(
     let ranking = LazyCell::new(|| index.rank(request, &files));
     packing.named(|| &ranking);
     if !packing.everything() {
-        packing.passages(&ranking);
-        packing.map(&ranking);
+        packing.spread(&ranking, options.spread);
     }
     Evidence { truncated, ..packing.finish() }
+}
+
+/// What `words` are about, in at most `bytes`: the best lines of the first files, and the names of the next ones.
+pub fn about(words: &str, index: &Index, bytes: usize) -> Evidence {
+    let (files, truncated) = index.files();
+    let may_show = shows(index);
+    let names = Names::default();
+    let reader = Reader::new(index.tree(), index.max_file_bytes(), &may_show);
+    let mut packing = Packing::new(reader, &files, &names, bytes / BYTES_PER_TOKEN);
+    let ranking = index.rank(words, &files);
+    packing.spread(&ranking, Spread::Deep);
+    Evidence { truncated, ..packing.finish() }
+}
+
+/// Whether a file of the index may be shown.
+fn shows(index: &Index) -> impl Fn(&RepoPath) -> Result<(), Unshown> + '_ {
+    let hidden = Hidden::below(index.tree().root());
+    move |path| match (index.may_read(path), hidden.has(path)) {
+        (false, _) => Err(Unshown::Refused),
+        (true, true) => Err(Unshown::Hidden),
+        (true, false) => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -18,9 +18,13 @@ mod terms;
 mod text;
 mod wanted;
 
-pub use evidence::{Evidence, EvidenceItem, EvidenceOptions, ItemKind, MapLine, gather};
+pub use evidence::{
+    Evidence, EvidenceItem, EvidenceOptions, ItemKind, MapLine, Spread, about, gather,
+};
 pub use fingerprint::tree_hash;
-pub use look::{Lines, Matches, Names, Shown, Sights, Symbol, Unseen};
+pub use look::{
+    Defined, FileMatches, Lines, Matches, Names, Shown, Sights, Symbol, Unseen, shown_of,
+};
 pub use render::{BYTES_PER_TOKEN, TITLE_BYTES, Titles, estimate_tokens, render, render_stable};
 pub use terms::{Term, TermKind, extract, is_han};
 pub use text::{Hit, PatternError, PatternKind, SearchLimits, search};

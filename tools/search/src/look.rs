@@ -1,30 +1,26 @@
 //! What somebody asks to see of a tree: lines of a file, what matches a pattern, where a name is defined and used, what a
 //! directory holds. Everything is bounded, and says how much was left out. How it is put into words is not decided here.
 
+mod matches;
+mod symbol;
+
 use std::collections::BTreeMap;
 
-use globset::GlobBuilder;
 use index::definitions;
 use thiserror::Error;
 use tree::{Entry, Hidden, Listed, ReadTree, RepoPath, TreeError, list_for_models};
 
-use super::text::{Hit, PatternKind, SearchLimits, search};
+pub use self::matches::{FileMatches, Matches};
+pub use self::symbol::{Defined, Symbol};
 
 /// Files of a tree that are looked through.
 const MAX_FILES: usize = 50_000;
 /// Larger files are neither searched nor shown.
 const MAX_FILE_BYTES: u64 = 2 << 20;
-/// What is told of matches: in one file, in all, and of one line.
-const HITS_PER_FILE: usize = 20;
-const HITS: usize = 100;
-const HIT_BYTES: usize = 200;
-/// Lines with a name among which its definitions are looked for.
-const SYMBOL_HITS: usize = 20_000;
-/// Definitions of a name that are shown with their lines, and how many lines of each.
-const DEFINITIONS: usize = 5;
-const DEFINITION_LINES: usize = 60;
 /// Definitions of a file that are looked through, or listed in place of its content.
 const OUTLINE: usize = 200;
+/// Files that are named in the place of one that is not there.
+const MEANT: usize = 5;
 
 /// A tree, with what may be seen of it. It blocks.
 pub struct Sights<'a> {
@@ -45,6 +41,9 @@ pub enum Unseen {
     /// Nothing is there.
     #[error("there is no such file")]
     NoFile,
+    /// Nothing is there, but elsewhere there are files of that name.
+    #[error("there is no such file; there is {}", .0.join(", "))]
+    NamedElsewhere(Vec<String>),
     /// No file is below it.
     #[error("there is no such directory, or it holds nothing that may be read")]
     NoDirectory,
@@ -108,24 +107,6 @@ pub enum Shown {
     },
 }
 
-/// Lines that match.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Matches {
-    /// In the order of paths, then lines.
-    pub hits: Vec<Hit>,
-    /// Whether there may be more.
-    pub more: bool,
-}
-
-/// Where a name is defined and used.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Symbol {
-    /// Its definitions with their lines.
-    pub definitions: Vec<Lines>,
-    /// Lines elsewhere that have it.
-    pub uses: Matches,
-}
-
 /// What a directory holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Names {
@@ -149,96 +130,23 @@ impl<'a> Sights<'a> {
         max_lines: usize,
         room: usize,
     ) -> Result<Shown, Unseen> {
-        let text = self.text(path)?;
-        let of = text.lines().count();
-        let Some((first, last)) = lines else {
-            if text.len() <= room {
-                return Ok(Shown::Lines(Lines {
-                    path: path.clone(),
-                    first: 1,
-                    last: of,
-                    of,
-                    text,
-                }));
-            }
-            let outline = outline(path, &text, room);
-            return Ok(Shown::Outline { of, definitions: outline });
-        };
-        if first > of {
-            return Err(Unseen::NoLines(of));
-        }
-        let last = last.min(first.saturating_add(max_lines.max(1)) - 1).min(of);
-        Ok(Shown::Lines(cut(path, &text, (first, last, of), room)))
+        let meant = |why| if why == Unseen::NoFile { self.meant(path) } else { why };
+        let text = self.text(path).map_err(meant)?;
+        shown_of(path, text, lines, max_lines, room)
     }
 
-    /// Lines that match `pattern`, in files that match `glob`.
-    pub fn matches(
-        &self,
-        pattern: &str,
-        glob: Option<&str>,
-        room: usize,
-    ) -> Result<Matches, Unseen> {
-        let mut files = self.files();
-        if let Some(glob) = glob {
-            let bad = |_| Unseen::NoGlob(glob.to_owned());
-            // A name alone means a file of that name anywhere, and a directory all that is below it.
-            let bare = glob.trim_end_matches('/');
-            let below = format!("{bare}/");
-            let anywhere = if files.iter().any(|file| file.path.as_str().starts_with(&below)) {
-                format!("{bare}/**")
-            } else if glob.contains('/') {
-                glob.to_owned()
-            } else {
-                format!("**/{glob}")
-            };
-            let built = GlobBuilder::new(&anywhere).literal_separator(true).build();
-            let matcher = built.map_err(bad)?.compile_matcher();
-            files.retain(|file| matcher.is_match(file.path.as_str()));
-            if files.is_empty() {
-                return Err(Unseen::NoFiles(glob.to_owned()));
-            }
-        }
-        self.hits(&files, pattern, PatternKind::Regex, room)
-    }
-
-    /// Where `name` is defined, with the lines of it, and where it is used.
-    pub fn symbol(&self, name: &str, room: usize) -> Result<Symbol, Unseen> {
-        let bare = bare(name).ok_or(Unseen::NoPattern)?;
+    /// Where files are that may be meant by a path at which there is none.
+    fn meant(&self, path: &RepoPath) -> Unseen {
         let files = self.files();
-        let word = format!(r"\b{}\b", regex::escape(bare));
-        let limits =
-            SearchLimits { hits_per_file: SYMBOL_HITS / 50, hits: SYMBOL_HITS, ..limits() };
-        let hits = search(self.tree, &files, &word, PatternKind::Regex, &limits)
-            .map_err(|_| Unseen::NoPattern)?;
-        if hits.is_empty() {
-            return Err(Unseen::NoMatch(files.len()));
+        let paths = || files.iter().map(|file| file.path.as_str());
+        let end = format!("/{path}");
+        let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+        let mut meant: Vec<&str> = paths().filter(|it| it.ends_with(&end)).collect();
+        if meant.is_empty() {
+            meant = paths().filter(|it| name(it) == path.name()).collect();
         }
-        let mut by_file: BTreeMap<&RepoPath, Vec<&Hit>> = BTreeMap::new();
-        for hit in &hits {
-            by_file.entry(&hit.path).or_default().push(hit);
-        }
-        let (mut defined, mut left) = (Vec::new(), room / 2);
-        let mut at = Vec::new();
-        for path in by_file.keys() {
-            let Ok(text) = self.text(path) else { continue };
-            for definition in definitions(path, &text) {
-                let is_it = definition.name == bare && definition.kind != "impl";
-                if !is_it || defined.len() == DEFINITIONS {
-                    continue;
-                }
-                let (first, of) = (definition.line as usize, text.lines().count());
-                let last = (definition.last as usize).min(first + DEFINITION_LINES - 1);
-                let lines = cut(path, &text, (first, last, of), left);
-                left = left.saturating_sub(lines.text.len());
-                at.push(((*path).clone(), first..=last));
-                defined.push(lines);
-            }
-        }
-        let inside =
-            |hit: &Hit| at.iter().any(|(p, range)| *p == hit.path && range.contains(&hit.line));
-        let elsewhere: Vec<Hit> = hits.iter().filter(|hit| !inside(hit)).cloned().collect();
-        let uses = fitting(elsewhere, room / 2 + left);
-        Ok(Symbol { definitions: defined, uses })
+        let meant: Vec<String> = meant.into_iter().take(MEANT).map(str::to_owned).collect();
+        if meant.is_empty() { Unseen::NoFile } else { Unseen::NamedElsewhere(meant) }
     }
 
     /// What a directory holds; the whole tree's top when none is named.
@@ -273,21 +181,6 @@ impl<'a> Sights<'a> {
         files
     }
 
-    fn hits(
-        &self,
-        files: &[Listed],
-        pattern: &str,
-        kind: PatternKind,
-        room: usize,
-    ) -> Result<Matches, Unseen> {
-        let hits = search(self.tree, files, pattern, kind, &limits());
-        let hits = hits.map_err(|_| Unseen::NoPattern)?;
-        if hits.is_empty() {
-            return Err(Unseen::NoMatch(files.len()));
-        }
-        Ok(fitting(hits, room))
-    }
-
     fn text(&self, path: &RepoPath) -> Result<String, Unseen> {
         (self.may_read)(path).map_err(Unseen::Refused)?;
         if self.hidden.has(path) {
@@ -306,33 +199,30 @@ impl<'a> Sights<'a> {
     }
 }
 
-/// What is defined under a name like `Type::name()`, `module.name` or `Type<T>`: its last part, without arguments.
-fn bare(name: &str) -> Option<&str> {
-    let name = name.split(['<', '(']).next().unwrap_or_default();
-    name.split(|c: char| !(c.is_alphanumeric() || c == '_')).rfind(|part| !part.is_empty())
-}
-
-fn limits() -> SearchLimits {
-    SearchLimits {
-        file_bytes: MAX_FILE_BYTES,
-        hits_per_file: HITS_PER_FILE,
-        hits: HITS,
-        line_bytes: HIT_BYTES,
+/// Of the text of a file all lines, or those that were asked for: at most `max_lines` of them and `room` bytes.
+pub fn shown_of(
+    path: &RepoPath,
+    text: String,
+    lines: Option<(usize, usize)>,
+    max_lines: usize,
+    room: usize,
+) -> Result<Shown, Unseen> {
+    if text.contains('\0') {
+        return Err(Unseen::NotText);
     }
-}
-
-/// As many hits as have room.
-fn fitting(hits: Vec<Hit>, mut room: usize) -> Matches {
-    let all = hits.len();
-    let fits = |hit: &Hit| take(&mut room, hit.path.as_str().len() + hit.text.len() + 8);
-    let hits: Vec<Hit> = hits.into_iter().take(HITS).take_while(fits).collect();
-    // A search ends at its bounds without saying so.
-    let mut per_file: BTreeMap<&RepoPath, usize> = BTreeMap::new();
-    for hit in &hits {
-        *per_file.entry(&hit.path).or_default() += 1;
+    let of = text.lines().count();
+    let Some((first, last)) = lines else {
+        if text.len() <= room {
+            return Ok(Shown::Lines(Lines { path: path.clone(), first: 1, last: of, of, text }));
+        }
+        let outline = outline(path, &text, room);
+        return Ok(Shown::Outline { of, definitions: outline });
+    };
+    if first > of {
+        return Err(Unseen::NoLines(of));
     }
-    let at_bounds = all >= HITS || per_file.values().any(|hits| *hits >= HITS_PER_FILE);
-    Matches { more: hits.len() < all || at_bounds, hits }
+    let last = last.min(first.saturating_add(max_lines.max(1)) - 1).min(of);
+    Ok(Shown::Lines(cut(path, &text, (first, last, of), room)))
 }
 
 fn take(room: &mut usize, bytes: usize) -> bool {
@@ -383,9 +273,9 @@ mod tests {
 
     use super::*;
 
-    const CART: &str = "struct Cart;\n\nimpl Cart {\n    fn total(&self) -> u32 {\n        if true {\n            return 1;\n        }\n        2\n    }\n\n    fn count(&self) -> u32 {\n        self.total()\n    }\n}\n";
+    pub(super) const CART: &str = "struct Cart;\n\nimpl Cart {\n    fn total(&self) -> u32 {\n        if true {\n            return 1;\n        }\n        2\n    }\n\n    fn count(&self) -> u32 {\n        self.total()\n    }\n}\n";
 
-    fn tree(files: &[(&str, &str)]) -> (TempDir, ReadTree) {
+    pub(super) fn tree(files: &[(&str, &str)]) -> (TempDir, ReadTree) {
         let home = tempfile::tempdir().unwrap();
         for (path, text) in files {
             let path = home.path().join(path);
@@ -396,7 +286,7 @@ mod tests {
         (home, tree)
     }
 
-    const ALL: &dyn Fn(&RepoPath) -> Result<(), String> = &|_| Ok(());
+    pub(super) const ALL: &dyn Fn(&RepoPath) -> Result<(), String> = &|_| Ok(());
 
     fn path(name: &str) -> RepoPath {
         RepoPath::parse(name).unwrap()
@@ -432,7 +322,7 @@ mod tests {
         let sights = Sights::new(&tree, &may_read);
         let refused = sights.file(&path(".env"), None, 400, 10_000);
         assert_eq!(refused, Err(Unseen::Refused("it is a secret file".to_owned())));
-        let hits = sights.matches("Cart|KEY", None, 10_000).unwrap().hits;
+        let hits = sights.matches("Cart|KEY", None, 10_000).unwrap().files;
         assert!(hits.iter().all(|hit| hit.path.as_str() == "a/cart.rs"));
         assert_eq!(sights.names(None, 10_000).unwrap().names, ["a/ (1 file)"]);
     }
@@ -443,44 +333,21 @@ mod tests {
             tree(&[(".deepseekignore", "/a/\n"), ("a/cart.rs", CART), ("b.rs", "struct Cart;\n")]);
         let sights = Sights::new(&tree, ALL);
         assert_eq!(sights.file(&path("a/cart.rs"), None, 400, 10_000), Err(Unseen::Hidden));
-        let hits = sights.matches("Cart", None, 10_000).unwrap().hits;
+        let hits = sights.matches("Cart", None, 10_000).unwrap().files;
         assert!(hits.iter().all(|hit| hit.path.as_str() == "b.rs"), "{hits:?}");
         assert_eq!(sights.symbol("total", 10_000), Err(Unseen::NoMatch(2)));
         assert_eq!(sights.names(None, 10_000).unwrap().names, [".deepseekignore", "b.rs"]);
     }
 
     #[test]
-    fn matches_are_bounded_and_say_so() {
-        let many = "needle\n".repeat(HITS_PER_FILE + 5);
-        let (_home, tree) =
-            tree(&[("a.txt", "needle\nhay\n"), ("d/b.txt", &many), ("d/c.rs", "x")]);
-        let sights = Sights::new(&tree, ALL);
-        let one = sights.matches("^need", Some("a.*"), 10_000).unwrap();
-        assert_eq!((one.hits.len(), one.more), (1, false));
-        let both = sights.matches("need", Some("*.txt"), 10_000).unwrap();
-        assert_eq!((both.hits.len(), both.more), (1 + HITS_PER_FILE, true));
-        let tight = sights.matches("need", None, 40).unwrap();
-        assert_eq!((tight.hits.len(), tight.more), (2, true));
-        assert_eq!(sights.matches("nowhere", None, 10_000), Err(Unseen::NoMatch(3)));
-        assert_eq!(sights.matches("need", Some("d/*.rs"), 10_000), Err(Unseen::NoMatch(1)));
-        assert_eq!(sights.matches("(", None, 10_000), Err(Unseen::NoPattern));
-        assert_eq!(sights.matches("x", Some("["), 10_000), Err(Unseen::NoGlob("[".to_owned())));
-    }
-
-    #[test]
-    fn a_symbol_has_its_definition_whole_and_its_uses() {
-        let python = "def total(cart):\n    return sum(cart)\n\n\nprint(total([1]))\n";
-        let (_home, tree) = tree(&[("a/cart.rs", CART), ("b.py", python)]);
-        let sights = Sights::new(&tree, ALL);
-        let Symbol { definitions, uses } = sights.symbol("Cart::total()", 10_000).unwrap();
-        let spans: Vec<_> =
-            definitions.iter().map(|it| (it.path.as_str(), it.first, it.last)).collect();
-        assert_eq!(spans, [("a/cart.rs", 4, 9), ("b.py", 1, 2)]);
-        let used: Vec<_> = uses.hits.iter().map(|hit| (hit.path.as_str(), hit.line)).collect();
-        assert_eq!(used, [("a/cart.rs", 12), ("b.py", 5)]);
-        assert_eq!(sights.symbol("nothing", 10_000), Err(Unseen::NoMatch(2)));
-        assert_eq!(sights.symbol("::", 10_000), Err(Unseen::NoPattern));
-        assert_eq!((bare("a.b.c<T>"), bare("<T>"), bare("f(x)")), (Some("c"), None, Some("f")));
+    fn a_file_that_is_not_there_is_named_where_it_is() {
+        let (_home, tree) = tree(&[("a/src/cart.rs", ""), ("b/src/cart.rs", ""), ("c.rs", "")]);
+        let why = |name| Sights::new(&tree, ALL).file(&path(name), None, 400, 100).unwrap_err();
+        let both = "there is no such file; there is a/src/cart.rs, b/src/cart.rs";
+        assert_eq!(why("cart.rs").to_string(), both);
+        assert_eq!(why("src/cart.rs").to_string(), both);
+        assert_eq!(why("a/cart.rs").to_string(), both, "the name counts if nothing else does");
+        assert_eq!(why("dog.rs"), Unseen::NoFile);
     }
 
     #[test]

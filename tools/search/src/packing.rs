@@ -3,11 +3,11 @@
 use index::{FileKind, RankedFile, Ranking};
 use tree::{Listed, RepoPath};
 
-use super::evidence::{Evidence, EvidenceItem, ItemKind, MapLine};
+use super::evidence::{Evidence, EvidenceItem, ItemKind, MapLine, Spread};
 use super::excerpt::{Span, merge, uncovered};
 use super::named::{Names, is_data};
 use super::overview::overview;
-use super::passages::{MOST_FILES, MOST_SPANS, Pick, choose};
+use super::passages::{FEW_FILES, MANY_FILES, MOST_FILES, MOST_SPANS, Pick, Turn, choose};
 use super::reader::{Reader, Text, Unshown};
 use super::render;
 use super::spans::{main_definitions, spans};
@@ -28,6 +28,10 @@ const SMALL_TREE_FILES: usize = 200;
 
 /// Files in the map, and definitions of each.
 const MAP: usize = 40;
+/// What part of the room is kept for it.
+const MAP_PART: usize = 8;
+/// Files that are named behind those that are shown for a few words.
+const NEXT_FILES: usize = 6;
 const DEFINITIONS_PER_FILE: usize = 6;
 /// A longer name is a generated one.
 const MAX_DEFINITION_BYTES: usize = 60;
@@ -200,8 +204,23 @@ impl<'a> Packing<'a> {
         true
     }
 
-    /// The lines that have to do with the request: the best of each of the first files, then more of them.
-    pub(super) fn passages(&mut self, ranking: &Ranking) {
+    /// What has to do with the request, and the files that come next.
+    pub(super) fn spread(&mut self, ranking: &Ranking, spread: Spread) {
+        match spread {
+            Spread::Wide => {
+                self.passages(ranking, &MANY_FILES);
+                self.map(ranking);
+            }
+            Spread::Deep => {
+                self.passages(ranking, &FEW_FILES);
+                self.next_files(ranking);
+            }
+            Spread::Named => {}
+        }
+    }
+
+    /// The lines that have to do with the request, by turns.
+    fn passages(&mut self, ranking: &Ranking, turns: &[Turn]) {
         self.evidence.partial = ranking.partial;
         let candidates: Vec<&RankedFile> = ranking
             .files
@@ -222,7 +241,7 @@ impl<'a> Packing<'a> {
             let path = file.path.clone();
             Some(Pick { path, text, overhead, worth, shown, chosen: Vec::new() })
         };
-        let picks = choose(self.left - map_share(self.left), pick);
+        let picks = choose(turns, self.left - self.left / MAP_PART, pick);
         let mut section = self.left;
         for Pick { path, text, chosen, .. } in picks {
             for span in merge(chosen) {
@@ -234,9 +253,19 @@ impl<'a> Packing<'a> {
         }
     }
 
+    /// The first files that have to do with the request and are not shown.
+    fn next_files(&mut self, ranking: &Ranking) {
+        let mut section = self.left;
+        let shown: Vec<&RepoPath> = self.evidence.items.iter().map(|item| &item.path).collect();
+        let next = ranking.files.iter().filter(|file| !shown.contains(&&file.path));
+        for file in next.take(NEXT_FILES).collect::<Vec<_>>() {
+            self.map_line(&file.path, Vec::new(), &mut section);
+        }
+    }
+
     /// The files that have to do with the request, with what they define.
-    pub(super) fn map(&mut self, ranking: &Ranking) {
-        let mut section = map_share(self.total).max(self.left / 2).min(self.left);
+    fn map(&mut self, ranking: &Ranking) {
+        let mut section = (self.total / MAP_PART).max(self.left / 2).min(self.left);
         for file in ranking.files.iter().take(MAP) {
             let definitions = if self.whole.contains(&file.path) {
                 Vec::new()
@@ -351,11 +380,6 @@ impl<'a> Packing<'a> {
         let named = main.map(|definition| format!("{} {}", definition.kind, definition.name));
         named.filter(|text| text.len() <= MAX_DEFINITION_BYTES).collect()
     }
-}
-
-/// What is kept for the map.
-fn map_share(bytes: usize) -> usize {
-    bytes / 8
 }
 
 /// Takes the bytes of a line in a list, and of the list's title before the first one.

@@ -8,7 +8,7 @@ use super::excerpt::{Span, uncovered};
 use super::reader::Text;
 
 /// What files get, one turn after the other: the best lines of many, then more of the first, then of others.
-const TURNS: [Turn; 9] = [
+pub(super) const MANY_FILES: [Turn; 9] = [
     Turn { from: 0, to: 10, nth: 0, part: 16, most: BREADTH_BYTES },
     Turn { from: 10, to: 26, nth: 0, part: 48, most: BREADTH_BYTES },
     Turn { from: 0, to: 5, nth: 1, part: 16, most: usize::MAX },
@@ -18,6 +18,12 @@ const TURNS: [Turn; 9] = [
     Turn { from: 5, to: 10, nth: 1, part: 16, most: usize::MAX },
     Turn { from: 26, to: MOST_FILES, nth: 0, part: 48, most: usize::MAX },
     Turn { from: 0, to: MOST_FILES, nth: 1, part: 16, most: usize::MAX },
+];
+/// The same where fewer files get more each.
+pub(super) const FEW_FILES: [Turn; 3] = [
+    Turn { from: 0, to: 6, nth: 0, part: 6, most: usize::MAX },
+    Turn { from: 0, to: 3, nth: 1, part: 6, most: usize::MAX },
+    Turn { from: 0, to: 6, nth: 2, part: 6, most: usize::MAX },
 ];
 /// The room that breadth counts on; what there is beyond it shows more of the first files.
 const BREADTH_BYTES: usize = 20_000;
@@ -30,7 +36,7 @@ const MIN_BYTES: usize = 80;
 pub(super) const MOST_SPANS: usize = 5;
 
 /// A turn: some of the files get some of their lines.
-struct Turn {
+pub(super) struct Turn {
     /// The first of the files, and the one after the last.
     from: usize,
     to: usize,
@@ -56,11 +62,15 @@ pub(super) struct Pick {
 }
 
 /// Chooses lines of at most [`MOST_FILES`] files, best first, that take at most `room` bytes. `pick` says what there is to
-/// choose from of each; it is asked for those only that get a turn.
-pub(super) fn choose(room: usize, mut pick: impl FnMut(usize) -> Option<Pick>) -> Vec<Pick> {
+/// choose from of each; it is asked for those only that get one of the turns.
+pub(super) fn choose(
+    turns: &[Turn],
+    room: usize,
+    mut pick: impl FnMut(usize) -> Option<Pick>,
+) -> Vec<Pick> {
     let mut left = room;
     let mut picks: Vec<Option<Pick>> = Vec::new();
-    for Turn { from, to, nth, part, most } in TURNS {
+    for &Turn { from, to, nth, part, most } in turns {
         for file in from..to {
             if left < MIN_BYTES {
                 break;
@@ -132,7 +142,7 @@ mod tests {
         let of = |pick: &Pick| {
             merge(pick.chosen.clone()).iter().map(|span| (span.first, span.last)).collect()
         };
-        choose(room, |_| picks.next()).iter().map(of).collect()
+        choose(&MANY_FILES, room, |_| picks.next()).iter().map(of).collect()
     }
 
     #[test]
@@ -157,18 +167,18 @@ mod tests {
     #[test]
     fn a_file_without_a_turn_is_not_asked_for() {
         let mut asked = 0;
-        choose(4000, |_| {
+        choose(&MANY_FILES, 4000, |_| {
             asked += 1;
             Some(pick(900, &[(1, 20)], &[]))
         });
         assert!(asked < MOST_FILES, "{asked}");
-        choose(0, |_| panic!("there is no room"));
+        choose(&MANY_FILES, 0, |_| panic!("there is no room"));
     }
 
     proptest::proptest! {
         #[test]
         fn the_room_is_never_exceeded(room in 0usize..20_000, files in 1usize..50) {
-            let picks = choose(room, |n| {
+            let picks = choose(&MANY_FILES, room, |n| {
                 (n < files).then(|| pick(30 * n, &[(n, n + 30), (n + 10, n + 60)], &[]))
             });
             let cost = |pick: &Pick| {

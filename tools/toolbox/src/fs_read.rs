@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::look::Look;
-use crate::tool::{Arguments, Tool, path};
+use crate::tool::{Arguments, Tool, number, part};
 
 pub(crate) const TOOL: Tool = Tool::new::<Read>(
     "fs.read",
@@ -17,23 +17,16 @@ struct Read {
     /// The file, relative to the workspace.
     path: String,
     /// The first line, from one.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "number")]
     first_line: Option<usize>,
     /// The last line.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "number")]
     last_line: Option<usize>,
 }
 
 impl Arguments for Read {
     fn look(self) -> Result<Look, String> {
-        let path = path(&self.path)?;
-        let lines = match (self.first_line, self.last_line) {
-            (None, None) => None,
-            (first, last) => Some((first.unwrap_or(1), last.unwrap_or(usize::MAX))),
-        };
-        if lines.is_some_and(|(first, last)| first == 0 || last < first) {
-            return Err("lines count from one, and the last is not before the first".to_owned());
-        }
+        let (path, lines) = part(&self.path, (self.first_line, self.last_line))?;
         Ok(Look::Context { path, lines })
     }
 }

@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::look::Look;
-use crate::tool::{Arguments, Tool, directory, revision};
+use crate::tool::{Arguments, Tool, number, part, revision};
 
 pub(crate) const TOOL: Tool = Tool::new::<Show>(
     "git.show",
-    "Show a commit with its message and its diff, or a file as it was in a commit.",
+    "Show a commit with its message and its diff, or a file, or lines of it, as it was in a commit.",
 );
 
 #[derive(Deserialize, JsonSchema)]
@@ -19,11 +19,24 @@ struct Show {
     /// The file as it was there; the commit itself if left out.
     #[serde(default)]
     path: Option<String>,
+    /// The first line of the file, from one.
+    #[serde(default, deserialize_with = "number")]
+    first_line: Option<usize>,
+    /// The last line.
+    #[serde(default, deserialize_with = "number")]
+    last_line: Option<usize>,
 }
 
 impl Arguments for Show {
     fn look(self) -> Result<Look, String> {
-        let (revision, path) = (revision(self.revision)?, directory(self.path.as_deref())?);
-        Ok(Look::GitShow { revision, path })
+        let revision = revision(self.revision)?;
+        let path = self.path.as_deref().map(str::trim);
+        Ok(match path.filter(|path| !["", ".", "./"].contains(path)) {
+            None => Look::GitShow { revision, path: None, lines: None },
+            Some(path) => {
+                let (path, lines) = part(path, (self.first_line, self.last_line))?;
+                Look::GitShow { revision, path: Some(path), lines }
+            }
+        })
     }
 }

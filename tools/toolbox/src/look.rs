@@ -62,11 +62,21 @@ pub enum Look {
         /// The file.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         path: Option<RepoPath>,
+        /// Lines of the file, as with [`Look::Context`].
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        lines: Option<(usize, usize)>,
     },
     /// The files and lines that words are about.
     Query {
         /// The words.
         words: String,
+    },
+    /// What a tool of the workspace prints.
+    Own {
+        /// Its name, as people or as models write it.
+        name: String,
+        /// Its arguments, as the model wrote them.
+        arguments: String,
     },
     /// What the user says to a question.
     Ask {
@@ -78,13 +88,7 @@ pub enum Look {
 impl fmt::Display for Look {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Context { path, lines: Some((first, usize::MAX)) } => {
-                write!(f, "{path}:{first}-")
-            }
-            Self::Context { path, lines: Some((first, last)) } => {
-                write!(f, "{path}:{first}-{last}")
-            }
-            Self::Context { path, lines: None } => write!(f, "{path}"),
+            Self::Context { path, lines } => write!(f, "{path}{}", behind(*lines)),
             Self::Search { pattern, glob: Some(glob) } => write!(f, "`{pattern}` in {glob}"),
             Self::Search { pattern, glob: None } => write!(f, "`{pattern}`"),
             Self::Symbol { name } => write!(f, "symbol {name}"),
@@ -97,10 +101,35 @@ impl fmt::Display for Look {
                 write!(f, "git diff of {}", range.as_deref().unwrap_or(uncommitted))?;
                 path.as_ref().map_or(Ok(()), |path| write!(f, " in {path}"))
             }
-            Self::GitShow { revision, path: None } => write!(f, "git show {revision}"),
-            Self::GitShow { revision, path: Some(path) } => write!(f, "git show {revision}:{path}"),
+            Self::GitShow { revision, path: None, .. } => write!(f, "git show {revision}"),
+            Self::GitShow { revision, path: Some(path), lines } => {
+                write!(f, "git show {revision}:{path}{}", behind(*lines))
+            }
             Self::Query { words } => write!(f, "files about \"{words}\""),
+            Self::Own { name, arguments } => write!(f, "{name} {arguments}"),
             Self::Ask { question } => write!(f, "question \"{question}\""),
         }
     }
+}
+
+/// Lines as they are written behind a path.
+fn behind(lines: Option<(usize, usize)>) -> String {
+    match lines {
+        None => String::new(),
+        Some((first, usize::MAX)) => format!(":{first}-"),
+        Some((first, last)) => format!(":{first}-{last}"),
+    }
+}
+
+/// A path, and the lines named behind it: `:7`, `:3-9`, `:3-9,20-30`. A name may contain colons.
+pub fn ranged(target: &str) -> (&str, Vec<(usize, usize)>) {
+    let number = |text: &str| text.trim().trim_start_matches('L').parse::<usize>().ok();
+    let range = |text: &str| {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        Some((number(first)?, number(last)?))
+    };
+    let ranged = target.rsplit_once(':').and_then(|(path, ranges)| {
+        Some((path, ranges.split(',').map(range).collect::<Option<Vec<_>>>()?))
+    });
+    ranged.unwrap_or((target, Vec::new()))
 }

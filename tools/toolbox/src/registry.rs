@@ -3,6 +3,8 @@
 use model::ToolOffer;
 use tree::FileHash;
 
+use crate::look::Look;
+use crate::own::{OwnTool, is_own};
 use crate::tool::{BadCall, Tool};
 use crate::{
     fs_list, fs_read, fs_search_rg, git_diff, git_show, git_status, index_query, symbol_find,
@@ -35,14 +37,27 @@ pub fn tool_named(name: &str) -> Result<&'static Tool, BadCall> {
     })
 }
 
-/// The tools as they are offered in a request.
-pub fn offers() -> Vec<ToolOffer> {
+/// What a call asks for: a look by one of [`tools`], or the run of a tool that the workspace brings, if it does.
+pub fn look_of(name: &str, arguments: &str) -> Result<Look, BadCall> {
+    if is_own(name) {
+        return Ok(Look::Own { name: name.to_owned(), arguments: arguments.to_owned() });
+    }
+    tool_named(name)?.read(arguments)
+}
+
+/// The tools as they are offered in a request, behind them those of the workspace.
+pub fn offers(own: &[OwnTool]) -> Vec<ToolOffer> {
     let offer = |tool: &Tool| ToolOffer {
         name: tool.wire_name(),
         description: tool.description.to_owned(),
         parameters: tool.schema(),
     };
-    tools().iter().map(offer).collect()
+    let of_workspace = |tool: &OwnTool| ToolOffer {
+        name: tool.wire_name(),
+        description: tool.description.clone(),
+        parameters: tool.parameters.clone(),
+    };
+    tools().iter().map(offer).chain(own.iter().map(of_workspace)).collect()
 }
 
 /// The SHA-256 of what is offered.
@@ -54,16 +69,14 @@ pub fn schema_hash(offers: &[ToolOffer]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::look::Look;
 
     fn look(name: &str, arguments: &str) -> Result<String, String> {
-        let tool = tool_named(name).map_err(|bad| bad.to_string())?;
-        tool.read(arguments).map(|look| look.to_string()).map_err(|bad| bad.to_string())
+        look_of(name, arguments).map(|look| look.to_string()).map_err(|bad| bad.to_string())
     }
 
     #[test]
     fn what_is_offered_is_a_schema_of_each() {
-        let offers = offers();
+        let offers = offers(&[]);
         insta::assert_snapshot!(serde_json::to_string_pretty(&offers).unwrap());
         let is_wire = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         assert!(offers.iter().all(|offer| offer.name.chars().all(is_wire)));
@@ -80,6 +93,11 @@ mod tests {
             ("fs_read", r#"{"path":"a.rs","first_line":3,"last_line":9}"#, "a.rs:3-9"),
             ("fs_read", r#"{"path":"a.rs","first_line":3}"#, "a.rs:3-"),
             ("fs_read", r#"{"path":"a.rs","last_line":3}"#, "a.rs:1-3"),
+            ("fs_read", r#"{"path":"a.rs","first_line":"3","last_line":"9"}"#, "a.rs:3-9"),
+            ("fs_read", r#"{"path":"a.rs","first_line":null,"last_line":""}"#, "a.rs"),
+            ("fs_read", r#"{"path":"src/a.rs:10-40"}"#, "src/a.rs:10-40"),
+            ("fs_read", r#"{"path":"src/a.rs:10"}"#, "src/a.rs:10-10"),
+            ("fs_read", r#"{"path":"a.rs:10-40","first_line":3,"last_line":9}"#, "a.rs:3-9"),
             ("fs_search_rg", r#"{"pattern":"fn a","glob":"*.rs"}"#, "`fn a` in *.rs"),
             ("symbol_find", r#"{"name":"A::b"}"#, "symbol A::b"),
             ("git_status", "{}", "git status"),
@@ -88,7 +106,14 @@ mod tests {
             ("git_diff", r#"{"range":"HEAD~2"}"#, "git diff of HEAD~2"),
             ("git_show", r#"{"revision":"HEAD"}"#, "git show HEAD"),
             ("git_show", r#"{"revision":"v1","path":"a.rs"}"#, "git show v1:a.rs"),
+            (
+                "git_show",
+                r#"{"revision":"v1","path":"a.rs","first_line":2}"#,
+                "git show v1:a.rs:2-",
+            ),
+            ("git_show", r#"{"revision":"v1","path":"a.rs:2-5"}"#, "git show v1:a.rs:2-5"),
             ("index_query", r#"{"words":"where is it"}"#, "files about \"where is it\""),
+            ("tools.lint", r#"{"file":"a"}"#, r#"tools.lint {"file":"a"}"#),
             ("user_ask", r#"{"question":"Which?"}"#, "question \"Which?\""),
         ] {
             assert_eq!(look(name, arguments).as_deref(), Ok(expected), "{name} {arguments}");
@@ -110,6 +135,8 @@ mod tests {
             ("fs_read", r#"{"path":"a","first_line":0}"#, "from one"),
             ("fs_read", r#"{"path":"a","first_line":9,"last_line":3}"#, "from one"),
             ("fs_read", r#"{"path":"a","first_line":-1}"#, "invalid value"),
+            ("fs_read", r#"{"path":"a","first_line":"ten"}"#, "`ten` is no number of a line"),
+            ("fs_read", r#"{"path":"a:1-2,5-6"}"#, "one range in a call"),
             ("fs_list", r#"{"directory":".."}"#, "inside it"),
             ("fs_search_rg", r#"{"pattern":" "}"#, "`pattern` is empty"),
             ("git_diff", r#"{"range":"--output=x"}"#, "a revision is"),

@@ -2,11 +2,12 @@
 
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use thiserror::Error;
 use tree::RepoPath;
 
-use crate::look::Look;
+use crate::look::{Look, ranged};
 
 /// What a model may call.
 #[derive(Debug)]
@@ -95,7 +96,8 @@ fn read<A: Arguments>(arguments: &str) -> Result<Look, BadCall> {
     read.look().map_err(wrong)
 }
 
-/// The schema, without what only says where it is from.
+/// The schema, without what only says where it is from, and what only says that something may be left out: every question pays
+/// for it.
 fn schema_of<A: Arguments>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|it| it.meta_schema = None);
     let mut schema = SchemaGenerator::new(settings).into_root_schema_for::<A>();
@@ -104,9 +106,24 @@ fn schema_of<A: Arguments>() -> Value {
     let mut schema = schema.to_value();
     // A tool without parameters has an empty object of them all the same.
     if let Some(object) = schema.as_object_mut() {
-        object.entry("properties").or_insert_with(|| Map::new().into());
+        let properties = object.entry("properties").or_insert_with(|| Map::new().into());
+        for property in properties.as_object_mut().into_iter().flat_map(Map::values_mut) {
+            property.as_object_mut().into_iter().for_each(shorten);
+        }
     }
     schema
+}
+
+/// Takes from the schema of an argument that it may be null, which one that is left out says as well, and how it is stored.
+fn shorten(property: &mut Map<String, Value>) {
+    property.remove("default");
+    property.remove("format");
+    property.remove("minimum");
+    let kinds = property.get("type").and_then(Value::as_array);
+    let kind = kinds.and_then(|kinds| kinds.iter().find(|kind| *kind != "null")).cloned();
+    if let Some(kind) = kind {
+        property.insert("type".to_owned(), kind);
+    }
 }
 
 /// A path in the workspace.
@@ -114,6 +131,44 @@ pub(crate) fn path(text: &str) -> Result<RepoPath, String> {
     let bare = text.strip_prefix("./").unwrap_or(text).trim_end_matches('/');
     RepoPath::parse(bare)
         .map_err(|error| format!("paths are relative to the workspace and inside it: {error}"))
+}
+
+/// Lines of a file, both included.
+pub(crate) type Range = (usize, usize);
+
+/// A file, and those of its lines that are named beside it, or behind its path: `a.rs:3-9`.
+pub(crate) fn part(
+    text: &str,
+    named: (Option<usize>, Option<usize>),
+) -> Result<(RepoPath, Option<Range>), String> {
+    let (bare, ranges) = ranged(text.trim());
+    let lines = match (named, ranges.as_slice()) {
+        ((None, None), []) => None,
+        ((None, None), [range]) => Some(*range),
+        ((None, None), _) => return Err("one range in a call; call once for each".to_owned()),
+        ((first, last), _) => Some((first.unwrap_or(1), last.unwrap_or(usize::MAX))),
+    };
+    if lines.is_some_and(|(first, last)| first == 0 || last < first) {
+        return Err("lines count from one, and the last is not before the first".to_owned());
+    }
+    Ok((path(bare)?, lines))
+}
+
+/// A number, also where it is written as a text: `"10"`.
+pub(crate) fn number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<usize>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "invalid value: a line is a number, such as 10")]
+    enum Written {
+        Number(usize),
+        Text(String),
+    }
+    let text = match Option::<Written>::deserialize(from)? {
+        None => return Ok(None),
+        Some(Written::Number(number)) => return Ok(Some(number)),
+        Some(Written::Text(text)) => text,
+    };
+    let bad = || serde::de::Error::custom(format!("`{text}` is no number of a line"));
+    if text.trim().is_empty() { Ok(None) } else { text.trim().parse().map(Some).map_err(|_| bad()) }
 }
 
 /// A directory in the workspace; the workspace itself is none of them.

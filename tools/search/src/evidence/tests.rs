@@ -6,13 +6,14 @@ use index::IndexOptions;
 use proptest::sample::select;
 use proptest::test_runner::Config;
 use proptest::{prop_assert, prop_assert_eq, proptest};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tree::ReadTree;
 
-const OPTIONS: EvidenceOptions = EvidenceOptions { tokens: 6000 };
+const OPTIONS: EvidenceOptions = EvidenceOptions { tokens: 6000, spread: Spread::Wide };
 
 fn write(root: &Path, path: &str, text: impl AsRef<[u8]>) {
     let path = root.join(path);
@@ -195,7 +196,7 @@ fn status_text_names_only_what_is_there() {
 #[test]
 fn a_large_named_file_is_shown_around_its_line() {
     let home = repository();
-    let options = EvidenceOptions { tokens: 2000 };
+    let options = EvidenceOptions { tokens: 2000, spread: Spread::Wide };
     let evidence = with(&home, "look at src/long.rs:2500", options);
     let item = evidence.items.iter().find(|item| item.kind == ItemKind::Named).unwrap();
     assert!(item.first_line < 2500 && item.last_line > 2500 && item.lines == 5000);
@@ -215,7 +216,7 @@ fn a_large_named_file_is_shown_where_the_request_is_about_it() {
     rows.insert(3000, "fn refund(order: u32) {\n    order\n}\n".to_owned());
     let text = rows.concat();
     write(home.path(), "src/orders.rs", text);
-    let options = EvidenceOptions { tokens: 2000 };
+    let options = EvidenceOptions { tokens: 2000, spread: Spread::Wide };
     let evidence = with(&home, "in src/orders.rs a refund counts the order twice", options);
     let [head, found] = &shown(&evidence, ItemKind::Named)[..] else { panic!("{evidence:?}") };
     assert!(head.starts_with("src/orders.rs:1-"), "{head}");
@@ -287,7 +288,7 @@ fn the_budget_holds_and_the_same_comes_twice() {
     let (_state, index) = indexed(&home);
     let cases = Config::with_cases(48);
     proptest!(cases, |(tokens in 0usize..2500, request in select(&REQUESTS[..]))| {
-        let options = EvidenceOptions { tokens };
+        let options = EvidenceOptions { tokens, spread: Spread::Wide };
         let evidence = ask(&index, request, options);
         let text = render(&evidence);
         let size = estimate_tokens(&text);
@@ -302,6 +303,42 @@ fn no_request_is_too_strange() {
     let (_state, index) = indexed(&home);
     let cases = Config::with_cases(48);
     proptest!(cases, |(request in "\\PC{0,60}|[a-z_./:`\"# 修\n-]{0,60}")| {
-        ask(&index, &request, EvidenceOptions { tokens: 500 });
+        ask(&index, &request, EvidenceOptions { tokens: 500, spread: Spread::Wide });
     });
+}
+
+#[test]
+fn whoever_can_look_is_shown_more_of_fewer_files() {
+    let home = repository();
+    let text = |n: u32| {
+        let line = |k: u32| format!("    // what a parcel weighs, {n} and {k}\n");
+        (0..200).map(line).collect::<String>()
+    };
+    (0..20).for_each(|n| write(home.path(), &format!("src/parcel_{n}.rs"), text(n)));
+    let asked =
+        |spread| with(&home, "what a parcel weighs", EvidenceOptions { tokens: 2500, spread });
+    let (wide, deep) = (asked(Spread::Wide), asked(Spread::Deep));
+    let files = |evidence: &Evidence| {
+        evidence.items.iter().map(|item| item.path.clone()).collect::<BTreeSet<_>>()
+    };
+    assert!(files(&wide).len() > 8, "{:?}", files(&wide));
+    assert_eq!(files(&deep).len(), 6);
+    let longest = |evidence: &Evidence| {
+        evidence.items.iter().map(|item| item.last_line - item.first_line).max().unwrap()
+    };
+    assert!(longest(&deep) > 2 * longest(&wide));
+    assert!(deep.map.len() <= 6 && deep.map.iter().all(|it| !files(&deep).contains(&it.path)));
+    assert!(wide.map.len() > 10);
+    let (_state, index) = indexed(&home);
+    let about = about("what a parcel weighs", &index, 4000);
+    assert!(about.stable.is_empty() && about.items.len() >= 3, "{about:?}");
+    assert!(render(&about).len() <= 4000 + 3 * TITLE_BYTES);
+}
+
+#[test]
+fn whoever_has_a_change_before_them_is_shown_what_is_named() {
+    let options = EvidenceOptions { tokens: 6000, spread: Spread::Named };
+    let evidence = with(&repository(), "src/pager.rs", options);
+    assert_eq!(shown(&evidence, ItemKind::Named).len(), 1);
+    assert!(shown(&evidence, ItemKind::Passage).is_empty() && evidence.map.is_empty());
 }

@@ -1,0 +1,76 @@
+//! The tools of a trusted workspace: finding them is an effect, and so is each of their runs. They run as commands do, and what
+//! they write is thrown away.
+
+use config::Mode;
+use policy::quoted;
+use serde_json::Value;
+pub use toolbox::OwnTool;
+use toolbox::own_tools;
+use tools::blocking::on_a_thread;
+
+use crate::closed::JournalClosed;
+use crate::commands::Runner;
+use crate::effect::{Effect, Position, Trace};
+use crate::event::Event;
+use crate::looking::{Elsewhere, Sources};
+use crate::run::Run;
+use crate::trial;
+
+/// The tools that the workspace brings and a model may call: none where the user does not trust it, or no process may start.
+pub async fn found(commands: &Runner) -> Result<Vec<OwnTool>, JournalClosed> {
+    commands.run.perform(&mut Finding { commands }).await
+}
+
+/// Runs the tool of this name with these arguments, as JSON in its first argument.
+pub(crate) async fn called(
+    sources: Sources<'_>,
+    name: &str,
+    arguments: &str,
+) -> Result<Elsewhere, JournalClosed> {
+    let is_it = |tool: &&OwnTool| tool.name() == name || tool.wire_name() == name;
+    let Some(tool) = sources.own.iter().find(is_it) else {
+        return Ok(Elsewhere::Nothing(format!("there is no tool `{name}` in this workspace")));
+    };
+    let arguments = if arguments.trim().is_empty() { "{}" } else { arguments };
+    let arguments = match serde_json::from_str::<Value>(arguments) {
+        Ok(object @ Value::Object(_)) => object.to_string(),
+        Ok(_) => return Ok(Elsewhere::Nothing("the arguments are no JSON object".to_owned())),
+        Err(error) => return Ok(Elsewhere::Nothing(format!("the arguments are wrong: {error}"))),
+    };
+    let command = format!("{} {}", quoted(tool.path.as_str()), quoted(&arguments));
+    trial::of_command(sources.commands, model::AgentRole::Analysis, &command).await
+}
+
+struct Finding<'f> {
+    commands: &'f Runner,
+}
+
+impl Effect for Finding<'_> {
+    type Outcome = Vec<OwnTool>;
+    type Stop = JournalClosed;
+    // Where there are none nothing is recorded, as in earlier versions.
+    const POSITION: Position = Position::NextIfAtAll;
+
+    fn look(&mut self, event: &Event) -> Trace<Self::Outcome> {
+        let Event::ToolsFound { tools } = event else { return Trace::Foretold(Vec::new()) };
+        Trace::Done(tools.clone())
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<Self::Outcome, JournalClosed> {
+        let tree = self.commands.workspace.reader().clone();
+        let root = tree.root().to_string_lossy();
+        let is_trusted = run.config().trust.workspaces.iter().any(|path| *path == root);
+        if !is_trusted || run.config().policy.mode == Mode::Plan {
+            return Ok(Vec::new());
+        }
+        let reader = tree.clone();
+        let (tools, wrong) = on_a_thread(move || own_tools(&reader)).await;
+        for (path, why) in wrong {
+            tracing::warn!(%path, %why, "a tool is not offered");
+        }
+        if !tools.is_empty() {
+            run.publish(Event::ToolsFound { tools: tools.clone() }).await?;
+        }
+        Ok(tools)
+    }
+}

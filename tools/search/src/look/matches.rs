@@ -1,0 +1,178 @@
+//! Lines that match a pattern: of many files some of each, before all of a few.
+
+use std::iter;
+
+use globset::GlobBuilder;
+use index::FileKind;
+use tree::{Listed, RepoPath};
+
+use super::super::text::{Hit, PatternKind, SearchLimits, search};
+use super::{MAX_FILE_BYTES, Sights, Unseen, take};
+
+/// At most so many matches are told.
+pub(super) const MATCHES: Most = Most { in_file: 20, in_all: 100 };
+/// Bytes of a line that are told.
+const HIT_BYTES: usize = 200;
+/// Matches that are looked at before those that are told are chosen.
+const SEEN: usize = 2000;
+
+/// Lines that match.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Matches {
+    /// Source before tests, tests before documents; then in the order of paths.
+    pub files: Vec<FileMatches>,
+    /// Whether other files have some as well.
+    pub more: bool,
+}
+
+/// How many lines are told of those that match.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Most {
+    pub(super) in_file: usize,
+    pub(super) in_all: usize,
+}
+
+/// Lines of a file that match.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileMatches {
+    /// The file.
+    pub path: RepoPath,
+    /// Number and text of each line, without the spaces around it.
+    pub lines: Vec<(usize, String)>,
+    /// Whether the file has others.
+    pub more: bool,
+}
+
+impl Sights<'_> {
+    /// Lines that match `pattern`, in files that match `glob`.
+    pub fn matches(
+        &self,
+        pattern: &str,
+        glob: Option<&str>,
+        room: usize,
+    ) -> Result<Matches, Unseen> {
+        let mut files = self.files();
+        if let Some(glob) = glob {
+            let bad = |_| Unseen::NoGlob(glob.to_owned());
+            // A name alone means a file of that name anywhere, and a directory all that is below it.
+            let bare = glob.trim_end_matches('/');
+            let below = format!("{bare}/");
+            let anywhere = if files.iter().any(|file| file.path.as_str().starts_with(&below)) {
+                format!("{bare}/**")
+            } else if glob.contains('/') {
+                glob.to_owned()
+            } else {
+                format!("**/{glob}")
+            };
+            let built = GlobBuilder::new(&anywhere).literal_separator(true).build();
+            let matcher = built.map_err(bad)?.compile_matcher();
+            files.retain(|file| matcher.is_match(file.path.as_str()));
+            if files.is_empty() {
+                return Err(Unseen::NoFiles(glob.to_owned()));
+            }
+        }
+        let limits = SearchLimits { hits_per_file: MATCHES.in_file + 1, ..limits() };
+        Ok(fitting(self.hits(&files, pattern, &limits)?, MATCHES, room))
+    }
+
+    /// All lines that match, within the limits; there is one at least.
+    pub(super) fn hits(
+        &self,
+        files: &[Listed],
+        pattern: &str,
+        limits: &SearchLimits,
+    ) -> Result<Vec<Hit>, Unseen> {
+        let hits = search(self.tree, files, pattern, PatternKind::Regex, limits);
+        let hits = hits.map_err(|_| Unseen::NoPattern)?;
+        if hits.is_empty() { Err(Unseen::NoMatch(files.len())) } else { Ok(hits) }
+    }
+}
+
+pub(super) fn limits() -> SearchLimits {
+    SearchLimits {
+        file_bytes: MAX_FILE_BYTES,
+        hits_per_file: SEEN,
+        hits: SEEN,
+        line_bytes: HIT_BYTES,
+    }
+}
+
+/// As many hits as have room: the fewer of each file, the more files there are.
+pub(super) fn fitting(hits: Vec<Hit>, bound: Most, room: usize) -> Matches {
+    let mut files: Vec<FileMatches> = Vec::new();
+    for Hit { path, line, text } in hits {
+        let line = (line, text.trim().to_owned());
+        match files.last_mut() {
+            Some(file) if file.path == path => file.lines.push(line),
+            _ => files.push(FileMatches { path, lines: vec![line], more: false }),
+        }
+    }
+    files.sort_by_cached_key(|file| (FileKind::of(&file.path), file.path.clone()));
+    let told = |most: usize| -> (usize, usize) {
+        let lines = |file: &FileMatches| file.lines.len().min(most);
+        (files.iter().map(lines).sum(), files.iter().map(|file| cost(file, most)).sum())
+    };
+    let fits = |most: &usize| {
+        let (lines, bytes) = told(*most);
+        lines <= bound.in_all && bytes <= room
+    };
+    let halved = |most: &usize| (*most > 1).then_some(most / 2);
+    let most = iter::successors(Some(bound.in_file), halved).find(fits).unwrap_or(1);
+    let (all, mut left) = (files.len(), room);
+    let mut shown: Vec<FileMatches> = files
+        .into_iter()
+        .take(bound.in_all)
+        .take_while(|file| take(&mut left, cost(file, most)))
+        .collect();
+    for file in &mut shown {
+        file.more = file.lines.len() > most;
+        file.lines.truncate(most);
+    }
+    Matches { more: shown.len() < all, files: shown }
+}
+
+/// Bytes that it takes to tell so many matches of a file.
+fn cost(file: &FileMatches, most: usize) -> usize {
+    const AROUND: usize = 8;
+    let lines = file.lines.iter().take(most).map(|(_, text)| text.len() + AROUND);
+    file.path.as_str().len() + 1 + lines.sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{ALL, tree};
+    use super::*;
+
+    fn told(matches: &Matches) -> Vec<(&str, usize, bool)> {
+        matches.files.iter().map(|it| (it.path.as_str(), it.lines.len(), it.more)).collect()
+    }
+
+    #[test]
+    fn matches_are_bounded_and_each_file_says_so() {
+        let many = "  needle\n".repeat(25);
+        let (_home, tree) =
+            tree(&[("a.txt", "needle\nhay\n"), ("d/b.txt", &many), ("d/c.rs", "x needle")]);
+        let sights = Sights::new(&tree, ALL);
+        let one = sights.matches("^need", Some("a.*"), 10_000).unwrap();
+        assert_eq!((told(&one), one.more), (vec![("a.txt", 1, false)], false));
+        let all = sights.matches("need", None, 10_000).unwrap();
+        let expected = [("d/c.rs", 1, false), ("a.txt", 1, false), ("d/b.txt", 20, true)];
+        assert_eq!((told(&all).as_slice(), all.more), (expected.as_slice(), false));
+        assert_eq!(all.files[2].lines[1], (2, "needle".to_owned()));
+        let tight = sights.matches("need", None, 70).unwrap();
+        let expected = [("d/c.rs", 1, false), ("a.txt", 1, false), ("d/b.txt", 1, true)];
+        assert_eq!((told(&tight).as_slice(), tight.more), (expected.as_slice(), false));
+        let tiny = sights.matches("need", None, 40).unwrap();
+        assert_eq!((told(&tiny).len(), tiny.more), (1, true));
+    }
+
+    #[test]
+    fn what_matches_nothing_says_why() {
+        let (_home, tree) = tree(&[("a.txt", "needle\nhay\n"), ("d/c.rs", "x")]);
+        let sights = Sights::new(&tree, ALL);
+        assert_eq!(sights.matches("nowhere", None, 10_000), Err(Unseen::NoMatch(2)));
+        assert_eq!(sights.matches("need", Some("d/*.rs"), 10_000), Err(Unseen::NoMatch(1)));
+        assert_eq!(sights.matches("(", None, 10_000), Err(Unseen::NoPattern));
+        assert_eq!(sights.matches("x", Some("["), 10_000), Err(Unseen::NoGlob("[".to_owned())));
+    }
+}

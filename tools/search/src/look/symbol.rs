@@ -1,0 +1,298 @@
+//! Where a name is defined and used: in which type or module, if the name says so, and in code before prose.
+
+use std::collections::BTreeMap;
+
+use index::{Definition, FileKind, definitions};
+use tree::RepoPath;
+
+use super::super::text::{Hit, SearchLimits};
+use super::matches::{Most, fitting, limits};
+use super::{Lines, Matches, Sights, Unseen, cut};
+
+/// Lines with a name among which its definitions and uses are looked for.
+const SYMBOL_HITS: usize = 20_000;
+/// Definitions of a name that are shown with their lines, how many lines of each, and how many are named besides.
+const DEFINITIONS: usize = 5;
+const DEFINITION_LINES: usize = 60;
+const OTHERS: usize = 20;
+/// Uses that are told.
+const USES: Most = Most { in_file: 8, in_all: 40 };
+
+/// What languages call what is called.
+const FUNCTIONS: [&str; 5] = ["fn", "def", "func", "function", "method"];
+
+/// Where a name is defined and used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Symbol {
+    /// Its definitions with their lines.
+    pub definitions: Vec<Defined>,
+    /// File and line of others, of which no line is shown.
+    pub others: Vec<(RepoPath, usize)>,
+    /// Lines elsewhere that have it.
+    pub uses: Matches,
+    /// How many comments and documents mention it, and are left out.
+    pub prose: usize,
+}
+
+/// A definition, or the beginning of one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Defined {
+    /// Its lines.
+    pub lines: Lines,
+    /// Its last line, shown or not.
+    pub last: usize,
+}
+
+/// A name as it was asked for: `Type::name()`, `module.name`, `Type<T>`, `impl Trait for Type`.
+#[derive(Debug, PartialEq, Eq)]
+struct Name {
+    bare: String,
+    /// What it is a part of.
+    owner: Option<String>,
+    /// Whether the blocks of a type are meant, and not the type.
+    is_impl: bool,
+}
+
+impl Name {
+    fn of(asked: &str) -> Option<Self> {
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let (mut plain, mut depth) = (String::new(), 0_usize);
+        for c in asked.replace("->", ".").chars() {
+            match c {
+                '<' | '(' => depth += 1,
+                '>' | ')' => depth = depth.saturating_sub(1),
+                _ if depth == 0 => plain.push(c),
+                _ => {}
+            }
+        }
+        // What stands before a space is a word of the language: `fn`, `impl Trait for`.
+        let is_impl = plain.split_whitespace().next() == Some("impl");
+        let path = plain.split_whitespace().next_back()?;
+        let mut parts = path.split(|c| !is_word(c)).filter(|part| !part.is_empty()).rev();
+        let bare = parts.next()?.to_owned();
+        let owner = parts.next().filter(|it| !["self", "Self", "crate", "super"].contains(it));
+        Some(Self { bare, owner: owner.map(str::to_owned), is_impl })
+    }
+
+    /// The definitions of it in a file, and of each whether it belongs to the owner.
+    fn among<'d>(&self, path: &RepoPath, all: &'d [Definition]) -> Vec<(bool, &'d Definition)> {
+        let stem = path.name().split('.').next().unwrap_or_default();
+        let is_owner = |name: &str| self.owner.as_deref() == Some(name);
+        let in_owner = is_owner(stem) || path.components().any(is_owner);
+        let (mut around, mut found): (Vec<&Definition>, Vec<_>) = (Vec::new(), Vec::new());
+        for definition in all {
+            around.truncate(definition.depth as usize);
+            if definition.name == self.bare && self.is_impl == (definition.kind == "impl") {
+                let is_owned = in_owner || around.iter().any(|it| is_owner(&it.name));
+                found.push((is_owned, definition));
+            }
+            around.push(definition);
+        }
+        found
+    }
+}
+
+/// A definition that was found.
+struct Found {
+    path: RepoPath,
+    is_owned: bool,
+    line: usize,
+    last: usize,
+    is_function: bool,
+}
+
+impl Sights<'_> {
+    /// Where `name` is defined, with the lines of it, and where it is used.
+    pub fn symbol(&self, name: &str, room: usize) -> Result<Symbol, Unseen> {
+        let name = Name::of(name).ok_or(Unseen::NoPattern)?;
+        let word = format!(r"\b{}\b", regex::escape(&name.bare));
+        let limits =
+            SearchLimits { hits_per_file: SYMBOL_HITS / 50, hits: SYMBOL_HITS, ..limits() };
+        let hits = self.hits(&self.files(), &word, &limits)?;
+        let mut by_file: BTreeMap<(FileKind, RepoPath), Vec<Hit>> = BTreeMap::new();
+        for hit in hits {
+            by_file.entry((FileKind::of(&hit.path), hit.path.clone())).or_default().push(hit);
+        }
+        let mut found = Vec::new();
+        let mut of_owner = Vec::new();
+        let owner = name.owner.as_ref();
+        let owner =
+            owner.and_then(|it| regex::Regex::new(&format!(r"\b{}\b", regex::escape(it))).ok());
+        for (_, path) in by_file.keys() {
+            let Ok(text) = self.text(path) else { continue };
+            if owner.as_ref().is_some_and(|owner| owner.is_match(&text)) {
+                of_owner.push(path.clone());
+            }
+            let all = definitions(path, &text);
+            found.extend(name.among(path, &all).into_iter().map(|(is_owned, it)| Found {
+                path: path.clone(),
+                is_owned,
+                line: it.line as usize,
+                last: it.last as usize,
+                is_function: FUNCTIONS.contains(&it.kind.as_str()),
+            }));
+        }
+        let is_known = found.iter().any(|it| it.is_owned);
+        found.retain(|it| it.is_owned == is_known);
+        let (definitions, left) = self.defined(&found, room / 2);
+        let others = found.iter().skip(DEFINITIONS).take(OTHERS);
+        let others = others.map(|it| (it.path.clone(), it.line)).collect();
+
+        let is_elsewhere = |hit: &Hit| {
+            let is_shown = |it: &Defined| {
+                it.lines.path == hit.path && (it.lines.first..=it.last).contains(&hit.line)
+            };
+            !definitions.iter().any(is_shown)
+                && !found.iter().any(|it| it.path == hit.path && it.line == hit.line)
+        };
+        let mut elsewhere: Vec<Hit> = by_file.into_values().flatten().collect();
+        // A name as common as `new` is used where what it belongs to is named, or defined.
+        of_owner.extend(found.iter().map(|it| it.path.clone()));
+        elsewhere.retain(|hit| is_elsewhere(hit) && (!is_known || of_owner.contains(&hit.path)));
+        let called = called(&name.bare).filter(|_| found.iter().any(|it| it.is_function));
+        let is_use = |hit: &Hit| {
+            !is_prose(hit) && called.as_ref().is_none_or(|called| called.is_match(&hit.text))
+        };
+        let (code, prose): (Vec<Hit>, Vec<Hit>) = elsewhere.into_iter().partition(is_use);
+        let (shown, prose) = if definitions.is_empty() && code.is_empty() {
+            (prose, 0)
+        } else {
+            (code, prose.len())
+        };
+        let uses = fitting(shown, USES, room / 4 + left);
+        Ok(Symbol { definitions, others, uses, prose })
+    }
+
+    /// The first of the definitions that were found, with their lines, and the room that they leave.
+    fn defined(&self, found: &[Found], mut left: usize) -> (Vec<Defined>, usize) {
+        let mut definitions = Vec::new();
+        for Found { path, line, last, .. } in found.iter().take(DEFINITIONS) {
+            let Ok(text) = self.text(path) else { continue };
+            let end = (*last).min(line + DEFINITION_LINES - 1);
+            let lines = cut(path, &text, (*line, end, text.lines().count()), left);
+            left = left.saturating_sub(lines.text.len());
+            definitions.push(Defined { lines, last: *last });
+        }
+        (definitions, left)
+    }
+}
+
+/// What the line has in which a function is called, passed or imported, and not only its name as a word of prose.
+fn called(name: &str) -> Option<regex::Regex> {
+    let name = regex::escape(name);
+    let around = [
+        format!(r"[.:(,&=]\s*{name}\b"),
+        format!(r"\b{name}\s*(?:[(!<]|::)"),
+        format!(r"^\s*(?:pub )?(?:use|import|from|export)\b.*\b{name}\b"),
+    ];
+    regex::Regex::new(&around.join("|")).ok()
+}
+
+/// Whether a line only speaks of a name: it is a comment, or of a document.
+fn is_prose(hit: &Hit) -> bool {
+    const DOCUMENTS: [&str; 6] = ["md", "rst", "txt", "adoc", "tex", "1"];
+    const COMMENTS: [&str; 4] = ["//", "/*", "* ", "# "];
+    let extension = hit.path.name().rsplit_once('.').map_or("", |(_, extension)| extension);
+    let line = hit.text.trim_start();
+    FileKind::of(&hit.path) == FileKind::Aside
+        || DOCUMENTS.contains(&extension)
+        || COMMENTS.iter().any(|comment| line.starts_with(comment))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{ALL, CART, tree};
+    use super::*;
+
+    fn spans(symbol: &Symbol) -> Vec<(&str, usize, usize)> {
+        let lines = symbol.definitions.iter().map(|it| &it.lines);
+        lines.map(|it| (it.path.as_str(), it.first, it.last)).collect()
+    }
+
+    fn used(symbol: &Symbol) -> Vec<(&str, usize)> {
+        let files = symbol.uses.files.iter();
+        files.flat_map(|it| it.lines.iter().map(|(line, _)| (it.path.as_str(), *line))).collect()
+    }
+
+    #[test]
+    fn a_symbol_has_its_definition_whole_and_its_uses() {
+        let python = "def total(cart):\n    return sum(cart)\n\n\nprint(total([1]))\n";
+        let (_home, tree) = tree(&[("a/cart.rs", CART), ("b.py", python)]);
+        let sights = Sights::new(&tree, ALL);
+        let total = sights.symbol("total", 10_000).unwrap();
+        assert_eq!(spans(&total), [("a/cart.rs", 4, 9), ("b.py", 1, 2)]);
+        assert_eq!(used(&total), [("a/cart.rs", 12), ("b.py", 5)]);
+        assert_eq!(sights.symbol("nothing", 10_000), Err(Unseen::NoMatch(2)));
+        assert_eq!(sights.symbol("::", 10_000), Err(Unseen::NoPattern));
+    }
+
+    #[test]
+    fn the_type_or_module_that_is_named_is_meant() {
+        let dog = "struct Dog;\nimpl Dog {\n    fn new() -> Dog { Dog }\n}\n// Dog::new is best\nfn f() { Dog::new(); }\n";
+        let cat =
+            "struct Cat;\nimpl Cat {\n    fn new() -> Cat { Cat }\n}\nfn f() { Cat::new(); }\n";
+        let (_home, tree) =
+            tree(&[("src/cat.rs", cat), ("src/dog.rs", dog), ("notes.md", "Dog::new\n")]);
+        let sights = Sights::new(&tree, ALL);
+        for asked in ["Dog::new", "Dog.new()", "dog::new", "Dog<T>::new(x)"] {
+            let new = sights.symbol(asked, 10_000).unwrap();
+            assert_eq!(spans(&new), [("src/dog.rs", 3, 3)], "{asked}");
+            assert_eq!(used(&new), [("src/dog.rs", 6)], "{asked}");
+        }
+        let new = sights.symbol("Dog::new", 10_000).unwrap();
+        assert_eq!(new.prose, 2, "a comment and a document");
+        assert_eq!(spans(&sights.symbol("Bird::new", 10_000).unwrap()).len(), 2);
+        assert_eq!(spans(&sights.symbol("impl Dog", 10_000).unwrap()), [("src/dog.rs", 2, 4)]);
+        assert_eq!(spans(&sights.symbol("Dog", 10_000).unwrap()), [("src/dog.rs", 1, 1)]);
+    }
+
+    #[test]
+    fn a_function_is_used_where_it_is_called_and_not_where_text_has_its_name() {
+        let text = "use x::{go, stop};\nfn go() {}\nlet help = \"how to go on\";\nmap(go);\ncart.go::<T>();\n";
+        let (_home, tree) = tree(&[("a.rs", text)]);
+        let go = Sights::new(&tree, ALL).symbol("go", 10_000).unwrap();
+        assert_eq!((used(&go), go.prose), (vec![("a.rs", 1), ("a.rs", 4), ("a.rs", 5)], 1));
+    }
+
+    #[test]
+    fn what_only_prose_mentions_is_found_there() {
+        let (_home, tree) = tree(&[("a.rs", "// Bird\n"), ("b.md", "A Bird.\n")]);
+        let bird = Sights::new(&tree, ALL).symbol("Bird", 10_000).unwrap();
+        assert_eq!((used(&bird), bird.prose), (vec![("a.rs", 1), ("b.md", 1)], 0));
+    }
+
+    #[test]
+    fn definitions_that_are_not_shown_are_named() {
+        let files: Vec<(String, &str)> =
+            (0..8).map(|n| (format!("m{n}.rs"), "fn go() {}\n")).collect();
+        let files: Vec<(&str, &str)> =
+            files.iter().map(|(name, it)| (name.as_str(), *it)).collect();
+        let (_home, tree) = tree(&files);
+        let go = Sights::new(&tree, ALL).symbol("go", 10_000).unwrap();
+        let others: Vec<_> = go.others.iter().map(|(path, line)| (path.as_str(), *line)).collect();
+        assert_eq!(
+            (go.definitions.len(), others),
+            (5, vec![("m5.rs", 1), ("m6.rs", 1), ("m7.rs", 1)])
+        );
+        assert!(go.uses.files.is_empty());
+    }
+
+    #[test]
+    fn names_are_read_as_people_write_them() {
+        let read = |asked: &str| {
+            Name::of(asked).map(|it| (it.owner.unwrap_or_default(), it.bare, it.is_impl))
+        };
+        for (asked, owner, bare, is_impl) in [
+            ("a.b.c<T>", "b", "c", false),
+            ("f(x)", "", "f", false),
+            ("self.total()", "", "total", false),
+            ("cart->total", "cart", "total", false),
+            ("<T as A>::b", "", "b", false),
+            ("fn total", "", "total", false),
+            ("impl<T> Iterator for Walk<T>", "", "Walk", true),
+        ] {
+            assert_eq!(read(asked), Some((owner.into(), bare.into(), is_impl)), "{asked}");
+        }
+        assert_eq!(read("<T>"), None);
+    }
+}
