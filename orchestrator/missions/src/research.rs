@@ -381,7 +381,11 @@ impl Research<'_> {
         let caller = run.caller(AgentRole::Researcher);
         let talk = Talk {
             caller: &caller,
-            sources: looking::Sources { commands: self.commands, index: Some(self.index) },
+            sources: looking::Sources {
+                commands: self.commands,
+                index: Some(self.index),
+                own: &[],
+            },
             repairs: config.agent_loop.architect_parse_retries,
             looks: config.agent_loop.max_look_rounds,
         };
