@@ -4,7 +4,7 @@ use mock::{Behaviour, Options, Reply};
 use serde_json::Value;
 
 use crate::resume::{GO_ON, has_begun, has_ended, journal, killed_at, nothing_was_paid_twice};
-use crate::support::{Project, Provider, Run, World, architect, diff, editor};
+use crate::support::{Project, Provider, Run, Terminal, World, architect, diff, editor};
 
 const GOAL: &str = "Greet the world, and say so in the notes";
 
@@ -168,7 +168,7 @@ fn nothing_but_the_hash_gets_a_mission_to_be_carried_out() {
         assert!(
             world.provider.of("architect").is_empty() && world.provider.of("editor").is_empty()
         );
-        for wrong in ["", "0", "ffffffff", &hash(&world).to_uppercase()] {
+        for wrong in ["", "zz", "mission", &hash(&world).to_uppercase()] {
             let run = world.deepseek(["mission", "approve", wrong]).run();
             assert_eq!(run.code, Some(2), "{wrong}: {}", run.stderr);
         }
@@ -392,4 +392,73 @@ fn a_provider_that_throttles_starves_nobody() {
     let events = journal(&world);
     let step = events.iter().find(|event| event["kind"] == "ResearchStep@v1").unwrap();
     assert_eq!((&step["data"]["asked"], &step["data"]["answered"]), (&24.into(), &24.into()));
+}
+
+#[test]
+fn at_the_terminal_the_card_is_shown_and_asked_for_whatever_is_approved_otherwise() {
+    for (answer, code, greeting) in [("y", 0, "hello world\n"), ("n", 3, "hello\n")] {
+        let world = steady();
+        let mut terminal = Terminal::start(&mut world.deepseek([
+            "mission",
+            GOAL,
+            "--approval",
+            "auto",
+            "--plain",
+        ]));
+        terminal.until("Carry it out?", 1);
+        assert!(terminal.shown().contains("Mission card, version 1"), "{}", terminal.shown());
+        terminal.types(&format!("{answer}\r"));
+        assert_eq!(terminal.ends(), Some(code), "{}", terminal.shown());
+        assert_eq!(world.project.read("greet.txt"), greeting);
+    }
+    // What is to be different is said in words, and another card is shown.
+    let revised =
+        Reply::text(card("greet.txt", "make test")).to("researcher").when_asked("use make");
+    let world = world([vec![revised], planned(card("greet.txt", "sh check.sh"))].concat());
+    let mut terminal = Terminal::start(&mut world.deepseek(["mission", GOAL, "--plain"]));
+    terminal.until("Carry it out?", 1);
+    terminal.types("no, use make\r");
+    terminal.until("Carry it out?", 2);
+    assert!(terminal.shown().contains("Mission card, version 2"), "{}", terminal.shown());
+    terminal.types("n\r");
+    assert_eq!(terminal.ends(), Some(3));
+}
+
+#[test]
+fn in_mode_hetun_an_edit_is_a_mission() {
+    let world = steady();
+    let run = world.deepseek(["--hetun", "--force-execute", "-p", GOAL]).run();
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+    assert!(run.stdout.contains("Mission card, version 1"), "{}", run.stdout);
+    assert_eq!(world.project.read("greet.txt"), "hello\n");
+}
+
+#[test]
+fn evidence_whose_lines_changed_since_is_told() {
+    let world = steady();
+    assert_eq!(mission(&world, &[]).code, Some(3));
+    let hash = hash(&world);
+    world.project.write("greet.txt", "hello\nagain\n");
+    let run = world.deepseek(["mission", "approve", &hash]).run();
+    assert!(!run.stdout.contains("have changed since"), "the line is as it was: {}", run.stdout);
+    let world = steady();
+    assert_eq!(mission(&world, &[]).code, Some(3));
+    let hash = self::hash(&world);
+    world.project.write("greet.txt", "good morning\n");
+    let run = world.deepseek(["mission", "approve", &hash]).run();
+    assert!(run.stdout.contains("The lines of findings 1 have changed since"), "{}", run.stdout);
+}
+
+#[test]
+fn the_demo_of_a_mission_delivers_offline() {
+    let world = World::of(Project::greeting(), Provider::new(Vec::<Reply>::new()));
+    let mut program = world.deepseek(["demo", "--hetun"]);
+    program.with_cargo();
+    program.env("TMPDIR", world.project.root());
+    program.env_remove("DEEPSEEK_API_KEY").env_remove("DEEPSEEK_BASE_URL");
+    let run = program.run();
+    assert_eq!(run.code, Some(0), "{}\n{}", run.stdout, run.stderr);
+    assert!(run.stderr.contains("in this demo the card is approved by its hash"), "{}", run.stderr);
+    assert!(run.stdout.contains("Only `total` does, at src/lib.rs:16"), "{}", run.stdout);
+    assert!(run.stdout.contains("Receipt: "), "{}", run.stdout);
 }

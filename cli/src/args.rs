@@ -132,7 +132,7 @@ pub(crate) enum Command {
     Prompts(prompts::PromptsArgs),
     /// Run one command as a run would: confined.
     Sandbox(sandbox::SandboxArgs),
-    /// See the whole pipeline at work, offline, on a sample repository.
+    /// See the whole pipeline at work, offline, on a sample repository; with --hetun, a mission.
     Demo(demo::DemoArgs),
     /// Check whether everything is in place.
     Doctor(doctor::DoctorArgs),

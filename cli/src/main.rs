@@ -96,7 +96,10 @@ fn check(cli: &Cli) -> Result<(), CliError> {
         return Err(CliError::new(Kind::Usage, format!("{flag} is not available in this version"))
             .hint("`deepseek --help` lists what is"));
     }
-    if let Some(flag) = global.meaningless(takes(cli.command.as_ref())) {
+    // The one flag about edits that the demo knows.
+    let is_shown = matches!(cli.command, Some(Command::Demo(_)));
+    let given = Global { hetun: global.hetun && !is_shown, ..global.clone() };
+    if let Some(flag) = given.meaningless(takes(cli.command.as_ref())) {
         return Err(CliError::new(Kind::Usage, format!("{flag} means nothing to this command")));
     }
     if global.force_execute && !global.tools {

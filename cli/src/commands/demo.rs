@@ -7,6 +7,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use actors::delivery::Delivery;
+use actors::words::{CardAnswer, CardStep};
 use clap::Args;
 use front::error::{CliError, Kind};
 use front::exit;
@@ -21,7 +23,7 @@ use crate::flags::{ApprovalFlag, Global, Output, TeammateMode};
 use crate::render::{self, Paint, changes_as_text};
 use crate::surroundings::Surroundings;
 
-/// See the whole pipeline at work, offline, on a sample repository.
+/// See the whole pipeline at work, offline, on a sample repository; with --hetun, a mission.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     /// Use a Python sample in place of the Rust one.
@@ -90,6 +92,12 @@ const TEAM: Sample = Sample {
     needs: "cargo",
 };
 
+const HETUN: Sample = Sample {
+    request: "Find out why the sums of the cart are wrong, and mend them",
+    script: include_str!("../../demo/hetun/script.toml"),
+    ..RUST
+};
+
 const FIX: &str = "Fix the failing tests: the quantities are ignored when the cart is added up";
 
 /// Runs the command.
@@ -98,10 +106,11 @@ pub(crate) async fn run(
     global: &Global,
     args: &DemoArgs,
 ) -> Result<(), CliError> {
-    let sample = match (args.team, args.python) {
-        (true, _) => TEAM,
-        (false, true) => PYTHON,
-        (false, false) => RUST,
+    let sample = match args {
+        DemoArgs { team: true, .. } => TEAM,
+        DemoArgs { python: true, .. } => PYTHON,
+        DemoArgs { .. } if global.hetun => HETUN,
+        DemoArgs { .. } => RUST,
     };
     let dir = tempfile::Builder::new()
         .prefix("deepseek-demo-")
@@ -146,8 +155,14 @@ pub(crate) async fn run(
     let mut drive =
         Drive::open(&around, &settings, workspace.clone(), Which::New, Use::Write, view.as_mut())
             .await?;
-    let request = Request::new(request.to_owned(), Some(Intent::Edit));
-    let outcome = drive.run(request, view.as_mut()).await?;
+    let intent = if global.hetun { Intent::Mission } else { Intent::Edit };
+    let mut outcome = drive.run(Request::new(request, Some(intent)), view.as_mut()).await?;
+    if let (Delivery::Denied { .. }, Some(card)) = (&outcome.delivery, &outcome.card) {
+        view.note("\nNo one is at the terminal: in this demo the card is approved by its hash.\n");
+        let step = CardStep { hash: card.hash(), answer: CardAnswer::Approved };
+        let approved = Request { card: Some(step), ..Request::new(request, Some(intent)) };
+        outcome = drive.run(approved, view.as_mut()).await?;
+    }
     if global.output == Output::Text {
         let paint = if around.colour_out(global.color) { Paint::Colour } else { Paint::Plain };
         render::text(&format!("\n{}", changes_as_text(&outcome.changes, paint)));
