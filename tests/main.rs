@@ -26,6 +26,7 @@ mod real_crate;
 mod invariants;
 
 // What goes wrong on the user's side.
+mod autopilot;
 mod bad_input;
 mod checks;
 mod fence;

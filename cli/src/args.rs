@@ -4,8 +4,8 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use front::error::{CliError, Kind};
 
 use crate::commands::{
-    apply, auth, commit, completions, config, demo, diff, doctor, explain, export, fork, index,
-    init, man, memory, mission, mock, patch, policy, prompts, replay, rewind, run, sandbox,
+    apply, auth, autopilot, commit, completions, config, demo, diff, doctor, explain, export, fork,
+    index, init, man, memory, mission, mock, patch, policy, prompts, replay, rewind, run, sandbox,
     sessions, tools, trust, usage,
 };
 use crate::flags::Global;
@@ -88,6 +88,8 @@ pub(crate) enum Command {
     },
     /// Research a goal, and carry it out once its card is approved.
     Mission(mission::MissionArgs),
+    /// Work on a task, step by step, until it is reached or a bound is.
+    Autopilot(autopilot::AutopilotArgs),
     /// Resume an interrupted request.
     Run(run::RunArgs),
     /// Show what is staged, or what was changed.

@@ -37,6 +37,8 @@ pub(crate) struct Drive {
     pub(crate) session: Session,
     /// Interrupts, from the first wait on, so that none is missed between two requests.
     interrupts: Option<Interrupts>,
+    /// Says that the request at work is to be given up.
+    gives_up: Option<Box<dyn Fn() -> bool + Send>>,
     /// Whether the whole program was asked to end while a request was at work.
     pub(crate) leaves: bool,
 }
@@ -146,7 +148,12 @@ impl Drive {
         };
         let opened = Session::open(id, &which, setup, lock).await;
         let session = opened.map_err(|error| exit::not_started(&error))?;
-        Ok(Self { session, interrupts: None, leaves: false })
+        Ok(Self { session, interrupts: None, gives_up: None, leaves: false })
+    }
+
+    /// Gives a request that is at work up as soon as this says so.
+    pub(crate) fn give_up_when(&mut self, wanted: impl Fn() -> bool + Send + 'static) {
+        self.gives_up = Some(Box::new(wanted));
     }
 
     /// Takes the workspace again, for the next request.
@@ -209,7 +216,13 @@ impl Drive {
                     view.note("stopping …");
                     self.session.cancel();
                 }
-                _ = tick.tick() => view.tick(),
+                _ = tick.tick() => {
+                    view.tick();
+                    if !stopping && self.gives_up.as_ref().is_some_and(|gives_up| gives_up()) {
+                        stopping = true;
+                        self.session.cancel();
+                    }
+                }
             }
         }
     }

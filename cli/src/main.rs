@@ -131,6 +131,7 @@ fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
         }
         Some(Command::Plan { task }) => one_shot(around, global, &task.join(" "), Intent::Plan),
         Some(Command::Mission(args)) => blocking(commands::mission::run(around, global, args)),
+        Some(Command::Autopilot(args)) => blocking(commands::autopilot::run(around, global, args)),
         Some(Command::Run(args)) => blocking(commands::run::run(around, global, args)),
         Some(Command::Diff(args)) => commands::diff::run(around, global, args),
         Some(Command::Apply(args)) => blocking(commands::apply::run(around, global, args)),
@@ -193,6 +194,13 @@ fn takes(command: Option<&Command>) -> Takes {
     match command {
         None | Some(Command::Chat) => Takes::Requests,
         Some(Command::Ask { .. } | Command::Plan { .. } | Command::Review { .. }) => Takes::Request,
+        Some(Command::Autopilot(args)) => {
+            if args.asks() {
+                Takes::Request
+            } else {
+                Takes::Nothing
+            }
+        }
         Some(Command::Mission(args)) => {
             if args.asks() {
                 Takes::Request

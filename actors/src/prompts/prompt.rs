@@ -257,6 +257,8 @@ prompts! {
     MissionRevise = "mission_revise",
     /// Asks a small model to do a task that only reads.
     MissionTask = "mission_task",
+    /// Asks for the next step of a long piece of work.
+    Autopilot = "autopilot",
     /// What a lane is to do for a task of a mission.
     MissionLane = "mission_lane",
 }

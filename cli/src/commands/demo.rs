@@ -18,6 +18,7 @@ use orchestrator::chat::Intent;
 use orchestrator::request::Request;
 use shell::{CommandLine, Environment, Exit, RunOptions};
 
+use crate::commands::autopilot::{self, AutopilotArgs};
 use crate::drive::{Drive, Use};
 use crate::flags::{ApprovalFlag, Global, Output, TeammateMode};
 use crate::render::{self, Paint, changes_as_text};
@@ -32,6 +33,9 @@ pub(crate) struct DemoArgs {
     /// See a task done in lanes: one is in conflict with another, and two work alone and not together.
     #[arg(long, conflicts_with = "python")]
     team: bool,
+    /// See a task worked on step by step, until its tests pass.
+    #[arg(long, conflicts_with_all = ["python", "team"])]
+    autopilot: bool,
 }
 
 /// A repository to show things on, and what the model says about it.
@@ -98,6 +102,12 @@ const HETUN: Sample = Sample {
     ..RUST
 };
 
+const AUTOPILOT: Sample = Sample {
+    request: "Have the tests of the cart pass, and write down what they expect",
+    script: include_str!("../../demo/autopilot/script.toml"),
+    ..RUST
+};
+
 const FIX: &str = "Fix the failing tests: the quantities are ignored when the cart is added up";
 
 /// Runs the command.
@@ -109,6 +119,7 @@ pub(crate) async fn run(
     let sample = match args {
         DemoArgs { team: true, .. } => TEAM,
         DemoArgs { python: true, .. } => PYTHON,
+        DemoArgs { autopilot: true, .. } => AUTOPILOT,
         DemoArgs { .. } if global.hetun => HETUN,
         DemoArgs { .. } => RUST,
     };
@@ -151,6 +162,12 @@ pub(crate) async fn run(
 
     let (around, mut global) = stage(around, global, &server, &dir, &workspace);
     global.teammate_mode = Some(sample.lanes);
+    if args.autopilot {
+        let flown = AutopilotArgs::until(request, "cargo test");
+        autopilot::run(&around, &global, &flown).await?;
+        view.note(&format!("\nDelivered. The result is in {}", workspace.display()));
+        return Ok(());
+    }
     let settings = around.settings(&global, &workspace)?;
     let mut drive =
         Drive::open(&around, &settings, workspace.clone(), Which::New, Use::Write, view.as_mut())

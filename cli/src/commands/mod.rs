@@ -2,6 +2,7 @@
 
 pub(crate) mod apply;
 pub(crate) mod auth;
+pub(crate) mod autopilot;
 pub(crate) mod chat;
 pub(crate) mod commit;
 pub(crate) mod completions;
