@@ -2,6 +2,7 @@
 //! byte for byte, so that the provider's cache has it; an answer that was had before is not paid again.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use model::{AgentRole, ErrorClass};
 use serde::{Deserialize, Serialize};
@@ -75,8 +76,8 @@ pub type Reads = fn(&str) -> Result<(), ContractError>;
 pub struct Child {
     /// Its place among those of the run, from one.
     pub number: u32,
-    /// What it has in common with others.
-    pub common: Dialogue,
+    /// What it has in common with others, which may be many, and it much.
+    pub common: Arc<Dialogue>,
     /// The question itself.
     pub question: String,
     /// Reads its answer.
@@ -111,7 +112,7 @@ impl Child {
     /// Who asks in `run`, and what is said to the model.
     fn begun(&self, run: &Run) -> (Caller, Dialogue) {
         let run = run.at(&run.scope().within(Segment::Child(self.number)));
-        let mut dialogue = self.common.clone();
+        let mut dialogue = Dialogue::clone(&self.common);
         dialogue.say(&self.question);
         (run.caller(AgentRole::Child), dialogue)
     }

@@ -85,13 +85,14 @@ impl Children {
     ) -> Result<Vec<Answer>, JournalClosed> {
         let mut answers: BTreeMap<&str, Answer> = BTreeMap::new();
         let mut to_ask: Vec<Child> = Vec::new();
+        let shared = Arc::new(common.clone());
         for question in questions {
             if answers.contains_key(question.as_str())
                 || to_ask.iter().any(|child| child.question == *question)
             {
                 continue;
             }
-            let (number, common) = (self.next_number(), common.clone());
+            let (number, common) = (self.next_number(), Arc::clone(&shared));
             let child = Child { number, common, question: question.clone(), reads };
             if let Some(known) = child.recall(&self.run).await? {
                 answers.insert(question, Ok(known));
