@@ -57,9 +57,10 @@ fn presses(screen: &mut Screen, keys: &str, what: &str) {
 /// What may never be sent, since it takes away what is not ours; and every frame is ended that is begun.
 fn is_well_behaved(screen: &Screen) {
     let shown = screen.terminal.shown();
-    for never in ["\x1b[3J", "\x1b[2J", "\x1b[r", "\x1b[?1049h", "\x1b[?1000h"] {
+    for never in ["\x1b[3J", "\x1b[2J", "\x1b[r", "\x1b[?1000h"] {
         assert!(!shown.contains(never), "{never:?}");
     }
+    assert_eq!(shown.matches("\x1b[?1049h").count(), shown.matches("\x1b[?1049l").count());
     let count = |what: &str| shown.matches(what).count();
     assert!(count("\x1b[?2026h") <= count("\x1b[?2026l"));
     assert_eq!(count("\x1b[?2004h"), count("\x1b[?2004l"));
@@ -110,6 +111,9 @@ fn model_thinking_and_approval_are_changed_between_requests_and_the_session_repl
         screen.types("\r");
         screen.until_shown(shown);
     }
+    screen.until("the last is at work", |rows| {
+        rows.iter().filter(|row| row.contains(" tokens in")).count() == 3
+    });
     screen.types("\x04");
     ends(&mut screen, 0);
     let sent: Vec<(String, String)> = world

@@ -42,6 +42,7 @@ mod servers;
 // What stops it, and who else is there.
 mod interruptions;
 mod live;
+mod visits;
 
 // What kill -9 leaves behind.
 mod crashes;

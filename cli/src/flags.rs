@@ -19,8 +19,8 @@ pub(crate) struct Global {
     #[arg(short = 'c', long = "continue", global = true, conflicts_with = "resume")]
     pub(crate) continue_last: bool,
 
-    /// Go on with this session: its id, the beginning or end of it, or `latest`.
-    #[arg(short = 'r', long, global = true, value_name = "ID")]
+    /// Go on with this session: its id, the beginning or end of it, or `latest`; without one, pick it.
+    #[arg(short = 'r', long, global = true, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
     pub(crate) resume: Option<String>,
 
     /// Work in this directory [default: the project that the current one belongs to].
@@ -115,8 +115,8 @@ pub(crate) struct Global {
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
 
-    /// Never use the alternate screen. There is none yet, so this is always so.
-    #[arg(long, global = true, hide = true)]
+    /// Never leave the main screen of the terminal: no screen of its own for reviews, transcripts and sessions.
+    #[arg(long, global = true)]
     pub(crate) no_alt_screen: bool,
 
     /// Never capture the mouse. It is not captured yet, so this is always so.

@@ -16,12 +16,12 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::error::ReadlineError;
 use rustyline::{Config as LineConfig, DefaultEditor};
 use tools::regular::{self, MAX_NOTE_BYTES};
-use tui::{Facts, Opening};
+use tui::{Facts, Left, Opening, Visits};
 
 use crate::banner::{Banner, Begins};
 use crate::drive::{Drive, Use};
 use crate::flags::{Global, Output, Require};
-use crate::host::ProgramHost;
+use crate::host::{ProgramHost, kept};
 use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
@@ -67,6 +67,8 @@ pub(crate) fn intent(global: &Global) -> Option<Intent> {
 fn which(around: &Surroundings, global: &Global) -> Result<Which, CliError> {
     let past = || Past::find(around, global);
     match &global.resume {
+        Some(id) if id.is_empty() => Err(CliError::new(Kind::Usage, "which session?")
+            .hint("`deepseek sessions` lists them; `deepseek -r ID` resumes one")),
         Some(id) if id == "latest" => past()?.talk().map(Which::Earlier),
         Some(id) => past()?.here(id).map(Which::Earlier),
         None if global.continue_last => past()?.talk().map(Which::Earlier),
@@ -148,8 +150,30 @@ async fn once_in(
     exit::of(&outcome.delivery, global.require.map(Require::level))
 }
 
-/// Talks at the terminal until the user leaves.
+/// Talks at the terminal until the user leaves, in one session or in several.
 pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(), CliError> {
+    let mut global = global.clone();
+    let is_open = global.resume.as_deref() == Some("");
+    if is_open && around.has_live_rows(&global) && !global.no_alt_screen {
+        let paint = if around.colour_out(global.color) { Paint::Colour } else { Paint::Plain };
+        let Some(id) = tui::pick(kept(&Past::find(around, &global)?)?, paint).await? else {
+            return Ok(());
+        };
+        global.resume = Some(id);
+    }
+    loop {
+        match talk(around, &global).await? {
+            Left::ForGood => return Ok(()),
+            Left::For(id) => {
+                global.continue_last = false;
+                global.resume = Some(id);
+            }
+        }
+    }
+}
+
+/// Talks at the terminal in one session.
+async fn talk(around: &Surroundings, global: &Global) -> Result<Left, CliError> {
     let workspace = around.workspace(global)?;
     let settings = around.settings(global, &workspace)?;
     let mut view = render::view(around, global);
@@ -183,7 +207,7 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
             read = read_line(editor) => read?,
             told = drive.told_to_leave() => {
                 terminal.restore();
-                return told;
+                return told.map(|()| Left::ForGood);
             }
         };
         editor = returned;
@@ -218,7 +242,7 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
             Err(error) => return Err(no_terminal(&error)),
         }
     }
-    Ok(())
+    Ok(Left::ForGood)
 }
 
 /// The lines that a conversation begins with.
@@ -260,6 +284,7 @@ fn opening(
         session: session.id.clone(),
         intent: intent(global),
         commits: around.offers_commits(global),
+        visits: if global.no_alt_screen { Visits::Never } else { Visits::Allowed },
         ..Facts::default()
     };
     facts.keep_to(config);

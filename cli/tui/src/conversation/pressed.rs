@@ -23,6 +23,9 @@ impl Conversation {
     /// What a key does.
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
     pub(crate) fn key(&mut self, key: Key, at: Duration) -> Vec<Act> {
+        if self.visit.is_some() {
+            return self.visit_key(&key, at);
+        }
         if !matches!(key, Key::Esc | Key::Ctrl('c')) {
             self.once = None;
         }
@@ -34,6 +37,10 @@ impl Conversation {
             Key::Esc => return self.esc(at),
             Key::Ctrl('z') => return vec![Act::Suspend],
             Key::Ctrl('l') => return vec![Act::Redraw],
+            Key::Ctrl('t') => {
+                self.show_transcript(at);
+                return Vec::new();
+            }
             Key::Ctrl('x') => {
                 self.ctrl_x = true;
                 return Vec::new();
@@ -110,7 +117,9 @@ impl Conversation {
                 self.answer_question(Answer::Always, at);
             }
             'n' => asked.words = Some(Composer::default()),
-            's' => {
+            'd' if self.review() => {}
+            's' | 'd' => {
+                let asked = self.asked.front()?;
                 let shown = asked.on_screen.shown.clone();
                 self.say(&shown);
             }

@@ -2,6 +2,8 @@
 
 use actors::publisher::Proposal;
 use actors::scope::Scope;
+use front::run_view::Commits;
+use orchestrator::chat::Intent;
 use tokio::sync::oneshot;
 
 use super::*;
@@ -16,6 +18,7 @@ fn conversation() -> Conversation {
         session: "s".to_owned(),
         intent: None,
         commits: Commits::Offered,
+        visits: Visits::Allowed,
     };
     Conversation::new(facts, Paint::Plain, vec!["before".to_owned()])
 }
@@ -184,7 +187,7 @@ fn a_terminal_of_any_size_has_room_for_the_input_and_the_question() {
     types(&mut it, "你好 draft", 1_100);
     for rows in 3..40 {
         for columns in [12, 40, 80] {
-            let size = crate::screen::Size { columns, rows };
+            let size = Size { columns, rows };
             let frame = crate::paint::frame(&it, size, after(1_200));
             assert!(frame.rows.len() < usize::from(rows), "{size:?}");
             let text = frame.rows.join("\n");
