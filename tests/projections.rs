@@ -177,7 +177,6 @@ fn a_session_is_exported_for_people_and_for_programs() {
     let page = said(&world, &["export", &ids[0], "--html"]).stdout;
     let parts = [
         "<title>Fix the greeting</title>",
-        "<a href=\"#request-1\">Fix the greeting</a>",
         "<h2 id=\"request-1\">Fix the greeting</h2>",
         "<h3>Plan 1</h3>",
         "<span class=\"mark good\">✓ done</span>",

@@ -6,6 +6,7 @@ use std::fmt::{self, Write as _};
 use actors::checks::CheckOutcome;
 use actors::delivery::Delivery;
 use actors::event::Event;
+use actors::lane_id::LaneId;
 use actors::plan::{Plan, StepMark};
 use actors::team::PlannedLane;
 use actors::words::Side;
@@ -62,6 +63,11 @@ pub(super) fn page(story: &Story, sources: &Sources<'_>) -> String {
         writeln!(contents, "<li><a href=\"#request-{number}\">{text}</a></li>").ok();
         sections.push_str(&section(story, sources, request, number));
     }
+    // One request needs no list of them.
+    let contents = match requests.len() {
+        0 | 1 => String::new(),
+        _ => format!("<nav aria-label=\"Requests\">\n<ol>\n{contents}</ol>\n</nav>\n"),
+    };
     let version = Escaped(&story.summary.version).to_string();
     filled(&[
         ("title", &Escaped(title).to_string()),
@@ -137,7 +143,7 @@ fn section(story: &Story, sources: &Sources<'_>, request: &Request<'_>, number: 
     for entry in &request.entries {
         let part = match (&entry.event, story.patch(entry)) {
             (_, Some(patch)) => Some(patched(&patch, &(sources.diff)(&patch))),
-            (Some(event), None) => part(request, event, sources),
+            (Some(event), None) => part(request, entry.lane, event, sources),
             (None, None) => None,
         };
         let Some(part) = part else { continue };
@@ -197,7 +203,8 @@ fn coloured(diff: &str) -> String {
     format!("<pre tabindex=\"0\" aria-label=\"diff\">{}</pre>\n", lines.concat())
 }
 
-fn plan(request: &Request<'_>, version: u32, plan: &Plan) -> String {
+/// A plan with what became of its steps. Another lane may have a plan of this number, too.
+fn plan(request: &Request<'_>, lane: Option<LaneId>, version: u32, plan: &Plan) -> String {
     let mark = |at: usize| {
         let marked = |entry: &&StoryEntry| match &entry.event {
             Some(Event::StepMarked { plan, step, mark }) if *plan == version && *step == at => {
@@ -205,7 +212,8 @@ fn plan(request: &Request<'_>, version: u32, plan: &Plan) -> String {
             }
             Some(_) | None => None,
         };
-        match request.entries.iter().rev().find_map(marked) {
+        let own = request.entries.iter().rev().copied().filter(|entry| entry.lane == lane);
+        match own.into_iter().find_map(|entry| marked(&entry)) {
             Some(StepMark::Done) => "<span class=\"mark good\">✓ done</span>",
             Some(StepMark::Failed) => "<span class=\"mark bad\">✗ failed</span>",
             None => "<span class=\"quiet\">not marked</span>",
@@ -243,7 +251,9 @@ fn check(event: &Event, sources: &Sources<'_>) -> Option<String> {
     };
     let tree = if *baseline { "Before the change: " } else { "Check: " };
     let mut text = heading(class, &told::word(outcome), &format!("{tree}{command}"));
-    writeln!(text, "<p class=\"quiet\">{}, {elapsed_ms} ms</p>", Escaped(exit)).ok();
+    // What was known of the tree before took no time.
+    let time = if *baseline { String::new() } else { format!(", {elapsed_ms} ms") };
+    writeln!(text, "<p class=\"quiet\">{}{time}</p>", Escaped(exit)).ok();
     let output = (sources.output)(event);
     if !output.trim().is_empty() {
         let open = if class == "bad" { " open" } else { "" };
@@ -259,9 +269,14 @@ fn check(event: &Event, sources: &Sources<'_>) -> Option<String> {
 
 /// What the timeline says of an event; nothing of most.
 #[expect(clippy::wildcard_enum_match_arm, reason = "all others are for `explain`")]
-fn part(request: &Request<'_>, event: &Event, sources: &Sources<'_>) -> Option<String> {
+fn part(
+    request: &Request<'_>,
+    lane: Option<LaneId>,
+    event: &Event,
+    sources: &Sources<'_>,
+) -> Option<String> {
     if let Some((version, planned)) = told::plan(event) {
-        return Some(plan(request, version, planned));
+        return Some(plan(request, lane, version, planned));
     }
     if let Some((of, why)) = told::refusal(event) {
         let title = heading("warn", "not taken", &format!("The {of}"));
@@ -287,7 +302,9 @@ fn part(request: &Request<'_>, event: &Event, sources: &Sources<'_>) -> Option<S
             note("bad", "denied", &action.to_string(), &why.to_string())
         }
         Event::FailureClassified { class, errors } => {
-            note("bad", "failed", &told::word(class), &format!("{errors} errors"))
+            let plural = if *errors == 1 { "" } else { "s" };
+            let title = format!("Failure: {}", told::word(class));
+            note("", "", &title, &format!("{errors} error{plural}"))
         }
         Event::LanesPlanned { lanes, .. } => {
             let lane = |lane: &PlannedLane| format!("{} {}", lane.lane, lane.title);
