@@ -134,6 +134,50 @@ fn model_thinking_and_approval_are_changed_between_requests_and_the_session_repl
 }
 
 #[test]
+fn tab_changes_the_mode_and_words_are_completed() {
+    let answer = Reply::text(plan(&["greet.txt"])).to("architect");
+    let world = World::greeting(vec![answer]);
+    let mut screen = edits(&world, 24, 80);
+    screen.types("\t");
+    screen.until_shown("yolo · suggest");
+    screen.types("\t");
+    screen.until_shown("plan · suggest");
+    // In it nothing is written, whatever is asked.
+    screen.types("Fix the greeting\r");
+    screen.until_shown("tokens in");
+    screen.until("it is at work", |rows| !rows.iter().any(|row| row.contains("so far")));
+    assert_eq!(world.project.read("greet.txt"), "hello\n");
+    assert!(!screen.rows().iter().any(|row| row.contains("Apply it?")));
+    screen.types("\x1b[Z\x1b[Z");
+    screen.until_shown("agent · suggest");
+    screen.types("/config get budget.u");
+    screen.until_shown("❯ budget.usd");
+    screen.types("\t\x15/model pro");
+    screen.until_shown("❯ deepseek-v4-pro");
+    screen.types("\t\x15\x04");
+    ends(&mut screen, 0);
+}
+
+#[test]
+fn a_question_calls_the_user_as_the_terminal_can() {
+    for (program, sent) in [("WezTerm", "\x1b]9;deepseek: a question waits\x07"), ("xterm", "\x07")]
+    {
+        let world = World::greeting(mended());
+        let mut talk = world.deepseek(["--force-execute", "--approval", "suggest"]);
+        talk.env("TERM_PROGRAM", program);
+        let mut screen = Screen::start(talk.env("XTERM_VERSION", "a test"), 24, 80);
+        screen.until_shown("›");
+        screen.types("Fix the greeting\r");
+        screen.until_shown("Apply it?");
+        screen.terminal.until(sent, 1);
+        screen.types("\x03");
+        screen.until_shown("tokens in");
+        screen.types("\x04");
+        ends(&mut screen, 0);
+    }
+}
+
+#[test]
 fn an_idle_conversation_lets_others_work() {
     let world = World::greeting(mended());
     let mut screen = edits(&world, 24, 80);

@@ -131,6 +131,26 @@ fn a_session_is_picked_by_what_it_is_about_and_resumed() {
 }
 
 #[test]
+fn a_request_that_was_interrupted_is_named_at_the_start_and_resumed() {
+    let world = World::greeting([mended(), mended()].concat());
+    let mut screen = talk(&world, &[]);
+    screen.types("Fix the greeting\r");
+    screen.until_shown("d review");
+    screen.terminal.signal(Signal::KILL);
+    assert_eq!(screen.terminal.ends(), None);
+    let mut screen = talk(&world, &[]);
+    screen.until_shown("a request was interrupted here; to resume it: /resume ");
+    let all = screen.all().join("\n");
+    let id = all.split("/resume ").nth(1).unwrap().lines().next().unwrap().trim().to_owned();
+    screen.types(&format!("/resume {id}\r"));
+    screen.until_shown("resumes the interrupted request");
+    screen.until_shown("d review");
+    presses(&mut screen, "\x1by", "✓ delivered");
+    screen.until_shown("tokens in");
+    leaves(&mut screen);
+}
+
+#[test]
 fn who_wants_it_never_leaves_the_main_screen() {
     let world = two_files();
     let mut screen = talk(&world, &["--no-alt-screen"]);

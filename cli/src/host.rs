@@ -105,6 +105,7 @@ impl tui::Host for ProgramHost {
         match setting {
             Setting::Model => changed.model = Some(value.to_owned()),
             Setting::Thinking => changed.thinking = Some(Thinking::from_str(value, true)?),
+            Setting::Mode => changed.set.push(("policy.mode".to_owned(), format!("{value:?}"))),
             Setting::Approval => changed.approval = Some(ApprovalFlag::from_str(value, true)?),
         }
         let settings = self.around.settings(&changed, &self.workspace);

@@ -18,6 +18,7 @@ use sandbox::Sandbox;
 use shell::Environment;
 use tools::redact::{Redactor, values_of_variables};
 use tools::regular;
+use tui::Calls;
 
 use crate::flags::{Color, Global, Output, Thinking};
 use crate::key_store::{KeptKey, KeyStore};
@@ -103,6 +104,15 @@ impl Surroundings {
         let can = self.var("TERM").is_some_and(|term| term != "dumb");
         let logs = global.verbose > 0 || self.var("DEEPSEEK_LOG").is_some();
         is_terminal && can && !logs && !global.plain && global.output == Output::Text
+    }
+
+    /// How a terminal calls its user: few show notifications, and they say who they are.
+    pub(crate) fn calls(&self) -> Calls {
+        let shows = ["iTerm.app", "WezTerm", "ghostty"];
+        match self.var("TERM_PROGRAM") {
+            Some(name) if shows.contains(&name) => Calls::ByNotification,
+            Some(_) | None => Calls::ByBell,
+        }
     }
 
     /// Whether the terminal cuts rows that become too long for it, and does not wrap them anew: few do, and they say who they are.

@@ -15,6 +15,7 @@ use orchestrator::request::Request;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::error::ReadlineError;
 use rustyline::{Config as LineConfig, DefaultEditor};
+use tools::ids::short;
 use tools::regular::{self, MAX_NOTE_BYTES};
 use tui::{Facts, Left, Opening, Visits};
 
@@ -181,7 +182,7 @@ async fn talk(around: &Surroundings, global: &Global) -> Result<Left, CliError> 
     let mut drive =
         Drive::open(around, &settings, workspace.clone(), which.clone(), Use::Write, view.as_mut())
             .await?;
-    let banner = banner(around, &settings, &workspace, &which, &drive.session);
+    let banner = banner(around, global, &settings, &workspace, &which, &drive.session);
     if around.has_live_rows(global) {
         let opening = opening(around, global, &settings, &workspace, &drive.session, banner)?;
         let host = Arc::new(ProgramHost::new(around.clone(), global.clone(), workspace));
@@ -248,6 +249,7 @@ async fn talk(around: &Surroundings, global: &Global) -> Result<Left, CliError> 
 /// The lines that a conversation begins with.
 fn banner(
     around: &Surroundings,
+    global: &Global,
     settings: &Settings,
     workspace: &Path,
     which: &Which,
@@ -266,7 +268,15 @@ fn banner(
             Which::Earlier(id) => Begins::Continued(id),
         },
     };
-    banner.lines()
+    let interrupted = match which {
+        Which::New => Past::find(around, global).and_then(|past| past.cut_short()).ok(),
+        Which::Earlier(_) => None,
+    };
+    let command = if around.has_live_rows(global) { "/resume" } else { "deepseek run" };
+    let resume = interrupted.map(|id| {
+        format!("\na request was interrupted here; to resume it: {command} {}", short(&id))
+    });
+    banner.lines() + &resume.unwrap_or_default()
 }
 
 /// What a conversation with live rows begins with.
@@ -285,6 +295,9 @@ fn opening(
         intent: intent(global),
         commits: around.offers_commits(global),
         visits: if global.no_alt_screen { Visits::Never } else { Visits::Allowed },
+        calls: around.calls(),
+        models: models(settings),
+        keys: settings.values().iter().map(|(key, ..)| key.clone()).collect(),
         ..Facts::default()
     };
     facts.keep_to(config);
@@ -296,6 +309,20 @@ fn opening(
         require: global.require.map(Require::level),
         banner,
     })
+}
+
+/// The models that the configuration knows, by role and by price.
+fn models(settings: &Settings) -> Vec<String> {
+    let priced = settings.values().iter().filter_map(|(key, ..)| {
+        key.strip_prefix("llm.prices.")?.rsplit_once('.').map(|(model, _)| model.to_owned())
+    });
+    let llm = &settings.config.llm;
+    let named = [&llm.base_model, &llm.max_think_model, &llm.flash_model];
+    let mut models: Vec<String> =
+        named.map(|it| it.model.clone()).into_iter().chain(priced).collect();
+    models.sort();
+    models.dedup();
+    models
 }
 
 /// The settings of the terminal, to put back when a line that is being read is given up.

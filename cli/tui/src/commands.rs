@@ -43,7 +43,7 @@ const fn command(name: &'static str, about: &'static str, what: What) -> Command
 }
 
 /// All of them, in the order in which they are listed.
-pub(crate) const COMMANDS: [Command; 30] = [
+pub(crate) const COMMANDS: [Command; 31] = [
     command("help", "list commands and keys", What::Help),
     command("edit", "treat the text as an edit", What::Edit),
     command("ask", "treat the text as a question", What::Ask),
@@ -57,6 +57,7 @@ pub(crate) const COMMANDS: [Command; 30] = [
     command("lanes", "show what a lane changed: its number", What::Program(&["diff", "--lane"])),
     command("model", "have another model answer", What::Set(Setting::Model)),
     command("thinking", "on, off, or auto as configured", What::Set(Setting::Thinking)),
+    command("mode", "plan, agent or yolo (also Tab)", What::Set(Setting::Mode)),
     command("approval", "suggest, auto or never", What::Set(Setting::Approval)),
     command("queue", "list the queue; go, drop N, clear", What::Queue),
     command("status", "show the session and its settings", What::Status),
@@ -104,6 +105,8 @@ Keys:
   Enter       send; while a request is at work: queue
   Alt-Enter   begin a new line (also Ctrl-J, or \\ before Enter)
   Up, Ctrl-R  bring back an earlier message
+  Tab         the next mode: plan, agent, yolo
+  Ctrl-T      read what was printed
   Ctrl-X Ctrl-E  edit the input in $EDITOR
   Esc Esc     stop the request (also Ctrl-C)
   Ctrl-D      leave (also Ctrl-C twice)

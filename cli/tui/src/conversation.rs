@@ -22,7 +22,7 @@ use crate::picker::{Kept, Picker};
 use crate::screen::Size;
 use crate::visit::{Does, Pages, Review, Visit};
 
-pub use self::facts::{Facts, Setting, Visits};
+pub use self::facts::{Calls, Facts, Setting, Visits};
 
 /// Keys that were on their way when a question appeared are no answer to it.
 const DEAF: Duration = Duration::from_millis(300);
@@ -133,7 +133,7 @@ pub(crate) struct Conversation {
     /// The key that was pressed once and has to be pressed twice, and until when that counts.
     once: Option<(Key, Duration)>,
     ctrl_x: bool,
-    rings: bool,
+    rings: Option<&'static str>,
 }
 
 impl Conversation {
@@ -168,7 +168,7 @@ impl Conversation {
             back: None,
             once: None,
             ctrl_x: false,
-            rings: false,
+            rings: None,
         }
     }
 
@@ -224,9 +224,9 @@ impl Conversation {
         Vec::new()
     }
 
-    /// Whether the user is to be called since the last time.
-    pub(crate) fn take_ring(&mut self) -> bool {
-        std::mem::take(&mut self.rings)
+    /// Why the user is to be called since the last time, if so.
+    pub(crate) const fn take_ring(&mut self) -> Option<&'static str> {
+        self.rings.take()
     }
 
     /// Takes in what the run has told.
@@ -265,7 +265,7 @@ impl Conversation {
         self.paused = self.work == Work::Stopping && !self.queue.is_empty();
         self.work = Work::Idle;
         self.asked.clear();
-        self.rings = true;
+        self.rings = Some("the request has ended");
     }
 
     /// The request that is next, if one may begin.
@@ -305,7 +305,7 @@ impl Conversation {
         if !shown.is_empty() {
             self.say(&shown);
         }
-        self.rings = true;
+        self.rings = Some("a question waits");
     }
 
     /// Drops questions whose answer is not wanted any more.

@@ -264,17 +264,21 @@ impl Converse {
                 terminal::visit(true);
             }
             self.drawn = Some(at);
-            let ring = if self.talk.take_ring() { "\x07" } else { "" };
-            return self.write(&(shown + ring));
+            let calls = self.calls();
+            return self.write(&(shown + &calls));
         }
         terminal::visit(false);
         let above = self.talk.take_above();
         let mut out = self.screen.show(&above, &paint::frame(&self.talk, size, at), size);
-        if self.talk.take_ring() {
-            out.push('\x07');
-        }
+        out.push_str(&self.calls());
         self.drawn = Some(at);
         self.write(&out);
+    }
+
+    /// The bytes that call the user, if there is a reason.
+    fn calls(&mut self) -> String {
+        let why = self.talk.take_ring();
+        why.map(|why| self.talk.facts.calls.bytes(why)).unwrap_or_default()
     }
 
     /// Writes to the terminal. When it is gone, the end comes as if the user had left.
@@ -443,6 +447,8 @@ impl Converse {
             Ok(config) => {
                 self.talk.facts.keep_to(&config);
                 match self.session.keep_to(config).await {
+                    // The row of settings tells it.
+                    Ok(()) if setting == Setting::Mode => return,
                     Ok(()) => format!("from the next request on: {} {value}", setting.name()),
                     Err(error) => format!("error: {error}"),
                 }

@@ -17,7 +17,7 @@ mod styled;
 mod terminal;
 mod visit;
 
-pub use conversation::{Facts, Setting, Visits};
+pub use conversation::{Calls, Facts, Setting, Visits};
 pub use converse::{Host, Left, Opening, converse};
 pub use pick::pick;
 pub use picker::Kept;

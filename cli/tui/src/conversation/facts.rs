@@ -26,6 +26,32 @@ pub struct Facts {
     pub commits: Commits,
     /// Whether there are screens of their own.
     pub visits: Visits,
+    /// How the user is called.
+    pub calls: Calls,
+    /// The models that are known, for completion.
+    pub models: Vec<String>,
+    /// The keys of the configuration, for completion.
+    pub keys: Vec<String>,
+}
+
+/// How the user is called, when a question waits or a long request has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Calls {
+    /// By the bell.
+    #[default]
+    ByBell,
+    /// By a notification of the desktop, which the terminal shows.
+    ByNotification,
+}
+
+impl Calls {
+    /// The bytes that call the user for this reason.
+    pub(crate) fn bytes(self, why: &str) -> String {
+        match self {
+            Self::ByBell => "\x07".to_owned(),
+            Self::ByNotification => format!("\x1b]9;deepseek: {why}\x07"),
+        }
+    }
 }
 
 /// Whether what wants a whole screen has one of its own.
@@ -47,6 +73,8 @@ pub enum Setting {
     Thinking,
     /// When the user is asked.
     Approval,
+    /// How far requests may go.
+    Mode,
 }
 
 impl Setting {
@@ -56,6 +84,7 @@ impl Setting {
             Self::Model => "model",
             Self::Thinking => "thinking",
             Self::Approval => "approval",
+            Self::Mode => "mode",
         }
     }
 
@@ -65,11 +94,21 @@ impl Setting {
             Self::Model => "/model NAME",
             Self::Thinking => "/thinking on, off or auto",
             Self::Approval => "/approval suggest, auto or never",
+            Self::Mode => "/mode plan, agent or yolo",
         }
     }
 }
 
 impl Facts {
+    /// The mode after this one, or before it.
+    pub(super) fn next_mode(&self, by: isize) -> &'static str {
+        const MODES: [&str; 3] = ["plan", "agent", "yolo"];
+        let at = MODES.iter().position(|mode| *mode == self.mode).unwrap_or_default();
+        let count = isize::try_from(MODES.len()).unwrap_or(1);
+        let next = (isize::try_from(at).unwrap_or_default() + by).rem_euclid(count);
+        MODES.get(usize::try_from(next).unwrap_or_default()).copied().unwrap_or("agent")
+    }
+
     /// Takes in what a configuration says.
     pub fn keep_to(&mut self, config: &Config) {
         self.mode = word(&config.policy.mode);

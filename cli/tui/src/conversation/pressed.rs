@@ -5,8 +5,8 @@ use std::time::Duration;
 use actors::publisher::Answer;
 use front::answer::Offers;
 
-use super::{Act, Conversation, DEAF, TWICE, Work};
-use crate::completion::{self, Kind};
+use super::{Act, Conversation, DEAF, Setting, TWICE, Work};
+use crate::completion::{self, Kind, Known};
 use crate::composer::Composer;
 use crate::keys::Key;
 
@@ -67,6 +67,8 @@ impl Conversation {
         match key {
             Key::Up | Key::Ctrl('p') => menu.step(-1),
             Key::Down | Key::Ctrl('n') => menu.step(1),
+            // What may be any word is taken as it stands.
+            Key::Enter if menu.kind == Kind::Words => return None,
             Key::Tab | Key::Enter => {
                 let menu = self.menu.take()?;
                 let choice = menu.choice().to_owned();
@@ -76,7 +78,9 @@ impl Conversation {
                     Kind::Commands if *key == Key::Enter && self.composer.text() == choice => {
                         return Some(self.enter(at));
                     }
-                    Kind::Commands | Kind::Files => self.composer.complete(&format!("{choice} ")),
+                    Kind::Commands | Kind::Files | Kind::Words => {
+                        self.composer.complete(&format!("{choice} "));
+                    }
                 }
             }
             _ => return None,
@@ -133,7 +137,12 @@ impl Conversation {
         match key {
             Key::Enter if self.composer.takes_backslash() => self.composer.insert('\n'),
             Key::Enter => return self.enter(at),
-            Key::Tab => {}
+            Key::Tab => {
+                return vec![Act::Set(Setting::Mode, self.facts.next_mode(1).to_owned())];
+            }
+            Key::BackTab => {
+                return vec![Act::Set(Setting::Mode, self.facts.next_mode(-1).to_owned())];
+            }
             Key::Up if !self.composer.up() => return self.older(),
             Key::Down if !self.composer.down() => self.newer(),
             Key::Up | Key::Down => return Vec::new(),
@@ -160,7 +169,8 @@ impl Conversation {
             return vec![Act::FindFiles];
         }
         let files = self.files.as_deref().unwrap_or_default();
-        self.menu = completion::menu(&before, &word, files);
+        let known = Known { files, models: &self.facts.models, keys: &self.facts.keys };
+        self.menu = completion::menu(&before, &word, &known);
         Vec::new()
     }
 

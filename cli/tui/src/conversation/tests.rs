@@ -19,8 +19,28 @@ fn conversation() -> Conversation {
         intent: None,
         commits: Commits::Offered,
         visits: Visits::Allowed,
+        calls: Calls::ByBell,
+        models: Vec::new(),
+        keys: Vec::new(),
     };
     Conversation::new(facts, Paint::Plain, vec!["before".to_owned()])
+}
+
+#[test]
+fn tab_goes_through_the_modes_where_nothing_is_offered() {
+    let mut it = conversation();
+    let mode = |mode: &str| vec![Act::Set(Setting::Mode, mode.to_owned())];
+    assert_eq!(it.key(Key::Tab, after(0)), mode("yolo"));
+    assert_eq!(it.key(Key::BackTab, after(0)), mode("plan"));
+    types(&mut it, "/he", 0);
+    assert_eq!(it.key(Key::Tab, after(0)), []);
+    assert_eq!(it.composer.text(), "/help ");
+}
+
+#[test]
+fn the_user_is_called_as_the_terminal_can() {
+    assert_eq!(Calls::ByBell.bytes("it waits"), "\u{7}");
+    assert_eq!(Calls::ByNotification.bytes("it waits"), "\u{1b}]9;deepseek: it waits\u{7}");
 }
 
 fn after(ms: u64) -> Duration {
