@@ -302,6 +302,8 @@ fn the_demo_needs_no_key_and_shows_a_refusal_a_red_check_and_a_delivery() {
     for words in ["scripted", "patch refused", "failed (exit", "passed", "Delivered", "calls"] {
         assert!(said.contains(words), "{words}: {said}");
     }
+    // What it leaves behind is not where commands look.
+    assert!(!said.contains("undo: ") && !said.contains("commit: "), "{said}");
     assert!(world.provider.requests().is_empty());
 }
 

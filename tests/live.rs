@@ -41,19 +41,6 @@ fn shown(world: &World, screen: &mut Screen) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Presses keys until it is so: a question takes none of them before it was seen.
-fn presses(screen: &mut Screen, keys: &str, what: &str) {
-    screen.until(&format!("{keys:?} does not lead to {what:?}"), |_| true);
-    for _ in 0..10_000 {
-        if screen.rows().iter().any(|row| row.contains(what)) {
-            return;
-        }
-        screen.types(keys);
-        screen.rests();
-    }
-    panic!("{keys:?} does not lead to {what:?}:\n{}", screen.rows().join("\n"));
-}
-
 /// What may never be sent, since it takes away what is not ours; and every frame is ended that is begun.
 fn is_well_behaved(screen: &Screen) {
     let shown = screen.terminal.shown();
@@ -194,7 +181,7 @@ fn an_edit_is_shown_asked_for_done_and_undone() {
     screen.types("Fix the greeting\r");
     screen.until_shown("Apply it?");
     insta::assert_snapshot!("asked", shown(&world, &mut screen));
-    presses(&mut screen, "\x1by", "session ");
+    screen.presses("\x1by", "session ");
     insta::assert_snapshot!("delivered", shown(&world, &mut screen));
     assert_eq!(world.project.read("greet.txt"), "hello world\n");
     screen.types("/diff --run latest\r");
@@ -218,7 +205,7 @@ fn a_no_with_a_reason_goes_back_to_the_model() {
     let mut screen = edits(&world, 24, 80);
     screen.types("Fix the greeting\r");
     screen.until_shown("Apply it?");
-    presses(&mut screen, "\x1bn", "no, because:");
+    screen.presses("\x1bn", "no, because:");
     screen.types("it must still say hello\r");
     screen.until_shown("no, because it must still say hello");
     screen.until("it is not asked again", |rows| {
@@ -226,7 +213,7 @@ fn a_no_with_a_reason_goes_back_to_the_model() {
             && rows.iter().any(|row| row.contains("y yes"))
     });
     assert!(world.provider.told("architect", 2).contains("it must still say hello"));
-    presses(&mut screen, "\x1by", "session ");
+    screen.presses("\x1by", "session ");
     screen.types("\x04");
     ends(&mut screen, 0);
 }
@@ -249,7 +236,7 @@ fn an_interrupt_stops_the_request_and_keeps_what_was_typed() {
     screen.types("\x15\r");
     screen.until_shown("› yes, but later");
     screen.until_shown("Apply it?");
-    presses(&mut screen, "\x1by", "✓ delivered");
+    screen.presses("\x1by", "✓ delivered");
     screen.types("\x04");
     ends(&mut screen, 0);
 }
@@ -288,7 +275,7 @@ fn a_terminal_that_becomes_smaller_and_larger_has_everything_once() {
     let count = |text: &str| all.iter().filter(|row| row.contains(text)).count();
     assert_eq!(count("deepseek 0"), 1, "{all:#?}");
     assert_eq!(count("@@ -1 +1 @@"), 1, "{all:#?}");
-    presses(&mut screen, "\x1by", "session ");
+    screen.presses("\x1by", "session ");
     screen.types("\x04");
     ends(&mut screen, 0);
 }

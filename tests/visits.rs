@@ -25,18 +25,6 @@ fn talk(world: &World, more: &[&str]) -> Screen {
     screen
 }
 
-/// Presses keys until it is so: a question takes none of them before it was seen.
-fn presses(screen: &mut Screen, keys: &str, what: &str) {
-    for _ in 0..10_000 {
-        if screen.rows().iter().any(|row| row.contains(what)) {
-            return;
-        }
-        screen.types(keys);
-        screen.rests();
-    }
-    panic!("{keys:?} does not lead to {what:?}:\n{}", screen.rows().join("\n"));
-}
-
 /// It has left as it came: on the main screen, with the cursor shown.
 fn leaves(screen: &mut Screen) {
     screen.types("\x04");
@@ -54,7 +42,7 @@ fn a_change_is_reviewed_file_by_file_and_a_no_is_told_to_the_model() {
     let mut screen = talk(&world, &[]);
     screen.types("Write two files\r");
     screen.until_shown("d review");
-    presses(&mut screen, "\x1bd", "y n decide");
+    screen.presses("\x1bd", "y n decide");
     insta::assert_snapshot!("review", screen.rows().join("\n"));
     screen.types("\r");
     screen.until_shown("2 undecided");
@@ -145,7 +133,7 @@ fn a_request_that_was_interrupted_is_named_at_the_start_and_resumed() {
     screen.types(&format!("/resume {id}\r"));
     screen.until_shown("resumes the interrupted request");
     screen.until_shown("d review");
-    presses(&mut screen, "\x1by", "✓ delivered");
+    screen.presses("\x1by", "✓ delivered");
     screen.until_shown("tokens in");
     leaves(&mut screen);
 }
@@ -160,7 +148,7 @@ fn who_wants_it_never_leaves_the_main_screen() {
     screen.until_shown("/sessions lists them");
     screen.types("Write two files\r");
     screen.until_shown("d review");
-    presses(&mut screen, "\x1by", "tokens in");
+    screen.presses("\x1by", "tokens in");
     screen.types("\x04");
     assert!(screen.terminal.ends().is_some());
     assert!(!screen.terminal.shown().contains(AWAY), "{}", screen.terminal.shown());

@@ -283,6 +283,7 @@ impl Surroundings {
                 .or_else(|| self.var("DEEPSEEK_PROFILE").map(str::to_owned)),
             env: self.env_settings(),
             flags: flag_settings(global),
+            set: global.set.clone(),
         };
         let mut settings = config::resolve(&inputs).map_err(|error| {
             CliError::caused(Kind::Usage, &error)
@@ -337,8 +338,8 @@ impl Surroundings {
     }
 }
 
-fn flag_settings(global: &Global) -> Vec<(String, &'static str, String)> {
-    let mut flags: Vec<(&str, &'static str, String)> = Vec::new();
+fn flag_settings(global: &Global) -> Vec<(&'static str, &'static str, String)> {
+    let mut flags = Vec::new();
     if let Some(model) = &global.model {
         flags.push(("llm.max_think_model.model", "--model", quoted(model)));
         flags.push(("llm.base_model.model", "--model", quoted(model)));
@@ -377,9 +378,7 @@ fn flag_settings(global: &Global) -> Vec<(String, &'static str, String)> {
         let (number, _) = subagents(asked);
         flags.push(("lanes.max_subagents", "--max-subagents", number.to_string()));
     }
-    // What is set by its key is the last word.
-    flags.extend(global.set.iter().map(|(key, value)| (key.as_str(), "--set", value.clone())));
-    flags.into_iter().map(|(key, flag, value)| (key.to_owned(), flag, value)).collect()
+    flags
 }
 
 /// As many subagents as there can be when so many are asked for, and a warning when that is another number.
