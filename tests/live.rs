@@ -27,6 +27,8 @@ fn shown(world: &World, screen: &mut Screen) -> String {
             || starts.iter().any(|it| line.starts_with(it))
     };
     let without_counts = |line: &str| {
+        // The end of an id may be all letters.
+        let line = line.split(" · session ").next().unwrap();
         let words = line.split(' ').map(|word| {
             let is_count = word.chars().any(|c| c.is_ascii_digit());
             if is_count { "…" } else { word }

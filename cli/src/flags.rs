@@ -19,7 +19,7 @@ pub(crate) struct Global {
     #[arg(short = 'c', long = "continue", global = true, conflicts_with = "resume")]
     pub(crate) continue_last: bool,
 
-    /// Go on with this session: its id, the beginning or end of it, or `latest`; without one, pick it.
+    /// Resume this session: its id, the beginning or end of it, or `latest`; without a value, pick one.
     #[arg(short = 'r', long, global = true, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
     pub(crate) resume: Option<String>,
 
@@ -43,7 +43,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Set any key of the configuration for this run, as in `agent_loop.max_iterations=3`; may be given several times.
+    /// Set a configuration key for this run, such as `agent_loop.max_iterations=3`; may be repeated.
     #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = assignment)]
     pub(crate) set: Vec<(String, String)>,
 
@@ -115,7 +115,7 @@ pub(crate) struct Global {
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
 
-    /// Never leave the main screen of the terminal: no screen of its own for reviews, transcripts and sessions.
+    /// Never use the alternate screen, not even for reviews, the transcript and the session picker.
     #[arg(long, global = true)]
     pub(crate) no_alt_screen: bool,
 

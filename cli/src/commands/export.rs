@@ -26,7 +26,7 @@ pub(crate) struct ExportArgs {
     /// The kind of document [default: md, or json with --output json].
     #[arg(long)]
     format: Option<Format>,
-    /// Print a page to look at in a browser, which needs nothing besides: as --format html.
+    /// Print one self-contained HTML page; the same as --format html.
     #[arg(long, conflicts_with = "format")]
     html: bool,
 }

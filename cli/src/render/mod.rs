@@ -70,7 +70,7 @@ pub(crate) fn warn(content: &str) {
 /// Tells of a failure: in words on standard error, and to a program that got no document yet as one on standard output.
 pub(crate) fn failed(output: Output, error: &CliError) {
     warn(&harmless(&error.to_string()));
-    if output == Output::Text || json::is_printed() && output == Output::Json {
+    if output == Output::Text || json::is_printed() {
         return;
     }
     let data = json!({

@@ -424,7 +424,9 @@ impl Converse {
                 let host = Arc::clone(&self.host);
                 let found = tokio::task::spawn_blocking(move || host.session(&called));
                 match found.await.map_err(|error| CliError::caused(Kind::Internal, &error))? {
-                    Ok(id) if id == self.session.id => self.talk.say("this is that session"),
+                    Ok(id) if id == self.session.id => {
+                        self.talk.say("this session is already open");
+                    }
                     Ok(id) => {
                         self.resumes = Some(id);
                         return Ok(Then::End);

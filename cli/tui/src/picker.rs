@@ -64,7 +64,7 @@ impl Picker {
         ];
         rows.extend(found.iter().enumerate().skip(first).take(room).map(row));
         if found.is_empty() {
-            rows.push("  none is about that".to_owned());
+            rows.push("  no session matches".to_owned());
         }
         rows
     }
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(picker.key(&Key::Enter), Does::Resumes("01m80ac8a9aaaaaa".to_owned()));
         picker.key(&Key::Char('x'));
         assert_eq!(picker.key(&Key::Enter), Does::Stays);
-        assert!(picker.rows(size, Paint::Plain)[2].contains("none"));
+        assert!(picker.rows(size, Paint::Plain)[2].contains("no session matches"));
         picker.key(&Key::Ctrl('u'));
         for _ in 0..9 {
             picker.key(&Key::Down);

@@ -140,7 +140,7 @@ fn counted<'p>(files: impl Iterator<Item = (&'p RepoPath, usize, usize)> + Clone
     });
     let more = match count - first.len() {
         0 => String::new(),
-        more => format!(" and {more} more, in all +{added} -{removed}"),
+        more => format!(" and {more} more, total +{added} -{removed}"),
     };
     first.join(", ") + &more
 }

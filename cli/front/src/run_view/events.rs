@@ -172,7 +172,7 @@ impl RunView {
         let printed = output.content.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         if !why.is_empty() && printed.count() > why.len() {
             let words = format!("explain {seq} --full");
-            if let Some(way) = self.shows.commands.way("all of its output", &words) {
+            if let Some(way) = self.shows.commands.way("full output", &words) {
                 self.say(format!("    {way}"));
             }
         }

@@ -202,7 +202,7 @@ fn coloured(diff: &str) -> String {
     };
     // What scrolls must be reached by keys.
     let lines: Vec<String> = diff.lines().map(line).collect();
-    format!("<pre tabindex=\"0\" aria-label=\"diff\">{}</pre>\n", lines.concat())
+    format!("<pre tabindex=\"0\" role=\"group\" aria-label=\"diff\">{}</pre>\n", lines.concat())
 }
 
 /// A plan with what became of its steps. Another lane may have a plan of this number, too.
@@ -261,7 +261,7 @@ fn check(event: &Event, sources: &Sources<'_>) -> Option<String> {
         let open = if class == "bad" { " open" } else { "" };
         writeln!(
             text,
-            "<details{open}>\n<summary>Output</summary>\n<pre tabindex=\"0\" aria-label=\"output\">{}</pre>\n</details>",
+            "<details{open}>\n<summary>Output</summary>\n<pre tabindex=\"0\" role=\"group\" aria-label=\"output\">{}</pre>\n</details>",
             Escaped(output.trim_end())
         )
         .ok();

@@ -25,7 +25,7 @@ pub(super) fn table(story: &Story) -> String {
     ];
     let head = head.map(|(name, class)| format!("<th scope=\"col\" class=\"{class}\">{name}</th>"));
     format!(
-        "<section aria-labelledby=\"calls\">\n<h2 id=\"calls\">Model calls</h2>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"calls\">\n<table>\n<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody>\n</table>\n</div>\n</section>\n",
+        "<section aria-labelledby=\"calls\">\n<h2 id=\"calls\">Model calls</h2>\n<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Table of model calls\">\n<table>\n<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody>\n</table>\n</div>\n</section>\n",
         head.concat(),
         rows.concat()
     )
