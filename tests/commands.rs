@@ -252,14 +252,14 @@ fn the_summary_for_people_tells_hits_misses_and_cost() {
 }
 
 #[test]
-fn all_of_the_output_of_a_failed_check_is_where_the_ending_says() {
+fn the_full_output_of_a_failed_check_is_where_its_lines_say() {
     let check = "i=0; while [ $i -lt 20 ]; do echo noise $i; i=$((i+1)); done; echo 'FAILED t.py::a - no'; exit 1";
     let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", check)]);
     let world = World::of(project, Provider::new(mended()));
     let world = world.configure("[agent_loop]\nmax_iterations = 1\n");
     let run =
         world.deepseek(["--force-execute", "-p", "Fix the greeting", "--approval", "auto"]).run();
-    let told = run.stderr.split("all of its output: deepseek ").nth(1).expect(&run.stderr);
+    let told = run.stderr.split("full output: deepseek ").nth(1).expect(&run.stderr);
     let words: Vec<&str> = told.lines().next().unwrap().split(' ').collect();
     let explained = world.deepseek(words).run();
     assert_eq!(explained.code, Some(0), "{}", explained.stderr);
@@ -302,6 +302,8 @@ fn the_demo_needs_no_key_and_shows_a_refusal_a_red_check_and_a_delivery() {
     for words in ["scripted", "patch refused", "failed (exit", "passed", "Delivered", "calls"] {
         assert!(said.contains(words), "{words}: {said}");
     }
+    // What it leaves behind is not where commands look.
+    assert!(!said.contains("undo: ") && !said.contains("commit: "), "{said}");
     assert!(world.provider.requests().is_empty());
 }
 

@@ -27,6 +27,8 @@ fn shown(world: &World, screen: &mut Screen) -> String {
             || starts.iter().any(|it| line.starts_with(it))
     };
     let without_counts = |line: &str| {
+        // The end of an id may be all letters.
+        let line = line.split(" · session ").next().unwrap();
         let words = line.split(' ').map(|word| {
             let is_count = word.chars().any(|c| c.is_ascii_digit());
             if is_count { "…" } else { word }
@@ -41,25 +43,13 @@ fn shown(world: &World, screen: &mut Screen) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Presses keys until it is so: a question takes none of them before it was seen.
-fn presses(screen: &mut Screen, keys: &str, what: &str) {
-    screen.until(&format!("{keys:?} does not lead to {what:?}"), |_| true);
-    for _ in 0..10_000 {
-        if screen.rows().iter().any(|row| row.contains(what)) {
-            return;
-        }
-        screen.types(keys);
-        screen.rests();
-    }
-    panic!("{keys:?} does not lead to {what:?}:\n{}", screen.rows().join("\n"));
-}
-
 /// What may never be sent, since it takes away what is not ours; and every frame is ended that is begun.
 fn is_well_behaved(screen: &Screen) {
     let shown = screen.terminal.shown();
-    for never in ["\x1b[3J", "\x1b[2J", "\x1b[r", "\x1b[?1049h", "\x1b[?1000h"] {
+    for never in ["\x1b[3J", "\x1b[2J", "\x1b[r", "\x1b[?1000h"] {
         assert!(!shown.contains(never), "{never:?}");
     }
+    assert_eq!(shown.matches("\x1b[?1049h").count(), shown.matches("\x1b[?1049l").count());
     let count = |what: &str| shown.matches(what).count();
     assert!(count("\x1b[?2026h") <= count("\x1b[?2026l"));
     assert_eq!(count("\x1b[?2004h"), count("\x1b[?2004l"));
@@ -110,6 +100,9 @@ fn model_thinking_and_approval_are_changed_between_requests_and_the_session_repl
         screen.types("\r");
         screen.until_shown(shown);
     }
+    screen.until("the last is at work", |rows| {
+        rows.iter().filter(|row| row.contains(" tokens in")).count() == 3
+    });
     screen.types("\x04");
     ends(&mut screen, 0);
     let sent: Vec<(String, String)> = world
@@ -130,6 +123,50 @@ fn model_thinking_and_approval_are_changed_between_requests_and_the_session_repl
 }
 
 #[test]
+fn tab_changes_the_mode_and_words_are_completed() {
+    let answer = Reply::text(plan(&["greet.txt"])).to("architect");
+    let world = World::greeting(vec![answer]);
+    let mut screen = edits(&world, 24, 80);
+    screen.types("\t");
+    screen.until_shown("yolo · suggest");
+    screen.types("\t");
+    screen.until_shown("plan · suggest");
+    // In it nothing is written, whatever is asked.
+    screen.types("Fix the greeting\r");
+    screen.until_shown("tokens in");
+    screen.until("it is at work", |rows| !rows.iter().any(|row| row.contains("so far")));
+    assert_eq!(world.project.read("greet.txt"), "hello\n");
+    assert!(!screen.rows().iter().any(|row| row.contains("Apply it?")));
+    screen.types("\x1b[Z\x1b[Z");
+    screen.until_shown("agent · suggest");
+    screen.types("/config get budget.u");
+    screen.until_shown("❯ budget.usd");
+    screen.types("\t\x15/model pro");
+    screen.until_shown("❯ deepseek-v4-pro");
+    screen.types("\t\x15\x04");
+    ends(&mut screen, 0);
+}
+
+#[test]
+fn a_question_calls_the_user_as_the_terminal_can() {
+    for (program, sent) in [("WezTerm", "\x1b]9;deepseek: a question waits\x07"), ("xterm", "\x07")]
+    {
+        let world = World::greeting(mended());
+        let mut talk = world.deepseek(["--force-execute", "--approval", "suggest"]);
+        talk.env("TERM_PROGRAM", program);
+        let mut screen = Screen::start(talk.env("XTERM_VERSION", "a test"), 24, 80);
+        screen.until_shown("›");
+        screen.types("Fix the greeting\r");
+        screen.until_shown("Apply it?");
+        screen.terminal.until(sent, 1);
+        screen.types("\x03");
+        screen.until_shown("tokens in");
+        screen.types("\x04");
+        ends(&mut screen, 0);
+    }
+}
+
+#[test]
 fn an_idle_conversation_lets_others_work() {
     let world = World::greeting(mended());
     let mut screen = edits(&world, 24, 80);
@@ -146,7 +183,7 @@ fn an_edit_is_shown_asked_for_done_and_undone() {
     screen.types("Fix the greeting\r");
     screen.until_shown("Apply it?");
     insta::assert_snapshot!("asked", shown(&world, &mut screen));
-    presses(&mut screen, "\x1by", "session ");
+    screen.presses("\x1by", "session ");
     insta::assert_snapshot!("delivered", shown(&world, &mut screen));
     assert_eq!(world.project.read("greet.txt"), "hello world\n");
     screen.types("/diff --run latest\r");
@@ -170,7 +207,7 @@ fn a_no_with_a_reason_goes_back_to_the_model() {
     let mut screen = edits(&world, 24, 80);
     screen.types("Fix the greeting\r");
     screen.until_shown("Apply it?");
-    presses(&mut screen, "\x1bn", "no, because:");
+    screen.presses("\x1bn", "no, because:");
     screen.types("it must still say hello\r");
     screen.until_shown("no, because it must still say hello");
     screen.until("it is not asked again", |rows| {
@@ -178,7 +215,7 @@ fn a_no_with_a_reason_goes_back_to_the_model() {
             && rows.iter().any(|row| row.contains("y yes"))
     });
     assert!(world.provider.told("architect", 2).contains("it must still say hello"));
-    presses(&mut screen, "\x1by", "session ");
+    screen.presses("\x1by", "session ");
     screen.types("\x04");
     ends(&mut screen, 0);
 }
@@ -201,7 +238,7 @@ fn an_interrupt_stops_the_request_and_keeps_what_was_typed() {
     screen.types("\x15\r");
     screen.until_shown("› yes, but later");
     screen.until_shown("Apply it?");
-    presses(&mut screen, "\x1by", "✓ delivered");
+    screen.presses("\x1by", "✓ delivered");
     screen.types("\x04");
     ends(&mut screen, 0);
 }
@@ -240,7 +277,7 @@ fn a_terminal_that_becomes_smaller_and_larger_has_everything_once() {
     let count = |text: &str| all.iter().filter(|row| row.contains(text)).count();
     assert_eq!(count("deepseek 0"), 1, "{all:#?}");
     assert_eq!(count("@@ -1 +1 @@"), 1, "{all:#?}");
-    presses(&mut screen, "\x1by", "session ");
+    screen.presses("\x1by", "session ");
     screen.types("\x04");
     ends(&mut screen, 0);
 }

@@ -132,6 +132,24 @@ fn a_torn_and_a_damaged_journal_are_listed_as_far_as_they_are_whole() {
     assert_eq!(answers(&world), first);
 }
 
+/// Every element of a page ends where it has to, and the page needs nothing besides.
+fn is_whole(page: &str) {
+    const VOID: [&str; 2] = ["meta", "!doctype"];
+    let mut open: Vec<&str> = Vec::new();
+    for tag in page.split('<').skip(1) {
+        let name = tag.split(['>', ' ', '\n']).next().unwrap();
+        match name.strip_prefix('/') {
+            Some(name) => assert_eq!(open.pop(), Some(name), "{tag}"),
+            None if VOID.contains(&name) => {}
+            None => open.push(name),
+        }
+    }
+    assert_eq!(open, [""; 0]);
+    for outside in ["http:", "https:", "src=", "@import", "url(", "<script", "<link"] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+}
+
 #[test]
 fn a_session_is_exported_for_people_and_for_programs() {
     let world = eventful();
@@ -156,6 +174,26 @@ fn a_session_is_exported_for_people_and_for_programs() {
         rest =
             rest.split_once(part).unwrap_or_else(|| panic!("{part} is not in its place: {page}")).1;
     }
+    let page = said(&world, &["export", &ids[0], "--html"]).stdout;
+    let parts = [
+        "<title>Fix the greeting</title>",
+        "<h2 id=\"request-1\">Fix the greeting</h2>",
+        "<h3>Plan 1</h3>",
+        "<span class=\"mark good\">✓ done</span>",
+        "<span class=\"mark good\">applied</span>",
+        "<span class=\"gone\">-hello</span><span class=\"new\">+hello ```wurld```</span>",
+        "<span class=\"mark bad\">code failure</span>",
+        "<summary>Output</summary>",
+        "<span class=\"mark good\">passed</span>",
+        "delivered, proven",
+        "<h2 id=\"calls\">Model calls</h2>",
+    ];
+    let mut rest = page.as_str();
+    for part in parts {
+        rest =
+            rest.split_once(part).unwrap_or_else(|| panic!("{part} is not in its place: {page}")).1;
+    }
+    is_whole(&page);
     let document = &said(&world, &["export", &ids[0], "--format", "json"]).events[0];
     let events = document["events"].as_array().unwrap();
     let shown = said(&world, &["sessions", "show", &ids[0], "--output", "json"]);

@@ -63,7 +63,9 @@ fn a_program_gets_a_failure_as_a_document() {
     let run = world.deepseek(["ask", "Is it?", "--output", "json"]).run();
     assert_eq!((run.code, run.events.len()), (Some(5), 1), "{}", run.stdout);
     let run = world.deepseek(["ask", "Is it?", "--output", "stream-json"]).run();
-    assert_eq!(run.events.last().unwrap()["data"]["kind"], "provider", "{}", run.stdout);
+    assert_eq!(run.events.last().unwrap()["kind"], "Outcome", "{}", run.stdout);
+    let run = world.deepseek(["-r", "nobody", "-p", "x", "--output", "stream-json"]).run();
+    assert_eq!(run.events.last().unwrap()["kind"], "Error", "{}", run.stdout);
 }
 
 #[test]
@@ -96,6 +98,13 @@ fn long_output_goes_to_the_pager_of_a_terminal_only() {
     for none in ["", "cat", "no-such-pager"] {
         shown(none).until("llm.base_url", 1);
     }
+    // An editor has the terminal itself.
+    world.project.write("editor.sh", "test -t 1 && echo at a terminal\n");
+    let mut program = world.deepseek(["config", "edit", "--local"]);
+    let mut terminal =
+        Terminal::start(program.env("PAGER", "cat -A").env("EDITOR", "sh editor.sh"));
+    assert_eq!(terminal.ends(), Some(0), "{}", terminal.shown());
+    terminal.until("at a terminal\r\n", 1);
     let piped = world.deepseek(["config", "show"]).env("PAGER", "sed s/^/paged:/").run();
     assert!(!piped.stdout.contains("paged:"), "{}", piped.stdout);
 }
@@ -136,7 +145,7 @@ fn what_a_project_tells_agents_is_written_once() {
     assert_eq!(world.deepseek(["config", "show"]).run().code, Some(0));
     world.project.write("AGENTS.md", "Mine.\n");
     let again = world.deepseek(["init"]).run();
-    assert!(again.stderr.contains("AGENTS.md is there already"), "{}", again.stderr);
+    assert!(again.stderr.contains("AGENTS.md already exists"), "{}", again.stderr);
     assert_eq!(world.project.read("AGENTS.md"), "Mine.\n");
     assert_eq!(world.project.read(".deepseek/config.toml"), configuration);
     let json = world.deepseek(["init", "--output", "json"]).run();

@@ -411,9 +411,9 @@ mod tests {
         ];
         modes.into_iter().flat_map(|(name, mode)| {
             [true, false].map(|thinks| {
-                let thinking = |role: &str| (role.to_owned(), "test", thinks.to_string());
+                let thinking = |role| (role, "test", thinks.to_string());
                 let flags = vec![
-                    ("policy.mode".to_owned(), "test", format!("{name:?}")),
+                    ("policy.mode", "test", format!("{name:?}")),
                     thinking("llm.max_think_model.thinking"),
                     thinking("llm.base_model.thinking"),
                     thinking("llm.flash_model.thinking"),

@@ -142,7 +142,7 @@ pub(crate) enum Command {
     Mock(mock::MockArgs),
     /// Print a completion script for a shell.
     Completions(completions::CompletionsArgs),
-    /// Print the manual page, or write those of all commands.
+    /// Print the manual page, or write the pages of all commands.
     Man(man::ManArgs),
 }
 

@@ -19,8 +19,8 @@ pub(crate) struct Global {
     #[arg(short = 'c', long = "continue", global = true, conflicts_with = "resume")]
     pub(crate) continue_last: bool,
 
-    /// Go on with this session: its id, the beginning or end of it, or `latest`.
-    #[arg(short = 'r', long, global = true, value_name = "ID")]
+    /// Resume this session: its id, the beginning or end of it, or `latest`; without a value, pick one.
+    #[arg(short = 'r', long, global = true, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
     pub(crate) resume: Option<String>,
 
     /// Work in this directory [default: the project that the current one belongs to].
@@ -43,7 +43,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Set any key of the configuration for this run, as in `agent_loop.max_iterations=3`; may be given several times.
+    /// Set a configuration key for this run, such as `agent_loop.max_iterations=3`; may be repeated.
     #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = assignment)]
     pub(crate) set: Vec<(String, String)>,
 
@@ -119,8 +119,8 @@ pub(crate) struct Global {
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
 
-    /// Never use the alternate screen. There is none yet, so this is always so.
-    #[arg(long, global = true, hide = true)]
+    /// Never use the alternate screen, not even for reviews, the transcript and the session picker.
+    #[arg(long, global = true)]
     pub(crate) no_alt_screen: bool,
 
     /// Never capture the mouse. It is not captured yet, so this is always so.

@@ -6,11 +6,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clap::{Parser as _, ValueEnum as _};
 use config::Config;
+use front::error::CliError;
+use journal::{Reach, Summary};
+use tools::clock::{Clock as _, SystemClock, Timestamp};
 use tools::regular::{self, MAX_NOTE_BYTES};
-use tui::Setting;
+use tui::{Kept, Setting};
 
 use crate::args::Cli;
 use crate::flags::{ApprovalFlag, Global, Thinking};
+use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
 
@@ -35,6 +39,11 @@ impl ProgramHost {
         self.global.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The flags, in this workspace.
+    fn here(&self) -> Global {
+        Global { workspace: Some(self.workspace.clone()), ..self.flags().clone() }
+    }
+
     /// A command line of these words, with the flags of this process that choose workspace and configuration.
     fn parsed(&self, words: &[String]) -> Result<Cli, clap::Error> {
         let words = std::iter::once("deepseek").chain(words.iter().map(String::as_str));
@@ -47,6 +56,36 @@ impl ProgramHost {
         global.color = color;
         global.set = set.into_iter().chain(std::mem::take(&mut global.set)).collect();
         Ok(cli)
+    }
+}
+
+/// The sessions of a workspace that something was asked in, newest first, as they are offered.
+pub(crate) fn kept(past: &Past) -> Result<Vec<Kept>, CliError> {
+    let now = SystemClock.now();
+    let asked = past.sessions(Reach::Here)?.into_iter().filter(|it| !it.requests.is_empty());
+    let kept = |session: Summary| Kept {
+        age: age(&session.started, now),
+        outcome: session.ended.unwrap_or("interrupted").replace('_', " "),
+        title: session
+            .requests
+            .first()
+            .and_then(|it| it.lines().next())
+            .unwrap_or_default()
+            .to_owned(),
+        id: session.id,
+    };
+    Ok(asked.map(kept).collect())
+}
+
+/// How long ago a moment was, in words.
+fn age(moment: &str, now: Timestamp) -> String {
+    let Ok(then) = moment.parse::<Timestamp>() else { return String::new() };
+    let minutes = now.as_second().saturating_sub(then.as_second()) / 60;
+    match minutes {
+        ..1 => "just now".to_owned(),
+        1..60 => format!("{minutes} min"),
+        60..1_440 => format!("{} h", minutes / 60),
+        _ => format!("{} d", minutes / 1_440),
     }
 }
 
@@ -66,6 +105,7 @@ impl tui::Host for ProgramHost {
         match setting {
             Setting::Model => changed.model = Some(value.to_owned()),
             Setting::Thinking => changed.thinking = Some(Thinking::from_str(value, true)?),
+            Setting::Mode => changed.set.push(("policy.mode".to_owned(), format!("{value:?}"))),
             Setting::Approval => changed.approval = Some(ApprovalFlag::from_str(value, true)?),
         }
         let settings = self.around.settings(&changed, &self.workspace);
@@ -77,6 +117,17 @@ impl tui::Host for ProgramHost {
     fn files(&self) -> Vec<String> {
         let listing = tree::list(&self.workspace, OFFERED_FILES);
         listing.files.into_iter().map(|file| file.path.to_string()).collect()
+    }
+
+    fn sessions(&self) -> Result<Vec<Kept>, String> {
+        Past::find(&self.around, &self.here())
+            .and_then(|past| kept(&past))
+            .map_err(|it| it.to_string())
+    }
+
+    fn session(&self, called: &str) -> Result<String, String> {
+        let past = Past::find(&self.around, &self.here()).map_err(|error| error.to_string())?;
+        past.here(called).map_err(|error| error.to_string())
     }
 
     fn edited(&self, text: &str) -> Result<String, String> {

@@ -167,21 +167,24 @@ fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
     done.map(|()| ExitCode::SUCCESS)
 }
 
-/// Whether a command may print more than a screen.
+/// Whether a command may print more than a screen, and leaves the terminal to whoever reads it.
 const fn is_long(command: Option<&Command>) -> bool {
-    matches!(
-        command,
-        Some(
-            Command::Diff(_)
-                | Command::Sessions(_)
-                | Command::Explain(_)
-                | Command::Policy(_)
-                | Command::Memory(_)
-                | Command::Config(_)
-                | Command::Prompts(_)
-                | Command::Tools(_)
-        )
-    )
+    match command {
+        // An editor wants the terminal itself.
+        Some(Command::Config(args)) => args.is_shown(),
+        command => matches!(
+            command,
+            Some(
+                Command::Diff(_)
+                    | Command::Sessions(_)
+                    | Command::Explain(_)
+                    | Command::Policy(_)
+                    | Command::Memory(_)
+                    | Command::Prompts(_)
+                    | Command::Tools(_)
+            )
+        ),
+    }
 }
 
 /// The user's pager, in the place of standard output. Where it cannot be started, the output is shown as it is.

@@ -18,6 +18,7 @@ use sandbox::Sandbox;
 use shell::Environment;
 use tools::redact::{Redactor, values_of_variables};
 use tools::regular;
+use tui::Calls;
 
 use crate::flags::{Color, Global, Output, Thinking};
 use crate::key_store::{KeptKey, KeyStore};
@@ -103,6 +104,15 @@ impl Surroundings {
         let can = self.var("TERM").is_some_and(|term| term != "dumb");
         let logs = global.verbose > 0 || self.var("DEEPSEEK_LOG").is_some();
         is_terminal && can && !logs && !global.plain && global.output == Output::Text
+    }
+
+    /// How a terminal calls its user: few show notifications, and they say who they are.
+    pub(crate) fn calls(&self) -> Calls {
+        let shows = ["iTerm.app", "WezTerm", "ghostty"];
+        match self.var("TERM_PROGRAM") {
+            Some(name) if shows.contains(&name) => Calls::ByNotification,
+            Some(_) | None => Calls::ByBell,
+        }
     }
 
     /// Whether the terminal cuts rows that become too long for it, and does not wrap them anew: few do, and they say who they are.
@@ -273,6 +283,7 @@ impl Surroundings {
                 .or_else(|| self.var("DEEPSEEK_PROFILE").map(str::to_owned)),
             env: self.env_settings(),
             flags: flag_settings(global),
+            set: global.set.clone(),
         };
         let mut settings = config::resolve(&inputs).map_err(|error| {
             CliError::caused(Kind::Usage, &error)
@@ -327,8 +338,8 @@ impl Surroundings {
     }
 }
 
-fn flag_settings(global: &Global) -> Vec<(String, &'static str, String)> {
-    let mut flags: Vec<(&str, &'static str, String)> = Vec::new();
+fn flag_settings(global: &Global) -> Vec<(&'static str, &'static str, String)> {
+    let mut flags = Vec::new();
     if let Some(model) = &global.model {
         flags.push(("llm.max_think_model.model", "--model", quoted(model)));
         flags.push(("llm.base_model.model", "--model", quoted(model)));
@@ -370,9 +381,7 @@ fn flag_settings(global: &Global) -> Vec<(String, &'static str, String)> {
         let (number, _) = subagents(asked);
         flags.push(("lanes.max_subagents", "--max-subagents", number.to_string()));
     }
-    // What is set by its key is the last word.
-    flags.extend(global.set.iter().map(|(key, value)| (key.as_str(), "--set", value.clone())));
-    flags.into_iter().map(|(key, flag, value)| (key.to_owned(), flag, value)).collect()
+    flags
 }
 
 /// As many subagents as there can be when so many are asked for, and a warning when that is another number.

@@ -80,8 +80,10 @@ pub struct Inputs {
     pub profile: Option<String>,
     /// Keys set by environment variables: (dotted key, variable, value).
     pub env: Vec<(&'static str, &'static str, String)>,
-    /// Keys set by flags: (dotted key, flag, value as TOML, bare words allowed). Later ones win.
-    pub flags: Vec<(String, &'static str, String)>,
+    /// Keys set by flags: (dotted key, flag, value as TOML, bare words allowed).
+    pub flags: Vec<(&'static str, &'static str, String)>,
+    /// Keys set one by one, above everything else: (dotted key, value as TOML, bare words allowed). Later ones win.
+    pub set: Vec<(String, String)>,
 }
 
 /// The configuration with the source of every value.
@@ -198,8 +200,9 @@ pub fn resolve(inputs: &Inputs) -> Result<Settings, ConfigError> {
     settings.extend(user_profile);
     settings.extend(workspace_profile);
     settings.extend(given(&inputs.env, |name| Source::Env(name.to_owned())));
+    settings.extend(given(&inputs.flags, |name| Source::Flag(name.to_owned())));
     let before = with(defaults.clone(), settings.iter());
-    settings.extend(filled(given(&inputs.flags, |name| Source::Flag(name.to_owned())), &before));
+    settings.extend(filled(one_by_one(&inputs.set), &before));
 
     let mut sources = BTreeMap::new();
     for setting in &settings {
@@ -312,19 +315,32 @@ fn line_of(text: &str, offset: usize) -> usize {
 
 /// Settings from variables and flags, whose values may be bare words.
 fn given(
-    pairs: &[(impl AsRef<str>, &'static str, String)],
+    pairs: &[(&'static str, &'static str, String)],
     source: impl Fn(&'static str) -> Source,
 ) -> Vec<Setting> {
     pairs
         .iter()
         .map(|(key, name, text)| Setting {
-            key: key.as_ref().to_owned(),
+            key: (*key).to_owned(),
             value: parse_value(text),
             source: source(name),
             place: (*name).to_owned(),
             line: 1,
         })
         .collect()
+}
+
+/// Settings that the user makes one by one for a run.
+fn one_by_one(pairs: &[(String, String)]) -> Vec<Setting> {
+    const FLAG: &str = "--set";
+    let setting = |(key, text): &(String, String)| Setting {
+        key: key.clone(),
+        value: parse_value(text),
+        source: Source::Flag(FLAG.to_owned()),
+        place: FLAG.to_owned(),
+        line: 1,
+    };
+    pairs.iter().map(setting).collect()
 }
 
 /// A value as TOML, or as a bare string.

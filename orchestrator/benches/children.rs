@@ -89,7 +89,7 @@ async fn run(dir: &Path, questions: usize) -> (f64, f64) {
         ("missions.max_questions", (questions * 2).to_string()),
         ("missions.hypothesis_rounds", "0".to_owned()),
     ];
-    let flags = flags.into_iter().map(|(key, value)| (key.to_owned(), "benchmark", value));
+    let flags = flags.into_iter().map(|(key, value)| (key, "benchmark", value));
     let inputs =
         Inputs { workspace_root: PathBuf::from("/"), flags: flags.collect(), ..Inputs::default() };
     let model = Arc::new(Thinking::default());

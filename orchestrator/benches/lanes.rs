@@ -101,8 +101,7 @@ async fn run(dir: &Path, at_once: usize) -> Took {
         ("lanes.max_lanes", LANES.to_string()),
         ("lanes.max_subagents", at_once.to_string()),
     ];
-    let flags =
-        flags.into_iter().map(|(key, value)| (key.to_owned(), "benchmark", value)).collect();
+    let flags = flags.into_iter().map(|(key, value)| (key, "benchmark", value)).collect();
     let inputs = Inputs { workspace_root: PathBuf::from("/"), flags, ..Inputs::default() };
     let setup = Setup {
         workspace: home.canonicalize().unwrap(),

@@ -92,6 +92,18 @@ impl Screen {
         self.terminal.types(text);
     }
 
+    /// Presses keys until this is shown: a question takes none of them before it was seen.
+    pub(crate) fn presses(&mut self, keys: &str, what: &str) {
+        for _ in 0..10_000 {
+            if self.rows().iter().any(|row| row.contains(what)) {
+                return;
+            }
+            self.types(keys);
+            self.rests();
+        }
+        panic!("{keys:?} does not lead to {what:?}:\n{}", self.rows().join("\n"));
+    }
+
     /// Has another size from now on. A terminal of this kind cuts rows that are too long.
     pub(crate) fn resize(&mut self, rows: u16, columns: u16) {
         self.look();

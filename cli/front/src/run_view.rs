@@ -93,14 +93,17 @@ pub enum Commands {
     OfTheShell,
     /// In the conversation: `/diff`.
     OfTheConversation,
+    /// Nowhere: what a demonstration leaves behind is not where commands look.
+    Nowhere,
 }
 
 impl Commands {
-    /// A command as the user gives it.
-    pub(crate) fn given(self, words: &str) -> String {
+    /// What a command does, and the command as the user gives it.
+    pub(crate) fn way(self, does: &str, words: &str) -> Option<String> {
         match self {
-            Self::OfTheShell => format!("deepseek {words}"),
-            Self::OfTheConversation => format!("/{words}"),
+            Self::OfTheShell => Some(format!("{does}: deepseek {words}")),
+            Self::OfTheConversation => Some(format!("{does}: /{words}")),
+            Self::Nowhere => None,
         }
     }
 }

@@ -15,13 +15,14 @@ use orchestrator::request::Request;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::error::ReadlineError;
 use rustyline::{Config as LineConfig, DefaultEditor};
+use tools::ids::short;
 use tools::regular::{self, MAX_NOTE_BYTES};
-use tui::{Facts, Opening};
+use tui::{Facts, Left, Opening, Visits};
 
 use crate::banner::{Banner, Begins};
 use crate::drive::{Drive, Use};
 use crate::flags::{Global, Output, Require};
-use crate::host::ProgramHost;
+use crate::host::{ProgramHost, kept};
 use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
@@ -67,6 +68,8 @@ pub(crate) fn intent(global: &Global) -> Option<Intent> {
 fn which(around: &Surroundings, global: &Global) -> Result<Which, CliError> {
     let past = || Past::find(around, global);
     match &global.resume {
+        Some(id) if id.is_empty() => Err(CliError::new(Kind::Usage, "which session?")
+            .hint("`deepseek sessions` lists them; `deepseek -r ID` resumes one")),
         Some(id) if id == "latest" => past()?.talk().map(Which::Earlier),
         Some(id) => past()?.here(id).map(Which::Earlier),
         None if global.continue_last => past()?.talk().map(Which::Earlier),
@@ -148,8 +151,30 @@ async fn once_in(
     exit::of(&outcome.delivery, global.require.map(Require::level))
 }
 
-/// Talks at the terminal until the user leaves.
+/// Talks at the terminal until the user leaves, in one session or in several.
 pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(), CliError> {
+    let mut global = global.clone();
+    let is_open = global.resume.as_deref() == Some("");
+    if is_open && around.has_live_rows(&global) && !global.no_alt_screen {
+        let paint = if around.colour_out(global.color) { Paint::Colour } else { Paint::Plain };
+        let Some(id) = tui::pick(kept(&Past::find(around, &global)?)?, paint).await? else {
+            return Ok(());
+        };
+        global.resume = Some(id);
+    }
+    loop {
+        match talk(around, &global).await? {
+            Left::ForGood => return Ok(()),
+            Left::For(id) => {
+                global.continue_last = false;
+                global.resume = Some(id);
+            }
+        }
+    }
+}
+
+/// Talks at the terminal in one session.
+async fn talk(around: &Surroundings, global: &Global) -> Result<Left, CliError> {
     let workspace = around.workspace(global)?;
     let settings = around.settings(global, &workspace)?;
     let mut view = render::view(around, global);
@@ -157,7 +182,7 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
     let mut drive =
         Drive::open(around, &settings, workspace.clone(), which.clone(), Use::Write, view.as_mut())
             .await?;
-    let banner = banner(around, &settings, &workspace, &which, &drive.session);
+    let banner = banner(around, global, &settings, &workspace, &which, &drive.session);
     if around.has_live_rows(global) {
         let opening = opening(around, global, &settings, &workspace, &drive.session, banner)?;
         let host = Arc::new(ProgramHost::new(around.clone(), global.clone(), workspace));
@@ -184,7 +209,7 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
             // Signals are listened to before the prompt is shown: whoever sees it may send one.
             told = drive.told_to_leave() => {
                 terminal.restore();
-                return told;
+                return told.map(|()| Left::ForGood);
             }
             read = read_line(editor) => read?,
         };
@@ -220,12 +245,13 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
             Err(error) => return Err(no_terminal(&error)),
         }
     }
-    Ok(())
+    Ok(Left::ForGood)
 }
 
 /// The lines that a conversation begins with.
 fn banner(
     around: &Surroundings,
+    global: &Global,
     settings: &Settings,
     workspace: &Path,
     which: &Which,
@@ -244,7 +270,15 @@ fn banner(
             Which::Earlier(id) => Begins::Continued(id),
         },
     };
-    banner.lines()
+    let interrupted = match which {
+        Which::New => Past::find(around, global).and_then(|past| past.cut_short()).ok(),
+        Which::Earlier(_) => None,
+    };
+    let command = if around.has_live_rows(global) { "/resume" } else { "deepseek run" };
+    let resume = interrupted.map(|id| {
+        format!("\na request was interrupted here; to resume it: {command} {}", short(&id))
+    });
+    banner.lines() + &resume.unwrap_or_default()
 }
 
 /// What a conversation with live rows begins with.
@@ -262,6 +296,10 @@ fn opening(
         session: session.id.clone(),
         intent: intent(global),
         commits: around.offers_commits(global),
+        visits: if global.no_alt_screen { Visits::Never } else { Visits::Allowed },
+        calls: around.calls(),
+        models: models(settings),
+        keys: settings.values().iter().map(|(key, ..)| key.clone()).collect(),
         ..Facts::default()
     };
     facts.keep_to(config);
@@ -273,6 +311,20 @@ fn opening(
         require: global.require.map(Require::level),
         banner,
     })
+}
+
+/// The models that the configuration knows, by role and by price.
+fn models(settings: &Settings) -> Vec<String> {
+    let priced = settings.values().iter().filter_map(|(key, ..)| {
+        key.strip_prefix("llm.prices.")?.rsplit_once('.').map(|(model, _)| model.to_owned())
+    });
+    let llm = &settings.config.llm;
+    let named = [&llm.base_model, &llm.max_think_model, &llm.flash_model];
+    let mut models: Vec<String> =
+        named.map(|it| it.model.clone()).into_iter().chain(priced).collect();
+    models.sort();
+    models.dedup();
+    models
 }
 
 /// The settings of the terminal, to put back when a line that is being read is given up.

@@ -33,8 +33,8 @@ use crate::surroundings::Surroundings;
 
 /// Commit what deepseek changed since the last commit, and nothing else.
 ///
-/// The message is made of what was asked and of the plan's steps. Files and message are shown and asked for; git runs its hooks.
-/// A file is committed as it is now, with what you changed in it as well, which is said.
+/// The message comes from the request and the plan's steps. You see the files and the message, and confirm them; git runs its
+/// hooks. A file is committed as it is now; if you changed it as well, the list says so.
 #[derive(Debug, Args)]
 pub(crate) struct CommitArgs {
     /// Commit with this message instead.
@@ -105,8 +105,9 @@ fn propose(git: Git<'_>, history: &CheckpointHistory, past: &Past) -> Result<Pro
     let paths: BTreeSet<&str> =
         made.iter().flat_map(|made| &made.own).map(|own| own.path.as_str()).collect();
     let nothing = || {
-        CliError::new(Kind::NotDelivered, "there is nothing to commit")
-            .hint("what deepseek changed is committed, or undone: `deepseek rewind` lists it")
+        CliError::new(Kind::NotDelivered, "there is nothing to commit").hint(
+            "everything that deepseek changed is committed or undone; `deepseek rewind` lists it",
+        )
     };
     if paths.is_empty() {
         return Err(nothing());
@@ -173,8 +174,11 @@ fn show(Proposal { files, with_own, message }: &Proposal) {
 /// Asks whether it is wanted. Without a terminal nothing is committed that was not asked for by a flag.
 async fn agreed(around: &Surroundings, count: usize) -> Result<(), CliError> {
     if !(around.stdin_is_terminal && around.stderr_is_terminal) {
-        return Err(CliError::new(Kind::Denied, "a commit needs a yes, and there is no terminal")
-            .hint("`deepseek commit --yes` does not ask"));
+        return Err(CliError::new(
+            Kind::Denied,
+            "a commit needs approval, and there is no terminal to ask on",
+        )
+        .hint("`deepseek commit --yes` does not ask"));
     }
     let files = if count == 1 { "this file" } else { "these files" };
     if render::ask::yes_or_no(&format!("A commit of {files}, with this message.")).await {
@@ -201,7 +205,7 @@ fn commit(git: Git<'_>, proposal: &Proposal) -> Result<String, CliError> {
             said(git.output(&[vec!["update-index", "--force-remove", "--"], new].concat()))?;
         }
         return Err(CliError::new(Kind::NotDelivered, "git did not commit; nothing is changed")
-            .hint("what git or a hook said stands above"));
+            .hint("see what git or a hook printed above"));
     }
     said(git.output(&["rev-parse", "--short", "HEAD"])).map(|id| id.trim().to_owned())
 }

@@ -78,6 +78,13 @@ enum Action {
     },
 }
 
+impl ConfigArgs {
+    /// Whether it shows values; all else changes them.
+    pub(crate) const fn is_shown(&self) -> bool {
+        matches!(self.action, Action::Show | Action::Get { .. })
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(
     around: &Surroundings,

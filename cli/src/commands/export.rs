@@ -1,11 +1,14 @@
 //! `deepseek export`: a session as a document to keep, read or pass on. Secrets were taken out before it was journaled.
 
+mod html;
+
 use std::fmt::Write as _;
 
 use actors::event::Event;
 use actors::words::Side;
 use clap::{Args, ValueEnum};
 use front::error::CliError;
+use journal::read::content;
 use journal::{StagedPatch, Story, StoryEntry, Summary, Tally, changes};
 use serde_json::{Value, json};
 
@@ -23,6 +26,9 @@ pub(crate) struct ExportArgs {
     /// The kind of document [default: md, or json with --output json].
     #[arg(long)]
     format: Option<Format>,
+    /// Print one self-contained HTML page; the same as --format html.
+    #[arg(long, conflicts_with = "format")]
+    html: bool,
 }
 
 /// A kind of document.
@@ -32,6 +38,8 @@ enum Format {
     Md,
     /// JSON, for programs.
     Json,
+    /// One page of HTML, for a browser.
+    Html,
 }
 
 /// Runs the command.
@@ -44,7 +52,9 @@ pub(crate) fn run(
     let session = past.session(&args.id)?;
     let story = past.story(&session)?;
     let asked_by_program = if global.output == Output::Text { Format::Md } else { Format::Json };
-    match args.format.unwrap_or(asked_by_program) {
+    let format = if args.html { Some(Format::Html) } else { args.format };
+    match format.unwrap_or(asked_by_program) {
+        Format::Html => render::text(&as_page(around, &past, &story)),
         Format::Md => render::text(&render::harmless(&as_markdown(&past, &story))),
         Format::Json => render::json_line(&as_json(&past, &story)),
     }
@@ -60,6 +70,23 @@ fn diff(past: &Past, patch: &StagedPatch) -> String {
             format!("({error})\n")
         }
     }
+}
+
+fn as_page(around: &Surroundings, past: &Past, story: &Story) -> String {
+    let dir = past.dir(&story.summary.id);
+    let output = |event: &Event| {
+        let Event::VerificationRun { output, .. } = event else { return String::new() };
+        content(&dir, output).map_or_else(
+            |error| format!("({error})"),
+            |bytes| String::from_utf8_lossy(&bytes).into_owned(),
+        )
+    };
+    let sources = html::Sources {
+        diff: &|patch| diff(past, patch),
+        output: &output,
+        local: &|moment| around.local(moment),
+    };
+    html::page(story, &sources)
 }
 
 fn as_json(past: &Past, story: &Story) -> Value {

@@ -55,7 +55,7 @@ pub(crate) fn run(around: &Surroundings, global: &Global, _: &InitArgs) -> Resul
             let indented = text.lines().map(|line| format!("  {line}").trim_end().to_owned());
             render::text(&render::harmless(&(indented.collect::<Vec<_>>().join("\n") + "\n")));
         } else {
-            render::warn(&format!("{path} is there already; it is left as it is"));
+            render::warn(&format!("{path} already exists; it is left unchanged"));
         }
     }
     if global.output != Output::Text {

@@ -12,7 +12,7 @@ use crate::args::Cli;
 use crate::render;
 use crate::surroundings::Surroundings;
 
-/// Print the manual page, or write those of all commands.
+/// Print the manual page, or write the pages of all commands.
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
     /// Write the pages of all commands to this directory instead.

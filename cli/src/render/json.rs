@@ -32,25 +32,25 @@ impl View for StreamJson {
         match signal {
             Signal::Event(envelope) => {
                 hear(&mut self.plan, &envelope);
-                print(&event(&envelope));
+                tell(&event(&envelope));
             }
             Signal::Text(speaker, text) => {
                 let data = json!({"role": speaker.role, "text": text});
-                print(&in_lane(json!({"kind": "TextDelta", "data": data}), speaker.scope.lane()));
+                tell(&in_lane(json!({"kind": "TextDelta", "data": data}), speaker.scope.lane()));
             }
             Signal::Reasoning(speaker, text) => {
                 let data = json!({"role": speaker.role, "text": text});
-                print(&in_lane(
+                tell(&in_lane(
                     json!({"kind": "ReasoningDelta", "data": data}),
                     speaker.scope.lane(),
                 ));
             }
             Signal::Waiting(scope, why) => {
-                print(&in_lane(json!({"kind": "Waiting", "data": {"why": why}}), scope.lane()));
+                tell(&in_lane(json!({"kind": "Waiting", "data": {"why": why}}), scope.lane()));
             }
             Signal::Confined(level) => {
                 let data = json!({"degree": level.degree(), "told": level.to_string()});
-                print(&json!({"kind": "Confined", "data": data}));
+                tell(&json!({"kind": "Confined", "data": data}));
             }
             // Dropping a question says that there is no one to answer.
             Signal::Question(_) | Signal::Asked(_) => {}
@@ -161,6 +161,11 @@ pub(super) fn is_printed() -> bool {
 /// A document as one line on standard output.
 pub(crate) fn print(value: &Value) {
     IS_PRINTED.store(true, Ordering::Relaxed);
+    tell(value);
+}
+
+/// A line of a stream that a document ends.
+fn tell(value: &Value) {
     super::line(&value.to_string());
 }
 

@@ -22,6 +22,7 @@ use tree::Change;
 pub(crate) use columns::side_by_side;
 pub(crate) use document::document;
 pub(crate) use front::diff::{Paint, changes_as_text, harmless_text as harmless};
+use front::run_view::Commands;
 pub(crate) use front::run_view::settled;
 pub(crate) use front::told;
 pub(crate) use json::{FinalJson, StreamJson, print as json_line};
@@ -69,7 +70,7 @@ pub(crate) fn warn(content: &str) {
 /// Tells of a failure: in words on standard error, and to a program that got no document yet as one on standard output.
 pub(crate) fn failed(output: Output, error: &CliError) {
     warn(&harmless(&error.to_string()));
-    if output == Output::Text || json::is_printed() && output == Output::Json {
+    if output == Output::Text || json::is_printed() {
         return;
     }
     let data = json!({
@@ -139,8 +140,17 @@ pub(crate) trait View: Send {
 
 /// The view that was asked for.
 pub(crate) fn view(around: &Surroundings, global: &Global) -> Box<dyn View> {
+    view_naming(around, global, Commands::OfTheShell)
+}
+
+/// The view that was asked for, which names commands as they are given there.
+pub(crate) fn view_naming(
+    around: &Surroundings,
+    global: &Global,
+    commands: Commands,
+) -> Box<dyn View> {
     match global.output {
-        Output::Text => Box::new(Terminal::new(around, global)),
+        Output::Text => Box::new(Terminal::new(around, global, commands)),
         Output::Json => Box::new(FinalJson::default()),
         Output::StreamJson => Box::new(StreamJson::default()),
     }

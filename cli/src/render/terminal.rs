@@ -36,7 +36,7 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     /// A view for what is around.
-    pub(crate) fn new(around: &Surroundings, global: &Global) -> Self {
+    pub(crate) fn new(around: &Surroundings, global: &Global, commands: Commands) -> Self {
         let paint = if around.colour(global.color) { Paint::Colour } else { Paint::Plain };
         let moves = around.stderr_is_terminal && !global.plain;
         let detail = if moves { Detail::Beside } else { Detail::All };
@@ -48,7 +48,6 @@ impl Terminal {
             Attendance::Unattended
         };
         let accounts = if global.verbose == 0 { Accounts::InALine } else { Accounts::InFull };
-        let commands = Commands::OfTheShell;
         let commits = around.offers_commits(global);
         let shows = Shows { paint, detail, streams, accounts, commands, commits };
         let run = RunView::new(shows, Duration::ZERO);

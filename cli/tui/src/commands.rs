@@ -20,6 +20,10 @@ pub(crate) enum What {
     Queue,
     Status,
     Redraw,
+    /// What was printed is read on a screen of its own.
+    Transcript,
+    /// Another session takes the place of this one.
+    Resume,
     /// What the last request changed is taken back.
     Undo,
     /// A command of the program: these words, and those behind it.
@@ -39,7 +43,7 @@ const fn command(name: &'static str, about: &'static str, what: What) -> Command
 }
 
 /// All of them, in the order in which they are listed.
-pub(crate) const COMMANDS: [Command; 28] = [
+pub(crate) const COMMANDS: [Command; 31] = [
     command("help", "list commands and keys", What::Help),
     command("edit", "treat the text as an edit", What::Edit),
     command("ask", "treat the text as a question", What::Ask),
@@ -53,11 +57,14 @@ pub(crate) const COMMANDS: [Command; 28] = [
     command("lanes", "show what a lane changed: its number", What::Program(&["diff", "--lane"])),
     command("model", "have another model answer", What::Set(Setting::Model)),
     command("thinking", "on, off, or auto as configured", What::Set(Setting::Thinking)),
+    command("mode", "plan, agent or yolo (also Tab)", What::Set(Setting::Mode)),
     command("approval", "suggest, auto or never", What::Set(Setting::Approval)),
     command("queue", "list the queue; go, drop N, clear", What::Queue),
     command("status", "show the session and its settings", What::Status),
     command("cost", "add up calls, tokens and cost", What::Program(&["usage"])),
     command("sessions", "list sessions, or show one", What::Program(&["sessions"])),
+    command("resume", "resume another session: its id, or pick", What::Resume),
+    command("transcript", "read what was printed (also Ctrl-T)", What::Transcript),
     command("explain", "explain an event and its causes", What::Program(&["explain"])),
     command("init", "write AGENTS.md and a configuration", What::Program(&["init"])),
     command("config", "show or change the configuration", What::Program(&["config"])),
@@ -98,6 +105,8 @@ Keys:
   Enter       send; while a request is at work: queue
   Alt-Enter   begin a new line (also Ctrl-J, or \\ before Enter)
   Up, Ctrl-R  bring back an earlier message
+  Tab         the next mode: plan, agent, yolo
+  Ctrl-T      read what was printed
   Ctrl-X Ctrl-E  edit the input in $EDITOR
   Esc Esc     stop the request (also Ctrl-C)
   Ctrl-D      leave (also Ctrl-C twice)

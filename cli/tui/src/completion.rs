@@ -19,7 +19,17 @@ pub(crate) struct Menu {
 pub(crate) enum Kind {
     Commands,
     Files,
+    /// Models, and keys of the configuration.
+    Words,
     Earlier,
+}
+
+/// What there is to be offered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Known<'k> {
+    pub(crate) files: &'k [String],
+    pub(crate) models: &'k [String],
+    pub(crate) keys: &'k [String],
 }
 
 impl Menu {
@@ -41,15 +51,25 @@ impl Menu {
 }
 
 /// What the word at the cursor may become. `before` is the text before it.
-pub(crate) fn menu(before: &str, word: &str, files: &[String]) -> Option<Menu> {
+pub(crate) fn menu(before: &str, word: &str, known: &Known<'_>) -> Option<Menu> {
     if let Some(name) = word.strip_prefix('/').filter(|_| before.is_empty()) {
         let offers = COMMANDS.iter().filter(|command| command.name.starts_with(name));
         let offers = offers.map(|it| (format!("/{}", it.name), it.about.to_owned())).collect();
         return Menu::of(Kind::Commands, offers);
     }
-    let wanted = word.strip_prefix('@')?;
+    let Some(wanted) = word.strip_prefix('@') else {
+        let words = match before.split_whitespace().collect::<Vec<_>>().as_slice() {
+            ["/model"] => known.models,
+            ["/config", "get" | "set" | "add" | "remove" | "unset"] => known.keys,
+            _ => return None,
+        };
+        // A word that is complete needs no offer.
+        let words = words.iter().filter(|known| known.contains(word) && *known != word);
+        let offers = words.take(OFFERED).map(|word| (word.clone(), String::new()));
+        return Menu::of(Kind::Words, offers.collect());
+    };
     let mut found: Vec<(usize, &String)> =
-        files.iter().filter_map(|path| Some((rank(path, wanted)?, path))).collect();
+        known.files.iter().filter_map(|path| Some((rank(path, wanted)?, path))).collect();
     found.sort();
     let offers = found.into_iter().take(OFFERED);
     Menu::of(Kind::Files, offers.map(|(_, path)| (format!("@{path}"), String::new())).collect())
@@ -96,7 +116,9 @@ mod tests {
 
     fn offered(before: &str, word: &str) -> Vec<String> {
         let files = ["src/lib.rs", "src/parser.rs", "lib/x.py"].map(str::to_owned);
-        let menu = menu(before, word, &files);
+        let models = ["deepseek-flash", "deepseek-v4-pro"].map(str::to_owned);
+        let keys = ["llm.base_url", "budget.usd"].map(str::to_owned);
+        let menu = menu(before, word, &Known { files: &files, models: &models, keys: &keys });
         menu.into_iter().flat_map(|menu| menu.offers).map(|(text, _)| text).collect()
     }
 
@@ -107,6 +129,9 @@ mod tests {
         assert_eq!(offered("see ", "@lib"), ["@lib/x.py", "@src/lib.rs"]);
         assert_eq!(offered("see ", "@spr"), ["@src/parser.rs"]);
         assert_eq!(offered("see ", "lib"), [""; 0]);
+        assert_eq!(offered("/model ", "pro"), ["deepseek-v4-pro"]);
+        assert_eq!(offered("/config get ", "bud"), ["budget.usd"]);
+        assert_eq!(offered("/config get ", "budget.usd"), [""; 0]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The state of a conversation: the input, the queue, what is asked, what is known of the run; and what a key does to them.
 //! It decides and has no effects: those it wants are [`Act`]s. Pure: times are given.
 
+mod facts;
 mod lines;
 mod pressed;
 
@@ -8,18 +9,20 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use actors::publisher::{Answer, OpenQuestion, Question};
-use config::Config;
 use front::answer::OnScreen;
 use front::diff::{Paint, harmless_text};
-use front::run_view::{Accounts, Commands, Commits, Detail, RunView, Shows, Streams, Told};
-use front::told::word;
-use orchestrator::chat::Intent;
+use front::run_view::{Accounts, Commands, Detail, RunView, Shows, Streams, Told};
 use orchestrator::request::Request;
 
 use crate::completion::Menu;
 use crate::composer::Composer;
 use crate::keys::Key;
 use crate::markdown::Markdown;
+use crate::picker::{Kept, Picker};
+use crate::screen::Size;
+use crate::visit::{Does, Pages, Review, Visit};
+
+pub use self::facts::{Calls, Facts, Setting, Visits};
 
 /// Keys that were on their way when a question appeared are no answer to it.
 const DEAF: Duration = Duration::from_millis(300);
@@ -28,68 +31,6 @@ const TWICE: Duration = Duration::from_secs(2);
 
 /// So many lines of a message are printed; the rest is in the journal.
 const SHOWN: usize = 12;
-
-/// What stays the same in a conversation.
-#[derive(Debug, Clone, Default)]
-pub struct Facts {
-    /// How far requests may go: `agent`, `yolo`.
-    pub mode: String,
-    /// When the user is asked: `suggest`, `auto`, `never`.
-    pub approval: String,
-    /// The model that answers.
-    pub model: String,
-    /// What a request may spend, in US dollars; nothing when there is no limit.
-    pub budget_usd: f64,
-    /// The workspace.
-    pub workspace: String,
-    /// The id of the session.
-    pub session: String,
-    /// What every message is, if a flag says so.
-    pub intent: Option<Intent>,
-    /// Whether what is delivered can be committed.
-    pub commits: Commits,
-}
-
-/// What of the configuration can be changed between two requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Setting {
-    /// The model of every role.
-    Model,
-    /// Whether models think before they answer.
-    Thinking,
-    /// When the user is asked.
-    Approval,
-}
-
-impl Setting {
-    /// The word.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Model => "model",
-            Self::Thinking => "thinking",
-            Self::Approval => "approval",
-        }
-    }
-
-    /// What it can be set to.
-    const fn takes(self) -> &'static str {
-        match self {
-            Self::Model => "/model NAME",
-            Self::Thinking => "/thinking on, off or auto",
-            Self::Approval => "/approval suggest, auto or never",
-        }
-    }
-}
-
-impl Facts {
-    /// Takes in what a configuration says.
-    pub fn keep_to(&mut self, config: &Config) {
-        self.mode = word(&config.policy.mode);
-        self.approval = word(&config.policy.approval);
-        self.model.clone_from(&config.llm.base_model.model);
-        self.budget_usd = config.budget.usd;
-    }
-}
 
 /// What the conversation wants done.
 #[derive(Debug, PartialEq, Eq)]
@@ -113,6 +54,10 @@ pub(crate) enum Act {
     FindFiles,
     /// Paint everything again.
     Redraw,
+    /// Find out which sessions there are.
+    FindSessions,
+    /// Leave this session for another.
+    Resume(String),
     /// Keep a message for later conversations.
     Keep(String),
 }
@@ -166,6 +111,12 @@ pub(crate) struct Conversation {
     pub(crate) work: Work,
     pub(crate) composer: Composer,
     pub(crate) menu: Option<Menu>,
+    /// What has the whole screen, for as long as the user wants.
+    pub(crate) visit: Option<Visit>,
+    /// The terminal as it was when it was painted last.
+    pub(crate) size: Size,
+    /// Everything that was printed.
+    printed: Vec<String>,
     pub(crate) asked: VecDeque<Asked>,
     pub(crate) queue: VecDeque<Request>,
     /// Whether what is queued waits until the user says so.
@@ -182,7 +133,7 @@ pub(crate) struct Conversation {
     /// The key that was pressed once and has to be pressed twice, and until when that counts.
     once: Option<(Key, Duration)>,
     ctrl_x: bool,
-    rings: bool,
+    rings: Option<&'static str>,
 }
 
 impl Conversation {
@@ -203,6 +154,9 @@ impl Conversation {
             work: Work::Idle,
             composer: Composer::default(),
             menu: None,
+            visit: None,
+            size: Size { columns: 80, rows: 24 },
+            printed: Vec::new(),
             asked: VecDeque::new(),
             queue: VecDeque::new(),
             paused: false,
@@ -214,7 +168,7 @@ impl Conversation {
             back: None,
             once: None,
             ctrl_x: false,
-            rings: false,
+            rings: None,
         }
     }
 
@@ -226,12 +180,53 @@ impl Conversation {
 
     /// The finished text since the last time.
     pub(crate) fn take_above(&mut self) -> String {
-        std::mem::take(&mut self.above)
+        let above = std::mem::take(&mut self.above);
+        self.printed.extend(above.lines().map(str::to_owned));
+        above
     }
 
-    /// Whether the user is to be called since the last time.
-    pub(crate) fn take_ring(&mut self) -> bool {
-        std::mem::take(&mut self.rings)
+    /// Shows everything that was printed, its end first.
+    pub(super) fn show_transcript(&mut self, at: Duration) {
+        if self.facts.visits == Visits::Never {
+            return self.hint_at("the terminal's own history has it", at);
+        }
+        let mut lines = self.printed.clone();
+        lines.extend(self.above.lines().map(str::to_owned));
+        self.visit = Some(Visit::Transcript(Pages::at_end(lines, self.size)));
+    }
+
+    /// Shows the change that is asked about on a screen of its own. Whether there is one.
+    pub(super) fn review(&mut self) -> bool {
+        let shown = self.asked.front().map(|asked| asked.on_screen.shown.as_str());
+        let review = shown.filter(|_| self.facts.visits == Visits::Allowed).and_then(Review::of);
+        self.visit = review.map(Visit::Review);
+        self.visit.is_some()
+    }
+
+    /// Lets the user choose one of these sessions.
+    pub(crate) fn offer_sessions(&mut self, kept: Vec<Kept>) {
+        self.visit = Some(Visit::Sessions(Picker::new(kept)));
+    }
+
+    /// A key while something has the whole screen.
+    fn visit_key(&mut self, key: &Key, at: Duration) -> Vec<Act> {
+        let Some(visit) = &mut self.visit else { return Vec::new() };
+        match visit.key(key, self.size) {
+            Does::Stays => return Vec::new(),
+            Does::Leaves => {}
+            Does::Answers(answer) => self.answer_question(answer, at),
+            Does::Resumes(id) => {
+                self.visit = None;
+                return vec![Act::Resume(id)];
+            }
+        }
+        self.visit = None;
+        Vec::new()
+    }
+
+    /// Why the user is to be called since the last time, if so.
+    pub(crate) const fn take_ring(&mut self) -> Option<&'static str> {
+        self.rings.take()
     }
 
     /// Takes in what the run has told.
@@ -270,7 +265,7 @@ impl Conversation {
         self.paused = self.work == Work::Stopping && !self.queue.is_empty();
         self.work = Work::Idle;
         self.asked.clear();
-        self.rings = true;
+        self.rings = Some("the request has ended");
     }
 
     /// The request that is next, if one may begin.
@@ -310,7 +305,7 @@ impl Conversation {
         if !shown.is_empty() {
             self.say(&shown);
         }
-        self.rings = true;
+        self.rings = Some("a question waits");
     }
 
     /// Drops questions whose answer is not wanted any more.
@@ -318,6 +313,8 @@ impl Conversation {
         let front_is_gone = self.asked.front().is_some_and(Asked::is_withdrawn);
         self.asked.retain(|asked| !asked.is_withdrawn());
         if front_is_gone {
+            // What was reviewed is not asked any more.
+            self.visit.take_if(|visit| matches!(visit, Visit::Review(_)));
             self.present(at);
         }
     }

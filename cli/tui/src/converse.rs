@@ -21,7 +21,8 @@ use crate::conversation::{Act, Conversation, Facts, Setting, Work};
 use crate::history::History;
 use crate::keys::{Key, Keys};
 use crate::paint;
-use crate::screen::{Narrowing, Screen};
+use crate::picker::Kept;
+use crate::screen::{self, Narrowing, Screen};
 use crate::terminal::{self, Terminal};
 
 /// At most so often is something painted that nobody typed.
@@ -57,8 +58,23 @@ pub trait Host: Send + Sync {
     /// The files of the workspace, by path.
     fn files(&self) -> Vec<String>;
 
+    /// The sessions of the workspace that something was asked in, newest first; an error says why they are not known.
+    fn sessions(&self) -> Result<Vec<Kept>, String>;
+
+    /// The id of the session that is called so; an error says why there is none.
+    fn session(&self, called: &str) -> Result<String, String>;
+
     /// A text as the user changes it in an editor; an error says why there is none.
     fn edited(&self, text: &str) -> Result<String, String>;
+}
+
+/// Why a conversation ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Left {
+    /// The user left.
+    ForGood,
+    /// For another session, with this id.
+    For(String),
 }
 
 /// Talks at the terminal until the user leaves.
@@ -66,7 +82,7 @@ pub async fn converse(
     session: Session,
     opening: Opening,
     host: Arc<dyn Host>,
-) -> Result<(), CliError> {
+) -> Result<Left, CliError> {
     let interrupts = Interrupts::listen()?;
     let (terminal, typed) = Terminal::enter().map_err(|error| no_terminal(&error))?;
     let history = History::read(opening.history);
@@ -90,12 +106,15 @@ pub async fn converse(
         leaves: false,
         was_suspended: false,
         is_gone: false,
+        resumes: None,
     };
     let ended = it.go().await;
+    terminal::visit(false);
     let left = it.screen.leave(Terminal::size());
     terminal::write(&left).ok();
+    let resumes = it.resumes.take();
     drop(it);
-    ended
+    ended.map(|()| resumes.map_or(Left::ForGood, Left::For))
 }
 
 struct Converse {
@@ -120,6 +139,8 @@ struct Converse {
     was_suspended: bool,
     /// Whether the terminal can no longer be read or written.
     is_gone: bool,
+    /// The session that takes the place of this one.
+    resumes: Option<String>,
 }
 
 /// Whether the conversation goes on.
@@ -233,13 +254,31 @@ impl Converse {
 
     fn draw(&mut self) {
         let (at, size) = (self.at(), Terminal::size());
+        self.talk.size = size;
+        if let Some(visit) = &self.talk.visit {
+            // While it lasts, nothing of ours stands on the main screen, and nothing is printed there.
+            let shown = screen::whole(&visit.rows(size, self.talk.paint), size);
+            if !terminal::is_away() {
+                let left = self.screen.leave(size);
+                self.write(&left);
+                terminal::visit(true);
+            }
+            self.drawn = Some(at);
+            let calls = self.calls();
+            return self.write(&(shown + &calls));
+        }
+        terminal::visit(false);
         let above = self.talk.take_above();
         let mut out = self.screen.show(&above, &paint::frame(&self.talk, size, at), size);
-        if self.talk.take_ring() {
-            out.push('\x07');
-        }
+        out.push_str(&self.calls());
         self.drawn = Some(at);
         self.write(&out);
+    }
+
+    /// The bytes that call the user, if there is a reason.
+    fn calls(&mut self) -> String {
+        let why = self.talk.take_ring();
+        why.map(|why| self.talk.facts.calls.bytes(why)).unwrap_or_default()
     }
 
     /// Writes to the terminal. When it is gone, the end comes as if the user had left.
@@ -373,6 +412,28 @@ impl Converse {
                     files.await.map_err(|error| CliError::caused(Kind::Internal, &error))?;
                 self.talk.know_files(files);
             }
+            Act::FindSessions => {
+                let host = Arc::clone(&self.host);
+                let kept = tokio::task::spawn_blocking(move || host.sessions());
+                match kept.await.map_err(|error| CliError::caused(Kind::Internal, &error))? {
+                    Ok(kept) => self.talk.offer_sessions(kept),
+                    Err(why) => self.talk.say(&harmless_text(&why)),
+                }
+            }
+            Act::Resume(called) => {
+                let host = Arc::clone(&self.host);
+                let found = tokio::task::spawn_blocking(move || host.session(&called));
+                match found.await.map_err(|error| CliError::caused(Kind::Internal, &error))? {
+                    Ok(id) if id == self.session.id => {
+                        self.talk.say("this session is already open");
+                    }
+                    Ok(id) => {
+                        self.resumes = Some(id);
+                        return Ok(Then::End);
+                    }
+                    Err(why) => self.talk.say(&harmless_text(&why)),
+                }
+            }
             Act::Redraw => {
                 let left = self.screen.leave(Terminal::size());
                 self.write(&left);
@@ -388,6 +449,8 @@ impl Converse {
             Ok(config) => {
                 self.talk.facts.keep_to(&config);
                 match self.session.keep_to(config).await {
+                    // The row of settings tells it.
+                    Ok(()) if setting == Setting::Mode => return,
                     Ok(()) => format!("from the next request on: {} {value}", setting.name()),
                     Err(error) => format!("error: {error}"),
                 }

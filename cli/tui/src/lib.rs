@@ -10,9 +10,14 @@ mod history;
 mod keys;
 mod markdown;
 mod paint;
+mod pick;
+mod picker;
 mod screen;
 mod styled;
 mod terminal;
+mod visit;
 
-pub use conversation::{Facts, Setting};
-pub use converse::{Host, Opening, converse};
+pub use conversation::{Calls, Facts, Setting, Visits};
+pub use converse::{Host, Left, Opening, converse};
+pub use pick::pick;
+pub use picker::Kept;

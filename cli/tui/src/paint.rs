@@ -150,7 +150,9 @@ fn question(it: &Conversation, asked: &Asked, width: usize) -> Vec<String> {
             Offers::Always => format!("{alt}a always · "),
             Offers::Once => String::new(),
         };
-        format!("  {alt}y yes · {always}{alt}n no, and why · {alt}s show")
+        let is_diff = asked.on_screen.shown.contains("diff --git ");
+        let more = if is_diff { "d review" } else { "s show" };
+        format!("  {alt}y yes · {always}{alt}n no, and why · {alt}{more}")
     };
     rows.push(keys);
     rows

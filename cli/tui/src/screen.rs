@@ -136,6 +136,14 @@ impl Screen {
     }
 }
 
+/// The bytes that show these rows on a screen of its own, and nothing else.
+pub(crate) fn whole(rows: &[String], size: Size) -> String {
+    let buffer = buffer(rows, size);
+    let rows: Vec<String> =
+        (0..buffer.area.height).map(|y| format!("{}\x1b[K", line(&buffer, y))).collect();
+    format!("{BEGIN}{CUT}\x1b[H{}\x1b[J{WRAP}{END}", rows.join("\r\n"))
+}
+
 /// The rows in cells. More rows than the terminal has are left out at the top.
 fn buffer(rows: &[String], size: Size) -> Buffer {
     let left_out = rows.len().saturating_sub(usize::from(size.rows));

@@ -2,6 +2,7 @@
 
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::{Line, Span};
+use unicode_width::UnicodeWidthChar as _;
 
 /// A painted line. Of escape sequences only those are known that paint; no others come here.
 pub(crate) fn line(painted: &str) -> Line<'static> {
@@ -20,6 +21,38 @@ pub(crate) fn line(painted: &str) -> Line<'static> {
         }
     }
     Line::from(spans)
+}
+
+/// A painted line in rows of this width. A row that goes on with the one before is painted as that was.
+pub(crate) fn wrapped(painted: &str, width: usize) -> Vec<String> {
+    let (mut rows, mut row) = (Vec::new(), String::new());
+    let (mut column, mut style) = (0, String::new());
+    for (at, part) in painted.split("\x1b[").enumerate() {
+        let text = match part.split_once('m') {
+            Some((codes, text)) if at > 0 => {
+                let sequence = format!("\x1b[{codes}m");
+                row.push_str(&sequence);
+                if codes == "0" {
+                    style.clear();
+                } else {
+                    style.push_str(&sequence);
+                }
+                text
+            }
+            Some(_) | None => part,
+        };
+        for c in text.replace('\t', "    ").chars() {
+            let wide = c.width().unwrap_or_default();
+            if column + wide > width.max(1) {
+                rows.push(std::mem::replace(&mut row, style.clone()));
+                column = 0;
+            }
+            column += wide;
+            row.push(c);
+        }
+    }
+    rows.push(row);
+    rows
 }
 
 fn with(style: Style, code: &str) -> Style {
@@ -97,6 +130,16 @@ pub(crate) fn begins(style: Style) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_row_that_goes_on_is_painted_alike() {
+        assert_eq!(
+            wrapped("ab\x1b[31mcdef\x1b[0mg", 3),
+            ["ab\x1b[31mc", "\x1b[31mdef\x1b[0m", "g"]
+        );
+        assert_eq!(wrapped("你好吗", 4), ["你好", "吗"]);
+        assert_eq!(wrapped("", 4), [""]);
+    }
 
     #[test]
     fn what_is_painted_comes_out_as_it_went_in() {

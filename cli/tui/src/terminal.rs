@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{self, Write as _};
 use std::panic;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc as blocking};
 use std::thread;
 
@@ -20,6 +21,13 @@ use crate::screen::Size;
 const BEGIN: &str = "\x1b[?2004h";
 /// Everything that is ever switched on is off, the cursor is there, and a frame that was begun is ended.
 const END: &str = "\x1b[?2026l\x1b[?7h\x1b[?2004l\x1b[?25h\x1b[0m";
+
+/// To a screen of its own, and back to what stood there before.
+const VISIT: &str = "\x1b[?1049h\x1b[?25l";
+const RETURN: &str = "\x1b[?25h\x1b[?1049l";
+
+/// Whether a screen of its own is shown.
+static IS_AWAY: AtomicBool = AtomicBool::new(false);
 
 /// The settings of the terminal before it was ours, while it is.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
@@ -182,10 +190,26 @@ pub(crate) fn write(text: &str) -> io::Result<()> {
     out.flush()
 }
 
+/// Goes to a screen of its own, or comes back. Whether it was not there.
+pub(crate) fn visit(is_wanted: bool) -> bool {
+    let is_new = IS_AWAY.swap(is_wanted, Ordering::Relaxed) != is_wanted;
+    if is_new {
+        // A terminal that is gone shows nothing; the next write tells.
+        write(if is_wanted { VISIT } else { RETURN }).ok();
+    }
+    is_new
+}
+
+/// Whether a screen of its own is shown.
+pub(crate) fn is_away() -> bool {
+    IS_AWAY.load(Ordering::Relaxed)
+}
+
 /// Puts the settings back that the terminal had. A terminal that is gone needs none.
 fn give_back() {
     let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(before) = before {
+        visit(false);
         write(END).ok();
         tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &before).ok();
     }

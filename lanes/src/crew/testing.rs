@@ -137,7 +137,7 @@ impl World {
 
 /// The defaults, with nothing tried again.
 fn config() -> Config {
-    let flags = vec![("llm.max_retries".to_owned(), "test", "0".to_owned())];
+    let flags = vec![("llm.max_retries", "test", "0".to_owned())];
     let inputs = Inputs { flags, workspace_root: PathBuf::from("/"), ..Inputs::default() };
     config::resolve(&inputs).unwrap().config
 }

@@ -105,7 +105,7 @@ async fn run_in(state: &TempDir, lost: Lost, role: AgentRole) -> (Outcome, Vec<E
     let session = state.path().join("session");
     let inputs = Inputs {
         workspace_root: PathBuf::from("/"),
-        flags: vec![("policy.mode".to_owned(), "test", "\"yolo\"".to_owned())],
+        flags: vec![("policy.mode", "test", "\"yolo\"".to_owned())],
         ..Inputs::default()
     };
     let the_orchestrator = Arc::new(OnceLock::new());

@@ -98,26 +98,22 @@ impl RunView {
         let commands = self.shows.commands;
         let mut ways = Vec::new();
         let to_start = outcome.rollbacks.iter().find(|it| it.to == Target::Start);
-        match (self.start, to_start) {
-            _ if outcome.changes.is_empty() => {}
-            (Some(checkpoint), _) => {
-                ways.push(format!("undo: {}", commands.given(&format!("rewind {checkpoint}"))));
-            }
-            (None, Some(Rollback { patch, .. })) => {
-                ways.push(format!("undo: {}", commands.given(&format!("apply {patch}"))));
-            }
-            (None, None) => {}
-        }
+        let undo = match (self.start, to_start) {
+            _ if outcome.changes.is_empty() => None,
+            (Some(checkpoint), _) => Some(format!("rewind {checkpoint}")),
+            (None, Some(Rollback { patch, .. })) => Some(format!("apply {patch}")),
+            (None, None) => None,
+        };
+        ways.extend(undo.and_then(|words| commands.way("undo", &words)));
         let is_delivered = matches!(outcome.delivery, Delivery::Delivered { .. });
         if is_delivered && !outcome.changes.is_empty() && self.shows.commits == Commits::Offered {
-            ways.push(format!("commit: {}", commands.given("commit")));
+            ways.extend(commands.way("commit", "commit"));
         }
         for Rollback { patch, to } in &outcome.rollbacks {
             match to {
                 Target::Start => {}
                 Target::Best => {
-                    let apply = commands.given(&format!("apply {patch}"));
-                    ways.push(format!("back to {to}: {apply}"));
+                    ways.extend(commands.way(&format!("back to {to}"), &format!("apply {patch}")));
                 }
             }
         }
@@ -144,7 +140,7 @@ fn counted<'p>(files: impl Iterator<Item = (&'p RepoPath, usize, usize)> + Clone
     });
     let more = match count - first.len() {
         0 => String::new(),
-        more => format!(" and {more} more, in all +{added} -{removed}"),
+        more => format!(" and {more} more, total +{added} -{removed}"),
     };
     first.join(", ") + &more
 }

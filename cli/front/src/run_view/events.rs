@@ -173,8 +173,10 @@ impl RunView {
         }
         let printed = output.content.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         if !why.is_empty() && printed.count() > why.len() {
-            let all = self.shows.commands.given(&format!("explain {seq} --full"));
-            self.say(format!("    all of its output: {all}"));
+            let words = format!("explain {seq} --full");
+            if let Some(way) = self.shows.commands.way("full output", &words) {
+                self.say(format!("    {way}"));
+            }
         }
     }
 

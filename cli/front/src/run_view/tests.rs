@@ -143,7 +143,7 @@ fn a_failed_check_says_why() {
         assertion `left == right` failed
           left: 3
          right: 4
-        all of its output: deepseek explain 1 --full
+        full output: deepseek explain 1 --full
     ");
     // What failed before is not what this is about.
     insta::assert_snapshot!(told(CheckOutcome::PreExisting), @"  `cargo test` fails as before (exit 101) in 2.1 s");

@@ -6,7 +6,7 @@ use front::diff::harmless_text;
 use orchestrator::chat::Intent;
 use orchestrator::request::Request;
 
-use super::{Act, Conversation, Facts, Work};
+use super::{Act, Conversation, Facts, Visits, Work};
 use crate::commands::{self, What};
 
 impl Conversation {
@@ -80,6 +80,16 @@ impl Conversation {
             What::Queue => self.change_queue(rest, at),
             What::Status => self.status(),
             What::Redraw => return vec![Act::Redraw],
+            What::Transcript => self.show_transcript(at),
+            What::Resume if self.work != Work::Idle => {
+                self.composer.set(text);
+                self.hint_at("a request is at work: wait for its end, or stop it with Ctrl-C", at);
+            }
+            What::Resume if !rest.is_empty() => return vec![Act::Resume(rest.to_owned())],
+            What::Resume if self.facts.visits == Visits::Never => {
+                self.hint_at("/resume ID; /sessions lists them", at);
+            }
+            What::Resume => return vec![Act::FindSessions],
             What::Undo => match self.run.start() {
                 Some(checkpoint) => {
                     let words = vec!["rewind".to_owned(), checkpoint.to_string()];

@@ -5,8 +5,8 @@ use std::time::Duration;
 use actors::publisher::Answer;
 use front::answer::Offers;
 
-use super::{Act, Conversation, DEAF, TWICE, Work};
-use crate::completion::{self, Kind};
+use super::{Act, Conversation, DEAF, Setting, TWICE, Work};
+use crate::completion::{self, Kind, Known};
 use crate::composer::Composer;
 use crate::keys::Key;
 
@@ -23,6 +23,9 @@ impl Conversation {
     /// What a key does.
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
     pub(crate) fn key(&mut self, key: Key, at: Duration) -> Vec<Act> {
+        if self.visit.is_some() {
+            return self.visit_key(&key, at);
+        }
         if !matches!(key, Key::Esc | Key::Ctrl('c')) {
             self.once = None;
         }
@@ -34,6 +37,10 @@ impl Conversation {
             Key::Esc => return self.esc(at),
             Key::Ctrl('z') => return vec![Act::Suspend],
             Key::Ctrl('l') => return vec![Act::Redraw],
+            Key::Ctrl('t') => {
+                self.show_transcript(at);
+                return Vec::new();
+            }
             Key::Ctrl('x') => {
                 self.ctrl_x = true;
                 return Vec::new();
@@ -60,6 +67,8 @@ impl Conversation {
         match key {
             Key::Up | Key::Ctrl('p') => menu.step(-1),
             Key::Down | Key::Ctrl('n') => menu.step(1),
+            // What may be any word is taken as it stands.
+            Key::Enter if menu.kind == Kind::Words => return None,
             Key::Tab | Key::Enter => {
                 let menu = self.menu.take()?;
                 let choice = menu.choice().to_owned();
@@ -69,7 +78,9 @@ impl Conversation {
                     Kind::Commands if *key == Key::Enter && self.composer.text() == choice => {
                         return Some(self.enter(at));
                     }
-                    Kind::Commands | Kind::Files => self.composer.complete(&format!("{choice} ")),
+                    Kind::Commands | Kind::Files | Kind::Words => {
+                        self.composer.complete(&format!("{choice} "));
+                    }
                 }
             }
             _ => return None,
@@ -110,7 +121,9 @@ impl Conversation {
                 self.answer_question(Answer::Always, at);
             }
             'n' => asked.words = Some(Composer::default()),
-            's' => {
+            'd' if self.review() => {}
+            's' | 'd' => {
+                let asked = self.asked.front()?;
                 let shown = asked.on_screen.shown.clone();
                 self.say(&shown);
             }
@@ -124,7 +137,12 @@ impl Conversation {
         match key {
             Key::Enter if self.composer.takes_backslash() => self.composer.insert('\n'),
             Key::Enter => return self.enter(at),
-            Key::Tab => {}
+            Key::Tab => {
+                return vec![Act::Set(Setting::Mode, self.facts.next_mode(1).to_owned())];
+            }
+            Key::BackTab => {
+                return vec![Act::Set(Setting::Mode, self.facts.next_mode(-1).to_owned())];
+            }
             Key::Up if !self.composer.up() => return self.older(),
             Key::Down if !self.composer.down() => self.newer(),
             Key::Up | Key::Down => return Vec::new(),
@@ -151,7 +169,8 @@ impl Conversation {
             return vec![Act::FindFiles];
         }
         let files = self.files.as_deref().unwrap_or_default();
-        self.menu = completion::menu(&before, &word, files);
+        let known = Known { files, models: &self.facts.models, keys: &self.facts.keys };
+        self.menu = completion::menu(&before, &word, &known);
         Vec::new()
     }
 

@@ -2,6 +2,8 @@
 
 use actors::publisher::Proposal;
 use actors::scope::Scope;
+use front::run_view::Commits;
+use orchestrator::chat::Intent;
 use tokio::sync::oneshot;
 
 use super::*;
@@ -16,8 +18,29 @@ fn conversation() -> Conversation {
         session: "s".to_owned(),
         intent: None,
         commits: Commits::Offered,
+        visits: Visits::Allowed,
+        calls: Calls::ByBell,
+        models: Vec::new(),
+        keys: Vec::new(),
     };
     Conversation::new(facts, Paint::Plain, vec!["before".to_owned()])
+}
+
+#[test]
+fn tab_goes_through_the_modes_where_nothing_is_offered() {
+    let mut it = conversation();
+    let mode = |mode: &str| vec![Act::Set(Setting::Mode, mode.to_owned())];
+    assert_eq!(it.key(Key::Tab, after(0)), mode("yolo"));
+    assert_eq!(it.key(Key::BackTab, after(0)), mode("plan"));
+    types(&mut it, "/he", 0);
+    assert_eq!(it.key(Key::Tab, after(0)), []);
+    assert_eq!(it.composer.text(), "/help ");
+}
+
+#[test]
+fn the_user_is_called_as_the_terminal_can() {
+    assert_eq!(Calls::ByBell.bytes("it waits"), "\u{7}");
+    assert_eq!(Calls::ByNotification.bytes("it waits"), "\u{1b}]9;deepseek: it waits\u{7}");
 }
 
 fn after(ms: u64) -> Duration {
@@ -184,7 +207,7 @@ fn a_terminal_of_any_size_has_room_for_the_input_and_the_question() {
     types(&mut it, "你好 draft", 1_100);
     for rows in 3..40 {
         for columns in [12, 40, 80] {
-            let size = crate::screen::Size { columns, rows };
+            let size = Size { columns, rows };
             let frame = crate::paint::frame(&it, size, after(1_200));
             assert!(frame.rows.len() < usize::from(rows), "{size:?}");
             let text = frame.rows.join("\n");

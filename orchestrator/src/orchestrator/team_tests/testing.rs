@@ -124,8 +124,7 @@ fn setup(
 ) -> Setup {
     let always = [("lanes.mode", "\"on\""), ("lanes.max_lanes", "9")];
     let flags = always.iter().chain(flags);
-    let flags =
-        flags.map(|(key, value)| ((*key).to_owned(), "test", (*value).to_owned())).collect();
+    let flags = flags.map(|(key, value)| (*key, "test", (*value).to_owned())).collect();
     let inputs = Inputs { workspace_root: PathBuf::from("/"), flags, ..Inputs::default() };
     Setup {
         workspace: home.path().canonicalize().unwrap(),

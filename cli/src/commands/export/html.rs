@@ -1,0 +1,364 @@
+//! A session as one page of HTML, which needs nothing besides: a timeline of each request, and the calls of models. Pure: what
+//! it shows is read before.
+
+mod calls;
+
+use std::fmt::{self, Write as _};
+
+use actors::checks::CheckOutcome;
+use actors::delivery::Delivery;
+use actors::event::Event;
+use actors::lane_id::LaneId;
+use actors::plan::{Plan, StepMark};
+use actors::team::PlannedLane;
+use actors::words::Side;
+use front::diff::harmless_text;
+use front::told::{self, short};
+use journal::{StagedPatch, Story, StoryEntry, Summary};
+
+/// The page, with places for what is different in each.
+const PAGE: &str = include_str!("report.html");
+
+/// What the page shows that is not in the story itself.
+pub(super) struct Sources<'s> {
+    /// The diff of a patch set.
+    pub(super) diff: &'s dyn Fn(&StagedPatch) -> String,
+    /// What a check printed.
+    pub(super) output: &'s dyn Fn(&Event) -> String,
+    /// A moment by the reader's clock.
+    pub(super) local: &'s dyn Fn(&str) -> String,
+}
+
+/// Text in which nothing is markup, and nothing else than what it shows.
+struct Escaped<'t>(&'t str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for c in harmless_text(self.0).chars() {
+            match c {
+                '&' => f.write_str("&amp;")?,
+                '<' => f.write_str("&lt;")?,
+                '>' => f.write_str("&gt;")?,
+                '"' => f.write_str("&quot;")?,
+                '\'' => f.write_str("&#39;")?,
+                c => f.write_char(c)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A request, from its first event to its last.
+struct Request<'s> {
+    text: &'s str,
+    entries: Vec<&'s StoryEntry>,
+}
+
+/// The page of a session.
+pub(super) fn page(story: &Story, sources: &Sources<'_>) -> String {
+    let requests = requests(story);
+    let title = requests.first().map_or("A session without requests", |first| line(first.text));
+    let mut contents = String::new();
+    let mut sections = String::new();
+    for (request, number) in requests.iter().zip(1..) {
+        let text = Escaped(line(request.text));
+        writeln!(contents, "<li><a href=\"#request-{number}\">{text}</a></li>").ok();
+        sections.push_str(&section(story, sources, request, number));
+    }
+    // One request needs no list of them.
+    let contents = match requests.len() {
+        0 | 1 => String::new(),
+        _ => format!("<nav aria-label=\"Requests\">\n<ol>\n{contents}</ol>\n</nav>\n"),
+    };
+    let version = Escaped(&story.summary.version).to_string();
+    filled(&[
+        ("title", &Escaped(title).to_string()),
+        ("facts", &facts(&story.summary, sources)),
+        ("contents", &contents),
+        ("requests", &sections),
+        ("calls", &calls::table(story)),
+        ("version", &version),
+    ])
+}
+
+/// The page with these texts in its places. What is put in is not looked into again.
+fn filled(texts: &[(&str, &str)]) -> String {
+    let mut parts = PAGE.split("{{");
+    let mut page = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (name, rest) = part.split_once("}}").unwrap_or(("", part));
+        let text = texts.iter().find(|(known, _)| *known == name);
+        page.push_str(text.map_or("", |(_, text)| text));
+        page.push_str(rest);
+    }
+    page
+}
+
+fn line(text: &str) -> &str {
+    text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default()
+}
+
+/// What a page is about, in a few words each.
+fn facts(summary: &Summary, sources: &Sources<'_>) -> String {
+    let Summary { id, started, workspace, usage, ended, .. } = summary;
+    let tokens = format!("{} in, {} out", short(usage.prompt), short(usage.output));
+    let hits = usage.hit.saturating_mul(100).checked_div(usage.prompt).unwrap_or_default();
+    let facts = [
+        ("Session", id.clone()),
+        ("Started", (sources.local)(started)),
+        ("Workspace", workspace.clone()),
+        ("Last request", ended.unwrap_or("not ended").replace('_', " ")),
+        ("Model calls", usage.calls.to_string()),
+        ("Tokens", tokens),
+        ("From the cache", format!("{hits}%")),
+        ("Cost", usage.cost()),
+    ];
+    let fact = |(name, text): (&str, String)| {
+        format!("<div><dt>{name}</dt><dd>{}</dd></div>\n", Escaped(&text))
+    };
+    facts.map(fact).concat()
+}
+
+/// The requests of a session. What came before the first is none of any.
+fn requests(story: &Story) -> Vec<Request<'_>> {
+    let mut requests: Vec<Request<'_>> = Vec::new();
+    for entry in &story.entries {
+        if let Some(Event::TurnAdded { speaker: Side::User, text, .. }) = &entry.event {
+            requests.push(Request { text, entries: Vec::new() });
+        }
+        if let Some(request) = requests.last_mut() {
+            request.entries.push(entry);
+        }
+    }
+    requests
+}
+
+fn section(story: &Story, sources: &Sources<'_>, request: &Request<'_>, number: usize) -> String {
+    let mut text = format!(
+        "<section aria-labelledby=\"request-{number}\">\n<h2 id=\"request-{number}\">{}</h2>\n",
+        Escaped(line(request.text))
+    );
+    if request.text.trim().lines().count() > 1 {
+        writeln!(text, "<blockquote>{}</blockquote>", Escaped(request.text.trim())).ok();
+    }
+    text.push_str("<ol class=\"timeline\">\n");
+    for entry in &request.entries {
+        let part = match (&entry.event, story.patch(entry)) {
+            (_, Some(patch)) => Some(patched(&patch, &(sources.diff)(&patch))),
+            (Some(event), None) => part(request, entry.lane, event, sources),
+            (None, None) => None,
+        };
+        let Some(part) = part else { continue };
+        let at = &entry.at;
+        let lane = entry.lane.map(|lane| format!(" · lane {lane}")).unwrap_or_default();
+        let time = (sources.local)(at);
+        let time = time.split_once(' ').map_or(time.as_str(), |(_, time)| time);
+        writeln!(
+            text,
+            "<li><time datetime=\"{}\">{}</time><span class=\"quiet\">{lane} · #{}</span>\n{}</li>",
+            Escaped(at),
+            Escaped(time),
+            entry.seq,
+            part
+        )
+        .ok();
+    }
+    text + "</ol>\n</section>\n"
+}
+
+/// A heading, with a mark in words and colour.
+fn heading(class: &str, mark: &str, text: &str) -> String {
+    let text = Escaped(text);
+    if mark.is_empty() {
+        return format!("<h3>{text}</h3>\n");
+    }
+    format!("<h3>{text} <span class=\"mark {class}\">{mark}</span></h3>\n")
+}
+
+fn patched(patch: &StagedPatch, diff: &str) -> String {
+    let (class, mark) = if patch.applied { ("good", "applied") } else { ("warn", "not applied") };
+    let title = heading(class, mark, &format!("Patch: {}", patch.title));
+    let files: Vec<String> = patch
+        .files
+        .iter()
+        .map(|file| format!("{} +{} -{}", file.path, file.added, file.removed))
+        .collect();
+    let files = Escaped(&files.join(", ")).to_string();
+    format!("{title}<details open>\n<summary>{files}</summary>\n{}</details>\n", coloured(diff))
+}
+
+/// A diff, its lines marked by what becomes of them.
+fn coloured(diff: &str) -> String {
+    let line = |line: &str| {
+        let text = Escaped(line);
+        let is_name = ["+++ ", "--- ", "diff --git "].iter().any(|name| line.starts_with(name));
+        match line.chars().next() {
+            Some('+') if !is_name => format!("<span class=\"new\">{text}</span>"),
+            Some('-') if !is_name => format!("<span class=\"gone\">{text}</span>"),
+            Some('@') => format!("<span class=\"place\">{text}</span>"),
+            _ if is_name => format!("<span class=\"place\">{text}</span>"),
+            _ => format!("{text}\n"),
+        }
+    };
+    // What scrolls must be reached by keys.
+    let lines: Vec<String> = diff.lines().map(line).collect();
+    format!("<pre tabindex=\"0\" role=\"group\" aria-label=\"diff\">{}</pre>\n", lines.concat())
+}
+
+/// A plan with what became of its steps. Another lane may have a plan of this number, too.
+fn plan(request: &Request<'_>, lane: Option<LaneId>, version: u32, plan: &Plan) -> String {
+    let mark = |at: usize| {
+        let marked = |entry: &&StoryEntry| match &entry.event {
+            Some(Event::StepMarked { plan, step, mark }) if *plan == version && *step == at => {
+                Some(*mark)
+            }
+            Some(_) | None => None,
+        };
+        let own = request.entries.iter().rev().copied().filter(|entry| entry.lane == lane);
+        match own.into_iter().find_map(|entry| marked(&entry)) {
+            Some(StepMark::Done) => "<span class=\"mark good\">✓ done</span>",
+            Some(StepMark::Failed) => "<span class=\"mark bad\">✗ failed</span>",
+            None => "<span class=\"quiet\">not marked</span>",
+        }
+    };
+    let mut text = heading("", "", &format!("Plan {version}"));
+    text.push_str("<ul class=\"steps\">\n");
+    for (step, at) in plan.steps.iter().zip(1..) {
+        writeln!(text, "<li>{at}. {} {}</li>", Escaped(step), mark(at)).ok();
+    }
+    text.push_str("</ul>\n<ul>\n");
+    for file in &plan.files {
+        let path = file.path.to_string();
+        writeln!(text, "<li><code>{}</code>: {}</li>", Escaped(&path), Escaped(&file.intent)).ok();
+    }
+    for command in &plan.verify {
+        writeln!(text, "<li>checked by <code>{}</code></li>", Escaped(command)).ok();
+    }
+    text + "</ul>\n"
+}
+
+fn check(event: &Event, sources: &Sources<'_>) -> Option<String> {
+    let Event::VerificationRun { command, baseline, outcome, exit, elapsed_ms, .. } = event else {
+        return None;
+    };
+    let class = match outcome {
+        CheckOutcome::Passed => "good",
+        CheckOutcome::CodeFailure | CheckOutcome::TimedOut | CheckOutcome::Infrastructure => "bad",
+        CheckOutcome::Flaky
+        | CheckOutcome::Unverified
+        | CheckOutcome::Environment
+        | CheckOutcome::PreExisting
+        | CheckOutcome::CommandMissing
+        | CheckOutcome::PolicyDenied => "warn",
+    };
+    let tree = if *baseline { "Before the change: " } else { "Check: " };
+    let mut text = heading(class, &told::word(outcome), &format!("{tree}{command}"));
+    // What was known of the tree before took no time.
+    let time = if *baseline { String::new() } else { format!(", {elapsed_ms} ms") };
+    writeln!(text, "<p class=\"quiet\">{}{time}</p>", Escaped(exit)).ok();
+    let output = (sources.output)(event);
+    if !output.trim().is_empty() {
+        let open = if class == "bad" { " open" } else { "" };
+        writeln!(
+            text,
+            "<details{open}>\n<summary>Output</summary>\n<pre tabindex=\"0\" role=\"group\" aria-label=\"output\">{}</pre>\n</details>",
+            Escaped(output.trim_end())
+        )
+        .ok();
+    }
+    Some(text)
+}
+
+/// What the timeline says of an event; nothing of most.
+#[expect(clippy::wildcard_enum_match_arm, reason = "all others are for `explain`")]
+fn part(
+    request: &Request<'_>,
+    lane: Option<LaneId>,
+    event: &Event,
+    sources: &Sources<'_>,
+) -> Option<String> {
+    if let Some((version, planned)) = told::plan(event) {
+        return Some(plan(request, lane, version, planned));
+    }
+    if let Some((of, why)) = told::refusal(event) {
+        let title = heading("warn", "not taken", &format!("The {of}"));
+        return Some(format!("{title}<blockquote>{}</blockquote>\n", Escaped(why.trim())));
+    }
+    let note = |class: &str, mark: &str, title: &str, text: &str| {
+        let text =
+            if text.is_empty() { String::new() } else { format!("<p>{}</p>\n", Escaped(text)) };
+        Some(heading(class, mark, title) + &text)
+    };
+    match event {
+        Event::TurnAdded { speaker: Side::Assistant, text, .. } => Some(format!(
+            "{}<div class=\"answer\">{}</div>\n",
+            heading("", "", "Answer"),
+            Escaped(text)
+        )),
+        Event::VerificationRun { .. } => check(event, sources),
+        Event::ApprovalAsked { action, why, .. } => {
+            note("", "", &format!("Asked: {action}"), &why.to_string())
+        }
+        Event::ApprovalGiven { .. } => note("good", "yes", "Approval", ""),
+        Event::ApprovalDenied { action, why, .. } => {
+            note("bad", "denied", &action.to_string(), &why.to_string())
+        }
+        Event::FailureClassified { class, errors } => {
+            let plural = if *errors == 1 { "" } else { "s" };
+            let title = format!("Failure: {}", told::word(class));
+            note("", "", &title, &format!("{errors} error{plural}"))
+        }
+        Event::LanesPlanned { lanes, .. } => {
+            let lane = |lane: &PlannedLane| format!("{} {}", lane.lane, lane.title);
+            let lanes: Vec<String> = lanes.iter().map(lane).collect();
+            note("", "", "Split into lanes", &lanes.join(" · "))
+        }
+        Event::LaneSpawned { title, attempt, .. } => {
+            note("", "", &format!("Begins: {title}"), &again(*attempt))
+        }
+        Event::LaneCompleted { verified, .. } => {
+            note("good", "done", "Lane", &verified.to_string())
+        }
+        Event::LaneFailed { why, .. } => note("bad", "failed", "Lane", &told::outcome(why)),
+        Event::LaneMerged { lane, .. } => note("good", "merged", &format!("Lane {lane}"), ""),
+        Event::LaneConflicted { lane, paths, .. } => {
+            let paths: Vec<String> = paths.iter().map(ToString::to_string).collect();
+            note("warn", "conflict", &format!("Lane {lane}"), &paths.join(", "))
+        }
+        Event::RunFinished { delivery, .. } => {
+            let (class, mark) =
+                if is_delivered(delivery) { ("good", "✓") } else { ("bad", "✗") };
+            note(class, mark, "Outcome", &told::outcome(delivery))
+        }
+        _ => None,
+    }
+}
+
+fn again(attempt: u32) -> String {
+    if attempt > 1 { format!("planned again, attempt {attempt}") } else { String::new() }
+}
+
+const fn is_delivered(delivery: &Delivery) -> bool {
+    matches!(delivery, Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_is_shown_is_markup() {
+        let hostile = "<script>alert('1')</script>&\"\u{1b}[2J\u{202e}";
+        let text = Escaped(hostile).to_string();
+        assert!(!text.contains(['<', '>', '"', '\'', '\u{1b}', '\u{202e}']), "{text}");
+        let diff = coloured(&format!("+{hostile}\n-{hostile}\n {hostile}\n"));
+        assert!(!diff.contains("<script"), "{diff}");
+    }
+
+    #[test]
+    fn what_is_put_into_the_page_is_not_looked_into_again() {
+        let page = filled(&[("title", "{{requests}}"), ("requests", "{{title}}")]);
+        assert!(page.contains("<title>{{requests}}</title>"), "{page}");
+        assert!(page.contains("\n{{title}}\n"), "{page}");
+    }
+}

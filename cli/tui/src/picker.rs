@@ -1,0 +1,130 @@
+//! Sessions to choose from, found by what they are about. Pure.
+
+use anstyle::AnsiColor;
+use front::diff::{Paint, harmless};
+use tools::ids::short;
+
+use crate::keys::Key;
+use crate::screen::Size;
+use crate::visit::{Does, coloured};
+
+/// A session of the past.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// Its id.
+    pub id: String,
+    /// What was asked first.
+    pub title: String,
+    /// How long ago it began, in words.
+    pub age: String,
+    /// How its last request ended.
+    pub outcome: String,
+}
+
+/// The sessions, those that are found, and the one that is chosen.
+#[derive(Debug)]
+pub(crate) struct Picker {
+    kept: Vec<Kept>,
+    wanted: String,
+    chosen: usize,
+}
+
+impl Picker {
+    /// Of these, newest first.
+    pub(crate) const fn new(kept: Vec<Kept>) -> Self {
+        Self { kept, wanted: String::new(), chosen: 0 }
+    }
+
+    /// The sessions in which every word that is wanted stands somewhere.
+    fn found(&self) -> Vec<&Kept> {
+        let wanted = self.wanted.to_lowercase();
+        let has = |kept: &&Kept| {
+            let text = format!("{} {} {}", kept.id, kept.outcome, kept.title).to_lowercase();
+            wanted.split_whitespace().all(|word| text.contains(word))
+        };
+        self.kept.iter().filter(has).collect()
+    }
+
+    pub(crate) fn rows(&self, size: Size, paint: Paint) -> Vec<String> {
+        const HEAD: usize = 2;
+        let found = self.found();
+        let room = usize::from(size.rows).saturating_sub(HEAD).max(1);
+        let first = (self.chosen + 1).saturating_sub(room);
+        let row = |(at, Kept { id, title, age, outcome }): (usize, &&Kept)| {
+            let row = format!("{}  {age:>8}  {outcome:<12}  {}", short(id), harmless(title));
+            if at == self.chosen {
+                coloured(paint, AnsiColor::Cyan, &format!("❯ {row}"))
+            } else {
+                format!("  {row}")
+            }
+        };
+        let mut rows = vec![
+            "resume a session: type to search, Enter resumes, Esc goes back".to_owned(),
+            format!("› {}", harmless(&self.wanted)).trim_end().to_owned(),
+        ];
+        rows.extend(found.iter().enumerate().skip(first).take(room).map(row));
+        if found.is_empty() {
+            rows.push("  no session matches".to_owned());
+        }
+        rows
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
+    pub(crate) fn key(&mut self, key: &Key) -> Does {
+        match key {
+            Key::Up | Key::Ctrl('p') => self.chosen = self.chosen.saturating_sub(1),
+            Key::Down | Key::Ctrl('n') => self.chosen += 1,
+            Key::Char(c) => self.wanted.push(*c),
+            Key::Backspace => drop(self.wanted.pop()),
+            Key::Ctrl('u') => self.wanted.clear(),
+            Key::Enter => {
+                let found = self.found().get(self.chosen).map(|kept| kept.id.clone());
+                return found.map_or(Does::Stays, Does::Resumes);
+            }
+            Key::Esc | Key::Ctrl('c' | 'd') => return Does::Leaves,
+            _ => {}
+        }
+        self.chosen = self.chosen.min(self.found().len().saturating_sub(1));
+        Does::Stays
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_are_found_by_what_they_are_about() {
+        let kept = |id: &str, title: &str, outcome: &str| Kept {
+            id: id.to_owned(),
+            title: title.to_owned(),
+            age: "2 h ago".to_owned(),
+            outcome: outcome.to_owned(),
+        };
+        let mut picker = Picker::new(vec![
+            kept("01m80aa9hr33yegy", "Fix the parser", "delivered"),
+            kept("01m80ac8a905x0nj", "Why is it slow?", "answered"),
+            kept("01m80ac8a9aaaaaa", "Fix the lexer", "failed"),
+        ]);
+        let size = Size { columns: 80, rows: 10 };
+        insta::assert_snapshot!(picker.rows(size, Paint::Plain).join("\n"), @"
+        resume a session: type to search, Enter resumes, Esc goes back
+        ›
+        ❯ 33yegy   2 h ago  delivered     Fix the parser
+          05x0nj   2 h ago  answered      Why is it slow?
+          aaaaaa   2 h ago  failed        Fix the lexer
+        ");
+        for c in "fix FAIL".chars() {
+            picker.key(&Key::Char(c));
+        }
+        assert_eq!(picker.key(&Key::Enter), Does::Resumes("01m80ac8a9aaaaaa".to_owned()));
+        picker.key(&Key::Char('x'));
+        assert_eq!(picker.key(&Key::Enter), Does::Stays);
+        assert!(picker.rows(size, Paint::Plain)[2].contains("no session matches"));
+        picker.key(&Key::Ctrl('u'));
+        for _ in 0..9 {
+            picker.key(&Key::Down);
+        }
+        assert!(picker.rows(size, Paint::Plain)[4].starts_with('❯'));
+    }
+}

@@ -1,0 +1,360 @@
+//! Visits to a screen of its own: a change to be reviewed file by file, what was said so far, sessions to choose from. Pure.
+
+use actors::publisher::Answer;
+use anstyle::{AnsiColor, Style};
+use front::diff::{Paint, harmless};
+use unicode_width::UnicodeWidthStr as _;
+
+use crate::keys::Key;
+use crate::picker::Picker;
+use crate::screen::Size;
+use crate::styled::wrapped;
+
+/// What the whole screen shows.
+#[derive(Debug)]
+pub(crate) enum Visit {
+    /// The change that is asked about.
+    Review(Review),
+    /// What was printed.
+    Transcript(Pages),
+    /// Sessions to resume.
+    Sessions(Picker),
+}
+
+/// What a key does to a visit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Does {
+    /// It goes on.
+    Stays,
+    /// It ends.
+    Leaves,
+    /// It ends with an answer to the question.
+    Answers(Answer),
+    /// It ends with a session: its id.
+    Resumes(String),
+}
+
+impl Visit {
+    /// The rows of the screen.
+    pub(crate) fn rows(&self, size: Size, paint: Paint) -> Vec<String> {
+        match self {
+            Self::Review(review) => review.rows(size, paint),
+            Self::Transcript(pages) => {
+                let keys = "transcript · Up, Down, Space, b, g, G · q goes back";
+                pages.rows(size, &bar(paint, keys))
+            }
+            Self::Sessions(picker) => picker.rows(size, paint),
+        }
+    }
+
+    /// Takes in a key, at a screen of this size.
+    pub(crate) fn key(&mut self, key: &Key, size: Size) -> Does {
+        match self {
+            Self::Review(review) => review.key(key, size),
+            Self::Transcript(pages) => pages.key(key, size),
+            Self::Sessions(picker) => picker.key(key),
+        }
+    }
+}
+
+/// The row at the bottom.
+fn bar(paint: Paint, text: &str) -> String {
+    paint.with(Style::new().invert(), text)
+}
+
+/// Lines that are read page by page.
+#[derive(Debug, Default)]
+pub(crate) struct Pages {
+    lines: Vec<String>,
+    /// The first line on the screen.
+    top: usize,
+}
+
+impl Pages {
+    /// From the first line on.
+    pub(crate) const fn new(lines: Vec<String>) -> Self {
+        Self { lines, top: 0 }
+    }
+
+    /// The last page first.
+    pub(crate) fn at_end(lines: Vec<String>, size: Size) -> Self {
+        let mut pages = Self { lines, top: 0 };
+        pages.top = pages.last_top(size);
+        pages
+    }
+
+    fn rows(&self, size: Size, bar: &str) -> Vec<String> {
+        let (width, height) = (usize::from(size.columns), page(size));
+        let shown = self.lines.iter().skip(self.top).flat_map(|line| wrapped(line, width));
+        let mut rows: Vec<String> = shown.take(height).collect();
+        rows.resize(height, String::new());
+        rows.push(bar.to_owned());
+        rows
+    }
+
+    /// The last line at which the end is on the screen: no key goes beyond it.
+    fn last_top(&self, size: Size) -> usize {
+        let mut room = page(size);
+        let taken = |line: &String| wrapped(line, usize::from(size.columns)).len();
+        let fits = self.lines.iter().rev().take_while(|line| {
+            let rows = taken(line);
+            let fits = rows <= room;
+            room = room.saturating_sub(rows);
+            fits
+        });
+        self.lines.len().saturating_sub(fits.count().max(1))
+    }
+
+    fn go(&mut self, to: usize, size: Size) {
+        self.top = to.min(self.last_top(size));
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
+    fn key(&mut self, key: &Key, size: Size) -> Does {
+        // Of long lines fewer are on the screen: nothing is skipped.
+        let width = usize::from(size.columns);
+        let mut room = page(size);
+        let shown = self.lines.iter().skip(self.top).take_while(|line| {
+            let rows = wrapped(line, width).len();
+            let fits = rows <= room;
+            room = room.saturating_sub(rows);
+            fits
+        });
+        let page = shown.count().max(1);
+        match key {
+            Key::Up | Key::Char('k') | Key::Ctrl('p') => self.go(self.top.saturating_sub(1), size),
+            Key::Down | Key::Char('j') | Key::Ctrl('n') => self.go(self.top + 1, size),
+            Key::Char(' ') => self.go(self.top + page, size),
+            Key::Char('b') => self.go(self.top.saturating_sub(page), size),
+            Key::Home | Key::Char('g') => self.go(0, size),
+            Key::End | Key::Char('G') => self.go(usize::MAX, size),
+            Key::Esc | Key::Char('q') | Key::Ctrl('c' | 'd' | 't') => return Does::Leaves,
+            _ => {}
+        }
+        Does::Stays
+    }
+}
+
+/// Rows for lines: one is for the keys.
+fn page(size: Size) -> usize {
+    usize::from(size.rows).saturating_sub(1).max(1)
+}
+
+/// A change that is reviewed file by file.
+#[derive(Debug)]
+pub(crate) struct Review {
+    pages: Pages,
+    files: Vec<Reviewed>,
+    /// The lines at which a hunk begins.
+    hunks: Vec<usize>,
+    /// Whether Enter was pressed before every file was decided.
+    hurries: bool,
+}
+
+/// A file of a change.
+#[derive(Debug)]
+struct Reviewed {
+    path: String,
+    /// Its first line.
+    at: usize,
+    wanted: Option<bool>,
+}
+
+impl Review {
+    /// A change as a painted diff; none when it is no diff.
+    pub(crate) fn of(diff: &str) -> Option<Self> {
+        let lines: Vec<String> = diff.lines().map(str::to_owned).collect();
+        let plain: Vec<String> = lines.iter().map(|line| without_paint(line)).collect();
+        let path =
+            |line: &str| Some(line.strip_prefix("diff --git ")?.split_once(" b/")?.1.to_owned());
+        let file =
+            |(at, line): (usize, &String)| Some(Reviewed { path: path(line)?, at, wanted: None });
+        let files: Vec<Reviewed> = plain.iter().enumerate().filter_map(file).collect();
+        let hunks = plain.iter().enumerate().filter(|(_, line)| line.starts_with("@@ "));
+        let hunks = hunks.map(|(at, _)| at).collect();
+        let pages = Pages::new(lines);
+        (!files.is_empty()).then_some(Self { pages, files, hunks, hurries: false })
+    }
+
+    /// The file at the top of the screen.
+    fn current(&self) -> usize {
+        self.files.iter().rposition(|file| file.at <= self.pages.top).unwrap_or_default()
+    }
+
+    fn rows(&self, size: Size, paint: Paint) -> Vec<String> {
+        let at = self.current();
+        let file = self.files.get(at);
+        let wanted = match file.and_then(|file| file.wanted) {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "undecided",
+        };
+        let path = file.map(|file| harmless(&file.path)).unwrap_or_default();
+        let place = format!("{}/{} {path}: {wanted}", at + 1, self.files.len());
+        let open = self.files.iter().filter(|file| file.wanted.is_none()).count();
+        let keys = match open {
+            0 => "Enter answers · q goes back".to_owned(),
+            open if self.hurries => format!("{open} undecided · y or n decides"),
+            _ => "y n decide · Tab file · ] hunk · Space page · q back".to_owned(),
+        };
+        let whole = format!("{place} · {keys}");
+        // What a small screen has no room for is what is known from before.
+        let text = if whole.width() <= usize::from(size.columns) { whole } else { keys };
+        self.pages.rows(size, &bar(paint, &text))
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
+    fn key(&mut self, key: &Key, size: Size) -> Does {
+        self.hurries = false;
+        let current = self.current();
+        match key {
+            Key::Char(letter @ ('y' | 'n')) => {
+                if let Some(file) = self.files.get_mut(current) {
+                    file.wanted = Some(*letter == 'y');
+                }
+                let next = self.files.iter().skip(current + 1).find(|file| file.wanted.is_none());
+                if let Some(next) = next {
+                    self.pages.top = next.at;
+                }
+            }
+            Key::Enter => match self.answer() {
+                Some(answer) => return Does::Answers(answer),
+                None => self.undecided(),
+            },
+            Key::Tab => {
+                self.jump(self.files.iter().map(|file| file.at).find(|at| *at > self.pages.top));
+            }
+            Key::BackTab => {
+                let before = self.files.iter().map(|file| file.at).rfind(|at| *at < self.pages.top);
+                self.jump(before);
+            }
+            Key::Char(']') => self.jump(self.hunks.iter().copied().find(|at| *at > self.pages.top)),
+            Key::Char('[') => {
+                self.jump(self.hunks.iter().copied().rfind(|at| *at < self.pages.top));
+            }
+            key => return self.pages.key(key, size),
+        }
+        Does::Stays
+    }
+
+    /// To a line, also one so near to the end that less than a page is left.
+    fn jump(&mut self, to: Option<usize>) {
+        self.pages.top = to.unwrap_or(self.pages.top);
+    }
+
+    /// Shows the first file that is not decided.
+    fn undecided(&mut self) {
+        self.hurries = true;
+        let open = self.files.iter().find(|file| file.wanted.is_none()).map(|file| file.at);
+        self.jump(open);
+    }
+
+    /// What is said of the change as a whole; none while a file is undecided. One that is not wanted is told to the model.
+    fn answer(&self) -> Option<Answer> {
+        let all: Option<Vec<bool>> = self.files.iter().map(|file| file.wanted).collect();
+        let all = all?;
+        if all.iter().all(|wanted| *wanted) {
+            return Some(Answer::Yes);
+        }
+        if all.iter().all(|wanted| !wanted) {
+            return Some(Answer::No);
+        }
+        let of = |wanted: bool| -> Vec<&str> {
+            let those = self.files.iter().filter(|file| file.wanted == Some(wanted));
+            those.map(|file| file.path.as_str()).collect()
+        };
+        let (good, bad) = (of(true).join(", "), of(false).join(", "));
+        Some(Answer::Because(format!(
+            "the changes of {good} are as wanted, those of {bad} are not: leave these out or make them otherwise"
+        )))
+    }
+}
+
+/// A painted line as it reads.
+fn without_paint(line: &str) -> String {
+    let mut parts = line.split("\x1b[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + part.split_once('m').map_or("", |(_, rest)| rest))
+}
+
+/// Text of one colour.
+pub(crate) fn coloured(paint: Paint, colour: AnsiColor, text: &str) -> String {
+    paint.with(Style::new().fg_color(Some(colour.into())), text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE: Size = Size { columns: 60, rows: 6 };
+
+    fn diff(files: &[&str]) -> String {
+        let file = |path: &&str| {
+            format!(
+                "\x1b[1mdiff --git a/{path} b/{path}\x1b[0m\n--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-a\n+b\n@@ -9 +9 @@\n-c\n+d\n"
+            )
+        };
+        files.iter().map(file).collect()
+    }
+
+    fn keys(review: &mut Review, keys: &str) -> Does {
+        let key = |c| match c {
+            '\n' => Key::Enter,
+            '\t' => Key::Tab,
+            c => Key::Char(c),
+        };
+        keys.chars().map(|c| review.key(&key(c), SIZE)).last().unwrap()
+    }
+
+    #[test]
+    fn a_change_is_decided_file_by_file_and_answered_as_a_whole() {
+        let review = || Review::of(&diff(&["a.rs", "b.rs"])).unwrap();
+        assert_eq!(keys(&mut review(), "yy\n"), Does::Answers(Answer::Yes));
+        assert_eq!(keys(&mut review(), "nn\n"), Does::Answers(Answer::No));
+        let Does::Answers(Answer::Because(why)) = keys(&mut review(), "yn\n") else { panic!() };
+        assert!(why.contains("of a.rs are as wanted, those of b.rs are not"), "{why}");
+        // Nothing is decided by leaving, nor by Enter alone.
+        assert_eq!(keys(&mut review(), "yq"), Does::Leaves);
+        let mut hurried = review();
+        assert_eq!(keys(&mut hurried, "y\n"), Does::Stays);
+        assert!(hurried.rows(SIZE, Paint::Plain)[5].contains("1 undecided"));
+        assert_eq!(keys(&mut hurried, "n\n\n").clone(), keys(&mut hurried, "\n"));
+        assert!(Review::of("  $ make\n").is_none());
+    }
+
+    #[test]
+    fn one_goes_from_file_to_file_and_from_hunk_to_hunk() {
+        let mut review = Review::of(&diff(&["a.rs", "b.rs"])).unwrap();
+        insta::assert_snapshot!(review.rows(SIZE, Paint::Plain).join("\n").replace('\x1b', "^"), @"
+        ^[1mdiff --git a/a.rs b/a.rs^[0m
+        --- a/a.rs
+        +++ b/a.rs
+        @@ -1 +1 @@
+        -a
+        y n decide · Tab file · ] hunk · Space page · q back
+        ");
+        keys(&mut review, "]]");
+        assert!(review.rows(SIZE, Paint::Plain)[0].starts_with("@@ -9"));
+        keys(&mut review, "\t");
+        assert!(review.rows(SIZE, Paint::Plain)[0].contains("b.rs"));
+        assert_eq!(keys(&mut review, "["), Does::Stays);
+        assert!(review.rows(SIZE, Paint::Plain)[0].starts_with("@@ -9"));
+    }
+
+    #[test]
+    fn every_line_is_reached_by_pages_also_where_lines_are_long() {
+        let lines: Vec<String> =
+            (0..40).map(|n| format!("line {n} {}", "x".repeat(n * 7))).collect();
+        let mut pages = Pages::new(lines);
+        let mut seen = String::new();
+        for _ in 0..60 {
+            seen.push_str(&pages.rows(SIZE, "").concat());
+            pages.key(&Key::Char(' '), SIZE);
+        }
+        for n in 0..40 {
+            assert!(seen.contains(&format!("line {n} ")), "{n}");
+        }
+        let end = pages.top;
+        assert_eq!(Pages::at_end(pages.lines, SIZE).top, end);
+    }
+}

@@ -1,0 +1,166 @@
+//! Screens of their own in a conversation: a change reviewed file by file, what was printed, sessions to resume.
+
+use mock::Reply;
+use rustix::process::Signal;
+
+use crate::support::{Screen, World, architect, editor, mended, plan};
+
+const AWAY: &str = "\x1b[?1049h";
+
+/// A conversation in which every message is an edit of two files.
+fn two_files() -> World {
+    let change = |file: &str| {
+        format!("--- /dev/null\n+++ b/{file}\n@@ -0,0 +1,20 @@\n{}", "+line\n".repeat(20))
+    };
+    let both =
+        || vec![architect(plan(&["a.txt", "b.txt"])), editor(change("a.txt") + &change("b.txt"))];
+    World::greeting([both(), mended()].concat())
+}
+
+fn talk(world: &World, more: &[&str]) -> Screen {
+    let words = ["--force-execute", "--approval", "suggest"];
+    let mut program = world.deepseek(words.into_iter().chain(more.iter().copied()));
+    let mut screen = Screen::start(program.env("XTERM_VERSION", "a test"), 12, 100);
+    screen.until_shown("›");
+    screen
+}
+
+/// It has left as it came: on the main screen, with the cursor shown.
+fn leaves(screen: &mut Screen) {
+    screen.types("\x04");
+    assert_eq!(screen.terminal.ends(), Some(0), "{}", screen.terminal.shown());
+    let shown = screen.terminal.shown();
+    assert_eq!(shown.matches(AWAY).count(), shown.matches("\x1b[?1049l").count());
+    for never in ["\x1b[3J", "\x1b[2J"] {
+        assert!(!shown.contains(never), "{never:?}");
+    }
+}
+
+#[test]
+fn a_change_is_reviewed_file_by_file_and_a_no_is_told_to_the_model() {
+    let world = two_files();
+    let mut screen = talk(&world, &[]);
+    screen.types("Write two files\r");
+    screen.until_shown("d review");
+    screen.presses("\x1bd", "y n decide");
+    insta::assert_snapshot!("review", screen.rows().join("\n"));
+    screen.types("\r");
+    screen.until_shown("2 undecided");
+    screen.types("y");
+    screen.until_shown("+++ b/b.txt");
+    screen.types("n");
+    screen.until_shown("Enter answers");
+    screen.types("\r");
+    screen.until("it is not told", |_| world.provider.requests().len() > 2);
+    assert!(!world.project.path("a.txt").exists());
+    // The next plan is asked about on the main screen, in which the first stands whole.
+    screen.until_shown("d review");
+    assert!(world.provider.told("architect", 2).contains("those of b.txt are not"));
+    let all = screen.all();
+    assert!(all.concat().contains("those of b.txt are not"), "{all:#?}");
+    assert_eq!(all.iter().filter(|row| row.starts_with("+++ b/b.txt")).count(), 1, "{all:#?}");
+    screen.types("\x03");
+    screen.until_shown("session ");
+    leaves(&mut screen);
+}
+
+#[test]
+fn what_was_printed_is_read_on_a_screen_of_its_own() {
+    let answer: Vec<String> = (1..=40).map(|n| format!("line {n}\n\n")).collect();
+    let world = World::greeting(vec![Reply::text(answer.concat()).to("analysis")]);
+    let mut screen = talk(&world, &[]);
+    screen.types("/ask Tell\r");
+    screen.until_shown("session ");
+    screen.types("a draft");
+    screen.until_shown("› a draft");
+    let before = screen.all();
+    screen.types("\x14");
+    screen.until_shown("q goes back");
+    screen.types("g");
+    screen.until_shown("deepseek 0");
+    screen.types("q");
+    screen.until_shown("› a draft");
+    screen.is_complete();
+    assert_eq!(screen.all(), before);
+    screen.types("\x15");
+    leaves(&mut screen);
+}
+
+#[test]
+fn a_session_is_picked_by_what_it_is_about_and_resumed() {
+    let answers = ["One.", "Two.", "Three."].map(|text| Reply::text(text).to("analysis"));
+    let world = World::greeting(answers.to_vec());
+    world.deepseek(["ask", "What is a lexer?"]).run();
+    world.deepseek(["ask", "What is a parser?"]).run();
+    let mut screen = talk(&world, &[]);
+    screen.types("/resume\r");
+    screen.until_shown("What is a lexer?");
+    screen.types("lexer");
+    screen.until("the other is still there", |rows| !rows.iter().any(|row| row.contains("parser")));
+    screen.types("\r");
+    screen.until_shown("continues session ");
+    screen.types("/ask And now?\r");
+    screen.until_shown("Three.");
+    assert!(world.provider.told("analysis", 3).contains("What is a lexer?"));
+    screen.until_shown("tokens in");
+    leaves(&mut screen);
+    // Before a conversation, too; and whoever wants none begins none.
+    let count = |world: &World| world.deepseek(["sessions"]).run().stdout.lines().count();
+    let before = count(&world);
+    let mut program = world.deepseek(["--resume"]);
+    let mut screen = Screen::start(program.env("XTERM_VERSION", "a test"), 12, 100);
+    screen.until_shown("What is a parser?");
+    screen.types("\x1b");
+    assert_eq!(screen.terminal.ends(), Some(0));
+    assert_eq!(count(&world), before);
+    let run = world.deepseek(["--resume"]).input("x").run();
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(run.stderr.contains("`deepseek sessions` lists them"), "{}", run.stderr);
+}
+
+#[test]
+fn a_request_that_was_interrupted_is_named_at_the_start_and_resumed() {
+    let world = World::greeting([mended(), mended()].concat());
+    let mut screen = talk(&world, &[]);
+    screen.types("Fix the greeting\r");
+    screen.until_shown("d review");
+    screen.terminal.signal(Signal::KILL);
+    assert_eq!(screen.terminal.ends(), None);
+    let mut screen = talk(&world, &[]);
+    screen.until_shown("a request was interrupted here; to resume it: /resume ");
+    let all = screen.all().join("\n");
+    let id = all.split("/resume ").nth(1).unwrap().lines().next().unwrap().trim().to_owned();
+    screen.types(&format!("/resume {id}\r"));
+    screen.until_shown("resumes the interrupted request");
+    screen.until_shown("d review");
+    screen.presses("\x1by", "✓ delivered");
+    screen.until_shown("tokens in");
+    leaves(&mut screen);
+}
+
+#[test]
+fn who_wants_it_never_leaves_the_main_screen() {
+    let world = two_files();
+    let mut screen = talk(&world, &["--no-alt-screen"]);
+    screen.types("\x14");
+    screen.until_shown("the terminal's own history has it");
+    screen.types("/resume\r");
+    screen.until_shown("/sessions lists them");
+    screen.types("Write two files\r");
+    screen.until_shown("d review");
+    screen.presses("\x1by", "tokens in");
+    screen.types("\x04");
+    assert!(screen.terminal.ends().is_some());
+    assert!(!screen.terminal.shown().contains(AWAY), "{}", screen.terminal.shown());
+}
+
+#[test]
+fn whoever_ends_it_during_a_visit_gets_the_main_screen_back() {
+    let world = World::greeting(mended());
+    let mut screen = talk(&world, &[]);
+    screen.types("\x14");
+    screen.until_shown("q goes back");
+    screen.terminal.signal(Signal::TERM);
+    assert_eq!(screen.terminal.ends(), Some(0));
+    screen.terminal.until("\x1b[?1049l", 1);
+}
