@@ -78,7 +78,7 @@ fn events_without_time(run: &Run) -> Vec<String> {
 fn timeless(value: Value, names: &mut BTreeMap<String, usize>) -> Value {
     match value {
         Value::Object(map) => {
-            let timed = ["at", "elapsed_ms", "workspace", "session", "salt"];
+            let timed = ["at", "elapsed_ms", "workspace", "session", "conversation", "salt"];
             let kept = map.into_iter().filter(|(key, _)| !timed.contains(&key.as_str()));
             kept.map(|(key, value)| {
                 let value = match (key.as_str(), value) {

@@ -52,6 +52,15 @@ fn nothing_is_remembered_of_what_was_not_delivered_or_where_it_is_turned_off() {
 }
 
 #[test]
+fn a_check_that_shows_nothing_is_not_remembered() {
+    let world = World::greeting(mended_and_checked_by(&["no-such-program-here"]));
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/unverified", "{}", run.stderr);
+    let list = listed(&world);
+    assert!(list.contains("outcome") && !list.contains("fact"), "{list}");
+}
+
+#[test]
 fn what_the_user_decided_is_remembered_and_can_be_changed_and_forgotten() {
     let ask = Reply::text("NEED_ANSWER|Loud or quiet?").to("architect");
     let replies: Vec<Reply> = [ask].into_iter().chain(mended()).collect();

@@ -78,7 +78,7 @@ fn a_workspace_that_is_not_trusted_brings_none() {
     let world = world(vec![shouts("tools_shout", &json!({})), says("I do not know.")]);
     let listed = world.deepseek(["tools", "list"]).run();
     assert!(!listed.stdout.contains("shout"), "{}", listed.stdout);
-    assert!(listed.stderr.contains("tools.shout are not offered"), "{}", listed.stderr);
+    assert!(listed.stderr.contains("not trusted: tools.shout; to trust it"), "{}", listed.stderr);
     let run = world.deepseek(["ask", "--approval", "auto", "How loud is it?"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert_eq!(world.provider.of("analysis")[0].request.json["tools"].as_array().unwrap().len(), 9);

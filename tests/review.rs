@@ -116,6 +116,8 @@ fn what_was_delivered_is_reviewed_when_that_is_wanted_and_the_delivery_stands() 
         run.stderr
     );
     assert!(!run.stdout.contains("REVIEW_V1"), "{}", run.stdout);
+    let exported = world.deepseek(["export", "--format", "json"]).run().stdout;
+    assert!(exported.contains("QaReport"), "{exported}");
     assert_eq!(world.project.read("greet.txt"), "hello world\n");
     let replay = world.deepseek(["replay", "latest"]).run();
     assert_eq!(replay.code, Some(0), "{}", replay.stderr);

@@ -467,6 +467,9 @@ fn a_no_with_a_reason_goes_back_to_the_model() {
     assert_eq!(terminal.end(), Some(0));
     assert_eq!(world.project.read("greet.txt"), "hello world\n");
     assert!(world.provider.told("architect", 2).contains("said no: the world is young"));
+    let memory = world.deepseek(["memory", "list"]).run().stdout;
+    let decision = "decision  asked about greet.txt, the user said no: the world is young";
+    assert!(memory.contains(decision), "{memory}");
     let replayed = world.deepseek(["replay", "latest"]).run();
     assert_eq!(replayed.code, Some(0), "{}{}", replayed.stdout, replayed.stderr);
 }

@@ -224,6 +224,7 @@ fn a_model_that_only_looks_has_to_answer_in_the_end() {
     assert_eq!(choices[6], "none", "and then has to answer");
     let terms = run.all("ModelRequest");
     assert_eq!(terms[6]["terms"]["tool_choice"], "none");
+    assert!(terms.iter().all(|it| it["conversation"].as_str().is_some_and(|id| !id.is_empty())));
     assert!(run.stderr.contains("you cannot look again"), "{}", run.stderr);
     replays(&world);
 }

@@ -10,7 +10,7 @@ use crate::effect::{Effect, Trace};
 use crate::event::Event;
 use crate::prompts::Prompt;
 use crate::publisher::Attendance;
-use crate::run::{AskedUser, Run};
+use crate::run::{Run, UserWord};
 
 /// What the user says to a question; or why it is not asked.
 pub(crate) async fn asked(
@@ -23,13 +23,15 @@ pub(crate) async fn asked(
     if !may_ask || run.scope().lane().is_some() {
         return Ok(Err(run.prompts().render(Prompt::AskNotHere, &[])));
     }
-    let asked = || run.asked.lock().unwrap_or_else(PoisonError::into_inner);
-    if asked().len() >= run.config().agent_loop.max_user_questions {
+    let said_before = || run.user_said.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_answer = |word: &&UserWord| matches!(word, UserWord::Answer { .. });
+    let asked = said_before().iter().filter(is_answer).count();
+    if asked >= run.config().agent_loop.max_user_questions {
         return Ok(Err(run.prompts().render(Prompt::AskNoMore, &[])));
     }
     let said = run.perform(&mut Asking { role, question, begun: false }).await?;
     let question = run.redactor.redact(question).into_owned();
-    asked().push(AskedUser { question, answer: said.clone() });
+    said_before().push(UserWord::Answer { question, answer: said.clone() });
     Ok(Ok(said.unwrap_or_else(|| run.prompts().render(Prompt::AskNobody, &[]))))
 }
 

@@ -148,6 +148,7 @@ impl Caller {
         let asked = Event::ModelRequest {
             call: reservation.id,
             role: self.role,
+            conversation: self.run.conversation.to_string(),
             model: request.model.clone(),
             max_tokens: request.max_tokens,
             retry,

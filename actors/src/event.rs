@@ -20,6 +20,7 @@ use crate::ledger::{Allowance, Amount};
 use crate::look::Look;
 use crate::plan::{Leniency, Plan, StepMark};
 use crate::proof::OldTree;
+use crate::review::Review;
 use crate::router::{Assessment, Reason};
 use crate::scope::Scope;
 use crate::seen::SeenFile;
@@ -600,6 +601,9 @@ pub enum Event {
         call: u64,
         /// Who asks.
         role: AgentRole,
+        /// The session: a fork names the one it was copied from in what was copied. Earlier versions did not say.
+        #[serde(skip_serializing_if = "String::is_empty", default)]
+        conversation: String,
         /// Model id.
         model: String,
         /// Answer tokens it may have.
@@ -867,6 +871,12 @@ pub enum Event {
     LanesFinished {
         /// The lanes, by number.
         lanes: Vec<EndedLane>,
+    },
+    /// What was delivered was reviewed. This changes nothing of it.
+    #[serde(rename = "QaReport@v1")]
+    QaReport {
+        /// What the reviewer found.
+        review: Review,
     },
     /// A run is over.
     #[serde(rename = "RunFinished@v3")]

@@ -386,7 +386,8 @@ impl Recording {
     fn says_the_same(&self, recorded: &Recorded, event: &Event) -> bool {
         let counted: &[&str] = if self.how.uncounted { &COUNTED } else { &[] };
         let judged: &[&str] = if self.how.requests == Requests::Taken { &JUDGED } else { &[] };
-        let decided = |event: &Event| event.decisions().without(counted).without(judged);
+        let decided =
+            |event: &Event| event.decisions().without(counted).without(judged).without(&WHERE);
         decided(&recorded.event) == decided(event)
     }
 
@@ -514,6 +515,9 @@ impl Recording {
 
 /// What depends on how much admission has counted.
 const COUNTED: [&str; 5] = ["spent", "reserved", "max_tokens", "body", "budget"];
+
+/// Where an event is recorded: a fork, and what is replayed, are elsewhere.
+const WHERE: [&str; 1] = ["conversation"];
 
 /// What another version may judge otherwise from the same results.
 const JUDGED: [&str; 2] = ["verified", "terms"];

@@ -79,7 +79,7 @@ impl Severity {
 }
 
 /// Something that is wrong with a change.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// How much it matters.
     pub severity: Severity,
@@ -92,7 +92,7 @@ pub struct Finding {
 }
 
 /// What a review says.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Review {
     /// The change in a sentence or two, and whether it can go in.
     pub summary: String,

@@ -60,13 +60,23 @@ impl Terms {
     }
 }
 
-/// A question that the user was asked.
+/// What the user said in words while a run was on its way.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AskedUser {
-    /// The question.
-    pub question: String,
-    /// The answer, if there was a user to give one.
-    pub answer: Option<String>,
+pub enum UserWord {
+    /// The answer to a question of a model.
+    Answer {
+        /// The question.
+        question: String,
+        /// The answer, if there was a user to give one.
+        answer: Option<String>,
+    },
+    /// Why something must not happen that was asked for.
+    Objection {
+        /// A command, or the files of a change.
+        to: String,
+        /// The reason.
+        words: String,
+    },
 }
 
 /// Everything that belongs to a run, as one of its scopes has it. Cheap to clone.
@@ -78,6 +88,8 @@ pub struct Run {
     pub publisher: Publisher,
     /// Who admits its model calls.
     pub admission: Admission,
+    /// The session that it is part of.
+    pub conversation: Arc<str>,
     /// The provider.
     pub model: Arc<dyn ChatModel>,
     /// What time it is.
@@ -94,8 +106,8 @@ pub struct Run {
     pub cache: PathBuf,
     /// Whether the user can be asked.
     pub attendance: Attendance,
-    /// What models asked the user, and the answers.
-    pub asked: Arc<Mutex<Vec<AskedUser>>>,
+    /// What the user said in words.
+    pub user_said: Arc<Mutex<Vec<UserWord>>>,
     /// Says when the run is over, so that nobody waits for it any longer.
     pub stop: watch::Receiver<bool>,
 }

@@ -43,7 +43,8 @@ pub(crate) fn run(recording: Option<Arc<Recording>>) -> (Run, impl Fn() -> Vec<E
         sandbox: Arc::new(sandbox::Sandbox::off()),
         cache: PathBuf::new(),
         attendance: Attendance::Unattended,
-        asked: Arc::default(),
+        conversation: "s".into(),
+        user_said: Arc::default(),
         stop: stopped,
     };
     (run, move || events.lock().unwrap().clone())

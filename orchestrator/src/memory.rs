@@ -2,6 +2,8 @@
 //! names the files that it rests on; it is told again only while they are as they were. What is remembered and told is decided
 //! here; the file is read and written by whoever asks.
 
+mod delivered;
+
 use std::fs;
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -12,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use tools::regular;
 use tree::{Entry, FileHash, ReadTree, RepoPath};
 
+pub(crate) use self::delivered::{Delivered, Place, remember};
 use crate::places::Places;
 
 /// More than the file of a workspace ever has.
@@ -20,7 +23,7 @@ const MAX_BYTES: u64 = 4 << 20;
 const MAX_CHARS: usize = 400;
 
 /// Files that say how a project is built and checked, of which those that are there stand for it.
-pub(crate) const MANIFESTS: [&str; 9] = [
+const MANIFESTS: [&str; 9] = [
     "Cargo.toml",
     "package.json",
     "pyproject.toml",
@@ -166,7 +169,7 @@ pub fn holds(tree: &ReadTree, max_bytes: u64, memo: &Memo) -> bool {
 }
 
 /// What a memo rests on, as it is now. Blocks.
-pub(crate) fn basis_of(
+fn basis_of(
     tree: &ReadTree,
     max_bytes: u64,
     paths: impl IntoIterator<Item = RepoPath>,

@@ -93,6 +93,8 @@ prompts! {
     MemoCheck = "memo_check",
     /// Remembers what the user answered.
     MemoAnswer = "memo_answer",
+    /// Remembers what the user said no to, and why.
+    MemoObjection = "memo_objection",
     /// Remembers what a request changed.
     MemoOutcome = "memo_outcome",
     /// Says that tools are offered.

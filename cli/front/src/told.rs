@@ -51,6 +51,7 @@ fn said(story: &Story, entry: &StoryEntry, event: &Event) -> String {
             let failed = if *ok { "" } else { ": it failed" };
             format!("{} calls {tool} {}{failed}", role.as_str(), beginning(arguments))
         }
+        Event::QaReport { review } => beginning(&review.to_string()),
         Event::ToolsFound { tools } => {
             let names: Vec<String> = tools.iter().map(OwnTool::name).collect();
             format!("the workspace brings {}", beginning(&names.join(", ")))

@@ -89,6 +89,7 @@ fn update(index: &Index, global: &Global) -> Result<(), CliError> {
     });
     bar.finish_and_clear();
     let updated = updated.map_err(|error| failed(&error))?;
+    index.settle().map_err(|error| failed(&error))?;
     if global.output == Output::Text {
         render::text(&format!(
             "{} files taken in, {} removed, {} unchanged\n",

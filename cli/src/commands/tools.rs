@@ -42,7 +42,7 @@ pub(crate) fn run(
         let names: Vec<String> = own.drain(..).map(|tool| tool.name()).collect();
         let names = names.join(", ");
         render::warn(&format!(
-            "warning: {names} are not offered: this workspace is not trusted; to trust it: deepseek trust"
+            "warning: not offered, since this workspace is not trusted: {names}; to trust it: deepseek trust"
         ));
     }
     match args.action {

@@ -94,7 +94,8 @@ impl World {
             sandbox: Arc::new(sandbox::Sandbox::off()),
             cache: dir.path().join("cache"),
             attendance: Attendance::Unattended,
-            asked: Arc::default(),
+            conversation: "s".into(),
+            user_said: Arc::default(),
             stop,
         };
         let tree = WriteTree::open(dir.path(), CommitLog::none(std::time::Duration::from_secs(10)))

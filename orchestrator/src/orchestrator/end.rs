@@ -1,15 +1,12 @@
 //! The end of a request, which comes exactly once: what still works for it is let go, and its last event is written.
 
 use std::path::PathBuf;
-use std::sync::PoisonError;
 use std::time::Duration;
 
-use actors::delivery::{Delivery, FailureKind, Rollback, Target, Verified};
+use actors::delivery::{Delivery, FailureKind, Rollback, Target};
 use actors::event::Event;
 use actors::plan::Plan;
-use actors::prompts::Prompt;
 use actors::review::Review;
-use actors::run::{AskedUser, Run};
 use actors::team::EndedLane;
 use actors::words::Side;
 use actors::workspace::Staged;
@@ -17,12 +14,12 @@ use lanes::crew::{Crew, CrewReport};
 use lanes::team::Team;
 use missions::card::Card;
 use missions::children::Children;
-use tools::blocking::on_a_thread;
-use tree::{Change, RepoPath};
+use tree::Change;
 
 use super::again::{Progress, progress};
 use super::{Outcome, State};
-use crate::memory::{self, Basis, MANIFESTS, Memo, MemoKind, Memory, basis_of};
+use crate::memory::{self, Delivered, Place, remember};
+use crate::request::LAST_REQUEST;
 use crate::supervision;
 use crate::turn::{FailedCheck, Turn};
 use crate::worktrees;
@@ -140,6 +137,9 @@ impl State {
             let turn = Event::TurnAdded { speaker, text, intent: None, card: None };
             active.run.publish(turn).await.ok();
         }
+        if let (Some(review), LAST_REQUEST) = (&review, active.request.text.as_str()) {
+            active.run.publish(Event::QaReport { review: review.clone() }).await.ok();
+        }
         let finished =
             Event::RunFinished { delivery: delivery.clone(), spent, rollbacks: rollbacks.clone() };
         if is_over && active.run.record(finished).await.is_err() {
@@ -154,8 +154,10 @@ impl State {
         if let (true, Delivery::Delivered { verified }) = (is_over, &delivery)
             && !changes.is_empty()
         {
-            let made = (plan.as_ref(), changes.as_slice());
-            self.remember(&active.run, &active.request.text, made, verified).await;
+            let (request, plan, changes) = (&active.request.text, plan.as_ref(), &changes);
+            let (tree, session) = (self.reader.clone(), self.session.clone());
+            let place = Place { tree, file: memory::file_of(&self.places), session };
+            remember(&active.run, Delivered { request, plan, changes, verified }, place).await;
         }
         self.turns.push(Turn {
             request: active.run.redactor.redact(&active.request.text).into_owned(),
@@ -183,69 +185,6 @@ impl State {
         };
         if reply.send(outcome).is_err() {
             tracing::debug!("whoever asked is gone");
-        }
-    }
-}
-
-impl State {
-    /// Remembers what was delivered: the checks that passed, what the user decided, what was changed. A run that is only compared
-    /// leaves nothing. Without it the next request only knows less.
-    async fn remember(
-        &self,
-        run: &Run,
-        request: &str,
-        (plan, changes): (Option<&Plan>, &[Change]),
-        verified: &Verified,
-    ) {
-        let bounds = run.config().memory.clone();
-        if !bounds.enabled || run.only_compares() {
-            return;
-        }
-        let said = |text: &str| run.redactor.redact(text).into_owned();
-        let first_line = request.lines().next().unwrap_or_default();
-        let paths: Vec<RepoPath> = changes.iter().flat_map(Change::paths).cloned().collect();
-        let named: Vec<&str> = paths.iter().map(RepoPath::as_str).collect();
-        let prompts = run.prompts();
-        let outcome = prompts.render(
-            Prompt::MemoOutcome,
-            &[("request", &said(first_line)), ("files", &named.join(", "))],
-        );
-        // Only what could have failed and did not has shown anything.
-        let passed = matches!(verified, Verified::Passed | Verified::Proven);
-        let commands = plan.iter().filter(|_| passed).flat_map(|plan| &plan.verify);
-        let checks: Vec<String> = commands
-            .map(|command| prompts.render(Prompt::MemoCheck, &[("command", command)]))
-            .collect();
-        let asked = run.asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let answered = asked.iter().filter_map(|AskedUser { question, answer }| {
-            let answer = answer.as_ref()?;
-            Some(prompts.render(Prompt::MemoAnswer, &[("question", question), ("answer", answer)]))
-        });
-        let decisions: Vec<String> = answered.collect();
-        let (tree, file) = (self.reader.clone(), memory::file_of(&self.places));
-        let (at, session) = (run.clock.now().to_string(), self.session.clone());
-        let max_bytes = run.config().limits.max_indexed_file_bytes;
-        let remembered = on_a_thread(move || {
-            let manifests = MANIFESTS.iter().filter_map(|name| RepoPath::parse(name).ok());
-            let manifests = basis_of(&tree, max_bytes, manifests);
-            let manifests: Vec<Basis> =
-                manifests.into_iter().filter(|basis| basis.hash.is_some()).collect();
-            let mut memory = Memory::read(&file)?;
-            let mut note = |kind, text, basis| {
-                let (at, session) = (at.clone(), session.clone());
-                memory.remember(Memo { id: 0, kind, text, basis, at, session }, bounds.max_memos);
-            };
-            for text in checks {
-                note(MemoKind::Fact, text, manifests.clone());
-            }
-            for text in decisions {
-                note(MemoKind::Decision, text, Vec::new());
-            }
-            note(MemoKind::Outcome, outcome, basis_of(&tree, max_bytes, paths));
-            memory.write(&file)
-        });
-        if let Err(error) = remembered.await {
-            tracing::warn!(%error, "the delivery is not remembered");
         }
     }
 }

@@ -75,7 +75,7 @@ impl State {
             publisher,
             admission,
             redactor,
-            asked: Arc::default(),
+            user_said: Arc::default(),
             stop: stopped,
             ..idle
         };

@@ -10,6 +10,7 @@ use tree::{Listed, ReadTree, RepoPath, list_for_models};
 use crate::git;
 use crate::mentions::Mentions;
 use crate::ranking::{self, MAX_PARSED_BYTES, Ranking};
+use crate::settled;
 use crate::store::{Reading, StoreError};
 use crate::update::{self, Updated};
 
@@ -167,6 +168,11 @@ impl Index {
         self.shared.update_files(on_file)
     }
 
+    /// Waits until all of the index is on the disk. One that never was is built anew after a power cut.
+    pub fn settle(&self) -> Result<(), StoreError> {
+        self.shared.settle()
+    }
+
     /// Forgets what is on disk, so that the next update builds it anew.
     pub fn remove(&self) -> Result<(), StoreError> {
         crate::store::remove(&self.shared.options.dir)
@@ -277,6 +283,10 @@ impl Shared {
             work.is_running = work.asked > asked;
             self.done.notify_all();
             if !work.is_running {
+                drop(work);
+                if let Err(error) = self.settle() {
+                    tracing::warn!(%error, "the index is not on the disk yet");
+                }
                 return;
             }
         }
@@ -297,6 +307,11 @@ impl Shared {
         update::update(&options.dir, tree, &files, options.max_file_bytes, |done| {
             on_file(done, all);
         })
+    }
+
+    /// Others may write meanwhile.
+    fn settle(&self) -> Result<(), StoreError> {
+        Ok(settled::settle(&self.options.dir)?)
     }
 
     /// Waits for a part of an update, for as long as a request may.

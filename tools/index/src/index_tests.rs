@@ -193,6 +193,26 @@ fn what_is_damaged_is_not_used_and_built_anew() {
 }
 
 #[test]
+fn what_a_power_cut_may_have_caught_is_built_anew() {
+    let mut world = World::new();
+    world.write_all();
+    let dir = world.state.path().join("index");
+    let is_started_again = || fs::write(dir.join("written"), "another start").unwrap();
+    world.kept.update(|_, _| ()).unwrap();
+    is_started_again();
+    let begun_anew = index(&world.tree, world.state.path(), Duration::ZERO);
+    assert!(matches!(begun_anew.status().condition, Condition::Corrupt(_)));
+    assert_eq!(begun_anew.update(|_, _| ()).unwrap().added, PATHS.len());
+    begun_anew.settle().unwrap();
+    is_started_again();
+    assert_eq!(begun_anew.status().condition, Condition::Fresh);
+    world.write("a.rs", "fn other() {}\n");
+    assert_eq!(begun_anew.update(|_, _| ()).unwrap().added, 1, "and is written on");
+    is_started_again();
+    assert!(matches!(begun_anew.status().condition, Condition::Corrupt(_)), "unless not settled");
+}
+
+#[test]
 fn what_a_killed_writer_left_is_in_nobodys_way() {
     let mut world = World::new();
     world.write_all();

@@ -16,8 +16,10 @@ mod patterns;
 mod postings;
 mod rank;
 mod ranking;
+mod settled;
 mod stem;
 mod store;
+mod unsynced;
 mod update;
 mod words;
 

@@ -31,11 +31,12 @@ use crate::definitions::{self, Definition};
 use crate::document::Document;
 use crate::manifest::{Entry, Manifest, ManifestError};
 use crate::postings::Postings;
+use crate::settled::{self, MAX_META_BYTES, META};
+use crate::unsynced::Unsynced;
 
 /// Memory of the writer; what does not fit is written as a part of its own.
 const WRITER_BYTES: usize = 40 << 20;
 /// Bytes that no manifest has.
-const MAX_META_BYTES: u64 = 64 << 20;
 const MAX_MANIFEST_BYTES: u64 = 1 << 30;
 
 /// Why there is no index.
@@ -110,10 +111,13 @@ impl Places {
 impl Reading {
     /// Opens what is in `dir`.
     pub(crate) fn open(dir: &Path) -> Result<Reading, StoreError> {
-        if !dir.join("meta.json").exists() {
+        if !dir.join(META).exists() {
             return Err(StoreError::Missing);
         }
-        let meta = regular::read(&dir.join("meta.json"), MAX_META_BYTES)?;
+        if !settled::is_sound(dir) {
+            return Err(ManifestError::Damaged.into());
+        }
+        let meta = regular::read(&dir.join(META), MAX_META_BYTES)?;
         let index =
             tantivy::Index::open(MmapDirectory::open(dir).map_err(tantivy::TantivyError::from)?)?;
         let (schema, fields) = schema();
@@ -153,7 +157,7 @@ impl Reading {
 
     /// Whether `dir` still has just this. What is mapped into memory is not what was opened once a file is cut short.
     pub(crate) fn is_current(&self, dir: &Path) -> bool {
-        let meta = regular::read(&dir.join("meta.json"), MAX_META_BYTES).ok();
+        let meta = regular::read(&dir.join(META), MAX_META_BYTES).ok();
         meta.is_some_and(|meta| FileHash::of(&meta) == self.meta)
             && self.parts.iter().all(|(path, bytes)| size(path) == Some(*bytes))
     }
@@ -237,7 +241,10 @@ impl Writing {
             fs::TryLockError::Error(error) => error.into(),
         })?;
         let (before, index) = match Reading::open(dir) {
-            Ok(reading) => (Some(reading.manifest), tantivy::Index::open_in_dir(dir)?),
+            Ok(reading) => {
+                settled::begin(dir)?;
+                (Some(reading.manifest), tantivy::Index::open(Unsynced::open(dir)?)?)
+            }
             Err(_) => (None, create(dir)?),
         };
         remove_left(&index, dir)?;
@@ -283,7 +290,6 @@ impl Writing {
         let half = self.dir.join("manifest-half");
         let mut file = regular::create(&half)?;
         file.write_all(text.as_bytes())?;
-        file.sync_data()?;
         fs::rename(&half, self.dir.join(&name))?;
         let mut prepared = self.writer.prepare_commit()?;
         prepared.set_payload(&name);
@@ -341,10 +347,10 @@ fn remove_left(index: &tantivy::Index, dir: &Path) -> Result<(), StoreError> {
 fn create(dir: &Path) -> Result<tantivy::Index, StoreError> {
     remove(dir)?;
     regular::create_dir(dir)?;
+    settled::begin(dir)?;
     let settings =
         IndexSettings { docstore_compression: Compressor::None, ..IndexSettings::default() };
-    let directory = MmapDirectory::open(dir).map_err(tantivy::TantivyError::from)?;
-    Ok(tantivy::Index::create(directory, schema().0, settings)?)
+    Ok(tantivy::Index::create(Unsynced::open(dir)?, schema().0, settings)?)
 }
 
 fn stored(fields: Fields, id: u64, document: Document) -> TantivyDocument {

@@ -12,11 +12,11 @@ pub(super) const MANY_FILES: [Turn; 9] = [
     Turn { from: 0, to: 10, nth: 0, part: 16, most: BREADTH_BYTES },
     Turn { from: 10, to: 26, nth: 0, part: 48, most: BREADTH_BYTES },
     Turn { from: 0, to: 5, nth: 1, part: 16, most: usize::MAX },
+    Turn { from: 26, to: MOST_FILES, nth: 0, part: 48, most: BREADTH_BYTES },
     Turn { from: 0, to: 5, nth: 2, part: 16, most: usize::MAX },
     Turn { from: 0, to: 5, nth: 3, part: 16, most: usize::MAX },
     Turn { from: 0, to: 5, nth: 4, part: 16, most: usize::MAX },
     Turn { from: 5, to: 10, nth: 1, part: 16, most: usize::MAX },
-    Turn { from: 26, to: MOST_FILES, nth: 0, part: 48, most: usize::MAX },
     Turn { from: 0, to: MOST_FILES, nth: 1, part: 16, most: usize::MAX },
 ];
 /// The same where fewer files get more each.

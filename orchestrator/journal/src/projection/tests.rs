@@ -170,6 +170,7 @@ fn any_event() -> impl Strategy<Value = Event> {
             }
         }),
         (0_u64..4, 0_u32..2).prop_map(|(call, retry)| Event::ModelRequest {
+            conversation: String::new(),
             call,
             role: AgentRole::Editor,
             model: "m".to_owned(),

@@ -1,13 +1,13 @@
 //! Whether an effect may happen: policy decides, the user is asked where it says so, and the answer is journaled.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use actors::closed::JournalClosed;
 use actors::effect::{Effect, Position, Trace};
 use actors::event::Event;
 use actors::publisher::{Answer, Proposal};
-use actors::run::Run;
+use actors::run::{Run, UserWord};
 use actors::wording::Wording;
 use actors::words::{Asked, DeniedBy};
 use actors::workspace::{Denied, Purpose};
@@ -169,9 +169,17 @@ impl Gate {
             }
             Verdict::Ask { why } => why,
         };
+        let about = about(&proposal);
         match self.ask(proposal, &what, why).await {
             Ok(Reply::Yes) => Ok(()),
-            Ok(Reply::No { why, said, .. }) => Err(Denied { what, why, hint, said }),
+            Ok(Reply::No { why, said, .. }) => {
+                if let Some(words) = said.clone() {
+                    let objection = UserWord::Objection { to: about, words };
+                    let user_said = self.run.user_said.lock();
+                    user_said.unwrap_or_else(PoisonError::into_inner).push(objection);
+                }
+                Err(Denied { what, why, hint, said })
+            }
             // That the run is over is told by its end.
             Err(JournalClosed) => {
                 let why = "the request was stopped".into();
@@ -203,6 +211,20 @@ impl Gate {
         let by = if let Reply::No { by, .. } = &reply { *by } else { DeniedBy::Nobody };
         self.asked = Some((ask, by));
         Ok(reply)
+    }
+}
+
+/// What a proposal is about: the files of a change, or a command.
+fn about(proposal: &Proposal) -> String {
+    match proposal {
+        Proposal::Patch(changes) => {
+            let paths: Vec<&str> =
+                changes.iter().flat_map(Change::paths).map(RepoPath::as_str).collect();
+            paths.join(", ")
+        }
+        Proposal::Command(text) => format!("`{text}`"),
+        Proposal::Mission(_) => "the card of the mission".to_owned(),
+        Proposal::Network(text) => Asked::Network(text.clone()).to_string(),
     }
 }
 
