@@ -130,6 +130,7 @@ fn only_waits_are_measured() {
         "orchestrator/journal/src/log.rs",
         "orchestrator/src/lock.rs",
         "lanes/src/worktrees.rs",
+        "cli/src/commands/autopilot/pilot.rs",
         "cli/src/render/terminal.rs",
         "cli/tui/src/converse.rs",
     ];

@@ -1,0 +1,91 @@
+//! What is kept of the work of an autopilot, so that it can be looked at and gone on with, and what another terminal wants of it.
+
+use std::path::{Path, PathBuf};
+
+use front::error::{CliError, Kind};
+use orchestrator::autopilot::Work;
+use serde::{Deserialize, Serialize};
+use tools::regular;
+
+use crate::surroundings::Surroundings;
+
+/// Bytes of a state that is read.
+const MAX_BYTES: u64 = 16 << 20;
+/// What is kept of the work, so that it can be looked at and gone on with.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Kept {
+    pub(super) session: String,
+    pub(super) pid: u32,
+    /// When it was written last.
+    pub(super) heartbeat: String,
+    /// What it does.
+    pub(super) doing: Doing,
+    pub(super) work: Work,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Doing {
+    /// It chooses the next step.
+    Choosing,
+    /// It works on a step.
+    Working,
+    /// It waits to be resumed.
+    Paused,
+    /// It is over.
+    Ended,
+}
+
+/// What another terminal wants of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wish {
+    Pause,
+    Stop,
+}
+
+/// Where state and wishes are.
+#[derive(Clone)]
+pub(super) struct Desk {
+    pub(super) state: PathBuf,
+    pub(super) wish: PathBuf,
+}
+
+impl Desk {
+    pub(super) fn of(around: &Surroundings, workspace: &Path) -> Result<Self, CliError> {
+        let own = around.workspace_state(workspace)?;
+        Ok(Self { state: own.join("autopilot.json"), wish: own.join("autopilot.wish") })
+    }
+
+    pub(super) fn kept(&self) -> Result<Kept, CliError> {
+        let none = || {
+            CliError::new(Kind::Usage, "no autopilot has worked in this workspace yet")
+                .hint("deepseek autopilot \"what is to be reached\" --until \"cargo test\"")
+        };
+        let text = regular::read_text(&self.state, MAX_BYTES).map_err(|_| none())?;
+        serde_json::from_str(&text).map_err(|error| CliError::caused(Kind::Internal, &error))
+    }
+
+    pub(super) fn wish(&self) -> Option<Wish> {
+        match regular::read_text(&self.wish, 16).ok()?.trim() {
+            "pause" => Some(Wish::Pause),
+            "stop" => Some(Wish::Stop),
+            _ => None,
+        }
+    }
+
+    pub(super) fn wishes(&self, word: Option<&str>) -> Result<(), CliError> {
+        let failed = |error: std::io::Error| CliError::caused(Kind::Internal, &error);
+        match word {
+            Some(word) => regular::write(&self.wish, word.as_bytes()).map_err(failed),
+            None => match std::fs::remove_file(&self.wish) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(failed(error)),
+                Ok(()) | Err(_) => Ok(()),
+            },
+        }
+    }
+}
+
+/// Whether the process that wrote this still lives, and is not over with it.
+pub(super) fn is_alive(kept: &Kept) -> bool {
+    kept.doing != Doing::Ended && Path::new(&format!("/proc/{}", kept.pid)).exists()
+}

@@ -1,0 +1,286 @@
+//! The autopilot at work: it chooses a step, has it done, takes back what was not delivered, and goes on.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use actors::delivery::{Delivery, Limit, StagedFor, Target};
+use actors::prompts::Prompts;
+use actors::workspace::Staged;
+use config::Settings;
+use front::error::{CliError, Kind};
+use front::session::Which;
+use model::price::Usd;
+use orchestrator::autopilot::{Bounds, End, Round, Steer, Work};
+use orchestrator::chat::Intent;
+use orchestrator::orchestrator::Outcome;
+use orchestrator::request::Request;
+use serde_json::json;
+use shell::Exit;
+use tools::clock::{Clock as _, SystemClock};
+use tools::regular;
+use tree::Change;
+
+use super::super::diff::Found;
+use super::super::{diff, sandbox};
+use super::desk::{Desk, Doing, Kept, Wish};
+use super::{in_words, report};
+use crate::drive::{Drive, Use};
+use crate::flags::{Global, Output};
+use crate::prompts::of_workspace;
+use crate::render::{self, View};
+use crate::surroundings::Surroundings;
+
+/// How often a pilot that is paused looks whether it may go on.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// Works until it is over, and reports.
+pub(super) async fn fly(
+    around: &Surroundings,
+    global: &Global,
+    workspace: PathBuf,
+    desk: Desk,
+    work: Work,
+    which: Which,
+) -> Result<(), CliError> {
+    let settings = around.settings(global, &workspace)?;
+    let (prompts, _) = of_workspace(&settings, &workspace)?;
+    let mut view = render::view(around, global);
+    let opened =
+        Drive::open(around, &settings, workspace.clone(), which, Use::Write, view.as_mut()).await;
+    let mut drive = opened?;
+    let of_wishes = desk.clone();
+    drive.give_up_when(move || of_wishes.wish() == Some(Wish::Stop));
+    let begun = Instant::now();
+    let before = work.worked;
+    let mut pilot =
+        Pilot { around, global, settings, workspace, prompts, desk, drive, work, begun, before };
+    let end = pilot.fly(view.as_mut()).await?;
+    pilot.work.end = Some(end.clone());
+    pilot.keep(Doing::Ended)?;
+    pilot.desk.wishes(None)?;
+    if global.output == Output::Text {
+        render::text(&format!("\n{}Ended    {}\n", report(&pilot.work), in_words(&end)));
+    } else {
+        let spent = pilot.work.spent();
+        render::json_line(&json!({"autopilot": pilot.work, "spent": spent}));
+    }
+    let error = |kind| CliError::new(kind, format!("the autopilot ended: {}", in_words(&end)));
+    let look = "what stays is in the workspace; `deepseek rewind` lists the way back";
+    match &end {
+        End::Reached | End::Done { .. } => Ok(()),
+        End::Budget => Err(error(Kind::Budget).hint(look)),
+        End::Denied { hint } => Err(error(Kind::Denied).hint(hint.clone())),
+        End::Stopped => Err(error(Kind::Interrupted).hint("deepseek autopilot resume")),
+        End::Stuck { .. } | End::NoProgress | End::Iterations | End::Time => {
+            Err(error(Kind::NotDelivered).hint(look))
+        }
+    }
+}
+
+struct Pilot<'a> {
+    around: &'a Surroundings,
+    global: &'a Global,
+    settings: Settings,
+    workspace: PathBuf,
+    prompts: Prompts,
+    desk: Desk,
+    drive: Drive,
+    work: Work,
+    begun: Instant,
+    /// Time at work before this process.
+    before: Duration,
+}
+
+impl Pilot<'_> {
+    async fn fly(&mut self, view: &mut dyn View) -> Result<End, CliError> {
+        // A step that was interrupted is finished first.
+        if self.drive.session.cut_short().is_some()
+            && let Some(outcome) = self.drive.take_up(view).await?
+            && outcome.answer.is_none()
+        {
+            let step = "the step that was interrupted".to_owned();
+            if let Some(end) = self.landed(step, outcome, view).await? {
+                return Ok(end);
+            }
+        }
+        loop {
+            if let Some(end) = self.may_go_on(view).await? {
+                return Ok(end);
+            }
+            self.keep(Doing::Choosing)?;
+            let step = match self.choose(view).await? {
+                Ok(step) => step,
+                Err(end) => return Ok(end),
+            };
+            self.keep(Doing::Working)?;
+            view.note(&format!("step {}: {}", self.work.rounds.len() + 1, render::harmless(&step)));
+            self.keep_to_bounds().await?;
+            let outcome = self.drive.run(Request::new(&step, Some(Intent::Edit)), view).await?;
+            if let Some(end) = self.landed(step, outcome, view).await? {
+                return Ok(end);
+            }
+        }
+    }
+
+    /// Whether another step may follow; why not, otherwise. Whoever is paused waits here.
+    async fn may_go_on(&mut self, view: &mut dyn View) -> Result<Option<End>, CliError> {
+        let mut said = false;
+        loop {
+            match self.desk.wish() {
+                Some(Wish::Stop) => return Ok(Some(End::Stopped)),
+                Some(Wish::Pause) => {
+                    if !std::mem::replace(&mut said, true) {
+                        view.note("paused; `deepseek autopilot resume` goes on");
+                    }
+                    self.keep(Doing::Paused)?;
+                    tokio::select! {
+                        biased;
+                        left = self.drive.told_to_leave() => {
+                            left?;
+                            return Ok(Some(End::Stopped));
+                        }
+                        () = tokio::time::sleep(PATIENCE) => {}
+                    }
+                }
+                None => break,
+            }
+        }
+        if self.is_reached().await? {
+            return Ok(Some(End::Reached));
+        }
+        self.work.worked = self.before + self.begun.elapsed();
+        Ok(self.work.is_over())
+    }
+
+    /// Whether the command passes that says so.
+    async fn is_reached(&self) -> Result<bool, CliError> {
+        let Some(command) = self.work.until.clone() else { return Ok(false) };
+        let fence = sandbox::fence(self.around, &self.settings, &self.workspace)?;
+        let words = [command];
+        let outcome =
+            sandbox::run_in(fence, self.around, &self.settings, &self.workspace, &words).await?;
+        Ok(outcome.exit == Exit::Code(0))
+    }
+
+    /// The next step; or why there is none.
+    async fn choose(&mut self, view: &mut dyn View) -> Result<Result<String, End>, CliError> {
+        let question = self.work.question(&self.prompts);
+        let mut asked = question.clone();
+        for _ in 0..2 {
+            self.keep_to_bounds().await?;
+            let request = Request::new(&asked, Some(Intent::Answer));
+            let outcome = self.drive.run(request, view).await?;
+            self.count(&outcome);
+            if let Some(end) = ended(&outcome.delivery) {
+                return Ok(Err(end));
+            }
+            match Steer::read(outcome.answer.as_deref().unwrap_or_default()) {
+                Ok(Steer::Next { step, later }) => {
+                    self.work.later = later;
+                    return Ok(Ok(step));
+                }
+                Ok(Steer::Done(shown_by)) => return Ok(Err(End::Done { shown_by })),
+                Ok(Steer::Stuck(reason)) => return Ok(Err(End::Stuck { reason })),
+                Err(error) => {
+                    asked = format!("{question}\n\n{}", error.for_planner(&self.prompts));
+                }
+            }
+        }
+        Ok(Err(End::Stuck { reason: "there was no usable answer to what comes next".to_owned() }))
+    }
+
+    /// Books what choosing took to the step that comes of it.
+    fn count(&mut self, outcome: &Outcome) {
+        self.work.choosing = self.work.choosing.plus(outcome.spent);
+    }
+
+    /// Takes in what became of a step: what was not delivered is taken back. Why it is over, if it is.
+    async fn landed(
+        &mut self,
+        step: String,
+        outcome: Outcome,
+        view: &mut dyn View,
+    ) -> Result<Option<End>, CliError> {
+        let is_done =
+            matches!(outcome.delivery, Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. });
+        if !is_done && !outcome.changes.is_empty() {
+            self.take_back(&outcome, view).await?;
+        }
+        let stays = is_done && !outcome.changes.is_empty();
+        let paths = outcome.changes.iter().flat_map(Change::paths).map(ToString::to_string);
+        let files: Vec<String> = if stays { paths.collect() } else { Vec::new() };
+        let spent = outcome.spent.plus(std::mem::take(&mut self.work.choosing));
+        let end = front::told::outcome(&outcome.delivery);
+        self.work.rounds.push(Round { step, end, stays, files, spent });
+        self.work.worked = self.before + self.begun.elapsed();
+        self.keep(Doing::Choosing)?;
+        Ok(ended(&outcome.delivery))
+    }
+
+    /// Takes back what a step changed that was not delivered.
+    async fn take_back(&mut self, outcome: &Outcome, view: &mut dyn View) -> Result<(), CliError> {
+        let start = outcome.rollbacks.iter().find(|rollback| rollback.to == Target::Start);
+        let Some(start) = start else { return Ok(()) };
+        let Found { patch, changes } = diff::find(self.around, self.global, Some(&start.patch))?;
+        let staged = Staged {
+            id: Some(patch.id),
+            purpose: StagedFor::WayBack,
+            title: patch.title.as_str().into(),
+            changes,
+            repairs: Vec::new(),
+            put_aside: Vec::new(),
+        };
+        front::exit::of_change(self.drive.apply(staged, view).await?)
+    }
+
+    /// Has the next request keep to what is left of time and budget.
+    async fn keep_to_bounds(&mut self) -> Result<(), CliError> {
+        let mut config = self.settings.config.clone();
+        let spent = self.work.spent();
+        let Bounds { time, usd, tokens, .. } = self.work.bounds;
+        if let Some(most) = usd {
+            // What is used up is not without a limit.
+            let left = most.saturating_sub(spent.nano_usd).nanos().max(1);
+            config.budget.usd = Usd::from_nanos(left).dollars();
+        }
+        if let Some(most) = tokens {
+            config.budget.tokens = most.saturating_sub(spent.tokens).max(1);
+        }
+        if let Some(most) = time {
+            let worked = self.before + self.begun.elapsed();
+            config.budget.wall_seconds = most.saturating_sub(worked).as_secs().max(1);
+        }
+        let kept = self.drive.session.keep_to(config).await;
+        kept.map_err(|error| CliError::caused(Kind::Internal, &error))
+    }
+
+    /// Writes down how far it has come.
+    fn keep(&self, doing: Doing) -> Result<(), CliError> {
+        let kept = Kept {
+            session: self.drive.session.id.clone(),
+            pid: std::process::id(),
+            heartbeat: SystemClock.now().to_string(),
+            doing,
+            work: self.work.clone(),
+        };
+        let failed = |error: std::io::Error| CliError::caused(Kind::Internal, &error);
+        let text = serde_json::to_vec(&kept).map_err(|error| failed(error.into()))?;
+        let half = self.desk.state.with_extension("half");
+        regular::write(&half, &text).map_err(failed)?;
+        std::fs::rename(half, &self.desk.state).map_err(failed)
+    }
+}
+
+/// Whether a step's end is the end of all.
+fn ended(delivery: &Delivery) -> Option<End> {
+    match delivery {
+        Delivery::Cancelled => Some(End::Stopped),
+        Delivery::BudgetExhausted { limit: Limit::WallTime, .. } => Some(End::Time),
+        Delivery::BudgetExhausted { .. } => Some(End::Budget),
+        Delivery::Denied { hint, .. } => Some(End::Denied { hint: hint.to_string() }),
+        Delivery::Delivered { .. }
+        | Delivery::NoEditNeeded { .. }
+        | Delivery::NeedsWork { .. }
+        | Delivery::Failed { .. } => None,
+    }
+}
