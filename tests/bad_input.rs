@@ -77,7 +77,7 @@ fn no_workspace_no_request_no_key() {
     let run = keyless.run();
     assert_eq!(run.code, Some(2), "{}", run.stderr);
     assert!(
-        run.stderr.contains("no key") && run.stderr.contains("DEEPSEEK_API_KEY"),
+        run.stderr.contains("no API key") && run.stderr.contains("DEEPSEEK_API_KEY"),
         "{}",
         run.stderr
     );

@@ -36,7 +36,7 @@ fn every_command_helps() {
 fn what_this_version_does_not_have_is_refused_and_never_ignored() {
     let world = silent();
     let cases: [&[&str]; 10] = [
-        &["--hetun", "-p", "Fix it"],
+        &["--hetun", "--yolo", "-p", "Fix it"],
         &["--teammate-mode=never", "-p", "Fix it"],
         &["--teammate-mode", "sessions"],
         &["--max-subagents", "3", "run"],
@@ -240,10 +240,30 @@ fn the_summary_for_people_tells_hits_misses_and_cost() {
     let run =
         world.deepseek(["--force-execute", "-p", "Fix the greeting", "--approval", "auto"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    for word in ["2 calls", "hit", "miss", "avoidable", "architect ", " new, ", "$", "session"] {
+    for word in ["2 calls", " tokens in, ", " out", "$", "session"] {
         assert!(run.stderr.contains(word), "{word}: {}", run.stderr);
     }
+    assert!(!run.stderr.contains("cache: "), "{}", run.stderr);
     assert!(!run.stderr.contains('\u{1b}'), "no colours where nobody looks");
+    let again = world.deepseek(["ask", "Why?", "-v"]).run();
+    for word in ["hit", "miss", "avoidable"] {
+        assert!(again.stderr.contains(word), "{word}: {}", again.stderr);
+    }
+}
+
+#[test]
+fn all_of_the_output_of_a_failed_check_is_where_the_ending_says() {
+    let check = "i=0; while [ $i -lt 20 ]; do echo noise $i; i=$((i+1)); done; echo 'FAILED t.py::a - no'; exit 1";
+    let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", check)]);
+    let world = World::of(project, Provider::new(mended()));
+    let world = world.configure("[agent_loop]\nmax_iterations = 1\n");
+    let run =
+        world.deepseek(["--force-execute", "-p", "Fix the greeting", "--approval", "auto"]).run();
+    let told = run.stderr.split("all of its output: deepseek ").nth(1).expect(&run.stderr);
+    let words: Vec<&str> = told.lines().next().unwrap().split(' ').collect();
+    let explained = world.deepseek(words).run();
+    assert_eq!(explained.code, Some(0), "{}", explained.stderr);
+    assert!(explained.stdout.contains("noise 19\nFAILED t.py::a - no"), "{}", explained.stdout);
 }
 
 #[test]

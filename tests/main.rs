@@ -26,6 +26,7 @@ mod real_crate;
 mod invariants;
 
 // What goes wrong on the user's side.
+mod autopilot;
 mod bad_input;
 mod checks;
 mod fence;
@@ -47,6 +48,7 @@ mod live;
 mod crashes;
 mod fork;
 mod memory;
+mod missions;
 mod own_tools;
 mod prompts;
 mod replay;
@@ -58,7 +60,8 @@ mod tool_calls;
 mod verified;
 mod wording;
 
-// The way back.
+// The way back, and the way into git.
+mod commit;
 mod rewind;
 
 // What was done before.
@@ -67,6 +70,7 @@ mod projections;
 // The command line around the requests.
 mod commands;
 mod lanes;
+mod start;
 
 // Documents and sources.
 mod docs;

@@ -65,8 +65,9 @@ fn calls(world: &World) -> BTreeMap<String, Calls> {
     let mut bodies = BTreeMap::new();
     let mut calls: BTreeMap<String, Calls> = BTreeMap::new();
     for event in journal(world) {
-        // Each lane numbers its own.
-        let call = (event["lane"].as_str().map(str::to_owned), event["data"]["call"].as_u64());
+        // Each part numbers its own.
+        let part = ["run", "lane", "part"].map(|name| event[name].as_str().map(str::to_owned));
+        let call = (part, event["data"]["call"].as_u64());
         match (event["kind"].as_str().unwrap(), event["data"]["outcome"].as_str()) {
             ("ModelRequest@v1", _) => {
                 bodies.insert(call, event["data"]["body"]["blob"].as_str().unwrap().to_owned());

@@ -105,7 +105,10 @@ fn a_run_that_fails_names_the_way_back_to_its_start() {
     let run =
         world.deepseek(["--force-execute", "-p", "Fix the greeting", "--approval", "auto"]).run();
     assert_eq!(run.code, Some(1), "{}", run.stderr);
-    assert!(run.stderr.contains("back to the start: deepseek rewind 1\n"), "{}", run.stderr);
+    let told = "✗ not delivered; changed so far: greet.txt +1 -1\n  undo: deepseek rewind 1\n";
+    assert!(run.stderr.contains(told), "{}", run.stderr);
+    let why = "    FAILED greet.txt::greeting - it says hello moon\n";
+    assert_eq!(run.stderr.matches(why).count(), 1, "{}", run.stderr);
     assert_eq!(world.deepseek(["rewind", "1"]).run().code, Some(0));
     assert_eq!(world.project.read("greet.txt"), "hello\n");
 }
@@ -278,8 +281,7 @@ fn diff_tells_what_a_run_changed_and_what_changed_since() {
 #[test]
 fn an_id_that_is_not_the_only_one_or_empty_is_refused() {
     let world = greeted();
-    for (id, says) in [("", "no run or session"), ("0", "begin with 0"), ("x", "no run or session")]
-    {
+    for (id, says) in [("", "no run or session"), ("0", "may mean"), ("x", "no run or session")] {
         let run = world.deepseek(["diff", "--run", id]).run();
         assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{id}");
         assert!(run.stderr.contains(says), "{id}: {}", run.stderr);

@@ -7,7 +7,7 @@
 //! comes about, gives the permit back and settles the ledger.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -35,6 +35,7 @@ enum Msg {
         account: Scope,
         id: u64,
         used: Amount,
+        pace: Pace,
     },
     /// A call that was sent is given up.
     Drop {
@@ -241,6 +242,16 @@ pub struct Permit {
     /// What was charged when it was given up before.
     presumed: Option<Amount>,
     sent: bool,
+    throttled: AtomicBool,
+}
+
+/// What a call felt of the provider's limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// It was taken as it came.
+    Kept,
+    /// It was one too many at once.
+    Throttled,
 }
 
 impl Permit {
@@ -252,7 +263,18 @@ impl Permit {
     ) -> Self {
         let answer_bytes = AtomicU64::new(0);
         let (used, presumed, sent) = (None, None, false);
-        Self { admission, account, reservation, prompt_tokens, answer_bytes, used, presumed, sent }
+        let throttled = AtomicBool::new(false);
+        Self {
+            admission,
+            account,
+            reservation,
+            prompt_tokens,
+            answer_bytes,
+            used,
+            presumed,
+            sent,
+            throttled,
+        }
     }
 
     /// What was granted.
@@ -268,6 +290,11 @@ impl Permit {
     /// Presumes that it used this, if it is given up: that is what was charged then.
     pub const fn presume(&mut self, used: Option<Amount>) {
         self.presumed = used;
+    }
+
+    /// Tells what it felt of the provider's limits: how many calls are made at once goes by that.
+    pub fn felt(&self, pace: Pace) {
+        self.throttled.store(pace == Pace::Throttled, Ordering::Relaxed);
     }
 
     /// Counts bytes of the answer, so that a call that dies in the middle can be charged.
@@ -312,11 +339,13 @@ impl Permit {
 impl Drop for Permit {
     fn drop(&mut self) {
         let (id, account) = (self.reservation.id, self.account.clone());
+        let throttled = self.throttled.load(Ordering::Relaxed);
+        let pace = if throttled { Pace::Throttled } else { Pace::Kept };
         let message = match (self.used, self.presumed) {
-            (Some(used), _) => Msg::Settle { account, id, used },
+            (Some(used), _) => Msg::Settle { account, id, used, pace },
             (None, Some(used)) => Msg::Drop { account, id, used },
             (None, None) if self.sent => Msg::Drop { account, id, used: self.worst_so_far() },
-            (None, None) => Msg::Settle { account, id, used: Amount::default() },
+            (None, None) => Msg::Settle { account, id, used: Amount::default(), pace },
         };
         // Admission that is gone keeps no ledger; its successor restores one from the journal.
         self.admission.cast(message).ok();
@@ -339,9 +368,38 @@ struct State {
     given: Given,
     prices: Arc<Prices>,
     publisher: Publisher,
-    permits: usize,
+    width: Width,
     in_flight: usize,
     queue: VecDeque<Waiting>,
+}
+
+/// How many calls are made at once: halved where the provider throttles, and one more after each round that it does not. Calls
+/// that were made before it was changed say nothing new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Width {
+    most: usize,
+    now: usize,
+    /// Calls since it changed.
+    calls: usize,
+}
+
+impl Width {
+    const fn new(most: usize) -> Self {
+        Self { most, now: most, calls: most }
+    }
+
+    fn after(self, pace: Pace) -> Self {
+        let Self { most, now, calls } = self;
+        match pace {
+            Pace::Throttled if calls >= now => Self { most, now: (now / 2).max(1), calls: 0 },
+            Pace::Kept if now < most && calls + 1 >= now => Self { most, now: now + 1, calls: 0 },
+            Pace::Kept | Pace::Throttled => Self { most, now, calls: calls + 1 },
+        }
+    }
+
+    const fn is_narrowed(self) -> bool {
+        self.now < self.most
+    }
 }
 
 impl Actor for AdmissionActor {
@@ -356,21 +414,32 @@ impl Actor for AdmissionActor {
     ) -> Result<State, ActorProcessingErr> {
         let last = |account: &Scope| lock(&given).get(account).copied().unwrap_or_default();
         let mut ledger = opened(setup.account, last(setup.publisher.scope()));
-        for (scope, part) in &setup.parts {
+        let is_child = |scope: &Scope| scope.child().is_some();
+        let (of_children, of_parts): (Vec<_>, Vec<_>) =
+            setup.parts.into_iter().partition(|(scope, _)| is_child(scope));
+        for (scope, part) in &of_parts {
             ledger.share(scope.clone(), part.limits.into());
+        }
+        // Small questions have no ledger of their own: the run pays them.
+        for (scope, child) in of_children {
+            let last = child.last_call.max(last(&scope));
+            ledger.restore_child(scope, child.spent, last);
+        }
+        for (scope, last) in lock(&given).iter().filter(|(scope, _)| is_child(scope)) {
+            ledger.restore_child(scope.clone(), Amount::default(), *last);
         }
         let open = |(scope, part): (Scope, Account)| {
             let ledger = opened(part, last(&scope));
             (scope, ledger)
         };
-        let parts = setup.parts.into_iter().map(open).collect();
+        let parts = of_parts.into_iter().map(open).collect();
         Ok(State {
             ledger,
             parts,
             given,
             prices: setup.prices,
             publisher: setup.publisher,
-            permits: setup.permits,
+            width: Width::new(setup.permits),
             in_flight: 0,
             queue: VecDeque::new(),
         })
@@ -386,7 +455,10 @@ impl Actor for AdmissionActor {
             Msg::Admit { account, model, ask, reply } => {
                 state.enqueue(Waiting { account, model, ask, reply });
             }
-            Msg::Settle { account, id, used } => state.settle(&account, id, used),
+            Msg::Settle { account, id, used, pace } => {
+                state.width = state.width.after(pace);
+                state.settle(&account, id, used);
+            }
             Msg::Drop { account, id, used } => {
                 state.settle(&account, id, used);
                 let dropped = Event::CallDropped { call: id, charged: used };
@@ -412,6 +484,11 @@ fn opened(account: Account, last_given: u64) -> Ledger {
     ledger
 }
 
+/// The account, if it is that of a small question.
+fn child(account: &Scope) -> Option<&Scope> {
+    Some(account).filter(|account| account.child().is_some())
+}
+
 fn lock(given: &Given) -> MutexGuard<'_, BTreeMap<Scope, u64>> {
     given.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -428,7 +505,8 @@ impl State {
     }
 
     fn ledger_of(&mut self, account: &Scope) -> &mut Ledger {
-        if self.is_of_run(account) {
+        // A small question is paid from the ledger of the run.
+        if self.is_of_run(account) || account.child().is_some() {
             return &mut self.ledger;
         }
         // A share that admission which died had given, and nobody knows of: it is what is left.
@@ -460,22 +538,24 @@ impl State {
     fn enqueue(&mut self, waiting: Waiting) {
         let publisher = self.publisher_of(&waiting.account);
         self.queue.push_back(waiting);
-        if self.in_flight >= self.permits {
-            let why =
-                format!("queued {}.: {} model calls are in flight", self.queue.len(), self.permits);
-            publisher.show_wait(why);
+        if self.in_flight >= self.width.now {
+            let (queued, now) = (self.queue.len(), self.width.now);
+            let throttled = if self.width.is_narrowed() { ": the provider throttles" } else { "" };
+            publisher.show_wait(format!(
+                "queued {queued}.: at most {now} model calls are in flight{throttled}"
+            ));
         }
         self.admit_next();
     }
 
     fn settle(&mut self, account: &Scope, id: u64, used: Amount) {
-        self.ledger_of(account).settle(id, used);
+        self.ledger_of(account).settle(child(account), id, used);
         self.in_flight = self.in_flight.saturating_sub(1);
         self.admit_next();
     }
 
     fn admit_next(&mut self) {
-        while self.in_flight < self.permits {
+        while self.in_flight < self.width.now {
             let Some(Waiting { account, model, ask, reply }) = self.queue.pop_front() else {
                 return;
             };
@@ -484,7 +564,7 @@ impl State {
             }
             let prices = Arc::clone(&self.prices);
             let worst = |output| prices.worst_case(&model, ask.prompt_tokens, output);
-            let granted = self.ledger_of(&account).reserve(&ask, worst);
+            let granted = self.ledger_of(&account).reserve(child(&account), &ask, worst);
             let reserved = granted.as_ref().ok().map(|reservation| reservation.id);
             if let Some(id) = reserved {
                 lock(&self.given).insert(account.clone(), id);
@@ -494,9 +574,28 @@ impl State {
                 && let Some(id) = reserved
             {
                 // The caller left between the question and the answer.
-                self.ledger_of(&account).settle(id, Amount::default());
+                self.ledger_of(&account).settle(child(&account), id, Amount::default());
                 self.in_flight -= 1;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_at_once_are_halved_by_a_throttle_and_come_back_one_by_one() {
+        let mut width = Width::new(8);
+        let mut told = Vec::new();
+        for pace in [Pace::Throttled; 10].into_iter().chain([Pace::Kept; 40]) {
+            width = width.after(pace);
+            if told.last() != Some(&width.now) {
+                told.push(width.now);
+            }
+        }
+        assert_eq!(told, [4, 2, 1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(width.after(Pace::Kept).now, 8, "never wider than configured");
     }
 }

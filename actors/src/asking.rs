@@ -18,7 +18,8 @@ pub(crate) async fn asked(
     role: AgentRole,
     question: &str,
 ) -> Result<Result<String, String>, JournalClosed> {
-    let may_ask = matches!(role, AgentRole::Analysis | AgentRole::Architect);
+    let may_ask =
+        matches!(role, AgentRole::Analysis | AgentRole::Architect | AgentRole::Researcher);
     if !may_ask || run.scope().lane().is_some() {
         return Ok(Err(run.prompts().render(Prompt::AskNotHere, &[])));
     }

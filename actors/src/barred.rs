@@ -147,7 +147,7 @@ impl Effect for Barring<'_> {
         let policy = &run.config().policy;
         let any_runs = match policy.mode {
             Mode::Plan => false,
-            Mode::Agent => policy.approval != Approval::Never,
+            Mode::Agent | Mode::Hetun => policy.approval != Approval::Never,
             Mode::Yolo => true,
         };
         let is_barred = |command: &str| match objected(run, command, confined) {

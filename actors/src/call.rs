@@ -13,7 +13,7 @@ use model::{
 use thiserror::Error;
 use tools::clock;
 
-use crate::admission::{AdmissionError, Permit};
+use crate::admission::{AdmissionError, Pace, Permit};
 use crate::closed::JournalClosed;
 use crate::dialogue::Dialogue;
 use crate::effect::{Effect, Trace};
@@ -57,6 +57,8 @@ pub enum Room {
     Usual,
     /// Twice that: there was none left for an answer.
     Double,
+    /// A single token: the provider is to keep the prompt, and what is answered does not matter.
+    Token,
 }
 
 /// What an answer may be.
@@ -152,7 +154,7 @@ impl Caller {
             retry,
             reserved: reservation.amount,
             terms: Some(self.terms_of(&request)),
-            body: recorded.map_or_else(|| Blob::new(request.body()), |(_, body)| body),
+            body: recorded.and_then(|(_, body)| body).unwrap_or_else(|| Blob::new(request.body())),
         };
         let begun = matches!(self.run.record(asked).await?, Written::Before(_));
         permit.sent();
@@ -176,18 +178,23 @@ impl Caller {
         // The answer gets what the prompt, at four bytes a token, leaves of the window.
         let left = window.saturating_sub(prompt_tokens / BYTES_PER_TOKEN);
         let room = u32::try_from(left).unwrap_or(u32::MAX);
-        Ask { prompt_tokens, output_tokens: request.max_tokens.min(room.max(1)) }
+        let output_tokens = request.max_tokens.min(room.max(1));
+        Ask { prompt_tokens, output_tokens, was_granted: false }
     }
 
-    /// The request that is recorded next, where it is taken as it is: what it asked to be reserved, and its body.
-    fn recorded_request(&self) -> Option<(Ask, Blob)> {
-        if !self.run.publisher.takes_requests() {
+    /// What is taken of the request that is recorded next: what it asked to be reserved, and its body.
+    fn recorded_request(&self) -> Option<(Ask, Option<Blob>)> {
+        // Small questions are asked at the same time, and what the budget left for one depends on who was faster.
+        let is_child = self.run.scope().child().is_some();
+        let takes_body = self.run.publisher.takes_requests();
+        if !is_child && !takes_body {
             return None;
         }
         self.run.publisher.recorded_next(|event| {
             let Event::ModelRequest { max_tokens, reserved, body, .. } = event else { return None };
             let prompt_tokens = reserved.tokens.saturating_sub(u64::from(*max_tokens));
-            Some((Ask { prompt_tokens, output_tokens: *max_tokens }, body.clone()))
+            let ask = Ask { prompt_tokens, output_tokens: *max_tokens, was_granted: is_child };
+            Some((ask, takes_body.then(|| body.clone())))
         })
     }
 
@@ -196,6 +203,7 @@ impl Caller {
         let max_tokens = match latitude.room {
             Room::Usual => usual,
             Room::Double => usual.saturating_mul(2).min(MAX_OUTPUT_TOKENS.max(usual)),
+            Room::Token => 1,
         };
         ChatRequest {
             role: self.role,
@@ -299,6 +307,10 @@ impl Effect for Call<'_> {
             let mut hear = |delta| self.caller.hear(permit, delta);
             run.model.attempt(&self.request, &mut hear).await
         };
+        permit.felt(match outcome {
+            Err(ModelError::RateLimited { .. }) => Pace::Throttled,
+            Ok(_) | Err(_) => Pace::Kept,
+        });
         let (charged, reply) = self.reply(permit, &outcome);
         if let Some(permit) = self.permit.take() {
             permit.settle(charged);
@@ -392,12 +404,17 @@ mod tests {
 
     /// Every way in which the user can choose mode and reasoning.
     fn choices() -> impl Iterator<Item = (Mode, bool, Run)> {
-        let modes = [("plan", Mode::Plan), ("agent", Mode::Agent), ("yolo", Mode::Yolo)];
+        let modes = [
+            ("plan", Mode::Plan),
+            ("agent", Mode::Agent),
+            ("yolo", Mode::Yolo),
+            ("hetun", Mode::Hetun),
+        ];
         modes.into_iter().flat_map(|(name, mode)| {
             [true, false].map(|thinks| {
-                let thinking = |role| (role, "test", thinks.to_string());
+                let thinking = |role: &str| (role.to_owned(), "test", thinks.to_string());
                 let flags = vec![
-                    ("policy.mode", "test", format!("{name:?}")),
+                    ("policy.mode".to_owned(), "test", format!("{name:?}")),
                     thinking("llm.max_think_model.thinking"),
                     thinking("llm.base_model.thinking"),
                     thinking("llm.flash_model.thinking"),

@@ -69,7 +69,7 @@ mod tests {
 
         async fn act(&mut self, run: &Run) -> Result<u8, JournalClosed> {
             let (speaker, text) = (Side::Assistant, self.0.to_string());
-            run.record(Event::TurnAdded { speaker, text, intent: None }).await?;
+            run.record(Event::TurnAdded { speaker, text, intent: None, card: None }).await?;
             Ok(self.0)
         }
     }

@@ -8,9 +8,10 @@ use sandbox::Degree;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolbox::OwnTool;
-use tree::{RepoPath, Settlement, TreeId};
+use tree::{FileHash, RepoPath, Settlement, TreeId};
 
 use crate::checks::{CheckOutcome, Findings};
+use crate::child::ChildEnd;
 use crate::delivery::{Delivery, Rollback, StagedFor, Verified};
 use crate::draft::NeededFile;
 use crate::failure::FailureClass;
@@ -25,7 +26,10 @@ use crate::scope::Scope;
 use crate::seen::SeenFile;
 use crate::team::{EndedLane, Other, PlannedLane};
 use crate::wording::Wording;
-use crate::words::{Asked, DeniedBy, Intent, IntentBy, Role, SessionState, Side};
+use crate::words::{
+    Asked, CardAnswer, CardStep, DeniedBy, Intent, IntentBy, MissionPhase, ResearchStep, Role,
+    SessionState, Side,
+};
 use crate::workspace::NotApplied;
 
 mod content;
@@ -154,6 +158,9 @@ pub enum Event {
         /// What the message is, when a flag or a command says so.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         intent: Option<Intent>,
+        /// What it says to the card of a mission.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        card: Option<CardStep>,
     },
     /// It was decided how a message is treated.
     #[serde(rename = "IntentDecided@v1")]
@@ -638,6 +645,106 @@ pub enum Event {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         answer: Option<Blob>,
     },
+    /// A mission goes from one phase to the next.
+    #[serde(rename = "MissionPhaseChanged@v1")]
+    MissionPhaseChanged {
+        /// The phase left.
+        from: MissionPhase,
+        /// The phase entered.
+        to: MissionPhase,
+    },
+    /// The files that a mission is about were read.
+    #[serde(rename = "SourcesRead@v1")]
+    SourcesRead {
+        /// How many were read.
+        files: usize,
+        /// How many could have been.
+        files_total: usize,
+        /// Their size.
+        bytes: u64,
+        /// The size of all.
+        bytes_total: u64,
+        /// What was read, as JSON.
+        sources: Blob,
+    },
+    /// A step of research is done.
+    #[serde(rename = "ResearchStep@v1")]
+    ResearchStep {
+        /// Which.
+        step: ResearchStep,
+        /// Counts from one, for each kind of step.
+        round: u32,
+        /// Small questions that were asked.
+        asked: usize,
+        /// Those that were answered.
+        answered: usize,
+        /// Findings that came of it.
+        new: usize,
+    },
+    /// A mission has a card: it waits for an approval of this hash.
+    #[serde(rename = "CardMade@v1")]
+    CardMade {
+        /// Counts from one.
+        version: u32,
+        /// What is approved.
+        hash: FileHash,
+        /// The card, as JSON.
+        card: Blob,
+    },
+    /// A card that was made before is taken up.
+    #[serde(rename = "CardTaken@v1")]
+    CardTaken {
+        /// Its hash.
+        hash: FileHash,
+        /// The card, as JSON; absent when there is none of this hash.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        card: Option<Blob>,
+    },
+    /// The user said something to a card, or was not there.
+    #[serde(rename = "CardAnswered@v1")]
+    CardAnswered {
+        /// The card.
+        hash: FileHash,
+        /// What was said.
+        answer: CardAnswer,
+    },
+    /// A task of a mission that only reads is done.
+    #[serde(rename = "TaskAnswered@v1")]
+    TaskAnswered {
+        /// The task.
+        task: LaneId,
+        /// What was found out; absent when there was no answer.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        answer: Option<Blob>,
+    },
+    /// What a mission came to.
+    #[serde(rename = "MissionReported@v1")]
+    MissionReported {
+        /// The card that was carried out, if one was.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        hash: Option<FileHash>,
+        /// What carrying it out took.
+        spent: Amount,
+        /// Findings whose lines are not as they were found.
+        stale: Vec<u32>,
+    },
+    /// A small question is asked, one of many that have all but their end in common.
+    #[serde(rename = "ChildAsked@v1")]
+    ChildAsked {
+        /// The question, without what it has in common with others.
+        question: Blob,
+        /// What its answer is kept under.
+        key: FileHash,
+        /// The answer, if it was given before.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        known: Option<Blob>,
+    },
+    /// A small question is over.
+    #[serde(rename = "ChildEnded@v1")]
+    ChildEnded {
+        /// How.
+        end: ChildEnd,
+    },
     /// A call was given up in the middle: whoever made it died, or was stopped. It has no reply.
     #[serde(rename = "CallDropped@v1")]
     CallDropped {
@@ -816,6 +923,13 @@ impl Event {
             }
             Self::Looked { told, .. } => told.iter().collect(),
             Self::ToolResult { told, .. } => vec![told],
+            Self::SourcesRead { sources, .. } => vec![sources],
+            Self::CardMade { card, .. } => vec![card],
+            Self::CardTaken { card, .. } => card.iter().collect(),
+            Self::TaskAnswered { answer, .. } => answer.iter().collect(),
+            Self::ChildAsked { question, known, .. } => {
+                std::iter::once(question).chain(known).collect()
+            }
             Self::PatchStaged { files, .. }
             | Self::LaneCompleted { files, .. }
             | Self::LaneFailed { files, .. }
@@ -847,6 +961,10 @@ impl Event {
             }
             Self::Looked { told, .. } => told.iter_mut().collect(),
             Self::ToolResult { told, .. } => vec![told],
+            Self::SourcesRead { sources, .. } => vec![sources],
+            Self::CardMade { card, .. } => vec![card],
+            Self::CardTaken { card, .. } => card.iter_mut().collect(),
+            Self::ChildAsked { known, .. } => known.iter_mut().collect(),
             Self::LaneCompleted { files, .. }
             | Self::LaneFailed { files, .. }
             | Self::LanesMerged { files, .. } => files

@@ -61,7 +61,7 @@ pub enum Numbers {
 
 /// Reads the diagnostics of `output`, at most `limit`. When no tool's format is recognised, the last lines stand in.
 pub fn diagnostics(output: &str, limit: usize, numbers: Numbers) -> ErrorSet {
-    let lines: Vec<String> = output.lines().map(|line| strip_ansi(beginning(line))).collect();
+    let lines = plain(output);
     let mut found = ErrorSet::new();
     for (at, line) in lines.iter().enumerate() {
         if found.len() >= limit {
@@ -82,6 +82,28 @@ pub fn diagnostics(output: &str, limit: usize, numbers: Numbers) -> ErrorSet {
         }));
     }
     found
+}
+
+/// A line of output, and what begins on it.
+pub(crate) struct Line {
+    /// Without terminal colours.
+    pub(crate) text: String,
+    /// The diagnostic that begins on it, to the letter.
+    pub(crate) diagnostic: Option<Diagnostic>,
+}
+
+/// The lines of `output`, each with the diagnostic that begins on it.
+pub(crate) fn read_lines(output: &str) -> Vec<Line> {
+    let lines = plain(output);
+    let read = |at: usize| read_line(lines.get(at)?, lines.get(at + 1..).unwrap_or_default());
+    let diagnostics: Vec<Option<Diagnostic>> = (0..lines.len()).map(read).collect();
+    let both = lines.into_iter().zip(diagnostics);
+    both.map(|(text, diagnostic)| Line { text, diagnostic }).collect()
+}
+
+/// The lines of `output` without terminal colours, as far as a diagnostic can reach in them.
+fn plain(output: &str) -> Vec<String> {
+    output.lines().map(|line| strip_ansi(beginning(line))).collect()
 }
 
 struct Patterns {

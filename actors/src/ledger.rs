@@ -51,6 +51,8 @@ pub struct Ask {
     pub prompt_tokens: u64,
     /// The answer it would like.
     pub output_tokens: u32,
+    /// Whether it is recorded to have been granted: then it is, whatever else is promised by now.
+    pub was_granted: bool,
 }
 
 /// A promise that a call can be paid.
@@ -100,11 +102,13 @@ const LEAST_OUTPUT_TOKENS: u32 = 512;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ledger {
     limits: Allowance,
-    promised: BTreeMap<u64, Amount>,
+    promised: BTreeMap<(Option<Scope>, u64), Amount>,
     /// What parts of the run have of it: they keep ledgers of their own.
     shares: BTreeMap<Scope, Amount>,
     spent: Amount,
     last_id: u64,
+    /// The last number of each small question, which are paid from here and numbered for themselves.
+    of_children: BTreeMap<Scope, u64>,
 }
 
 impl Ledger {
@@ -118,14 +122,37 @@ impl Ledger {
         self.spent
     }
 
-    /// Sets a call's worst case aside. The answer is shortened to what the budget still allows.
+    /// Sets a call's worst case aside, of a `child` or of whoever has the ledger. The answer is shortened to what the budget
+    /// still allows.
     ///
     /// `worst` is what the call costs at most with an answer of so many tokens; `None` when the model has no price.
     pub fn reserve(
         &mut self,
+        child: Option<&Scope>,
         ask: &Ask,
         worst: impl Fn(u32) -> Option<Usd>,
     ) -> Result<Reservation, Unaffordable> {
+        let output =
+            if ask.was_granted { ask.output_tokens } else { self.affordable(ask, &worst)? };
+        let last = match child {
+            Some(child) => self.of_children.entry(child.clone()).or_default(),
+            None => &mut self.last_id,
+        };
+        *last += 1;
+        let id = *last;
+        let tokens = ask.prompt_tokens.saturating_add(u64::from(output));
+        let amount = Amount { nano_usd: worst(output).unwrap_or(Usd::ZERO), tokens, calls: 1 };
+        self.promised.insert((child.cloned(), id), amount);
+        let prompt_nano_usd = worst(0).unwrap_or(Usd::ZERO);
+        Ok(Reservation { id, output_tokens: output, amount, prompt_nano_usd })
+    }
+
+    /// The longest answer that the budget still allows.
+    fn affordable(
+        &self,
+        ask: &Ask,
+        worst: &impl Fn(u32) -> Option<Usd>,
+    ) -> Result<u32, Unaffordable> {
         let used = self.used();
         if let Some(limit) = self.limits.calls
             && used.calls >= limit
@@ -143,17 +170,12 @@ impl Ledger {
         }
         if let Some(limit) = self.limits.usd {
             let left = limit.saturating_sub(used.nano_usd);
-            output = affordable(output, left, &worst).ok_or(Unaffordable::NoPrice)?;
+            output = affordable(output, left, worst).ok_or(Unaffordable::NoPrice)?;
             if output < least {
                 return Err(Unaffordable::Usd { limit });
             }
         }
-        self.last_id += 1;
-        let tokens = ask.prompt_tokens.saturating_add(u64::from(output));
-        let amount = Amount { nano_usd: worst(output).unwrap_or(Usd::ZERO), tokens, calls: 1 };
-        self.promised.insert(self.last_id, amount);
-        let prompt_nano_usd = worst(0).unwrap_or(Usd::ZERO);
-        Ok(Reservation { id: self.last_id, output_tokens: output, amount, prompt_nano_usd })
+        Ok(output)
     }
 
     /// What is spent, promised, or shared out.
@@ -180,8 +202,8 @@ impl Ledger {
     }
 
     /// Replaces a promise by what was used. A promise that is not there was settled before.
-    pub fn settle(&mut self, id: u64, used: Amount) {
-        if self.promised.remove(&id).is_some() {
+    pub fn settle(&mut self, child: Option<&Scope>, id: u64, used: Amount) {
+        if self.promised.remove(&(child.cloned(), id)).is_some() {
             self.spent = self.spent.plus(used);
         }
     }
@@ -190,6 +212,13 @@ impl Ledger {
     pub fn restore(&mut self, spent: Amount, last_id: u64) {
         self.spent = self.spent.plus(spent);
         self.last_id = self.last_id.max(last_id);
+    }
+
+    /// The same, of what a small question had spent from it.
+    pub fn restore_child(&mut self, child: Scope, spent: Amount, last_id: u64) {
+        self.spent = self.spent.plus(spent);
+        let last = self.of_children.entry(child).or_default();
+        *last = (*last).max(last_id);
     }
 }
 
@@ -223,6 +252,16 @@ impl From<Allowance> for Amount {
 }
 
 impl Amount {
+    /// What is left of it without another.
+    #[must_use]
+    pub fn minus(self, other: Self) -> Self {
+        Self {
+            nano_usd: self.nano_usd.saturating_sub(other.nano_usd),
+            tokens: self.tokens.saturating_sub(other.tokens),
+            calls: self.calls.saturating_sub(other.calls),
+        }
+    }
+
     /// Both together.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
@@ -239,6 +278,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::scope::Segment;
 
     const PROMPT_NANOS: u64 = 1000;
     const OUTPUT_NANOS: u64 = 2000;
@@ -248,8 +288,8 @@ mod tests {
     }
 
     fn reserve(ledger: &mut Ledger, prompt: u64, output: u32) -> Result<Reservation, Unaffordable> {
-        let ask = Ask { prompt_tokens: prompt, output_tokens: output };
-        ledger.reserve(&ask, |output| Some(cost(prompt, output)))
+        let ask = Ask { prompt_tokens: prompt, output_tokens: output, was_granted: false };
+        ledger.reserve(None, &ask, |output| Some(cost(prompt, output)))
     }
 
     #[test]
@@ -259,7 +299,7 @@ mod tests {
         assert_eq!(first.output_tokens, 8000);
         assert_eq!(reserve(&mut ledger, 100, 8000).unwrap().output_tokens, 900);
         assert_eq!(reserve(&mut ledger, 1, 8000), Err(Unaffordable::Tokens { limit: 10_000 }));
-        ledger.settle(first.id, Amount { tokens: 1100, calls: 1, nano_usd: Usd::ZERO });
+        ledger.settle(None, first.id, Amount { tokens: 1100, calls: 1, nano_usd: Usd::ZERO });
         assert_eq!(reserve(&mut ledger, 100, 8000).unwrap().output_tokens, 7800);
     }
 
@@ -269,11 +309,11 @@ mod tests {
             Ledger::new(Allowance { usd: Some(Usd::from_dollars(0.01)), ..Allowance::default() });
         assert_eq!(reserve(&mut ledger, 2000, 60_000).unwrap().output_tokens, 4000);
         assert!(matches!(reserve(&mut ledger, 2000, 60_000), Err(Unaffordable::Usd { .. })));
-        let ask = Ask { prompt_tokens: 1, output_tokens: 1 };
-        assert_eq!(ledger.reserve(&ask, |_| None), Err(Unaffordable::NoPrice));
+        let ask = Ask { prompt_tokens: 1, output_tokens: 1, was_granted: false };
+        assert_eq!(ledger.reserve(None, &ask, |_| None), Err(Unaffordable::NoPrice));
         let mut ledger = Ledger::new(Allowance { calls: Some(1), ..Allowance::default() });
-        assert!(ledger.reserve(&ask, |_| None).is_ok());
-        assert_eq!(ledger.reserve(&ask, |_| None), Err(Unaffordable::Calls { limit: 1 }));
+        assert!(ledger.reserve(None, &ask, |_| None).is_ok());
+        assert_eq!(ledger.reserve(None, &ask, |_| None), Err(Unaffordable::Calls { limit: 1 }));
     }
 
     #[test]
@@ -281,9 +321,27 @@ mod tests {
         let mut ledger = Ledger::new(Allowance::default());
         let reservation = reserve(&mut ledger, 1, 1).unwrap();
         let used = Amount { tokens: 2, calls: 1, nano_usd: Usd::ZERO };
-        ledger.settle(reservation.id, used);
-        ledger.settle(reservation.id, used);
+        ledger.settle(None, reservation.id, used);
+        ledger.settle(None, reservation.id, used);
         assert_eq!(ledger.spent().tokens, 2);
+    }
+
+    #[test]
+    fn small_questions_are_numbered_for_themselves_and_paid_from_one_purse() {
+        let limits = Allowance { calls: Some(3), ..Allowance::default() };
+        let mut ledger = Ledger::new(limits);
+        let child = |number| Scope::of_run("r").within(Segment::Child(number));
+        let ask = Ask { prompt_tokens: 1, output_tokens: 1, was_granted: false };
+        let of = |ledger: &mut Ledger, child: &Scope| ledger.reserve(Some(child), &ask, |_| None);
+        let numbers = [child(1), child(2), child(2)].map(|it| of(&mut ledger, &it).unwrap().id);
+        assert_eq!(numbers, [1, 1, 2]);
+        assert_eq!(of(&mut ledger, &child(3)), Err(Unaffordable::Calls { limit: 3 }));
+        let again = Ask { was_granted: true, ..ask };
+        assert_eq!(ledger.reserve(Some(&child(3)), &again, |_| None).unwrap().id, 1);
+        let used = Amount { tokens: 2, calls: 1, nano_usd: Usd::ZERO };
+        ledger.settle(Some(&child(2)), 1, used);
+        ledger.settle(None, 1, used);
+        assert_eq!(ledger.spent(), used, "a promise is that of one question only");
     }
 
     #[test]
@@ -325,11 +383,11 @@ mod tests {
                     open.push((granted.id, Amount { nano_usd: cost(prompt, used), tokens, calls: 1 }));
                 }
                 if settle_now && let Some((id, used)) = open.pop() {
-                    ledger.settle(id, used);
+                    ledger.settle(None, id, used);
                 }
             }
             for (id, used) in open {
-                ledger.settle(id, used);
+                ledger.settle(None, id, used);
             }
             prop_assert!(ledger.spent().tokens <= tokens);
             prop_assert!(ledger.spent().nano_usd <= Usd::from_dollars(dollars));

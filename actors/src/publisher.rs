@@ -88,6 +88,8 @@ pub enum Proposal {
     Command(String),
     /// A command that wants the network.
     Network(String),
+    /// A mission, by its card.
+    Mission(String),
 }
 
 /// What the user says.
@@ -223,7 +225,7 @@ impl Publisher {
             Followed::Same(seq) => Ok(Some(seq)),
             Followed::Beyond => Ok(None),
             // The end of the run comes from elsewhere, and with it that of the lane.
-            Followed::Different if self.scope.lane().is_some() && recording.was_cut() => {
+            Followed::Different if self.scope.is_part() && recording.was_cut() => {
                 std::future::pending().await
             }
             Followed::Different | Followed::TooLate => Err(JournalClosed),

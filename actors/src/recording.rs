@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+use crate::child::ChildEnd;
 use crate::delivery::{Delivery, StagedFor};
 use crate::event::Event;
 use crate::ledger::Amount;
@@ -146,6 +147,11 @@ const fn is_of_the_session(event: &Event) -> bool {
     matches!(event, Event::SessionStateChanged { .. } | Event::TransitionRefused { .. })
 }
 
+/// Whether it tells of something in a part of the run that was given up: when that happens depends on who is faster.
+const fn is_from_outside(event: &Event) -> bool {
+    matches!(event, Event::CallDropped { .. } | Event::ChildEnded { end: ChildEnd::Cancelled })
+}
+
 impl Recording {
     /// What is recorded of a run, in the order of the journal.
     ///
@@ -198,9 +204,8 @@ impl Recording {
             }
         });
         let dropped = dropped.collect();
-        events.retain(|Recorded { event, .. }| {
-            !is_of_the_session(event) && !matches!(event, Event::CallDropped { .. })
-        });
+        events
+            .retain(|Recorded { event, .. }| !is_of_the_session(event) && !is_from_outside(event));
         let ids = events.iter().filter_map(|recorded| made_id(&recorded.event)).collect();
         Self {
             events,
@@ -546,7 +551,7 @@ mod tests {
     use crate::words::{Asked, Side};
 
     fn turn(text: &str) -> Event {
-        Event::TurnAdded { speaker: Side::User, text: text.to_owned(), intent: None }
+        Event::TurnAdded { speaker: Side::User, text: text.to_owned(), intent: None, card: None }
     }
 
     fn recording(events: Vec<Event>, beyond: Beyond) -> Recording {

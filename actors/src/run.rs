@@ -158,9 +158,11 @@ impl Run {
     pub fn caller(&self, role: AgentRole) -> Caller {
         let llm = &self.terms.config.llm;
         let hire: &ModelRole = match role {
-            AgentRole::Architect | AgentRole::LanePlanner => &llm.max_think_model,
+            AgentRole::Architect | AgentRole::LanePlanner | AgentRole::Researcher => {
+                &llm.max_think_model
+            }
             AgentRole::Editor | AgentRole::Analysis => &llm.base_model,
-            AgentRole::Intent => &llm.flash_model,
+            AgentRole::Intent | AgentRole::Child => &llm.flash_model,
         };
         Caller { run: self.clone(), role, hire: hire.clone() }
     }

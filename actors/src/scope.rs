@@ -11,6 +11,10 @@ pub enum Segment {
     Run(String),
     /// A lane of a run.
     Lane(LaneId),
+    /// One of the many small questions of a run, counted from one.
+    Child(u32),
+    /// What a run is told in at its end, for which a share of the budget is kept.
+    Report,
 }
 
 impl fmt::Display for Segment {
@@ -18,6 +22,8 @@ impl fmt::Display for Segment {
         match self {
             Self::Run(id) => write!(f, "run {id}"),
             Self::Lane(id) => write!(f, "lane {id}"),
+            Self::Child(number) => write!(f, "child {number}"),
+            Self::Report => f.write_str("report"),
         }
     }
 }
@@ -64,7 +70,7 @@ impl Scope {
     pub fn run(&self) -> Option<&str> {
         self.0.iter().find_map(|segment| match segment {
             Segment::Run(id) => Some(id.as_str()),
-            Segment::Lane(_) => None,
+            Segment::Lane(_) | Segment::Child(_) | Segment::Report => None,
         })
     }
 
@@ -72,8 +78,36 @@ impl Scope {
     pub fn lane(&self) -> Option<LaneId> {
         self.0.iter().find_map(|segment| match segment {
             Segment::Lane(id) => Some(*id),
-            Segment::Run(_) => None,
+            Segment::Run(_) | Segment::Child(_) | Segment::Report => None,
         })
+    }
+
+    /// The number of the small question that it is.
+    pub fn child(&self) -> Option<u32> {
+        match self.0.last()? {
+            Segment::Child(number) => Some(*number),
+            Segment::Run(_) | Segment::Lane(_) | Segment::Report => None,
+        }
+    }
+
+    /// Whether it is a part of a run, and not the whole.
+    pub fn is_part(&self) -> bool {
+        self.0.len() > 1
+    }
+
+    /// The segments below the run and its lane, as a line of the journal has them; none for most.
+    pub fn below(&self) -> Option<String> {
+        let last = self.0.last()?;
+        let is_told_apart = matches!(last, Segment::Child(_) | Segment::Report);
+        is_told_apart.then(|| last.to_string())
+    }
+
+    /// The scope within this one that a line of the journal names so; this one if it is none that is known.
+    #[must_use]
+    pub fn within_named(&self, name: &str) -> Self {
+        let child = || name.strip_prefix("child ")?.parse().ok().map(Segment::Child);
+        let segment = if name == "report" { Some(Segment::Report) } else { child() };
+        segment.map_or_else(|| self.clone(), |segment| self.within(segment))
     }
 }
 
@@ -105,5 +139,18 @@ mod tests {
         }
         assert!(!Scope::of_run("other").contains(&lane));
         assert!(lane.contains(&lane));
+    }
+
+    #[test]
+    fn what_stands_below_a_run_is_read_as_it_was_named() {
+        let run = Scope::of_run("r");
+        for part in [Segment::Child(7), Segment::Report] {
+            let scope = run.within(part);
+            assert!(scope.is_part() && !run.is_part());
+            assert_eq!(run.within_named(&scope.below().unwrap()), scope);
+        }
+        assert_eq!(run.within(Segment::Child(7)).child(), Some(7));
+        assert_eq!((run.below(), run.child()), (None, None));
+        assert_eq!(run.within_named("something of a later version"), run);
     }
 }

@@ -21,8 +21,10 @@ pub(crate) async fn tried(
     text: &str,
     count: usize,
 ) -> Result<Elsewhere, JournalClosed> {
-    if role == AgentRole::Analysis {
-        return Ok(Elsewhere::Nothing("nothing is run to answer a question".to_owned()));
+    if matches!(role, AgentRole::Analysis | AgentRole::Researcher | AgentRole::Child) {
+        return Ok(Elsewhere::Nothing(
+            "nothing is run to answer a question or to research".to_owned(),
+        ));
     }
     let most = commands.run.config().agent_loop.max_commands_per_look;
     if count > most {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use tree::FileHash;
 
 /// What a message of the user is treated as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,6 +17,8 @@ pub enum Intent {
     Answer,
     /// A change is to be reviewed.
     Review,
+    /// A mission is to be researched, and carried out once its card is approved.
+    Mission,
 }
 
 impl Intent {
@@ -26,8 +29,83 @@ impl Intent {
             Self::Plan => "plan",
             Self::Answer => "answer",
             Self::Review => "review",
+            Self::Mission => "mission",
         }
     }
+}
+
+/// How far a mission has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MissionPhase {
+    /// It was asked for.
+    Drafting,
+    /// It is found out what there is, and what is to be done. Nothing but reading happens.
+    Researching,
+    /// Its card is shown.
+    AwaitingApproval,
+    /// The approved card is carried out.
+    Executing,
+    /// It is over.
+    Done,
+}
+
+impl fmt::Display for MissionPhase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Drafting => "drafting",
+            Self::Researching => "researching",
+            Self::AwaitingApproval => "awaiting approval",
+            Self::Executing => "executing",
+            Self::Done => "done",
+        })
+    }
+}
+
+/// A step of research.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResearchStep {
+    /// Passages are asked what in them is surprising and important.
+    Sampling,
+    /// What should be true besides is looked for.
+    Hypotheses,
+    /// Small models are asked whether claims hold.
+    Claims,
+}
+
+impl ResearchStep {
+    /// The word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sampling => "sampling",
+            Self::Hypotheses => "hypotheses",
+            Self::Claims => "claims",
+        }
+    }
+}
+
+/// What is said to a card.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CardAnswer {
+    /// It is to be carried out.
+    Approved,
+    /// It is not.
+    Rejected,
+    /// It is to be another: in the user's words.
+    Modify(String),
+    /// There was no one to ask.
+    NoOne,
+}
+
+/// What is said to the card of this hash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CardStep {
+    /// The card.
+    pub hash: FileHash,
+    /// What is said to it.
+    pub answer: CardAnswer,
 }
 
 /// How it was found out what a message is treated as.

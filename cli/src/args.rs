@@ -4,8 +4,9 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use front::error::{CliError, Kind};
 
 use crate::commands::{
-    apply, auth, completions, config, demo, diff, doctor, explain, export, fork, index, memory,
-    mock, patch, policy, prompts, replay, rewind, run, sandbox, sessions, tools, trust, usage,
+    apply, auth, autopilot, commit, completions, config, demo, diff, doctor, explain, export, fork,
+    index, init, man, memory, mission, mock, patch, policy, prompts, replay, rewind, run, sandbox,
+    sessions, tools, trust, usage,
 };
 use crate::flags::Global;
 
@@ -85,12 +86,18 @@ pub(crate) enum Command {
         #[arg(long, visible_alias = "cached")]
         staged: bool,
     },
+    /// Research a goal, and carry it out once its card is approved.
+    Mission(mission::MissionArgs),
+    /// Work on a task, step by step, until it is reached or a bound is.
+    Autopilot(autopilot::AutopilotArgs),
     /// Resume an interrupted request.
     Run(run::RunArgs),
     /// Show what is staged, or what was changed.
     Diff(diff::DiffArgs),
     /// Apply a patch set that is staged but not applied.
     Apply(apply::ApplyArgs),
+    /// Commit what deepseek changed since the last commit, and nothing else.
+    Commit(commit::CommitArgs),
     /// List checkpoints, or go back to one.
     Rewind(rewind::RewindArgs),
     /// The patch engine alone: check or apply a diff, without a model.
@@ -107,6 +114,8 @@ pub(crate) enum Command {
     Export(export::ExportArgs),
     /// Add up calls, tokens and cost.
     Usage(usage::UsageArgs),
+    /// Write AGENTS.md and .deepseek/config.toml for this project.
+    Init(init::InitArgs),
     /// Show and change the configuration.
     Config(config::ConfigArgs),
     /// Look at, update or ask the index of the workspace.
@@ -125,7 +134,7 @@ pub(crate) enum Command {
     Prompts(prompts::PromptsArgs),
     /// Run one command as a run would: confined.
     Sandbox(sandbox::SandboxArgs),
-    /// See the whole pipeline at work, offline, on a sample repository.
+    /// See the whole pipeline at work, offline, on a sample repository; with --hetun, a mission.
     Demo(demo::DemoArgs),
     /// Check whether everything is in place.
     Doctor(doctor::DoctorArgs),
@@ -133,6 +142,8 @@ pub(crate) enum Command {
     Mock(mock::MockArgs),
     /// Print a completion script for a shell.
     Completions(completions::CompletionsArgs),
+    /// Print the manual page, or write those of all commands.
+    Man(man::ManArgs),
 }
 
 #[cfg(test)]

@@ -37,6 +37,8 @@ pub(crate) struct Drive {
     pub(crate) session: Session,
     /// Interrupts, from the first wait on, so that none is missed between two requests.
     interrupts: Option<Interrupts>,
+    /// Says that the request at work is to be given up.
+    gives_up: Option<Box<dyn Fn() -> bool + Send>>,
     /// Whether the whole program was asked to end while a request was at work.
     pub(crate) leaves: bool,
 }
@@ -55,6 +57,9 @@ impl Drive {
         for warning in settings.warnings.iter().chain(&access.warnings) {
             view.note(&format!("warning: {warning}"));
         }
+        if let Some(why) = around.too_wide(&workspace) {
+            view.note(&format!("warning: {why}"));
+        }
         if let Some(url) = access.proposed_url.take() {
             access.base_url =
                 proposed(&url, around.stdin_is_terminal && around.stderr_is_terminal).await?;
@@ -62,8 +67,8 @@ impl Drive {
         let config = &settings.config;
         if access.key.is_none() && access.base_url.starts_with("https://api.deepseek.com") {
             let variable = &config.llm.api_key_env;
-            return Err(CliError::new(Kind::Usage, "there is no key for the provider").hint(format!(
-                "deepseek auth login, or export {variable}=sk-…, or try `deepseek demo` which needs none"
+            return Err(CliError::new(Kind::Usage, "there is no API key").hint(format!(
+                "get one at https://platform.deepseek.com/api_keys and keep it with `deepseek auth login`, or export {variable}=sk-…; `deepseek demo` needs none"
             )));
         }
         let key = access.key.iter().map(|key| key.expose().to_owned());
@@ -143,7 +148,12 @@ impl Drive {
         };
         let opened = Session::open(id, &which, setup, lock).await;
         let session = opened.map_err(|error| exit::not_started(&error))?;
-        Ok(Self { session, interrupts: None, leaves: false })
+        Ok(Self { session, interrupts: None, gives_up: None, leaves: false })
+    }
+
+    /// Gives a request that is at work up as soon as this says so.
+    pub(crate) fn give_up_when(&mut self, wanted: impl Fn() -> bool + Send + 'static) {
+        self.gives_up = Some(Box::new(wanted));
     }
 
     /// Takes the workspace again, for the next request.
@@ -206,7 +216,13 @@ impl Drive {
                     view.note("stopping …");
                     self.session.cancel();
                 }
-                _ = tick.tick() => view.tick(),
+                _ = tick.tick() => {
+                    view.tick();
+                    if !stopping && self.gives_up.as_ref().is_some_and(|gives_up| gives_up()) {
+                        stopping = true;
+                        self.session.cancel();
+                    }
+                }
             }
         }
     }

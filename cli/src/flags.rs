@@ -19,11 +19,11 @@ pub(crate) struct Global {
     #[arg(short = 'c', long = "continue", global = true, conflicts_with = "resume")]
     pub(crate) continue_last: bool,
 
-    /// Go on with this session: its id, the beginning of it, or `latest`.
+    /// Go on with this session: its id, the beginning or end of it, or `latest`.
     #[arg(short = 'r', long, global = true, value_name = "ID")]
     pub(crate) resume: Option<String>,
 
-    /// Work in this directory [default: the current one].
+    /// Work in this directory [default: the project that the current one belongs to].
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
 
@@ -43,6 +43,10 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
+    /// Set any key of the configuration for this run, as in `agent_loop.max_iterations=3`; may be given several times.
+    #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = assignment)]
+    pub(crate) set: Vec<(String, String)>,
+
     /// When to ask before applying patches and running commands.
     #[arg(long, global = true, value_name = "WHEN")]
     pub(crate) approval: Option<ApprovalFlag>,
@@ -50,6 +54,10 @@ pub(crate) struct Global {
     /// Let everything that is not denied go ahead without asking.
     #[arg(long, global = true)]
     pub(crate) yolo: bool,
+
+    /// Research each change as a mission, and carry it out once its card is approved.
+    #[arg(long, global = true, conflicts_with = "yolo")]
+    pub(crate) hetun: bool,
 
     /// Let commands use the network.
     #[arg(long, global = true)]
@@ -121,6 +129,12 @@ pub(crate) struct Global {
 
     #[command(flatten)]
     pub(crate) later: Later,
+}
+
+/// A key and the value that it is to have.
+fn assignment(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("it must be KEY=VALUE")?;
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
 /// An amount that can be spent: a budget of nothing would be none.
@@ -198,9 +212,11 @@ impl Global {
             [(self.profile.is_some(), "--profile"), (self.config.is_some(), "--config")];
         let about_settings = [
             (self.model.is_some(), "--model"),
+            (!self.set.is_empty(), "--set"),
             (self.thinking.is_some(), "--thinking"),
             (self.approval.is_some(), "--approval"),
             (self.yolo, "--yolo"),
+            (self.hetun, "--hetun"),
             (self.budget_usd.is_some(), "--budget-usd"),
             (self.budget_tokens.is_some(), "--budget-tokens"),
             (self.teammate_mode.is_some(), "--teammate-mode"),
@@ -225,10 +241,6 @@ impl Global {
 /// Flags of the product that this version does not have. They are refused, never ignored.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Later {
-    /// Research missions.
-    #[arg(long, global = true, hide = true)]
-    hetun: bool,
-
     /// Capture the mouse.
     #[arg(long, global = true, hide = true)]
     mouse_capture: bool,
@@ -237,7 +249,7 @@ pub(crate) struct Later {
 impl Later {
     /// The first of these flags that was given.
     pub(crate) fn given(&self) -> Option<&'static str> {
-        [(self.hetun, "--hetun"), (self.mouse_capture, "--mouse-capture")]
+        [(self.mouse_capture, "--mouse-capture")]
             .into_iter()
             .find_map(|(given, name)| given.then_some(name))
     }
@@ -274,6 +286,17 @@ pub(crate) enum Output {
     Json,
     /// One JSON document a line, for every event as it happens.
     StreamJson,
+}
+
+impl Output {
+    /// The form that a command line asks for which could not be read as a whole, if it is one for programs.
+    pub(crate) fn wanted(words: &[OsString]) -> Option<Self> {
+        let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
+        let behind = words.windows(2).filter(|pair| pair.first() == Some(&"--output"));
+        let joined = words.iter().filter_map(|word| word.strip_prefix("--output="));
+        let wanted = behind.filter_map(|pair| pair.get(1).copied()).chain(joined).last()?;
+        Self::from_str(wanted, false).ok().filter(|wanted| *wanted != Self::Text)
+    }
 }
 
 /// When to use colours.

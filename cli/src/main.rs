@@ -1,6 +1,7 @@
 //! The `deepseek` command: reads what is around, does what is asked, and says how it ended.
 
 mod args;
+mod banner;
 mod checkpoints;
 mod commands;
 mod drive;
@@ -12,6 +13,7 @@ mod prompts;
 mod render;
 mod surroundings;
 mod telemetry;
+mod workspace;
 
 use std::process::ExitCode;
 
@@ -22,7 +24,7 @@ use orchestrator::chat::Intent;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
 use crate::args::{Cli, Command};
-use crate::flags::{Global, Takes, with_mode_joined};
+use crate::flags::{Global, Output, Takes, with_mode_joined};
 use crate::surroundings::Surroundings;
 
 fn main() -> ExitCode {
@@ -31,24 +33,43 @@ fn main() -> ExitCode {
         return code;
     }
     keep_to_ourselves();
-    let cli = given();
+    let cli = match given() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
     match dispatch(&cli) {
         Ok(code) if code == ExitCode::SUCCESS && !render::is_all_written() => ExitCode::FAILURE,
         Ok(code) => code,
         Err(error) => {
-            render::warn(&render::harmless(&error.to_string()));
+            render::failed(cli.global.output, &error);
             error.code()
         }
     }
 }
 
 /// The command line that was given. Its grammar is left as it is: taking that apart would take longer than a small command.
-fn given() -> Cli {
+fn given() -> Result<Cli, clap::Error> {
     let grammar = Box::leak(Box::new(Cli::command()));
     let words = with_mode_joined(std::env::args_os());
     let read = grammar.try_get_matches_from_mut(words);
     read.and_then(|found| Cli::from_arg_matches(&found).map_err(|error| error.format(grammar)))
-        .unwrap_or_else(|error| error.exit())
+}
+
+/// Ends with what is wrong with the command line, for a program in the form that it asked for; or with the help that was asked for.
+fn refuse(error: &clap::Error) -> ExitCode {
+    let words: Vec<_> = std::env::args_os().collect();
+    if error.use_stderr()
+        && let Some(output) = Output::wanted(&words)
+    {
+        let text = error.render().to_string();
+        let message = text.trim_start_matches("error: ").lines().next().unwrap_or_default();
+        let hint = "`deepseek --help` lists commands and options";
+        render::failed(output, &CliError::new(Kind::Usage, message).hint(hint));
+        return ExitCode::from(Kind::Usage.code());
+    }
+    // A reader that is gone has seen enough.
+    error.print().ok();
+    if error.use_stderr() { ExitCode::from(Kind::Usage.code()) } else { ExitCode::SUCCESS }
 }
 
 /// Lets no other process of the user look into this one, where the key is: not into its memory, nor into its environment.
@@ -75,7 +96,10 @@ fn check(cli: &Cli) -> Result<(), CliError> {
         return Err(CliError::new(Kind::Usage, format!("{flag} is not available in this version"))
             .hint("`deepseek --help` lists what is"));
     }
-    if let Some(flag) = global.meaningless(takes(cli.command.as_ref())) {
+    // The one flag about edits that the demo knows.
+    let is_shown = matches!(cli.command, Some(Command::Demo(_)));
+    let given = Global { hetun: global.hetun && !is_shown, ..global.clone() };
+    if let Some(flag) = given.meaningless(takes(cli.command.as_ref())) {
         return Err(CliError::new(Kind::Usage, format!("{flag} means nothing to this command")));
     }
     if global.force_execute && !global.tools {
@@ -88,6 +112,7 @@ fn check(cli: &Cli) -> Result<(), CliError> {
 /// Does what a command line says.
 fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
     let global = &cli.global;
+    let _pager = is_long(cli.command.as_ref()).then(|| pager(around, global)).flatten();
     let done = match &cli.command {
         None => match args::request(&cli.words)? {
             Some(text) => {
@@ -105,9 +130,12 @@ fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
             one_shot(around, global, format!("review {what}").trim_end(), Intent::Review)
         }
         Some(Command::Plan { task }) => one_shot(around, global, &task.join(" "), Intent::Plan),
+        Some(Command::Mission(args)) => blocking(commands::mission::run(around, global, args)),
+        Some(Command::Autopilot(args)) => blocking(commands::autopilot::run(around, global, args)),
         Some(Command::Run(args)) => blocking(commands::run::run(around, global, args)),
         Some(Command::Diff(args)) => commands::diff::run(around, global, args),
         Some(Command::Apply(args)) => blocking(commands::apply::run(around, global, args)),
+        Some(Command::Commit(args)) => blocking(commands::commit::run(around, global, args)),
         Some(Command::Rewind(args)) => blocking(commands::rewind::run(around, global, args)),
         Some(Command::Patch(args)) => {
             return Ok(commands::patch::run(around, global, args));
@@ -120,6 +148,7 @@ fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
         Some(Command::Usage(args)) => commands::usage::run(around, global, args),
         Some(Command::Config(args)) => commands::config::run(around, global, args),
         Some(Command::Auth(args)) => commands::auth::run(around, global, args),
+        Some(Command::Init(args)) => commands::init::run(around, global, args),
         Some(Command::Trust(args)) => commands::trust::run(around, global, args),
         Some(Command::Index(args)) => commands::index::run(around, global, args),
         Some(Command::Memory(args)) => commands::memory::run(around, global, args),
@@ -132,18 +161,57 @@ fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
         Some(Command::Demo(args)) => blocking(commands::demo::run(around, global, args)),
         Some(Command::Doctor(args)) => blocking(commands::doctor::run(around, global, args)),
         Some(Command::Mock(args)) => blocking(commands::mock::run(args)),
+        Some(Command::Man(args)) => commands::man::run(around, args),
         Some(Command::Completions(args)) => commands::completions::run(args),
     };
     done.map(|()| ExitCode::SUCCESS)
+}
+
+/// Whether a command may print more than a screen.
+const fn is_long(command: Option<&Command>) -> bool {
+    matches!(
+        command,
+        Some(
+            Command::Diff(_)
+                | Command::Sessions(_)
+                | Command::Explain(_)
+                | Command::Policy(_)
+                | Command::Memory(_)
+                | Command::Config(_)
+                | Command::Prompts(_)
+                | Command::Tools(_)
+        )
+    )
+}
+
+/// The user's pager, in the place of standard output. Where it cannot be started, the output is shown as it is.
+fn pager(around: &Surroundings, global: &Global) -> Option<shell::Pager> {
+    let pager = around.pager(global)?;
+    shell::Pager::start(&pager).inspect_err(|error| tracing::debug!(%error, pager, "no pager")).ok()
 }
 
 fn takes(command: Option<&Command>) -> Takes {
     match command {
         None | Some(Command::Chat) => Takes::Requests,
         Some(Command::Ask { .. } | Command::Plan { .. } | Command::Review { .. }) => Takes::Request,
+        Some(Command::Autopilot(args)) => {
+            if args.asks() {
+                Takes::Request
+            } else {
+                Takes::Nothing
+            }
+        }
+        Some(Command::Mission(args)) => {
+            if args.asks() {
+                Takes::Request
+            } else {
+                Takes::Nothing
+            }
+        }
         Some(Command::Run(_)) => Takes::Access,
         Some(
             Command::Apply(_)
+            | Command::Commit(_)
             | Command::Rewind(_)
             | Command::Fork(_)
             | Command::Config(_)
@@ -166,7 +234,9 @@ fn takes(command: Option<&Command>) -> Takes {
             | Command::Usage(_)
             | Command::Demo(_)
             | Command::Mock(_)
+            | Command::Init(_)
             | Command::Tools(_)
+            | Command::Man(_)
             | Command::Completions(_),
         ) => Takes::Nothing,
     }

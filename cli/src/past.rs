@@ -9,9 +9,14 @@ use journal::{
     Call, Gathered, History, HistoryError, LaneWork, Reach, StagedPatch, Story, Summary,
 };
 
+use tools::ids::{called, short};
+
 use crate::flags::Global;
 use crate::render;
 use crate::surroundings::Surroundings;
+
+/// So many of the sessions that may be meant are named.
+const FEW: usize = 4;
 
 /// All sessions, seen from a workspace.
 pub(crate) struct Past {
@@ -25,7 +30,7 @@ impl Past {
         Ok(Self { history: History::find(&around.state_dir()?, &workspace) })
     }
 
-    /// The session with this id, the only one that begins so, or the latest of this workspace.
+    /// The session with this id, the only one that is called so, or the latest of this workspace.
     pub(crate) fn session(&self, id: &str) -> Result<String, CliError> {
         if id == "latest" {
             let latest = self.history.homes.sessions_in(self.history.here()).next_back();
@@ -34,15 +39,15 @@ impl Past {
                     .hint("`deepseek sessions list --all` lists those of others")
             });
         }
-        let matching: Vec<&str> =
-            if id.is_empty() { Vec::new() } else { self.history.homes.beginning(id).collect() };
-        match matching.as_slice() {
+        match called(self.history.homes.sessions(), id).as_slice() {
             [session] => Ok((*session).to_owned()),
             [] => Err(CliError::new(Kind::Usage, format!("there is no session `{id}`"))
                 .hint("`deepseek sessions list --all` lists them")),
             several => {
-                let many = format!("{} sessions begin with {id}", several.len());
-                Err(CliError::new(Kind::Usage, many).hint("give more of the id"))
+                let many = format!("`{id}` may mean {} sessions", several.len());
+                let ends: Vec<&str> = several.iter().rev().take(FEW).map(|id| short(id)).collect();
+                Err(CliError::new(Kind::Usage, many)
+                    .hint(format!("give more of the id, or its end: {}", ends.join(", "))))
             }
         }
     }

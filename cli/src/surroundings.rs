@@ -3,12 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use config::access::{Access, access};
 use config::{Config, FileText, Inputs, SUBAGENTS, Settings};
 use front::error::{CliError, Kind};
+use front::run_view::Commits;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use orchestrator::places::Places;
 use sandbox::Sandbox;
 use shell::Environment;
@@ -17,6 +21,7 @@ use tools::regular;
 
 use crate::flags::{Color, Global, Output, Thinking};
 use crate::key_store::{KeptKey, KeyStore};
+use crate::workspace::project;
 
 /// Bytes of a file of configuration, or of `.env`.
 const MAX_SETTINGS_BYTES: u64 = 1 << 20;
@@ -61,6 +66,25 @@ impl Surroundings {
             .find_map(|name| self.var(name).filter(|it| !it.trim().is_empty()))
     }
 
+    /// What shows long output at a terminal, with its options; none where the user wants none.
+    pub(crate) fn pager(&self, global: &Global) -> Option<String> {
+        const USUAL: &str = "less -FRX";
+        let is_read = self.stdout_is_terminal && self.stdin_is_terminal && !global.plain;
+        let pager = self.vars.get("PAGER").map_or(USUAL, String::as_str).trim();
+        let is_one = !pager.is_empty() && pager != "cat" && self.var("TERM") != Some("dumb");
+        (is_read && is_one && global.output == Output::Text).then(|| pager.to_owned())
+    }
+
+    /// A moment that is written down, by the user's clock, to the minute; as it is where it is no moment.
+    pub(crate) fn local(&self, moment: &str) -> String {
+        let zone = self.var("TZ").and_then(|name| TimeZone::get(name).ok());
+        let zone = zone.unwrap_or_else(TimeZone::system);
+        moment.parse::<Timestamp>().map_or_else(
+            |_| moment.to_owned(),
+            |at| at.to_zoned(zone).strftime("%Y-%m-%d %H:%M").to_string(),
+        )
+    }
+
     /// Whether to colour what goes to standard error.
     pub(crate) fn colour(&self, flag: Color) -> bool {
         self.colours(flag, self.stderr_is_terminal)
@@ -98,10 +122,10 @@ impl Surroundings {
         }
     }
 
-    /// The workspace, absolute.
+    /// The workspace, absolute: the project that the current directory belongs to, or what the user names.
     pub(crate) fn workspace(&self, global: &Global) -> Result<PathBuf, CliError> {
         let dir =
-            global.workspace.as_ref().map_or_else(|| self.cwd.clone(), |dir| self.cwd.join(dir));
+            global.workspace.as_ref().map_or_else(|| self.project_here(), |dir| self.cwd.join(dir));
         let unusable = |error: io::Error| {
             CliError::new(
                 Kind::Usage,
@@ -114,6 +138,50 @@ impl Surroundings {
             return Err(unusable(io::Error::from(io::ErrorKind::NotADirectory)));
         }
         Ok(dir)
+    }
+
+    /// The project that the current directory belongs to.
+    fn project_here(&self) -> PathBuf {
+        let from = self.cwd.canonicalize().unwrap_or_else(|_| self.cwd.clone());
+        let owner = |path: &Path| path.symlink_metadata().ok().map(|data| data.uid());
+        // What another user put above a directory makes no project of it.
+        let is_there = |path: &Path| owner(path).is_some_and(|it| Some(it) == owner(&from));
+        project(&from, self.home_dir().as_deref(), &is_there).to_owned()
+    }
+
+    /// The home directory, as it is without symlinks.
+    fn home_dir(&self) -> Option<PathBuf> {
+        Path::new(self.var("HOME")?).canonicalize().ok()
+    }
+
+    /// Whether what is delivered can be committed: the workspace is under git.
+    pub(crate) fn offers_commits(&self, global: &Global) -> Commits {
+        let is_there = |dir: PathBuf| dir.ancestors().any(|dir| dir.join(".git").exists());
+        if self.workspace(global).is_ok_and(is_there) {
+            Commits::Offered
+        } else {
+            Commits::NotOffered
+        }
+    }
+
+    /// The current directory as seen from the workspace, where it lies in it.
+    pub(crate) fn within(&self, workspace: &Path) -> Option<PathBuf> {
+        let here = self.cwd.canonicalize().ok()?;
+        let within = here.strip_prefix(workspace).ok()?;
+        (!within.as_os_str().is_empty()).then(|| within.to_owned())
+    }
+
+    /// What is to be warned of where a workspace is no project, but all that the user or the machine has.
+    pub(crate) fn too_wide(&self, workspace: &Path) -> Option<&'static str> {
+        if Some(workspace) == self.home_dir().as_deref() {
+            return Some(
+                "the workspace is your home directory: go to a project, or name one with --workspace",
+            );
+        }
+        let is_root = workspace.parent().is_none();
+        is_root.then_some(
+            "the workspace is the whole file system: go to a project, or name one with --workspace",
+        )
     }
 
     fn home(&self, variable: &str, below: &str) -> Result<PathBuf, CliError> {
@@ -259,8 +327,8 @@ impl Surroundings {
     }
 }
 
-fn flag_settings(global: &Global) -> Vec<(&'static str, &'static str, String)> {
-    let mut flags = Vec::new();
+fn flag_settings(global: &Global) -> Vec<(String, &'static str, String)> {
+    let mut flags: Vec<(&str, &'static str, String)> = Vec::new();
     if let Some(model) = &global.model {
         flags.push(("llm.max_think_model.model", "--model", quoted(model)));
         flags.push(("llm.base_model.model", "--model", quoted(model)));
@@ -276,6 +344,9 @@ fn flag_settings(global: &Global) -> Vec<(&'static str, &'static str, String)> {
     }
     if global.yolo {
         flags.push(("policy.mode", "--yolo", quoted("yolo")));
+    }
+    if global.hetun {
+        flags.push(("policy.mode", "--hetun", quoted("hetun")));
     }
     if global.network {
         flags.push(("sandbox.network", "--network", quoted("host")));
@@ -299,7 +370,9 @@ fn flag_settings(global: &Global) -> Vec<(&'static str, &'static str, String)> {
         let (number, _) = subagents(asked);
         flags.push(("lanes.max_subagents", "--max-subagents", number.to_string()));
     }
-    flags
+    // What is set by its key is the last word.
+    flags.extend(global.set.iter().map(|(key, value)| (key.as_str(), "--set", value.clone())));
+    flags.into_iter().map(|(key, flag, value)| (key.to_owned(), flag, value)).collect()
 }
 
 /// As many subagents as there can be when so many are asked for, and a warning when that is another number.

@@ -80,8 +80,8 @@ pub struct Inputs {
     pub profile: Option<String>,
     /// Keys set by environment variables: (dotted key, variable, value).
     pub env: Vec<(&'static str, &'static str, String)>,
-    /// Keys set by flags: (dotted key, flag, value as TOML, bare words allowed).
-    pub flags: Vec<(&'static str, &'static str, String)>,
+    /// Keys set by flags: (dotted key, flag, value as TOML, bare words allowed). Later ones win.
+    pub flags: Vec<(String, &'static str, String)>,
 }
 
 /// The configuration with the source of every value.
@@ -198,7 +198,8 @@ pub fn resolve(inputs: &Inputs) -> Result<Settings, ConfigError> {
     settings.extend(user_profile);
     settings.extend(workspace_profile);
     settings.extend(given(&inputs.env, |name| Source::Env(name.to_owned())));
-    settings.extend(given(&inputs.flags, |name| Source::Flag(name.to_owned())));
+    let before = with(defaults.clone(), settings.iter());
+    settings.extend(filled(given(&inputs.flags, |name| Source::Flag(name.to_owned())), &before));
 
     let mut sources = BTreeMap::new();
     for setting in &settings {
@@ -311,13 +312,13 @@ fn line_of(text: &str, offset: usize) -> usize {
 
 /// Settings from variables and flags, whose values may be bare words.
 fn given(
-    pairs: &[(&'static str, &'static str, String)],
+    pairs: &[(impl AsRef<str>, &'static str, String)],
     source: impl Fn(&'static str) -> Source,
 ) -> Vec<Setting> {
     pairs
         .iter()
         .map(|(key, name, text)| Setting {
-            key: (*key).to_owned(),
+            key: key.as_ref().to_owned(),
             value: parse_value(text),
             source: source(name),
             place: (*name).to_owned(),
@@ -429,6 +430,12 @@ fn check_ranges(config: &Config, settings: &[Setting]) -> Result<(), ConfigError
             "lanes.share",
             config.lanes.share.iter().all(|path| is_inside(path)),
             "must be paths below the workspace",
+        ),
+        ("missions.passage_lines", config.missions.passage_lines >= 1, "must be at least 1"),
+        (
+            "missions.plateau",
+            (0.0..=1.0).contains(&config.missions.plateau),
+            "must be between 0 and 1",
         ),
         ("limits.journal_queue", config.limits.journal_queue >= 1, "must be at least 1"),
         ("limits.screen_queue", config.limits.screen_queue >= 1, "must be at least 1"),

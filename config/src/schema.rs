@@ -26,6 +26,8 @@ pub struct Config {
     pub qa: Qa,
     /// What is remembered of a workspace from one session to the next.
     pub memory: MemoryBounds,
+    /// How missions are researched.
+    pub missions: Missions,
     /// How much a run may spend. Zero means no limit.
     pub budget: Budget,
     /// What may happen without asking.
@@ -294,6 +296,8 @@ pub enum Mode {
     Agent,
     /// Everything not denied goes ahead without asking.
     Yolo,
+    /// Edits are missions: researched, put on a card, and carried out once the card is approved. Beyond the card as an agent.
+    Hetun,
 }
 
 /// What is done about a change once it is delivered.
@@ -314,6 +318,38 @@ pub struct MemoryBounds {
     pub max_memos: usize,
     /// Tokens of what is told to a model.
     pub max_tokens: usize,
+}
+
+/// How missions are researched.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Missions {
+    /// Whether what many questions have in common is sent alone first, so that the provider has it in its cache.
+    pub prime: bool,
+    /// Tokens from which on it is sent first.
+    pub prime_tokens: usize,
+    /// Tokens of files that one mission reads.
+    pub source_tokens: usize,
+    /// Tokens of files that questions have in common.
+    pub common_tokens: usize,
+    /// Lines of a passage that a question is about, at first.
+    pub passage_lines: usize,
+    /// Lines below which a passage is not divided any more.
+    pub least_passage_lines: usize,
+    /// Rounds of sampling, each with finer passages.
+    pub max_levels: u32,
+    /// Share of findings that have to be new, or sampling ends.
+    pub plateau: f64,
+    /// Small questions of one research.
+    pub max_questions: usize,
+    /// Claims that are checked.
+    pub max_claims: usize,
+    /// Rounds in which hypotheses are made and checked.
+    pub hypothesis_rounds: u32,
+    /// Times that a small question is asked again after an unreadable answer.
+    pub question_retries: u32,
+    /// Versions of a card that are made because the user wants it otherwise.
+    pub max_versions: u32,
 }
 
 /// How commands run.

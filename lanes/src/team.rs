@@ -36,6 +36,7 @@ use tree::{RepoPath, Snapshots};
 
 use crate::lane::{Attempt, Lane, LaneReport, LaneSetup, LaneTold};
 use crate::lane_tree::WorktreeExtras;
+use crate::team_plan::TeamPlan;
 
 /// What a team is made with.
 #[derive(Clone)]
@@ -44,6 +45,8 @@ pub struct TeamSetup {
     pub run: Run,
     /// The task.
     pub brief: Brief,
+    /// How it is split, where that is decided already.
+    pub plan: Option<TeamPlan>,
     /// The workspace, for each part of the run.
     pub workspaces: Arc<dyn Workspaces>,
     /// Where trees are kept.

@@ -54,7 +54,11 @@ impl ChatModel for Thinking {
             AgentRole::Architect => format!(
                 "ARCHITECT_PLAN_V1\nPLAN|write it\nFILE|parts/{lane}/new.txt|new\nVERIFY|grep -q {lane} parts/{lane}/new.txt\nARCHITECT_PLAN_END"
             ),
-            AgentRole::Editor | AgentRole::Analysis | AgentRole::Intent => {
+            AgentRole::Editor
+            | AgentRole::Analysis
+            | AgentRole::Intent
+            | AgentRole::Researcher
+            | AgentRole::Child => {
                 format!("--- /dev/null\n+++ b/parts/{lane}/new.txt\n@@ -0,0 +1 @@\n+{lane}\n")
             }
         };
@@ -97,7 +101,8 @@ async fn run(dir: &Path, at_once: usize) -> Took {
         ("lanes.max_lanes", LANES.to_string()),
         ("lanes.max_subagents", at_once.to_string()),
     ];
-    let flags = flags.into_iter().map(|(key, value)| (key, "benchmark", value)).collect();
+    let flags =
+        flags.into_iter().map(|(key, value)| (key.to_owned(), "benchmark", value)).collect();
     let inputs = Inputs { workspace_root: PathBuf::from("/"), flags, ..Inputs::default() };
     let setup = Setup {
         workspace: home.canonicalize().unwrap(),
@@ -141,7 +146,7 @@ async fn run(dir: &Path, at_once: usize) -> Took {
         let first = begun.values().min().copied().unwrap();
         Took { lanes: (last - first).as_secs_f64(), each, merge: last.elapsed().as_secs_f64() }
     });
-    let request = Request { text: "Write all parts".to_owned(), intent: Some(Intent::Edit) };
+    let request = Request::new("Write all parts".to_owned(), Some(Intent::Edit));
     let outcome = orchestrator.run(request).await.unwrap();
     assert_eq!(outcome.delivery, Delivery::Delivered { verified: Verified::Passed });
     told.await.unwrap()

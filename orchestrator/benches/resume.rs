@@ -35,6 +35,7 @@ fn event(n: usize) -> Event {
         speaker: actors::words::Side::User,
         text: format!("event {n}: {}", "x".repeat(100)),
         intent: None,
+        card: None,
     }
 }
 
@@ -72,7 +73,7 @@ async fn going_on(state: &Path) -> f64 {
         attendance: Attendance::Unattended,
         version: String::new(),
     };
-    let request = || Request { text: "What is this?".to_owned(), intent: Some(Intent::Answer) };
+    let request = || Request::new("What is this?".to_owned(), Some(Intent::Answer));
     fill(&state.join("long")).await;
     // One more request, that has no answer.
     let silent = Arc::new(Model { asked: Notify::new() });

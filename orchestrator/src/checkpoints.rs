@@ -6,6 +6,7 @@ use std::path::Path;
 
 use config::Config;
 use tools::clock::Timestamp;
+use tools::ids::called;
 use tree::{
     Change, Checkpoint, Entry, FileState, Kept, Own, ReadTree, RepoPath, SnapshotError,
     SnapshotReader, Snapshots, TreeError,
@@ -117,16 +118,12 @@ impl CheckpointHistory {
         self.snapshots.reader()?.check_out(&entries, dir)
     }
 
-    /// The ids of sessions and of their runs that begin with `id` and changed this workspace, or the one that is `id`.
-    pub fn named(&self, id: &str) -> BTreeSet<&str> {
+    /// The ids of sessions and of their runs that `id` may mean and that changed this workspace.
+    pub fn named(&self, id: &str) -> Vec<&str> {
         let notes = self.checkpoints.iter().map(|checkpoint| &checkpoint.note);
-        let ids: BTreeSet<&str> = notes
-            .flat_map(|note| note.run.as_deref().into_iter().chain([note.session.as_str()]))
-            .collect();
-        match ids.get(id) {
-            Some(exact) => BTreeSet::from([*exact]),
-            None => ids.into_iter().filter(|known| known.starts_with(id)).collect(),
-        }
+        let ids =
+            notes.flat_map(|note| note.run.as_deref().into_iter().chain([note.session.as_str()]));
+        called(ids, id)
     }
 
     /// What a run or a session changed, without what anybody else did meanwhile, as far as the two can be told apart.

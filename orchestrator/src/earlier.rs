@@ -1,7 +1,7 @@
 //! What a session was before it goes on, read back from its journal: what was asked and answered, how requests ended, and the
 //! run that was interrupted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +18,7 @@ use journal::changes;
 use lanes::trail::Trail;
 use thiserror::Error;
 use tools::clock::Timestamp;
+use tree::FileHash;
 
 use crate::request::Request;
 use crate::turn::{FailedCheck, Turn};
@@ -57,6 +58,8 @@ pub(crate) struct Earlier {
     pub(crate) turns: Vec<Turn>,
     /// The run that has no end.
     pub(crate) cut_short: Option<CutShort>,
+    /// The cards of its missions, as JSON.
+    pub(crate) cards: BTreeMap<FileHash, Vec<u8>>,
 }
 
 /// A run that was interrupted.
@@ -164,8 +167,8 @@ impl<'r> RunRecords<'r> {
     /// What the user asked for, and what the flags said it is.
     pub(crate) fn request(&self) -> Request {
         match self.records.first().and_then(|record| record.event()) {
-            Some(Event::TurnAdded { text, intent, .. }) => Request { text, intent },
-            Some(_) | None => Request { text: String::new(), intent: None },
+            Some(Event::TurnAdded { text, intent, card, .. }) => Request { text, intent, card },
+            Some(_) | None => Request::new("", None),
         }
     }
 
@@ -185,7 +188,7 @@ impl<'r> RunRecords<'r> {
         let (mut plan, mut answer, mut trail) = (None, None, Trail::default());
         let (mut failing, mut in_lanes) = (Vec::new(), false);
         let mut staged: Vec<(String, Vec<StagedFile>)> = Vec::new();
-        let own = self.records.iter().filter(|record| record.scope().lane().is_none());
+        let own = self.records.iter().filter(|record| !record.scope().is_part());
         for event in own.filter_map(|record| record.event()) {
             match event {
                 Event::PlanCreated { plan: it, .. } | Event::PlanRevised { plan: it, .. } => {
@@ -353,7 +356,7 @@ fn text(session: &Path, blob: &Blob) -> Option<String> {
 impl Earlier {
     /// Of a session that begins.
     pub(crate) fn nothing() -> Self {
-        Self { turns: Vec::new(), cut_short: None }
+        Self { turns: Vec::new(), cut_short: None, cards: BTreeMap::new() }
     }
 
     /// Of a session with these events, kept in the directory `session`.
@@ -362,6 +365,11 @@ impl Earlier {
         let mut earlier = Self::nothing();
         for run in &runs {
             earlier.turns.extend(run.turn(session)?);
+        }
+        for record in records.iter().filter(|record| record.name() == "CardMade") {
+            if let Some(Event::CardMade { hash, card, .. }) = record.event() {
+                earlier.cards.insert(hash, content(session, &card)?);
+            }
         }
         if let Some(open) = runs.pop().filter(|run| !run.is_finished()) {
             let request = open.request();

@@ -1,5 +1,6 @@
 //! The root actor of the program and what only it may do: write to the user's workspace, keep the journal, end a run.
 
+pub mod autopilot;
 pub mod chat;
 pub mod checkpoints;
 mod copy;

@@ -7,6 +7,7 @@ mod again;
 mod end;
 mod gate;
 mod gathering;
+mod mission;
 mod review;
 mod run;
 
@@ -50,6 +51,9 @@ use lanes::crew::{Crew, CrewReport};
 use lanes::team::{Team, TeamReport};
 use lanes::trail::Trail;
 use lanes::worktrees::Claim;
+use missions::card::Card;
+use missions::children::Children;
+use missions::grant::Grant;
 use model::ChatModel;
 use patch::PutAside;
 use policy::Rules;
@@ -63,9 +67,10 @@ use tokio::task::JoinHandle;
 use tools::blocking::on_a_thread;
 use tools::clock::{Clock, IdSource};
 use tools::redact::Redactor;
-use tree::{Change, CommitError, ReadTree, Settled};
+use tree::{Change, CommitError, FileHash, ReadTree, Settled};
 
 use self::end::Ending;
+use self::mission::MissionNews;
 use crate::chat::Intent;
 use crate::copy::Copies;
 use crate::earlier::{Again, CutShort, Earlier, EarlierError};
@@ -164,6 +169,8 @@ pub struct Outcome {
     pub answer: Option<String>,
     /// The review, if one was wanted.
     pub review: Option<Review>,
+    /// The card, of a mission.
+    pub card: Option<Box<Card>>,
     /// What differs in the workspace from the start of the run.
     pub changes: Vec<Change>,
     /// What models wrote beside, for files that no plan named; it was not applied.
@@ -233,6 +240,7 @@ pub(crate) enum News {
     TeamDone(Brief, Result<TeamReport, Unanswered>),
     Answered(Result<String, Unheard>),
     Reviewed(Box<Ending>),
+    Mission(MissionNews),
     Committed(Box<Commit>),
     Permitted(Wanted, Result<(), Denied>),
     Approved(RpcReplyPort<Result<(), Denied>>, Result<(), Denied>),
@@ -540,6 +548,16 @@ pub(crate) struct Active {
     slot: Slot,
     crew: Option<Crew>,
     team: Option<Team>,
+    /// Who asks the small questions of a mission.
+    children: Option<Children>,
+    /// What a mission began with.
+    brief: Brief,
+    /// What the approved card of a mission answers.
+    grant: Option<Arc<Grant>>,
+    /// How the lanes of a mission ended.
+    written_end: Option<(Delivery, Vec<EndedLane>, Vec<PathBuf>)>,
+    /// What a mission had used when its card was approved.
+    spent_before: Amount,
     /// The worktrees of its lanes.
     pub(crate) claim: Option<Claim>,
     permits: BTreeMap<Wanted, Permission>,
@@ -606,6 +624,8 @@ struct State {
     active: Option<Active>,
     /// The earlier turns of the conversation, the oldest first.
     turns: Vec<Turn>,
+    /// The cards of earlier missions, as JSON.
+    cards: BTreeMap<FileHash, Vec<u8>>,
 }
 
 impl Actor for OrchestratorActor {
@@ -664,6 +684,7 @@ impl Actor for OrchestratorActor {
             commits: VecDeque::new(),
             active: None,
             turns: earlier.turns,
+            cards: earlier.cards,
         })
     }
 

@@ -4,9 +4,11 @@
 //! Orchestrator ─┬─ Admission     replaced, its ledger recovered from the journal
 //!               ├─ Crew       its loss ends the run
 //!               │  └─ Architect, Editor, Applier, Verifier     the crew is rebuilt, at the price of an attempt
-//!               └─ Team       its loss ends the run
-//!                  └─ Lane 01..N     its loss is that lane's end, and nobody else's
-//!                     └─ Crew        as above
+//!               ├─ Team       its loss ends the run
+//!               │  └─ Lane 01..N     its loss is that lane's end, and nobody else's
+//!               │     └─ Crew        as above
+//!               └─ Pool       of a mission's small questions
+//!                  └─ worker 1..20    replaced; its question has no answer
 //! ```
 
 use std::collections::BTreeMap;

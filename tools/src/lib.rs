@@ -6,6 +6,7 @@
 pub mod blocking;
 pub mod clock;
 pub mod fault;
+pub mod ids;
 pub mod redact;
 pub mod regular;
 pub mod relocate;

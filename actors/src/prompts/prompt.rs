@@ -233,6 +233,36 @@ prompts! {
     TurnChecks = "turn_checks",
     /// What was answered in a turn.
     TurnAnswer = "turn_answer",
+    /// The standing instructions of a small model that is asked one of many questions.
+    MissionChild = "mission_child",
+    /// What all questions of a part have in common: the goal and the files.
+    MissionSources = "mission_sources",
+    /// Asks what is surprising and important in a passage.
+    MissionPassage = "mission_passage",
+    /// Asks whether a claim holds.
+    MissionClaim = "mission_claim",
+    /// Asks a small model to check a hypothesis.
+    MissionCheck = "mission_check",
+    /// The standing instructions of the researcher.
+    MissionLead = "mission_lead",
+    /// Asks the researcher what else should be true if the findings are.
+    MissionHypotheses = "mission_hypotheses",
+    /// A finding, as the researcher is told of it.
+    MissionFinding = "mission_finding",
+    /// Asks the researcher whether claims hold, with the lines that show them.
+    MissionVerify = "mission_verify",
+    /// A claim with the lines that show it.
+    MissionEvidence = "mission_evidence",
+    /// Asks the researcher for the plan of the mission.
+    MissionPlan = "mission_plan",
+    /// Asks the researcher for another plan, since the user wants it otherwise.
+    MissionRevise = "mission_revise",
+    /// Asks a small model to do a task that only reads.
+    MissionTask = "mission_task",
+    /// Asks for the next step of a long piece of work.
+    Autopilot = "autopilot",
+    /// What a lane is to do for a task of a mission.
+    MissionLane = "mission_lane",
 }
 
 impl Prompt {

@@ -24,6 +24,19 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// The kind as one word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NotDelivered => "not_delivered",
+            Self::Usage => "usage",
+            Self::Denied => "denied",
+            Self::Budget => "budget",
+            Self::Provider => "provider",
+            Self::Internal => "internal",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
     /// The exit code, by the contract of the command line.
     pub const fn code(self) -> u8 {
         match self {
@@ -72,6 +85,16 @@ impl CliError {
     /// What happened, without the hint.
     pub fn message(&self) -> &str {
         &self.message
+    }
+
+    /// What can be done about it, if anything is known.
+    pub fn advice(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
+    /// What kind of failure it is.
+    pub const fn kind(&self) -> Kind {
+        self.kind
     }
 
     /// The exit code.

@@ -3,13 +3,14 @@
 mod ending;
 mod events;
 mod lines;
+mod mission;
 mod used;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use actors::event::Event;
+use actors::event::{Event, StagedFile};
 use actors::lane_id::LaneId;
 use actors::plan::StepMark;
 use actors::publisher::{OpenQuestion, Proposal, Question, Signal};
@@ -23,11 +24,13 @@ use crate::answer::{Offers, OnScreen};
 use crate::diff::{Paint, changes_as_text, harmless, harmless_text};
 use crate::lanes::LaneTable;
 
+use self::mission::Questions;
+
 pub use self::lines::settled;
 pub use self::used::Used;
 pub use crate::lanes::lines::Detail;
 
-pub(crate) use self::lines::check_in_words;
+pub(crate) use self::lines::{check_in_words, why_it_failed};
 
 /// What a view is worth to be told.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +50,61 @@ pub enum Streams {
     AtTheEnd,
 }
 
+/// What a front shows of a run, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shows {
+    /// Whether to colour.
+    pub paint: Paint,
+    /// Whether there is a table of lanes beside what is told.
+    pub detail: Detail,
+    /// Whether an answer is shown as it comes.
+    pub streams: Streams,
+    /// What is told of what was used.
+    pub accounts: Accounts,
+    /// Where commands are given.
+    pub commands: Commands,
+    /// Whether a commit is offered.
+    pub commits: Commits,
+}
+
+/// Whether what is delivered can be committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Commits {
+    /// The workspace is under git.
+    Offered,
+    /// It is not.
+    #[default]
+    NotOffered,
+}
+
+/// What is told of what a run used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accounts {
+    /// Calls, tokens, cost and time.
+    InALine,
+    /// Also the cache, and what each role had the provider read.
+    InFull,
+}
+
+/// Where the user gives commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Commands {
+    /// In a shell: `deepseek diff`.
+    OfTheShell,
+    /// In the conversation: `/diff`.
+    OfTheConversation,
+}
+
+impl Commands {
+    /// A command as the user gives it.
+    pub(crate) fn given(self, words: &str) -> String {
+        match self {
+            Self::OfTheShell => format!("deepseek {words}"),
+            Self::OfTheConversation => format!("/{words}"),
+        }
+    }
+}
+
 /// The plan in hand.
 #[derive(Debug, Default)]
 struct InHand {
@@ -57,9 +115,7 @@ struct InHand {
 /// A run, and what was used in it. Times are counted from any moment, the same for all of them.
 #[derive(Debug)]
 pub struct RunView {
-    paint: Paint,
-    detail: Detail,
-    streams: Streams,
+    shows: Shows,
     phase: String,
     waiting: Option<String>,
     since: Duration,
@@ -70,7 +126,7 @@ pub struct RunView {
     reviews: bool,
     plan: InHand,
     /// The files of the last patch set, shown once it is applied.
-    staged: String,
+    staged: Vec<StagedFile>,
     /// Where the last diff was read tolerantly, in each lane: whoever approves it is told.
     tolerated: BTreeMap<Option<LaneId>, String>,
     /// The workspace as it was before the first change of the run.
@@ -83,16 +139,16 @@ pub struct RunView {
     confined: String,
     /// The lanes of the run, if it has any.
     lanes: LaneTable,
+    /// The small questions of the run, if it has any.
+    questions: Questions,
     told: Vec<Told>,
 }
 
 impl RunView {
-    /// A view of nothing yet. `detail` says whether there is a table of lanes beside what is told.
-    pub fn new(paint: Paint, detail: Detail, streams: Streams, at: Duration) -> Self {
+    /// A view of nothing yet.
+    pub fn new(shows: Shows, at: Duration) -> Self {
         Self {
-            paint,
-            detail,
-            streams,
+            shows,
             phase: "reading the request".to_owned(),
             waiting: None,
             since: at,
@@ -101,7 +157,7 @@ impl RunView {
             plan_only: false,
             reviews: false,
             plan: InHand::default(),
-            staged: String::new(),
+            staged: Vec::new(),
             tolerated: BTreeMap::new(),
             start: None,
             last_failure: None,
@@ -109,6 +165,7 @@ impl RunView {
             used: Used::default(),
             confined: String::new(),
             lanes: LaneTable::default(),
+            questions: Questions::default(),
             told: Vec::new(),
         }
     }
@@ -149,10 +206,13 @@ impl RunView {
         let tolerated = self.tolerated.get(&question.scope.lane()).cloned().unwrap_or_default();
         let (shown, asks, offers) = match &question.what {
             Proposal::Patch(changes) => {
-                (changes_as_text(changes, self.paint) + &tolerated, "Apply it?", Offers::Once)
+                (changes_as_text(changes, self.shows.paint) + &tolerated, "Apply it?", Offers::Once)
             }
             Proposal::Command(command) => {
                 (format!("  $ {}\n", harmless(command)), "Run it?", Offers::Always)
+            }
+            Proposal::Mission(card) => {
+                (format!("{}\n", harmless_text(card)), "Carry it out?", Offers::Once)
             }
             Proposal::Network(command) => {
                 (format!("  $ {}\n", harmless(command)), "Run it again with it?", Offers::Once)
@@ -186,7 +246,7 @@ impl RunView {
 
     /// A row for each lane, none wider than `width` cells.
     pub fn lane_rows(&self, width: usize, at: Duration) -> Vec<String> {
-        self.lanes.rows(width, at.saturating_sub(self.started), self.paint)
+        self.lanes.rows(width, at.saturating_sub(self.started), self.shows.paint)
     }
 
     /// The steps of the plan in hand, with what became of them.
@@ -225,7 +285,7 @@ impl RunView {
     }
 
     fn style(&self, colour: AnsiColor, text: &str) -> String {
-        self.paint.with(Style::new().fg_color(Some(colour.into())).bold(), text)
+        self.shows.paint.with(Style::new().fg_color(Some(colour.into())).bold(), text)
     }
 
     fn enter(&mut self, phase: &str, more: &str, at: Duration) {
@@ -269,7 +329,7 @@ impl RunView {
         self.heard += text.len();
         self.waiting = None;
         let is_answer = role == AgentRole::Analysis && !self.reviews;
-        if is_answer && self.streams == Streams::AsItComes {
+        if is_answer && self.shows.streams == Streams::AsItComes {
             self.streamed.push_str(text);
             self.result(harmless_text(text));
         }
@@ -292,3 +352,6 @@ impl RunView {
 fn asker(scope: &Scope) -> String {
     scope.lane().map_or_else(String::new, |lane| format!("lane {lane} asks: "))
 }
+
+#[cfg(test)]
+mod tests;

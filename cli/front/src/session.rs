@@ -110,7 +110,7 @@ async fn reviewed(orchestrator: &Orchestrator, outcome: Outcome) -> Outcome {
     if !delivered || outcome.changes.is_empty() {
         return outcome;
     }
-    let request = Request { text: LAST_REQUEST.to_owned(), intent: Some(Intent::Review) };
+    let request = Request::new(LAST_REQUEST.to_owned(), Some(Intent::Review));
     let review = orchestrator.run(request).await;
     Outcome { review: review.ok().and_then(|reviewed| reviewed.review), ..outcome }
 }

@@ -1,13 +1,14 @@
 //! Events of the past in words. What the user and models said is quoted, so lines have to be made harmless before they are shown.
 
 use actors::checks::Findings;
+use actors::child::ChildEnd;
 use actors::delivery::{Delivery, Verified};
 use actors::event::Event;
 use actors::own_tools::OwnTool;
 use actors::plan::{Criterion, Plan};
 use actors::proof::OldTree;
 use actors::router::{Assessment, Choice, Reason};
-use actors::words::IntentBy;
+use actors::words::{CardAnswer, IntentBy};
 use journal::{Call, CallReply, Story, StoryEntry};
 use sandbox::Degree;
 use serde::Serialize;
@@ -17,7 +18,9 @@ use serde_json::json;
 pub fn event(story: &Story, entry: &StoryEntry) -> String {
     let said = entry.event.as_ref().map(|event| said(story, entry, event)).unwrap_or_default();
     let lane = entry.lane.as_ref().map(|lane| format!("lane {lane}: ")).unwrap_or_default();
-    let line = format!("#{:<4} {:<20} {lane}{}", entry.seq, entry.name(), said.replace('\n', " "));
+    let part = entry.part.as_ref().map(|part| format!("{part}: ")).unwrap_or_default();
+    let (seq, name, said) = (entry.seq, entry.name(), said.replace('\n', " "));
+    let line = format!("#{seq:<4} {name:<20} {lane}{part}{said}");
     line.trim_end().to_owned()
 }
 
@@ -99,6 +102,25 @@ fn said(story: &Story, entry: &StoryEntry, event: &Event) -> String {
             story.call(entry).map(|call| format!("answer to #{}", call.seq)).unwrap_or_default()
         }
         Event::RunFinished { delivery, .. } => outcome(delivery),
+        Event::MissionPhaseChanged { from, to } => format!("{from} → {to}"),
+        Event::SourcesRead { files, files_total, .. } => format!("{files} of {files_total} files"),
+        Event::ResearchStep { step, round, asked, answered, new } => {
+            let step = step.name();
+            format!("{step} {round}: {answered} of {asked} answered, {new} new findings")
+        }
+        Event::CardMade { version, hash, .. } => format!("version {version}, {hash}"),
+        Event::CardAnswered { answer, .. } => match answer {
+            CardAnswer::Modify(words) => format!("to be changed: {}", beginning(words)),
+            CardAnswer::Approved | CardAnswer::Rejected | CardAnswer::NoOne => word(answer),
+        },
+        Event::TaskAnswered { task, answer } => {
+            format!("task {task}: {}", if answer.is_some() { "done" } else { "no answer" })
+        }
+        Event::ChildEnded { end } => match end {
+            ChildEnd::Answered(from) => format!("answered ({})", word(from)),
+            ChildEnd::Failed(why) => why.to_string(),
+            ChildEnd::Cancelled => "given up".to_owned(),
+        },
         _ => String::new(),
     }
 }

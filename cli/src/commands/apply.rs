@@ -18,7 +18,7 @@ use crate::surroundings::Surroundings;
 /// Apply a patch set that is staged but not applied.
 #[derive(Debug, Args)]
 pub(crate) struct ApplyArgs {
-    /// Its id, or the beginning of it [default: the newest of this workspace].
+    /// Its id, or its beginning or end [default: the newest of this workspace].
     patch: Option<String>,
     /// Do not ask.
     #[arg(long)]

@@ -68,7 +68,8 @@ fn status(around: &Surroundings, global: &Global) -> Result<(), CliError> {
     }
     render::line(&format!("requests go to {}", access.base_url));
     if access.key.is_none() {
-        return Err(CliError::new(Kind::Usage, "there is no key").hint("deepseek auth login"));
+        return Err(CliError::new(Kind::Usage, "there is no API key")
+            .hint("get one at https://platform.deepseek.com/api_keys, then: deepseek auth login"));
     }
     render::line(&format!("the key is from {}", access.key_source));
     Ok(())

@@ -18,6 +18,7 @@ use rustyline::{Config as LineConfig, DefaultEditor};
 use tools::regular::{self, MAX_NOTE_BYTES};
 use tui::{Facts, Opening};
 
+use crate::banner::{Banner, Begins};
 use crate::drive::{Drive, Use};
 use crate::flags::{Global, Output, Require};
 use crate::host::ProgramHost;
@@ -124,11 +125,17 @@ async fn once_in(
 ) -> Result<(), CliError> {
     let text = filled(&text)?;
     let which = which(around, global)?;
+    let from = around.within(&workspace);
+    let note =
+        from.map(|from| format!("workspace: {} (from {}/)", workspace.display(), from.display()));
     let purpose = match intent {
         Some(Intent::Answer | Intent::Plan | Intent::Review) => Use::Read,
-        Some(Intent::Edit) | None => Use::Write,
+        Some(Intent::Edit | Intent::Mission) | None => Use::Write,
     };
     let mut view = render::view(around, global);
+    if let Some(note) = note {
+        view.note(&render::harmless(&note));
+    }
     let mut drive =
         Drive::open(around, &settings, workspace, which, purpose, view.as_mut()).await?;
     if purpose == Use::Read && drive.session.cut_short().is_some() {
@@ -137,7 +144,7 @@ async fn once_in(
         return Err(CliError::new(Kind::NotDelivered, open).hint(hint));
     }
     finish_earlier(&mut drive, global, view.as_mut()).await?;
-    let outcome = drive.run(Request { text, intent }, view.as_mut()).await?;
+    let outcome = drive.run(Request::new(text, intent), view.as_mut()).await?;
     exit::of(&outcome.delivery, global.require.map(Require::level))
 }
 
@@ -147,15 +154,16 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
     let settings = around.settings(global, &workspace)?;
     let mut view = render::view(around, global);
     let which = which(around, global)?;
-    let here = workspace.display().to_string();
     let mut drive =
-        Drive::open(around, &settings, workspace.clone(), which, Use::Write, view.as_mut()).await?;
+        Drive::open(around, &settings, workspace.clone(), which.clone(), Use::Write, view.as_mut())
+            .await?;
+    let banner = banner(around, &settings, &workspace, &which, &drive.session);
     if around.has_live_rows(global) {
-        let opening = opening(around, global, &settings, &workspace, &drive.session)?;
+        let opening = opening(around, global, &settings, &workspace, &drive.session, banner)?;
         let host = Arc::new(ProgramHost::new(around.clone(), global.clone(), workspace));
         return tui::converse(drive.session, opening, host).await;
     }
-    view.note(&format!("deepseek {} in {here}", env!("CARGO_PKG_VERSION")));
+    view.note(&banner);
     finish_earlier(&mut drive, global, view.as_mut()).await?;
     view.note("Say what you want to know or have done. /help lists commands; Ctrl-D leaves.");
     let history = around.state_dir()?.join("history");
@@ -172,11 +180,13 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
         drive.session.let_go();
         let terminal = Terminal::now();
         let (returned, line) = tokio::select! {
-            read = read_line(editor) => read?,
+            biased;
+            // Signals are listened to before the prompt is shown: whoever sees it may send one.
             told = drive.told_to_leave() => {
                 terminal.restore();
                 return told;
             }
+            read = read_line(editor) => read?,
         };
         editor = returned;
         // At once, since a terminal may be closed at any time.
@@ -198,7 +208,7 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
                         view.note(&error.to_string());
                         continue;
                     }
-                    let outcome = drive.run(Request { text, intent }, view.as_mut()).await?;
+                    let outcome = drive.run(Request::new(text, intent), view.as_mut()).await?;
                     tell(&outcome.delivery, global, view.as_mut());
                     if drive.leaves {
                         break;
@@ -213,6 +223,30 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
     Ok(())
 }
 
+/// The lines that a conversation begins with.
+fn banner(
+    around: &Surroundings,
+    settings: &Settings,
+    workspace: &Path,
+    which: &Which,
+    session: &Session,
+) -> String {
+    let from = around.within(workspace);
+    let from = from.map(|from| render::harmless(&from.display().to_string()));
+    let banner = Banner {
+        version: env!("CARGO_PKG_VERSION"),
+        workspace: &render::harmless(&workspace.display().to_string()),
+        from: from.as_deref(),
+        config: &settings.config,
+        session: match which {
+            Which::New => Begins::New,
+            Which::Earlier(id) if session.cut_short().is_some() => Begins::Interrupted(id),
+            Which::Earlier(id) => Begins::Continued(id),
+        },
+    };
+    banner.lines()
+}
+
 /// What a conversation with live rows begins with.
 fn opening(
     around: &Surroundings,
@@ -220,20 +254,17 @@ fn opening(
     settings: &Settings,
     workspace: &Path,
     session: &Session,
+    banner: String,
 ) -> Result<Opening, CliError> {
     let config = &settings.config;
     let mut facts = Facts {
         workspace: render::harmless(&workspace.display().to_string()),
         session: session.id.clone(),
         intent: intent(global),
+        commits: around.offers_commits(global),
         ..Facts::default()
     };
     facts.keep_to(config);
-    let version = env!("CARGO_PKG_VERSION");
-    let Facts { mode, approval, model, workspace: here, .. } = &facts;
-    let banner = format!(
-        "deepseek {version} in {here}\n{model} · {mode} · approval {approval} · /help lists commands, Ctrl-D leaves"
-    );
     Ok(Opening {
         facts,
         paint: if around.colour_out(global.color) { Paint::Colour } else { Paint::Plain },

@@ -7,6 +7,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use actors::delivery::Delivery;
+use actors::words::{CardAnswer, CardStep};
 use clap::Args;
 use front::error::{CliError, Kind};
 use front::exit;
@@ -16,12 +18,13 @@ use orchestrator::chat::Intent;
 use orchestrator::request::Request;
 use shell::{CommandLine, Environment, Exit, RunOptions};
 
+use crate::commands::autopilot::{self, AutopilotArgs};
 use crate::drive::{Drive, Use};
 use crate::flags::{ApprovalFlag, Global, Output, TeammateMode};
 use crate::render::{self, Paint, changes_as_text};
 use crate::surroundings::Surroundings;
 
-/// See the whole pipeline at work, offline, on a sample repository.
+/// See the whole pipeline at work, offline, on a sample repository; with --hetun, a mission.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     /// Use a Python sample in place of the Rust one.
@@ -30,6 +33,9 @@ pub(crate) struct DemoArgs {
     /// See a task done in lanes: one is in conflict with another, and two work alone and not together.
     #[arg(long, conflicts_with = "python")]
     team: bool,
+    /// See a task worked on step by step, until its tests pass.
+    #[arg(long, conflicts_with_all = ["python", "team"])]
+    autopilot: bool,
 }
 
 /// A repository to show things on, and what the model says about it.
@@ -90,6 +96,18 @@ const TEAM: Sample = Sample {
     needs: "cargo",
 };
 
+const HETUN: Sample = Sample {
+    request: "Find out why the sums of the cart are wrong, and mend them",
+    script: include_str!("../../demo/hetun/script.toml"),
+    ..RUST
+};
+
+const AUTOPILOT: Sample = Sample {
+    request: "Have the tests of the cart pass, and write down what they expect",
+    script: include_str!("../../demo/autopilot/script.toml"),
+    ..RUST
+};
+
 const FIX: &str = "Fix the failing tests: the quantities are ignored when the cart is added up";
 
 /// Runs the command.
@@ -98,10 +116,12 @@ pub(crate) async fn run(
     global: &Global,
     args: &DemoArgs,
 ) -> Result<(), CliError> {
-    let sample = match (args.team, args.python) {
-        (true, _) => TEAM,
-        (false, true) => PYTHON,
-        (false, false) => RUST,
+    let sample = match args {
+        DemoArgs { team: true, .. } => TEAM,
+        DemoArgs { python: true, .. } => PYTHON,
+        DemoArgs { autopilot: true, .. } => AUTOPILOT,
+        DemoArgs { .. } if global.hetun => HETUN,
+        DemoArgs { .. } => RUST,
     };
     let dir = tempfile::Builder::new()
         .prefix("deepseek-demo-")
@@ -142,12 +162,24 @@ pub(crate) async fn run(
 
     let (around, mut global) = stage(around, global, &server, &dir, &workspace);
     global.teammate_mode = Some(sample.lanes);
+    if args.autopilot {
+        let flown = AutopilotArgs::until(request, "cargo test");
+        autopilot::run(&around, &global, &flown).await?;
+        view.note(&format!("\nDelivered. The result is in {}", workspace.display()));
+        return Ok(());
+    }
     let settings = around.settings(&global, &workspace)?;
     let mut drive =
         Drive::open(&around, &settings, workspace.clone(), Which::New, Use::Write, view.as_mut())
             .await?;
-    let request = Request { text: request.to_owned(), intent: Some(Intent::Edit) };
-    let outcome = drive.run(request, view.as_mut()).await?;
+    let intent = if global.hetun { Intent::Mission } else { Intent::Edit };
+    let mut outcome = drive.run(Request::new(request, Some(intent)), view.as_mut()).await?;
+    if let (Delivery::Denied { .. }, Some(card)) = (&outcome.delivery, &outcome.card) {
+        view.note("\nNo one is at the terminal: in this demo the card is approved by its hash.\n");
+        let step = CardStep { hash: card.hash(), answer: CardAnswer::Approved };
+        let approved = Request { card: Some(step), ..Request::new(request, Some(intent)) };
+        outcome = drive.run(approved, view.as_mut()).await?;
+    }
     if global.output == Output::Text {
         let paint = if around.colour_out(global.color) { Paint::Colour } else { Paint::Plain };
         render::text(&format!("\n{}", changes_as_text(&outcome.changes, paint)));

@@ -8,6 +8,7 @@ use front::error::{CliError, Kind};
 use journal::{StagedPatch, changes};
 use serde_json::json;
 use tools::clock::{Clock as _, SystemClock};
+use tools::ids::called;
 use tree::Change;
 
 use crate::checkpoints;
@@ -19,12 +20,12 @@ use crate::surroundings::Surroundings;
 /// Show what is staged, or what was changed.
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
-    /// Id of a staged patch set, or the beginning of it [default: the newest of this workspace].
+    /// Id of a staged patch set, or its beginning or end [default: the newest of this workspace].
     patch: Option<String>,
     /// Show what a lane did, also one that failed or is in conflict: its number.
     #[arg(long, value_name = "NN", value_parser = some_lane, conflicts_with_all = ["patch", "since"])]
     lane: Option<LaneId>,
-    /// Show what a run or session changed: its id, the beginning of it, or `latest`.
+    /// Show what a run or session changed: its id, the beginning or end of it, or `latest`.
     #[arg(long, value_name = "ID", conflicts_with = "patch")]
     run: Option<String>,
     /// Show what anybody changed since a checkpoint: its number, or `latest`.
@@ -69,12 +70,12 @@ fn of_run(around: &Surroundings, global: &Global, wanted: &str) -> Result<(), Cl
     let named: Vec<&str> = match wanted {
         "latest" => latest.into_iter().collect(),
         "" => Vec::new(),
-        id => history.named(id).into_iter().collect(),
+        id => history.named(id),
     };
     let [id] = named.as_slice() else {
         let error = match named.len() {
             0 => format!("no run or session `{wanted}` changed this workspace"),
-            several => format!("{several} runs and sessions begin with {wanted}"),
+            several => format!("`{wanted}` may mean {several} runs and sessions"),
         };
         return Err(CliError::new(Kind::Usage, error)
             .hint("`deepseek rewind --output json` tells which changed it"));
@@ -101,8 +102,15 @@ pub(crate) fn find(
     id: Option<&str>,
 ) -> Result<Found, CliError> {
     let past = Past::find(around, global)?;
-    let matching = past.patches()?.into_iter().find(|patch| match id {
-        Some(id) => !id.is_empty() && patch.id.starts_with(id),
+    let patches = past.patches()?;
+    let named = called(patches.iter().map(|patch| patch.id.as_str()), id.unwrap_or_default());
+    if let (Some(id), [_, _, ..]) = (id, named.as_slice()) {
+        let many = format!("`{id}` may mean {} patches", named.len());
+        return Err(CliError::new(Kind::Usage, many).hint("give more of the id, or its end"));
+    }
+    let named = named.first().map(|id| (*id).to_owned());
+    let matching = patches.into_iter().find(|patch| match id {
+        Some(_) => named.as_ref() == Some(&patch.id),
         // A way back is only meant by its id.
         None => !patch.applied && !patch.is_way_back(),
     });

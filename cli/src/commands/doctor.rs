@@ -125,7 +125,7 @@ fn sessions(around: &Surroundings, workspace: &Path, mend: bool) -> Result<Vec<F
     let finding = |good, says| Finding { what: "sessions", good, says };
     let (mut whole, mut findings) = (0, Vec::new());
     let History { homes, .. } = History::find(&around.state_dir()?, workspace);
-    for session in homes.beginning("") {
+    for session in homes.sessions() {
         let dir = homes.dir(session);
         let damage = match read_valid(&dir) {
             Ok((reading, None)) if reading.torn_bytes == 0 => {

@@ -17,7 +17,7 @@ use crate::surroundings::Surroundings;
 pub(crate) struct ExplainArgs {
     /// Its number, as `deepseek sessions show` lists it.
     seq: u64,
-    /// The session: its id, the beginning of it, or `latest`.
+    /// The session: its id, the beginning or end of it, or `latest`.
     #[arg(long, value_name = "ID", default_value = "latest")]
     session: String,
     /// Show all there is of it: request and answer, diff, output.

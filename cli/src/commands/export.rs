@@ -17,7 +17,7 @@ use crate::surroundings::Surroundings;
 /// Print a session as a document.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// Its id, the beginning of it, or `latest`.
+    /// Its id, the beginning or end of it, or `latest`.
     #[arg(default_value = "latest")]
     id: String,
     /// The kind of document [default: md, or json with --output json].

@@ -26,7 +26,7 @@ then: ignored files are not in it, and nor is .git. A request that SEQ interrupt
 `deepseek run`, and may end differently. `deepseek sessions show` and `deepseek export` list the numbers."
 )]
 pub(crate) struct ForkArgs {
-    /// The session: its id, the beginning of it, or `latest`.
+    /// The session: its id, the beginning or end of it, or `latest`.
     #[arg(default_value = "latest")]
     session: String,
     /// The last event that the new session has in common with it.

@@ -2,7 +2,9 @@
 
 pub(crate) mod apply;
 pub(crate) mod auth;
+pub(crate) mod autopilot;
 pub(crate) mod chat;
+pub(crate) mod commit;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
@@ -12,7 +14,10 @@ pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod fork;
 pub(crate) mod index;
+pub(crate) mod init;
+pub(crate) mod man;
 pub(crate) mod memory;
+pub(crate) mod mission;
 pub(crate) mod mock;
 pub(crate) mod patch;
 pub(crate) mod policy;

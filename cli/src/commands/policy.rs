@@ -138,6 +138,7 @@ const fn mode_name(mode: Mode) -> &'static str {
         Mode::Plan => "plan",
         Mode::Agent => "agent",
         Mode::Yolo => "yolo",
+        Mode::Hetun => "hetun",
     }
 }
 

@@ -23,7 +23,7 @@ requests are made again and compared. No model is asked, no command is run, no f
 Exits with 1 at the first difference."
 )]
 pub(crate) struct ReplayArgs {
-    /// The session: its id, the beginning of it, or `latest`.
+    /// The session: its id, the beginning or end of it, or `latest`.
     #[arg(default_value = "latest")]
     session: String,
     /// Show the first difference, side by side.

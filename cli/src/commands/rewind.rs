@@ -55,7 +55,7 @@ pub(crate) async fn run(
 ) -> Result<(), CliError> {
     let history = checkpoints::history(around, global)?;
     let Some(wanted) = &args.checkpoint else {
-        list(global, history.checkpoints());
+        list(around, global, history.checkpoints());
         return Ok(());
     };
     let checkpoint = checkpoints::checkpoint(&history, wanted)?;
@@ -85,7 +85,7 @@ pub(crate) async fn run(
     result(&back)
 }
 
-fn list(global: &Global, checkpoints: &[Checkpoint]) {
+fn list(around: &Surroundings, global: &Global, checkpoints: &[Checkpoint]) {
     if global.output != Output::Text {
         let list = checkpoints.iter().map(as_json).collect::<Vec<_>>();
         render::json_line(&json!(list));
@@ -101,7 +101,7 @@ fn list(global: &Global, checkpoints: &[Checkpoint]) {
     for Checkpoint { number, at, note, own, .. } in checkpoints {
         let files =
             if own.len() == 1 { "1 file".to_owned() } else { format!("{} files", own.len()) };
-        let at = at.strftime("%Y-%m-%d %H:%M:%SZ");
+        let at = around.local(&at.to_string());
         render::line(&format!("{number:>4}  {at}  {files:>8}  {}", render::harmless(&note.title)));
     }
 }
@@ -184,11 +184,14 @@ fn paths(
     texts: &[String],
 ) -> Result<Vec<RepoPath>, CliError> {
     let workspace = around.workspace(global)?;
+    // A path is one from where the user is.
+    let here = workspace.join(around.within(&workspace).unwrap_or_default());
     let parse = |text: &String| {
-        let below = Path::new(text).strip_prefix(&workspace).ok().and_then(Path::to_str);
+        let path = here.join(text);
+        let below = path.strip_prefix(&workspace).ok().and_then(Path::to_str);
         RepoPath::parse(below.unwrap_or(text).trim_end_matches('/')).map_err(|error| {
             CliError::new(Kind::Usage, format!("`{text}` is {error}"))
-                .hint("name files and directories as they are called in the workspace")
+                .hint("name files and directories in the workspace")
         })
     };
     texts.iter().map(parse).collect()

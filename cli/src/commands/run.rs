@@ -18,8 +18,15 @@ use crate::surroundings::Surroundings;
 keeps to the settings it began with. The call or command in flight is retried."
 )]
 pub(crate) struct RunArgs {
-    /// The session, or the beginning of its id [default: the latest with an interrupted request].
+    /// The session, or the beginning or end of its id [default: the latest with an interrupted request].
     session: Option<String>,
+}
+
+impl RunArgs {
+    /// The latest session with an interrupted request.
+    pub(crate) const fn latest() -> Self {
+        Self { session: None }
+    }
 }
 
 /// Runs the command.

@@ -74,7 +74,8 @@ pub(crate) fn fence(
     })
 }
 
-async fn run_in(
+/// Runs a command confined as this says.
+pub(crate) async fn run_in(
     fence: Fence,
     around: &Surroundings,
     settings: &Settings,

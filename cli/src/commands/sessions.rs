@@ -9,6 +9,7 @@ use journal::repair::is_in_use;
 use journal::{Reach, Summary};
 use serde_json::{Value, json};
 use tools::clock::{Clock as _, SystemClock, Timestamp};
+use tools::ids::short;
 
 use crate::flags::{Global, Output};
 use crate::past::Past;
@@ -37,7 +38,7 @@ enum Action {
     Prune(PruneArgs),
     /// Show the events of a session.
     Show {
-        /// Its id, the beginning of it, or `latest`.
+        /// Its id, the beginning or end of it, or `latest`.
         #[arg(default_value = "latest")]
         id: String,
     },
@@ -81,7 +82,7 @@ fn list(around: &Surroundings, global: &Global, all: bool) -> Result<(), CliErro
     }
     if global.output == Output::Text {
         for session in &sessions {
-            render::line(&render::harmless(&as_line(session)));
+            render::line(&render::harmless(&as_line(around, session)));
         }
     } else {
         let list: Vec<Value> = sessions.iter().map(as_json).collect();
@@ -137,7 +138,7 @@ fn doomed<'s>(
     })
 }
 
-fn as_line(session: &Summary) -> String {
+fn as_line(around: &Surroundings, session: &Summary) -> String {
     const SHOWN: usize = 60;
     let ended = match (session.ended, &session.applied) {
         (Some(ended), _) => ended.replace('_', " "),
@@ -152,6 +153,7 @@ fn as_line(session: &Summary) -> String {
     let request: String =
         request.chars().map(|c| if c.is_control() { ' ' } else { c }).take(SHOWN).collect();
     let Summary { id, started, usage, .. } = session;
+    let (id, started) = (short(id), around.local(started));
     let line = format!("{id}  {started}  {ended:<16}  {:>10}  {request}", usage.cost());
     line.trim_end().to_owned()
 }

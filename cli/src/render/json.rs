@@ -1,6 +1,7 @@
 //! Runs as JSON: the whole story, a line for every event; or the end of it, in one document.
 
 use std::io::{self, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use actors::event::{Envelope, Event};
 use actors::lane_id::LaneId;
@@ -115,6 +116,9 @@ fn event(envelope: &Envelope) -> Value {
         if let Some(run) = envelope.scope.run() {
             line.insert("run".to_owned(), run.into());
         }
+        if let Some(part) = envelope.scope.below() {
+            line.insert("part".to_owned(), part.into());
+        }
     }
     in_lane(line, envelope.scope.lane())
 }
@@ -136,6 +140,7 @@ fn document(outcome: &Outcome, plan: &Artifact, session: &str) -> Value {
         "accept": criteria(outcome.plan.as_ref(), &outcome.delivery),
         "answer": outcome.answer,
         "review": outcome.review,
+        "card": outcome.card.as_ref().map(|card| json!({"hash": card.hash(), "card": card})),
         "changes": outcome.changes.iter().map(Change::summary).collect::<Vec<_>>(),
         "put_aside": outcome.put_aside,
         "rollbacks": outcome.rollbacks,
@@ -145,8 +150,17 @@ fn document(outcome: &Outcome, plan: &Artifact, session: &str) -> Value {
     })
 }
 
+/// Whether a document was printed.
+static IS_PRINTED: AtomicBool = AtomicBool::new(false);
+
+/// Whether a document was printed.
+pub(super) fn is_printed() -> bool {
+    IS_PRINTED.load(Ordering::Relaxed)
+}
+
 /// A document as one line on standard output.
 pub(crate) fn print(value: &Value) {
+    IS_PRINTED.store(true, Ordering::Relaxed);
     super::line(&value.to_string());
 }
 

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use actors::event::Event;
 use actors::lane_id::LaneId;
 use actors::publisher::{Attendance, Signal};
+use front::error::CliError;
 use futures_util::future::BoxFuture;
 use orchestrator::orchestrator::Outcome;
 use serde_json::{Value, json};
@@ -62,6 +63,22 @@ pub(crate) fn is_all_written() -> bool {
 pub(crate) fn warn(content: &str) {
     if writeln!(io::stderr(), "{content}").is_err() {
         tracing::debug!("nobody reads standard error any more");
+    }
+}
+
+/// Tells of a failure: in words on standard error, and to a program that got no document yet as one on standard output.
+pub(crate) fn failed(output: Output, error: &CliError) {
+    warn(&harmless(&error.to_string()));
+    if output == Output::Text || json::is_printed() && output == Output::Json {
+        return;
+    }
+    let data = json!({
+        "kind": error.kind().name(), "message": error.message(), "hint": error.advice(),
+        "exit": error.kind().code(),
+    });
+    match output {
+        Output::StreamJson => json_line(&json!({ "kind": "Error", "data": data })),
+        Output::Json | Output::Text => json_line(&json!({ "error": data })),
     }
 }
 

@@ -9,7 +9,7 @@ use actors::publisher::{Attendance, OpenQuestion, Question, Signal};
 use anstyle::{AnsiColor, Style};
 use front::answer::{Offers, OnScreen};
 use front::diff::{Paint, harmless};
-use front::run_view::{Detail, RunView, Streams, Told};
+use front::run_view::{Accounts, Commands, Detail, RunView, Shows, Streams, Told};
 use futures_util::future::BoxFuture;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use orchestrator::orchestrator::Outcome;
@@ -47,7 +47,11 @@ impl Terminal {
         } else {
             Attendance::Unattended
         };
-        let run = RunView::new(paint, detail, streams, Duration::ZERO);
+        let accounts = if global.verbose == 0 { Accounts::InALine } else { Accounts::InFull };
+        let commands = Commands::OfTheShell;
+        let commits = around.offers_commits(global);
+        let shows = Shows { paint, detail, streams, accounts, commands, commits };
+        let run = RunView::new(shows, Duration::ZERO);
         Self { paint, run, bar: None, moves, attendance, begun: Instant::now() }
     }
 

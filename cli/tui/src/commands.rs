@@ -39,7 +39,7 @@ const fn command(name: &'static str, about: &'static str, what: What) -> Command
 }
 
 /// All of them, in the order in which they are listed.
-pub(crate) const COMMANDS: [Command; 26] = [
+pub(crate) const COMMANDS: [Command; 28] = [
     command("help", "list commands and keys", What::Help),
     command("edit", "treat the text as an edit", What::Edit),
     command("ask", "treat the text as a question", What::Ask),
@@ -48,6 +48,7 @@ pub(crate) const COMMANDS: [Command; 26] = [
     command("diff", "show staged patches, or a run's changes", What::Program(&["diff"])),
     command("apply", "apply a staged patch", What::Program(&["apply"])),
     command("undo", "undo what the last request changed", What::Undo),
+    command("commit", "commit what was changed, and nothing else", What::Program(&["commit"])),
     command("rewind", "list checkpoints, or go back to one", What::Program(&["rewind"])),
     command("lanes", "show what a lane changed: its number", What::Program(&["diff", "--lane"])),
     command("model", "have another model answer", What::Set(Setting::Model)),
@@ -58,6 +59,7 @@ pub(crate) const COMMANDS: [Command; 26] = [
     command("cost", "add up calls, tokens and cost", What::Program(&["usage"])),
     command("sessions", "list sessions, or show one", What::Program(&["sessions"])),
     command("explain", "explain an event and its causes", What::Program(&["explain"])),
+    command("init", "write AGENTS.md and a configuration", What::Program(&["init"])),
     command("config", "show or change the configuration", What::Program(&["config"])),
     command("memory", "list, change or forget what is remembered", What::Program(&["memory"])),
     command("tools", "list the tools that models may call", What::Program(&["tools"])),

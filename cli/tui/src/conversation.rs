@@ -11,7 +11,7 @@ use actors::publisher::{Answer, OpenQuestion, Question};
 use config::Config;
 use front::answer::OnScreen;
 use front::diff::{Paint, harmless_text};
-use front::run_view::{Detail, RunView, Streams, Told};
+use front::run_view::{Accounts, Commands, Commits, Detail, RunView, Shows, Streams, Told};
 use front::told::word;
 use orchestrator::chat::Intent;
 use orchestrator::request::Request;
@@ -46,6 +46,8 @@ pub struct Facts {
     pub session: String,
     /// What every message is, if a flag says so.
     pub intent: Option<Intent>,
+    /// Whether what is delivered can be committed.
+    pub commits: Commits,
 }
 
 /// What of the configuration can be changed between two requests.
@@ -185,7 +187,15 @@ pub(crate) struct Conversation {
 
 impl Conversation {
     pub(crate) fn new(facts: Facts, paint: Paint, history: Vec<String>) -> Self {
-        let run = RunView::new(paint, Detail::Beside, Streams::AsItComes, Duration::ZERO);
+        let shows = Shows {
+            paint,
+            detail: Detail::Beside,
+            streams: Streams::AsItComes,
+            accounts: Accounts::InALine,
+            commands: Commands::OfTheConversation,
+            commits: facts.commits,
+        };
+        let run = RunView::new(shows, Duration::ZERO);
         Self {
             facts,
             paint,

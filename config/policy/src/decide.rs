@@ -261,7 +261,7 @@ pub const fn decide(
             Action::Patch(_) | Action::Command(_) | Action::Network | Action::WriteOutside,
         ) => Verdict::Deny { why: Why::PlanMode },
         (Mode::Yolo, _) if matches!(row.yolo, Yolo::Answers) => Verdict::Allow,
-        (Mode::Plan | Mode::Agent | Mode::Yolo, _) => row.verdict(cell),
+        (Mode::Plan | Mode::Agent | Mode::Yolo | Mode::Hetun, _) => row.verdict(cell),
     }
 }
 

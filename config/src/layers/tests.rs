@@ -32,7 +32,7 @@ fn later_layers_win_and_values_know_their_source() {
         workspace: Some(file("[agent_loop]\nmax_files_per_iteration = 4\n")),
         profile: Some("fast".to_owned()),
         env: vec![("llm.base_url", "DEEPSEEK_BASE_URL", "http://x".to_owned())],
-        flags: vec![("policy.approval", "--approval", "auto".to_owned())],
+        flags: vec![("policy.approval".to_owned(), "--approval", "auto".to_owned())],
         ..Inputs::default()
     };
     let settings = resolve(&inputs).unwrap();
@@ -206,12 +206,23 @@ fn a_missing_profile_names_those_there_are() {
 }
 
 #[test]
+fn a_list_that_a_flag_sets_may_keep_what_is_below() {
+    let set = |value: &str| {
+        let flags = vec![("policy.deny_commands".to_owned(), "--set", value.to_owned())];
+        resolve(&Inputs { flags, ..Inputs::default() }).unwrap().config.policy.deny_commands
+    };
+    let below = resolve(&Inputs::default()).unwrap().config.policy.deny_commands;
+    assert_eq!(set(r#"["x"]"#), ["x"]);
+    assert_eq!(set(r#"["...", "x"]"#), [below, vec!["x".to_owned()]].concat());
+}
+
+#[test]
 fn retired_names_are_resolved_with_one_warning() {
     let inputs = Inputs {
         flags: vec![
-            ("llm.base_model.model", "--model", "deepseek-reasoner".to_owned()),
-            ("llm.max_think_model.model", "--model", "deepseek-chat".to_owned()),
-            ("llm.flash_model.model", "--model", "my-own".to_owned()),
+            ("llm.base_model.model".to_owned(), "--model", "deepseek-reasoner".to_owned()),
+            ("llm.max_think_model.model".to_owned(), "--model", "deepseek-chat".to_owned()),
+            ("llm.flash_model.model".to_owned(), "--model", "my-own".to_owned()),
         ],
         ..Inputs::default()
     };

@@ -159,7 +159,7 @@ async fn the_router_outlives_callers_who_leave_and_calls_that_can_not_be_paid() 
     let world = World::new(Arc::new(|_| Box::pin(std::future::ready(Ok(()))))).await;
     let admission = world.setup.run.admission.clone();
     let hire = &world.setup.run.config().llm.base_model;
-    let ask = Ask { prompt_tokens: 10, output_tokens: 10 };
+    let ask = Ask { prompt_tokens: 10, output_tokens: 10, was_granted: false };
     let first = admission.admit(&hire.model, ask).await.unwrap();
     {
         // There is one permit, so the second caller queues; then it leaves.

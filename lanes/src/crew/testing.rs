@@ -119,7 +119,8 @@ impl World {
     /// The facts so far.
     pub(super) async fn events(&self) -> Vec<Event> {
         // What was published before it is there when this one is.
-        let now = Event::TurnAdded { speaker: Side::User, text: String::new(), intent: None };
+        let now =
+            Event::TurnAdded { speaker: Side::User, text: String::new(), intent: None, card: None };
         self.setup.run.record(now).await.unwrap();
         self.events.lock().unwrap().clone()
     }
@@ -137,7 +138,7 @@ impl World {
 
 /// The defaults, with nothing tried again.
 fn config() -> Config {
-    let flags = vec![("llm.max_retries", "test", "0".to_owned())];
+    let flags = vec![("llm.max_retries".to_owned(), "test", "0".to_owned())];
     let inputs = Inputs { flags, workspace_root: PathBuf::from("/"), ..Inputs::default() };
     config::resolve(&inputs).unwrap().config
 }
@@ -174,7 +175,9 @@ impl ChatModel for Scripted {
             AgentRole::Editor
             | AgentRole::LanePlanner
             | AgentRole::Analysis
-            | AgentRole::Intent => (Stage::Draft, DIFF),
+            | AgentRole::Intent
+            | AgentRole::Researcher
+            | AgentRole::Child => (Stage::Draft, DIFF),
         };
         Box::pin(async move {
             self.0(stage).await?;

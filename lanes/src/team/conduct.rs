@@ -89,7 +89,13 @@ impl Conductor {
 
     /// The lanes of the task; none if it is one for a single crew.
     async fn plan(&self) -> Result<Option<TeamPlan>, Delivery> {
-        let TeamSetup { run, brief, .. } = &*self.setup;
+        let TeamSetup { run, brief, plan, .. } = &*self.setup;
+        if let Some(plan) = plan {
+            let lanes = plan.lanes.iter().map(LanePlan::planned).collect();
+            let tolerances = Vec::new();
+            self.publisher().publish(Event::LanesPlanned { lanes, tolerances }).await?;
+            return Ok(Some(plan.clone()));
+        }
         let commands = Runner { workspace: self.setup.workspace(), run: run.clone() };
         let planned = planner::plan(&commands, brief).await;
         let declined = match planned {

@@ -31,6 +31,7 @@ fn event(n: usize) -> Event {
         speaker: actors::words::Side::User,
         text: format!("event {n}: {}", "x".repeat(100)),
         intent: None,
+        card: None,
     }
 }
 

@@ -35,6 +35,7 @@ pub fn fork(
             kind: &record.kind,
             run: record.run.as_deref(),
             lane: record.scope().lane(),
+            part: record.part.clone(),
             data: &data,
             prev: &prev,
         };

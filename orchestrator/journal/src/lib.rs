@@ -35,6 +35,8 @@ struct Line<'a, D> {
     run: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lane: Option<LaneId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    part: Option<String>,
     data: &'a D,
     prev: &'a str,
 }

@@ -241,7 +241,7 @@ impl Writer {
                 new_blobs |= self.with_room(|writer| writer.keep(&entry, blob))?;
             }
             // What lanes do at the same time is one thing to the session: they carry out its request.
-            let changed = self.state.after(&entry.event).filter(|_| entry.scope.lane().is_none());
+            let changed = self.state.after(&entry.event).filter(|_| !entry.scope.is_part());
             let scope = entry.scope.clone();
             let envelope = self.line(entry.event, entry.scope, &mut text)?;
             if let Some(waits) = entry.durable {
@@ -299,6 +299,7 @@ impl Writer {
             kind: &kind,
             run: scope.run(),
             lane: scope.lane(),
+            part: scope.below(),
             data: &data,
             prev: &self.prev,
         };
@@ -309,7 +310,10 @@ impl Writer {
     /// Keeps content beside the log; true when it was not there yet.
     fn keep(&mut self, entry: &Submission, blob: &Blob) -> io::Result<bool> {
         if let Event::ModelRequest { role, .. } = &entry.event {
-            let last = self.prompts.entry((entry.scope.clone(), *role)).or_default();
+            // Small questions have all but their end in common.
+            let scope = if entry.scope.child().is_some() { entry.scope.above() } else { None };
+            let scope = scope.unwrap_or_else(|| entry.scope.clone());
+            let last = self.prompts.entry((scope, *role)).or_default();
             return blobs::keep_like(&self.dir, blob, last);
         }
         blobs::keep(&self.dir, blob)

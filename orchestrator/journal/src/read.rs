@@ -34,6 +34,9 @@ pub struct Record {
     /// The lane it belongs to, as it was written.
     #[serde(default)]
     pub lane: Option<String>,
+    /// What of them it belongs to, as it was written.
+    #[serde(default)]
+    pub part: Option<String>,
     /// The data, as it was written.
     pub data: Value,
     prev: String,
@@ -43,10 +46,11 @@ impl Record {
     /// What it is about.
     pub fn scope(&self) -> Scope {
         let run = self.run.as_deref().map_or(Scope::SESSION, Scope::of_run);
-        match self.lane.clone().and_then(|lane| LaneId::try_from(lane).ok()) {
+        let scope = match self.lane.clone().and_then(|lane| LaneId::try_from(lane).ok()) {
             Some(lane) => run.within(Segment::Lane(lane)),
             None => run,
-        }
+        };
+        self.part.as_deref().map_or_else(|| scope.clone(), |part| scope.within_named(part))
     }
 
     /// Its kind without the version, as this version calls it.
@@ -230,7 +234,12 @@ mod tests {
     const CAPACITY: Capacity = Capacity { queue: 8, patience: Duration::ZERO };
 
     fn turn(text: &str) -> Event {
-        Event::TurnAdded { speaker: actors::words::Side::User, text: text.to_owned(), intent: None }
+        Event::TurnAdded {
+            speaker: actors::words::Side::User,
+            text: text.to_owned(),
+            intent: None,
+            card: None,
+        }
     }
 
     /// A journal with three turns and one piece of content.
@@ -348,6 +357,7 @@ mod tests {
             kind: "Later@v7".to_owned(),
             run: None,
             lane: None,
+            part: None,
             data: serde_json::json!({"a": 1}),
             prev: String::new(),
         };

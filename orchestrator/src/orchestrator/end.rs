@@ -12,6 +12,8 @@ use actors::words::Side;
 use actors::workspace::Staged;
 use lanes::crew::{Crew, CrewReport};
 use lanes::team::Team;
+use missions::card::Card;
+use missions::children::Children;
 use tree::Change;
 
 use super::again::{Progress, progress};
@@ -31,6 +33,7 @@ pub(crate) struct Ending {
     pub(super) plan: Option<Plan>,
     pub(super) answer: Option<String>,
     pub(super) review: Option<Review>,
+    pub(super) card: Option<Box<Card>>,
     pub(super) failing: Vec<FailedCheck>,
     pub(super) ways_back: Vec<(Target, Vec<Change>)>,
     pub(super) lanes: Vec<EndedLane>,
@@ -44,6 +47,7 @@ impl From<Delivery> for Ending {
             plan: None,
             answer: None,
             review: None,
+            card: None,
             failing: Vec::new(),
             ways_back: Vec::new(),
             lanes: Vec::new(),
@@ -69,8 +73,12 @@ impl State {
         }
         let crew = active.crew.as_ref().map(Crew::cell);
         let team = active.team.as_ref().map(Team::cell);
-        for at_work in crew.into_iter().chain(team) {
+        let children = active.children.as_ref().map(Children::cell);
+        for at_work in crew.into_iter().chain(team).chain(children) {
             supervision::dismiss(at_work).await;
+        }
+        if let Some(children) = active.children.take() {
+            children.give_up().await;
         }
         active.stop.send_replace(true);
         active.ending = Some(Box::new(ending));
@@ -86,8 +94,11 @@ impl State {
             self.active = Some(active);
             return;
         };
-        let Ending { delivery, plan, answer, review, failing, mut ways_back, lanes, kept } =
+        let Ending { delivery, plan, answer, review, card, failing, mut ways_back, lanes, kept } =
             *ending;
+        if let Some(card) = &card {
+            self.cards.insert(card.hash(), card.to_json());
+        }
         let changes = active.trail.changes();
         let done = matches!(delivery, Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. });
         if !done && !changes.is_empty() {
@@ -123,7 +134,7 @@ impl State {
         }
         if let Some(text) = &answer {
             let (speaker, text) = (Side::Assistant, text.clone());
-            let turn = Event::TurnAdded { speaker, text, intent: None };
+            let turn = Event::TurnAdded { speaker, text, intent: None, card: None };
             active.run.publish(turn).await.ok();
         }
         if let (Some(review), LAST_REQUEST) = (&review, active.request.text.as_str()) {
@@ -164,6 +175,7 @@ impl State {
             plan,
             answer,
             review,
+            card,
             changes,
             put_aside,
             rollbacks,

@@ -11,6 +11,7 @@ use actors::scope::Scope;
 use actors::wording::Wording;
 use actors::words::DeniedBy;
 use actors::workspace::{Denied, Purpose};
+use missions::grant::Grant;
 use policy::{Act, Confinement, PatchTotal, Rules, Stage, Verdict};
 use ractor::{ActorRef, RpcReplyPort};
 use sandbox::Network;
@@ -173,6 +174,7 @@ impl State {
                 .map(|active| first_line(&active.run.redactor.redact(&active.request.text))),
             asked: None,
             always: Always::of(&self.dir, &self.idle.cache),
+            grant: self.active.as_ref().and_then(|active| active.grant.clone()),
         }
     }
 }
@@ -209,6 +211,8 @@ struct Gate {
     request: Option<String>,
     /// What is always allowed.
     always: Always,
+    /// What the approved card of a mission answers.
+    grant: Option<Arc<Grant>>,
     /// The question that was asked, and who said no to it if somebody did.
     asked: Option<(String, DeniedBy)>,
 }

@@ -38,7 +38,9 @@ pub(super) fn begins_with(run: &Run, intent: Intent) -> EvidenceOptions {
     let (tokens, spread) = match intent {
         Intent::Review => (bounds.question_tokens, Spread::Named),
         Intent::Answer if routing::may_look(run) => (bounds.question_tokens, Spread::Deep),
-        Intent::Answer | Intent::Edit | Intent::Plan => (bounds.evidence_tokens, Spread::Wide),
+        Intent::Answer | Intent::Edit | Intent::Plan | Intent::Mission => {
+            (bounds.evidence_tokens, Spread::Wide)
+        }
     };
     EvidenceOptions { tokens, spread }
 }

@@ -105,7 +105,7 @@ async fn run_in(state: &TempDir, lost: Lost, role: AgentRole) -> (Outcome, Vec<E
     let session = state.path().join("session");
     let inputs = Inputs {
         workspace_root: PathBuf::from("/"),
-        flags: vec![("policy.mode", "test", "\"yolo\"".to_owned())],
+        flags: vec![("policy.mode".to_owned(), "test", "\"yolo\"".to_owned())],
         ..Inputs::default()
     };
     let the_orchestrator = Arc::new(OnceLock::new());
@@ -139,7 +139,7 @@ async fn run_in(state: &TempDir, lost: Lost, role: AgentRole) -> (Outcome, Vec<E
     };
     let (orchestrator, mut signals) = Orchestrator::start(setup).await.unwrap();
     the_orchestrator.set(orchestrator.actor.get_cell()).unwrap();
-    let request = Request { text: "Fix the greeting".to_owned(), intent: Some(Intent::Edit) };
+    let request = Request::new("Fix the greeting".to_owned(), Some(Intent::Edit));
     let working = tokio::time::timeout(Duration::from_secs(30), orchestrator.run(request));
     let outcome = working.await.expect("it hangs").unwrap();
     let mut events = Vec::new();

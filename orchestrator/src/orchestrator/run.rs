@@ -11,6 +11,7 @@ use actors::commands::Runner;
 use actors::delivery::{Delivery, FailureKind, NeedsWork, Verified};
 use actors::effect::{Effect, Position, Trace};
 use actors::event::Event;
+use actors::ledger::Amount;
 use actors::looking::Sources;
 use actors::own_tools;
 use actors::prompts::Prompt;
@@ -22,6 +23,7 @@ use config::{LaneMode, Mode};
 use lanes::crew::{Crew, CrewSetup, call_failed};
 use lanes::cycle::Goal;
 use lanes::team::{Team, TeamReport, TeamSetup};
+use lanes::team_plan::TeamPlan;
 use lanes::trail::Trail;
 use lanes::worktrees;
 use lanes::worth::worth_planning;
@@ -86,6 +88,11 @@ impl State {
             slot,
             crew: None,
             team: None,
+            children: None,
+            brief: Brief::default(),
+            grant: None,
+            written_end: None,
+            spent_before: Amount::default(),
             claim: None,
             said: Said::default(),
             written: BTreeMap::new(),
@@ -99,7 +106,8 @@ impl State {
         self.limit_wall_time(myself, elapsed);
         self.end_as_recorded(myself);
         let text = run.redactor.redact(&request.text).into_owned();
-        let turn = Event::TurnAdded { speaker: Side::User, text, intent: request.intent };
+        let (intent, card) = (request.intent, request.card.clone());
+        let turn = Event::TurnAdded { speaker: Side::User, text, intent, card };
         if run.publish(turn).await.is_err() {
             self.end(journal_closed()).await;
             return Ok(());
@@ -175,6 +183,7 @@ impl State {
                 self.end(ending).await;
             }
             News::Reviewed(ending) => self.end(*ending).await,
+            News::Mission(news) => self.mission_told(myself, news).await,
             News::Permitted(wanted, result) => self.permitted(wanted, &result),
             News::Approved(reply, result) => {
                 if reply.send(result).is_err() {
@@ -188,8 +197,11 @@ impl State {
 
     async fn intent_decided(&mut self, myself: &ActorRef<Msg>, intent: Intent, reason: IntentBy) {
         // In plan mode there is no way to an edit, whatever was asked for.
-        let reads_only = self.run().config().policy.mode == Mode::Plan;
-        let intent = if intent == Intent::Edit && reads_only { Intent::Plan } else { intent };
+        let intent = match (self.run().config().policy.mode, intent) {
+            (Mode::Plan, Intent::Edit | Intent::Mission) => Intent::Plan,
+            (Mode::Hetun, Intent::Edit) => Intent::Mission,
+            (Mode::Plan | Mode::Agent | Mode::Yolo | Mode::Hetun, intent) => intent,
+        };
         let Some(active) = &self.active else { return };
         let text = active.run.redactor.redact(&active.request.text).into_owned();
         let decision = Event::IntentDecided { intent, reason };
@@ -239,6 +251,7 @@ impl State {
             Intent::Edit if self.is_for_a_team() => self.start_team(myself, brief).await,
             Intent::Edit => self.start_crew(myself, Goal::Deliver, brief).await,
             Intent::Plan => self.start_crew(myself, Goal::PlanOnly, brief).await,
+            Intent::Mission => self.start_mission(myself, brief).await,
         }
     }
 
@@ -302,19 +315,30 @@ impl State {
     }
 
     async fn start_team(&mut self, myself: &ActorRef<Msg>, brief: Brief) {
-        let Some(active) = &self.active else { return };
-        let run = active.run.clone();
+        let Some(team) = self.hire_team(myself, brief.clone(), None).await else { return };
+        self.tell_in_run(myself, async move { News::TeamDone(brief, team.work().await) });
+    }
+
+    /// A team, of lanes that are planned already or not; none if it cannot begin, which is the end.
+    pub(super) async fn hire_team(
+        &mut self,
+        myself: &ActorRef<Msg>,
+        brief: Brief,
+        plan: Option<TeamPlan>,
+    ) -> Option<Team> {
+        let run = self.active.as_ref()?.run.clone();
         let claimed = worktrees::claim_for(&self.places.lanes, &self.session, &run).await;
         let claim = match claimed {
             Ok(claim) => claim,
             Err(error) => {
                 let why = format!("there is no place for worktrees: {error}");
                 self.end(failed(FailureKind::Internal, &why)).await;
-                return;
+                return None;
             }
         };
         let setup = TeamSetup {
-            brief: brief.clone(),
+            brief,
+            plan,
             snapshots: snapshots(&self.places, &self.dir, run.config()),
             worktrees: claim.dir.clone(),
             workspaces: Arc::new(self.workspace(run.scope(), myself)),
@@ -324,13 +348,13 @@ impl State {
             Ok(team) => team,
             Err(error) => {
                 self.end(failed(FailureKind::Internal, &error.to_string())).await;
-                return;
+                return None;
             }
         };
         if let Some(active) = &mut self.active {
             (active.team, active.claim) = (Some(team.clone()), Some(claim));
         }
-        self.tell_in_run(myself, async move { News::TeamDone(brief, team.work().await) });
+        Some(team)
     }
 
     /// The workspace, as a part of the run may ask for it.

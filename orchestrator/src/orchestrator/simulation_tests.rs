@@ -81,6 +81,11 @@ impl Fate {
     }
 }
 
+/// Flags as they are given.
+fn owned(flags: Vec<(&str, &'static str, String)>) -> Vec<(String, &'static str, String)> {
+    flags.into_iter().map(|(key, flag, value)| (key.to_owned(), flag, value)).collect()
+}
+
 /// A world with bad luck, shared by all lives of a session.
 struct Luck {
     random: Mutex<Rng>,
@@ -300,7 +305,8 @@ impl Story {
             flags.push(("lanes.mode", "test", "\"on\"".to_owned()));
             flags.push(("lanes.max_subagents", "test", random.u32(1..4).to_string()));
         }
-        let inputs = Inputs { workspace_root: PathBuf::from("/"), flags, ..Inputs::default() };
+        let inputs =
+            Inputs { workspace_root: PathBuf::from("/"), flags: owned(flags), ..Inputs::default() };
         let config = Arc::new(config::resolve(&inputs).unwrap().config);
         let ids = Arc::new(CountingIds::default());
         Self { seed, random, home, state, config, ids, told: None }
@@ -388,7 +394,7 @@ impl Story {
     }
 
     async fn work(&self, luck: Arc<Luck>) -> Outcome {
-        let request = Request { text: "Fix the greeting".to_owned(), intent: Some(Intent::Edit) };
+        let request = Request::new("Fix the greeting".to_owned(), Some(Intent::Edit));
         let (orchestrator, signals, cut_short) = if self.session().exists() {
             self.go_on(&luck).await
         } else {

@@ -42,6 +42,11 @@ impl ReceivedRequest {
         })
     }
 
+    /// Whether the last message has this text in it.
+    pub fn asks(&self, text: &str) -> bool {
+        self.messages().last().is_some_and(|(_, said)| said.contains(text))
+    }
+
     #[cfg(test)]
     pub(super) fn for_role(role: &str) -> Self {
         Self {

@@ -18,6 +18,8 @@ pub struct Reply {
     pub role: Option<String>,
     /// `X-Agent-Lane` of the requests it is for; any, or none, when absent.
     pub lane: Option<String>,
+    /// Text in the last message of the requests it is for; any when absent.
+    pub asks: Option<String>,
     /// Whether it is kept after use, so that it answers all that follow.
     pub repeat: bool,
     /// How it is answered.
@@ -73,6 +75,12 @@ impl Reply {
         Self { lane: Some(lane.into()), ..self }
     }
 
+    /// The same, for requests only whose last message has this text in it.
+    #[must_use]
+    pub fn when_asked(self, asks: impl Into<String>) -> Self {
+        Self { asks: Some(asks.into()), ..self }
+    }
+
     /// The same, for all requests that follow.
     #[must_use]
     pub fn forever(self) -> Self {
@@ -118,7 +126,7 @@ impl UsageOverride {
 /// Where replies come from.
 #[derive(Clone)]
 pub enum Replies {
-    /// The first reply that is for the role and the lane of the request, used up unless it repeats.
+    /// The first reply that is for the role, the lane and the last message of the request, used up unless it repeats.
     Script(Vec<Reply>),
     /// A function of the request.
     Driven(Arc<dyn Fn(&ReceivedRequest) -> Reply + Send + Sync>),
@@ -138,7 +146,9 @@ impl Replies {
                     wanted.is_none() || wanted.as_deref() == request.header(header)
                 };
                 let at = replies.iter().position(|reply| {
-                    is_for(&reply.role, "x-agent-role") && is_for(&reply.lane, "x-agent-lane")
+                    is_for(&reply.role, "x-agent-role")
+                        && is_for(&reply.lane, "x-agent-lane")
+                        && reply.asks.as_ref().is_none_or(|asks| request.asks(asks))
                 })?;
                 let repeats = replies.get(at)?.repeat;
                 if repeats { replies.get(at).cloned() } else { Some(replies.remove(at)) }

@@ -31,6 +31,12 @@ impl Usd {
         Self(nanos)
     }
 
+    /// The amount in dollars, as closely as a float has it.
+    #[expect(clippy::cast_precision_loss, reason = "amounts are far below what a float counts")]
+    pub fn dollars(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
     /// From dollars, as configured; less than nothing is nothing.
     pub fn from_dollars(dollars: f64) -> Self {
         Self(rounded(dollars * 1e9))

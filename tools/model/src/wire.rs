@@ -22,12 +22,23 @@ pub enum AgentRole {
     Analysis,
     /// Tells an edit from a question.
     Intent,
+    /// Leads the research of a mission, and writes its card.
+    Researcher,
+    /// Answers one small question of a mission, among many.
+    Child,
 }
 
 impl AgentRole {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Architect, Self::Editor, Self::LanePlanner, Self::Analysis, Self::Intent];
+    pub const ALL: [Self; 7] = [
+        Self::Architect,
+        Self::Editor,
+        Self::LanePlanner,
+        Self::Analysis,
+        Self::Intent,
+        Self::Researcher,
+        Self::Child,
+    ];
 
     /// The word that is sent.
     pub const fn as_str(self) -> &'static str {
@@ -37,6 +48,8 @@ impl AgentRole {
             Self::LanePlanner => "lane-planner",
             Self::Analysis => "analysis",
             Self::Intent => "intent",
+            Self::Researcher => "researcher",
+            Self::Child => "child",
         }
     }
 }

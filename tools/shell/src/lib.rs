@@ -2,14 +2,16 @@
 //!
 //! Whether a command may run is decided in `policy`; what its failure means, by the Verifier.
 
+mod attended;
 mod command;
 mod environment;
 mod fence;
 mod leftovers;
 mod run;
 
+pub use attended::{Git, Pager, interactive};
 pub use command::{CommandLine, CommandSyntaxError};
 pub use environment::Environment;
 pub use fence::{Fence, confinement};
 pub use leftovers::end_leftovers;
-pub use run::{Captured, CommandOutcome, Exit, RunOptions, interactive, run};
+pub use run::{Captured, CommandOutcome, Exit, RunOptions, run};

@@ -210,14 +210,6 @@ fn told(report: ReportFile, discarded: &mut Vec<PathBuf>) -> Exit {
     }
 }
 
-/// Runs the user's editor on a file, at the user's terminal, to its end. `editor` may carry options.
-pub fn interactive(editor: &str, file: &Path) -> io::Result<ExitStatus> {
-    let mut words = editor.split_whitespace();
-    #[expect(clippy::disallowed_methods, reason = "an editor wants the terminal, and its group")]
-    let mut process = std::process::Command::new(words.next().unwrap_or_default());
-    process.args(words).arg(file).status()
-}
-
 /// The child with the reading end of the one pipe both its streams go to.
 async fn start_group(
     command: &CommandLine,

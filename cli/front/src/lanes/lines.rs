@@ -13,8 +13,11 @@ use tree::RepoPath;
 
 use super::LaneTable;
 use crate::diff::{Paint, harmless_text as harmless};
-use crate::run_view::check_in_words;
+use crate::run_view::{check_in_words, why_it_failed};
 use crate::told;
+
+/// So many lines say why a check of a lane failed: others work beside it.
+const WHY: usize = 5;
 
 /// How much is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,12 +80,14 @@ impl LaneTable {
             Event::PatchApplied { .. } => {
                 self.staged(lane).iter().map(|file| file_line(file, paint)).collect()
             }
-            Event::VerificationRun { command, baseline: false, outcome, exit, .. }
+            Event::VerificationRun { command, baseline: false, outcome, exit, output, .. }
                 if *outcome != CheckOutcome::Passed =>
             {
                 let (colour, word) = check_in_words(*outcome);
                 let word = style(paint, colour, word);
-                vec![format!("`{}` {word} ({exit})", harmless(command))]
+                let why = why_it_failed(*outcome, output).into_iter().take(WHY);
+                let said = format!("`{}` {word} ({exit})", harmless(command));
+                std::iter::once(said).chain(why.map(|line| format!("  {line}"))).collect()
             }
             _ => Vec::new(),
         }

@@ -6,11 +6,12 @@ use std::time::Duration;
 use actors::checks::{CheckOutcome, Findings};
 use actors::event::{Envelope, Event, StagedFile};
 use actors::lane_id::LaneId;
+use actors::scope::Scope;
 use actors::words::{Intent, IntentBy, Side};
 use anstyle::AnsiColor;
 use model::AgentRole;
 
-use super::lines::{check_in_words, plan_text, said_by_models, settled, tolerated};
+use super::lines::{check_in_words, plan_text, said_by_models, settled, tolerated, why_it_failed};
 use super::{Detail, RunView, Used};
 use crate::diff::harmless;
 use crate::lanes::LaneTable;
@@ -32,8 +33,8 @@ impl RunView {
         self.count(&envelope.event, lane);
         self.note_tolerated(lane, &envelope.event);
         self.note_start(&envelope.event);
-        if let Some(lane) = lane {
-            self.lane_event(lane, &envelope.event);
+        if envelope.scope.is_part() {
+            self.part_event(&envelope.scope, &envelope.event);
             return;
         }
         match &envelope.event {
@@ -84,12 +85,11 @@ impl RunView {
                     ));
                 }
             }
-            Event::PatchStaged { files, repairs, .. } => {
-                self.staged = self.files_text(files) + &tolerated(repairs);
-            }
+            Event::PatchStaged { files, .. } => self.staged.clone_from(files),
             Event::PatchApplied { .. } => {
                 let staged = std::mem::take(&mut self.staged);
-                self.say(staged.trim_end());
+                let tolerated = self.tolerated.get(&None).cloned().unwrap_or_default();
+                self.say((self.files_text(&staged) + &tolerated).trim_end());
             }
             Event::CommitSettled { patch, outcome, left } => {
                 self.say(settled(patch, *outcome, left));
@@ -109,7 +109,7 @@ impl RunView {
                 }
             }
             Event::VerificationRun { findings, .. } => {
-                self.show_check(&envelope.event);
+                self.show_check(&envelope.event, envelope.seq);
                 self.show_walls(findings.as_ref());
             }
             Event::RoleCrashed { role } => {
@@ -124,6 +124,7 @@ impl RunView {
                     self.say(&line);
                 }
                 self.team_event(event, at);
+                self.mission_event(event, at);
             }
         }
     }
@@ -139,7 +140,7 @@ impl RunView {
     fn files_text(&self, files: &[StagedFile]) -> String {
         let mut text = String::new();
         for file in files {
-            writeln!(text, "  {}", file_line(file, self.paint)).ok();
+            writeln!(text, "  {}", file_line(file, self.shows.paint)).ok();
         }
         text
     }
@@ -150,8 +151,9 @@ impl RunView {
         }
     }
 
-    fn show_check(&mut self, event: &Event) {
-        let Event::VerificationRun { command, baseline, outcome, exit, elapsed_ms, .. } = event
+    fn show_check(&mut self, event: &Event, seq: u64) {
+        let Event::VerificationRun { command, baseline, outcome, exit, elapsed_ms, output, .. } =
+            event
         else {
             return;
         };
@@ -165,6 +167,15 @@ impl RunView {
             format!(" in {:.1} s", Duration::from_millis(elapsed_ms).as_secs_f64())
         };
         self.say(format!("  `{}` {}{exit}{when}", harmless(command), self.style(colour, word)));
+        let why = if baseline { Vec::new() } else { why_it_failed(outcome, output) };
+        for line in &why {
+            self.say(format!("    {line}"));
+        }
+        let printed = output.content.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        if !why.is_empty() && printed.count() > why.len() {
+            let all = self.shows.commands.given(&format!("explain {seq} --full"));
+            self.say(format!("    all of its output: {all}"));
+        }
     }
 
     /// Says how a command was confined where it was not wholly, what it changed and was not kept, and what is not shown of it.
@@ -184,10 +195,19 @@ impl RunView {
         }
     }
 
+    /// Tells of an event in a part of the run.
+    fn part_event(&mut self, scope: &Scope, event: &Event) {
+        if let Some(lane) = scope.lane() {
+            self.lane_event(lane, event);
+        } else if scope.child().is_some() {
+            self.child_event(event);
+        }
+    }
+
     /// Tells of an event in a lane. The table has heard of it.
     fn lane_event(&mut self, lane: LaneId, event: &Event) {
-        let detail = self.detail;
-        for line in self.lanes.told(lane, event, detail, self.paint) {
+        let detail = self.shows.detail;
+        for line in self.lanes.told(lane, event, detail, self.shows.paint) {
             self.say(&line);
         }
     }
@@ -214,12 +234,14 @@ impl RunView {
                 self.say(format!("  {title} {}", harmless(&why.to_string())));
             }
             Event::LaneConflicted { lane, paths, with } => {
-                self.say(lines::conflict(*lane, paths, *with, self.paint));
+                self.say(lines::conflict(*lane, paths, *with, self.shows.paint));
             }
-            Event::LaneMerged { lane, .. } if self.detail == Detail::All => {
-                self.say(format!("{}merged", labelled(*lane, self.paint)));
+            Event::LaneMerged { lane, .. } if self.shows.detail == Detail::All => {
+                self.say(format!("{}merged", labelled(*lane, self.shows.paint)));
             }
-            Event::LanesBisected { lanes, .. } => self.say(lines::bisected(lanes, self.paint)),
+            Event::LanesBisected { lanes, .. } => {
+                self.say(lines::bisected(lanes, self.shows.paint));
+            }
             _ => {}
         }
     }

@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 
 use actors::checks::CheckOutcome;
 use actors::draft::NeededFile;
-use actors::event::Event;
+use actors::event::{Blob, Event};
 use actors::look::Look;
 use actors::plan::{Criterion, Plan};
+use actors::reasons::{Reasons, reasons};
 use actors::router::Choice;
 use actors::wording::Wording;
 use anstyle::AnsiColor;
@@ -63,13 +64,39 @@ pub(crate) const fn check_in_words(outcome: CheckOutcome) -> (AnsiColor, &'stati
     }
 }
 
+/// The lines that say why a check did not pass.
+pub(crate) fn why_it_failed(outcome: CheckOutcome, output: &Blob) -> Vec<String> {
+    const MOST: usize = 12;
+    const OF_THE_MACHINE: usize = 3;
+    let most = match outcome {
+        CheckOutcome::CodeFailure => MOST,
+        CheckOutcome::TimedOut
+        | CheckOutcome::Infrastructure
+        | CheckOutcome::Environment
+        | CheckOutcome::CommandMissing => OF_THE_MACHINE,
+        CheckOutcome::Passed
+        | CheckOutcome::Flaky
+        | CheckOutcome::Unverified
+        | CheckOutcome::PreExisting
+        | CheckOutcome::PolicyDenied => return Vec::new(),
+    };
+    let Reasons { lines, more } = reasons(&String::from_utf8_lossy(&output.content), most);
+    let more = match more {
+        0 => None,
+        1 => Some("… and 1 more failure".to_owned()),
+        more => Some(format!("… and {more} more failures")),
+    };
+    lines.iter().map(|line| harmless(line)).chain(more).collect()
+}
+
 /// What models say beside plans and diffs, in lines.
 pub(super) fn said_by_models(event: &Event) -> Vec<String> {
     let who = |role: &AgentRole| match role {
         AgentRole::Architect => "the Architect",
         AgentRole::Editor => "the Editor",
         AgentRole::LanePlanner => "the lane planner",
-        AgentRole::Analysis | AgentRole::Intent => "the model",
+        AgentRole::Researcher => "the researcher",
+        AgentRole::Analysis | AgentRole::Intent | AgentRole::Child => "the model",
     };
     if let Event::Looked { role, looks, refused, .. } = event {
         // What was tried is told when it ends.

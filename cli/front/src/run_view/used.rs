@@ -8,10 +8,12 @@ use actors::lane_id::LaneId;
 use anstyle::AnsiColor;
 use model::ModelError;
 use model::price::Usd;
+use tools::ids;
 
-use super::RunView;
+use super::{Accounts, RunView};
 use crate::diff::harmless;
 use crate::lanes::lines::labelled;
+use crate::told::short;
 
 /// The provider's cache keeps prompts in units of so many tokens.
 const CACHE_UNIT_TOKENS: u64 = 128;
@@ -38,6 +40,18 @@ pub struct Used {
 }
 
 impl Used {
+    /// What the cache had, and why it did not have the rest.
+    fn in_full(&self) -> String {
+        let (hit, miss) = (self.hit, self.prompt - self.hit);
+        let new = miss.saturating_sub(self.in_units + self.lost);
+        format!(
+            "cache: {hit} hit, {miss} miss ({new} new, {} in part-filled units, {} avoidable)\n{}",
+            self.in_units,
+            self.lost,
+            self.by_role()
+        )
+    }
+
     /// What each role had the provider read, in a line of its own.
     fn by_role(&self) -> String {
         let role = |(role, [new, cached]): (&&str, &[u64; 2])| {
@@ -96,13 +110,13 @@ impl RunView {
                 error.clone_into(&mut self.last_failure);
                 let message = message.as_ref().map(ToString::to_string).unwrap_or_default();
                 let title = self.style(AnsiColor::Yellow, "a call failed:");
-                let label = lane.map_or("  ".to_owned(), |lane| labelled(lane, self.paint));
+                let label = lane.map_or("  ".to_owned(), |lane| labelled(lane, self.shows.paint));
                 self.say(format!("{label}{title} {}", harmless(&message)));
             }
         }
     }
 
-    /// What it used, in two lines that fit a narrow terminal.
+    /// What it used, in a line that fits a narrow terminal, and with the cache and the roles if that is wanted.
     pub(super) fn summary(&self, spent_calls: u64, session: &str, at: Duration) -> String {
         let used = &self.used;
         let calls = used.calls.max(spent_calls);
@@ -112,22 +126,19 @@ impl RunView {
         let cost = match (used.cost, used.cost_unknown || unknown > 0) {
             (Some(cost), false) if cost.to_string().starts_with('<') => cost.to_string(),
             (Some(cost), false) => format!("about {cost}"),
-            (Some(cost), true) => format!("more than {cost}"),
+            (Some(cost), true) => format!("at least {cost}"),
             (None, _) => "cost unknown".to_owned(),
         };
         let plural = if calls == 1 { "" } else { "s" };
-        let (hit, miss) = (used.hit, used.prompt - used.hit);
-        let new = miss.saturating_sub(used.in_units + used.lost);
         let seconds = at.saturating_sub(self.started).as_secs_f64();
-        format!(
-            "{calls} call{plural}{without} · {} tokens in, {} out · {cost} · {seconds:.1} s\n\
-             cache: {hit} hit, {miss} miss ({new} new, {} in part-filled units, {} avoidable)\n\
-             {}session {session}",
-            used.prompt,
-            used.output,
-            used.in_units,
-            used.lost,
-            used.by_role()
-        )
+        let (prompt, output) = (short(used.prompt), short(used.output));
+        let line = format!(
+            "{calls} call{plural}{without} · {prompt} tokens in, {output} out · {cost} · {seconds:.1} s · session {}",
+            ids::short(session)
+        );
+        match self.shows.accounts {
+            Accounts::InALine => line,
+            Accounts::InFull => format!("{line}\n{}", used.in_full()).trim_end().to_owned(),
+        }
     }
 }

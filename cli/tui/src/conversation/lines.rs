@@ -112,7 +112,7 @@ impl Conversation {
 
     /// A request: begun at once, or queued while one is at work.
     fn request(&mut self, text: &str, intent: Option<Intent>) -> Vec<Act> {
-        let request = Request { text: text.to_owned(), intent };
+        let request = Request::new(text, intent);
         if self.work == Work::Idle && self.queue.is_empty() {
             return vec![Act::Begin(request)];
         }

@@ -15,6 +15,7 @@ fn conversation() -> Conversation {
         workspace: "/w".to_owned(),
         session: "s".to_owned(),
         intent: None,
+        commits: Commits::Offered,
     };
     Conversation::new(facts, Paint::Plain, vec!["before".to_owned()])
 }
@@ -29,7 +30,7 @@ fn types(it: &mut Conversation, text: &str, ms: u64) -> Vec<Act> {
 }
 
 fn request(text: &str) -> Request {
-    Request { text: text.to_owned(), intent: None }
+    Request::new(text.to_owned(), None)
 }
 
 /// A conversation at work, which asks for a command at 1 s.
@@ -161,7 +162,7 @@ fn lines_are_requests_commands_or_mistakes_that_can_be_mended() {
         types(&mut it, "/src/x.rs fails\n", 0)[1..],
         [Act::Begin(request("/src/x.rs fails"))]
     );
-    let asked = Request { text: "why".to_owned(), intent: Some(Intent::Answer) };
+    let asked = Request::new("why".to_owned(), Some(Intent::Answer));
     assert_eq!(types(&mut it, "/ask why\n", 0)[1..], [Act::Begin(asked)]);
     let words = ["sandbox", "--", "sh", "-c", "ls -l"].map(str::to_owned).to_vec();
     assert_eq!(types(&mut it, "!ls -l\n", 0)[1..], [Act::Program(words)]);

@@ -139,6 +139,7 @@ mod tests {
             kind: event.as_ref().map(E::kind).unwrap_or_default(),
             run: run.map(str::to_owned),
             lane,
+            part: None,
             event,
         };
         (1..).zip(events).map(entry).collect()
@@ -146,7 +147,8 @@ mod tests {
 
     #[test]
     fn a_kind_that_nothing_is_said_of_follows_from_the_nearest_of_its_lane_and_leads_on() {
-        let turn = |speaker| E::TurnAdded { speaker, text: String::new(), intent: None };
+        let turn =
+            |speaker| E::TurnAdded { speaker, text: String::new(), intent: None, card: None };
         let decided = E::IntentDecided { intent: Intent::Edit, reason: IntentBy::Words };
         // Nothing names this kind.
         let crashed = || Some(E::RoleCrashed { role: Role::Editor });

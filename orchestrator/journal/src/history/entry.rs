@@ -20,6 +20,9 @@ pub struct StoryEntry {
     /// The lane it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lane: Option<LaneId>,
+    /// What of them it belongs to: a small question, or the report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
     /// The event; absent when this version does not know its kind or form.
     #[serde(skip)]
     pub event: Option<Event>,
@@ -33,6 +36,7 @@ impl From<Record> for StoryEntry {
             kind: record.kind.clone(),
             run: record.run.clone(),
             lane: record.scope().lane(),
+            part: record.part.clone(),
             event: record.into_event(),
         }
     }
@@ -44,9 +48,9 @@ impl StoryEntry {
         self.kind.split('@').next().unwrap_or_default()
     }
 
-    /// Whether it is of the same lane of the same run as another, or of no lane like it.
+    /// Whether it is of the same part of the same run as another, or of no part like it.
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
-        (&self.run, self.lane) == (&other.run, other.lane)
+        (&self.run, self.lane, &self.part) == (&other.run, other.lane, &other.part)
     }
 }
 

@@ -53,10 +53,9 @@ impl Homes {
         self.at.get(session)?.as_deref()
     }
 
-    /// The sessions whose ids begin so, oldest first: ids sort by time.
-    pub fn beginning<'a>(&'a self, id: &'a str) -> impl DoubleEndedIterator<Item = &'a str> {
-        let names = self.at.keys().map(String::as_str);
-        names.filter(move |name| name.starts_with(id))
+    /// All sessions, oldest first: ids sort by time.
+    pub fn sessions(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.at.keys().map(String::as_str)
     }
 
     /// The sessions of a workspace, oldest first.

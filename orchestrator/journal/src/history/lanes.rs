@@ -223,6 +223,7 @@ mod tests {
             kind: event.kind(),
             run: Some("r".to_owned()),
             lane: LaneId::new(1).filter(|_| !matches!(event, Event::LanesFinished { .. })),
+            part: None,
             event: Some(event),
         };
         let entries: Vec<StoryEntry> = (1..).zip(events).map(entry).collect();

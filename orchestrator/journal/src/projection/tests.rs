@@ -108,7 +108,7 @@ fn journal(events: Vec<Event>) -> Vec<u8> {
 }
 
 fn turn(text: &str) -> Event {
-    Event::TurnAdded { speaker: Side::User, text: text.to_owned(), intent: None }
+    Event::TurnAdded { speaker: Side::User, text: text.to_owned(), intent: None, card: None }
 }
 
 fn three_turns() -> Vec<u8> {
@@ -122,7 +122,7 @@ fn any_event() -> impl Strategy<Value = Event> {
     prop_oneof![
         (any::<bool>(), text()).prop_map(|(user, text)| {
             let speaker = if user { Side::User } else { Side::Assistant };
-            Event::TurnAdded { speaker, text, intent: None }
+            Event::TurnAdded { speaker, text, intent: None, card: None }
         }),
         Just(Event::IntentDecided { intent: Intent::Plan, reason: IntentBy::Words }),
         text().prop_map(|request| Event::RunStarted { intent: Intent::Edit, request }),

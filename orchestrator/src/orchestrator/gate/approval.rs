@@ -224,6 +224,7 @@ fn about(proposal: &Proposal) -> String {
         }
         Proposal::Command(text) => format!("`{text}`"),
         Proposal::Network(text) => Asked::Network(text.clone()).to_string(),
+        Proposal::Mission(_) => "the mission".to_owned(),
     }
 }
 
@@ -280,7 +281,10 @@ impl Effect for Decision<'_> {
             // Nothing is run by it.
             Confinement::Full
         };
-        let verdict = run.terms.rules.decide(self.stage, self.act, confinement);
+        let verdict = self.verdict(confinement);
+        if self.gate.grant.is_some() {
+            return Ok(verdict);
+        }
         // What runs behind walls harms nothing outside, and what a lane wrote is asked for when it comes out.
         let stays_within = self.goes == Goes::IntoACopy && confinement.is_confined();
         let is_allowed = || match self.what {
@@ -295,6 +299,32 @@ impl Effect for Decision<'_> {
 }
 
 impl Decision<'_> {
+    /// What policy says, and the approved card of a mission where there is one: it answers what it names, and what it does not
+    /// name is asked with the difference, whatever is allowed elsewhere. How far commands are confined it does not answer.
+    fn verdict(&self, confinement: Confinement) -> Verdict {
+        let rules = &self.gate.run.terms.rules;
+        let verdict = rules.decide(self.stage, self.act, confinement);
+        let Some(grant) = &self.gate.grant else { return verdict };
+        if matches!(verdict, Verdict::Deny { .. } | Verdict::Stage { .. }) {
+            return verdict;
+        }
+        let beyond = match (self.act, self.what) {
+            (Act::Patch { paths, .. }, _) => grant.beyond(paths).join(", "),
+            (_, Asked::Command(text)) if grant.names(text) => String::new(),
+            (_, Asked::Command(text) | Asked::Network(text) | Asked::Patch(text)) => text.clone(),
+        };
+        if !beyond.is_empty() {
+            let why = format!("the approved mission card does not name `{beyond}`");
+            return Verdict::Ask { why };
+        }
+        let at_best = rules.decide(self.stage, self.act, Confinement::Full);
+        let is_about_walls = matches!(at_best, Verdict::Allow) || !confinement.is_confined();
+        if matches!(verdict, Verdict::Ask { .. }) && is_about_walls && self.runs() {
+            return verdict;
+        }
+        Verdict::Allow
+    }
+
     /// Whether commands run by it.
     fn runs(&self) -> bool {
         matches!(self.act, Act::Command(_)) || self.goes == Goes::IntoACopy
@@ -303,8 +333,7 @@ impl Decision<'_> {
     /// Whether policy says so on some machine: how far commands were confined on the one that it was recorded on is not known.
     fn could_be(&self, recorded: &Verdict) -> bool {
         let levels = if self.runs() { Confinement::ALL.as_slice() } else { &[Confinement::Full] };
-        let rules = &self.gate.run.terms.rules;
-        levels.iter().map(|level| rules.decide(self.stage, self.act, *level)).any(|verdict| {
+        levels.iter().map(|level| self.verdict(*level)).any(|verdict| {
             match (&verdict, recorded) {
                 (Verdict::Allow, Verdict::Allow)
                 | (Verdict::Ask { .. }, Verdict::Ask { .. })

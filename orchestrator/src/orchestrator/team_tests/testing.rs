@@ -104,7 +104,7 @@ pub(super) async fn work<S: Says>(
         }
         (events, questions)
     });
-    let request = Request { text: "Do it all".to_owned(), intent: Some(Intent::Edit) };
+    let request = Request::new("Do it all".to_owned(), Some(Intent::Edit));
     let outcome = orchestrator.run(request).await.unwrap();
     let (events, questions) = told.await.unwrap();
     let read = |it: std::io::Result<fs::DirEntry>| {
@@ -124,7 +124,8 @@ fn setup(
 ) -> Setup {
     let always = [("lanes.mode", "\"on\""), ("lanes.max_lanes", "9")];
     let flags = always.iter().chain(flags);
-    let flags = flags.map(|(key, value)| (*key, "test", (*value).to_owned())).collect();
+    let flags =
+        flags.map(|(key, value)| ((*key).to_owned(), "test", (*value).to_owned())).collect();
     let inputs = Inputs { workspace_root: PathBuf::from("/"), flags, ..Inputs::default() };
     Setup {
         workspace: home.path().canonicalize().unwrap(),

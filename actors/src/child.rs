@@ -1,0 +1,243 @@
+//! One small question among many, from its beginning to its one end. What questions have in common stands in front of each,
+//! byte for byte, so that the provider's cache has it; an answer that was had before is not paid again.
+
+use std::path::PathBuf;
+
+use model::{AgentRole, ErrorClass};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use tools::blocking::on_a_thread;
+use tools::regular;
+use tree::FileHash;
+
+use crate::call::{CallError, Caller, Latitude, Room};
+use crate::closed::JournalClosed;
+use crate::contract::ContractError;
+use crate::delivery::Limit;
+use crate::dialogue::Dialogue;
+use crate::effect::{Effect, Trace};
+use crate::event::{Blob, Event};
+use crate::prompts::Prompt;
+use crate::run::Run;
+use crate::scope::Segment;
+use crate::wording::Wording;
+
+/// What changes when answers that were kept may not be used any more.
+const KEPT_AS: &str = "answer 1";
+/// Bytes of an answer that is kept.
+const MAX_KEPT_BYTES: u64 = 1 << 20;
+
+/// Where an answer came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerFrom {
+    /// The model gave it.
+    Model,
+    /// It was given before, to the same question.
+    Kept,
+}
+
+/// Why a question has no answer. The others have theirs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoAnswer {
+    /// It could not be paid.
+    #[error("it could not be paid")]
+    Budget(Limit),
+    /// The model gave none, retries included.
+    #[error("the model gave none")]
+    Model(ErrorClass),
+    /// None could be read, repair turns included.
+    #[error("no answer was readable")]
+    Unreadable,
+    /// Nobody admits calls any more, or whoever asked died.
+    #[error("whoever asked it died")]
+    Died,
+}
+
+/// How a question ends: once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChildEnd {
+    /// It is answered.
+    Answered(AnswerFrom),
+    /// It is not.
+    Failed(NoAnswer),
+    /// It was given up with the run.
+    Cancelled,
+}
+
+/// What reads an answer: an error says which line breaks the contract.
+pub type Reads = fn(&str) -> Result<(), ContractError>;
+
+/// A small question.
+#[derive(Debug, Clone)]
+pub struct Child {
+    /// Its place among those of the run, from one.
+    pub number: u32,
+    /// What it has in common with others.
+    pub common: Dialogue,
+    /// The question itself.
+    pub question: String,
+    /// Reads its answer.
+    pub reads: Reads,
+}
+
+/// Why nothing came of a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lost {
+    Journal(JournalClosed),
+    To(NoAnswer),
+}
+
+impl From<JournalClosed> for Lost {
+    fn from(closed: JournalClosed) -> Self {
+        Self::Journal(closed)
+    }
+}
+
+impl From<CallError> for Lost {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Budget(refusal) => Self::To(NoAnswer::Budget((&refusal).into())),
+            CallError::Model(error) => Self::To(NoAnswer::Model(error.class())),
+            CallError::Admission(_) => Self::To(NoAnswer::Died),
+            CallError::Journal(closed) => Self::Journal(closed),
+        }
+    }
+}
+
+impl Child {
+    /// Who asks in `run`, and what is said to the model.
+    fn begun(&self, run: &Run) -> (Caller, Dialogue) {
+        let run = run.at(&run.scope().within(Segment::Child(self.number)));
+        let mut dialogue = self.common.clone();
+        dialogue.say(&self.question);
+        (run.caller(AgentRole::Child), dialogue)
+    }
+
+    /// Looks whether the question was answered before. If it was, that is its end; if not, it is to be asked.
+    pub async fn recall(&self, run: &Run) -> Result<Option<String>, JournalClosed> {
+        let (caller, dialogue) = self.begun(run);
+        let run = &caller.run;
+        let key = key(&caller, &dialogue);
+        let known = run.perform(&mut Recall { key }).await?;
+        let asked = Event::ChildAsked {
+            question: Blob::new(run.redactor.redact(&self.question).into_owned()),
+            key,
+            known: known.clone().map(Blob::new),
+        };
+        run.publish(asked).await?;
+        if known.is_some() {
+            let end = ChildEnd::Answered(AnswerFrom::Kept);
+            run.publish(Event::ChildEnded { end }).await?;
+        }
+        Ok(known)
+    }
+
+    /// Asks the question. An error means that the run is over.
+    pub async fn ask(&self, run: &Run) -> Result<Result<String, NoAnswer>, JournalClosed> {
+        let (caller, dialogue) = self.begun(run);
+        let (end, answer) = match self.answer(&caller, dialogue).await {
+            Ok(answer) => (ChildEnd::Answered(AnswerFrom::Model), Ok(answer)),
+            Err(Lost::To(why)) => (ChildEnd::Failed(why), Err(why)),
+            Err(Lost::Journal(closed)) => return Err(closed),
+        };
+        caller.run.publish(Event::ChildEnded { end }).await?;
+        Ok(answer)
+    }
+
+    async fn answer(&self, caller: &Caller, mut dialogue: Dialogue) -> Result<String, Lost> {
+        let run = &caller.run;
+        let key = key(caller, &dialogue);
+        let mut retries = run.config().missions.question_retries;
+        loop {
+            let answer = caller.ask(&mut dialogue).await?.content;
+            let Err(error) = (self.reads)(&answer) else {
+                keep(run, key, answer.clone()).await;
+                return Ok(answer);
+            };
+            run.publish(Event::AnswerRefused { error: Wording::of(&error) }).await?;
+            if retries == 0 {
+                return Err(Lost::To(NoAnswer::Unreadable));
+            }
+            retries -= 1;
+            let ContractError { line, text, rule } = &error;
+            dialogue.say(
+                &run.prompts().render(
+                    Prompt::DraftRefused,
+                    &[("line", line), ("text", text), ("rule", rule)],
+                ),
+            );
+        }
+    }
+}
+
+/// Tells that a question was given up with the run.
+pub async fn give_up(run: &Run, number: u32) -> Result<(), JournalClosed> {
+    let run = run.at(&run.scope().within(Segment::Child(number)));
+    run.publish(Event::ChildEnded { end: ChildEnd::Cancelled }).await
+}
+
+/// Has the provider keep what questions will have in common. What it answers does not matter, and that it does not answer
+/// only makes the questions dearer; an error means that the run is over, or that nothing can be paid any more.
+pub async fn prime(run: &Run, number: u32, common: &Dialogue) -> Result<(), CallError> {
+    let run = run.at(&run.scope().within(Segment::Child(number)));
+    let mut dialogue = common.clone();
+    let latitude = Latitude { room: Room::Token, ..Latitude::USUAL };
+    match run.caller(AgentRole::Child).ask_with(&mut dialogue, latitude).await {
+        Ok(_) | Err(CallError::Model(_)) => Ok(()),
+        Err(error @ (CallError::Budget(_) | CallError::Admission(_) | CallError::Journal(_))) => {
+            Err(error)
+        }
+    }
+}
+
+/// What an answer is kept under: all that it depends on.
+fn key(caller: &Caller, dialogue: &Dialogue) -> FileHash {
+    let hire = &caller.hire;
+    let model =
+        (KEPT_AS, &hire.model, hire.thinking.then_some(hire.effort), hire.max_output_tokens);
+    // Messages have no form that could not be written.
+    FileHash::of(&serde_json::to_vec(&(model, dialogue.messages())).unwrap_or_default())
+}
+
+fn place(run: &Run, key: FileHash) -> PathBuf {
+    run.cache.join("answers").join(key.to_string())
+}
+
+/// Keeps an answer. Without it the next mission pays again.
+async fn keep(run: &Run, key: FileHash, answer: String) {
+    if run.only_compares() {
+        return;
+    }
+    let place = place(run, key);
+    let kept = on_a_thread(move || {
+        regular::create_dir(place.parent().unwrap_or(&place))?;
+        regular::write(&place, answer.as_bytes())
+    });
+    if let Err(error) = kept.await {
+        tracing::debug!(%error, "an answer is not kept");
+    }
+}
+
+/// The effect of looking whether a question was answered before.
+struct Recall {
+    key: FileHash,
+}
+
+impl Effect for Recall {
+    type Outcome = Option<String>;
+    type Stop = JournalClosed;
+
+    fn look(&mut self, event: &Event) -> Trace<Option<String>> {
+        let Event::ChildAsked { known, .. } = event else { return Trace::Absent };
+        let text = |blob: &Blob| String::from_utf8_lossy(&blob.content).into_owned();
+        Trace::Foretold(known.as_ref().map(text))
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<Option<String>, JournalClosed> {
+        let place = place(run, self.key);
+        Ok(on_a_thread(move || regular::read_text(&place, MAX_KEPT_BYTES).ok()).await)
+    }
+}

@@ -1,0 +1,212 @@
+//! What is told of a check that failed, and of each way in which a run ends.
+
+use actors::checks::CheckOutcome;
+use actors::delivery::{
+    Delivery, FailureKind, Limit, Missing, MissingKind, NeedsWork, Rollback, Target, Unverified,
+    Verified,
+};
+use actors::event::{Blob, Envelope, StagedContent};
+use actors::ledger::Amount;
+use model::price::Usd;
+use model::{ErrorClass, Usage};
+use tree::{Change, FileMode, FileState, Op, RepoPath};
+
+use super::*;
+
+fn path(path: &str) -> RepoPath {
+    RepoPath::parse(path).unwrap()
+}
+
+fn change(at: &str, before: &'static str, after: &'static str) -> Change {
+    let state = |text: &'static str| FileState { bytes: text.into(), mode: FileMode::Regular };
+    let (before, after) = (Some(state(before)), Some(state(after)));
+    Change { path: path(at), op: Op::Modify, before, after }
+}
+
+fn shows(commands: Commands, accounts: Accounts) -> Shows {
+    let (detail, streams) = (Detail::All, Streams::AtTheEnd);
+    let commits = Commits::Offered;
+    Shows { paint: Paint::Plain, detail, streams, accounts, commands, commits }
+}
+
+fn view(shows: Shows, events: Vec<Event>) -> (RunView, String) {
+    let mut view = RunView::new(shows, Duration::ZERO);
+    let mut text = String::new();
+    for (event, seq) in events.into_iter().zip(1..) {
+        let scope = Scope::SESSION;
+        let envelope = Envelope { seq, at: String::new(), scope, event };
+        let told = view.signal(&Signal::Event(envelope.into()), Duration::ZERO);
+        text.push_str(&lines(told));
+    }
+    (view, text)
+}
+
+fn lines(told: Vec<Told>) -> String {
+    let line = |told| match told {
+        Told::Line(line) => format!("{line}\n"),
+        Told::Piece(piece) => piece,
+    };
+    told.into_iter().map(line).collect()
+}
+
+fn checked(outcome: CheckOutcome, output: &'static str) -> Event {
+    Event::VerificationRun {
+        command: "cargo test".to_owned(),
+        baseline: false,
+        outcome,
+        exit: "exit 101".to_owned(),
+        elapsed_ms: 2_100,
+        output: Blob::new(output),
+        findings: None,
+    }
+}
+
+fn replied() -> Event {
+    Event::ModelReply {
+        call: 1,
+        role: AgentRole::Editor,
+        outcome: "ok".to_owned(),
+        message: None,
+        error: None,
+        usage: Some(Usage { prompt: 11_877, hit: 9_000, output: 504, reasoning: 0 }),
+        cost_nano_usd: Some(Usd::from_nanos(2_900_000)),
+        charged: Amount::default(),
+        avoidable_misses: 0,
+        answer: None,
+    }
+}
+
+fn saved() -> Event {
+    Event::CheckpointCreated {
+        checkpoint: 4,
+        patch: "p".to_owned(),
+        files: 1,
+        left_out: Vec::new(),
+    }
+}
+
+fn staged() -> Event {
+    let after = Some(StagedContent { blob: Blob::new("x\n"), mode: FileMode::Regular });
+    let file = StagedFile {
+        path: path("src/lib.rs"),
+        renamed_from: None,
+        before: None,
+        after,
+        added: 29,
+        removed: 1,
+    };
+    Event::PatchStaged {
+        patch: "p".to_owned(),
+        purpose: actors::delivery::StagedFor::Change,
+        title: "add unescape".into(),
+        files: vec![file],
+        repairs: Vec::new(),
+        put_aside: Vec::new(),
+    }
+}
+
+fn ends(delivery: Delivery, changes: Vec<Change>) -> Outcome {
+    Outcome {
+        run: "r".to_owned(),
+        delivery,
+        plan: None,
+        answer: None,
+        review: None,
+        card: None,
+        changes,
+        put_aside: Vec::new(),
+        rollbacks: Vec::new(),
+        spent: Amount::default(),
+        lanes: Vec::new(),
+        kept: Vec::new(),
+    }
+}
+
+/// What is told at the end, after these events.
+fn end(events: Vec<Event>, outcome: &Outcome) -> String {
+    let (mut view, _) = view(shows(Commands::OfTheShell, Accounts::InALine), events);
+    lines(view.outcome(outcome, "01m80aa9hr33yegy", Duration::from_millis(24_400)))
+}
+
+fn delivered(verified: Verified) -> Outcome {
+    ends(Delivery::Delivered { verified }, vec![change("src/lib.rs", "a\n", "a\nb\n")])
+}
+
+#[test]
+fn a_failed_check_says_why() {
+    let failed = "test adds ... FAILED\n\nthread 'adds' panicked at src/lib.rs:9:5:\nassertion `left == right` failed\n  left: 3\n right: 4\nnote: run\n\ntest result: FAILED\n";
+    let events = |outcome| vec![checked(outcome, failed)];
+    let told = |outcome| view(shows(Commands::OfTheShell, Accounts::InALine), events(outcome)).1;
+    insta::assert_snapshot!(told(CheckOutcome::CodeFailure), @"
+      `cargo test` failed (exit 101) in 2.1 s
+        thread 'adds' panicked at src/lib.rs:9:5:
+        assertion `left == right` failed
+          left: 3
+         right: 4
+        all of its output: deepseek explain 1 --full
+    ");
+    // What failed before is not what this is about.
+    insta::assert_snapshot!(told(CheckOutcome::PreExisting), @"  `cargo test` fails as before (exit 101) in 2.1 s");
+    let short = vec![checked(CheckOutcome::CommandMissing, "sh: 1: pytest: not found\n")];
+    let in_talk = view(shows(Commands::OfTheConversation, Accounts::InALine), short).1;
+    insta::assert_snapshot!(in_talk, @"
+      `cargo test` not installed (exit 101) in 2.1 s
+        sh: 1: pytest: not found
+    ");
+}
+
+/// The page of these endings, each under its title.
+fn page(endings: Vec<(&str, String)>) -> String {
+    let section = |(title, end): (&str, String)| format!("[{title}]\n{}\n", end.trim_end());
+    endings.into_iter().map(section).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn what_is_delivered_is_told_with_how_far_it_is_verified_and_how_to_undo_it() {
+    let done = |verified| end(vec![saved(), replied()], &delivered(verified));
+    let many: Vec<Change> =
+        ["a", "b", "c", "d", "e", "f"].map(|at| change(at, "1\n", "2\n3\n")).into();
+    let many = ends(Delivery::Delivered { verified: Verified::Passed }, many);
+    let in_talk = shows(Commands::OfTheConversation, Accounts::InFull);
+    let (mut in_talk, _) = view(in_talk, vec![saved(), replied()]);
+    let told = in_talk.outcome(&delivered(Verified::Passed), "01m8", Duration::from_secs(2));
+    let missing = Missing { kind: MissingKind::Program, name: Some("pytest".to_owned()) };
+    let answered = Delivery::Delivered { verified: Verified::NotNeeded };
+    let answered = Outcome { answer: Some("It is 4.".to_owned()), ..ends(answered, Vec::new()) };
+    let reason = "it says so already".into();
+    let nothing = ends(Delivery::NoEditNeeded { reason }, Vec::new());
+    insta::assert_snapshot!(page(vec![
+        ("proven", done(Verified::Proven)),
+        ("passed", done(Verified::Passed)),
+        ("unverified", done(Verified::Unverified(Unverified::NothingCouldFail))),
+        ("unverifiable here", done(Verified::Unverified(Unverified::Environment { missing }))),
+        ("many files", end(vec![saved()], &many)),
+        ("in a conversation, in full", lines(told)),
+        ("answered", end(vec![replied()], &answered)),
+        ("nothing to edit", end(vec![replied()], &nothing)),
+    ]));
+}
+
+#[test]
+fn what_is_not_delivered_is_told_with_what_is_changed_so_far() {
+    let staged_only = Delivery::NeedsWork { why: NeedsWork::Staged, detail: "staged".into() };
+    let failed = || Delivery::NeedsWork { why: NeedsWork::IterationsUsedUp, detail: "3".into() };
+    let rollbacks = vec![
+        Rollback { patch: "01p1".to_owned(), to: Target::Start },
+        Rollback { patch: "01p2".to_owned(), to: Target::Best },
+    ];
+    let changes = vec![change("src/lib.rs", "a\n", "b\n")];
+    let tried = Outcome { rollbacks, ..ends(failed(), changes) };
+    let class = FailureKind::Model(ErrorClass::Auth);
+    let unchanged = |delivery| end(vec![replied()], &ends(delivery, Vec::new()));
+    insta::assert_snapshot!(page(vec![
+        ("staged", end(vec![staged(), replied()], &ends(staged_only, Vec::new()))),
+        ("needs work", end(vec![saved(), replied()], &tried)),
+        ("needs work, without a checkpoint", end(vec![replied()], &tried)),
+        ("needs work, nothing changed", unchanged(failed())),
+        ("denied", unchanged(Delivery::Denied { what: "patch p".into(), hint: "h".into() })),
+        ("stopped", unchanged(Delivery::Cancelled)),
+        ("budget", unchanged(Delivery::BudgetExhausted { limit: Limit::Usd, detail: "d".into() })),
+        ("failed", unchanged(Delivery::Failed { class, message: "m".into() })),
+    ]));
+}

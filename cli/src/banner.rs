@@ -1,0 +1,81 @@
+//! The two lines that a conversation begins with. Pure.
+
+use config::Config;
+use front::told::word;
+use tools::ids::short;
+
+/// What a conversation begins with.
+pub(crate) struct Banner<'b> {
+    /// Of the program.
+    pub(crate) version: &'b str,
+    /// The workspace, made harmless.
+    pub(crate) workspace: &'b str,
+    /// The directory in it that the user is in, where that is another.
+    pub(crate) from: Option<&'b str>,
+    /// What requests keep to.
+    pub(crate) config: &'b Config,
+    /// The session.
+    pub(crate) session: Begins<'b>,
+}
+
+/// How a session begins.
+pub(crate) enum Begins<'b> {
+    /// With nothing.
+    New,
+    /// With what was said in it before.
+    Continued(&'b str),
+    /// With a request that was interrupted.
+    Interrupted(&'b str),
+}
+
+impl Banner<'_> {
+    /// The lines.
+    pub(crate) fn lines(&self) -> String {
+        let Self { version, workspace, from, config, session } = self;
+        let from = from.map(|from| format!(" (from {from}/)")).unwrap_or_default();
+        let session = match session {
+            Begins::New => String::new(),
+            Begins::Continued(id) => format!(" · continues session {}", short(id)),
+            Begins::Interrupted(id) => {
+                format!(" · resumes the interrupted request of session {}", short(id))
+            }
+        };
+        let [mode, approval] = [word(&config.policy.mode), word(&config.policy.approval)];
+        let model = &config.llm.base_model.model;
+        let sandbox = word(&config.sandbox.mode);
+        let budget = match config.budget.usd {
+            0.0 => "no budget".to_owned(),
+            usd => format!("budget ${usd}"),
+        };
+        format!(
+            "deepseek {version} in {workspace}{from}{session}\n{model} · {mode} · approval {approval} · sandbox {sandbox} · {budget} · /help"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_one_is_and_what_holds_is_told_in_two_lines() {
+        let mut config = config::resolve(&config::Inputs::default()).unwrap().config;
+        let mut of = |from, session, usd| {
+            config.budget.usd = usd;
+            let (version, workspace) = ("1.2.3", "/w");
+            Banner { version, workspace, from, config: &config, session }.lines()
+        };
+        insta::assert_snapshot!(of(None, Begins::New, 0.0), @"
+        deepseek 1.2.3 in /w
+        deepseek-flash · agent · approval suggest · sandbox auto · no budget · /help
+        ");
+        insta::assert_snapshot!(of(Some("src"), Begins::Continued("01m80aa9hr33yegy"), 0.5), @"
+        deepseek 1.2.3 in /w (from src/) · continues session 33yegy
+        deepseek-flash · agent · approval suggest · sandbox auto · budget $0.5 · /help
+        ");
+        insta::assert_snapshot!(of(None, Begins::Interrupted("01m80aa9hr33yegy"), 12.0), @"
+        deepseek 1.2.3 in /w · resumes the interrupted request of session 33yegy
+        deepseek-flash · agent · approval suggest · sandbox auto · budget $12 · /help
+        ");
+    }
+}

@@ -1,0 +1,38 @@
+//! `deepseek man`: manual pages, made of what `--help` says.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory as _};
+use clap_mangen::Man;
+use front::error::{CliError, Kind};
+
+use crate::args::Cli;
+use crate::render;
+use crate::surroundings::Surroundings;
+
+/// Print the manual page, or write those of all commands.
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Write the pages of all commands to this directory instead.
+    #[arg(long, value_name = "DIR")]
+    into: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub(crate) fn run(around: &Surroundings, args: &ManArgs) -> Result<(), CliError> {
+    let unwritten = |error: io::Error| {
+        CliError::new(Kind::NotDelivered, format!("the manual pages cannot be written: {error}"))
+    };
+    let Some(dir) = &args.into else {
+        let mut page = Vec::new();
+        Man::new(Cli::command()).render(&mut page).map_err(unwritten)?;
+        render::text(&String::from_utf8_lossy(&page));
+        return Ok(());
+    };
+    let dir = around.cwd.join(dir);
+    fs::create_dir_all(&dir).map_err(unwritten)?;
+    clap_mangen::generate_to(Cli::command(), &dir).map_err(unwritten)?;
+    Ok(())
+}

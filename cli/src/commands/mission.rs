@@ -1,0 +1,275 @@
+//! `deepseek mission`: researches a goal, shows a card, and carries out what is approved.
+
+use actors::event::Event;
+use actors::words::{CardAnswer, CardStep};
+use clap::{Args, Subcommand};
+use front::error::{CliError, Kind};
+use front::exit;
+use front::session::Which;
+use journal::Reach;
+use missions::card::Card;
+use orchestrator::chat::Intent;
+use orchestrator::request::Request;
+use serde_json::{Value, json};
+use tree::FileHash;
+
+use crate::commands::chat;
+use crate::drive::{Drive, Use};
+use crate::flags::{Global, Output};
+use crate::past::Past;
+use crate::render;
+use crate::surroundings::Surroundings;
+
+/// Research a goal, and carry it out once its card is approved.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
+pub(crate) struct MissionArgs {
+    /// The goal, without quotes.
+    goal: Vec<String>,
+    /// Carry out the card of this hash, made before for the same goal, without asking.
+    #[arg(long, value_name = "HASH", requires = "goal")]
+    approve_mission: Option<String>,
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List the cards of this workspace, and what became of them.
+    List,
+    /// Show a card.
+    Show {
+        /// Its hash, or the beginning of it [default: the latest].
+        hash: Option<String>,
+    },
+    /// Tell how a card came about: the steps of its research, and each small question.
+    Explain {
+        /// Its hash, or the beginning of it [default: the latest].
+        hash: Option<String>,
+    },
+    /// Carry a card out.
+    Approve {
+        /// Its hash, or the beginning of it.
+        hash: String,
+    },
+    /// Do not carry a card out.
+    Reject {
+        /// Its hash, or the beginning of it.
+        hash: String,
+    },
+    /// Have a card made anew, as these words say.
+    Modify {
+        /// Its hash, or the beginning of it.
+        hash: String,
+        /// What is to be different, without quotes.
+        #[arg(required = true)]
+        words: Vec<String>,
+    },
+    /// Resume a mission that was interrupted.
+    Resume,
+}
+
+impl MissionArgs {
+    /// Whether a model may be asked.
+    pub(crate) const fn asks(&self) -> bool {
+        !matches!(self.action, Some(Action::List | Action::Show { .. } | Action::Explain { .. }))
+    }
+}
+
+/// A card of an earlier mission.
+struct Known {
+    session: String,
+    run: Option<String>,
+    hash: FileHash,
+    at: String,
+    card: Card,
+    state: &'static str,
+}
+
+/// Runs the command.
+pub(crate) async fn run(
+    around: &Surroundings,
+    global: &Global,
+    args: &MissionArgs,
+) -> Result<(), CliError> {
+    let past = || Past::find(around, global);
+    let find = |hash: &str| one(cards(&past()?)?, hash);
+    let latest = |hash: &Option<String>| match hash {
+        Some(hash) => find(hash),
+        None => cards(&past()?)?.pop().ok_or_else(none_yet),
+    };
+    match &args.action {
+        Some(Action::List) => list(global, &cards(&past()?)?),
+        Some(Action::Show { hash }) => show(global, &latest(hash)?),
+        Some(Action::Explain { hash }) => explain(&past()?, &latest(hash)?)?,
+        Some(Action::Approve { hash }) => {
+            return say(around, global, find(hash)?, CardAnswer::Approved).await;
+        }
+        Some(Action::Reject { hash }) => {
+            return say(around, global, find(hash)?, CardAnswer::Rejected).await;
+        }
+        Some(Action::Modify { hash, words }) => {
+            return say(around, global, find(hash)?, CardAnswer::Modify(words.join(" "))).await;
+        }
+        Some(Action::Resume) => {
+            return super::run::run(around, global, &super::run::RunArgs::latest()).await;
+        }
+        None => {
+            let goal = args.goal.join(" ");
+            let Some(hash) = &args.approve_mission else {
+                return chat::once(around, global, goal, Some(Intent::Mission)).await;
+            };
+            let known = find(hash)?;
+            if known.card.goal != goal {
+                let error =
+                    format!("the card {} has another goal: {}", known.hash, known.card.goal);
+                return Err(CliError::new(Kind::Usage, render::harmless(&error))
+                    .hint(format!("deepseek mission approve {}", known.hash)));
+            }
+            return say(around, global, known, CardAnswer::Approved).await;
+        }
+    }
+    Ok(())
+}
+
+/// Says something to a card, in the session where it was made.
+async fn say(
+    around: &Surroundings,
+    global: &Global,
+    known: Known,
+    answer: CardAnswer,
+) -> Result<(), CliError> {
+    if known.state != WAITS {
+        let error = format!("the card {} is {}", known.hash, known.state);
+        return Err(CliError::new(Kind::Usage, error)
+            .hint("`deepseek mission list` shows which cards wait"));
+    }
+    let workspace = around.workspace(global)?;
+    let settings = around.settings(global, &workspace)?;
+    let mut view = render::view(around, global);
+    let which = Which::Earlier(known.session.clone());
+    let mut drive =
+        Drive::open(around, &settings, workspace, which, Use::Write, view.as_mut()).await?;
+    let card = Some(CardStep { hash: known.hash, answer });
+    let request = Request { card, ..Request::new(known.card.goal, Some(Intent::Mission)) };
+    let outcome = drive.run(request, view.as_mut()).await?;
+    exit::of(&outcome.delivery, None)
+}
+
+const WAITS: &str = "waiting for approval";
+
+/// All cards of this workspace, the latest last.
+fn cards(past: &Past) -> Result<Vec<Known>, CliError> {
+    let mut known: Vec<Known> = Vec::new();
+    let sessions = past.sessions(Reach::Here)?;
+    for summary in sessions.iter().rev() {
+        let story = past.story(&summary.id)?;
+        for entry in &story.entries {
+            match &entry.event {
+                Some(Event::CardMade { hash, card, .. }) => {
+                    let content = journal::read::content(&past.dir(&summary.id), card);
+                    let Some(card) = content.ok().and_then(|json| Card::from_json(&json)) else {
+                        continue;
+                    };
+                    let (session, run) = (summary.id.clone(), entry.run.clone());
+                    let (hash, at, state) = (*hash, entry.at.clone(), WAITS);
+                    known.push(Known { session, run, hash, at, card, state });
+                }
+                Some(Event::CardAnswered { hash, answer }) => mark(
+                    &mut known,
+                    *hash,
+                    match answer {
+                        CardAnswer::Approved => "approved",
+                        CardAnswer::Rejected => "rejected",
+                        CardAnswer::Modify(_) => "replaced",
+                        CardAnswer::NoOne => WAITS,
+                    },
+                ),
+                Some(Event::MissionReported { hash: Some(hash), .. }) => {
+                    mark(&mut known, *hash, "carried out");
+                }
+                Some(_) | None => {}
+            }
+        }
+    }
+    Ok(known)
+}
+
+fn mark(known: &mut [Known], hash: FileHash, state: &'static str) {
+    if let Some(card) = known.iter_mut().rev().find(|card| card.hash == hash) {
+        card.state = state;
+    }
+}
+
+/// The one card whose hash begins so.
+fn one(cards: Vec<Known>, hash: &str) -> Result<Known, CliError> {
+    let mut matching = cards.into_iter().filter(|it| it.hash.to_string().starts_with(hash));
+    let found = matching.next().filter(|_| !hash.is_empty()).ok_or_else(|| {
+        CliError::new(Kind::Usage, format!("there is no card {hash} in this workspace"))
+            .hint("`deepseek mission list` shows them; a mission makes its card before anything is changed")
+    })?;
+    if matching.any(|other| other.hash != found.hash) {
+        return Err(CliError::new(Kind::Usage, format!("several cards begin with {hash}"))
+            .hint("give more of the hash"));
+    }
+    Ok(found)
+}
+
+fn none_yet() -> CliError {
+    CliError::new(Kind::Usage, "there was no mission in this workspace yet")
+        .hint("deepseek mission \"what is to be reached\"")
+}
+
+fn list(global: &Global, cards: &[Known]) {
+    if global.output != Output::Text {
+        render::json_line(&cards.iter().map(as_json).collect::<Vec<Value>>().into());
+        return;
+    }
+    if cards.is_empty() {
+        render::warn("there was no mission in this workspace yet");
+    }
+    for Known { hash, at, card, state, .. } in cards {
+        let (version, goal) = (card.version, render::harmless(&card.goal));
+        let hash: String = hash.to_string().chars().take(12).collect();
+        render::line(&format!("{hash}  {at}  version {version}  {state}  {goal}"));
+    }
+}
+
+fn show(global: &Global, known: &Known) {
+    if global.output == Output::Text {
+        render::text(&format!("{}\nState    {}\n", known.card, known.state));
+    } else {
+        render::json_line(&as_json(known));
+    }
+}
+
+fn as_json(Known { session, run, hash, at, card, state }: &Known) -> Value {
+    let state = state.replace(' ', "_");
+    json!({"session": session, "run": run, "hash": hash, "at": at, "state": state, "card": card})
+}
+
+/// The steps of the research, with the events of each small question.
+fn explain(past: &Past, known: &Known) -> Result<(), CliError> {
+    let story = past.story(&known.session)?;
+    for entry in story.entries.iter().filter(|entry| entry.run == known.run) {
+        let is_told = matches!(
+            entry.event,
+            Some(
+                Event::MissionPhaseChanged { .. }
+                    | Event::SourcesRead { .. }
+                    | Event::ResearchStep { .. }
+                    | Event::CardMade { .. }
+                    | Event::CardAnswered { .. }
+                    | Event::ChildAsked { .. }
+                    | Event::ChildEnded { .. }
+                    | Event::ModelReply { .. }
+                    | Event::TaskAnswered { .. }
+                    | Event::MissionReported { .. }
+            )
+        );
+        if is_told {
+            render::line(&render::harmless(&front::told::event(&story, entry)));
+        }
+    }
+    Ok(())
+}

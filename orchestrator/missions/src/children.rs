@@ -1,0 +1,199 @@
+//! Many small questions at once: a bounded pool of workers that ask them, and what is asked first so that the rest are cheap.
+//!
+//! What is beyond the pool waits in its queue. Answers come in the order of the questions, whoever was faster.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use actors::call::CallError;
+use actors::child::{self, Child, NoAnswer, Reads};
+use actors::closed::JournalClosed;
+use actors::dialogue::Dialogue;
+use actors::run::Run;
+use ractor::factory::queues::DefaultQueue;
+use ractor::factory::routing::QueuerRouting;
+use ractor::factory::{
+    Factory, FactoryArguments, FactoryMessage, FactoryRef, Job, Worker, WorkerId, worker_builder,
+};
+use ractor::{Actor, ActorCell, ActorProcessingErr, SpawnErr};
+use search::BYTES_PER_TOKEN;
+use tokio::sync::oneshot;
+use tree::FileHash;
+
+type Answer = Result<String, NoAnswer>;
+
+/// A question on its way to a worker.
+struct Asked {
+    child: Child,
+    run: Run,
+    reply: oneshot::Sender<Result<Answer, JournalClosed>>,
+}
+
+/// A pool of workers that ask small questions.
+#[derive(Clone)]
+pub struct Children {
+    run: Run,
+    pool: FactoryRef<u32, Asked>,
+    numbers: Arc<AtomicU32>,
+    /// Those that are asked and have not ended.
+    open: Arc<Mutex<BTreeSet<u32>>>,
+    /// What was sent ahead already.
+    primed: Arc<Mutex<BTreeSet<FileHash>>>,
+}
+
+impl Children {
+    /// Starts a pool of `lanes.max_subagents` workers under `supervisor`.
+    pub async fn spawn(run: Run, supervisor: ActorCell) -> Result<Self, SpawnErr> {
+        let workers = run.config().lanes.max_subagents as usize;
+        let arguments = FactoryArguments::builder()
+            .worker_builder(Box::new(worker_builder(|_| (Asker, ()))))
+            .num_initial_workers(workers)
+            .router(QueuerRouting::<u32, Asked>::default())
+            .queue(DefaultQueue::<u32, Asked>::default())
+            .build();
+        let factory = Factory::<
+            u32,
+            Asked,
+            (),
+            Asker,
+            QueuerRouting<u32, Asked>,
+            DefaultQueue<u32, Asked>,
+        >::default();
+        let (pool, _) = Actor::spawn_linked(None, factory, arguments, supervisor).await?;
+        let (numbers, open, primed) = (Arc::default(), Arc::default(), Arc::default());
+        Ok(Self { run, pool, numbers, open, primed })
+    }
+
+    /// The actor itself, for its supervisor.
+    pub fn cell(&self) -> ActorCell {
+        self.pool.get_cell()
+    }
+
+    /// How many are asked and have not ended.
+    pub fn open(&self) -> usize {
+        lock(&self.open).len()
+    }
+
+    /// Asks questions that have `common` in front of them. Questions in the same words are asked once. Each has its answer, or
+    /// the reason why there is none; an error means that the run is over.
+    pub async fn ask(
+        &self,
+        common: &Dialogue,
+        questions: &[String],
+        reads: Reads,
+    ) -> Result<Vec<Answer>, JournalClosed> {
+        let mut answers: BTreeMap<&str, Answer> = BTreeMap::new();
+        let mut to_ask: Vec<Child> = Vec::new();
+        for question in questions {
+            if answers.contains_key(question.as_str())
+                || to_ask.iter().any(|child| child.question == *question)
+            {
+                continue;
+            }
+            let (number, common) = (self.next_number(), common.clone());
+            let child = Child { number, common, question: question.clone(), reads };
+            if let Some(known) = child.recall(&self.run).await? {
+                answers.insert(question, Ok(known));
+            } else {
+                lock(&self.open).insert(number);
+                to_ask.push(child);
+            }
+        }
+        self.prime(common, to_ask.len()).await?;
+        let waiting: Vec<_> = to_ask.into_iter().map(|child| self.dispatch(child)).collect();
+        for (question, number, answer) in waiting {
+            // A worker that died tells nothing.
+            let answer = answer.await.unwrap_or(Ok(Err(NoAnswer::Died)))?;
+            lock(&self.open).remove(&number);
+            if let Some(question) = questions.iter().find(|it| **it == question) {
+                answers.insert(question, answer);
+            }
+        }
+        let answer = |question: &String| answers.get(question.as_str()).cloned();
+        Ok(questions.iter().map(|it| answer(it).unwrap_or(Err(NoAnswer::Died))).collect())
+    }
+
+    fn dispatch(
+        &self,
+        child: Child,
+    ) -> (String, u32, oneshot::Receiver<Result<Answer, JournalClosed>>) {
+        let (reply, answer) = oneshot::channel();
+        let (question, number) = (child.question.clone(), child.number);
+        let msg = Asked { child, run: self.run.clone(), reply };
+        let job = Job::builder().key(number).msg(msg).build();
+        // A pool that is gone drops the reply with the question.
+        if self.pool.cast(FactoryMessage::Dispatch(job)).is_err() {
+            tracing::debug!(number, "nobody asks small questions any more");
+        }
+        (question, number, answer)
+    }
+
+    fn next_number(&self) -> u32 {
+        self.numbers.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Has the provider keep what questions have in common, if that is worth a request of its own.
+    async fn prime(&self, common: &Dialogue, questions: usize) -> Result<(), JournalClosed> {
+        let config = &self.run.config().missions;
+        // Messages have no form that could not be written.
+        let text = serde_json::to_vec(common.messages()).unwrap_or_default();
+        let is_worth_it = questions > 1 && text.len() / BYTES_PER_TOKEN >= config.prime_tokens;
+        if !config.prime || !is_worth_it || !lock(&self.primed).insert(FileHash::of(&text)) {
+            return Ok(());
+        }
+        match child::prime(&self.run, self.next_number(), common).await {
+            Err(CallError::Journal(closed)) => Err(closed),
+            // What cannot be paid is told by the questions themselves.
+            Ok(()) | Err(CallError::Budget(_) | CallError::Model(_) | CallError::Admission(_)) => {
+                Ok(())
+            }
+        }
+    }
+
+    /// Tells of each question that is not answered yet that it is given up.
+    pub async fn give_up(&self) {
+        let open = std::mem::take(&mut *lock(&self.open));
+        for number in open {
+            if child::give_up(&self.run, number).await.is_err() {
+                tracing::debug!(number, "a question that was given up is not in the journal");
+            }
+        }
+    }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A worker: it asks one question after the other.
+struct Asker;
+
+impl Worker for Asker {
+    type Key = u32;
+    type Message = Asked;
+    type State = ();
+    type Arguments = ();
+
+    async fn pre_start(
+        &self,
+        _: WorkerId,
+        _: &FactoryRef<u32, Asked>,
+        (): (),
+    ) -> Result<(), ActorProcessingErr> {
+        Ok(())
+    }
+
+    async fn handle(
+        &self,
+        _: WorkerId,
+        _: &FactoryRef<u32, Asked>,
+        Job { key, msg: Asked { child, run, reply }, .. }: Job<u32, Asked>,
+        (): &mut (),
+    ) -> Result<u32, ActorProcessingErr> {
+        if reply.send(child.ask(&run).await).is_err() {
+            tracing::debug!(number = key, "whoever asked is gone");
+        }
+        Ok(key)
+    }
+}

@@ -1,0 +1,238 @@
+//! An approved card that is carried out: what only reads is asked here; what writes are lanes, which somebody else has.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use actors::closed::JournalClosed;
+use actors::dialogue::{Dialogue, shown_file};
+use actors::effect::{Effect, Trace};
+use actors::event::{Blob, Event};
+use actors::lane_id::LaneId;
+use actors::prompts::{Prompt, Prompts};
+use actors::run::Run;
+use index::Index;
+use lanes::team_plan::TeamPlan;
+use tools::blocking::on_a_thread;
+use tree::RepoPath;
+
+use crate::card::{Card, SubTask, TaskKind};
+use crate::children::Children;
+use crate::finding::Finding;
+use crate::gate::Approved;
+use crate::passage::Source;
+use crate::plan::{lanes_of, order};
+use crate::sources::now;
+
+/// A card that is carried out, as far as it has come.
+#[derive(Debug, Clone)]
+pub struct Execution {
+    /// What was approved.
+    pub approved: Approved,
+    /// What tasks that only read found out.
+    pub answers: BTreeMap<LaneId, Option<String>>,
+    /// Findings whose lines are not as they were found.
+    pub stale: Vec<u32>,
+    /// Whether the tasks that write are over.
+    pub written: bool,
+}
+
+impl Execution {
+    /// Begins with nothing done.
+    pub const fn new(approved: Approved) -> Self {
+        Self { approved, answers: BTreeMap::new(), stale: Vec::new(), written: false }
+    }
+
+    fn card(&self) -> &Card {
+        self.approved.card()
+    }
+
+    /// The lanes of the tasks that write, if they are still to be worked on.
+    pub fn lanes(&self, prompts: &Prompts) -> Option<TeamPlan> {
+        let mut plan = lanes_of(&self.card().subtasks);
+        for lane in &mut plan.lanes {
+            if let Some(task) = self.card().task(lane.id) {
+                lane.goal = self.goal(prompts, task);
+            }
+        }
+        (!self.written && !plan.lanes.is_empty()).then_some(plan)
+    }
+
+    /// What a lane is told of its task.
+    fn goal(&self, prompts: &Prompts, task: &SubTask) -> String {
+        let near = |it: &&Finding| {
+            task.writes.iter().any(|pattern| pattern.matches(&it.evidence.path))
+                || task.reads.contains(&it.evidence.path)
+        };
+        let findings: Vec<String> = self
+            .card()
+            .findings
+            .iter()
+            .filter(near)
+            .map(|it| format!("{} [{}]", it.claim, it.evidence))
+            .collect();
+        prompts.render(
+            Prompt::MissionLane,
+            &[
+                ("goal", &task.goal),
+                ("findings", &listed(&findings)),
+                ("results", &listed(&self.results(task))),
+                ("commands", &listed(&task.commands)),
+                ("acceptance", &listed(&task.acceptance)),
+            ],
+        )
+    }
+
+    /// Whether a task waits for one that writes, directly or through others.
+    fn waits_for_writing(&self, id: LaneId) -> bool {
+        let mut next = vec![id];
+        let mut seen = BTreeSet::new();
+        while let Some(task) = next.pop().and_then(|id| self.card().task(id)) {
+            for above in &task.after {
+                let is_write =
+                    self.card().task(*above).is_some_and(|it| it.kind == TaskKind::Write);
+                if is_write {
+                    return true;
+                }
+                if seen.insert(*above) {
+                    next.push(*above);
+                }
+            }
+        }
+        false
+    }
+
+    /// The tasks that only read and can be done now, in an order in which each finds what it waits for.
+    fn readable(&self) -> Vec<&SubTask> {
+        let order = order(&self.card().subtasks);
+        let tasks = order.into_iter().filter_map(|id| self.card().task(id));
+        tasks
+            .filter(|task| task.kind == TaskKind::Read && !self.answers.contains_key(&task.id))
+            .filter(|task| self.written || !self.waits_for_writing(task.id))
+            .collect()
+    }
+
+    /// Looks whether the evidence is as it was found, and does the tasks that only read and wait for none that is not done.
+    pub async fn read(
+        &mut self,
+        run: &Run,
+        children: &Children,
+        index: &Index,
+    ) -> Result<(), JournalClosed> {
+        let wanted: BTreeSet<RepoPath> = self
+            .readable()
+            .iter()
+            .flat_map(|task| task.reads.clone())
+            .chain(self.card().findings.iter().map(|it| it.evidence.path.clone()))
+            .collect();
+        let paths: Vec<RepoPath> = wanted.into_iter().collect();
+        let files = run.perform(&mut Rereading { paths, index }).await?;
+        if !self.written {
+            let is_stale = |it: &&Finding| it.evidence.hash(&files) != Some(it.hash);
+            self.stale = self.card().findings.iter().filter(is_stale).map(|it| it.id).collect();
+        }
+        // Those that can be asked at once are.
+        loop {
+            let ready: Vec<SubTask> = self
+                .readable()
+                .into_iter()
+                .filter(|task| task.after.iter().all(|id| self.is_done(*id)))
+                .cloned()
+                .collect();
+            if ready.is_empty() {
+                return Ok(());
+            }
+            let asked = ready.iter().map(|task| self.answer(run, children, &files, task));
+            let answers = futures_util::future::try_join_all(asked).await?;
+            for (task, answer) in ready.iter().zip(answers) {
+                let told = answer.clone().map(Blob::new);
+                run.record(Event::TaskAnswered { task: task.id, answer: told }).await?;
+                self.answers.insert(task.id, answer);
+            }
+        }
+    }
+
+    fn is_done(&self, id: LaneId) -> bool {
+        match self.card().task(id).map(|task| task.kind) {
+            Some(TaskKind::Read) => self.answers.contains_key(&id),
+            Some(TaskKind::Write) => self.written,
+            None => true,
+        }
+    }
+
+    async fn answer(
+        &self,
+        run: &Run,
+        children: &Children,
+        files: &[Source],
+        task: &SubTask,
+    ) -> Result<Option<String>, JournalClosed> {
+        let prompts = run.prompts();
+        let shown: Vec<String> = task
+            .reads
+            .iter()
+            .filter_map(|path| files.iter().find(|it| it.path == *path))
+            .map(|it| shown_file(prompts, it.path.as_str(), &it.text))
+            .collect();
+        let mut common = Dialogue::new(prompts.render(Prompt::Common, &[]), &run.redactor);
+        common.say(&prompts.render(
+            Prompt::MissionSources,
+            &[("goal", &self.card().goal), ("files", &shown.join("\n\n"))],
+        ));
+        let question = prompts.render(
+            Prompt::MissionTask,
+            &[
+                ("goal", &task.goal),
+                ("expected", task.expected.as_ref().unwrap_or(&task.title)),
+                ("results", &listed(&self.results(task))),
+            ],
+        );
+        let answers = children.ask(&common, &[question], |_| Ok(())).await?;
+        Ok(answers.into_iter().next().and_then(Result::ok))
+    }
+
+    /// What the tasks that one waits for found out.
+    fn results(&self, task: &SubTask) -> Vec<String> {
+        let result = |id: &LaneId| {
+            let title = &self.card().task(*id)?.title;
+            Some(format!("{title}: {}", self.answers.get(id)?.as_ref()?.trim()))
+        };
+        task.after.iter().filter_map(result).collect()
+    }
+}
+
+/// Things in a line; a dash where there are none.
+fn listed(items: &[String]) -> String {
+    if items.is_empty() { "-".to_owned() } else { items.join("; ") }
+}
+
+/// The effect of reading files as they are now.
+struct Rereading<'r> {
+    paths: Vec<RepoPath>,
+    index: &'r Index,
+}
+
+impl Effect for Rereading<'_> {
+    type Outcome = Vec<Source>;
+    type Stop = JournalClosed;
+
+    fn look(&mut self, event: &Event) -> Trace<Vec<Source>> {
+        let Event::SourcesRead { sources, .. } = event else { return Trace::Absent };
+        Trace::Done(serde_json::from_slice(&sources.content).unwrap_or_default())
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<Vec<Source>, JournalClosed> {
+        let (index, paths, asked_by) = (self.index.clone(), self.paths.clone(), run.clone());
+        let files_total = paths.len();
+        let sources = on_a_thread(move || now(&index, &paths, &asked_by)).await;
+        let bytes: u64 = sources.iter().map(|source| source.text.len() as u64).sum();
+        let read = Event::SourcesRead {
+            files: sources.len(),
+            files_total,
+            bytes,
+            bytes_total: bytes,
+            // Paths and texts have no form that could not be written.
+            sources: Blob::new(serde_json::to_vec(&sources).unwrap_or_default()),
+        };
+        run.record(read).await?;
+        Ok(sources)
+    }
+}

@@ -1,0 +1,311 @@
+//! What is found out by questions: observations with the lines that show them, and what becomes of each when it is checked.
+//! The answers of small models are read here. Pure.
+
+use std::collections::BTreeSet;
+
+use actors::contract::{Contract, ContractError, filled};
+use serde::{Deserialize, Serialize};
+use tree::FileHash;
+
+use crate::passage::{Passage, Source};
+
+const FINDINGS: Contract = Contract { header: "FINDINGS_V1", footer: "FINDINGS_END" };
+const VERDICTS: Contract = Contract { header: "VERDICTS_V1", footer: "VERDICTS_END" };
+const FINDING: &str = "FINDING|<first line>-<last line>|<novelty 0-9>|<weight 0-9>|<claim>";
+const VERDICT: &str = "VERDICT|<number>|HOLDS, FAILS or UNSURE|<why>";
+
+/// Findings that one answer may have; the rest is left out.
+const MOST_FINDINGS: usize = 12;
+/// Words in common from which on two claims about the same lines say the same.
+const SAME_WORDS: f64 = 0.6;
+
+/// What somebody says of a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It is true.
+    Holds,
+    /// It is not.
+    Fails,
+    /// The lines do not tell.
+    Unsure,
+}
+
+impl Verdict {
+    /// The word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::Fails => "fails",
+            Self::Unsure => "unsure",
+        }
+    }
+
+    fn read(word: &str) -> Option<Self> {
+        let all = [Self::Holds, Self::Fails, Self::Unsure];
+        all.into_iter().find(|verdict| verdict.name().eq_ignore_ascii_case(word.trim()))
+    }
+}
+
+/// How far a finding can be relied on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    /// Something speaks against it, or its evidence is not there any more. It is told all the same.
+    Low,
+    /// It was not checked.
+    Unchecked,
+    /// Everyone who was asked agrees.
+    High,
+}
+
+/// An observation, with what shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Counts from one.
+    pub id: u32,
+    /// In a sentence.
+    pub claim: String,
+    /// The lines that show it.
+    pub evidence: Passage,
+    /// Of those lines, when it was found.
+    pub hash: FileHash,
+    /// How surprising it is, to nine.
+    pub novelty: u8,
+    /// How much it matters to the goal, to nine.
+    pub weight: u8,
+    /// The round of sampling in which it was found.
+    pub level: u32,
+    /// Whether the lines are there as they were found.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub mechanical: Option<bool>,
+    /// What a small model says of it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub flash: Option<Verdict>,
+    /// What the model that thinks longest says of it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub pro: Option<Verdict>,
+}
+
+impl Finding {
+    /// How much it is worth a closer look.
+    pub fn score(&self) -> u32 {
+        u32::from(self.novelty) * u32::from(self.weight)
+    }
+
+    /// How far it can be relied on.
+    pub fn confidence(&self) -> Confidence {
+        let said = [self.flash, self.pro];
+        let doubted = self.mechanical == Some(false)
+            || said.iter().flatten().any(|verdict| *verdict != Verdict::Holds);
+        if doubted {
+            Confidence::Low
+        } else if self.mechanical == Some(true) && said.iter().flatten().next().is_some() {
+            Confidence::High
+        } else {
+            Confidence::Unchecked
+        }
+    }
+
+    /// Whether another one says the same: of lines that touch its own, in mostly the same words.
+    pub fn says_the_same(&self, evidence: &Passage, claim: &str) -> bool {
+        self.evidence.touches(evidence) && similarity(&self.claim, claim) >= SAME_WORDS
+    }
+
+    /// Looks whether the lines that show it are still as they were.
+    pub fn recheck(&mut self, sources: &[Source]) {
+        self.mechanical = Some(self.evidence.hash(sources) == Some(self.hash));
+    }
+}
+
+/// What became of a finding that somebody told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// It was not known.
+    New,
+    /// It was told before.
+    Known,
+    /// It is about lines that nobody asked about: it is left out.
+    Elsewhere,
+}
+
+/// Takes in a finding that was told about a passage of `sources`.
+pub(crate) fn take(
+    findings: &mut Vec<Finding>,
+    sources: &[Source],
+    passage: &Passage,
+    (first, last, novelty, weight, claim): Told,
+    level: u32,
+) -> Taken {
+    let evidence = Passage { path: passage.path.clone(), first: first.max(passage.first), last };
+    let Some(hash) = evidence.hash(sources).filter(|_| last <= passage.last) else {
+        return Taken::Elsewhere;
+    };
+    if findings.iter().any(|it| it.says_the_same(&evidence, &claim)) {
+        return Taken::Known;
+    }
+    let id = u32::try_from(findings.len()).unwrap_or(u32::MAX).saturating_add(1);
+    let (mechanical, flash, pro) = (Some(true), None, None);
+    findings.push(Finding {
+        id,
+        claim,
+        evidence,
+        hash,
+        novelty,
+        weight,
+        level,
+        mechanical,
+        flash,
+        pro,
+    });
+    Taken::New
+}
+
+/// Words that two texts have in common, of all their words.
+pub fn similarity(one: &str, other: &str) -> f64 {
+    let words = |text: &str| -> BTreeSet<String> {
+        let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+        words.filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
+    };
+    let (one, other) = (words(one), words(other));
+    let all = one.union(&other).count();
+    if all == 0 {
+        return 1.0;
+    }
+    let common = one.intersection(&other).count();
+    // Far fewer words than a float can count.
+    #[expect(clippy::cast_precision_loss, reason = "counts of words are small")]
+    let share = common as f64 / all as f64;
+    share
+}
+
+/// A finding as an answer tells it: lines, novelty, weight, claim.
+pub type Told = (usize, usize, u8, u8, String);
+
+/// Reads what a small model found in a passage. What lies outside the passage is left out by whoever knows it.
+pub fn findings(answer: &str) -> Result<Vec<Told>, ContractError> {
+    let mut told = Vec::new();
+    FINDINGS.read(answer, |_, line| {
+        let (key, rest) = line.split_once('|').unwrap_or((line, ""));
+        match key {
+            "FINDING" if told.len() >= MOST_FINDINGS => {}
+            "FINDING" => told.push(finding(rest)?),
+            "NONE" => {}
+            _ => return Err(format!("only lines {FINDING} or NONE|<why> may stand here")),
+        }
+        Ok(())
+    })?;
+    Ok(told)
+}
+
+fn finding(rest: &str) -> Result<Told, String> {
+    let broken = || format!("the line must read {FINDING}");
+    let mut fields = rest.splitn(4, '|').map(str::trim);
+    let lines = fields.next().ok_or_else(broken)?;
+    let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
+    let (first, last) = (first.trim().parse().ok(), last.trim().parse().ok());
+    let mut digit = || fields.next()?.parse::<u8>().ok().map(|points| points.min(9));
+    let (novelty, weight) = (digit(), digit());
+    let claim = filled(fields.next().unwrap_or_default(), FINDING)?;
+    let (Some(first), Some(last), Some(novelty), Some(weight)) = (first, last, novelty, weight)
+    else {
+        return Err(broken());
+    };
+    Ok((first, last, novelty, weight, claim))
+}
+
+/// Reads what is said of claims: by number.
+pub fn verdicts(answer: &str) -> Result<Vec<(u32, Verdict)>, ContractError> {
+    let mut told = Vec::new();
+    VERDICTS.read(answer, |_, line| {
+        let rest = line.strip_prefix("VERDICT|").ok_or(format!("each line must read {VERDICT}"))?;
+        let mut fields = rest.splitn(3, '|').map(str::trim);
+        let number = fields.next().and_then(|number| number.parse().ok());
+        let verdict = fields.next().and_then(Verdict::read);
+        match (number, verdict) {
+            (Some(number), Some(verdict)) => told.push((number, verdict)),
+            _ => return Err(format!("the line must read {VERDICT}")),
+        }
+        Ok(())
+    })?;
+    Ok(told)
+}
+
+/// Whether an answer tells findings.
+pub fn tells_findings(answer: &str) -> Result<(), ContractError> {
+    findings(answer).map(drop)
+}
+
+/// Whether an answer tells verdicts.
+pub fn tells_verdicts(answer: &str) -> Result<(), ContractError> {
+    verdicts(answer).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(claim: &str) -> Finding {
+        let evidence = Passage::read("a.rs:3-9").unwrap();
+        let (hash, claim) = (FileHash::of(b""), claim.to_owned());
+        let (mechanical, flash, pro) = (None, None, None);
+        Finding {
+            id: 1,
+            claim,
+            evidence,
+            hash,
+            novelty: 5,
+            weight: 6,
+            level: 1,
+            mechanical,
+            flash,
+            pro,
+        }
+    }
+
+    #[test]
+    fn what_a_small_model_found_is_read() {
+        let answer = "FINDINGS_V1\nFINDING|3-9|7|99|the cache | is never emptied\nNONE|the rest\nFINDING|4|0|1|x\nFINDINGS_END";
+        let told = findings(answer).unwrap();
+        assert_eq!(told[0], (3, 9, 7, 9, "the cache | is never emptied".to_owned()));
+        assert_eq!(told[1].0..=told[1].1, 4..=4);
+        for broken in
+            ["FINDING|3-9|7|8", "FINDING|x|7|8|y", "FINDING|3-9|7|8|", "VERDICT|1|HOLDS|x"]
+        {
+            let answer = format!("FINDINGS_V1\n{broken}\nFINDINGS_END");
+            assert_eq!(findings(&answer).unwrap_err().line, 2, "{broken}");
+        }
+        assert!(findings("It looks fine.").is_err());
+    }
+
+    #[test]
+    fn verdicts_are_read_whatever_their_case() {
+        let answer = "VERDICTS_V1\nVERDICT|2|holds|as shown\nVERDICT|3|FAILS\nVERDICTS_END";
+        assert_eq!(verdicts(answer).unwrap(), [(2, Verdict::Holds), (3, Verdict::Fails)]);
+        assert!(verdicts("VERDICTS_V1\nVERDICT|2|maybe|x\nVERDICTS_END").is_err());
+    }
+
+    #[test]
+    fn confidence_is_what_the_checks_say_and_nothing_hides_a_doubt() {
+        let mut finding = found("x");
+        assert_eq!(finding.confidence(), Confidence::Unchecked);
+        finding.mechanical = Some(true);
+        assert_eq!(finding.confidence(), Confidence::Unchecked);
+        finding.flash = Some(Verdict::Holds);
+        assert_eq!(finding.confidence(), Confidence::High);
+        finding.pro = Some(Verdict::Unsure);
+        assert_eq!(finding.confidence(), Confidence::Low);
+        (finding.pro, finding.mechanical) = (Some(Verdict::Holds), Some(false));
+        assert_eq!(finding.confidence(), Confidence::Low);
+    }
+
+    #[test]
+    fn the_same_claim_about_the_same_lines_is_not_new() {
+        let finding = found("the cache is never emptied");
+        let here = Passage::read("a.rs:8-20").unwrap();
+        assert!(finding.says_the_same(&here, "The cache is never emptied!"));
+        assert!(!finding.says_the_same(&here, "keys are compared by their length"));
+        let elsewhere = Passage::read("a.rs:30-40").unwrap();
+        assert!(!finding.says_the_same(&elsewhere, "the cache is never emptied"));
+    }
+}

@@ -1,0 +1,38 @@
+//! What an approved card answers, so that nobody is asked again; and how far something goes beyond it. Pure.
+
+use lanes::pattern::Pattern;
+use tree::RepoPath;
+
+use crate::gate::Approved;
+
+/// What an approved card allows.
+#[derive(Debug, Clone)]
+pub struct Grant {
+    writes: Vec<Pattern>,
+    commands: Vec<String>,
+}
+
+impl From<&Approved> for Grant {
+    fn from(approved: &Approved) -> Self {
+        let tasks = || approved.card().subtasks.iter();
+        Self {
+            writes: tasks().flat_map(|task| task.writes.clone()).collect(),
+            commands: tasks().flat_map(|task| task.commands.clone()).collect(),
+        }
+    }
+}
+
+impl Grant {
+    /// The paths that the card does not name; none where it answers for all.
+    pub fn beyond<'p>(&self, paths: &[&'p str]) -> Vec<&'p str> {
+        let named = |path: &str| {
+            RepoPath::parse(path).is_ok_and(|path| self.writes.iter().any(|it| it.matches(&path)))
+        };
+        paths.iter().copied().filter(|path| !named(path)).collect()
+    }
+
+    /// Whether the card names a command, in these words.
+    pub fn names(&self, command: &str) -> bool {
+        self.commands.iter().any(|named| named.trim() == command.trim())
+    }
+}

@@ -1,0 +1,171 @@
+//! What the researcher is asked, and the contracts of its answers.
+
+use actors::closed::JournalClosed;
+use actors::contract::{Contract, ContractError, filled};
+use actors::event::Event;
+use actors::prompts::{Prompt, Prompts};
+use actors::talk::Grammar;
+use actors::wording::Wording;
+
+use crate::finding::{Finding, Verdict, verdicts};
+use crate::passage::Passage;
+use crate::plan::{MissionPlan, PlanBounds};
+
+const CONTRACT: Contract = Contract { header: "HYPOTHESES_V1", footer: "HYPOTHESES_END" };
+const HYPOTHESIS: &str = "HYPOTHESIS|<path>:<first line>-<last line>|<question>";
+
+/// Something that should be true, and where it would show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Hypothesis {
+    pub(crate) passage: Passage,
+    pub(crate) question: String,
+}
+
+/// The contract of hypotheses: about lines that there are, and no more than so many.
+pub(crate) struct Hypotheses<'a> {
+    pub(crate) most: usize,
+    /// Whether these lines were read.
+    pub(crate) is_read: &'a (dyn Fn(&Passage) -> bool + Sync),
+}
+
+impl Hypotheses<'_> {
+    fn parse(&self, answer: &str) -> Result<Vec<Hypothesis>, ContractError> {
+        let mut told = Vec::new();
+        CONTRACT.read(answer, |_, line| {
+            if line.starts_with("NONE|") || line == "NONE" {
+                return Ok(());
+            }
+            let rest = line.strip_prefix("HYPOTHESIS|");
+            let rest = rest.ok_or(format!("each line must read {HYPOTHESIS}"))?;
+            let (place, question) = rest.split_once('|').unwrap_or((rest, ""));
+            let question = filled(question.trim(), HYPOTHESIS)?;
+            let passage = Passage::read(place).ok_or(format!("the line must read {HYPOTHESIS}"))?;
+            if !(self.is_read)(&passage) {
+                return Err(format!("{passage} is not among the lines that were read"));
+            }
+            if told.len() < self.most {
+                told.push(Hypothesis { passage, question });
+            }
+            Ok(())
+        })?;
+        Ok(told)
+    }
+}
+
+impl Grammar for Hypotheses<'_> {
+    type Answer = Vec<Hypothesis>;
+
+    fn is_formed(&self, answer: &str) -> bool {
+        CONTRACT.is_begun(answer)
+    }
+
+    async fn read(
+        &self,
+        answer: &str,
+    ) -> Result<Result<Vec<Hypothesis>, ContractError>, JournalClosed> {
+        Ok(self.parse(answer))
+    }
+
+    fn refused(&self, error: Wording) -> Event {
+        Event::AnswerRefused { error }
+    }
+
+    fn repair(&self, prompts: &Prompts, error: &ContractError) -> String {
+        error.for_planner(prompts)
+    }
+}
+
+/// The contract of verdicts.
+pub(crate) struct Verdicts;
+
+impl Grammar for Verdicts {
+    type Answer = Vec<(u32, Verdict)>;
+
+    fn is_formed(&self, answer: &str) -> bool {
+        verdicts(answer).is_ok()
+    }
+
+    async fn read(
+        &self,
+        answer: &str,
+    ) -> Result<Result<Self::Answer, ContractError>, JournalClosed> {
+        Ok(verdicts(answer))
+    }
+
+    fn refused(&self, error: Wording) -> Event {
+        Event::AnswerRefused { error }
+    }
+
+    fn repair(&self, prompts: &Prompts, error: &ContractError) -> String {
+        error.for_planner(prompts)
+    }
+}
+
+impl Grammar for PlanBounds {
+    type Answer = MissionPlan;
+
+    fn is_formed(&self, answer: &str) -> bool {
+        MissionPlan::is_formed(answer)
+    }
+
+    async fn read(
+        &self,
+        answer: &str,
+    ) -> Result<Result<MissionPlan, ContractError>, JournalClosed> {
+        Ok(MissionPlan::parse(answer, *self))
+    }
+
+    fn refused(&self, error: Wording) -> Event {
+        Event::PlanRefused { error }
+    }
+
+    fn repair(&self, prompts: &Prompts, error: &ContractError) -> String {
+        error.for_planner(prompts)
+    }
+}
+
+/// The findings, as the researcher is told of them.
+pub(crate) fn told(prompts: &Prompts, findings: &[Finding]) -> String {
+    let line = |finding: &Finding| {
+        let lines = if finding.mechanical == Some(false) { "changed" } else { "unchanged" };
+        let said = [finding.flash, finding.pro].into_iter().flatten().map(Verdict::name);
+        let checks: Vec<&str> = std::iter::once(lines).chain(said).collect();
+        prompts.render(
+            Prompt::MissionFinding,
+            &[
+                ("number", &finding.id),
+                ("claim", &finding.claim),
+                ("passage", &finding.evidence),
+                ("novelty", &finding.novelty),
+                ("weight", &finding.weight),
+                ("checks", &checks.join(", ")),
+            ],
+        )
+    };
+    findings.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hypothesis_is_about_lines_that_were_read() {
+        let is_read = |passage: &Passage| passage.path.as_str() == "a.rs";
+        let grammar = Hypotheses { most: 1, is_read: &is_read };
+        let answer = "HYPOTHESES_V1\nHYPOTHESIS|a.rs:1-9|Is it locked?\nHYPOTHESIS|a.rs:20|And here?\nHYPOTHESES_END";
+        let told = grammar.parse(answer).unwrap();
+        assert_eq!(told.len(), 1, "no more than were asked for");
+        assert_eq!(told[0].question, "Is it locked?");
+        assert!(
+            grammar
+                .parse("HYPOTHESES_V1\nNONE|nothing is worth it\nHYPOTHESES_END")
+                .unwrap()
+                .is_empty()
+        );
+        for broken in ["HYPOTHESIS|b.rs:1-9|x", "HYPOTHESIS|a.rs|x", "HYPOTHESIS|a.rs:1-2|", "x"] {
+            let answer = format!("HYPOTHESES_V1\n{broken}\nHYPOTHESES_END");
+            assert!(grammar.parse(&answer).is_err(), "{broken}");
+        }
+    }
+}

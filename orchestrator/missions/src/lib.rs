@@ -1,0 +1,18 @@
+//! Missions: research in many small questions, a card, and what its approval allows.
+//!
+//! What is decided is pure; what is asked of models are effects of the run. Nothing here writes to the workspace.
+
+pub mod card;
+pub mod children;
+pub mod execution;
+pub mod finding;
+pub mod gate;
+pub mod grant;
+mod lead;
+pub mod passage;
+pub mod plan;
+pub mod planning;
+pub mod research;
+pub mod sampling;
+pub mod sources;
+pub mod told;

@@ -1,0 +1,188 @@
+//! The files that a mission reads, cut into passages that a question can be about. Pure.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use tree::{FileHash, RepoPath};
+
+/// A file that a mission reads, as it was then.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// Where it is.
+    pub path: RepoPath,
+    /// What it says.
+    pub text: String,
+}
+
+impl Source {
+    /// How many lines it has.
+    pub fn lines(&self) -> usize {
+        self.text.lines().count()
+    }
+
+    /// Some of its lines; `None` if it does not have them all.
+    pub fn excerpt(&self, first: usize, last: usize) -> Option<String> {
+        if first == 0 || first > last || last > self.lines() {
+            return None;
+        }
+        let lines: Vec<&str> = self.text.lines().skip(first - 1).take(last - first + 1).collect();
+        Some(lines.join("\n"))
+    }
+}
+
+/// Some lines of a file, by number from one, both included.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Passage {
+    /// The file.
+    pub path: RepoPath,
+    /// Its first line.
+    pub first: usize,
+    /// Its last line.
+    pub last: usize,
+}
+
+impl fmt::Display for Passage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}-{}", self.path, self.first, self.last)
+    }
+}
+
+impl Passage {
+    /// Reads `path:first-last`, or `path:line`.
+    pub fn read(text: &str) -> Option<Self> {
+        let (path, lines) = text.trim().rsplit_once(':')?;
+        let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
+        let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        let path = RepoPath::parse(path.trim()).ok()?;
+        (1 <= first && first <= last).then_some(Self { path, first, last })
+    }
+
+    /// How many lines it has.
+    pub const fn lines(&self) -> usize {
+        self.last - self.first + 1
+    }
+
+    /// Its two halves, if neither is shorter than `least` lines.
+    pub fn halves(&self, least: usize) -> Option<[Self; 2]> {
+        let half = self.lines() / 2;
+        if half < least.max(1) {
+            return None;
+        }
+        let middle = self.first + half;
+        Some([Self { last: middle - 1, ..self.clone() }, Self { first: middle, ..self.clone() }])
+    }
+
+    /// Whether two have a line in common.
+    pub fn touches(&self, other: &Self) -> bool {
+        self.path == other.path && self.first <= other.last && other.first <= self.last
+    }
+
+    /// What stands there in `sources`, hashed; `None` if it is not there.
+    pub fn hash(&self, sources: &[Source]) -> Option<FileHash> {
+        let source = sources.iter().find(|source| source.path == self.path)?;
+        Some(FileHash::of(source.excerpt(self.first, self.last)?.as_bytes()))
+    }
+}
+
+/// Every line of every file, in passages of at most so many lines that differ in length by at most one.
+pub fn passages(sources: &[Source], most_lines: usize) -> Vec<Passage> {
+    sources.iter().flat_map(|source| cut(source, most_lines.max(1))).collect()
+}
+
+fn cut(source: &Source, most_lines: usize) -> Vec<Passage> {
+    let lines = source.lines();
+    let parts = lines.div_ceil(most_lines);
+    let edge = |part: usize| part * lines / parts.max(1);
+    (0..parts)
+        .map(|part| Passage {
+            path: source.path.clone(),
+            first: edge(part) + 1,
+            last: edge(part + 1),
+        })
+        .collect()
+}
+
+/// Puts files together that questions can have in front of them: as many as fit in `most_bytes`, in their order. A larger one
+/// stands alone.
+pub fn together(sources: &[Source], most_bytes: usize) -> Vec<Vec<&Source>> {
+    let mut groups: Vec<Vec<&Source>> = Vec::new();
+    let mut bytes = 0;
+    for source in sources {
+        match groups.last_mut() {
+            Some(group) if bytes + source.text.len() <= most_bytes => {
+                bytes += source.text.len();
+                group.push(source);
+            }
+            Some(_) | None => {
+                bytes = source.text.len();
+                groups.push(vec![source]);
+            }
+        }
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn source(name: &str, lines: usize) -> Source {
+        let text = (1..=lines).map(|line| format!("line {line}")).collect::<Vec<_>>().join("\n");
+        Source { path: RepoPath::parse(name).unwrap(), text }
+    }
+
+    #[test]
+    fn a_passage_is_read_as_it_is_shown() {
+        let passage = Passage::read("src/a.rs:3-9").unwrap();
+        assert_eq!((passage.to_string().as_str(), passage.lines()), ("src/a.rs:3-9", 7));
+        assert_eq!(Passage::read("a:4").map(|it| (it.first, it.last)), Some((4, 4)));
+        for broken in ["a", "a:", "a:0", "a:5-3", "../a:1", "a:x-y", ":1"] {
+            assert_eq!(Passage::read(broken), None, "{broken}");
+        }
+    }
+
+    #[test]
+    fn what_a_passage_shows_is_known_by_its_hash() {
+        let mut sources = [source("a", 4)];
+        let passage = Passage::read("a:2-3").unwrap();
+        let before = passage.hash(&sources).unwrap();
+        sources[0].text = sources[0].text.replace("line 4", "line four");
+        assert_eq!(passage.hash(&sources), Some(before));
+        sources[0].text = sources[0].text.replace("line 3", "line three");
+        assert_ne!(passage.hash(&sources), Some(before));
+        assert_eq!(Passage::read("a:4-5").unwrap().hash(&sources), None);
+    }
+
+    #[test]
+    fn files_stand_together_as_far_as_there_is_room() {
+        let sources = [source("a", 2), source("b", 2), source("c", 9), source("d", 1)];
+        let groups = together(&sources, 30);
+        let names: Vec<Vec<&str>> = groups
+            .iter()
+            .map(|it| it.iter().map(|source| source.path.as_str()).collect())
+            .collect();
+        assert_eq!(names, [vec!["a", "b"], vec!["c"], vec!["d"]]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_line_is_in_one_passage_and_halving_keeps_them(
+            lines in 0usize..500, most in 1usize..60, least in 1usize..30,
+        ) {
+            let cut = passages(&[source("a", lines)], most);
+            let covered = |passages: &[Passage]| -> Vec<usize> {
+                passages.iter().flat_map(|it| it.first..=it.last).collect()
+            };
+            prop_assert_eq!(covered(&cut), (1..=lines).collect::<Vec<_>>());
+            prop_assert!(cut.iter().all(|passage| passage.lines() <= most));
+            for passage in &cut {
+                if let Some(halves) = passage.halves(least) {
+                    prop_assert_eq!(covered(&halves), covered(std::slice::from_ref(passage)));
+                    prop_assert!(halves.iter().all(|half| half.lines() >= least));
+                }
+            }
+        }
+    }
+}

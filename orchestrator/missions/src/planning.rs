@@ -1,0 +1,151 @@
+//! From findings to a card: the researcher says what is to be done, and what that may touch and cost is added up.
+
+use actors::ledger::Allowance;
+use actors::prompts::Prompt;
+use actors::run::Run;
+use actors::talk::Unheard;
+use config::Config;
+use model::price::Usd;
+use model::{AgentRole, BYTES_PER_TOKEN};
+use tree::FileHash;
+
+use crate::card::{Capabilities, Card, Estimate, Limits, Range, SubTask, TaskKind};
+use crate::lead::told;
+use crate::passage::Source;
+use crate::plan::{MissionPlan, PlanBounds};
+use crate::research::{Research, Researched};
+
+/// Tasks of one mission.
+const MAX_TASKS: usize = 24;
+/// Tokens of what a lane's two models are told before they have seen a file.
+const LANE_TOKENS: u64 = 4_000;
+/// Tokens of a short answer.
+const ANSWER_TOKENS: u64 = 600;
+/// Seconds that a model call takes, at least and at most, if all is well.
+const CALL_SECONDS: Range = (2, 60);
+
+impl Research<'_> {
+    /// The card: the first, or another after the user said what is to be different.
+    pub async fn card(
+        self,
+        researched: &mut Researched,
+        version: u32,
+        wanted: Option<&str>,
+    ) -> Result<Card, Unheard> {
+        let (prompts, config) = (self.run.prompts(), self.run.config());
+        let bounds = PlanBounds {
+            max_writes: config.lanes.max_lanes,
+            max_tasks: MAX_TASKS,
+            findings: u32::try_from(researched.findings.len()).unwrap_or(u32::MAX),
+        };
+        let plan = prompts.render(
+            Prompt::MissionPlan,
+            &[
+                ("findings", &told(prompts, &researched.findings)),
+                ("max_writes", &bounds.max_writes),
+                ("max_tasks", &bounds.max_tasks),
+            ],
+        );
+        let request = match wanted {
+            None => plan,
+            Some(words) => {
+                let revise = prompts.render(Prompt::MissionRevise, &[("words", &words)]);
+                // Whoever asks another time is told what it has to keep to, too.
+                if researched.dialogue.is_new() { format!("{plan}\n\n{revise}") } else { revise }
+            }
+        };
+        let plan = self.asked(&mut researched.dialogue, &request, &bounds).await?;
+        Ok(made(self.run, &self.brief.request, researched, plan, version))
+    }
+}
+
+/// Puts a card together.
+fn made(
+    run: &Run,
+    goal: &str,
+    researched: &Researched,
+    MissionPlan { groups, mut subtasks }: MissionPlan,
+    version: u32,
+) -> Card {
+    let config = run.config();
+    for task in &mut subtasks {
+        let role = match task.kind {
+            TaskKind::Read => AgentRole::Child,
+            TaskKind::Write => AgentRole::Editor,
+        };
+        task.model = run.caller(role).hire.model;
+    }
+    let writes = subtasks.iter().any(|task| task.kind == TaskKind::Write);
+    let estimate = estimate(run, &researched.sources, &subtasks);
+    Card {
+        mission_id: run.id().to_owned(),
+        version,
+        goal: run.redactor.redact(goal).into_owned(),
+        groups,
+        findings: researched.findings.clone(),
+        low_confidence: Card::doubted(&researched.findings),
+        capabilities: Capabilities {
+            write: writes,
+            shell: subtasks.iter().any(|task| !task.commands.is_empty()),
+            network: false,
+            worktree: writes,
+        },
+        estimate,
+        limits: limits(config),
+        coverage: researched.coverage,
+        base: base(&researched.sources),
+        cut_by: researched.cut_by,
+        subtasks,
+    }
+}
+
+fn limits(config: &Config) -> Limits {
+    Limits {
+        budget: Allowance::from(&config.budget),
+        wall_seconds: config.budget.wall_seconds,
+        max_depth: 1,
+        max_subagents: config.lanes.max_subagents,
+    }
+}
+
+/// What a card rests on: everything that was read for it.
+pub fn base(sources: &[Source]) -> FileHash {
+    // Paths and texts have no form that could not be written.
+    FileHash::of(&serde_json::to_vec(sources).unwrap_or_default())
+}
+
+/// What carrying tasks out will take: at least if all goes well, at most if everything is tried as often as it may be.
+fn estimate(run: &Run, sources: &[Source], tasks: &[SubTask]) -> Estimate {
+    let config = run.config();
+    let (mut calls, mut tokens) = ((0, 0), (0, 0));
+    let (mut least, mut most) = (Some(0_u64), Some(0_u64));
+    for task in tasks {
+        let size = |path| sources.iter().find(|it| it.path == path).map_or(0, |it| it.text.len());
+        let bytes: usize = task.reads.iter().cloned().map(size).sum();
+        let shown = bytes as u64 / BYTES_PER_TOKEN;
+        let (role, (few, many), prompt) = match task.kind {
+            TaskKind::Read => {
+                let again = u64::from(config.missions.question_retries) + 1;
+                (AgentRole::Child, (1, again), shown + ANSWER_TOKENS)
+            }
+            TaskKind::Write => {
+                let again = u64::from(config.agent_loop.max_iterations).saturating_mul(2);
+                (AgentRole::Editor, (2, again.max(2)), shown + LANE_TOKENS)
+            }
+        };
+        let model = run.caller(role).hire.model;
+        let each = prompt + ANSWER_TOKENS;
+        calls = (calls.0 + few, calls.1 + many);
+        tokens = (tokens.0 + few * each, tokens.1 + many * each * 2);
+        let output = u32::try_from(ANSWER_TOKENS).unwrap_or(u32::MAX);
+        let price = run.terms.prices.worst_case(&model, prompt, output).map(Usd::nanos);
+        let add = |sum: Option<u64>, times: u64| Some(sum? + price?.saturating_mul(times));
+        (least, most) = (add(least, few), add(most, many * 2));
+    }
+    Estimate {
+        calls,
+        tokens,
+        nano_usd: least.zip(most),
+        wall_seconds: (calls.0 * CALL_SECONDS.0, calls.1 * CALL_SECONDS.1),
+    }
+}

@@ -1,0 +1,407 @@
+//! The research of a mission: files are read and sampled, what should be true besides is looked for, and the claims that carry
+//! the plan are checked: mechanically, by a small model, and by the one that thinks longest. Nothing but reading happens.
+//!
+//! A limit of the budget ends it before its time; what was found is not lost.
+
+use actors::brief::{Brief, Reads};
+use actors::call::CallError;
+use actors::child::NoAnswer;
+use actors::closed::JournalClosed;
+use actors::commands::Runner;
+use actors::delivery::Limit;
+use actors::dialogue::{Dialogue, shown_file, shown_lines};
+use actors::dialogues::introduction;
+use actors::event::Event;
+use actors::looking;
+use actors::prompts::Prompt;
+use actors::run::Run;
+use actors::talk::{Grammar, Talk, Unheard};
+use actors::words::ResearchStep;
+use index::Index;
+use model::AgentRole;
+use search::BYTES_PER_TOKEN;
+use tree::RepoPath;
+
+use crate::card::Coverage;
+use crate::children::Children;
+use crate::finding::{Finding, Taken, findings, take, tells_findings, tells_verdicts, verdicts};
+use crate::lead::{Hypotheses, Verdicts, told};
+use crate::passage::{Passage, Source, passages, together};
+use crate::sampling::Sampling;
+use crate::sources::Reading;
+
+/// Files that are named to the researcher; more would only cost.
+const MOST_NAMED: usize = 200;
+
+/// Whoever researches, with what it asks and reads.
+#[derive(Clone, Copy)]
+pub struct Research<'r> {
+    /// The run.
+    pub run: &'r Run,
+    /// Asks small questions.
+    pub children: &'r Children,
+    /// What the mission begins with.
+    pub brief: &'r Brief,
+    /// Knows the files.
+    pub index: &'r Index,
+    /// What the researcher may look at.
+    pub commands: &'r Runner,
+}
+
+/// What came of a research.
+#[derive(Debug, Clone)]
+pub struct Researched {
+    /// What was read.
+    pub sources: Vec<Source>,
+    /// How much that is.
+    pub coverage: Coverage,
+    /// What was found.
+    pub findings: Vec<Finding>,
+    /// The researcher's dialogue, as far as it has come.
+    pub(crate) dialogue: Dialogue,
+    /// The limit that ended it before its time.
+    pub cut_by: Option<Limit>,
+}
+
+/// Files that are shown together in front of many questions.
+struct Common {
+    paths: Vec<RepoPath>,
+    dialogue: Dialogue,
+}
+
+/// Why the research goes no further.
+enum Cut {
+    Journal(JournalClosed),
+    Budget(Limit),
+}
+
+impl From<JournalClosed> for Cut {
+    fn from(closed: JournalClosed) -> Self {
+        Self::Journal(closed)
+    }
+}
+
+impl Research<'_> {
+    /// Researches to the end, or until the budget says no.
+    pub async fn conduct(self) -> Result<Researched, JournalClosed> {
+        let reading = &mut Reading { goal: &self.brief.request, index: self.index };
+        let read = self.run.perform(reading).await?;
+        let mut researched = Researched {
+            sources: read.files,
+            coverage: read.coverage,
+            findings: Vec::new(),
+            dialogue: Dialogue::new(introduction(self.run.prompts()), &self.run.redactor),
+            cut_by: None,
+        };
+        match self.steps(&mut researched).await {
+            Ok(()) => {}
+            Err(Cut::Journal(closed)) => return Err(closed),
+            Err(Cut::Budget(limit)) => researched.cut_by = Some(limit),
+        }
+        Ok(researched)
+    }
+
+    /// What is known of a mission that was researched before: its findings, and the files that show them as they are now.
+    pub async fn known(
+        self,
+        findings: Vec<Finding>,
+        coverage: Coverage,
+    ) -> Result<Researched, JournalClosed> {
+        let reading = &mut Reading { goal: &self.brief.request, index: self.index };
+        let read = self.run.perform(reading).await?;
+        let mut researched = Researched {
+            sources: read.files,
+            coverage,
+            findings,
+            dialogue: Dialogue::new(introduction(self.run.prompts()), &self.run.redactor),
+            cut_by: None,
+        };
+        let Researched { findings, sources, .. } = &mut researched;
+        for finding in findings {
+            finding.recheck(sources);
+        }
+        Ok(researched)
+    }
+
+    async fn steps(self, researched: &mut Researched) -> Result<(), Cut> {
+        let commons = self.commons(&researched.sources);
+        self.sample(researched, &commons).await?;
+        for round in 1..=self.run.config().missions.hypothesis_rounds {
+            if !self.look_further(researched, &commons, round).await? {
+                break;
+            }
+        }
+        self.check(researched, &commons).await
+    }
+
+    /// What the questions about each file have in common.
+    fn commons(self, sources: &[Source]) -> Vec<Common> {
+        let prompts = self.run.prompts();
+        let most_bytes = self.run.config().missions.common_tokens.saturating_mul(BYTES_PER_TOKEN);
+        let common = |group: Vec<&Source>| {
+            let (all, child) =
+                (prompts.render(Prompt::Common, &[]), prompts.render(Prompt::MissionChild, &[]));
+            let system = format!("{all}\n\n{child}");
+            let mut dialogue = Dialogue::new(system, &self.run.redactor);
+            let shown = |source: &&Source| shown_file(prompts, source.path.as_str(), &source.text);
+            let files: Vec<String> = group.iter().map(shown).collect();
+            dialogue.say(&prompts.render(
+                Prompt::MissionSources,
+                &[("goal", &self.brief.request), ("files", &files.join("\n\n"))],
+            ));
+            let paths = group.iter().map(|source| source.path.clone()).collect();
+            Common { paths, dialogue }
+        };
+        together(sources, most_bytes).into_iter().map(common).collect()
+    }
+
+    /// Asks about passages, those of files that are shown together at once. Each is answered, or not.
+    async fn ask<T>(
+        self,
+        commons: &[Common],
+        questions: &[(Passage, String)],
+        reads: actors::child::Reads,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Result<Vec<(usize, T)>, Cut> {
+        let mut answered = Vec::new();
+        let mut cut = None;
+        for Common { paths, dialogue } in commons {
+            let is_here = |passage: &Passage| paths.contains(&passage.path);
+            let here: Vec<usize> = (0..)
+                .zip(questions)
+                .filter(|(_, (passage, _))| is_here(passage))
+                .map(|(at, _)| at)
+                .collect();
+            let texts: Vec<String> =
+                here.iter().filter_map(|at| Some(questions.get(*at)?.1.clone())).collect();
+            if texts.is_empty() {
+                continue;
+            }
+            let answers = self.children.ask(dialogue, &texts, reads).await?;
+            for (at, answer) in here.into_iter().zip(answers) {
+                match answer {
+                    Ok(text) => answered.extend(read(&text).map(|it| (at, it))),
+                    Err(NoAnswer::Budget(limit)) => cut = Some(limit),
+                    Err(NoAnswer::Model(_) | NoAnswer::Unreadable | NoAnswer::Died) => {}
+                }
+            }
+        }
+        match cut {
+            // What was answered before is worth having: nothing new can be asked.
+            Some(limit) if answered.is_empty() => Err(Cut::Budget(limit)),
+            Some(_) | None => Ok(answered),
+        }
+    }
+
+    async fn tell(
+        self,
+        step: ResearchStep,
+        round: u32,
+        (asked, answered, new): (usize, usize, usize),
+    ) -> Result<(), JournalClosed> {
+        self.run.record(Event::ResearchStep { step, round, asked, answered, new }).await?;
+        Ok(())
+    }
+
+    /// Novelty sampling.
+    async fn sample(self, researched: &mut Researched, commons: &[Common]) -> Result<(), Cut> {
+        let bounds = &self.run.config().missions;
+        let all = passages(&researched.sources, bounds.passage_lines);
+        let mut sampling = Sampling::new(bounds, all);
+        let mut cut = None;
+        while sampling.enough().is_none() && cut.is_none() {
+            let now = sampling.begin();
+            if now.is_empty() {
+                break;
+            }
+            let question = |passage: &Passage| {
+                let text =
+                    self.run.prompts().render(Prompt::MissionPassage, &[("passage", passage)]);
+                (passage.clone(), text)
+            };
+            let questions: Vec<(Passage, String)> = now.iter().map(question).collect();
+            let read = |answer: &str| findings(answer).ok();
+            let answered = match self.ask(commons, &questions, tells_findings, read).await {
+                Ok(answered) => answered,
+                Err(Cut::Budget(limit)) => {
+                    cut = Some(limit);
+                    Vec::new()
+                }
+                Err(closed @ Cut::Journal(_)) => return Err(closed),
+            };
+            let count = answered.len();
+            let told =
+                answered.into_iter().filter_map(|(at, told)| Some((now.get(at)?.clone(), told)));
+            let round = sampling.told(&researched.sources, told.collect());
+            self.tell(ResearchStep::Sampling, round.level, (now.len(), count, round.new)).await?;
+        }
+        researched.findings = sampling.into_findings();
+        cut.map_or(Ok(()), |limit| Err(Cut::Budget(limit)))
+    }
+
+    /// A round of hypotheses. Whether another may be worth it.
+    async fn look_further(
+        self,
+        researched: &mut Researched,
+        commons: &[Common],
+        round: u32,
+    ) -> Result<bool, Cut> {
+        let bounds = &self.run.config().missions;
+        let most = (bounds.max_questions / 10).max(1);
+        let sources = &researched.sources;
+        let is_read = |passage: &Passage| passage.hash(sources).is_some();
+        let names: Vec<&str> =
+            sources.iter().take(MOST_NAMED).map(|source| source.path.as_str()).collect();
+        let prompts = self.run.prompts();
+        let request = prompts.render(
+            Prompt::MissionHypotheses,
+            &[
+                ("findings", &told(prompts, &researched.findings)),
+                ("most", &most),
+                ("files", &names.join(", ")),
+            ],
+        );
+        let grammar = Hypotheses { most, is_read: &is_read };
+        let made = self.lead(&mut researched.dialogue, &request, &grammar).await?;
+        let Some(hypotheses) = made.filter(|made| !made.is_empty()) else { return Ok(false) };
+        let questions: Vec<(Passage, String)> = hypotheses
+            .iter()
+            .map(|it| {
+                (
+                    it.passage.clone(),
+                    prompts.render(
+                        Prompt::MissionCheck,
+                        &[("passage", &it.passage), ("question", &it.question)],
+                    ),
+                )
+            })
+            .collect();
+        let read = |answer: &str| findings(answer).ok();
+        let answered = self.ask(commons, &questions, tells_findings, read).await?;
+        let (asked, count) = (questions.len(), answered.len());
+        let mut new = 0;
+        for (at, told) in answered {
+            let Some((passage, _)) = questions.get(at) else { continue };
+            for one in told {
+                let Researched { findings, sources, .. } = &mut *researched;
+                new += usize::from(take(findings, sources, passage, one, 0) == Taken::New);
+            }
+        }
+        self.tell(ResearchStep::Hypotheses, round, (asked, count, new)).await?;
+        Ok(new > 0)
+    }
+
+    /// Checks the claims that weigh most: by a small model each, and by one question to the model that thinks longest.
+    async fn check(self, researched: &mut Researched, commons: &[Common]) -> Result<(), Cut> {
+        let mut weighty: Vec<usize> = (0..researched.findings.len()).collect();
+        let weight = |at: &usize| researched.findings.get(*at).map(|it| (it.weight, it.novelty));
+        weighty.sort_by_key(|at| std::cmp::Reverse(weight(at)));
+        weighty.truncate(self.run.config().missions.max_claims);
+        weighty.sort_unstable();
+        let claims: Vec<Finding> =
+            weighty.iter().filter_map(|at| researched.findings.get(*at).cloned()).collect();
+        if claims.is_empty() {
+            return Ok(());
+        }
+        let prompts = self.run.prompts();
+        let question = |it: &Finding| {
+            (
+                it.evidence.clone(),
+                prompts.render(
+                    Prompt::MissionClaim,
+                    &[("number", &it.id), ("claim", &it.claim), ("passage", &it.evidence)],
+                ),
+            )
+        };
+        let questions: Vec<(Passage, String)> = claims.iter().map(question).collect();
+        let read = |answer: &str| verdicts(answer).ok();
+        let answered = self.ask(commons, &questions, tells_verdicts, read).await?;
+        let count = answered.len();
+        for (at, said) in answered {
+            let Some(claim) = claims.get(at) else { continue };
+            let own = said.iter().find(|(number, _)| *number == claim.id).map(|(_, it)| *it);
+            if let Some(finding) = find(researched, claim.id) {
+                finding.flash = own;
+            }
+        }
+        self.tell(ResearchStep::Claims, 1, (questions.len(), count, 0)).await?;
+        let shown = claims.iter().map(|claim| {
+            let lines = lines_of(self.run, &researched.sources, &claim.evidence);
+            prompts.render(
+                Prompt::MissionEvidence,
+                &[("number", &claim.id), ("claim", &claim.claim), ("lines", &lines)],
+            )
+        });
+        let shown: Vec<String> = shown.collect();
+        let request = prompts.render(Prompt::MissionVerify, &[("claims", &shown.join("\n\n"))]);
+        let said = self.lead(&mut researched.dialogue, &request, &Verdicts).await?;
+        for (number, verdict) in said.unwrap_or_default() {
+            if let Some(finding) = find(researched, number) {
+                finding.pro = Some(verdict);
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks the researcher; none if no answer of it was usable.
+    async fn lead<G: Grammar>(
+        self,
+        dialogue: &mut Dialogue,
+        request: &str,
+        grammar: &G,
+    ) -> Result<Option<G::Answer>, Cut> {
+        match self.asked(dialogue, request, grammar).await {
+            Ok(answer) => Ok(Some(answer)),
+            Err(Unheard::Call(CallError::Budget(refusal))) => Err(Cut::Budget((&refusal).into())),
+            Err(Unheard::Call(CallError::Journal(closed))) => Err(closed.into()),
+            // The next question says whether the provider is gone for good.
+            Err(
+                Unheard::Unreadable(_)
+                | Unheard::Call(CallError::Model(_) | CallError::Admission(_)),
+            ) => Ok(None),
+        }
+    }
+
+    pub(crate) async fn asked<G: Grammar>(
+        self,
+        dialogue: &mut Dialogue,
+        request: &str,
+        grammar: &G,
+    ) -> Result<G::Answer, Unheard> {
+        let (run, config) = (self.run, self.run.config());
+        let prompts = run.prompts();
+        let opening = self.brief.introduction(
+            prompts,
+            dialogue,
+            AgentRole::Researcher,
+            Reads::Everything,
+            &prompts.render(Prompt::MissionLead, &[]),
+        );
+        dialogue.say(&(opening + request));
+        let caller = run.caller(AgentRole::Researcher);
+        let talk = Talk {
+            caller: &caller,
+            sources: looking::Sources {
+                commands: self.commands,
+                index: Some(self.index),
+                own: &[],
+            },
+            repairs: config.agent_loop.architect_parse_retries,
+            looks: config.agent_loop.max_look_rounds,
+        };
+        talk.ask(dialogue, grammar).await
+    }
+}
+
+fn find(researched: &mut Researched, id: u32) -> Option<&mut Finding> {
+    researched.findings.iter_mut().find(|finding| finding.id == id)
+}
+
+/// The lines of a passage, as a model is shown them.
+fn lines_of(run: &Run, sources: &[Source], passage: &Passage) -> String {
+    let source = sources.iter().find(|source| source.path == passage.path);
+    let text = source.and_then(|source| source.excerpt(passage.first, passage.last));
+    let of = source.map_or(0, Source::lines);
+    let lines = (passage.first, passage.last, of);
+    shown_lines(run.prompts(), passage.path.as_str(), lines, &(text.unwrap_or_default() + "\n"))
+}

@@ -1,0 +1,227 @@
+//! Novelty sampling: every passage is asked what in it is surprising and important; the best are asked again, finer, until
+//! hardly anything new comes. Pure.
+
+use std::collections::BTreeMap;
+
+use config::Missions;
+use serde::{Deserialize, Serialize};
+
+use crate::finding::{Finding, Taken, Told, take};
+use crate::passage::{Passage, Source};
+
+/// Of the questions of a research, this share may be asked by sampling; the rest checks what came of it.
+const SHARE: f64 = 0.6;
+
+/// Why no more passages are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Enough {
+    /// Hardly anything new came.
+    Plateau,
+    /// All levels are done.
+    Levels,
+    /// No passage is worth another look, or can be divided.
+    NothingLeft,
+    /// No more questions may be asked.
+    Questions,
+}
+
+/// How far sampling has come.
+#[derive(Debug, Clone)]
+pub struct Sampling {
+    bounds: Missions,
+    level: u32,
+    /// Passages of the next round, the most promising first.
+    next: Vec<Passage>,
+    questions_left: usize,
+    findings: Vec<Finding>,
+    enough: Option<Enough>,
+}
+
+/// What came of a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Round {
+    /// Its number, from one.
+    pub level: u32,
+    /// Findings that nobody had told before.
+    pub new: usize,
+    /// Those that were told again.
+    pub known: usize,
+}
+
+impl Sampling {
+    /// Begins with these passages, the most promising first.
+    pub fn new(bounds: &Missions, passages: Vec<Passage>) -> Self {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_precision_loss,
+            clippy::cast_sign_loss,
+            reason = "a bound of questions is a small number"
+        )]
+        let questions_left = (bounds.max_questions as f64 * SHARE).ceil() as usize;
+        let (next, findings, enough) = (passages, Vec::new(), None);
+        Self { bounds: bounds.clone(), level: 0, next, questions_left, findings, enough }
+    }
+
+    /// The passages that are asked about now; none when that is enough.
+    pub fn begin(&mut self) -> Vec<Passage> {
+        if self.enough.is_some() {
+            return Vec::new();
+        }
+        self.level += 1;
+        let most = self.questions_left;
+        let now: Vec<Passage> = std::mem::take(&mut self.next).into_iter().take(most).collect();
+        self.questions_left -= now.len();
+        now
+    }
+
+    /// Takes in what was found in each passage that was asked about; nothing where there was no answer.
+    pub fn told(&mut self, sources: &[Source], answers: Vec<(Passage, Vec<Told>)>) -> Round {
+        let (mut new, mut known) = (0, 0);
+        let mut best: BTreeMap<Passage, u32> = BTreeMap::new();
+        for (passage, told) in answers {
+            for one in told {
+                match take(&mut self.findings, sources, &passage, one, self.level) {
+                    Taken::New => {
+                        new += 1;
+                        let score = self.findings.last().map_or(0, Finding::score);
+                        let best = best.entry(passage.clone()).or_default();
+                        *best = score.max(*best);
+                    }
+                    Taken::Known => known += 1,
+                    Taken::Elsewhere => {}
+                }
+            }
+        }
+        let round = Round { level: self.level, new, known };
+        self.plan_next(best, round);
+        round
+    }
+
+    /// The better half of the passages with something new is asked again, in halves.
+    fn plan_next(&mut self, best: BTreeMap<Passage, u32>, round: Round) {
+        let mut promising: Vec<(Passage, u32)> = best.into_iter().collect();
+        promising.sort_by(|(a, a_score), (b, b_score)| b_score.cmp(a_score).then(a.cmp(b)));
+        promising.truncate(promising.len().div_ceil(2));
+        let least = self.bounds.least_passage_lines;
+        let halves = promising.iter().filter_map(|(passage, _)| passage.halves(least));
+        self.next = halves.flatten().collect();
+        #[expect(clippy::cast_precision_loss, reason = "counts of findings are small")]
+        let share = round.new as f64 / (round.new + round.known).max(1) as f64;
+        self.enough = if share < self.bounds.plateau {
+            Some(Enough::Plateau)
+        } else if self.level >= self.bounds.max_levels {
+            Some(Enough::Levels)
+        } else if self.next.is_empty() {
+            Some(Enough::NothingLeft)
+        } else if self.questions_left == 0 {
+            Some(Enough::Questions)
+        } else {
+            None
+        };
+    }
+
+    /// Why no more passages are asked about, once that is so.
+    pub const fn enough(&self) -> Option<Enough> {
+        self.enough
+    }
+
+    /// What was found, in the order in which it was.
+    pub fn into_findings(self) -> Vec<Finding> {
+        self.findings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use config::{Inputs, resolve};
+    use tree::RepoPath;
+
+    use super::*;
+    use crate::passage::passages;
+
+    fn bounds() -> Missions {
+        resolve(&Inputs::default()).unwrap().config.missions
+    }
+
+    fn sources() -> Vec<Source> {
+        let text = (1..=320).map(|line| format!("line {line}")).collect::<Vec<_>>().join("\n");
+        vec![Source { path: RepoPath::parse("a").unwrap(), text }]
+    }
+
+    fn claim(at: usize, points: u8, words: &str) -> Told {
+        (at, at + 1, points, points, words.to_owned())
+    }
+
+    #[test]
+    fn the_best_passages_are_asked_again_in_halves() {
+        let sources = sources();
+        let mut sampling = Sampling::new(&bounds(), passages(&sources, 80));
+        let first = sampling.begin();
+        assert_eq!(first.len(), 4);
+        let points = [9, 0, 5, 1];
+        let answers = first.iter().zip(points).map(|(passage, points)| {
+            let words = format!("what stands at {}", passage.first);
+            (passage.clone(), vec![claim(passage.first, points, &words)])
+        });
+        let round = sampling.told(&sources, answers.collect());
+        assert_eq!(round, Round { level: 1, new: 4, known: 0 });
+        let second = sampling.begin().iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(second, ["a:1-40", "a:41-80", "a:161-200", "a:201-240"]);
+    }
+
+    #[test]
+    fn it_ends_where_hardly_anything_new_comes() {
+        let sources = sources();
+        let mut sampling = Sampling::new(&bounds(), passages(&sources, 160));
+        for _ in 0..2 {
+            let answers = sampling.begin().into_iter().map(|passage| {
+                let told = if passage.first < 160 {
+                    vec![claim(1, 9, "the same thing again")]
+                } else {
+                    vec![]
+                };
+                (passage, told)
+            });
+            let answers = answers.collect();
+            sampling.told(&sources, answers);
+        }
+        assert_eq!(sampling.enough(), Some(Enough::Plateau));
+        assert!(sampling.begin().is_empty());
+        assert_eq!(sampling.into_findings().len(), 1);
+    }
+
+    #[test]
+    fn levels_and_questions_are_bounded_whatever_is_answered() {
+        let sources = sources();
+        for (max_questions, most) in [(60, 36), (5, 3)] {
+            let bounds = Missions { max_questions, least_passage_lines: 1, ..bounds() };
+            let mut sampling = Sampling::new(&bounds, passages(&sources, 20));
+            let (mut asked, mut rounds) = (0, 0);
+            while sampling.enough().is_none() {
+                let now = sampling.begin();
+                asked += now.len();
+                rounds += 1;
+                let level = rounds;
+                let answers = now.into_iter().map(|passage| {
+                    let words = format!("{level} {} {}", passage.first, passage.last);
+                    let at = passage.first;
+                    (passage, vec![(at, at, 9, 9, words)])
+                });
+                let answers = answers.collect();
+                sampling.told(&sources, answers);
+            }
+            assert!(asked <= most && rounds <= bounds.max_levels, "{asked} {rounds}");
+        }
+    }
+
+    #[test]
+    fn lines_that_nobody_asked_about_show_nothing() {
+        let sources = sources();
+        let mut sampling = Sampling::new(&bounds(), passages(&sources, 160));
+        let passage = sampling.begin().remove(0);
+        let told =
+            vec![(1, 500, 9, 9, "all of it".to_owned()), (200, 201, 9, 9, "there".to_owned())];
+        assert_eq!(sampling.told(&sources, vec![(passage, told)]).new, 0);
+    }
+}

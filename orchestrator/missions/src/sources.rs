@@ -1,0 +1,117 @@
+//! The effect of reading the files that a mission is about: those that rank highest for its goal first, as far as there is room.
+
+use actors::closed::JournalClosed;
+use actors::effect::{Effect, Trace};
+use actors::event::{Blob, Event};
+use actors::run::Run;
+use index::{FileKind, Index};
+use search::BYTES_PER_TOKEN;
+use tools::blocking::on_a_thread;
+use tree::{Entry, Listed, ReadTree, RepoPath};
+
+use crate::card::Coverage;
+use crate::passage::Source;
+
+/// What was read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sources {
+    /// The files, those that matter most first.
+    pub files: Vec<Source>,
+    /// How much of the workspace that is.
+    pub coverage: Coverage,
+}
+
+/// The effect of reading what a goal is about.
+pub(crate) struct Reading<'r> {
+    pub(crate) goal: &'r str,
+    pub(crate) index: &'r Index,
+}
+
+impl Effect for Reading<'_> {
+    type Outcome = Sources;
+    type Stop = JournalClosed;
+
+    fn look(&mut self, event: &Event) -> Trace<Sources> {
+        let Event::SourcesRead { files, files_total, bytes, bytes_total, sources } = event else {
+            return Trace::Absent;
+        };
+        let coverage = Coverage {
+            files_seen: *files,
+            files_total: *files_total,
+            bytes_seen: *bytes,
+            bytes_total: *bytes_total,
+        };
+        let files = serde_json::from_slice(&sources.content).unwrap_or_default();
+        Trace::Done(Sources { files, coverage })
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<Sources, JournalClosed> {
+        let room = run.config().missions.source_tokens.saturating_mul(BYTES_PER_TOKEN);
+        let (index, goal, asked_by) = (self.index.clone(), self.goal.to_owned(), run.clone());
+        let sources = on_a_thread(move || read(&index, &goal, room, &asked_by)).await;
+        let Coverage { files_seen, files_total, bytes_seen, bytes_total } = sources.coverage;
+        // Texts have no form that could not be written.
+        let json = serde_json::to_vec(&sources.files).unwrap_or_default();
+        let read = Event::SourcesRead {
+            files: files_seen,
+            files_total,
+            bytes: bytes_seen,
+            bytes_total,
+            sources: Blob::new(json),
+        };
+        run.record(read).await?;
+        Ok(sources)
+    }
+}
+
+/// Reads what is about the goal. Blocks.
+fn read(index: &Index, goal: &str, room: usize, run: &Run) -> Sources {
+    let (listed, _) = index.files();
+    let listed: Vec<Listed> = listed
+        .into_iter()
+        .filter(|file| FileKind::of(&file.path) != FileKind::Aside)
+        .filter(|file| file.bytes <= index.max_file_bytes() && index.may_read(&file.path))
+        .collect();
+    let ranked = index.rank(goal, &listed).files;
+    let ranked: Vec<&RepoPath> = ranked.iter().map(|file| &file.path).collect();
+    let others = listed.iter().map(|file| &file.path).filter(|path| !ranked.contains(path));
+    let (mut files, mut left) = (Vec::new(), room);
+    for path in ranked.iter().copied().chain(others) {
+        let Some(text) = text_of(index.tree(), path, index.max_file_bytes()) else { continue };
+        // A file that does not fit makes room for smaller ones.
+        if text.len() <= left {
+            left -= text.len();
+            let text = run.redactor.redact(&text).into_owned();
+            files.push(Source { path: path.clone(), text });
+        }
+    }
+    let coverage = Coverage {
+        files_seen: files.len(),
+        files_total: listed.len(),
+        bytes_seen: (room - left) as u64,
+        bytes_total: listed.iter().map(|file| file.bytes).sum(),
+    };
+    Sources { files, coverage }
+}
+
+/// What a file says; `None` if it is no text, or not there. Blocks.
+fn text_of(tree: &ReadTree, path: &RepoPath, max_bytes: u64) -> Option<String> {
+    match tree.entry(path, max_bytes).ok()? {
+        Entry::File(file) => String::from_utf8(file.bytes.to_vec()).ok(),
+        Entry::Missing
+        | Entry::Directory
+        | Entry::Symlink
+        | Entry::TooLarge { .. }
+        | Entry::Other => None,
+    }
+}
+
+/// The files of these paths as they are now, those that are there and may be read. Blocks.
+pub fn now(index: &Index, paths: &[RepoPath], run: &Run) -> Vec<Source> {
+    let readable = paths.iter().filter(|path| index.may_read(path));
+    let source = |path: &RepoPath| {
+        let text = text_of(index.tree(), path, index.max_file_bytes())?;
+        Some(Source { path: path.clone(), text: run.redactor.redact(&text).into_owned() })
+    };
+    readable.filter_map(source).collect()
+}

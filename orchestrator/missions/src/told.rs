@@ -1,0 +1,157 @@
+//! A card and a report, as people read them. Pure.
+
+use std::fmt::{self, Display, Write as _};
+
+use actors::lane_id::LaneId;
+use actors::ledger::Amount;
+
+use crate::card::{Card, Group, Range, SubTask};
+use crate::finding::{Confidence, Finding};
+
+/// A number from to, or one if both are the same.
+struct Span(Range, &'static str);
+
+impl Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self((least, most), unit) = self;
+        if least == most {
+            write!(f, "{least}{unit}")
+        } else {
+            write!(f, "{least} to {most}{unit}")
+        }
+    }
+}
+
+fn dollars(nanos: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "shown with four digits")]
+    let dollars = nanos as f64 / 1e9;
+    format!("${dollars:.4}")
+}
+
+impl Display for Card {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "Mission card, version {}", self.version)?;
+        writeln!(f, "Goal: {}\n", self.goal)?;
+        f.write_str("Findings\n")?;
+        self.group(f, None, 1)?;
+        let grouped = |finding: &&Finding| {
+            self.groups.iter().any(|group| group.findings.contains(&finding.id))
+        };
+        for finding in self.findings.iter().filter(|it| !grouped(it)) {
+            line(f, finding, 1)?;
+        }
+        if self.findings.is_empty() {
+            f.write_str("  none\n")?;
+        }
+        f.write_str("\nTasks\n")?;
+        for task in &self.subtasks {
+            task_lines(f, task)?;
+        }
+        let Self { capabilities, estimate, coverage, .. } = self;
+        let may = [
+            (capabilities.write, "write"),
+            (capabilities.shell, "run commands"),
+            (capabilities.network, "use the network"),
+        ];
+        let may: Vec<&str> = may.iter().filter(|(may, _)| *may).map(|(_, what)| *what).collect();
+        let may = if may.is_empty() { "only read".to_owned() } else { may.join(", ") };
+        writeln!(f, "\nMay      {may}")?;
+        write!(
+            f,
+            "Estimate {}, {}",
+            Span(estimate.calls, " calls"),
+            Span(estimate.tokens, " tokens")
+        )?;
+        if let Some((least, most)) = estimate.nano_usd {
+            write!(f, ", {} to {}", dollars(least), dollars(most))?;
+        }
+        writeln!(f, ", {}", Span(estimate.wall_seconds, " s"))?;
+        writeln!(
+            f,
+            "Read     {} of {} files, {} of {} bytes",
+            coverage.files_seen, coverage.files_total, coverage.bytes_seen, coverage.bytes_total
+        )?;
+        if self.cut_by.is_some() {
+            f.write_str("The budget ended the research before its time.\n")?;
+        }
+        write!(f, "Hash     {}", self.hash())
+    }
+}
+
+impl Card {
+    fn group(&self, f: &mut fmt::Formatter<'_>, above: Option<u32>, depth: usize) -> fmt::Result {
+        for Group { id, text, findings, .. } in self.groups.iter().filter(|it| it.above == above) {
+            writeln!(f, "{:indent$}{text}", "", indent = depth * 2)?;
+            for finding in self.findings.iter().filter(|it| findings.contains(&it.id)) {
+                line(f, finding, depth + 1)?;
+            }
+            self.group(f, Some(*id), depth + 1)?;
+        }
+        Ok(())
+    }
+}
+
+fn task_lines(f: &mut fmt::Formatter<'_>, task: &SubTask) -> fmt::Result {
+    let SubTask { id, kind, title, goal, .. } = task;
+    writeln!(f, "  {id} {}: {title}", kind.name())?;
+    writeln!(f, "     {goal}")?;
+    let mut list = |name: &str, items: Vec<String>| -> fmt::Result {
+        if items.is_empty() { Ok(()) } else { writeln!(f, "     {name} {}", items.join(", ")) }
+    };
+    list("reads", task.reads.iter().map(ToString::to_string).collect())?;
+    list("writes", task.writes.iter().map(ToString::to_string).collect())?;
+    list("runs", task.commands.iter().map(|it| format!("`{it}`")).collect())?;
+    list("expects", task.expected.iter().cloned().collect())?;
+    list("holds in the end:", task.acceptance.clone())?;
+    list("after", task.after.iter().map(ToString::to_string).collect())
+}
+
+fn line(f: &mut fmt::Formatter<'_>, finding: &Finding, depth: usize) -> fmt::Result {
+    let sure = match finding.confidence() {
+        Confidence::High => "",
+        Confidence::Unchecked => " (not checked)",
+        Confidence::Low => " (low confidence)",
+    };
+    let Finding { id, claim, evidence, .. } = finding;
+    writeln!(f, "{:indent$}{id}. {claim} [{evidence}]{sure}", "", indent = depth * 2)
+}
+
+/// What a mission came to, beside what was estimated.
+pub struct Report<'r> {
+    /// The card that was carried out.
+    pub card: &'r Card,
+    /// What was found out by tasks that only read; none where there was no answer.
+    pub answers: Vec<(LaneId, Option<String>)>,
+    /// Findings whose lines are not as they were found.
+    pub stale: &'r [u32],
+    /// What carrying it out took.
+    pub spent: Amount,
+}
+
+impl Display for Report<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { card, answers, stale, spent } = self;
+        let title = |id: LaneId| card.task(id).map(|task| task.title.as_str()).unwrap_or_default();
+        for (id, answer) in answers {
+            let answer = answer.as_deref().unwrap_or("There was no answer.");
+            writeln!(f, "## {id} {}\n\n{}\n", title(*id), answer.trim_end())?;
+        }
+        if !stale.is_empty() {
+            let numbers: Vec<String> = stale.iter().map(ToString::to_string).collect();
+            writeln!(f, "The lines of findings {} have changed since.\n", numbers.join(", "))?;
+        }
+        let mut money = String::new();
+        if let Some((least, most)) = card.estimate.nano_usd {
+            let spent = dollars(spent.nano_usd.nanos());
+            write!(money, ", {spent} (estimated {} to {})", dollars(least), dollars(most))?;
+        }
+        write!(
+            f,
+            "Receipt: {} calls (estimated {}), {} tokens (estimated {}){money}",
+            spent.calls,
+            Span(card.estimate.calls, ""),
+            spent.tokens,
+            Span(card.estimate.tokens, ""),
+        )
+    }
+}

@@ -1,0 +1,252 @@
+//! A long piece of work, a step at a time: what its steering model says, what became of each step, and when it ends. Pure.
+
+use std::time::Duration;
+
+use actors::contract::{Contract, ContractError, filled};
+use actors::ledger::Amount;
+use actors::prompts::{Prompt, Prompts};
+use model::price::Usd;
+use serde::{Deserialize, Serialize};
+
+const CONTRACT: Contract = Contract { header: "AUTOPILOT_V1", footer: "AUTOPILOT_END" };
+const FORM: &str =
+    "NEXT|<step> and LATER|<step> lines, or the one line DONE|<what shows it> or STUCK|<why>";
+
+/// Steps in a row without any progress, after which it ends.
+pub const MOST_IDLE: usize = 3;
+/// Steps that are told to the steering model.
+const TOLD: usize = 12;
+
+/// What the steering model says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Steer {
+    /// This step comes next, and these after it.
+    Next {
+        /// The step.
+        step: String,
+        /// What comes after it.
+        later: Vec<String>,
+    },
+    /// Nothing is left to do.
+    Done(String),
+    /// No step can bring it further.
+    Stuck(String),
+}
+
+impl Steer {
+    /// Reads an answer.
+    pub fn read(answer: &str) -> Result<Self, ContractError> {
+        let (mut next, mut later, mut end) = (None, Vec::new(), None);
+        let block = CONTRACT.read(answer, |_, line| {
+            let (key, text) = line.split_once('|').unwrap_or((line, ""));
+            let text = filled(text.trim(), FORM)?;
+            match key {
+                "NEXT" if next.is_none() => next = Some(text),
+                "LATER" => later.push(text),
+                "DONE" => end = Some(Self::Done(text)),
+                "STUCK" => end = Some(Self::Stuck(text)),
+                _ => return Err(format!("between the two lines stand {FORM}")),
+            }
+            Ok(())
+        })?;
+        match (next, end) {
+            (Some(step), None) => Ok(Self::Next { step, later }),
+            (None, Some(end)) if later.is_empty() => Ok(end),
+            (None | Some(_), _) => {
+                Err(block.error_at_end(format!("between the two lines stand {FORM}")))
+            }
+        }
+    }
+}
+
+/// What became of a step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Round {
+    /// The step.
+    pub step: String,
+    /// How it ended, for people.
+    pub end: String,
+    /// Whether it stays: it was delivered, and changed something.
+    pub stays: bool,
+    /// The files that it changed, if it stays.
+    pub files: Vec<String>,
+    /// What it took, the question for it included.
+    pub spent: Amount,
+}
+
+/// What it may not pass.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bounds {
+    /// Steps.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub iterations: Option<usize>,
+    /// Time at work.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub time: Option<Duration>,
+    /// Money.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub usd: Option<Usd>,
+    /// Tokens.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tokens: Option<u64>,
+}
+
+/// Why it is over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum End {
+    /// The command that says so passes.
+    Reached,
+    /// The steering model says that nothing is left to do.
+    Done {
+        /// What shows it.
+        shown_by: String,
+    },
+    /// The steering model says that no step can bring it further, or gave no usable answer.
+    Stuck {
+        /// Why.
+        reason: String,
+    },
+    /// The last steps brought nothing.
+    NoProgress,
+    /// As many steps as may be.
+    Iterations,
+    /// As long as may be.
+    Time,
+    /// The budget is used up.
+    Budget,
+    /// Something was not allowed.
+    Denied {
+        /// What, and the flag that would allow it.
+        hint: String,
+    },
+    /// The user stopped it.
+    Stopped,
+}
+
+/// A long piece of work, as far as it has come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Work {
+    /// What is wanted.
+    pub task: String,
+    /// The command that passes when it is reached.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub until: Option<String>,
+    /// What it may not pass.
+    pub bounds: Bounds,
+    /// The steps so far.
+    pub rounds: Vec<Round>,
+    /// What is still to do, as the steering model said last.
+    pub later: Vec<String>,
+    /// What choosing the next step took; it is booked to that.
+    #[serde(default)]
+    pub choosing: Amount,
+    /// Time at work so far.
+    pub worked: Duration,
+    /// Why it is over, once it is.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub end: Option<End>,
+}
+
+impl Work {
+    /// What was used so far.
+    pub fn spent(&self) -> Amount {
+        self.rounds.iter().fold(self.choosing, |sum, round| sum.plus(round.spent))
+    }
+
+    /// Why no step may follow, if that is so.
+    pub fn is_over(&self) -> Option<End> {
+        let Bounds { iterations, time, usd, tokens } = self.bounds;
+        let spent = self.spent();
+        let idle = self.rounds.iter().rev().take_while(|round| !round.stays).count();
+        if idle >= MOST_IDLE {
+            return Some(End::NoProgress);
+        }
+        if iterations.is_some_and(|most| self.rounds.len() >= most) {
+            return Some(End::Iterations);
+        }
+        if time.is_some_and(|most| self.worked >= most) {
+            return Some(End::Time);
+        }
+        let is_used_up = usd.is_some_and(|most| spent.nano_usd >= most)
+            || tokens.is_some_and(|most| spent.tokens >= most);
+        is_used_up.then_some(End::Budget)
+    }
+
+    /// What the steering model is asked.
+    pub fn question(&self, prompts: &Prompts) -> String {
+        let told = |(at, round): (usize, &Round)| {
+            let stays = if round.stays { "stays" } else { "taken back" };
+            format!("{}. {} — {}, {stays}", at + 1, round.step, round.end)
+        };
+        let first = self.rounds.len().saturating_sub(TOLD);
+        let rounds: Vec<String> = self.rounds.iter().enumerate().skip(first).map(told).collect();
+        let listed =
+            |lines: &[String]| if lines.is_empty() { "-".to_owned() } else { lines.join("\n") };
+        prompts.render(
+            Prompt::Autopilot,
+            &[("task", &self.task), ("rounds", &listed(&rounds)), ("later", &listed(&self.later))],
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round(stays: bool) -> Round {
+        let spent = Amount { tokens: 100, calls: 2, nano_usd: Usd::ZERO };
+        Round { step: "s".to_owned(), end: "e".to_owned(), stays, files: Vec::new(), spent }
+    }
+
+    fn work(rounds: Vec<Round>, bounds: Bounds) -> Work {
+        let (task, until) = ("t".to_owned(), None);
+        Work {
+            task,
+            until,
+            bounds,
+            rounds,
+            later: Vec::new(),
+            choosing: Amount::default(),
+            worked: Duration::from_mins(1),
+            end: None,
+        }
+    }
+
+    #[test]
+    fn what_the_steering_model_says_is_read() {
+        let read = |lines: &str| Steer::read(&format!("AUTOPILOT_V1\n{lines}\nAUTOPILOT_END"));
+        let next = Steer::Next { step: "a".to_owned(), later: vec!["b".to_owned()] };
+        assert_eq!(read("NEXT|a\nLATER|b").unwrap(), next);
+        assert_eq!(read("DONE|all passes").unwrap(), Steer::Done("all passes".to_owned()));
+        for broken in ["NEXT|a\nNEXT|b", "LATER|b", "NEXT|a\nDONE|x", "NEXT|", "hello", ""] {
+            assert!(read(broken).is_err(), "{broken}");
+        }
+    }
+
+    #[test]
+    fn it_ends_at_its_bounds_and_where_nothing_moves() {
+        let none = Bounds::default();
+        assert_eq!(work(vec![round(false), round(false)], none).is_over(), None);
+        let idle = vec![round(true), round(false), round(false), round(false)];
+        assert_eq!(work(idle, none).is_over(), Some(End::NoProgress));
+        let moves = || vec![round(false), round(false), round(true)];
+        assert_eq!(work(moves(), none).is_over(), None);
+        let bounds = |bounds: Bounds| work(moves(), bounds).is_over();
+        assert_eq!(bounds(Bounds { iterations: Some(3), ..none }), Some(End::Iterations));
+        assert_eq!(bounds(Bounds { tokens: Some(300), ..none }), Some(End::Budget));
+        assert_eq!(bounds(Bounds { tokens: Some(301), ..none }), None);
+        assert_eq!(bounds(Bounds { time: Some(Duration::from_mins(1)), ..none }), Some(End::Time));
+    }
+
+    #[test]
+    fn the_steering_model_is_told_what_became_of_each_step() {
+        let work = Work {
+            later: vec!["write the notes".to_owned()],
+            ..work(vec![round(true), round(false)], Bounds::default())
+        };
+        let question = work.question(&Prompts::default());
+        assert!(question.contains("1. s — e, stays\n2. s — e, taken back"), "{question}");
+        assert!(question.contains("write the notes"), "{question}");
+    }
+}

@@ -1,0 +1,328 @@
+//! The life of a mission: researched, put on a card, shown, and carried out once the card is approved. What of it is written
+//! goes through lanes and the gate like everything else.
+
+mod card;
+
+use std::sync::Arc;
+
+use actors::Unanswered;
+use actors::brief::Brief;
+use actors::closed::JournalClosed;
+use actors::commands::Runner;
+use actors::delivery::{Delivery, FailureKind, NeedsWork, Verified};
+use actors::event::{Blob, Event};
+use actors::run::Run;
+use actors::scope::Segment;
+use actors::talk::Unheard;
+use actors::words::{CardAnswer, CardStep, MissionPhase};
+use index::Index;
+use lanes::crew::call_failed;
+use lanes::team::TeamReport;
+use missions::card::Card;
+use missions::children::Children;
+use missions::execution::Execution;
+use missions::gate::{self, Approved, Step};
+use missions::grant::Grant;
+use missions::research::{Research, Researched};
+use missions::told::Report;
+use ractor::ActorRef;
+
+use self::card::{Answering, Taking, taken_up};
+use super::end::{Ending, failed, journal_closed};
+use super::{Msg, News, State};
+
+/// One part of the budget in so many is kept for the card and what is told in the end.
+const KEPT_PARTS: u64 = 10;
+
+/// What came of a stage of a mission.
+pub(crate) enum MissionNews {
+    /// Its card is approved.
+    Approved(Box<Execution>),
+    /// The tasks that only read, and could be done, are done.
+    Read(Box<Execution>),
+    /// The tasks that write are over.
+    Written(Box<Execution>, Result<TeamReport, Unanswered>),
+    /// It is over.
+    Ended(Box<Ending>),
+}
+
+impl From<Ending> for MissionNews {
+    fn from(ending: Ending) -> Self {
+        Self::Ended(Box::new(ending))
+    }
+}
+
+impl From<JournalClosed> for MissionNews {
+    fn from(_: JournalClosed) -> Self {
+        journal_closed().into()
+    }
+}
+
+/// What a mission is researched with.
+struct Drafting {
+    run: Run,
+    children: Children,
+    brief: Brief,
+    index: Index,
+    commands: Runner,
+    /// What the request says to a card that was made before, and that card, as far as it is known here.
+    step: Option<(CardStep, Option<Vec<u8>>)>,
+}
+
+impl State {
+    /// Begins a mission, or takes one up at its card.
+    pub(super) async fn start_mission(&mut self, myself: &ActorRef<Msg>, brief: Brief) {
+        let Some(active) = &self.active else { return };
+        let run = active.run.clone();
+        let step = active.request.card.clone();
+        let step = step.map(|step| {
+            let known = self.cards.get(&step.hash).cloned();
+            (step, known)
+        });
+        let children = match Children::spawn(run.clone(), myself.get_cell()).await {
+            Ok(children) => children,
+            Err(error) => {
+                self.end(failed(FailureKind::Internal, &error.to_string())).await;
+                return;
+            }
+        };
+        let workspace = Arc::new(self.workspace(run.scope(), myself));
+        let commands = Runner { workspace, run: run.clone() };
+        let index = self.index.clone();
+        if let Some(active) = &mut self.active {
+            active.children = Some(children.clone());
+            active.brief = brief.clone();
+        }
+        let drafting = Drafting { run, children, brief, index, commands, step };
+        self.tell_in_run(myself, async move { News::Mission(drafting.conduct().await) });
+    }
+
+    /// Goes on with a mission after a stage of it.
+    pub(super) async fn mission_told(&mut self, myself: &ActorRef<Msg>, news: MissionNews) {
+        match news {
+            MissionNews::Approved(execution) => {
+                let before = self.run().admission.spent().await.unwrap_or_default();
+                if let Some(active) = &mut self.active {
+                    active.spent_before = before;
+                    active.grant = Some(Arc::new(Grant::from(&execution.approved)));
+                }
+                self.read_for(myself, *execution);
+            }
+            MissionNews::Read(execution) => {
+                let plan = execution.lanes(self.run().prompts());
+                let Some(plan) = plan else {
+                    self.report(*execution).await;
+                    return;
+                };
+                let Some(active) = &self.active else { return };
+                let brief = Brief { request: active.request.text.clone(), ..active.brief.clone() };
+                let Some(team) = self.hire_team(myself, brief, Some(plan)).await else { return };
+                self.tell_in_run(myself, async move {
+                    News::Mission(MissionNews::Written(execution, team.work().await))
+                });
+            }
+            MissionNews::Written(mut execution, report) => {
+                execution.written = true;
+                match report {
+                    Ok(TeamReport::Done { delivery, lanes, kept }) => {
+                        let done = matches!(
+                            delivery,
+                            Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. }
+                        );
+                        if let Some(active) = &mut self.active {
+                            active.written_end = Some((delivery, lanes, kept));
+                        }
+                        if done {
+                            self.read_for(myself, *execution);
+                        } else {
+                            self.report(*execution).await;
+                        }
+                    }
+                    Ok(TeamReport::Declined) => {
+                        let why = "the lanes of the mission could not begin";
+                        self.end(failed(FailureKind::Internal, why)).await;
+                    }
+                    Err(_) => self.end(failed(FailureKind::Internal, "the team died")).await,
+                }
+            }
+            MissionNews::Ended(ending) => self.end(*ending).await,
+        }
+    }
+
+    /// Does the tasks that only read and can be done.
+    fn read_for(&mut self, myself: &ActorRef<Msg>, mut execution: Execution) {
+        let Some(active) = &self.active else { return };
+        let Some(children) = active.children.clone() else { return };
+        let (run, index) = (active.run.clone(), self.index.clone());
+        self.tell_in_run(myself, async move {
+            News::Mission(match execution.read(&run, &children, &index).await {
+                Ok(()) => MissionNews::Read(Box::new(execution)),
+                Err(closed) => closed.into(),
+            })
+        });
+    }
+
+    /// Ends a mission with what came of it, beside what was estimated.
+    async fn report(&mut self, execution: Execution) {
+        let Some(active) = &mut self.active else { return };
+        let end = active.written_end.take();
+        let run = active.run.clone();
+        let before = active.spent_before;
+        let total = run.admission.spent().await.unwrap_or_default();
+        let spent = total.minus(before);
+        let card = execution.approved.card().clone();
+        let hash = Some(execution.approved.hash());
+        let stale = execution.stale.clone();
+        let reported = Event::MissionReported { hash, spent, stale: stale.clone() };
+        let phases = (MissionPhase::Executing, MissionPhase::Done);
+        let over = Event::MissionPhaseChanged { from: phases.0, to: phases.1 };
+        if run.publish(reported).await.is_err() || run.publish(over).await.is_err() {
+            self.end(journal_closed()).await;
+            return;
+        }
+        let unanswered = execution.answers.values().filter(|answer| answer.is_none()).count();
+        let answers = execution.answers.into_iter().collect();
+        let answer = Report { card: &card, answers, stale: &stale, spent }.to_string();
+        let (delivery, lanes, kept) = end.unwrap_or_else(|| {
+            let delivery = if unanswered == 0 {
+                Delivery::Delivered { verified: Verified::NotNeeded }
+            } else {
+                let detail = format!("{unanswered} tasks that read have no answer").into();
+                Delivery::NeedsWork { why: NeedsWork::NoAnswer, detail }
+            };
+            (delivery, Vec::new(), Vec::new())
+        });
+        let (answer, card) = (Some(answer), Some(Box::new(card)));
+        self.end(Ending { answer, card, lanes, kept, ..delivery.into() }).await;
+    }
+}
+
+impl Drafting {
+    /// Takes a mission to an approved card, or to its end.
+    async fn conduct(self) -> MissionNews {
+        let drafted = match &self.step {
+            None => self.draft().await,
+            Some((step, known)) => self.take_up(step.clone(), known.clone()).await,
+        };
+        drafted.unwrap_or_else(MissionNews::from)
+    }
+
+    fn research(&self) -> Research<'_> {
+        let Self { run, children, brief, index, commands, .. } = self;
+        Research { run, children, brief, index, commands }
+    }
+
+    async fn goes(&self, phase: MissionPhase, step: Step) -> Result<MissionPhase, Ending> {
+        let to = gate::after(phase, step)
+            .map_err(|refused| failed(FailureKind::Internal, &refused.to_string()))?;
+        let changed = Event::MissionPhaseChanged { from: phase, to };
+        self.run.publish(changed).await.map_err(|_| journal_closed())?;
+        Ok(to)
+    }
+
+    /// A mission from its goal on.
+    async fn draft(&self) -> Result<MissionNews, Ending> {
+        let phase = self.goes(MissionPhase::Drafting, Step::Research).await?;
+        let kept = self.run.scope().within(Segment::Report);
+        self.run.admission.share(vec![kept.clone()], KEPT_PARTS).await;
+        let researched = self.research().conduct().await.map_err(|_| journal_closed())?;
+        self.show(phase, researched, 1, None).await
+    }
+
+    /// A mission whose card was made before.
+    async fn take_up(&self, step: CardStep, known: Option<Vec<u8>>) -> Result<MissionNews, Ending> {
+        let taking = &mut Taking { hash: step.hash, known };
+        let card = self.run.perform(taking).await.map_err(|_| journal_closed())?;
+        let Some(card) = card else { return Err(taken_up::unknown(step.hash)) };
+        let said = Event::CardAnswered { hash: step.hash, answer: step.answer.clone() };
+        self.run.record(said).await.map_err(|_| journal_closed())?;
+        self.answered(MissionPhase::AwaitingApproval, card, step, None).await
+    }
+
+    /// Makes a card, shows it, and asks.
+    async fn show(
+        &self,
+        phase: MissionPhase,
+        mut researched: Researched,
+        version: u32,
+        wanted: Option<String>,
+    ) -> Result<MissionNews, Ending> {
+        // The card is paid from what was kept for it.
+        let run = self.run.at(&self.run.scope().within(Segment::Report));
+        let research = Research { run: &run, ..self.research() };
+        let made = research.card(&mut researched, version, wanted.as_deref()).await;
+        run.give_back();
+        let mut card = match made {
+            Ok(card) => card,
+            Err(Unheard::Unreadable(error)) => {
+                let detail = format!("the researcher gave no usable plan: {error}").into();
+                let delivery = Delivery::NeedsWork { why: NeedsWork::NoPlan, detail };
+                return Err(without_card(delivery, &researched));
+            }
+            Err(Unheard::Call(error)) => {
+                return Err(without_card(call_failed(&error), &researched));
+            }
+        };
+        self.run.id().clone_into(&mut card.mission_id);
+        let hash = card.hash();
+        let shown = Event::CardMade { version, hash, card: Blob::new(card.to_json()) };
+        self.run.record(shown).await.map_err(|_| journal_closed())?;
+        let phase = self.goes(phase, Step::Show).await?;
+        let asking = &mut Answering { card: &card, hash };
+        let answer = self.run.perform(asking).await.map_err(|_| journal_closed())?;
+        self.answered(phase, card, CardStep { hash, answer }, Some(researched)).await
+    }
+
+    /// Does as the user said.
+    async fn answered(
+        &self,
+        phase: MissionPhase,
+        card: Card,
+        CardStep { hash, answer }: CardStep,
+        researched: Option<Researched>,
+    ) -> Result<MissionNews, Ending> {
+        match answer {
+            CardAnswer::Approved => {
+                let approved = Approved::new(phase, card, hash)
+                    .map_err(|refused| failed(FailureKind::Internal, &refused.to_string()))?;
+                self.goes(phase, Step::Execute).await?;
+                Ok(MissionNews::Approved(Box::new(Execution::new(approved))))
+            }
+            CardAnswer::NoOne => Err(taken_up::waits(card, hash)),
+            CardAnswer::Rejected => {
+                self.goes(phase, Step::End).await?;
+                Err(taken_up::rejected(card))
+            }
+            CardAnswer::Modify(words) => {
+                let most = self.run.config().missions.max_versions;
+                if card.version >= most {
+                    return Err(taken_up::too_many(card, most));
+                }
+                let phase = self.goes(phase, Step::Revise).await?;
+                let version = card.version + 1;
+                let researched = match researched {
+                    Some(researched) => researched,
+                    None => self
+                        .research()
+                        .known(card.findings, card.coverage)
+                        .await
+                        .map_err(|_| journal_closed())?,
+                };
+                // A card may be revised as often as is allowed.
+                Box::pin(self.show(phase, researched, version, Some(words))).await
+            }
+        }
+    }
+}
+
+/// The end of a mission that has no card: what was found is told all the same.
+fn without_card(delivery: Delivery, researched: &Researched) -> Ending {
+    let found: Vec<String> = researched
+        .findings
+        .iter()
+        .map(|finding| format!("- {} [{}]", finding.claim, finding.evidence))
+        .collect();
+    let answer =
+        (!found.is_empty()).then(|| format!("What was found so far:\n\n{}", found.join("\n")));
+    Ending { answer, ..delivery.into() }
+}

@@ -1,0 +1,192 @@
+//! Autopilot: steps follow one another until the task is reached or a bound is, and only what was delivered stays.
+
+use mock::{ReceivedRequest, Replies, Reply};
+use serde_json::Value;
+
+use crate::resume::{journal, killed_at};
+use crate::support::{Project, Provider, Run, World, diff};
+
+const TASK: &str = "Have greet.txt greet the world";
+const AUTO: [&str; 2] = ["--approval", "auto"];
+
+fn steer(lines: &str) -> Reply {
+    Reply::text(format!("AUTOPILOT_V1\n{lines}\nAUTOPILOT_END")).to("analysis")
+}
+
+fn edits(path: &str, old: &str, new: &str) -> [Reply; 2] {
+    let plan = crate::support::plan_verified_by(&[path], &["sh check.sh"]);
+    [Reply::text(plan).to("architect"), Reply::text(diff(path, old, new)).to("editor")]
+}
+
+fn autopilot(world: &World, more: &[&str]) -> Run {
+    world.deepseek(["autopilot", TASK].into_iter().chain(AUTO).chain(more.iter().copied())).run()
+}
+
+/// What is told of it; null before it has begun.
+fn status(world: &World) -> Value {
+    let run = world.deepseek(["autopilot", "status", "--output", "json"]).run();
+    serde_json::from_str(&run.stdout).unwrap_or_default()
+}
+
+#[test]
+fn it_steps_until_the_command_passes_and_takes_back_what_fails() {
+    let [wrong_plan, wrong] = edits("greet.txt", "hello", "hello moon");
+    let [plan, right] = edits("greet.txt", "hello", "hello world");
+    let replies = vec![
+        steer("NEXT|Greet the moon\nLATER|Greet the world"),
+        wrong_plan,
+        wrong,
+        steer("NEXT|Greet the world"),
+        plan,
+        right,
+    ];
+    let world = World::of(Project::greeting(), Provider::new(replies))
+        .configure("[agent_loop]\nmax_iterations = 1\n");
+    let run = autopilot(&world, &["--until", "grep -q world greet.txt"]);
+    assert_eq!(run.code, Some(0), "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(world.project.read("greet.txt"), "hello world\n");
+    for told in
+        ["✗ 1. Greet the moon", "✓ 2. Greet the world", "Ended    the command of --until passes"]
+    {
+        assert!(run.stdout.contains(told), "{told}: {}", run.stdout);
+    }
+    let told = world.provider.told("analysis", 2);
+    assert!(
+        told.contains("1. Greet the moon — needs work") && told.contains("taken back"),
+        "{told}"
+    );
+    assert_eq!(status(&world)["autopilot"]["work"]["end"]["why"], "reached");
+    let replay = world.deepseek(["replay", "latest"]).run();
+    assert_eq!(replay.code, Some(0), "{}{}", replay.stdout, replay.stderr);
+}
+
+#[test]
+fn a_task_that_cannot_be_done_ends_within_three_steps_and_says_so() {
+    let [plan, wrong] = edits("greet.txt", "hello", "hello moon");
+    let replies = vec![steer("NEXT|Try it again").forever(), plan.forever(), wrong.forever()];
+    let world = World::of(Project::greeting(), Provider::new(replies))
+        .configure("[agent_loop]\nmax_iterations = 1\n");
+    let run = autopilot(&world, &[]);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.contains("the last steps brought nothing that stays"), "{}", run.stderr);
+    assert_eq!(status(&world)["autopilot"]["work"]["rounds"].as_array().unwrap().len(), 3);
+    assert_eq!(world.project.read("greet.txt"), "hello\n", "nothing of it stays");
+}
+
+#[test]
+fn nothing_goes_beyond_what_was_granted() {
+    let [plan, right] = edits("greet.txt", "hello", "hello world");
+    let world = World::of(
+        Project::greeting(),
+        Provider::new(vec![steer("NEXT|Greet the world"), plan, right]),
+    );
+    let run = world.deepseek(["autopilot", TASK]).run();
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+    assert_eq!(world.project.read("greet.txt"), "hello\n");
+    assert!(run.stderr.contains("--approval auto"), "{}", run.stderr);
+}
+
+#[test]
+fn the_budget_is_that_of_the_whole_work() {
+    let replies = Replies::driven(counting);
+    let world = World::of(Project::greeting(), Provider::new(replies));
+    let run = autopilot(&world, &["--budget-tokens", "60000"]);
+    assert_eq!(run.code, Some(4), "{}\n{}", run.stdout, run.stderr);
+    let used: u64 =
+        world.provider.requests().iter().map(|seen| seen.usage.map_or(0, |it| it.total())).sum();
+    assert!(used <= 60_000, "{used}");
+    assert!(run.stdout.contains("Ended    the budget is used up"), "{}", run.stdout);
+}
+
+/// Steps without end: each writes the number of the step into a file of its own.
+fn counting(request: &ReceivedRequest) -> Reply {
+    let said: String = request.messages().map(|(_, text)| text).collect();
+    match request.header("x-agent-role") {
+        Some("analysis") => {
+            let number = |line: &str| line.split_once(". ")?.0.parse::<usize>().ok();
+            let taken = said.lines().filter_map(number).max().unwrap_or_default();
+            steer(&format!("NEXT|step {}", taken + 1))
+        }
+        role => {
+            let step = said.rsplit("step ").next().unwrap_or_default();
+            let number: String = step.chars().take_while(char::is_ascii_digit).collect();
+            let path = format!("step{number}.txt");
+            Reply::text(if role == Some("architect") {
+                format!(
+                    "ARCHITECT_PLAN_V1\nPLAN|write step {number}\nFILE|{path}|new\nVERIFY|grep -q done {path}\nARCHITECT_PLAN_END"
+                )
+            } else {
+                format!("--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+done\n")
+            })
+        }
+    }
+}
+
+#[test]
+fn it_is_paused_resumed_and_stopped_from_another_terminal_and_gone_on_with_after_a_crash() {
+    let world = World::of(Project::greeting(), Provider::new(Replies::driven(counting)));
+    let world = world.configure("[policy]\nallow_commands = [\"grep -q\"]\n");
+    let rounds = |world: &World| {
+        let kept = status(world);
+        kept["autopilot"]["work"]["rounds"].as_array().map_or(0, Vec::len)
+    };
+    let mut args = vec!["autopilot", TASK, "--iterations", "30"];
+    args.extend(AUTO);
+    let mut running = world.deepseek(args).start();
+    running.until(|| rounds(&world) >= 2);
+    let paused = world.deepseek(["autopilot", "pause"]).run();
+    assert_eq!(paused.code, Some(0), "{}", paused.stderr);
+    running.until(|| status(&world)["autopilot"]["doing"] == "paused");
+    let at = rounds(&world);
+    assert_eq!(rounds(&world), at);
+    assert_eq!(world.deepseek(["autopilot", "resume"]).run().code, Some(0));
+    running.until(|| rounds(&world) > at);
+    running.kill();
+
+    // It is interrupted, and says so; what was done is not done again.
+    let shown = world.deepseek(["autopilot", "status"]).run();
+    assert!(shown.stdout.contains("interrupted"), "{}", shown.stdout);
+    let mut running = world.deepseek(["autopilot", "resume"].into_iter().chain(AUTO)).start();
+    let before = rounds(&world);
+    running.until(|| rounds(&world) > before + 1);
+    assert_eq!(world.deepseek(["autopilot", "stop"]).run().code, Some(0));
+    let run = running.end();
+    assert_eq!(run.code, Some(130), "{}", run.stderr);
+    assert!(run.stdout.contains("Ended    stopped"), "{}", run.stdout);
+    let run = world.deepseek(["autopilot", "resume"].into_iter().chain(AUTO)).run();
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert_eq!(status(&world)["autopilot"]["work"]["end"]["why"], "iterations");
+    assert_eq!(rounds(&world), 30);
+    let written = |at: &usize| world.project.path(&format!("step{at}.txt")).exists();
+    assert!((1..=30).filter(written).count() >= 28);
+    let none = world.deepseek(["autopilot", "stop"]).run();
+    assert_eq!(none.code, Some(2), "{}", none.stderr);
+}
+
+#[test]
+fn a_step_that_a_crash_interrupted_is_finished_first() {
+    for step in [20, 60, 90] {
+        let world = World::of(Project::greeting(), Provider::new(Replies::driven(counting)));
+        let world = world.configure("[policy]\nallow_commands = [\"grep -q\"]\n");
+        let mut args = vec!["autopilot", TASK, "--iterations", "3"];
+        args.extend(AUTO);
+        let run = killed_at(&world, step, &args);
+        assert_eq!(run.code, None, "step {step}: {}", run.stderr);
+        let run = world.deepseek(["autopilot", "resume"].into_iter().chain(AUTO)).run();
+        assert_eq!(run.code, Some(1), "step {step}: {}", run.stderr);
+        assert_eq!(status(&world)["autopilot"]["work"]["rounds"].as_array().unwrap().len(), 3);
+        assert!(journal(&world).iter().any(|event| event["kind"] == "RunFinished@v3"));
+    }
+}
+
+#[test]
+fn the_demo_of_the_autopilot_takes_two_steps_offline() {
+    let world = World::of(Project::greeting(), Provider::new(Vec::<Reply>::new()));
+    let mut program = world.deepseek(["demo", "--autopilot"]);
+    program.with_cargo().env("TMPDIR", world.project.root());
+    let run = program.env_remove("DEEPSEEK_API_KEY").env_remove("DEEPSEEK_BASE_URL").run();
+    assert_eq!(run.code, Some(0), "{}\n{}", run.stdout, run.stderr);
+    for told in ["✓ 1. Write down", "✓ 2. Have subtotal", "the command of --until passes"] {
+        assert!(run.stdout.contains(told), "{told}: {}", run.stdout);
+    }
+}

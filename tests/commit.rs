@@ -1,0 +1,125 @@
+//! What was changed becomes a commit of the user's own git, with what was asked for as its message, and nothing else in it.
+
+use crate::support::{
+    Project, Provider, Screen, Terminal, World, architect, diff, editor, mended, plan, shell,
+};
+
+/// The greeting is mended, in a repository whose commits have an author.
+fn greeted() -> World {
+    greeted_in(World::greeting(mended()))
+}
+
+fn greeted_in(world: World) -> World {
+    shell(world.project.root(), "git config user.name t && git config user.email t@example.org");
+    let run = world.chat("fix the greeting.");
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
+    world
+}
+
+fn git(world: &World, words: &str) -> String {
+    shell(world.project.root(), &format!("git {words}"))
+}
+
+#[test]
+fn only_what_was_changed_is_committed_and_what_is_staged_stays_staged() {
+    let world = greeted();
+    world.project.write("mine.txt", "mine\n");
+    world.project.write("later.txt", "later\n");
+    git(&world, "add mine.txt");
+    let run = world.deepseek(["commit", "--yes"]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stderr.contains("  greet.txt (changed)\n"), "{}", run.stderr);
+    assert_eq!(git(&world, "log -1 --format=%B"), "Fix the greeting\n\n- do what was asked\n\n");
+    assert_eq!(git(&world, "show --name-only --format="), "greet.txt\n");
+    assert_eq!(git(&world, "status --porcelain"), "A  mine.txt\n?? later.txt\n");
+    let again = world.deepseek(["commit", "--yes"]).run();
+    assert_eq!(again.code, Some(1), "{}", again.stderr);
+    assert!(again.stderr.contains("there is nothing to commit"), "{}", again.stderr);
+}
+
+#[test]
+fn a_commit_needs_a_yes() {
+    let world = greeted();
+    let before = git(&world, "rev-parse HEAD");
+    let run = world.deepseek(["commit"]).run();
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+    assert!(run.stderr.contains("`deepseek commit --yes` does not ask"), "{}", run.stderr);
+    for (answer, code) in [("n\r", 3), ("y\r", 0)] {
+        assert_eq!(git(&world, "rev-parse HEAD"), before);
+        let mut terminal =
+            Terminal::start(&mut world.deepseek(["commit", "-m", "Greet the world"]));
+        terminal.until("[y/N]", 1);
+        assert!(terminal.shown().contains("Greet the world"), "{}", terminal.shown());
+        terminal.types(answer);
+        assert_eq!(terminal.ends(), Some(code), "{}", terminal.shown());
+    }
+    assert_eq!(git(&world, "log -1 --format=%s"), "Greet the world\n");
+}
+
+#[test]
+fn a_hook_runs_without_the_key_and_its_no_leaves_everything_as_it_was() {
+    let new = vec![
+        architect(plan(&["new.txt"])),
+        editor("--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+new\n"),
+    ];
+    let project = Project::new(&[("check.sh", "test -f new.txt\n")]);
+    let world = greeted_in(World::of(project, Provider::new(new)));
+    let hook = "#!/bin/sh\nenv > seen; grep -q yes allowed 2>/dev/null || { echo 'not on a Monday' >&2; exit 1; }\n";
+    world.project.write(".git/hooks/pre-commit", hook);
+    shell(world.project.root(), "chmod +x .git/hooks/pre-commit");
+    let run = world.deepseek(["commit", "--yes"]).run();
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.contains("not on a Monday\n"), "{}", run.stderr);
+    assert!(!world.project.read("seen").contains("DEEPSEEK_API_KEY"));
+    assert_eq!(git(&world, "status --porcelain -- new.txt"), "?? new.txt\n");
+    world.project.write("allowed", "yes\n");
+    let run = world.deepseek(["commit", "--yes", "--output", "json"]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(run.events[0]["files"], serde_json::json!(["new.txt"]));
+    assert!(git(&world, "rev-parse HEAD").starts_with(run.events[0]["commit"].as_str().unwrap()));
+}
+
+#[test]
+fn what_the_user_changed_in_the_same_file_is_said() {
+    let world = greeted();
+    world.project.write("greet.txt", "hello world\nand mine\n");
+    let run = world.deepseek(["commit"]).run();
+    assert!(run.stderr.contains("greet.txt (changed, with changes of yours)"), "{}", run.stderr);
+    // What was undone is nothing to commit.
+    world.project.write("greet.txt", "hello\n");
+    let run = world.deepseek(["commit", "--yes"]).run();
+    assert!(run.stderr.contains("there is nothing to commit"), "{}", run.stderr);
+}
+
+#[test]
+fn where_there_is_no_git_a_commit_is_not_offered() {
+    let files = [("greet.txt", "hello\n"), ("check.sh", "grep -q world greet.txt\n")];
+    let world = World::of(Project::without_git(&files), Provider::new(mended()));
+    let run = world.deepseek(["--force-execute", "-p", "Fix it", "--approval", "auto"]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(!run.stderr.contains("commit: "), "{}", run.stderr);
+    let run = world.deepseek(["commit", "--yes"]).run();
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.contains("git init"), "{}", run.stderr);
+}
+
+#[test]
+fn in_a_conversation_one_commits_as_the_ending_says() {
+    let first =
+        vec![architect(plan(&["greet.txt"])), editor(diff("greet.txt", "hello", "hello world"))];
+    let world = World::greeting(first);
+    shell(world.project.root(), "git config user.name t && git config user.email t@example.org");
+    let mut program = world.deepseek(["--force-execute", "--approval", "auto"]);
+    let mut screen = Screen::start(program.env("XTERM_VERSION", "a test"), 40, 100);
+    screen.until_shown("›");
+    screen.types("Fix the greeting\r");
+    screen.until_shown("  commit: /commit");
+    screen.until_shown("session ");
+    screen.types("/commit\r");
+    screen.until_shown("[y/N]");
+    screen.types("y\r");
+    screen.until_shown("committed as ");
+    screen.types("\x04");
+    assert_eq!(screen.terminal.ends(), Some(0));
+    assert_eq!(git(&world, "log -1 --format=%s"), "Fix the greeting\n");
+}
