@@ -19,7 +19,7 @@ pub(crate) fn history(
     let places = around.places(&workspace)?;
     let settled = settle(&places, &workspace, &settings.config).map_err(|error| {
         CliError::caused(Kind::NotDelivered, &error)
-            .hint("is the workspace writable, and DEEPSEEK_HOME? Is somebody else writing there?")
+            .hint("is the workspace writable, and DEEPSEEK_HOME? Is another process writing there?")
     })?;
     for Settled { label, outcome, left } in settled {
         render::warn(&render::settled(&label, outcome, &left));

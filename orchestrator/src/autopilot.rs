@@ -61,7 +61,7 @@ impl Steer {
 
 /// What became of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Round {
+pub struct TakenStep {
     /// The step.
     pub step: String,
     /// How it ended, for people.
@@ -76,7 +76,7 @@ pub struct Round {
 
 /// What it may not pass.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bounds {
+pub struct WorkBounds {
     /// Steps.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub iterations: Option<usize>,
@@ -133,9 +133,9 @@ pub struct Work {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub until: Option<String>,
     /// What it may not pass.
-    pub bounds: Bounds,
+    pub bounds: WorkBounds,
     /// The steps so far.
-    pub rounds: Vec<Round>,
+    pub rounds: Vec<TakenStep>,
     /// What is still to do, as the steering model said last.
     pub later: Vec<String>,
     /// What choosing the next step took; it is booked to that.
@@ -156,7 +156,7 @@ impl Work {
 
     /// Why no step may follow, if that is so.
     pub fn is_over(&self) -> Option<End> {
-        let Bounds { iterations, time, usd, tokens } = self.bounds;
+        let WorkBounds { iterations, time, usd, tokens } = self.bounds;
         let spent = self.spent();
         let idle = self.rounds.iter().rev().take_while(|round| !round.stays).count();
         if idle >= MOST_IDLE {
@@ -175,7 +175,7 @@ impl Work {
 
     /// What the steering model is asked.
     pub fn question(&self, prompts: &Prompts) -> String {
-        let told = |(at, round): (usize, &Round)| {
+        let told = |(at, round): (usize, &TakenStep)| {
             let stays = if round.stays { "stays" } else { "taken back" };
             format!("{}. {} — {}, {stays}", at + 1, round.step, round.end)
         };
@@ -194,12 +194,12 @@ impl Work {
 mod tests {
     use super::*;
 
-    fn round(stays: bool) -> Round {
+    fn round(stays: bool) -> TakenStep {
         let spent = Amount { tokens: 100, calls: 2, nano_usd: Usd::ZERO };
-        Round { step: "s".to_owned(), end: "e".to_owned(), stays, files: Vec::new(), spent }
+        TakenStep { step: "s".to_owned(), end: "e".to_owned(), stays, files: Vec::new(), spent }
     }
 
-    fn work(rounds: Vec<Round>, bounds: Bounds) -> Work {
+    fn work(rounds: Vec<TakenStep>, bounds: WorkBounds) -> Work {
         let (task, until) = ("t".to_owned(), None);
         Work {
             task,
@@ -226,24 +226,27 @@ mod tests {
 
     #[test]
     fn it_ends_at_its_bounds_and_where_nothing_moves() {
-        let none = Bounds::default();
+        let none = WorkBounds::default();
         assert_eq!(work(vec![round(false), round(false)], none).is_over(), None);
         let idle = vec![round(true), round(false), round(false), round(false)];
         assert_eq!(work(idle, none).is_over(), Some(End::NoProgress));
         let moves = || vec![round(false), round(false), round(true)];
         assert_eq!(work(moves(), none).is_over(), None);
-        let bounds = |bounds: Bounds| work(moves(), bounds).is_over();
-        assert_eq!(bounds(Bounds { iterations: Some(3), ..none }), Some(End::Iterations));
-        assert_eq!(bounds(Bounds { tokens: Some(300), ..none }), Some(End::Budget));
-        assert_eq!(bounds(Bounds { tokens: Some(301), ..none }), None);
-        assert_eq!(bounds(Bounds { time: Some(Duration::from_mins(1)), ..none }), Some(End::Time));
+        let bounds = |bounds: WorkBounds| work(moves(), bounds).is_over();
+        assert_eq!(bounds(WorkBounds { iterations: Some(3), ..none }), Some(End::Iterations));
+        assert_eq!(bounds(WorkBounds { tokens: Some(300), ..none }), Some(End::Budget));
+        assert_eq!(bounds(WorkBounds { tokens: Some(301), ..none }), None);
+        assert_eq!(
+            bounds(WorkBounds { time: Some(Duration::from_mins(1)), ..none }),
+            Some(End::Time)
+        );
     }
 
     #[test]
     fn the_steering_model_is_told_what_became_of_each_step() {
         let work = Work {
             later: vec!["write the notes".to_owned()],
-            ..work(vec![round(true), round(false)], Bounds::default())
+            ..work(vec![round(true), round(false)], WorkBounds::default())
         };
         let question = work.question(&Prompts::default());
         assert!(question.contains("1. s — e, stays\n2. s — e, taken back"), "{question}");

@@ -159,8 +159,9 @@ pub fn not_started(error: &StartError) -> CliError {
         StartError::Terms(_) | StartError::Workspace(CommitError::Tree(_)) => {
             CliError::caused(Kind::Usage, error)
         }
-        StartError::Workspace(_) => CliError::caused(Kind::NotDelivered, error)
-            .hint("is the workspace writable, and DEEPSEEK_HOME? Is somebody else writing there?"),
+        StartError::Workspace(_) => CliError::caused(Kind::NotDelivered, error).hint(
+            "is the workspace writable, and DEEPSEEK_HOME? Is another process writing there?",
+        ),
         StartError::Journal(LogError::InUse(_)) => {
             CliError::caused(Kind::NotDelivered, error).hint("wait for it, or stop it")
         }

@@ -62,7 +62,7 @@ pub struct Shows {
     /// What is told of what was used.
     pub accounts: Accounts,
     /// Where commands are given.
-    pub commands: Commands,
+    pub commands: CommandsGiven,
     /// Whether a commit is offered.
     pub commits: Commits,
 }
@@ -88,7 +88,7 @@ pub enum Accounts {
 
 /// Where the user gives commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Commands {
+pub enum CommandsGiven {
     /// In a shell: `deepseek diff`.
     OfTheShell,
     /// In the conversation: `/diff`.
@@ -97,7 +97,7 @@ pub enum Commands {
     Nowhere,
 }
 
-impl Commands {
+impl CommandsGiven {
     /// What a command does, and the command as the user gives it.
     pub(crate) fn way(self, does: &str, words: &str) -> Option<String> {
         match self {

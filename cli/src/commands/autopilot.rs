@@ -11,10 +11,10 @@ use clap::{Args, Subcommand};
 use front::error::{CliError, Kind};
 use front::session::Which;
 use model::price::Usd;
-use orchestrator::autopilot::{Bounds, End, Work};
+use orchestrator::autopilot::{End, Work, WorkBounds};
 use serde_json::json;
 
-use self::desk::{Desk, Doing, Kept, is_alive};
+use self::desk::{Desk, Doing, KeptWork, is_alive};
 use self::pilot::fly;
 use crate::flags::{Global, Output};
 use crate::render;
@@ -109,7 +109,7 @@ pub(crate) async fn run(
             desk.wishes(None)?;
             let settings = around.settings(global, &workspace)?;
             let budget = &settings.config.budget;
-            let bounds = Bounds {
+            let bounds = WorkBounds {
                 iterations: args.iterations,
                 time: args.hours.map(|hours| Duration::from_secs_f64((hours * 3600.0).max(0.0))),
                 usd: (budget.usd > 0.0).then(|| Usd::from_dollars(budget.usd)),
@@ -142,7 +142,7 @@ fn told(desk: &Desk, word: &str, what: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-fn status(global: &Global, kept: &Kept) {
+fn status(global: &Global, kept: &KeptWork) {
     let alive = is_alive(kept);
     if global.output != Output::Text {
         render::json_line(&json!({"alive": alive, "autopilot": kept, "spent": kept.work.spent()}));

@@ -12,7 +12,7 @@ use actors::words::{CardAnswer, CardStep};
 use clap::Args;
 use front::error::{CliError, Kind};
 use front::exit;
-use front::run_view::Commands;
+use front::run_view::CommandsGiven;
 use front::session::Which;
 use mock::{Script, Server};
 use orchestrator::chat::Intent;
@@ -153,7 +153,7 @@ pub(crate) async fn run(
         .await
         .map_err(|error| CliError::caused(Kind::Internal, &error))?;
 
-    let mut view = render::view_naming(around, global, Commands::Nowhere);
+    let mut view = render::view_naming(around, global, CommandsGiven::Nowhere);
     view.note("The model in this demo is scripted: its answers are the same every time and it thinks about nothing.");
     view.note(
         "Everything else is real: the server it sits in, the patches, the files and the tests.",

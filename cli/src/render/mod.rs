@@ -22,7 +22,7 @@ use tree::Change;
 pub(crate) use columns::side_by_side;
 pub(crate) use document::document;
 pub(crate) use front::diff::{Paint, changes_as_text, harmless_text as harmless};
-use front::run_view::Commands;
+use front::run_view::CommandsGiven;
 pub(crate) use front::run_view::settled;
 pub(crate) use front::told;
 pub(crate) use json::{FinalJson, StreamJson, print as json_line};
@@ -140,14 +140,14 @@ pub(crate) trait View: Send {
 
 /// The view that was asked for.
 pub(crate) fn view(around: &Surroundings, global: &Global) -> Box<dyn View> {
-    view_naming(around, global, Commands::OfTheShell)
+    view_naming(around, global, CommandsGiven::OfTheShell)
 }
 
 /// The view that was asked for, which names commands as they are given there.
 pub(crate) fn view_naming(
     around: &Surroundings,
     global: &Global,
-    commands: Commands,
+    commands: CommandsGiven,
 ) -> Box<dyn View> {
     match global.output {
         Output::Text => Box::new(Terminal::new(around, global, commands)),

@@ -9,7 +9,7 @@ use actors::publisher::{Attendance, OpenQuestion, Question, Signal};
 use anstyle::{AnsiColor, Style};
 use front::answer::{Offers, OnScreen};
 use front::diff::{Paint, harmless};
-use front::run_view::{Accounts, Commands, Detail, RunView, Shows, Streams, Told};
+use front::run_view::{Accounts, CommandsGiven, Detail, RunView, Shows, Streams, Told};
 use futures_util::future::BoxFuture;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use orchestrator::orchestrator::Outcome;
@@ -36,7 +36,7 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     /// A view for what is around.
-    pub(crate) fn new(around: &Surroundings, global: &Global, commands: Commands) -> Self {
+    pub(crate) fn new(around: &Surroundings, global: &Global, commands: CommandsGiven) -> Self {
         let paint = if around.colour(global.color) { Paint::Colour } else { Paint::Plain };
         let moves = around.stderr_is_terminal && !global.plain;
         let detail = if moves { Detail::Beside } else { Detail::All };

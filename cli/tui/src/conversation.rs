@@ -11,7 +11,7 @@ use std::time::Duration;
 use actors::publisher::{Answer, OpenQuestion, Question};
 use front::answer::OnScreen;
 use front::diff::{Paint, harmless_text};
-use front::run_view::{Accounts, Commands, Detail, RunView, Shows, Streams, Told};
+use front::run_view::{Accounts, CommandsGiven, Detail, RunView, Shows, Streams, Told};
 use orchestrator::request::Request;
 
 use crate::completion::Menu;
@@ -143,7 +143,7 @@ impl Conversation {
             detail: Detail::Beside,
             streams: Streams::AsItComes,
             accounts: Accounts::InALine,
-            commands: Commands::OfTheConversation,
+            commands: CommandsGiven::OfTheConversation,
             commits: facts.commits,
         };
         let run = RunView::new(shows, Duration::ZERO);

@@ -8,7 +8,7 @@ use lanes::pattern::Pattern;
 use serde::{Deserialize, Serialize};
 use tree::{FileHash, RepoPath};
 
-use crate::finding::{Confidence, Finding};
+use crate::finding::{Confidence, Observation};
 
 /// A group of findings, and of groups.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,7 +118,7 @@ pub struct Capabilities {
 
 /// What it may not pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct CardLimits {
     /// Calls, tokens and money of the run; absent where there is no limit.
     pub budget: Allowance,
     /// Seconds; zero is no limit.
@@ -141,7 +141,7 @@ pub struct Card {
     /// Groups of findings, those above first.
     pub groups: Vec<Group>,
     /// What was found.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Observation>,
     /// What is to be done.
     pub subtasks: Vec<SubTask>,
     /// Findings that something speaks against, by number.
@@ -151,7 +151,7 @@ pub struct Card {
     /// What it will take.
     pub estimate: Estimate,
     /// What it may not pass.
-    pub limits: Limits,
+    pub limits: CardLimits,
     /// What was read for it.
     pub coverage: Coverage,
     /// Of everything that was read: what it rests on.
@@ -184,8 +184,8 @@ impl Card {
     }
 
     /// Findings that something speaks against.
-    pub fn doubted(findings: &[Finding]) -> Vec<u32> {
-        let low = |finding: &&Finding| finding.confidence() == Confidence::Low;
+    pub fn doubted(findings: &[Observation]) -> Vec<u32> {
+        let low = |finding: &&Observation| finding.confidence() == Confidence::Low;
         findings.iter().filter(low).map(|finding| finding.id).collect()
     }
 

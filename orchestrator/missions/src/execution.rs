@@ -1,4 +1,4 @@
-//! An approved card that is carried out: what only reads is asked here; what writes are lanes, which somebody else has.
+//! An approved card that is carried out: what only reads is asked here; what writes are lanes, which the team has.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,9 +16,9 @@ use tree::RepoPath;
 
 use crate::card::{Card, SubTask, TaskKind};
 use crate::children::Children;
-use crate::finding::Finding;
+use crate::finding::Observation;
 use crate::gate::Approved;
-use crate::passage::Source;
+use crate::passage::SourceFile;
 use crate::plan::{lanes_of, order};
 use crate::sources::now;
 
@@ -58,7 +58,7 @@ impl Execution {
 
     /// What a lane is told of its task.
     fn goal(&self, prompts: &Prompts, task: &SubTask) -> String {
-        let near = |it: &&Finding| {
+        let near = |it: &&Observation| {
             task.writes.iter().any(|pattern| pattern.matches(&it.evidence.path))
                 || task.reads.contains(&it.evidence.path)
         };
@@ -126,7 +126,7 @@ impl Execution {
         let paths: Vec<RepoPath> = wanted.into_iter().collect();
         let files = run.perform(&mut Rereading { paths, index }).await?;
         if !self.written {
-            let is_stale = |it: &&Finding| it.evidence.hash(&files) != Some(it.hash);
+            let is_stale = |it: &&Observation| it.evidence.hash(&files) != Some(it.hash);
             self.stale = self.card().findings.iter().filter(is_stale).map(|it| it.id).collect();
         }
         // Those that can be asked at once are.
@@ -162,7 +162,7 @@ impl Execution {
         &self,
         run: &Run,
         children: &Children,
-        files: &[Source],
+        files: &[SourceFile],
         task: &SubTask,
     ) -> Result<Option<String>, JournalClosed> {
         let prompts = run.prompts();
@@ -211,15 +211,15 @@ struct Rereading<'r> {
 }
 
 impl Effect for Rereading<'_> {
-    type Outcome = Vec<Source>;
+    type Outcome = Vec<SourceFile>;
     type Stop = JournalClosed;
 
-    fn look(&mut self, event: &Event) -> Trace<Vec<Source>> {
+    fn look(&mut self, event: &Event) -> Trace<Vec<SourceFile>> {
         let Event::SourcesRead { sources, .. } = event else { return Trace::Absent };
         Trace::Done(serde_json::from_slice(&sources.content).unwrap_or_default())
     }
 
-    async fn act(&mut self, run: &Run) -> Result<Vec<Source>, JournalClosed> {
+    async fn act(&mut self, run: &Run) -> Result<Vec<SourceFile>, JournalClosed> {
         let (index, paths, asked_by) = (self.index.clone(), self.paths.clone(), run.clone());
         let files_total = paths.len();
         let sources = on_a_thread(move || now(&index, &paths, &asked_by)).await;

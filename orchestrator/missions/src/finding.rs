@@ -7,7 +7,7 @@ use actors::contract::{Contract, ContractError, filled};
 use serde::{Deserialize, Serialize};
 use tree::FileHash;
 
-use crate::passage::{Passage, Source};
+use crate::passage::{Passage, SourceFile};
 
 const FINDINGS: Contract = Contract { header: "FINDINGS_V1", footer: "FINDINGS_END" };
 const VERDICTS: Contract = Contract { header: "VERDICTS_V1", footer: "VERDICTS_END" };
@@ -19,7 +19,7 @@ const MOST_FINDINGS: usize = 12;
 /// Words in common from which on two claims about the same lines say the same.
 const SAME_WORDS: f64 = 0.6;
 
-/// What somebody says of a claim.
+/// What a model says of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -61,7 +61,7 @@ pub enum Confidence {
 
 /// An observation, with what shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finding {
+pub struct Observation {
     /// Counts from one.
     pub id: u32,
     /// In a sentence.
@@ -87,7 +87,7 @@ pub struct Finding {
     pub pro: Option<Verdict>,
 }
 
-impl Finding {
+impl Observation {
     /// How much it is worth a closer look.
     pub fn score(&self) -> u32 {
         u32::from(self.novelty) * u32::from(self.weight)
@@ -113,12 +113,12 @@ impl Finding {
     }
 
     /// Looks whether the lines that show it are still as they were.
-    pub fn recheck(&mut self, sources: &[Source]) {
+    pub fn recheck(&mut self, sources: &[SourceFile]) {
         self.mechanical = Some(self.evidence.hash(sources) == Some(self.hash));
     }
 }
 
-/// What became of a finding that somebody told.
+/// What became of a finding that a model told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {
     /// It was not known.
@@ -131,8 +131,8 @@ pub(crate) enum Taken {
 
 /// Takes in a finding that was told about a passage of `sources`.
 pub(crate) fn take(
-    findings: &mut Vec<Finding>,
-    sources: &[Source],
+    findings: &mut Vec<Observation>,
+    sources: &[SourceFile],
     passage: &Passage,
     (first, last, novelty, weight, claim): Told,
     level: u32,
@@ -146,7 +146,7 @@ pub(crate) fn take(
     }
     let id = u32::try_from(findings.len()).unwrap_or(u32::MAX).saturating_add(1);
     let (mechanical, flash, pro) = (Some(true), None, None);
-    findings.push(Finding {
+    findings.push(Observation {
         id,
         claim,
         evidence,
@@ -245,11 +245,11 @@ pub fn tells_verdicts(answer: &str) -> Result<(), ContractError> {
 mod tests {
     use super::*;
 
-    fn found(claim: &str) -> Finding {
+    fn found(claim: &str) -> Observation {
         let evidence = Passage::read("a.rs:3-9").unwrap();
         let (hash, claim) = (FileHash::of(b""), claim.to_owned());
         let (mechanical, flash, pro) = (None, None, None);
-        Finding {
+        Observation {
             id: 1,
             claim,
             evidence,

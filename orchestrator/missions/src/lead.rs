@@ -7,7 +7,7 @@ use actors::prompts::{Prompt, Prompts};
 use actors::talk::Grammar;
 use actors::wording::Wording;
 
-use crate::finding::{Finding, Verdict, verdicts};
+use crate::finding::{Observation, Verdict, verdicts};
 use crate::passage::Passage;
 use crate::plan::{MissionPlan, PlanBounds};
 
@@ -125,8 +125,8 @@ impl Grammar for PlanBounds {
 }
 
 /// The findings, as the researcher is told of them.
-pub(crate) fn told(prompts: &Prompts, findings: &[Finding]) -> String {
-    let line = |finding: &Finding| {
+pub(crate) fn told(prompts: &Prompts, findings: &[Observation]) -> String {
+    let line = |finding: &Observation| {
         let lines = if finding.mechanical == Some(false) { "changed" } else { "unchanged" };
         let said = [finding.flash, finding.pro].into_iter().flatten().map(Verdict::name);
         let checks: Vec<&str> = std::iter::once(lines).chain(said).collect();

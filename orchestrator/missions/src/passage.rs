@@ -7,14 +7,14 @@ use tree::{FileHash, RepoPath};
 
 /// A file that a mission reads, as it was then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Source {
+pub struct SourceFile {
     /// Where it is.
     pub path: RepoPath,
     /// What it says.
     pub text: String,
 }
 
-impl Source {
+impl SourceFile {
     /// How many lines it has.
     pub fn lines(&self) -> usize {
         self.text.lines().count()
@@ -78,18 +78,18 @@ impl Passage {
     }
 
     /// What stands there in `sources`, hashed; `None` if it is not there.
-    pub fn hash(&self, sources: &[Source]) -> Option<FileHash> {
+    pub fn hash(&self, sources: &[SourceFile]) -> Option<FileHash> {
         let source = sources.iter().find(|source| source.path == self.path)?;
         Some(FileHash::of(source.excerpt(self.first, self.last)?.as_bytes()))
     }
 }
 
 /// Every line of every file, in passages of at most so many lines that differ in length by at most one.
-pub fn passages(sources: &[Source], most_lines: usize) -> Vec<Passage> {
+pub fn passages(sources: &[SourceFile], most_lines: usize) -> Vec<Passage> {
     sources.iter().flat_map(|source| cut(source, most_lines.max(1))).collect()
 }
 
-fn cut(source: &Source, most_lines: usize) -> Vec<Passage> {
+fn cut(source: &SourceFile, most_lines: usize) -> Vec<Passage> {
     let lines = source.lines();
     let parts = lines.div_ceil(most_lines);
     let edge = |part: usize| part * lines / parts.max(1);
@@ -104,8 +104,8 @@ fn cut(source: &Source, most_lines: usize) -> Vec<Passage> {
 
 /// Puts files together that questions can have in front of them: as many as fit in `most_bytes`, in their order. A larger one
 /// stands alone.
-pub fn together(sources: &[Source], most_bytes: usize) -> Vec<Vec<&Source>> {
-    let mut groups: Vec<Vec<&Source>> = Vec::new();
+pub fn together(sources: &[SourceFile], most_bytes: usize) -> Vec<Vec<&SourceFile>> {
+    let mut groups: Vec<Vec<&SourceFile>> = Vec::new();
     let mut bytes = 0;
     for source in sources {
         match groups.last_mut() {
@@ -128,9 +128,9 @@ mod tests {
 
     use super::*;
 
-    fn source(name: &str, lines: usize) -> Source {
+    fn source(name: &str, lines: usize) -> SourceFile {
         let text = (1..=lines).map(|line| format!("line {line}")).collect::<Vec<_>>().join("\n");
-        Source { path: RepoPath::parse(name).unwrap(), text }
+        SourceFile { path: RepoPath::parse(name).unwrap(), text }
     }
 
     #[test]

@@ -9,9 +9,9 @@ use model::price::Usd;
 use model::{AgentRole, BYTES_PER_TOKEN};
 use tree::FileHash;
 
-use crate::card::{Capabilities, Card, Estimate, Limits, Range, SubTask, TaskKind};
+use crate::card::{Capabilities, Card, CardLimits, Estimate, Range, SubTask, TaskKind};
 use crate::lead::told;
-use crate::passage::Source;
+use crate::passage::SourceFile;
 use crate::plan::{MissionPlan, PlanBounds};
 use crate::research::{Research, Researched};
 
@@ -99,8 +99,8 @@ fn made(
     }
 }
 
-fn limits(config: &Config) -> Limits {
-    Limits {
+fn limits(config: &Config) -> CardLimits {
+    CardLimits {
         budget: Allowance::from(&config.budget),
         wall_seconds: config.budget.wall_seconds,
         max_depth: 1,
@@ -109,13 +109,13 @@ fn limits(config: &Config) -> Limits {
 }
 
 /// What a card rests on: everything that was read for it.
-pub fn base(sources: &[Source]) -> FileHash {
+pub fn base(sources: &[SourceFile]) -> FileHash {
     // Paths and texts have no form that could not be written.
     FileHash::of(&serde_json::to_vec(sources).unwrap_or_default())
 }
 
 /// What carrying tasks out will take: at least if all goes well, at most if everything is tried as often as it may be.
-fn estimate(run: &Run, sources: &[Source], tasks: &[SubTask]) -> Estimate {
+fn estimate(run: &Run, sources: &[SourceFile], tasks: &[SubTask]) -> Estimate {
     let config = run.config();
     let (mut calls, mut tokens) = ((0, 0), (0, 0));
     let (mut least, mut most) = (Some(0_u64), Some(0_u64));

@@ -24,9 +24,11 @@ use tree::RepoPath;
 
 use crate::card::Coverage;
 use crate::children::Children;
-use crate::finding::{Finding, Taken, findings, take, tells_findings, tells_verdicts, verdicts};
+use crate::finding::{
+    Observation, Taken, findings, take, tells_findings, tells_verdicts, verdicts,
+};
 use crate::lead::{Hypotheses, Verdicts, told};
-use crate::passage::{Passage, Source, passages, together};
+use crate::passage::{Passage, SourceFile, passages, together};
 use crate::sampling::Sampling;
 use crate::sources::Reading;
 
@@ -52,11 +54,11 @@ pub struct Research<'r> {
 #[derive(Debug, Clone)]
 pub struct Researched {
     /// What was read.
-    pub sources: Vec<Source>,
+    pub sources: Vec<SourceFile>,
     /// How much that is.
     pub coverage: Coverage,
     /// What was found.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Observation>,
     /// The researcher's dialogue, as far as it has come.
     pub(crate) dialogue: Dialogue,
     /// The limit that ended it before its time.
@@ -104,7 +106,7 @@ impl Research<'_> {
     /// What is known of a mission that was researched before: its findings, and the files that show them as they are now.
     pub async fn known(
         self,
-        findings: Vec<Finding>,
+        findings: Vec<Observation>,
         coverage: Coverage,
     ) -> Result<Researched, JournalClosed> {
         let reading = &mut Reading { goal: &self.brief.request, index: self.index };
@@ -135,15 +137,16 @@ impl Research<'_> {
     }
 
     /// What the questions about each file have in common.
-    fn commons(self, sources: &[Source]) -> Vec<Common> {
+    fn commons(self, sources: &[SourceFile]) -> Vec<Common> {
         let prompts = self.run.prompts();
         let most_bytes = self.run.config().missions.common_tokens.saturating_mul(BYTES_PER_TOKEN);
-        let common = |group: Vec<&Source>| {
+        let common = |group: Vec<&SourceFile>| {
             let (all, child) =
                 (prompts.render(Prompt::Common, &[]), prompts.render(Prompt::MissionChild, &[]));
             let system = format!("{all}\n\n{child}");
             let mut dialogue = Dialogue::new(system, &self.run.redactor);
-            let shown = |source: &&Source| shown_file(prompts, source.path.as_str(), &source.text);
+            let shown =
+                |source: &&SourceFile| shown_file(prompts, source.path.as_str(), &source.text);
             let files: Vec<String> = group.iter().map(shown).collect();
             dialogue.say(&prompts.render(
                 Prompt::MissionSources,
@@ -298,13 +301,13 @@ impl Research<'_> {
         weighty.sort_by_key(|at| std::cmp::Reverse(weight(at)));
         weighty.truncate(self.run.config().missions.max_claims);
         weighty.sort_unstable();
-        let claims: Vec<Finding> =
+        let claims: Vec<Observation> =
             weighty.iter().filter_map(|at| researched.findings.get(*at).cloned()).collect();
         if claims.is_empty() {
             return Ok(());
         }
         let prompts = self.run.prompts();
-        let question = |it: &Finding| {
+        let question = |it: &Observation| {
             (
                 it.evidence.clone(),
                 prompts.render(
@@ -393,15 +396,15 @@ impl Research<'_> {
     }
 }
 
-fn find(researched: &mut Researched, id: u32) -> Option<&mut Finding> {
+fn find(researched: &mut Researched, id: u32) -> Option<&mut Observation> {
     researched.findings.iter_mut().find(|finding| finding.id == id)
 }
 
 /// The lines of a passage, as a model is shown them.
-fn lines_of(run: &Run, sources: &[Source], passage: &Passage) -> String {
+fn lines_of(run: &Run, sources: &[SourceFile], passage: &Passage) -> String {
     let source = sources.iter().find(|source| source.path == passage.path);
     let text = source.and_then(|source| source.excerpt(passage.first, passage.last));
-    let of = source.map_or(0, Source::lines);
+    let of = source.map_or(0, SourceFile::lines);
     let lines = (passage.first, passage.last, of);
     shown_lines(run.prompts(), passage.path.as_str(), lines, &(text.unwrap_or_default() + "\n"))
 }

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use config::Missions;
 use serde::{Deserialize, Serialize};
 
-use crate::finding::{Finding, Taken, Told, take};
-use crate::passage::{Passage, Source};
+use crate::finding::{Observation, Taken, Told, take};
+use crate::passage::{Passage, SourceFile};
 
 /// Of the questions of a research, this share may be asked by sampling; the rest checks what came of it.
 const SHARE: f64 = 0.6;
@@ -34,13 +34,13 @@ pub struct Sampling {
     /// Passages of the next round, the most promising first.
     next: Vec<Passage>,
     questions_left: usize,
-    findings: Vec<Finding>,
+    findings: Vec<Observation>,
     enough: Option<Enough>,
 }
 
 /// What came of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Round {
+pub struct SampleRound {
     /// Its number, from one.
     pub level: u32,
     /// Findings that nobody had told before.
@@ -76,7 +76,11 @@ impl Sampling {
     }
 
     /// Takes in what was found in each passage that was asked about; nothing where there was no answer.
-    pub fn told(&mut self, sources: &[Source], answers: Vec<(Passage, Vec<Told>)>) -> Round {
+    pub fn told(
+        &mut self,
+        sources: &[SourceFile],
+        answers: Vec<(Passage, Vec<Told>)>,
+    ) -> SampleRound {
         let (mut new, mut known) = (0, 0);
         let mut best: BTreeMap<Passage, u32> = BTreeMap::new();
         for (passage, told) in answers {
@@ -84,7 +88,7 @@ impl Sampling {
                 match take(&mut self.findings, sources, &passage, one, self.level) {
                     Taken::New => {
                         new += 1;
-                        let score = self.findings.last().map_or(0, Finding::score);
+                        let score = self.findings.last().map_or(0, Observation::score);
                         let best = best.entry(passage.clone()).or_default();
                         *best = score.max(*best);
                     }
@@ -93,13 +97,13 @@ impl Sampling {
                 }
             }
         }
-        let round = Round { level: self.level, new, known };
+        let round = SampleRound { level: self.level, new, known };
         self.plan_next(best, round);
         round
     }
 
     /// The better half of the passages with something new is asked again, in halves.
-    fn plan_next(&mut self, best: BTreeMap<Passage, u32>, round: Round) {
+    fn plan_next(&mut self, best: BTreeMap<Passage, u32>, round: SampleRound) {
         let mut promising: Vec<(Passage, u32)> = best.into_iter().collect();
         promising.sort_by(|(a, a_score), (b, b_score)| b_score.cmp(a_score).then(a.cmp(b)));
         promising.truncate(promising.len().div_ceil(2));
@@ -127,7 +131,7 @@ impl Sampling {
     }
 
     /// What was found, in the order in which it was.
-    pub fn into_findings(self) -> Vec<Finding> {
+    pub fn into_findings(self) -> Vec<Observation> {
         self.findings
     }
 }
@@ -144,9 +148,9 @@ mod tests {
         resolve(&Inputs::default()).unwrap().config.missions
     }
 
-    fn sources() -> Vec<Source> {
+    fn sources() -> Vec<SourceFile> {
         let text = (1..=320).map(|line| format!("line {line}")).collect::<Vec<_>>().join("\n");
-        vec![Source { path: RepoPath::parse("a").unwrap(), text }]
+        vec![SourceFile { path: RepoPath::parse("a").unwrap(), text }]
     }
 
     fn claim(at: usize, points: u8, words: &str) -> Told {
@@ -165,7 +169,7 @@ mod tests {
             (passage.clone(), vec![claim(passage.first, points, &words)])
         });
         let round = sampling.told(&sources, answers.collect());
-        assert_eq!(round, Round { level: 1, new: 4, known: 0 });
+        assert_eq!(round, SampleRound { level: 1, new: 4, known: 0 });
         let second = sampling.begin().iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(second, ["a:1-40", "a:41-80", "a:161-200", "a:201-240"]);
     }

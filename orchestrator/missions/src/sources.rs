@@ -10,13 +10,13 @@ use tools::blocking::on_a_thread;
 use tree::{Entry, Listed, ReadTree, RepoPath};
 
 use crate::card::Coverage;
-use crate::passage::Source;
+use crate::passage::SourceFile;
 
 /// What was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sources {
     /// The files, those that matter most first.
-    pub files: Vec<Source>,
+    pub files: Vec<SourceFile>,
     /// How much of the workspace that is.
     pub coverage: Coverage,
 }
@@ -82,7 +82,7 @@ fn read(index: &Index, goal: &str, room: usize, run: &Run) -> Sources {
         if text.len() <= left {
             left -= text.len();
             let text = run.redactor.redact(&text).into_owned();
-            files.push(Source { path: path.clone(), text });
+            files.push(SourceFile { path: path.clone(), text });
         }
     }
     let coverage = Coverage {
@@ -107,11 +107,11 @@ fn text_of(tree: &ReadTree, path: &RepoPath, max_bytes: u64) -> Option<String> {
 }
 
 /// The files of these paths as they are now, those that are there and may be read. Blocks.
-pub fn now(index: &Index, paths: &[RepoPath], run: &Run) -> Vec<Source> {
+pub fn now(index: &Index, paths: &[RepoPath], run: &Run) -> Vec<SourceFile> {
     let readable = paths.iter().filter(|path| index.may_read(path));
     let source = |path: &RepoPath| {
         let text = text_of(index.tree(), path, index.max_file_bytes())?;
-        Some(Source { path: path.clone(), text: run.redactor.redact(&text).into_owned() })
+        Some(SourceFile { path: path.clone(), text: run.redactor.redact(&text).into_owned() })
     };
     readable.filter_map(source).collect()
 }

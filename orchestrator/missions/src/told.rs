@@ -6,7 +6,7 @@ use actors::lane_id::LaneId;
 use actors::ledger::Amount;
 
 use crate::card::{Card, Group, Range, SubTask};
-use crate::finding::{Confidence, Finding};
+use crate::finding::{Confidence, Observation};
 
 /// A number from to, or one if both are the same.
 struct Span(Range, &'static str);
@@ -34,7 +34,7 @@ impl Display for Card {
         writeln!(f, "Goal: {}\n", self.goal)?;
         f.write_str("Findings\n")?;
         self.group(f, None, 1)?;
-        let grouped = |finding: &&Finding| {
+        let grouped = |finding: &&Observation| {
             self.groups.iter().any(|group| group.findings.contains(&finding.id))
         };
         for finding in self.findings.iter().filter(|it| !grouped(it)) {
@@ -106,18 +106,18 @@ fn task_lines(f: &mut fmt::Formatter<'_>, task: &SubTask) -> fmt::Result {
     list("after", task.after.iter().map(ToString::to_string).collect())
 }
 
-fn line(f: &mut fmt::Formatter<'_>, finding: &Finding, depth: usize) -> fmt::Result {
+fn line(f: &mut fmt::Formatter<'_>, finding: &Observation, depth: usize) -> fmt::Result {
     let sure = match finding.confidence() {
         Confidence::High => "",
         Confidence::Unchecked => " (not checked)",
         Confidence::Low => " (low confidence)",
     };
-    let Finding { id, claim, evidence, .. } = finding;
+    let Observation { id, claim, evidence, .. } = finding;
     writeln!(f, "{:indent$}{id}. {claim} [{evidence}]{sure}", "", indent = depth * 2)
 }
 
 /// What a mission came to, beside what was estimated.
-pub struct Report<'r> {
+pub struct MissionReport<'r> {
     /// The card that was carried out.
     pub card: &'r Card,
     /// What was found out by tasks that only read; none where there was no answer.
@@ -128,7 +128,7 @@ pub struct Report<'r> {
     pub spent: Amount,
 }
 
-impl Display for Report<'_> {
+impl Display for MissionReport<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { card, answers, stale, spent } = self;
         let title = |id: LaneId| card.task(id).map(|task| task.title.as_str()).unwrap_or_default();

@@ -24,7 +24,7 @@ use missions::execution::Execution;
 use missions::gate::{self, Approved, Step};
 use missions::grant::Grant;
 use missions::research::{Research, Researched};
-use missions::told::Report;
+use missions::told::MissionReport;
 use ractor::ActorRef;
 
 use self::card::{Answering, Taking, taken_up};
@@ -182,7 +182,7 @@ impl State {
         }
         let unanswered = execution.answers.values().filter(|answer| answer.is_none()).count();
         let answers = execution.answers.into_iter().collect();
-        let answer = Report { card: &card, answers, stale: &stale, spent }.to_string();
+        let answer = MissionReport { card: &card, answers, stale: &stale, spent }.to_string();
         let (delivery, lanes, kept) = end.unwrap_or_else(|| {
             let delivery = if unanswered == 0 {
                 Delivery::Delivered { verified: Verified::NotNeeded }

@@ -23,7 +23,7 @@ fn change(at: &str, before: &'static str, after: &'static str) -> Change {
     Change { path: path(at), op: Op::Modify, before, after }
 }
 
-fn shows(commands: Commands, accounts: Accounts) -> Shows {
+fn shows(commands: CommandsGiven, accounts: Accounts) -> Shows {
     let (detail, streams) = (Detail::All, Streams::AtTheEnd);
     let commits = Commits::Offered;
     Shows { paint: Paint::Plain, detail, streams, accounts, commands, commits }
@@ -124,7 +124,7 @@ fn ends(delivery: Delivery, changes: Vec<Change>) -> Outcome {
 
 /// What is told at the end, after these events.
 fn end(events: Vec<Event>, outcome: &Outcome) -> String {
-    let (mut view, _) = view(shows(Commands::OfTheShell, Accounts::InALine), events);
+    let (mut view, _) = view(shows(CommandsGiven::OfTheShell, Accounts::InALine), events);
     lines(view.outcome(outcome, "01m80aa9hr33yegy", Duration::from_millis(24_400)))
 }
 
@@ -136,7 +136,8 @@ fn delivered(verified: Verified) -> Outcome {
 fn a_failed_check_says_why() {
     let failed = "test adds ... FAILED\n\nthread 'adds' panicked at src/lib.rs:9:5:\nassertion `left == right` failed\n  left: 3\n right: 4\nnote: run\n\ntest result: FAILED\n";
     let events = |outcome| vec![checked(outcome, failed)];
-    let told = |outcome| view(shows(Commands::OfTheShell, Accounts::InALine), events(outcome)).1;
+    let told =
+        |outcome| view(shows(CommandsGiven::OfTheShell, Accounts::InALine), events(outcome)).1;
     insta::assert_snapshot!(told(CheckOutcome::CodeFailure), @"
       `cargo test` failed (exit 101) in 2.1 s
         thread 'adds' panicked at src/lib.rs:9:5:
@@ -148,7 +149,7 @@ fn a_failed_check_says_why() {
     // What failed before is not what this is about.
     insta::assert_snapshot!(told(CheckOutcome::PreExisting), @"  `cargo test` fails as before (exit 101) in 2.1 s");
     let short = vec![checked(CheckOutcome::CommandMissing, "sh: 1: pytest: not found\n")];
-    let in_talk = view(shows(Commands::OfTheConversation, Accounts::InALine), short).1;
+    let in_talk = view(shows(CommandsGiven::OfTheConversation, Accounts::InALine), short).1;
     insta::assert_snapshot!(in_talk, @"
       `cargo test` not installed (exit 101) in 2.1 s
         sh: 1: pytest: not found
@@ -167,7 +168,7 @@ fn what_is_delivered_is_told_with_how_far_it_is_verified_and_how_to_undo_it() {
     let many: Vec<Change> =
         ["a", "b", "c", "d", "e", "f"].map(|at| change(at, "1\n", "2\n3\n")).into();
     let many = ends(Delivery::Delivered { verified: Verified::Passed }, many);
-    let in_talk = shows(Commands::OfTheConversation, Accounts::InFull);
+    let in_talk = shows(CommandsGiven::OfTheConversation, Accounts::InFull);
     let (mut in_talk, _) = view(in_talk, vec![saved(), replied()]);
     let told = in_talk.outcome(&delivered(Verified::Passed), "01m8", Duration::from_secs(2));
     let missing = Missing { kind: MissingKind::Program, name: Some("pytest".to_owned()) };

@@ -1,4 +1,4 @@
-//! What is kept of the work of an autopilot, so that it can be looked at and gone on with, and what another terminal wants of it.
+//! What is kept of the work of an autopilot, so that it can be looked at and resumed, and what another terminal wants of it.
 
 use std::path::{Path, PathBuf};
 
@@ -11,9 +11,9 @@ use crate::surroundings::Surroundings;
 
 /// Bytes of a state that is read.
 const MAX_BYTES: u64 = 16 << 20;
-/// What is kept of the work, so that it can be looked at and gone on with.
+/// What is kept of the work, so that it can be looked at and resumed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct KeptWork {
     pub(super) session: String,
     pub(super) pid: u32,
     /// When it was written last.
@@ -56,7 +56,7 @@ impl Desk {
         Ok(Self { state: own.join("autopilot.json"), wish: own.join("autopilot.wish") })
     }
 
-    pub(super) fn kept(&self) -> Result<Kept, CliError> {
+    pub(super) fn kept(&self) -> Result<KeptWork, CliError> {
         let none = || {
             CliError::new(Kind::Usage, "no autopilot has worked in this workspace yet")
                 .hint("deepseek autopilot \"what is to be reached\" --until \"cargo test\"")
@@ -86,6 +86,6 @@ impl Desk {
 }
 
 /// Whether the process that wrote this still lives, and is not over with it.
-pub(super) fn is_alive(kept: &Kept) -> bool {
+pub(super) fn is_alive(kept: &KeptWork) -> bool {
     kept.doing != Doing::Ended && Path::new(&format!("/proc/{}", kept.pid)).exists()
 }

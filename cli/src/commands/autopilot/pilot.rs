@@ -10,7 +10,7 @@ use config::Settings;
 use front::error::{CliError, Kind};
 use front::session::Which;
 use model::price::Usd;
-use orchestrator::autopilot::{Bounds, End, Round, Steer, Work};
+use orchestrator::autopilot::{End, Steer, TakenStep, Work, WorkBounds};
 use orchestrator::chat::Intent;
 use orchestrator::orchestrator::Outcome;
 use orchestrator::request::Request;
@@ -22,7 +22,7 @@ use tree::Change;
 
 use super::super::diff::Found;
 use super::super::{diff, sandbox};
-use super::desk::{Desk, Doing, Kept, Wish};
+use super::desk::{Desk, Doing, KeptWork, Wish};
 use super::{in_words, report};
 use crate::drive::{Drive, Use};
 use crate::flags::{Global, Output};
@@ -211,7 +211,7 @@ impl Pilot<'_> {
         let files: Vec<String> = if stays { paths.collect() } else { Vec::new() };
         let spent = outcome.spent.plus(std::mem::take(&mut self.work.choosing));
         let end = front::told::outcome(&outcome.delivery);
-        self.work.rounds.push(Round { step, end, stays, files, spent });
+        self.work.rounds.push(TakenStep { step, end, stays, files, spent });
         self.work.worked = self.before + self.begun.elapsed();
         self.keep(Doing::Choosing)?;
         Ok(ended(&outcome.delivery))
@@ -237,7 +237,7 @@ impl Pilot<'_> {
     async fn keep_to_bounds(&mut self) -> Result<(), CliError> {
         let mut config = self.settings.config.clone();
         let spent = self.work.spent();
-        let Bounds { time, usd, tokens, .. } = self.work.bounds;
+        let WorkBounds { time, usd, tokens, .. } = self.work.bounds;
         if let Some(most) = usd {
             // What is used up is not without a limit.
             let left = most.saturating_sub(spent.nano_usd).nanos().max(1);
@@ -256,7 +256,7 @@ impl Pilot<'_> {
 
     /// Writes down how far it has come.
     fn keep(&self, doing: Doing) -> Result<(), CliError> {
-        let kept = Kept {
+        let kept = KeptWork {
             session: self.drive.session.id.clone(),
             pid: std::process::id(),
             heartbeat: SystemClock.now().to_string(),

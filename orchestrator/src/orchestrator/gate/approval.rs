@@ -225,7 +225,6 @@ fn about(proposal: &Proposal) -> String {
         Proposal::Command(text) => format!("`{text}`"),
         Proposal::Mission(_) => "the card of the mission".to_owned(),
         Proposal::Network(text) => Asked::Network(text.clone()).to_string(),
-        Proposal::Mission(_) => "the mission".to_owned(),
     }
 }
 
