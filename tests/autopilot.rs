@@ -50,6 +50,7 @@ fn it_steps_until_the_command_passes_and_takes_back_what_fails() {
     {
         assert!(run.stdout.contains(told), "{told}: {}", run.stdout);
     }
+    assert!(!run.stdout.contains("AUTOPILOT_V1"), "{}", run.stdout);
     let told = world.provider.told("analysis", 2);
     assert!(
         told.contains("1. Greet the moon — needs work") && told.contains("taken back"),
@@ -66,9 +67,10 @@ fn a_task_that_cannot_be_done_ends_within_three_steps_and_says_so() {
     let replies = vec![steer("NEXT|Try it again").forever(), plan.forever(), wrong.forever()];
     let world = World::of(Project::greeting(), Provider::new(replies))
         .configure("[agent_loop]\nmax_iterations = 1\n");
-    let run = autopilot(&world, &[]);
+    let run = autopilot(&world, &["--output", "json"]);
     assert_eq!(run.code, Some(1), "{}", run.stderr);
-    assert!(run.stderr.contains("the last steps brought nothing that stays"), "{}", run.stderr);
+    let document: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(document["autopilot"]["end"]["why"], "no_progress", "one document tells of all");
     assert_eq!(status(&world)["autopilot"]["work"]["rounds"].as_array().unwrap().len(), 3);
     assert_eq!(world.project.read("greet.txt"), "hello\n", "nothing of it stays");
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actors::publisher::Attendance;
+use actors::publisher::{Attendance, Signal};
 use actors::workspace::{CommitRefused, Staged};
 use config::Settings;
 use front::error::{CliError, Kind};
@@ -37,6 +37,8 @@ pub(crate) struct Drive {
     pub(crate) session: Session,
     /// Interrupts, from the first wait on, so that none is missed between two requests.
     interrupts: Option<Interrupts>,
+    /// Whether what models say is not shown.
+    is_quiet: bool,
     /// Says that the request at work is to be given up.
     gives_up: Option<Box<dyn Fn() -> bool + Send>>,
     /// Whether the whole program was asked to end while a request was at work.
@@ -148,7 +150,7 @@ impl Drive {
         };
         let opened = Session::open(id, &which, setup, lock).await;
         let session = opened.map_err(|error| exit::not_started(&error))?;
-        Ok(Self { session, interrupts: None, gives_up: None, leaves: false })
+        Ok(Self { session, interrupts: None, is_quiet: false, gives_up: None, leaves: false })
     }
 
     /// Gives a request that is at work up as soon as this says so.
@@ -172,6 +174,20 @@ impl Drive {
         let outcome = self.watch(view).await?;
         view.outcome(&outcome, &self.session.id);
         Ok(outcome)
+    }
+
+    /// The same for a request whose answer is not for the user: neither it nor how it ended is shown.
+    pub(crate) async fn run_quietly(
+        &mut self,
+        request: Request,
+        view: &mut dyn View,
+    ) -> Result<Outcome, CliError> {
+        self.take_hold().await?;
+        self.session.begin(request);
+        self.is_quiet = true;
+        let outcome = self.watch(view).await;
+        self.is_quiet = false;
+        outcome
     }
 
     /// Takes up the run that was interrupted in this session, if there is one. Telling its outcome is left to the caller.
@@ -203,6 +219,7 @@ impl Drive {
             tokio::select! {
                 biased;
                 next = self.session.next() => match next {
+                    Happened::Signal(Signal::Text(..) | Signal::Reasoning(..)) if self.is_quiet => {}
                     Happened::Signal(signal) => view.signal(signal).await,
                     Happened::Ended(Ok(outcome)) => return Ok(*outcome),
                     Happened::Ended(Err(died)) => return Err(exit::died(&died)),

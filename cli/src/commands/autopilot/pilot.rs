@@ -115,7 +115,13 @@ impl Pilot<'_> {
             self.keep(Doing::Working)?;
             view.note(&format!("step {}: {}", self.work.rounds.len() + 1, render::harmless(&step)));
             self.keep_to_bounds().await?;
-            let outcome = self.drive.run(Request::new(&step, Some(Intent::Edit)), view).await?;
+            let request = Request::new(&step, Some(Intent::Edit));
+            // One document tells of the whole work.
+            let outcome = if self.global.output == Output::Json {
+                self.drive.run_quietly(request, view).await?
+            } else {
+                self.drive.run(request, view).await?
+            };
             if let Some(end) = self.landed(step, outcome, view).await? {
                 return Ok(end);
             }
@@ -169,7 +175,7 @@ impl Pilot<'_> {
         for _ in 0..2 {
             self.keep_to_bounds().await?;
             let request = Request::new(&asked, Some(Intent::Answer));
-            let outcome = self.drive.run(request, view).await?;
+            let outcome = self.drive.run_quietly(request, view).await?;
             self.count(&outcome);
             if let Some(end) = ended(&outcome.delivery) {
                 return Ok(Err(end));
