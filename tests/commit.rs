@@ -119,6 +119,11 @@ fn in_a_conversation_one_commits_as_the_ending_says() {
     screen.until_shown("[y/N]");
     screen.types("y\r");
     screen.until_shown("committed as ");
+    // What is typed before the conversation has the terminal back is not for it.
+    let is_status = |row: &String| row.starts_with("agent ·");
+    screen.until("the status", |rows| {
+        rows.iter().rfind(|row| !row.is_empty()).is_some_and(is_status)
+    });
     screen.types("\x04");
     assert_eq!(screen.terminal.ends(), Some(0));
     assert_eq!(git(&world, "log -1 --format=%s"), "Fix the greeting\n");

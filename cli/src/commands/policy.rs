@@ -171,6 +171,9 @@ fn as_text(settings: &Settings, confinement: Confinement) -> String {
             text.push_str(&row(line));
         }
     }
+    text.push_str(
+        "\nin mode hetun\n  as in mode agent; what the approved card of a mission names is not asked, and what it does not name always is\n",
+    );
     for (key, title) in LISTS {
         let items = settings.get(key).and_then(|(value, _)| value.as_array());
         let items = items.into_iter().flatten().filter_map(|item| item.as_str());
