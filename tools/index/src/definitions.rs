@@ -44,7 +44,7 @@ pub(crate) fn write(definitions: &[Definition]) -> String {
     text
 }
 
-/// Reads what [`write`] wrote; a line that cannot be read is passed over.
+/// Reads what `write` wrote; a line that cannot be read is passed over.
 pub(crate) fn read(text: &str) -> Vec<Definition> {
     text.lines().filter_map(read_line).collect()
 }
