@@ -10,7 +10,7 @@ use front::error::CliError;
 use journal::{Reach, Summary};
 use tools::clock::{Clock as _, SystemClock, Timestamp};
 use tools::regular::{self, MAX_NOTE_BYTES};
-use tui::{Kept, Setting};
+use tui::{KeptSession, Setting};
 
 use crate::args::Cli;
 use crate::flags::{ApprovalFlag, Global, Thinking};
@@ -60,10 +60,10 @@ impl ProgramHost {
 }
 
 /// The sessions of a workspace that something was asked in, newest first, as they are offered.
-pub(crate) fn kept(past: &Past) -> Result<Vec<Kept>, CliError> {
+pub(crate) fn kept(past: &Past) -> Result<Vec<KeptSession>, CliError> {
     let now = SystemClock.now();
     let asked = past.sessions(Reach::Here)?.into_iter().filter(|it| !it.requests.is_empty());
-    let kept = |session: Summary| Kept {
+    let kept = |session: Summary| KeptSession {
         age: age(&session.started, now),
         outcome: session.ended.unwrap_or("interrupted").replace('_', " "),
         title: session
@@ -119,7 +119,7 @@ impl tui::Host for ProgramHost {
         listing.files.into_iter().map(|file| file.path.to_string()).collect()
     }
 
-    fn sessions(&self) -> Result<Vec<Kept>, String> {
+    fn sessions(&self) -> Result<Vec<KeptSession>, String> {
         Past::find(&self.around, &self.here())
             .and_then(|past| kept(&past))
             .map_err(|it| it.to_string())

@@ -18,7 +18,7 @@ use crate::completion::Menu;
 use crate::composer::Composer;
 use crate::keys::Key;
 use crate::markdown::Markdown;
-use crate::picker::{Kept, Picker};
+use crate::picker::{KeptSession, Picker};
 use crate::screen::Size;
 use crate::visit::{Does, Pages, Review, Visit};
 
@@ -204,7 +204,7 @@ impl Conversation {
     }
 
     /// Lets the user choose one of these sessions.
-    pub(crate) fn offer_sessions(&mut self, kept: Vec<Kept>) {
+    pub(crate) fn offer_sessions(&mut self, kept: Vec<KeptSession>) {
         self.visit = Some(Visit::Sessions(Picker::new(kept)));
     }
 

@@ -21,7 +21,7 @@ use crate::conversation::{Act, Conversation, Facts, Setting, Work};
 use crate::history::History;
 use crate::keys::{Key, Keys};
 use crate::paint;
-use crate::picker::Kept;
+use crate::picker::KeptSession;
 use crate::screen::{self, Narrowing, Screen};
 use crate::terminal::{self, Terminal};
 
@@ -59,7 +59,7 @@ pub trait Host: Send + Sync {
     fn files(&self) -> Vec<String>;
 
     /// The sessions of the workspace that something was asked in, newest first; an error says why they are not known.
-    fn sessions(&self) -> Result<Vec<Kept>, String>;
+    fn sessions(&self) -> Result<Vec<KeptSession>, String>;
 
     /// The id of the session that is called so; an error says why there is none.
     fn session(&self, called: &str) -> Result<String, String>;

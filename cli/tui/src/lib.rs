@@ -20,4 +20,4 @@ mod visit;
 pub use conversation::{Calls, Facts, Setting, Visits};
 pub use converse::{Host, Left, Opening, converse};
 pub use pick::pick;
-pub use picker::Kept;
+pub use picker::KeptSession;

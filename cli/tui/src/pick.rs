@@ -4,13 +4,13 @@ use front::diff::Paint;
 use front::error::{CliError, Kind};
 
 use crate::keys::Keys;
-use crate::picker::{Kept, Picker};
+use crate::picker::{KeptSession, Picker};
 use crate::screen::whole;
 use crate::terminal::{Terminal, visit, write};
 use crate::visit::Does;
 
 /// Lets the user choose one of these, newest first: its id; none when the user does not want any.
-pub async fn pick(kept: Vec<Kept>, paint: Paint) -> Result<Option<String>, CliError> {
+pub async fn pick(kept: Vec<KeptSession>, paint: Paint) -> Result<Option<String>, CliError> {
     let gone = |error: std::io::Error| {
         CliError::caused(Kind::Internal, &error).hint("name the session: deepseek -r ID")
     };

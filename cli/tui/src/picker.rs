@@ -10,7 +10,7 @@ use crate::visit::{Does, coloured};
 
 /// A session of the past.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct KeptSession {
     /// Its id.
     pub id: String,
     /// What was asked first.
@@ -24,21 +24,21 @@ pub struct Kept {
 /// The sessions, those that are found, and the one that is chosen.
 #[derive(Debug)]
 pub(crate) struct Picker {
-    kept: Vec<Kept>,
+    kept: Vec<KeptSession>,
     wanted: String,
     chosen: usize,
 }
 
 impl Picker {
     /// Of these, newest first.
-    pub(crate) const fn new(kept: Vec<Kept>) -> Self {
+    pub(crate) const fn new(kept: Vec<KeptSession>) -> Self {
         Self { kept, wanted: String::new(), chosen: 0 }
     }
 
     /// The sessions in which every word that is wanted stands somewhere.
-    fn found(&self) -> Vec<&Kept> {
+    fn found(&self) -> Vec<&KeptSession> {
         let wanted = self.wanted.to_lowercase();
-        let has = |kept: &&Kept| {
+        let has = |kept: &&KeptSession| {
             let text = format!("{} {} {}", kept.id, kept.outcome, kept.title).to_lowercase();
             wanted.split_whitespace().all(|word| text.contains(word))
         };
@@ -50,7 +50,7 @@ impl Picker {
         let found = self.found();
         let room = usize::from(size.rows).saturating_sub(HEAD).max(1);
         let first = (self.chosen + 1).saturating_sub(room);
-        let row = |(at, Kept { id, title, age, outcome }): (usize, &&Kept)| {
+        let row = |(at, KeptSession { id, title, age, outcome }): (usize, &&KeptSession)| {
             let row = format!("{}  {age:>8}  {outcome:<12}  {}", short(id), harmless(title));
             if at == self.chosen {
                 coloured(paint, AnsiColor::Cyan, &format!("❯ {row}"))
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn sessions_are_found_by_what_they_are_about() {
-        let kept = |id: &str, title: &str, outcome: &str| Kept {
+        let kept = |id: &str, title: &str, outcome: &str| KeptSession {
             id: id.to_owned(),
             title: title.to_owned(),
             age: "2 h ago".to_owned(),

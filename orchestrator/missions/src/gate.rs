@@ -8,7 +8,7 @@ use crate::card::Card;
 
 /// What happens to a mission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum MissionStep {
     /// Its research begins.
     Research,
     /// There is a card.
@@ -30,7 +30,7 @@ pub enum Refused {
         /// The phase it is in.
         phase: MissionPhase,
         /// What was to happen.
-        step: Step,
+        step: MissionStep,
     },
     /// What was approved is not what there is.
     #[error("the card that was approved is {approved}, and this one is {card}")]
@@ -43,16 +43,20 @@ pub enum Refused {
 }
 
 /// The phase that follows.
-pub const fn after(phase: MissionPhase, step: Step) -> Result<MissionPhase, Refused> {
+pub const fn after(phase: MissionPhase, step: MissionStep) -> Result<MissionPhase, Refused> {
     use MissionPhase::{AwaitingApproval, Done, Drafting, Executing, Researching};
     Ok(match (phase, step) {
-        (Drafting, Step::Research) | (AwaitingApproval, Step::Revise) => Researching,
-        (Researching, Step::Show) => AwaitingApproval,
-        (AwaitingApproval, Step::Execute) => Executing,
-        (Drafting | Researching | AwaitingApproval | Executing, Step::End) => Done,
+        (Drafting, MissionStep::Research) | (AwaitingApproval, MissionStep::Revise) => Researching,
+        (Researching, MissionStep::Show) => AwaitingApproval,
+        (AwaitingApproval, MissionStep::Execute) => Executing,
+        (Drafting | Researching | AwaitingApproval | Executing, MissionStep::End) => Done,
         (
             Drafting | Researching | AwaitingApproval | Executing | Done,
-            Step::Research | Step::Show | Step::Revise | Step::Execute | Step::End,
+            MissionStep::Research
+            | MissionStep::Show
+            | MissionStep::Revise
+            | MissionStep::Execute
+            | MissionStep::End,
         ) => return Err(Refused::Step { phase, step }),
     })
 }
@@ -67,7 +71,7 @@ pub struct Approved {
 impl Approved {
     /// The card, if it is the one that was approved, in a mission that waits for that.
     pub fn new(phase: MissionPhase, card: Card, approved: FileHash) -> Result<Self, Refused> {
-        after(phase, Step::Execute)?;
+        after(phase, MissionStep::Execute)?;
         let hash = card.hash();
         if hash != approved {
             return Err(Refused::Hash { approved, card: hash });
@@ -97,7 +101,13 @@ mod tests {
         MissionPhase::Executing,
         MissionPhase::Done,
     ];
-    const STEPS: [Step; 5] = [Step::Research, Step::Show, Step::Revise, Step::Execute, Step::End];
+    const STEPS: [MissionStep; 5] = [
+        MissionStep::Research,
+        MissionStep::Show,
+        MissionStep::Revise,
+        MissionStep::Execute,
+        MissionStep::End,
+    ];
 
     #[test]
     fn only_what_awaits_approval_is_carried_out() {

@@ -14,7 +14,7 @@ use crate::passage::SourceFile;
 
 /// What was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Sources {
+pub struct ReadSources {
     /// The files, those that matter most first.
     pub files: Vec<SourceFile>,
     /// How much of the workspace that is.
@@ -28,10 +28,10 @@ pub(crate) struct Reading<'r> {
 }
 
 impl Effect for Reading<'_> {
-    type Outcome = Sources;
+    type Outcome = ReadSources;
     type Stop = JournalClosed;
 
-    fn look(&mut self, event: &Event) -> Trace<Sources> {
+    fn look(&mut self, event: &Event) -> Trace<ReadSources> {
         let Event::SourcesRead { files, files_total, bytes, bytes_total, sources } = event else {
             return Trace::Absent;
         };
@@ -42,10 +42,10 @@ impl Effect for Reading<'_> {
             bytes_total: *bytes_total,
         };
         let files = serde_json::from_slice(&sources.content).unwrap_or_default();
-        Trace::Done(Sources { files, coverage })
+        Trace::Done(ReadSources { files, coverage })
     }
 
-    async fn act(&mut self, run: &Run) -> Result<Sources, JournalClosed> {
+    async fn act(&mut self, run: &Run) -> Result<ReadSources, JournalClosed> {
         let room = run.config().missions.source_tokens.saturating_mul(BYTES_PER_TOKEN);
         let (index, goal, asked_by) = (self.index.clone(), self.goal.to_owned(), run.clone());
         let sources = on_a_thread(move || read(&index, &goal, room, &asked_by)).await;
@@ -65,7 +65,7 @@ impl Effect for Reading<'_> {
 }
 
 /// Reads what is about the goal. Blocks.
-fn read(index: &Index, goal: &str, room: usize, run: &Run) -> Sources {
+fn read(index: &Index, goal: &str, room: usize, run: &Run) -> ReadSources {
     let (listed, _) = index.files();
     let listed: Vec<Listed> = listed
         .into_iter()
@@ -91,7 +91,7 @@ fn read(index: &Index, goal: &str, room: usize, run: &Run) -> Sources {
         bytes_seen: (room - left) as u64,
         bytes_total: listed.iter().map(|file| file.bytes).sum(),
     };
-    Sources { files, coverage }
+    ReadSources { files, coverage }
 }
 
 /// What a file says; `None` if it is no text, or not there. Blocks.

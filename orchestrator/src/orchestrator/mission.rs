@@ -21,7 +21,7 @@ use lanes::team::TeamReport;
 use missions::card::Card;
 use missions::children::Children;
 use missions::execution::Execution;
-use missions::gate::{self, Approved, Step};
+use missions::gate::{self, Approved, MissionStep};
 use missions::grant::Grant;
 use missions::research::{Research, Researched};
 use missions::told::MissionReport;
@@ -212,7 +212,7 @@ impl Drafting {
         Research { run, children, brief, index, commands }
     }
 
-    async fn goes(&self, phase: MissionPhase, step: Step) -> Result<MissionPhase, Ending> {
+    async fn goes(&self, phase: MissionPhase, step: MissionStep) -> Result<MissionPhase, Ending> {
         let to = gate::after(phase, step)
             .map_err(|refused| failed(FailureKind::Internal, &refused.to_string()))?;
         let changed = Event::MissionPhaseChanged { from: phase, to };
@@ -222,7 +222,7 @@ impl Drafting {
 
     /// A mission from its goal on.
     async fn draft(&self) -> Result<MissionNews, Ending> {
-        let phase = self.goes(MissionPhase::Drafting, Step::Research).await?;
+        let phase = self.goes(MissionPhase::Drafting, MissionStep::Research).await?;
         let kept = self.run.scope().within(Segment::Report);
         self.run.admission.share(vec![kept.clone()], KEPT_PARTS).await;
         let researched = self.research().conduct().await.map_err(|_| journal_closed())?;
@@ -267,7 +267,7 @@ impl Drafting {
         let hash = card.hash();
         let shown = Event::CardMade { version, hash, card: Blob::new(card.to_json()) };
         self.run.record(shown).await.map_err(|_| journal_closed())?;
-        let phase = self.goes(phase, Step::Show).await?;
+        let phase = self.goes(phase, MissionStep::Show).await?;
         let asking = &mut Answering { card: &card, hash };
         let answer = self.run.perform(asking).await.map_err(|_| journal_closed())?;
         self.answered(phase, card, CardStep { hash, answer }, Some(researched)).await
@@ -285,12 +285,12 @@ impl Drafting {
             CardAnswer::Approved => {
                 let approved = Approved::new(phase, card, hash)
                     .map_err(|refused| failed(FailureKind::Internal, &refused.to_string()))?;
-                self.goes(phase, Step::Execute).await?;
+                self.goes(phase, MissionStep::Execute).await?;
                 Ok(MissionNews::Approved(Box::new(Execution::new(approved))))
             }
             CardAnswer::NoOne => Err(taken_up::waits(card, hash)),
             CardAnswer::Rejected => {
-                self.goes(phase, Step::End).await?;
+                self.goes(phase, MissionStep::End).await?;
                 Err(taken_up::rejected(card))
             }
             CardAnswer::Modify(words) => {
@@ -298,7 +298,7 @@ impl Drafting {
                 if card.version >= most {
                     return Err(taken_up::too_many(card, most));
                 }
-                let phase = self.goes(phase, Step::Revise).await?;
+                let phase = self.goes(phase, MissionStep::Revise).await?;
                 let version = card.version + 1;
                 let researched = match researched {
                     Some(researched) => researched,
