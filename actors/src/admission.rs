@@ -21,7 +21,10 @@ use crate::event::Event;
 use crate::ledger::{Allowance, Amount, Ask, Ledger, Reservation, Unaffordable};
 use crate::publisher::Publisher;
 use crate::scope::Scope;
+use crate::width::Width;
 use crate::{Unanswered, answer, answered};
+
+pub use crate::width::Pace;
 
 /// What admission is asked.
 enum Msg {
@@ -245,15 +248,6 @@ pub struct Permit {
     throttled: AtomicBool,
 }
 
-/// What a call felt of the provider's limits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pace {
-    /// It was taken as it came.
-    Kept,
-    /// It was one too many at once.
-    Throttled,
-}
-
 impl Permit {
     fn new(
         admission: ActorRef<Msg>,
@@ -371,35 +365,6 @@ struct State {
     width: Width,
     in_flight: usize,
     queue: VecDeque<Waiting>,
-}
-
-/// How many calls are made at once: halved where the provider throttles, and one more after each round that it does not. Calls
-/// that were made before it was changed say nothing new.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Width {
-    most: usize,
-    now: usize,
-    /// Calls since it changed.
-    calls: usize,
-}
-
-impl Width {
-    const fn new(most: usize) -> Self {
-        Self { most, now: most, calls: most }
-    }
-
-    fn after(self, pace: Pace) -> Self {
-        let Self { most, now, calls } = self;
-        match pace {
-            Pace::Throttled if calls >= now => Self { most, now: (now / 2).max(1), calls: 0 },
-            Pace::Kept if now < most && calls + 1 >= now => Self { most, now: now + 1, calls: 0 },
-            Pace::Kept | Pace::Throttled => Self { most, now, calls: calls + 1 },
-        }
-    }
-
-    const fn is_narrowed(self) -> bool {
-        self.now < self.most
-    }
 }
 
 impl Actor for AdmissionActor {
@@ -578,24 +543,5 @@ impl State {
                 self.in_flight -= 1;
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn calls_at_once_are_halved_by_a_throttle_and_come_back_one_by_one() {
-        let mut width = Width::new(8);
-        let mut told = Vec::new();
-        for pace in [Pace::Throttled; 10].into_iter().chain([Pace::Kept; 40]) {
-            width = width.after(pace);
-            if told.last() != Some(&width.now) {
-                told.push(width.now);
-            }
-        }
-        assert_eq!(told, [4, 2, 1, 2, 3, 4, 5, 6, 7, 8]);
-        assert_eq!(width.after(Pace::Kept).now, 8, "never wider than configured");
     }
 }

@@ -51,7 +51,7 @@ pub enum NoAnswer {
     /// None could be read, repair turns included.
     #[error("no answer was readable")]
     Unreadable,
-    /// Nobody admits calls any more, or whoever asked died.
+    /// Admission is gone, or the worker died.
     #[error("whoever asked it died")]
     Died,
 }

@@ -58,6 +58,7 @@ pub mod v1;
 pub mod vacuous;
 pub mod verified;
 pub mod verifier;
+mod width;
 pub mod wording;
 pub mod words;
 pub mod workspace;

@@ -169,9 +169,7 @@ impl Drive {
         request: Request,
         view: &mut dyn View,
     ) -> Result<Outcome, CliError> {
-        self.take_hold().await?;
-        self.session.begin(request);
-        let outcome = self.watch(view).await?;
+        let outcome = self.work_on(request, view).await?;
         view.outcome(&outcome, &self.session.id);
         Ok(outcome)
     }
@@ -182,12 +180,20 @@ impl Drive {
         request: Request,
         view: &mut dyn View,
     ) -> Result<Outcome, CliError> {
-        self.take_hold().await?;
-        self.session.begin(request);
         self.is_quiet = true;
-        let outcome = self.watch(view).await;
+        let outcome = self.work_on(request, view).await;
         self.is_quiet = false;
         outcome
+    }
+
+    async fn work_on(
+        &mut self,
+        request: Request,
+        view: &mut dyn View,
+    ) -> Result<Outcome, CliError> {
+        self.take_hold().await?;
+        self.session.begin(request);
+        self.watch(view).await
     }
 
     /// Takes up the run that was interrupted in this session, if there is one. Telling its outcome is left to the caller.

@@ -624,7 +624,7 @@ struct State {
     active: Option<Active>,
     /// The earlier turns of the conversation, the oldest first.
     turns: Vec<Turn>,
-    /// The cards of earlier missions, as JSON.
+    /// The cards of earlier missions that wait for approval, as JSON.
     cards: BTreeMap<FileHash, Vec<u8>>,
 }
 

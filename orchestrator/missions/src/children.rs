@@ -125,7 +125,7 @@ impl Children {
         let job = Job::builder().key(number).msg(msg).build();
         // A pool that is gone drops the reply with the question.
         if self.pool.cast(FactoryMessage::Dispatch(job)).is_err() {
-            tracing::debug!(number, "nobody asks small questions any more");
+            tracing::debug!(number, "the pool is gone; a question is not asked");
         }
         (question, number, answer)
     }

@@ -22,7 +22,7 @@ const SAME_WORDS: f64 = 0.6;
 /// What a model says of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Judgement {
+pub enum Opinion {
     /// It is true.
     Holds,
     /// It is not.
@@ -31,7 +31,7 @@ pub enum Judgement {
     Unsure,
 }
 
-impl Judgement {
+impl Opinion {
     /// The word.
     pub const fn name(self) -> &'static str {
         match self {
@@ -81,10 +81,10 @@ pub struct Observation {
     pub mechanical: Option<bool>,
     /// What a small model says of it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub flash: Option<Judgement>,
+    pub flash: Option<Opinion>,
     /// What the model that thinks longest says of it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub pro: Option<Judgement>,
+    pub pro: Option<Opinion>,
 }
 
 impl Observation {
@@ -97,7 +97,7 @@ impl Observation {
     pub fn confidence(&self) -> Confidence {
         let said = [self.flash, self.pro];
         let doubted = self.mechanical == Some(false)
-            || said.iter().flatten().any(|verdict| *verdict != Judgement::Holds);
+            || said.iter().flatten().any(|verdict| *verdict != Opinion::Holds);
         if doubted {
             Confidence::Low
         } else if self.mechanical == Some(true) && said.iter().flatten().next().is_some() {
@@ -215,13 +215,13 @@ fn finding(rest: &str) -> Result<Told, String> {
 }
 
 /// Reads what is said of claims: by number.
-pub fn verdicts(answer: &str) -> Result<Vec<(u32, Judgement)>, ContractError> {
+pub fn verdicts(answer: &str) -> Result<Vec<(u32, Opinion)>, ContractError> {
     let mut told = Vec::new();
     VERDICTS.read(answer, |_, line| {
         let rest = line.strip_prefix("VERDICT|").ok_or(format!("each line must read {VERDICT}"))?;
         let mut fields = rest.splitn(3, '|').map(str::trim);
         let number = fields.next().and_then(|number| number.parse().ok());
-        let verdict = fields.next().and_then(Judgement::read);
+        let verdict = fields.next().and_then(Opinion::read);
         match (number, verdict) {
             (Some(number), Some(verdict)) => told.push((number, verdict)),
             _ => return Err(format!("the line must read {VERDICT}")),
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn verdicts_are_read_whatever_their_case() {
         let answer = "VERDICTS_V1\nVERDICT|2|holds|as shown\nVERDICT|3|FAILS\nVERDICTS_END";
-        assert_eq!(verdicts(answer).unwrap(), [(2, Judgement::Holds), (3, Judgement::Fails)]);
+        assert_eq!(verdicts(answer).unwrap(), [(2, Opinion::Holds), (3, Opinion::Fails)]);
         assert!(verdicts("VERDICTS_V1\nVERDICT|2|maybe|x\nVERDICTS_END").is_err());
     }
 
@@ -291,11 +291,11 @@ mod tests {
         assert_eq!(finding.confidence(), Confidence::Unchecked);
         finding.mechanical = Some(true);
         assert_eq!(finding.confidence(), Confidence::Unchecked);
-        finding.flash = Some(Judgement::Holds);
+        finding.flash = Some(Opinion::Holds);
         assert_eq!(finding.confidence(), Confidence::High);
-        finding.pro = Some(Judgement::Unsure);
+        finding.pro = Some(Opinion::Unsure);
         assert_eq!(finding.confidence(), Confidence::Low);
-        (finding.pro, finding.mechanical) = (Some(Judgement::Holds), Some(false));
+        (finding.pro, finding.mechanical) = (Some(Opinion::Holds), Some(false));
         assert_eq!(finding.confidence(), Confidence::Low);
     }
 

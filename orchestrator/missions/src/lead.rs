@@ -7,7 +7,7 @@ use actors::prompts::{Prompt, Prompts};
 use actors::talk::Grammar;
 use actors::wording::Wording;
 
-use crate::finding::{Judgement, Observation, verdicts};
+use crate::finding::{Observation, Opinion, verdicts};
 use crate::passage::Passage;
 use crate::plan::{MissionPlan, PlanBounds};
 
@@ -79,7 +79,7 @@ impl Grammar for Hypotheses<'_> {
 pub(crate) struct Verdicts;
 
 impl Grammar for Verdicts {
-    type Answer = Vec<(u32, Judgement)>;
+    type Answer = Vec<(u32, Opinion)>;
 
     fn is_formed(&self, answer: &str) -> bool {
         verdicts(answer).is_ok()
@@ -128,7 +128,7 @@ impl Grammar for PlanBounds {
 pub(crate) fn told(prompts: &Prompts, findings: &[Observation]) -> String {
     let line = |finding: &Observation| {
         let lines = if finding.mechanical == Some(false) { "changed" } else { "unchanged" };
-        let said = [finding.flash, finding.pro].into_iter().flatten().map(Judgement::name);
+        let said = [finding.flash, finding.pro].into_iter().flatten().map(Opinion::name);
         let checks: Vec<&str> = std::iter::once(lines).chain(said).collect();
         prompts.render(
             Prompt::MissionFinding,

@@ -96,9 +96,6 @@ impl State {
         };
         let Ending { delivery, plan, answer, review, card, failing, mut ways_back, lanes, kept } =
             *ending;
-        if let Some(card) = &card {
-            self.cards.insert(card.hash(), card.to_json());
-        }
         let changes = active.trail.changes();
         let done = matches!(delivery, Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. });
         if !done && !changes.is_empty() {

@@ -42,6 +42,8 @@ pub(crate) enum MissionNews {
     Read(Box<Execution>),
     /// The tasks that write are over.
     Written(Box<Execution>, Result<TeamReport, Unanswered>),
+    /// Its card waits for an approval.
+    Waits(Box<Card>),
     /// It is over.
     Ended(Box<Ending>),
 }
@@ -76,7 +78,8 @@ impl State {
         let run = active.run.clone();
         let step = active.request.card.clone();
         let step = step.map(|step| {
-            let known = self.cards.get(&step.hash).cloned();
+            // Whatever is said to it, it does not wait any more.
+            let known = self.cards.remove(&step.hash);
             (step, known)
         });
         let children = match Children::spawn(run.clone(), myself.get_cell()).await {
@@ -145,6 +148,10 @@ impl State {
                     Err(_) => self.end(failed(FailureKind::Internal, "the team died")).await,
                 }
             }
+            MissionNews::Waits(card) => {
+                self.cards.insert(card.hash(), card.to_json());
+                self.end(taken_up::waits(*card)).await;
+            }
             MissionNews::Ended(ending) => self.end(*ending).await,
         }
     }
@@ -174,10 +181,12 @@ impl State {
         let hash = Some(execution.approved.hash());
         let stale = execution.stale.clone();
         let reported = Event::MissionReported { hash, spent, stale: stale.clone() };
-        let phases = (MissionPhase::Executing, MissionPhase::Done);
-        let over = Event::MissionPhaseChanged { from: phases.0, to: phases.1 };
-        if run.publish(reported).await.is_err() || run.publish(over).await.is_err() {
+        if run.publish(reported).await.is_err() {
             self.end(journal_closed()).await;
+            return;
+        }
+        if let Err(ending) = goes(&run, MissionPhase::Executing, MissionStep::End).await {
+            self.end(ending).await;
             return;
         }
         let unanswered = execution.answers.values().filter(|answer| answer.is_none()).count();
@@ -212,17 +221,9 @@ impl Drafting {
         Research { run, children, brief, index, commands }
     }
 
-    async fn goes(&self, phase: MissionPhase, step: MissionStep) -> Result<MissionPhase, Ending> {
-        let to = gate::after(phase, step)
-            .map_err(|refused| failed(FailureKind::Internal, &refused.to_string()))?;
-        let changed = Event::MissionPhaseChanged { from: phase, to };
-        self.run.publish(changed).await.map_err(|_| journal_closed())?;
-        Ok(to)
-    }
-
     /// A mission from its goal on.
     async fn draft(&self) -> Result<MissionNews, Ending> {
-        let phase = self.goes(MissionPhase::Drafting, MissionStep::Research).await?;
+        let phase = goes(&self.run, MissionPhase::Drafting, MissionStep::Research).await?;
         let kept = self.run.scope().within(Segment::Report);
         self.run.admission.share(vec![kept.clone()], KEPT_PARTS).await;
         let researched = self.research().conduct().await.map_err(|_| journal_closed())?;
@@ -267,7 +268,7 @@ impl Drafting {
         let hash = card.hash();
         let shown = Event::CardMade { version, hash, card: Blob::new(card.to_json()) };
         self.run.record(shown).await.map_err(|_| journal_closed())?;
-        let phase = self.goes(phase, MissionStep::Show).await?;
+        let phase = goes(&self.run, phase, MissionStep::Show).await?;
         let asking = &mut Answering { card: &card, hash };
         let answer = self.run.perform(asking).await.map_err(|_| journal_closed())?;
         self.answered(phase, card, CardStep { hash, answer }, Some(researched)).await
@@ -285,12 +286,12 @@ impl Drafting {
             CardAnswer::Approved => {
                 let approved = Approved::new(phase, card, hash)
                     .map_err(|refused| failed(FailureKind::Internal, &refused.to_string()))?;
-                self.goes(phase, MissionStep::Execute).await?;
+                goes(&self.run, phase, MissionStep::Execute).await?;
                 Ok(MissionNews::Approved(Box::new(Execution::new(approved))))
             }
-            CardAnswer::NoOne => Err(taken_up::waits(card, hash)),
+            CardAnswer::NoOne => Ok(MissionNews::Waits(Box::new(card))),
             CardAnswer::Rejected => {
-                self.goes(phase, MissionStep::End).await?;
+                goes(&self.run, phase, MissionStep::End).await?;
                 Err(taken_up::rejected(card))
             }
             CardAnswer::Modify(words) => {
@@ -298,7 +299,7 @@ impl Drafting {
                 if card.version >= most {
                     return Err(taken_up::too_many(card, most));
                 }
-                let phase = self.goes(phase, MissionStep::Revise).await?;
+                let phase = goes(&self.run, phase, MissionStep::Revise).await?;
                 let version = card.version + 1;
                 let researched = match researched {
                     Some(researched) => researched,
@@ -313,6 +314,15 @@ impl Drafting {
             }
         }
     }
+}
+
+/// Takes a mission to its next phase, if that follows.
+async fn goes(run: &Run, phase: MissionPhase, step: MissionStep) -> Result<MissionPhase, Ending> {
+    let to = gate::after(phase, step)
+        .map_err(|refused| failed(FailureKind::Internal, &refused.to_string()))?;
+    let changed = Event::MissionPhaseChanged { from: phase, to };
+    run.publish(changed).await.map_err(|_| journal_closed())?;
+    Ok(to)
 }
 
 /// The end of a mission that has no card: what was found is told all the same.

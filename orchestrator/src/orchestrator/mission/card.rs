@@ -90,7 +90,8 @@ pub(super) mod taken_up {
     }
 
     /// Nobody approved it yet.
-    pub(in super::super) fn waits(card: Card, hash: FileHash) -> Ending {
+    pub(in super::super) fn waits(card: Card) -> Ending {
+        let hash = card.hash();
         let hint = format!(
             "carry it out with `deepseek mission approve {hash}`, or have it changed with `deepseek mission modify {hash} \"…\"`"
         );
@@ -113,6 +114,6 @@ pub(super) mod taken_up {
     /// There is no such card.
     pub(in super::super) fn unknown(hash: FileHash) -> Ending {
         let hint = "`deepseek mission list` shows the cards of this workspace".to_owned();
-        denied(None, format!("there is no card {hash} in this session"), hint)
+        denied(None, format!("no card {hash} waits for approval in this session"), hint)
     }
 }
