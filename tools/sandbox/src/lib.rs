@@ -8,6 +8,8 @@ mod sandbox;
 mod survey;
 
 #[cfg(target_os = "linux")]
+mod alone;
+#[cfg(target_os = "linux")]
 mod attend;
 #[cfg(target_os = "linux")]
 mod changed;
@@ -25,11 +27,13 @@ mod walls;
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 
+#[cfg(target_os = "linux")]
+pub use alone::shut_in;
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::helper;
+pub use elsewhere::{helper, shut_in};
 #[cfg(target_os = "linux")]
 pub use helper::helper;
-pub use orders::{Ended, Failure, Lack, Network, Step};
+pub use orders::{Bounds, Ended, Failure, Lack, Network, Step};
 pub use sandbox::{
     Confined, Confining, Degree, Ends, ReportFile, Reported, Sandbox, SandboxPlaces, Wanted,
 };

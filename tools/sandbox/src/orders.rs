@@ -47,6 +47,15 @@ pub(crate) struct Limits {
     pub(crate) file_bytes: u64,
 }
 
+/// What a process may use that needs nothing but what it has open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Bytes of memory.
+    pub memory_bytes: u64,
+    /// Seconds of the processor.
+    pub cpu_seconds: u64,
+}
+
 /// What a command sees, where it has a view of its own. All paths are absolute and without symbolic links.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct View {

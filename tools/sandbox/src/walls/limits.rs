@@ -6,7 +6,7 @@ use rustix::thread::{
     configure_capability_in_ambient_set, remove_capability_from_bounding_set, set_capabilities,
 };
 
-use crate::orders::{Failure, Limits, Step};
+use crate::orders::{Bounds, Failure, Limits, Step};
 
 /// Limits what is counted for a process of its own: no core files, no endless file.
 pub(crate) fn of_files(limits: Limits) -> Result<(), Failure> {
@@ -17,6 +17,16 @@ pub(crate) fn of_files(limits: Limits) -> Result<(), Failure> {
 /// Limits the number of processes. It counts all of the user's, but for a user namespace of its own.
 pub(crate) fn of_processes(limits: Limits) -> Result<(), Failure> {
     lower(Resource::Nproc, limits.processes)
+}
+
+/// Leaves a process what it has open, so much memory and so long of the processor: nothing can be opened or started.
+pub(crate) fn of_one_alone(bounds: Bounds) -> Result<(), Failure> {
+    lower(Resource::Core, 0)?;
+    lower(Resource::Fsize, 0)?;
+    lower(Resource::Nproc, 0)?;
+    lower(Resource::Nofile, 0)?;
+    lower(Resource::Data, bounds.memory_bytes)?;
+    lower(Resource::Cpu, bounds.cpu_seconds)
 }
 
 /// Lowers a limit for good. One that is lower stays.

@@ -1,0 +1,96 @@
+//! The process that runs a program: this one once more, shut in before it reads a word, with a pipe in and a pipe out.
+
+use std::ffi::OsString;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+use std::process::{ExitCode, Stdio};
+use std::time::Duration;
+
+use rustix::process::Signal;
+use sandbox::{Bounds, shut_in};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::Command;
+
+use crate::task::{End, Outcome, Step, Task};
+use crate::work::work;
+
+/// The first word of a command line that is the worker's.
+const WORKER: &str = "--within-a-program";
+/// Bytes that a worker is given, and that it may answer.
+const MAX_BYTES: u64 = 64 << 20;
+/// Beyond what it may compute, a worker may take this long.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Does the work of the worker, if the command line says so. None otherwise.
+pub fn worker(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
+    if args.nth(1)?.to_str()? != WORKER {
+        return None;
+    }
+    Some(if work_here().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn work_here() -> io::Result<()> {
+    let mut given = Vec::new();
+    io::stdin().take(MAX_BYTES).read_to_end(&mut given)?;
+    let task: Task = postcard::from_bytes(&given).map_err(io::Error::other)?;
+    let bounds =
+        Bounds { memory_bytes: task.limits.memory_bytes, cpu_seconds: task.limits.seconds + 1 };
+    shut_in(bounds)?;
+    let step = postcard::to_allocvec(&work(task)).map_err(io::Error::other)?;
+    let mut stdout = io::stdout();
+    stdout.write_all(&step)?;
+    stdout.flush()
+}
+
+/// Has a program taken a part of its way in a process of its own. Dropping the future ends the process.
+pub async fn step(task: &Task) -> Step {
+    let wall = Duration::from_secs(task.limits.seconds) + GRACE;
+    let attended = tokio::time::timeout(wall, attend(task)).await;
+    let end = match attended {
+        Ok(Ok(step)) => return step,
+        Ok(Err(end)) => end,
+        Err(_) => End::TimedOut,
+    };
+    Step::Ended(Outcome { end, printed: String::new(), cites: Vec::new(), notes: Vec::new() })
+}
+
+async fn attend(task: &Task) -> Result<Step, End> {
+    let given = postcard::to_allocvec(task).map_err(|_| End::NotStarted)?;
+    let mut child = process().and_then(|mut it| it.spawn()).map_err(|_| End::NotStarted)?;
+    let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+    let (Some(mut stdin), Some(stdout)) = (stdin, stdout) else { return Err(End::NotStarted) };
+    let give = async move {
+        // A worker that died does not take it all; its end says why.
+        stdin.write_all(&given).await.ok();
+    };
+    let take = async move {
+        let mut answer = Vec::new();
+        stdout.take(MAX_BYTES).read_to_end(&mut answer).await.ok();
+        answer
+    };
+    let ((), answer, status) = tokio::join!(give, take, child.wait());
+    match status {
+        Ok(status) if status.success() => postcard::from_bytes(&answer).map_err(|_| End::Died),
+        Ok(status) if OUT_OF_TIME.map(Signal::as_raw).contains(&status.signal().unwrap_or(0)) => {
+            Err(End::TimedOut)
+        }
+        Ok(_) | Err(_) => Err(End::Died),
+    }
+}
+
+/// What the system ends a process with that used the processor longer than it may.
+const OUT_OF_TIME: [Signal; 2] = [Signal::XCPU, Signal::KILL];
+
+/// This program, also when its file was replaced meanwhile.
+fn process() -> io::Result<Command> {
+    let program = if cfg!(target_os = "linux") {
+        PathBuf::from("/proc/self/exe")
+    } else {
+        std::env::current_exe()?
+    };
+    let mut process = Command::new(program);
+    process.arg(WORKER).env_clear().current_dir("/").process_group(0).kill_on_drop(true);
+    process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    Ok(process)
+}
