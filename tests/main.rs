@@ -66,6 +66,7 @@ mod commit;
 mod rewind;
 
 // What was done before.
+mod programs;
 mod projections;
 
 // The command line around the requests.

@@ -20,6 +20,10 @@ fn research() -> Vec<Reply> {
         child(holds).when_asked("Does this claim hold"),
         child("greet.txt greets nobody yet, see greet.txt:1.").when_asked("Who is greeted"),
         child(none),
+        child("nobody").when_asked("Who is meant?"),
+        child(none),
+        lead("PROGRAM_V1\nhits = grep('hello', files())\nsaid = llm_query_batched([('Who is meant?', hit) for hit in hits])\nprint('asked', len(said))\nFINAL(said)\nPROGRAM_END")
+            .when_asked("PROGRAM_V1"),
         lead("HYPOTHESES_V1\nHYPOTHESIS|check.sh:1-1|Does the check look for the world?\nHYPOTHESES_END")
             .when_asked("HYPOTHESES_V1"),
         lead(holds).when_asked("These claims carry the plan"),
@@ -282,10 +286,12 @@ fn wide(count: usize, delay_ms: u64, options: Options) -> World {
     let project = Project::new(&[("register.txt", &lines.join("\n"))]);
     let none = "FINDINGS_V1\nNONE|nothing\nFINDINGS_END";
     let nothing = "HYPOTHESES_V1\nNONE|nothing\nHYPOTHESES_END";
+    let no_program = "PROGRAM_V1\nNONE|nothing\nPROGRAM_END";
     let plan =
         "MISSION_PLAN_V1\nTASK|01|read|x|What is it?\nREADS|01|register.txt\nMISSION_PLAN_END";
     let replies = vec![
         Reply { delay_ms, ..Reply::text(none).to("child").forever() },
+        Reply::text(no_program).to("researcher").when_asked("PROGRAM_V1").forever(),
         Reply::text(nothing).to("researcher").when_asked("HYPOTHESES_V1").forever(),
         Reply::text(plan).to("researcher").forever(),
     ];

@@ -74,7 +74,7 @@ fn a_model_looks_by_calling_tools_and_answers() {
     let run = world.asks("Where is the greeting?");
     assert_eq!((run.code, answer(&run)), (Some(0), "It greets, in src/a.rs:1."), "{}", run.stderr);
     let first = &world.provider.of("analysis")[0].request.json;
-    assert_eq!(first["tools"].as_array().unwrap().len(), 9);
+    assert_eq!(first["tools"].as_array().unwrap().len(), 10);
     let values = |number| -> Vec<String> {
         let value = |it: Value| it["value"].as_str().unwrap_or_else(|| panic!("{it}")).to_owned();
         told(&world, number).into_iter().map(value).collect()

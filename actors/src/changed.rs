@@ -61,6 +61,7 @@ pub(crate) async fn told(commands: &Runner, look: &Look, room: usize) -> Option<
         | Look::List { .. }
         | Look::Run { .. }
         | Look::Query { .. }
+        | Look::Program { .. }
         | Look::Own { .. }
         | Look::Ask { .. } => return None,
     };

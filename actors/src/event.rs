@@ -27,8 +27,8 @@ use crate::seen::SeenFile;
 use crate::team::{EndedLane, Other, PlannedLane};
 use crate::wording::Wording;
 use crate::words::{
-    Asked, CardAnswer, CardStep, DeniedBy, Intent, IntentBy, MissionPhase, ResearchStep, Role,
-    SessionState, Side,
+    Asked, CardAnswer, CardStep, DeniedBy, Intent, IntentBy, MissionPhase, ProgramEnd,
+    ResearchStep, Role, SessionState, Side,
 };
 use crate::workspace::NotApplied;
 
@@ -41,7 +41,7 @@ pub use self::decisions::Decisions;
 /// The number of the way in which this version puts requests together, of the prompts that are recorded, and of the verdicts
 /// that it reaches from the same rules. A change that gives a recorded run another request body or verdict raises it; what an
 /// older format recorded of either is taken as it is, and not compared. Another wording of a prompt is no such change.
-pub const FORMAT: u32 = 6;
+pub const FORMAT: u32 = 7;
 
 /// The format of journals that name none.
 const fn first_format() -> u32 {
@@ -739,6 +739,22 @@ pub enum Event {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         known: Option<Blob>,
     },
+    /// A program that a model wrote asks small questions, and waits for the answers.
+    #[serde(rename = "ProgramPaused@v1")]
+    ProgramPaused {
+        /// What is left of it.
+        state: Blob,
+        /// The questions, as JSON.
+        questions: Blob,
+    },
+    /// A program that a model wrote is over.
+    #[serde(rename = "ProgramEnded@v1")]
+    ProgramEnded {
+        /// How it ended.
+        end: ProgramEnd,
+        /// What it leaves, as JSON.
+        outcome: Blob,
+    },
     /// A small question is over.
     #[serde(rename = "ChildEnded@v1")]
     ChildEnded {
@@ -930,6 +946,8 @@ impl Event {
             Self::ChildAsked { question, known, .. } => {
                 std::iter::once(question).chain(known).collect()
             }
+            Self::ProgramPaused { state, questions } => vec![state, questions],
+            Self::ProgramEnded { outcome, .. } => vec![outcome],
             Self::PatchStaged { files, .. }
             | Self::LaneCompleted { files, .. }
             | Self::LaneFailed { files, .. }
@@ -965,6 +983,8 @@ impl Event {
             Self::CardMade { card, .. } => vec![card],
             Self::CardTaken { card, .. } => card.iter_mut().collect(),
             Self::ChildAsked { known, .. } => known.iter_mut().collect(),
+            Self::ProgramPaused { state, questions } => vec![state, questions],
+            Self::ProgramEnded { outcome, .. } => vec![outcome],
             Self::LaneCompleted { files, .. }
             | Self::LaneFailed { files, .. }
             | Self::LanesMerged { files, .. } => files

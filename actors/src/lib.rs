@@ -34,6 +34,7 @@ pub mod looking;
 pub mod own_tools;
 pub mod plan;
 pub mod portion;
+pub mod programs;
 pub mod prompts;
 pub mod proof;
 pub mod publisher;

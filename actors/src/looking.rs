@@ -22,6 +22,7 @@ use crate::event::{Blob, Event};
 use crate::look::{Look, Looks};
 use crate::own_tools;
 use crate::portion::{self, Range};
+use crate::programs::Programs;
 use crate::prompts::{Prompt, Prompts};
 use crate::run::Run;
 use crate::trial;
@@ -36,12 +37,14 @@ pub struct Sources<'s> {
     pub index: Option<&'s Index>,
     /// Tools that the workspace brings.
     pub own: &'s [OwnTool],
+    /// What runs programs.
+    pub programs: Option<&'s dyn Programs>,
 }
 
 impl<'s> Sources<'s> {
     /// The files and the commands of a tree.
     pub const fn of_commands(commands: &'s Runner) -> Self {
-        Self { commands, index: None, own: &[] }
+        Self { commands, index: None, own: &[], programs: None }
     }
 }
 
@@ -75,6 +78,12 @@ pub(crate) async fn asked_elsewhere(
             Some(trial::tried(sources.commands, caller.role, command, commands).await?)
         } else if let Look::Own { name, arguments } = look {
             Some(own_tools::called(sources, name, arguments).await?)
+        } else if let Look::Program { program, paths } = look {
+            let said = match sources.programs {
+                Some(programs) => programs.run(program, paths).await?,
+                None => Err("no program can be run here".to_owned()),
+            };
+            Some(said.map_or_else(Elsewhere::Nothing, Elsewhere::Told))
         } else if let Look::Ask { question } = look {
             let said = asking::asked(&caller.run, caller.role, question).await?;
             Some(said.map_or_else(Elsewhere::Nothing, Elsewhere::Told))
@@ -233,8 +242,10 @@ impl Eyes<'_> {
                     &[("what", look), ("exit", &exit), ("output", &output)],
                 ))
             }
-            // The question stands in the call already.
-            Elsewhere::Told(text) if matches!(look, Look::Ask { .. }) => Ok(text),
+            // The question, or the program, stands in the call already.
+            Elsewhere::Told(text) if matches!(look, Look::Ask { .. } | Look::Program { .. }) => {
+                Ok(within(&text, room))
+            }
             Elsewhere::Told(text)
                 if let Look::GitShow { revision, path: Some(path), lines } = look =>
             {
@@ -294,6 +305,7 @@ impl Eyes<'_> {
             Look::Query { words } => self.ranked(look, words, room),
             // What came of it is told by others.
             Look::Run { .. }
+            | Look::Program { .. }
             | Look::Own { .. }
             | Look::Ask { .. }
             | Look::GitStatus

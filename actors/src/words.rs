@@ -68,6 +68,8 @@ impl fmt::Display for MissionPhase {
 pub enum ResearchStep {
     /// Passages are asked what in them is surprising and important.
     Sampling,
+    /// A program that the researcher wrote is run.
+    Program,
     /// What should be true besides is looked for.
     Hypotheses,
     /// Small models are asked whether claims hold.
@@ -79,10 +81,29 @@ impl ResearchStep {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sampling => "sampling",
+            Self::Program => "program",
             Self::Hypotheses => "hypotheses",
             Self::Claims => "claims",
         }
     }
+}
+
+/// How a program that a model wrote ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProgramEnd {
+    /// With a result.
+    Result,
+    /// With an exception.
+    Raised,
+    /// It computed longer than it may.
+    TimedOut,
+    /// It used more memory than it may, or the interpreter failed.
+    Died,
+    /// Its process could not be started.
+    NotStarted,
+    /// What was kept of it while it waited is not readable.
+    Unreadable,
 }
 
 /// What is said to a card.

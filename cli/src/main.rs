@@ -32,6 +32,9 @@ fn main() -> ExitCode {
     if let Some(code) = sandbox::helper(std::env::args_os()) {
         return code;
     }
+    if let Some(code) = interpreter::worker(std::env::args_os()) {
+        return code;
+    }
     keep_to_ourselves();
     let cli = match given() {
         Ok(cli) => cli,

@@ -344,6 +344,18 @@ pub struct Missions {
     pub max_questions: usize,
     /// Claims that are checked.
     pub max_claims: usize,
+    /// Programs that the researcher may write.
+    pub max_programs: u32,
+    /// Seconds that one program computes, in all.
+    pub program_seconds: u64,
+    /// Memory of one program, in megabytes.
+    pub program_memory_mb: u64,
+    /// Times that one program asks questions.
+    pub program_batches: u32,
+    /// Small questions of one program, in all.
+    pub program_questions: u32,
+    /// How deep programs may be within each other: 1 or 2.
+    pub max_depth: u32,
     /// Rounds in which hypotheses are made and checked.
     pub hypothesis_rounds: u32,
     /// Times that a small question is asked again after an unreadable answer.

@@ -259,6 +259,30 @@ prompts! {
     MissionRevise = "mission_revise",
     /// Asks a small model to do a task that only reads.
     MissionTask = "mission_task",
+    /// Asks the researcher for a program over the files.
+    MissionProgram = "mission_program",
+    /// What came of it, above what the researcher is asked next.
+    MissionComputed = "mission_computed",
+    /// The standing instructions of a small model that a program asks.
+    ProgramChild = "program_child",
+    /// What questions of a program are about.
+    ProgramTexts = "program_texts",
+    /// A question of a program that has texts of its own.
+    ProgramQuestion = "program_question",
+    /// Asks a small model for a program that answers a question.
+    ProgramWanted = "program_wanted",
+    /// A note that no further program is written.
+    ProgramFlat = "program_flat",
+    /// The result of a program.
+    ProgramResult = "program_result",
+    /// What a program printed.
+    ProgramPrinted = "program_printed",
+    /// The claims of a program, with their lines.
+    ProgramCited = "program_cited",
+    /// What of a program was cut, and which of its questions have no answer.
+    ProgramNotes = "program_notes",
+    /// Why a program came to no result.
+    ProgramFailed = "program_failed",
     /// Asks for the next step of a long piece of work.
     Autopilot = "autopilot",
     /// What a lane is to do for a task of a mission.

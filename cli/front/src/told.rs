@@ -116,6 +116,8 @@ fn said(story: &Story, entry: &StoryEntry, event: &Event) -> String {
         Event::TaskAnswered { task, answer } => {
             format!("task {task}: {}", if answer.is_some() { "done" } else { "no answer" })
         }
+        Event::ProgramPaused { .. } => "a program asks small questions".to_owned(),
+        Event::ProgramEnded { end, .. } => format!("the program ended: {}", word(end)),
         Event::ChildEnded { end } => match end {
             ChildEnd::Answered(from) => format!("answered ({})", word(from)),
             ChildEnd::Failed(why) => why.to_string(),

@@ -260,6 +260,8 @@ fn explain(past: &Past, known: &Known) -> Result<(), CliError> {
                     | Event::ResearchStep { .. }
                     | Event::CardMade { .. }
                     | Event::CardAnswered { .. }
+                    | Event::ProgramPaused { .. }
+                    | Event::ProgramEnded { .. }
                     | Event::ChildAsked { .. }
                     | Event::ChildEnded { .. }
                     | Event::ModelReply { .. }

@@ -130,7 +130,8 @@ impl Children {
         (question, number, answer)
     }
 
-    fn next_number(&self) -> u32 {
+    /// The number of the next part of the run.
+    pub(crate) fn next_number(&self) -> u32 {
         self.numbers.fetch_add(1, Ordering::Relaxed) + 1
     }
 

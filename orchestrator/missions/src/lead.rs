@@ -10,6 +10,7 @@ use actors::wording::Wording;
 use crate::finding::{Observation, Opinion, verdicts};
 use crate::passage::Passage;
 use crate::plan::{MissionPlan, PlanBounds};
+use crate::program;
 
 const CONTRACT: Contract = Contract { header: "HYPOTHESES_V1", footer: "HYPOTHESES_END" };
 const HYPOTHESIS: &str = "HYPOTHESIS|<path>:<first line>-<last line>|<question>";
@@ -64,6 +65,32 @@ impl Grammar for Hypotheses<'_> {
         answer: &str,
     ) -> Result<Result<Vec<Hypothesis>, ContractError>, JournalClosed> {
         Ok(self.parse(answer))
+    }
+
+    fn refused(&self, error: Wording) -> Event {
+        Event::AnswerRefused { error }
+    }
+
+    fn repair(&self, prompts: &Prompts, error: &ContractError) -> String {
+        error.for_planner(prompts)
+    }
+}
+
+/// The contract of a program: the program, or none where none is worth its cost.
+pub(crate) struct Program;
+
+impl Grammar for Program {
+    type Answer = Option<String>;
+
+    fn is_formed(&self, answer: &str) -> bool {
+        program::is_begun(answer)
+    }
+
+    async fn read(
+        &self,
+        answer: &str,
+    ) -> Result<Result<Option<String>, ContractError>, JournalClosed> {
+        Ok(program::program(answer))
     }
 
     fn refused(&self, error: Wording) -> Event {

@@ -51,10 +51,10 @@ impl Research<'_> {
             Some(words) => {
                 let revise = prompts.render(Prompt::MissionRevise, &[("words", &words)]);
                 // Whoever asks another time is told what it has to keep to, too.
-                if researched.dialogue.is_new() { format!("{plan}\n\n{revise}") } else { revise }
+                if researched.thread.is_new() { format!("{plan}\n\n{revise}") } else { revise }
             }
         };
-        let plan = self.asked(&mut researched.dialogue, &request, &bounds).await?;
+        let plan = self.asked(&mut researched.thread, &request, &bounds).await?;
         Ok(made(self.run, &self.brief.request, researched, plan, version))
     }
 }

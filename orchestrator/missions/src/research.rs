@@ -18,6 +18,7 @@ use actors::run::Run;
 use actors::talk::{Grammar, Talk, Unheard};
 use actors::words::ResearchStep;
 use index::Index;
+use interpreter::{Cite, HELPERS};
 use model::AgentRole;
 use search::BYTES_PER_TOKEN;
 use tree::RepoPath;
@@ -27,10 +28,11 @@ use crate::children::Children;
 use crate::finding::{
     Observation, Taken, findings, take, tells_findings, tells_verdicts, verdicts,
 };
-use crate::lead::{Hypotheses, Verdicts, told};
+use crate::lead::{Hypotheses, Program, Verdicts, told};
 use crate::passage::{Passage, SourceFile, passages, together};
+use crate::program::{self, Programming};
 use crate::sampling::Sampling;
-use crate::sources::Reading;
+use crate::sources::{Reading, Wanted};
 
 /// Files that are named to the researcher; more would only cost.
 const MOST_NAMED: usize = 200;
@@ -59,10 +61,31 @@ pub struct Researched {
     pub coverage: Coverage,
     /// What was found.
     pub findings: Vec<Observation>,
-    /// The researcher's dialogue, as far as it has come.
-    pub(crate) dialogue: Dialogue,
+    /// What was said with the researcher.
+    pub(crate) thread: Thread,
     /// The limit that ended it before its time.
     pub cut_by: Option<Limit>,
+}
+
+/// What was said with the researcher.
+#[derive(Debug, Clone)]
+pub(crate) struct Thread {
+    /// As far as it has come.
+    dialogue: Dialogue,
+    /// What is told above what is asked next.
+    untold: String,
+}
+
+impl Thread {
+    fn new(run: &Run) -> Self {
+        let dialogue = Dialogue::new(introduction(run.prompts()), &run.redactor);
+        Self { dialogue, untold: String::new() }
+    }
+
+    /// Whether nothing was said yet.
+    pub(crate) fn is_new(&self) -> bool {
+        self.dialogue.is_new()
+    }
 }
 
 /// Files that are shown together in front of many questions.
@@ -86,13 +109,13 @@ impl From<JournalClosed> for Cut {
 impl Research<'_> {
     /// Researches to the end, or until the budget says no.
     pub async fn conduct(self) -> Result<Researched, JournalClosed> {
-        let reading = &mut Reading { goal: &self.brief.request, index: self.index };
+        let reading = &mut self.reading();
         let read = self.run.perform(reading).await?;
         let mut researched = Researched {
             sources: read.files,
             coverage: read.coverage,
             findings: Vec::new(),
-            dialogue: Dialogue::new(introduction(self.run.prompts()), &self.run.redactor),
+            thread: Thread::new(self.run),
             cut_by: None,
         };
         match self.steps(&mut researched).await {
@@ -109,13 +132,13 @@ impl Research<'_> {
         findings: Vec<Observation>,
         coverage: Coverage,
     ) -> Result<Researched, JournalClosed> {
-        let reading = &mut Reading { goal: &self.brief.request, index: self.index };
+        let reading = &mut self.reading();
         let read = self.run.perform(reading).await?;
         let mut researched = Researched {
             sources: read.files,
             coverage,
             findings,
-            dialogue: Dialogue::new(introduction(self.run.prompts()), &self.run.redactor),
+            thread: Thread::new(self.run),
             cut_by: None,
         };
         let Researched { findings, sources, .. } = &mut researched;
@@ -125,9 +148,18 @@ impl Research<'_> {
         Ok(researched)
     }
 
+    fn reading(&self) -> Reading<'_> {
+        Reading { wanted: Wanted::About(self.brief.request.clone()), index: self.index }
+    }
+
     async fn steps(self, researched: &mut Researched) -> Result<(), Cut> {
         let commons = self.commons(&researched.sources);
         self.sample(researched, &commons).await?;
+        for round in 1..=self.run.config().missions.max_programs {
+            if !self.compute(researched, round).await? {
+                break;
+            }
+        }
         for round in 1..=self.run.config().missions.hypothesis_rounds {
             if !self.look_further(researched, &commons, round).await? {
                 break;
@@ -242,6 +274,39 @@ impl Research<'_> {
         cut.map_or(Ok(()), |limit| Err(Cut::Budget(limit)))
     }
 
+    /// Runs a program of the researcher's over the files, if one is worth its cost. Whether there was one.
+    async fn compute(self, researched: &mut Researched, round: u32) -> Result<bool, Cut> {
+        let prompts = self.run.prompts();
+        let findings = told(prompts, &researched.findings);
+        let request = prompts
+            .render(Prompt::MissionProgram, &[("findings", &findings), ("helpers", &HELPERS)]);
+        let Some(Some(text)) = self.lead(&mut researched.thread, &request, &Program).await? else {
+            return Ok(false);
+        };
+        let programming = Programming {
+            run: self.run.clone(),
+            children: self.children.clone(),
+            files: program::files(&researched.sources),
+            depth: 1,
+        };
+        let outcome = programming.conduct(&text).await?;
+        let mut new = 0;
+        for Cite { span, claim, novelty, weight } in &outcome.cites {
+            let Ok(path) = RepoPath::parse(&span.path) else { continue };
+            let passage = Passage { path, first: span.first, last: span.last };
+            let cited = (span.first, span.last, *novelty, *weight, claim.clone());
+            let Researched { findings, sources, .. } = &mut *researched;
+            new += usize::from(take(findings, sources, &passage, cited, 0) == Taken::New);
+        }
+        let came = program::told(prompts, &outcome).unwrap_or_else(|failed| failed);
+        researched
+            .thread
+            .untold
+            .push_str(&prompts.render(Prompt::MissionComputed, &[("told", &came)]));
+        self.tell(ResearchStep::Program, round, (1, 1, new)).await?;
+        Ok(true)
+    }
+
     /// A round of hypotheses. Whether another may be worth it.
     async fn look_further(
         self,
@@ -265,7 +330,7 @@ impl Research<'_> {
             ],
         );
         let grammar = Hypotheses { most, is_read: &is_read };
-        let made = self.lead(&mut researched.dialogue, &request, &grammar).await?;
+        let made = self.lead(&mut researched.thread, &request, &grammar).await?;
         let Some(hypotheses) = made.filter(|made| !made.is_empty()) else { return Ok(false) };
         let questions: Vec<(Passage, String)> = hypotheses
             .iter()
@@ -337,7 +402,7 @@ impl Research<'_> {
         });
         let shown: Vec<String> = shown.collect();
         let request = prompts.render(Prompt::MissionVerify, &[("claims", &shown.join("\n\n"))]);
-        let said = self.lead(&mut researched.dialogue, &request, &Verdicts).await?;
+        let said = self.lead(&mut researched.thread, &request, &Verdicts).await?;
         for (number, verdict) in said.unwrap_or_default() {
             if let Some(finding) = find(researched, number) {
                 finding.pro = Some(verdict);
@@ -349,11 +414,11 @@ impl Research<'_> {
     /// Asks the researcher; none if no answer of it was usable.
     async fn lead<G: Grammar>(
         self,
-        dialogue: &mut Dialogue,
+        thread: &mut Thread,
         request: &str,
         grammar: &G,
     ) -> Result<Option<G::Answer>, Cut> {
-        match self.asked(dialogue, request, grammar).await {
+        match self.asked(thread, request, grammar).await {
             Ok(answer) => Ok(Some(answer)),
             Err(Unheard::Call(CallError::Budget(refusal))) => Err(Cut::Budget((&refusal).into())),
             Err(Unheard::Call(CallError::Journal(closed))) => Err(closed.into()),
@@ -367,7 +432,7 @@ impl Research<'_> {
 
     pub(crate) async fn asked<G: Grammar>(
         self,
-        dialogue: &mut Dialogue,
+        Thread { dialogue, untold }: &mut Thread,
         request: &str,
         grammar: &G,
     ) -> Result<G::Answer, Unheard> {
@@ -380,7 +445,7 @@ impl Research<'_> {
             Reads::Everything,
             &prompts.render(Prompt::MissionLead, &[]),
         );
-        dialogue.say(&(opening + request));
+        dialogue.say(&(opening + &std::mem::take(untold) + request));
         let caller = run.caller(AgentRole::Researcher);
         let talk = Talk {
             caller: &caller,
@@ -388,6 +453,7 @@ impl Research<'_> {
                 commands: self.commands,
                 index: Some(self.index),
                 own: &[],
+                programs: None,
             },
             repairs: config.agent_loop.architect_parse_retries,
             looks: config.agent_loop.max_look_rounds,

@@ -1,10 +1,11 @@
-//! The effect of reading the files that a mission is about: those that rank highest for its goal first, as far as there is room.
+//! The effect of reading the files that a mission or a program is about, as far as there is room.
 
 use actors::closed::JournalClosed;
 use actors::effect::{Effect, Trace};
 use actors::event::{Blob, Event};
 use actors::run::Run;
 use index::{FileKind, Index};
+use lanes::pattern::Pattern;
 use search::BYTES_PER_TOKEN;
 use tools::blocking::on_a_thread;
 use tree::{Entry, Listed, ReadTree, RepoPath};
@@ -21,9 +22,18 @@ pub struct ReadSources {
     pub coverage: Coverage,
 }
 
-/// The effect of reading what a goal is about.
+/// Which files are read, as far as there is room.
+#[derive(Debug, Clone)]
+pub(crate) enum Wanted {
+    /// Those that matter most for a goal come first.
+    About(String),
+    /// Those that patterns stand for; all where there are none.
+    Named(Vec<Pattern>),
+}
+
+/// The effect of reading files.
 pub(crate) struct Reading<'r> {
-    pub(crate) goal: &'r str,
+    pub(crate) wanted: Wanted,
     pub(crate) index: &'r Index,
 }
 
@@ -47,8 +57,8 @@ impl Effect for Reading<'_> {
 
     async fn act(&mut self, run: &Run) -> Result<ReadSources, JournalClosed> {
         let room = run.config().missions.source_tokens.saturating_mul(BYTES_PER_TOKEN);
-        let (index, goal, asked_by) = (self.index.clone(), self.goal.to_owned(), run.clone());
-        let sources = on_a_thread(move || read(&index, &goal, room, &asked_by)).await;
+        let (index, wanted, asked_by) = (self.index.clone(), self.wanted.clone(), run.clone());
+        let sources = on_a_thread(move || read(&index, &wanted, room, &asked_by)).await;
         let Coverage { files_seen, files_total, bytes_seen, bytes_total } = sources.coverage;
         // Texts have no form that could not be written.
         let json = serde_json::to_vec(&sources.files).unwrap_or_default();
@@ -64,15 +74,24 @@ impl Effect for Reading<'_> {
     }
 }
 
-/// Reads what is about the goal. Blocks.
-fn read(index: &Index, goal: &str, room: usize, run: &Run) -> ReadSources {
+/// Reads what is wanted. Blocks.
+fn read(index: &Index, wanted: &Wanted, room: usize, run: &Run) -> ReadSources {
     let (listed, _) = index.files();
+    let is_wanted = |path: &RepoPath| match wanted {
+        Wanted::Named(patterns) if !patterns.is_empty() => {
+            patterns.iter().any(|pattern| pattern.matches(path))
+        }
+        Wanted::About(_) | Wanted::Named(_) => FileKind::of(path) != FileKind::Aside,
+    };
     let listed: Vec<Listed> = listed
         .into_iter()
-        .filter(|file| FileKind::of(&file.path) != FileKind::Aside)
+        .filter(|file| is_wanted(&file.path))
         .filter(|file| file.bytes <= index.max_file_bytes() && index.may_read(&file.path))
         .collect();
-    let ranked = index.rank(goal, &listed).files;
+    let ranked = match wanted {
+        Wanted::About(goal) => index.rank(goal, &listed).files,
+        Wanted::Named(_) => Vec::new(),
+    };
     let ranked: Vec<&RepoPath> = ranked.iter().map(|file| &file.path).collect();
     let others = listed.iter().map(|file| &file.path).filter(|path| !ranked.contains(path));
     let (mut files, mut left) = (Vec::new(), room);

@@ -82,22 +82,30 @@ impl State {
             let known = self.cards.remove(&step.hash);
             (step, known)
         });
-        let children = match Children::spawn(run.clone(), myself.get_cell()).await {
-            Ok(children) => children,
-            Err(error) => {
-                self.end(failed(FailureKind::Internal, &error.to_string())).await;
-                return;
-            }
-        };
+        let Some(children) = self.hire_children(myself).await else { return };
         let workspace = Arc::new(self.workspace(run.scope(), myself));
         let commands = Runner { workspace, run: run.clone() };
         let index = self.index.clone();
         if let Some(active) = &mut self.active {
-            active.children = Some(children.clone());
             active.brief = brief.clone();
         }
         let drafting = Drafting { run, children, brief, index, commands, step };
         self.tell_in_run(myself, async move { News::Mission(drafting.conduct().await) });
+    }
+
+    /// Whoever asks the small questions of the request in hand; none if they cannot begin, which is the end.
+    pub(super) async fn hire_children(&mut self, myself: &ActorRef<Msg>) -> Option<Children> {
+        let run = self.active.as_ref()?.run.clone();
+        match Children::spawn(run, myself.get_cell()).await {
+            Ok(children) => {
+                self.active.as_mut()?.children = Some(children.clone());
+                Some(children)
+            }
+            Err(error) => {
+                self.end(failed(FailureKind::Internal, &error.to_string())).await;
+                None
+            }
+        }
     }
 
     /// Goes on with a mission after a stage of it.

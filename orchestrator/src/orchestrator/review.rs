@@ -19,6 +19,7 @@ use actors::wording::Wording;
 use actors::words::Intent;
 use index::FileKind;
 use lanes::crew::call_failed;
+use missions::rlm::Rlm;
 use model::AgentRole;
 use ractor::ActorRef;
 use search::BYTES_PER_TOKEN;
@@ -34,7 +35,8 @@ use crate::turn;
 
 impl State {
     /// Has the change that the request names reviewed.
-    pub(super) fn start_review(&mut self, myself: &ActorRef<Msg>, earlier: String) {
+    pub(super) async fn start_review(&mut self, myself: &ActorRef<Msg>, earlier: String) {
+        let Some(children) = self.hire_children(myself).await else { return };
         let Some(active) = &self.active else { return };
         let words = active.request.text.trim().to_owned();
         let run = active.run.clone();
@@ -47,7 +49,13 @@ impl State {
             let Ok(own) = own_tools::found(&commands).await else {
                 return News::Reviewed(Box::new(journal_closed()));
             };
-            let sources = Sources { commands: &commands, index: Some(&index), own: &own };
+            let rlm = Rlm { run: commands.run.clone(), children, index: index.clone() };
+            let sources = Sources {
+                commands: &commands,
+                index: Some(&index),
+                own: &own,
+                programs: Some(&rlm),
+            };
             let options = begins_with(&commands.run, Intent::Review);
             let index = index.clone();
             let gather =

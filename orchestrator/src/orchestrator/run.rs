@@ -27,6 +27,7 @@ use lanes::team_plan::TeamPlan;
 use lanes::trail::Trail;
 use lanes::worktrees;
 use lanes::worth::worth_planning;
+use missions::rlm::Rlm;
 use model::AgentRole;
 use policy::{Rules, Verdict};
 use ractor::{ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
@@ -215,7 +216,7 @@ impl State {
         let most = run.config().agent_loop.conversation_tokens;
         let earlier = turn::conversation(run.prompts(), &self.turns, most);
         if intent == Intent::Review {
-            self.start_review(myself, earlier);
+            self.start_review(myself, earlier).await;
             return;
         }
         let (index, memory) = (self.index.clone(), self.recall());
@@ -247,7 +248,7 @@ impl State {
             }
         };
         match intent {
-            Intent::Answer | Intent::Review => self.start_answer(myself, brief),
+            Intent::Answer | Intent::Review => self.start_answer(myself, brief).await,
             Intent::Edit if self.is_for_a_team() => self.start_team(myself, brief).await,
             Intent::Edit => self.start_crew(myself, Goal::Deliver, brief).await,
             Intent::Plan => self.start_crew(myself, Goal::PlanOnly, brief).await,
@@ -260,7 +261,8 @@ impl State {
         Recall { file: memory::file_of(&self.places), session: self.session.clone() }
     }
 
-    fn start_answer(&mut self, myself: &ActorRef<Msg>, brief: Brief) {
+    async fn start_answer(&mut self, myself: &ActorRef<Msg>, brief: Brief) {
+        let Some(children) = self.hire_children(myself).await else { return };
         let Some(active) = &self.active else { return };
         let (run, before) = (active.run.clone(), Before::of(&self.turns));
         let workspace = Arc::new(self.workspace(run.scope(), myself));
@@ -278,7 +280,13 @@ impl State {
                 &routing::instructions(&run, &own, run.prompts().render(Prompt::Analysis, &[])),
             );
             dialogue.say(question.trim_end());
-            let sources = Sources { commands: &commands, index: Some(&index), own: &own };
+            let rlm = Rlm { run: run.clone(), children, index: index.clone() };
+            let sources = Sources {
+                commands: &commands,
+                index: Some(&index),
+                own: &own,
+                programs: Some(&rlm),
+            };
             let question = Question { run: &run, sources, brief: &brief, before, dialogue };
             News::Answered(question.ask(&Prose).await)
         });

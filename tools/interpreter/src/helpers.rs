@@ -103,8 +103,12 @@ const HELPERS: [Kind; 12] = [
     ),
 ];
 
-/// The helpers with what they take, as a model is told of them.
-pub fn signatures() -> String {
+/// What a program may be, and what helpers it has, in words for a model.
+pub const TOLD: &str = include_str!("helpers.txt");
+
+/// The helpers with what they take.
+#[cfg(test)]
+pub(crate) fn signatures() -> String {
     let told = |(helpers, gives): &Kind| {
         let one = |(name, takes): &(&str, &[&str])| format!("{name}({})", takes.join(", "));
         let all: Vec<String> = helpers.iter().map(one).collect();

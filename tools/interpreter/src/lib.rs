@@ -16,7 +16,7 @@ mod texts;
 mod work;
 mod worker;
 
-pub use helpers::signatures;
+pub use helpers::TOLD as HELPERS;
 pub use pieces::{File, Span};
 pub use task::{Batch, Begin, Cite, End, Excerpt, Limits, Outcome, Question, Step, Task};
 pub use work::work;

@@ -39,6 +39,8 @@ pub enum Begin {
         state: Vec<u8>,
         /// For each question its answer, or why there is none.
         answers: Vec<Result<String, String>>,
+        /// What is to be noted beside them.
+        notes: Vec<String>,
     },
 }
 
@@ -96,6 +98,13 @@ pub struct Outcome {
     pub cites: Vec<Cite>,
     /// What was cut, and which questions have no answer.
     pub notes: Vec<String>,
+}
+
+impl Outcome {
+    /// That of a program that left nothing but how it ended.
+    pub const fn of(end: End) -> Self {
+        Self { end, printed: String::new(), cites: Vec::new(), notes: Vec::new() }
+    }
 }
 
 /// How a program ended.

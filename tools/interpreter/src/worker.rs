@@ -52,7 +52,7 @@ pub async fn step(task: &Task) -> Step {
         Ok(Err(end)) => end,
         Err(_) => End::TimedOut,
     };
-    Step::Ended(Outcome { end, printed: String::new(), cites: Vec::new(), notes: Vec::new() })
+    Step::Ended(Outcome::of(end))
 }
 
 async fn attend(task: &Task) -> Result<Step, End> {

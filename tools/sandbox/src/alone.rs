@@ -20,6 +20,6 @@ pub fn shut_in(bounds: Bounds) -> io::Result<()> {
     // Limits hold without it; it is there on nearly all machines.
     landlock::restrict(&Grants::default()).ok();
     limits::drop_capabilities(CapabilitySet::empty()).map_err(failed)?;
-    seccomp::filter(Behind::Landlock, Network::Own).map_err(failed)?;
-    limits::of_one_alone(bounds).map_err(failed)
+    limits::of_one_alone(bounds).map_err(failed)?;
+    seccomp::filter(Behind::Landlock, Network::Own).map_err(failed)
 }

@@ -11,6 +11,7 @@ mod index_query;
 mod look;
 mod own;
 mod registry;
+mod rlm_run;
 mod symbol_find;
 mod tool;
 mod user_ask;

@@ -71,6 +71,14 @@ pub enum Look {
         /// The words.
         words: String,
     },
+    /// What a program over files comes to.
+    Program {
+        /// The program.
+        program: String,
+        /// Paths and patterns of the files that it can read; all when there are none.
+        #[serde(default)]
+        paths: Vec<String>,
+    },
     /// What a tool of the workspace prints.
     Own {
         /// Its name, as people or as models write it.
@@ -106,6 +114,11 @@ impl fmt::Display for Look {
                 write!(f, "git show {revision}:{path}{}", behind(*lines))
             }
             Self::Query { words } => write!(f, "files about \"{words}\""),
+            Self::Program { program, paths } => {
+                let lines = program.lines().count();
+                write!(f, "a program of {lines} line{}", if lines == 1 { "" } else { "s" })?;
+                if paths.is_empty() { Ok(()) } else { write!(f, " over {}", paths.join(", ")) }
+            }
             Self::Own { name, arguments } => write!(f, "{name} {arguments}"),
             Self::Ask { question } => write!(f, "question \"{question}\""),
         }

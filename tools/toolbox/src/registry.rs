@@ -7,11 +7,11 @@ use crate::look::Look;
 use crate::own::{OwnTool, is_own};
 use crate::tool::{BadCall, Tool};
 use crate::{
-    fs_list, fs_read, fs_search_rg, git_diff, git_show, git_status, index_query, symbol_find,
-    user_ask,
+    fs_list, fs_read, fs_search_rg, git_diff, git_show, git_status, index_query, rlm_run,
+    symbol_find, user_ask,
 };
 
-static TOOLS: [Tool; 9] = [
+static TOOLS: [Tool; 10] = [
     fs_list::TOOL,
     fs_read::TOOL,
     fs_search_rg::TOOL,
@@ -20,6 +20,7 @@ static TOOLS: [Tool; 9] = [
     git_show::TOOL,
     index_query::TOOL,
     symbol_find::TOOL,
+    rlm_run::TOOL,
     user_ask::TOOL,
 ];
 
@@ -114,6 +115,11 @@ mod tests {
             ("git_show", r#"{"revision":"v1","path":"a.rs:2-5"}"#, "git show v1:a.rs:2-5"),
             ("index_query", r#"{"words":"where is it"}"#, "files about \"where is it\""),
             ("tools.lint", r#"{"file":"a"}"#, r#"tools.lint {"file":"a"}"#),
+            (
+                "rlm_run",
+                r#"{"program":"len(files())","paths":["src/"]}"#,
+                "a program of 1 line over src/",
+            ),
             ("user_ask", r#"{"question":"Which?"}"#, "question \"Which?\""),
         ] {
             assert_eq!(look(name, arguments).as_deref(), Ok(expected), "{name} {arguments}");
@@ -143,6 +149,7 @@ mod tests {
             ("git_diff", r#"{"range":"HEAD","staged":true}"#, "either"),
             ("git_show", r#"{"revision":""}"#, "a revision is"),
             ("git_status", r#"{"all":true}"#, "it takes no arguments"),
+            ("rlm_run", r#"{"program":"\n"}"#, "`program` is empty"),
             ("user_ask", r#"{"question":""}"#, "`question` is empty"),
         ] {
             let error = look(name, arguments).unwrap_err();

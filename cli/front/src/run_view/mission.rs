@@ -62,7 +62,7 @@ impl RunView {
             Event::ResearchStep { step, round, asked, answered, new } => {
                 let what = match step {
                     ResearchStep::Claims => "claims checked".to_owned(),
-                    ResearchStep::Sampling | ResearchStep::Hypotheses => {
+                    ResearchStep::Sampling | ResearchStep::Program | ResearchStep::Hypotheses => {
                         format!("{new} new findings")
                     }
                 };

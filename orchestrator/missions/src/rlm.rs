@@ -1,0 +1,59 @@
+//! What runs the programs of a model that answers a question: its tool `rlm.run`. Nothing but reading happens.
+
+use actors::closed::JournalClosed;
+use actors::programs::{Programs, Told};
+use actors::run::Run;
+use config::Mode;
+use futures_util::future::BoxFuture;
+use index::Index;
+use lanes::pattern::Pattern;
+
+use crate::children::Children;
+use crate::program::{self, Programming};
+use crate::sources::{ReadSources, Reading, Wanted};
+
+/// Runs programs over the files of a workspace.
+pub struct Rlm {
+    /// The run that they belong to.
+    pub run: Run,
+    /// Asks their questions.
+    pub children: Children,
+    /// Knows the files.
+    pub index: Index,
+}
+
+impl Programs for Rlm {
+    fn run<'p>(
+        &'p self,
+        program: &'p str,
+        paths: &'p [String],
+    ) -> BoxFuture<'p, Result<Told, JournalClosed>> {
+        Box::pin(async move {
+            let patterns: Result<Vec<Pattern>, _> = paths.iter().map(|it| it.parse()).collect();
+            let wanted = match patterns {
+                Ok(patterns) => Wanted::Named(patterns),
+                Err(error) => return Ok(Err(format!("`paths`: {error}"))),
+            };
+            if self.run.config().policy.mode == Mode::Plan {
+                return Ok(Err("no process is started in plan mode".to_owned()));
+            }
+            let reading = &mut Reading { wanted, index: &self.index };
+            let ReadSources { files, coverage } = self.run.perform(reading).await?;
+            if files.is_empty() {
+                return Ok(Err("there are no files of these paths that can be read".to_owned()));
+            }
+            let programming = Programming {
+                run: self.run.clone(),
+                children: self.children.clone(),
+                files: program::files(&files),
+                depth: 1,
+            };
+            let mut outcome = programming.conduct(program).await?;
+            if coverage.files_seen < coverage.files_total {
+                let (seen, total) = (coverage.files_seen, coverage.files_total);
+                outcome.notes.push(format!("{seen} of {total} files were read; name fewer paths"));
+            }
+            Ok(program::told(self.run.prompts(), &outcome))
+        })
+    }
+}

@@ -1,0 +1,31 @@
+//! A small program over files of the workspace.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::look::Look;
+use crate::tool::{Arguments, Tool, said};
+
+pub(crate) const TOOL: Tool = Tool::new::<Run>(
+    "rlm.run",
+    concat!(
+        "Run a small program over many files: to count, list or compare, or to have small models read many parts at once. It tells what the program prints, cites and gives to FINAL.\n",
+        include_str!("../../interpreter/src/helpers.txt"),
+    ),
+);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Run {
+    /// The program.
+    program: String,
+    /// The files that it can read: paths, `directory/`, or patterns such as `src/**/*.rs`. All when left out, as far as there is room.
+    #[serde(default)]
+    paths: Vec<String>,
+}
+
+impl Arguments for Run {
+    fn look(self) -> Result<Look, String> {
+        Ok(Look::Program { program: said("program", self.program)?, paths: self.paths })
+    }
+}
