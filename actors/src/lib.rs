@@ -49,8 +49,8 @@ pub mod sight;
 pub mod staged;
 pub mod talk;
 pub mod team;
-#[cfg(test)]
-mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod tool_use;
 mod trace;
 mod trial;
