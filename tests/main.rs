@@ -74,6 +74,7 @@ mod lanes;
 mod start;
 
 // Documents and sources.
+mod circles;
 mod docs;
 mod tidy;
 mod trials;

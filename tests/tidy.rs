@@ -301,12 +301,12 @@ fn says_it_is_pure(code: &str) -> bool {
     opening.contains(" Pure.") || opening.contains(" Pure:")
 }
 
-fn without_comments(code: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn without_comments(code: &str) -> impl Iterator<Item = &str> {
     code.lines().filter(|line| !line.trim_start().starts_with("//"))
 }
 
 /// The folder of every crate but the one that tests stand on.
-fn rooms() -> Vec<String> {
+pub(crate) fn rooms() -> Vec<String> {
     let manifest = fs::read_to_string(Path::new(ROOT).join("Cargo.toml")).expect("it is text");
     let manifest: toml::Table = manifest.parse().expect("it is toml");
     let members = manifest["workspace"]["members"].as_array().expect("there are members");
@@ -315,7 +315,7 @@ fn rooms() -> Vec<String> {
 }
 
 /// Every source file without its tests: path from the root, code.
-fn sources() -> Vec<(String, String)> {
+pub(crate) fn sources() -> Vec<(String, String)> {
     let mut files = Vec::new();
     for room in rooms() {
         collect(&Path::new(ROOT).join(room).join("src"), &mut files);

@@ -5,6 +5,7 @@
 
 pub mod admission;
 pub mod always;
+pub mod answered;
 pub mod applier;
 pub mod architect;
 mod asking;

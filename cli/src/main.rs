@@ -161,8 +161,8 @@ fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
         Some(Command::Demo(args)) => blocking(commands::demo::run(around, global, args)),
         Some(Command::Doctor(args)) => blocking(commands::doctor::run(around, global, args)),
         Some(Command::Mock(args)) => blocking(commands::mock::run(args)),
-        Some(Command::Man(args)) => commands::man::run(around, args),
-        Some(Command::Completions(args)) => commands::completions::run(args),
+        Some(Command::Man(args)) => commands::man::run(around, args, Cli::command()),
+        Some(Command::Completions(args)) => commands::completions::run(args, Cli::command()),
     };
     done.map(|()| ExitCode::SUCCESS)
 }

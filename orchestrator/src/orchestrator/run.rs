@@ -64,7 +64,7 @@ impl State {
         };
         let fresh = supervision::LostAccounts::default();
         let (admission, slot) =
-            supervision::start_admission(&terms, &publisher, fresh, myself).await?;
+            supervision::start_admission(&terms, &publisher, fresh, myself.get_cell()).await?;
         let (stop, stopped) = watch::channel(false);
         let redactor = redactor.knowing(self.secrets(&terms.rules).await);
         let prompts = Arc::new(terms.prompts.for_request(&request.text));
@@ -453,8 +453,14 @@ impl State {
             let ledger =
                 supervision::recover_ledger(session, scope, on_the_way.unwrap_or_default()).await;
             let Active { slot, run, .. } = active;
-            supervision::restart_admission(slot, &run.terms, &run.publisher, ledger, myself)
-                .await?;
+            supervision::restart_admission(
+                slot,
+                &run.terms,
+                &run.publisher,
+                ledger,
+                myself.get_cell(),
+            )
+            .await?;
         } else if active.crew.as_ref().is_some_and(|crew| crew.cell().get_id() == who.get_id()) {
             self.end(failed(FailureKind::Internal, "the crew died")).await;
         } else if active.team.as_ref().is_some_and(|team| team.cell().get_id() == who.get_id()) {
