@@ -78,3 +78,4 @@ mod circles;
 mod docs;
 mod tidy;
 mod trials;
+mod way;

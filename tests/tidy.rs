@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use actors::prompts::{Prompt, variables};
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+pub(crate) const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 /// Files and folders that decide and have no effects. A file whose first paragraph says `Pure` is one, too.
 const PURE: [&str; 48] = [
     "config/policy/src/",

@@ -33,7 +33,7 @@ use actors::scope::Scope;
 use actors::talk::Unheard;
 use actors::team::EndedLane;
 use actors::wording::Wording;
-use actors::words::{Asked, DeniedBy, IntentBy};
+use actors::words::{Asked, DeniedBy};
 use actors::workspace::{
     CommitRefused, Copied, Denied, NoCopy, Purpose, Staged, Workspace, Workspaces,
 };
@@ -228,8 +228,8 @@ pub(crate) enum Msg {
 
 /// What came of something the orchestrator started.
 pub(crate) enum News {
-    Intent(Intent, IntentBy),
-    Evidence(Intent, Result<Brief, Delivery>),
+    /// What a request is, and what it begins with.
+    Prepared(Result<(Intent, Brief), Delivery>),
     CrewDone(Result<CrewReport, Unanswered>),
     /// With the task, for the crew if the task is not one for lanes.
     TeamDone(Brief, Result<TeamReport, Unanswered>),
