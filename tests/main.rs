@@ -75,6 +75,8 @@ mod lanes;
 mod start;
 
 // Documents and sources.
+mod circles;
 mod docs;
 mod tidy;
 mod trials;
+mod way;

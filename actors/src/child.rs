@@ -4,17 +4,15 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use model::{AgentRole, ErrorClass};
-use serde::{Deserialize, Serialize};
-use thiserror::Error;
+use model::AgentRole;
 use tools::blocking::on_a_thread;
 use tools::regular;
 use tree::FileHash;
 
+pub use crate::answered::{AnswerFrom, ChildEnd, NoAnswer};
 use crate::call::{CallError, Caller, Latitude, Room};
 use crate::closed::JournalClosed;
 use crate::contract::ContractError;
-use crate::delivery::Limit;
 use crate::dialogue::Dialogue;
 use crate::effect::{Effect, Trace};
 use crate::event::{Blob, Event};
@@ -27,46 +25,6 @@ use crate::wording::Wording;
 const KEPT_AS: &str = "answer 1";
 /// Bytes of an answer that is kept.
 const MAX_KEPT_BYTES: u64 = 1 << 20;
-
-/// Where an answer came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AnswerFrom {
-    /// The model gave it.
-    Model,
-    /// It was given before, to the same question.
-    Kept,
-}
-
-/// Why a question has no answer. The others have theirs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NoAnswer {
-    /// It could not be paid.
-    #[error("it could not be paid")]
-    Budget(Limit),
-    /// The model gave none, retries included.
-    #[error("the model gave none")]
-    Model(ErrorClass),
-    /// None could be read, repair turns included.
-    #[error("no answer was readable")]
-    Unreadable,
-    /// Admission is gone, or the worker died.
-    #[error("whoever asked it died")]
-    Died,
-}
-
-/// How a question ends: once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ChildEnd {
-    /// It is answered.
-    Answered(AnswerFrom),
-    /// It is not.
-    Failed(NoAnswer),
-    /// It was given up with the run.
-    Cancelled,
-}
 
 /// What reads an answer: an error says which line breaks the contract.
 pub type Reads = fn(&str) -> Result<(), ContractError>;

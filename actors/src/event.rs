@@ -10,8 +10,8 @@ use serde_json::Value;
 use toolbox::OwnTool;
 use tree::{FileHash, RepoPath, Settlement, TreeId};
 
+use crate::answered::ChildEnd;
 use crate::checks::{CheckOutcome, Findings};
-use crate::child::ChildEnd;
 use crate::delivery::{Delivery, Rollback, StagedFor, Verified};
 use crate::draft::NeededFile;
 use crate::failure::FailureClass;

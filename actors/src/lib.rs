@@ -5,6 +5,7 @@
 
 pub mod admission;
 pub mod always;
+pub mod answered;
 pub mod applier;
 pub mod architect;
 mod asking;
@@ -50,8 +51,8 @@ pub mod sight;
 pub mod staged;
 pub mod talk;
 pub mod team;
-#[cfg(test)]
-mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod tool_use;
 mod trace;
 mod trial;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use crate::child::ChildEnd;
+use crate::answered::ChildEnd;
 use crate::delivery::{Delivery, StagedFor};
 use crate::event::Event;
 use crate::ledger::Amount;

@@ -1,4 +1,5 @@
 //! A run for tests: a journal that keeps everything in memory, and nobody else.
+#![expect(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -19,7 +20,7 @@ use crate::recording::Recording;
 use crate::run::{Run, Terms};
 
 /// A run that follows `recording`, if there is one; and what tells the facts that it wrote.
-pub(crate) fn run(recording: Option<Arc<Recording>>) -> (Run, impl Fn() -> Vec<Event>) {
+pub fn run(recording: Option<Arc<Recording>>) -> (Run, impl Fn() -> Vec<Event>) {
     let events = Arc::new(Mutex::new(Vec::new()));
     let publisher = journal(Arc::clone(&events));
     let publisher = match recording {

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use jiff::{Timestamp, Unit};
 use mock::{Options, ReceivedRequest, Replies, Reply, Server};
 use serde_json::Value;
+use testkit::answers::{diff, plan};
 
 const ROUNDS: usize = 15;
 
@@ -182,15 +183,12 @@ fn reset(workspace: &Path) {
 /// A model that plans once and counts the value up by one with every diff.
 async fn start(edits: usize) -> Server {
     let answer = move |request: &ReceivedRequest| match request.header("x-agent-role") {
-        Some("architect") => Reply::text(
-            "ARCHITECT_PLAN_V1\nPLAN|count up\nFILE|src/value.txt|count up\nVERIFY|sh check.sh\nARCHITECT_PLAN_END\n",
-        ),
+        Some("architect") => Reply::text(plan(&["src/value.txt"], &["sh check.sh"])),
         Some("editor") => {
             let done = request.messages().filter(|(role, _)| *role == "assistant").count();
             let next = (done + 1).min(edits.max(1));
-            Reply::text(format!(
-                "--- a/src/value.txt\n+++ b/src/value.txt\n@@ -1 +1 @@\n-value {done}\n+value {next}\n"
-            ))
+            let (old, new) = (format!("value {done}"), format!("value {next}"));
+            Reply::text(diff("src/value.txt", &old, &new))
         }
         _ => Reply::text("It holds a number."),
     };

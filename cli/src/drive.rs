@@ -169,7 +169,9 @@ impl Drive {
         request: Request,
         view: &mut dyn View,
     ) -> Result<Outcome, CliError> {
-        let outcome = self.work_on(request, view).await?;
+        self.take_hold().await?;
+        self.session.begin(request);
+        let outcome = self.watch(view).await?;
         view.outcome(&outcome, &self.session.id);
         Ok(outcome)
     }
@@ -180,20 +182,12 @@ impl Drive {
         request: Request,
         view: &mut dyn View,
     ) -> Result<Outcome, CliError> {
-        self.is_quiet = true;
-        let outcome = self.work_on(request, view).await;
-        self.is_quiet = false;
-        outcome
-    }
-
-    async fn work_on(
-        &mut self,
-        request: Request,
-        view: &mut dyn View,
-    ) -> Result<Outcome, CliError> {
         self.take_hold().await?;
         self.session.begin(request);
-        self.watch(view).await
+        self.is_quiet = true;
+        let outcome = self.watch(view).await;
+        self.is_quiet = false;
+        outcome
     }
 
     /// Takes up the run that was interrupted in this session, if there is one. Telling its outcome is left to the caller.

@@ -40,7 +40,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
-    match dispatch(&cli) {
+    match check(&cli).and_then(|()| started(&cli)).and_then(|around| perform(&cli, &around)) {
         Ok(code) if code == ExitCode::SUCCESS && !render::is_all_written() => ExitCode::FAILURE,
         Ok(code) => code,
         Err(error) => {
@@ -83,13 +83,11 @@ fn keep_to_ourselves() {
     }
 }
 
-/// Gives the command line to its command.
-fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
-    let global = &cli.global;
-    check(cli)?;
+/// What is around the program, which tells from now on what it does.
+fn started(cli: &Cli) -> Result<Surroundings, CliError> {
     let around = Surroundings::read()?;
-    telemetry::start(global.verbose, &around)?;
-    perform(cli, &around)
+    telemetry::start(cli.global.verbose, &around)?;
+    Ok(around)
 }
 
 /// Whether the flags have a meaning together, and for the command.
@@ -164,8 +162,8 @@ fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
         Some(Command::Demo(args)) => blocking(commands::demo::run(around, global, args)),
         Some(Command::Doctor(args)) => blocking(commands::doctor::run(around, global, args)),
         Some(Command::Mock(args)) => blocking(commands::mock::run(args)),
-        Some(Command::Man(args)) => commands::man::run(around, args),
-        Some(Command::Completions(args)) => commands::completions::run(args),
+        Some(Command::Man(args)) => commands::man::run(around, args, Cli::command()),
+        Some(Command::Completions(args)) => commands::completions::run(args, Cli::command()),
     };
     done.map(|()| ExitCode::SUCCESS)
 }

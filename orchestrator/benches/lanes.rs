@@ -10,25 +10,18 @@
 )]
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actors::delivery::{Delivery, Verified};
-use actors::event::Event;
-use actors::lane_id::LaneId;
-use actors::publisher::{Attendance, Signal};
-use config::Inputs;
+use actors::event::{Envelope, Event};
 use deepseek_orchestrator::chat::Intent;
 use deepseek_orchestrator::orchestrator::{Orchestrator, Setup};
-use deepseek_orchestrator::places::Places;
 use deepseek_orchestrator::request::Request;
-use futures_util::future::BoxFuture;
-use model::{AgentRole, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelReply};
-use shell::Environment;
+use model::{AgentRole, ChatRequest, ModelError};
+use testkit::answers::{created, plan, team};
+use testkit::{Says, Told, World};
 use tools::clock::{RandomIds, SystemClock};
-use tools::redact::Redactor;
 
 const LANES: usize = 8;
 const ROUNDS: usize = 5;
@@ -37,43 +30,19 @@ const THINKS: Duration = Duration::from_millis(300);
 /// A model that thinks for a while, and then knows.
 struct Thinking;
 
-impl ChatModel for Thinking {
-    fn attempt<'a>(
-        &'a self,
-        request: &'a ChatRequest,
-        _: &'a mut (dyn FnMut(Delta) + Send),
-    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
+impl Says for Thinking {
+    async fn answer(&self, request: &ChatRequest) -> Result<String, ModelError> {
+        tokio::time::sleep(THINKS).await;
         let lane = request.lane.clone().unwrap_or_default();
-        let content = match request.role {
-            AgentRole::LanePlanner => {
-                let lane =
-                    |n| format!("LANE|{n:02}|part {n}|write part {n}\nOWN|{n:02}|parts/{n:02}/\n");
-                let lanes: String = (1..=LANES).map(lane).collect();
-                format!("TEAM_PLAN_V1\n{lanes}TEAM_PLAN_END")
-            }
-            AgentRole::Architect => format!(
-                "ARCHITECT_PLAN_V1\nPLAN|write it\nFILE|parts/{lane}/new.txt|new\nVERIFY|grep -q {lane} parts/{lane}/new.txt\nARCHITECT_PLAN_END"
-            ),
+        let file = format!("parts/{lane}/new.txt");
+        Ok(match request.role {
+            AgentRole::LanePlanner => team((1..=LANES).map(|n| (n, format!("parts/{n:02}/")))),
+            AgentRole::Architect => plan(&[&file], &[&format!("grep -q {lane} {file}")]),
             AgentRole::Editor
             | AgentRole::Analysis
             | AgentRole::Intent
             | AgentRole::Researcher
-            | AgentRole::Child => {
-                format!("--- /dev/null\n+++ b/parts/{lane}/new.txt\n@@ -0,0 +1 @@\n+{lane}\n")
-            }
-        };
-        let (model, id) = (request.model.clone(), String::new());
-        Box::pin(async move {
-            tokio::time::sleep(THINKS).await;
-            Ok(ModelReply {
-                content,
-                reasoning: None,
-                tool_calls: Vec::new(),
-                finish: FinishReason::Stop,
-                usage: None,
-                model,
-                id,
-            })
+            | AgentRole::Child => created(&file, &lane),
         })
     }
 }
@@ -88,79 +57,45 @@ struct Took {
     merge: f64,
 }
 
-async fn run(dir: &Path, at_once: usize) -> Took {
-    let home = dir.join("home");
-    for n in 0..200 {
-        let path = home.join(format!("parts/{:02}/old{n}.txt", n % LANES + 1));
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, format!("old {n}\n")).unwrap();
-    }
+async fn run(at_once: usize) -> Took {
+    let old = |n| (format!("parts/{:02}/old{n}.txt", n % LANES + 1), format!("old {n}\n"));
+    let files: Vec<_> = (0..200).map(old).collect();
+    // Beside the build, so that it is a disk and no memory.
+    let world = World::below(env!("CARGO_TARGET_TMPDIR"), &files);
     let flags = [
-        ("policy.mode", "\"yolo\"".to_owned()),
-        ("lanes.mode", "\"on\"".to_owned()),
-        ("lanes.max_lanes", LANES.to_string()),
-        ("lanes.max_subagents", at_once.to_string()),
+        ("policy.mode", "\"yolo\""),
+        ("lanes.mode", "\"on\""),
+        ("lanes.max_lanes", &LANES.to_string()),
+        ("lanes.max_subagents", &at_once.to_string()),
     ];
-    let flags = flags.into_iter().map(|(key, value)| (key, "benchmark", value)).collect();
-    let inputs = Inputs { workspace_root: PathBuf::from("/"), flags, ..Inputs::default() };
-    let setup = Setup {
-        workspace: home.canonicalize().unwrap(),
-        session_dir: dir.join("session"),
-        cache: dir.join("cache"),
-        places: Places {
-            state: dir.to_owned(),
-            commits: dir.join("commits"),
-            checkpoints: dir.join("checkpoints.git"),
-            lanes: dir.join("lanes"),
-        },
-        config: Arc::new(config::resolve(&inputs).unwrap().config),
-        model: Arc::new(Thinking),
-        clock: Arc::new(SystemClock),
-        ids: Arc::new(RandomIds),
-        env: Environment::default(),
-        redactor: Redactor::default(),
-        sandbox: Arc::new(sandbox::Sandbox::off()),
-        prompts: actors::prompts::Prompts::default(),
-        attendance: Attendance::Unattended,
-        version: String::new(),
-    };
-    let (orchestrator, mut signals) = Orchestrator::start(setup).await.unwrap();
-    let told = tokio::spawn(async move {
-        let mut begun: BTreeMap<LaneId, Instant> = BTreeMap::new();
-        let (mut each, mut last) = (Vec::new(), Instant::now());
-        while let Some(signal) = signals.recv().await {
-            let Signal::Event(envelope) = signal else { continue };
-            match (&envelope.event, envelope.scope.lane()) {
-                (Event::LaneSpawned { .. }, Some(lane)) => {
-                    begun.insert(lane, Instant::now());
-                }
-                (Event::LaneCompleted { .. }, Some(lane)) => {
-                    last = Instant::now();
-                    each.push((last - begun[&lane]).as_secs_f64());
-                }
-                (Event::RunFinished { .. }, _) => break,
-                (_, _) => {}
-            }
+    let (clock, ids) = (Arc::new(SystemClock), Arc::new(RandomIds));
+    let setup = Setup { clock, ids, ..world.setup(&Arc::new(Thinking), &flags) };
+    let (orchestrator, signals) = Orchestrator::start(setup).await.unwrap();
+    let (mut begun, mut ended) = (BTreeMap::new(), Vec::new());
+    let heard = |envelope: &Envelope| {
+        let Some(lane) = envelope.scope.lane() else { return };
+        if let Event::LaneSpawned { .. } = &envelope.event {
+            begun.insert(lane, Instant::now());
+        } else if let Event::LaneCompleted { .. } = &envelope.event {
+            ended.push((lane, Instant::now()));
         }
-        let first = begun.values().min().copied().unwrap();
-        Took { lanes: (last - first).as_secs_f64(), each, merge: last.elapsed().as_secs_f64() }
-    });
-    let request = Request::new("Write all parts".to_owned(), Some(Intent::Edit));
-    let outcome = orchestrator.run(request).await.unwrap();
-    assert_eq!(outcome.delivery, Delivery::Delivered { verified: Verified::Passed });
-    told.await.unwrap()
+    };
+    let request = Request::new("Write all parts", Some(Intent::Edit));
+    let told = Told::of(&orchestrator, signals, request, heard).await;
+    assert_eq!(told.outcome.delivery, Delivery::Delivered { verified: Verified::Passed });
+    let (first, last) = (*begun.values().min().unwrap(), ended.last().unwrap().1);
+    let each = ended.iter().map(|(lane, end)| (*end - begun[lane]).as_secs_f64());
+    let (lanes, merge) = ((last - first).as_secs_f64(), last.elapsed().as_secs_f64());
+    Took { lanes, each: each.collect(), merge }
 }
 
 fn main() {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    // Beside the build, so that it is a disk and no memory.
-    let dir = tempfile::Builder::new().tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let (mut alone, mut at_once, mut merges) = (Vec::new(), Vec::new(), Vec::new());
-    for round in 0..ROUNDS {
-        let one_by_one = runtime.block_on(run(&dir.path().join(format!("one-{round}")), 1));
-        alone.extend(one_by_one.each);
-        let together = runtime.block_on(run(&dir.path().join(format!("all-{round}")), LANES));
+    for _ in 0..ROUNDS {
+        alone.extend(runtime.block_on(run(1)).each);
+        let together = runtime.block_on(run(LANES));
         at_once.push(together.lanes);
         merges.push(together.merge);
     }

@@ -15,20 +15,16 @@ use std::time::{Duration, Instant};
 use actors::delivery::Delivery;
 use actors::event::{Blob, Event, FORMAT};
 use actors::ledger::Amount;
-use actors::publisher::{Attendance, Signal};
-use config::Inputs;
+use actors::publisher::Signal;
 use deepseek_orchestrator::chat::Intent;
 use deepseek_orchestrator::orchestrator::{Orchestrator, Setup};
-use deepseek_orchestrator::places::Places;
 use deepseek_orchestrator::request::Request;
-use futures_util::future::BoxFuture;
 use journal::log::{Capacity, Journal};
 use journal::read::read;
-use model::{ChatModel, ChatRequest, Delta, ModelError, ModelReply};
-use shell::Environment;
+use model::{ChatRequest, ModelError};
+use testkit::{Says, World, ignore};
 use tokio::sync::{Notify, mpsc};
 use tools::clock::{RandomIds, SystemClock};
-use tools::redact::Redactor;
 
 fn event(n: usize) -> Event {
     Event::TurnAdded {
@@ -42,44 +38,26 @@ fn event(n: usize) -> Event {
 fn main() {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    // Beside the build, so that it is a disk and no memory.
-    let dir = tempfile::Builder::new().tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let took = runtime.block_on(going_on(dir.path()));
+    let took = runtime.block_on(going_on());
     let verdict = if took < 0.5 { "" } else { "  MISSED" };
     println!("{:<34} {took:>9.3}s {:>29}{verdict}", "going on with 100,000 events", "< 0.5 s");
 }
 
 /// Seconds to go on with a session of 100,000 events whose last request was cut short: up to where the model is asked.
-async fn going_on(state: &Path) -> f64 {
-    let workspace = tempfile::tempdir().unwrap();
-    let setup = |model: Arc<dyn ChatModel>| Setup {
-        workspace: workspace.path().canonicalize().unwrap(),
-        session_dir: state.join("long"),
-        cache: state.join("cache"),
-        places: Places {
-            state: state.to_owned(),
-            commits: state.join("commits"),
-            checkpoints: state.join("checkpoints.git"),
-            lanes: state.join("lanes"),
-        },
-        config: Arc::new(config::resolve(&Inputs::default()).unwrap().config),
-        model,
-        clock: Arc::new(SystemClock),
-        ids: Arc::new(RandomIds),
-        env: Environment::default(),
-        redactor: Redactor::default(),
-        sandbox: Arc::new(sandbox::Sandbox::off()),
-        prompts: actors::prompts::Prompts::default(),
-        attendance: Attendance::Unattended,
-        version: String::new(),
+async fn going_on() -> f64 {
+    // Beside the build, so that it is a disk and no memory.
+    let world = World::below::<&str>(env!("CARGO_TARGET_TMPDIR"), &[]);
+    let silent = Arc::new(Silent { asked: Notify::new() });
+    let setup = || {
+        let (clock, ids) = (Arc::new(SystemClock), Arc::new(RandomIds));
+        Setup { clock, ids, ..world.setup(&silent, &[]) }
     };
     let request = || Request::new("What is this?".to_owned(), Some(Intent::Answer));
-    fill(&state.join("long")).await;
+    let session = world.session();
+    fill(&session).await;
     // One more request, that has no answer.
-    let silent = Arc::new(Model { asked: Notify::new() });
-    let (orchestrator, signals, _) =
-        Orchestrator::go_on(setup(Arc::clone(&silent) as Arc<dyn ChatModel>)).await.unwrap();
-    tokio::spawn(ignore(signals));
+    let (orchestrator, signals, _) = Orchestrator::go_on(setup()).await.unwrap();
+    ignore(signals);
     let last = tokio::spawn({
         let orchestrator = orchestrator.clone();
         async move { orchestrator.run(request()).await }
@@ -88,22 +66,17 @@ async fn going_on(state: &Path) -> f64 {
     orchestrator.stop();
     last.await.unwrap().ok();
     drop(orchestrator);
-    wait_for(&state.join("long")).await;
-    let events = read(&state.join("long")).unwrap().records.len();
+    wait_for(&session).await;
+    let events = read(&session).unwrap().records.len();
     let started = Instant::now();
-    let (orchestrator, signals, cut_short) =
-        Orchestrator::go_on(setup(Arc::clone(&silent) as Arc<dyn ChatModel>)).await.unwrap();
-    tokio::spawn(ignore(signals));
+    let (orchestrator, signals, cut_short) = Orchestrator::go_on(setup()).await.unwrap();
+    ignore(signals);
     let cut_short = cut_short.unwrap();
     tokio::spawn(async move { orchestrator.take_up(cut_short).await });
     silent.asked.notified().await;
     let took = started.elapsed().as_secs_f64();
     println!("{:<34} {events:>10}", "events of the session gone on with");
     took
-}
-
-async fn ignore(mut signals: mpsc::Receiver<Signal>) {
-    while signals.recv().await.is_some() {}
 }
 
 /// Waits until nobody works in a session any more.
@@ -116,11 +89,11 @@ async fn wait_for(session: &Path) {
 /// Makes a session of 100,000 events, 40 to a request.
 async fn fill(session: &Path) {
     let (screen, signals) = mpsc::channel::<Signal>(4096);
-    tokio::spawn(ignore(signals));
+    ignore(signals);
     let capacity = Capacity { queue: 1024, patience: Duration::ZERO };
     let (_journal, publisher) =
         Journal::create(session, Arc::new(SystemClock), capacity, screen).unwrap();
-    let config = config::resolve(&Inputs::default()).unwrap().config;
+    let config = World::config(&[]);
     let started = Event::SessionStarted {
         workspace: "/".to_owned(),
         version: String::new(),
@@ -146,17 +119,13 @@ async fn fill(session: &Path) {
 }
 
 /// Never answers, but tells that it was asked.
-struct Model {
+struct Silent {
     asked: Notify,
 }
 
-impl ChatModel for Model {
-    fn attempt<'a>(
-        &'a self,
-        _: &'a ChatRequest,
-        _: &'a mut (dyn FnMut(Delta) + Send),
-    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
+impl Says for Silent {
+    async fn answer(&self, _: &ChatRequest) -> Result<String, ModelError> {
         self.asked.notify_one();
-        Box::pin(std::future::pending())
+        std::future::pending().await
     }
 }

@@ -11,13 +11,6 @@ mod mission;
 mod review;
 mod run;
 
-#[cfg(test)]
-mod kill_tests;
-#[cfg(test)]
-mod simulation_tests;
-#[cfg(test)]
-mod team_tests;
-
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,7 +33,7 @@ use actors::scope::Scope;
 use actors::talk::Unheard;
 use actors::team::EndedLane;
 use actors::wording::Wording;
-use actors::words::{Asked, DeniedBy, IntentBy};
+use actors::words::{Asked, DeniedBy};
 use actors::workspace::{
     CommitRefused, Copied, Denied, NoCopy, Purpose, Staged, Workspace, Workspaces,
 };
@@ -58,7 +51,9 @@ use model::ChatModel;
 use patch::PutAside;
 use policy::Rules;
 use ractor::rpc::CallResult;
-use ractor::{Actor, ActorProcessingErr, ActorRef, MessagingErr, RpcReplyPort, SupervisionEvent};
+use ractor::{
+    Actor, ActorCell, ActorProcessingErr, ActorRef, MessagingErr, RpcReplyPort, SupervisionEvent,
+};
 use sandbox::{Network, Sandbox};
 use shell::{CommandLine, Environment, end_leftovers};
 use thiserror::Error;
@@ -233,8 +228,8 @@ pub(crate) enum Msg {
 
 /// What came of something the orchestrator started.
 pub(crate) enum News {
-    Intent(Intent, IntentBy),
-    Evidence(Intent, Result<Brief, Delivery>),
+    /// What a request is, and what it begins with.
+    Prepared(Result<(Intent, Brief), Delivery>),
     CrewDone(Result<CrewReport, Unanswered>),
     /// With the task, for the crew if the task is not one for lanes.
     TeamDone(Brief, Result<TeamReport, Unanswered>),
@@ -385,6 +380,11 @@ impl Orchestrator {
     /// Ends the session: what is in hand is dropped.
     pub fn stop(&self) {
         self.actor.stop(None);
+    }
+
+    /// The actor itself, for whoever watches over it.
+    pub fn cell(&self) -> ActorCell {
+        self.actor.get_cell()
     }
 
     /// Why the journal ended, if it did.

@@ -23,11 +23,9 @@ use actors::publisher::Publisher;
 use actors::run::Terms;
 use actors::scope::{Scope, Segment};
 use actors::team::PlannedLane;
-use model::price::Usd;
-use ractor::{ActorCell, ActorRef, SpawnErr};
-
-use crate::orchestrator::Msg;
 use journal::read;
+use model::price::Usd;
+use ractor::{ActorCell, SpawnErr};
 
 /// The accounts of admission that died.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -54,9 +52,9 @@ pub(crate) async fn start_admission(
     terms: &Terms,
     publisher: &Publisher,
     lost: LostAccounts,
-    orchestrator: &ActorRef<Msg>,
+    orchestrator: ActorCell,
 ) -> Result<(Admission, Slot), SpawnErr> {
-    Admission::spawn(admission_setup(terms, publisher, lost), orchestrator.get_cell()).await
+    Admission::spawn(admission_setup(terms, publisher, lost), orchestrator).await
 }
 
 /// Puts a new Admission in the slot of one that died.
@@ -65,9 +63,9 @@ pub(crate) async fn restart_admission(
     terms: &Terms,
     publisher: &Publisher,
     lost: LostAccounts,
-    orchestrator: &ActorRef<Msg>,
+    orchestrator: ActorCell,
 ) -> Result<(), SpawnErr> {
-    slot.refill(admission_setup(terms, publisher, lost), orchestrator.get_cell()).await
+    slot.refill(admission_setup(terms, publisher, lost), orchestrator).await
 }
 
 /// Lets an actor go with everything below it. Work in flight is dropped, and with it its calls and commands.

@@ -1,27 +1,11 @@
 //! What models are made to answer: plans and diffs in the words of the contracts.
 
 use mock::Reply;
+pub(crate) use testkit::answers::{diff, plan as plan_verified_by};
 
 /// A plan for `files`, verified by the project's own check.
 pub(crate) fn plan(files: &[&str]) -> String {
     plan_verified_by(files, &["sh check.sh"])
-}
-
-/// A plan for `files` with these commands.
-pub(crate) fn plan_verified_by(files: &[&str], commands: &[&str]) -> String {
-    let mut text = String::from("ARCHITECT_PLAN_V1\nPLAN|do what was asked\n");
-    for file in files {
-        text.push_str(&format!("FILE|{file}|as asked\n"));
-    }
-    for command in commands {
-        text.push_str(&format!("VERIFY|{command}\n"));
-    }
-    text + "ACCEPT|the check passes\nARCHITECT_PLAN_END\n"
-}
-
-/// A diff that replaces the one line `old` of `path` by `new`.
-pub(crate) fn diff(path: &str, old: &str, new: &str) -> String {
-    format!("--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-{old}\n+{new}\n")
 }
 
 /// A diff that replaces one line of a text, with three lines of context.

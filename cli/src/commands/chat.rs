@@ -1,7 +1,7 @@
 //! `deepseek chat`, `ask` and `plan`: a request, or a conversation of them.
 
 use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use actors::delivery::Delivery;
@@ -93,6 +93,19 @@ async fn finish_earlier(
     if outcome.delivery == Delivery::Cancelled { exit::of(&outcome.delivery, None) } else { Ok(()) }
 }
 
+/// Answers one question; without tools from what is found for it alone.
+pub(crate) async fn ask(
+    around: &Surroundings,
+    global: &Global,
+    question: String,
+) -> Result<(), CliError> {
+    let mut global = global.clone();
+    if !global.tools {
+        global.set.push(("agent_loop.max_look_rounds".to_owned(), "0".to_owned()));
+    }
+    once(around, &global, question, Some(Intent::Answer)).await
+}
+
 /// Takes one request to its delivery.
 pub(crate) async fn once(
     around: &Surroundings,
@@ -102,30 +115,6 @@ pub(crate) async fn once(
 ) -> Result<(), CliError> {
     let workspace = around.workspace(global)?;
     let settings = around.settings(global, &workspace)?;
-    once_in(around, global, (workspace, settings), text, intent).await
-}
-
-/// Answers one question; without tools from what is found for it alone.
-pub(crate) async fn ask(
-    around: &Surroundings,
-    global: &Global,
-    question: String,
-) -> Result<(), CliError> {
-    let workspace = around.workspace(global)?;
-    let mut settings = around.settings(global, &workspace)?;
-    if !global.tools {
-        settings.config.agent_loop.max_look_rounds = 0;
-    }
-    once_in(around, global, (workspace, settings), question, Some(Intent::Answer)).await
-}
-
-async fn once_in(
-    around: &Surroundings,
-    global: &Global,
-    (workspace, settings): (PathBuf, Settings),
-    text: String,
-    intent: Option<Intent>,
-) -> Result<(), CliError> {
     let text = filled(&text)?;
     let which = which(around, global)?;
     let from = around.within(&workspace);

@@ -1,10 +1,9 @@
 //! `deepseek completions`: a completion script for a shell.
 
-use clap::{Args, CommandFactory as _};
+use clap::{Args, Command};
 use clap_complete::Shell;
 use front::error::CliError;
 
-use crate::args::Cli;
 use crate::render;
 
 /// Print a completion script for a shell.
@@ -14,11 +13,11 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-/// Runs the command.
+/// Runs the command, with the program as its command line describes it.
 #[expect(clippy::unnecessary_wraps, reason = "every command has the same form")]
-pub(crate) fn run(args: &CompletionsArgs) -> Result<(), CliError> {
+pub(crate) fn run(args: &CompletionsArgs, mut program: Command) -> Result<(), CliError> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "deepseek", &mut script);
+    clap_complete::generate(args.shell, &mut program, "deepseek", &mut script);
     render::text(&String::from_utf8_lossy(&script));
     Ok(())
 }

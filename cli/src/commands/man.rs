@@ -4,11 +4,10 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory as _};
+use clap::{Args, Command};
 use clap_mangen::Man;
 use front::error::{CliError, Kind};
 
-use crate::args::Cli;
 use crate::render;
 use crate::surroundings::Surroundings;
 
@@ -20,19 +19,19 @@ pub(crate) struct ManArgs {
     into: Option<PathBuf>,
 }
 
-/// Runs the command.
-pub(crate) fn run(around: &Surroundings, args: &ManArgs) -> Result<(), CliError> {
+/// Runs the command, with the program as its command line describes it.
+pub(crate) fn run(around: &Surroundings, args: &ManArgs, program: Command) -> Result<(), CliError> {
     let unwritten = |error: io::Error| {
         CliError::new(Kind::NotDelivered, format!("the manual pages cannot be written: {error}"))
     };
     let Some(dir) = &args.into else {
         let mut page = Vec::new();
-        Man::new(Cli::command()).render(&mut page).map_err(unwritten)?;
+        Man::new(program).render(&mut page).map_err(unwritten)?;
         render::text(&String::from_utf8_lossy(&page));
         return Ok(());
     };
     let dir = around.cwd.join(dir);
     fs::create_dir_all(&dir).map_err(unwritten)?;
-    clap_mangen::generate_to(Cli::command(), &dir).map_err(unwritten)?;
+    clap_mangen::generate_to(program, &dir).map_err(unwritten)?;
     Ok(())
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use actors::delivery::{Delivery, Verified};
 use actors::event::Event;
 use ractor::ActorCell;
+use testkit::hired;
 
 use super::testing::{Happens, Stage, World};
 use super::{Crew, CrewReport};
@@ -36,11 +37,8 @@ fn killing(role: &'static str, stage: Stage, the_crew: &TheCrew) -> Happens {
         if reached != stage || done.swap(true, Ordering::SeqCst) {
             return Box::pin(std::future::ready(Ok(())));
         }
-        let mut hired = the_crew.get().unwrap().get_children();
-        // Ids are given in the order of hiring.
-        hired.sort_by_key(|cell| cell.get_id().pid());
         let place = ROLES.iter().position(|name| *name == role).unwrap();
-        hired[place].kill();
+        hired(the_crew.get().unwrap())[place].kill();
         Box::pin(std::future::pending())
     })
 }

@@ -16,12 +16,13 @@ use actors::verifier::Subject;
 use futures_util::future::BoxFuture;
 use model::ModelError;
 use patch::{BaseState, PatchScope};
+use testkit::answers::greeting_diff;
 use tokio::sync::Notify;
 use tools::redact::Redactor;
 use tree::RepoPath;
 
 use super::roles::Roles;
-use super::testing::{DIFF, Happens, Stage, World};
+use super::testing::{Happens, Stage, World};
 
 /// The first time a stage is reached it waits to be released; what it is released with is the outcome.
 struct Held {
@@ -81,7 +82,7 @@ fn patch() -> ApplyAsk {
     let path = RepoPath::parse("greet.txt").unwrap();
     let bases = BTreeMap::from([(path.clone(), BaseState::of("hello\n".into()))]);
     let scope = PatchScope { declared: Some([path].into()), bases };
-    ApplyAsk { title: "test".to_owned(), diff: DIFF.to_owned(), scope }
+    ApplyAsk { title: "test".to_owned(), diff: greeting_diff(), scope }
 }
 
 /// Whether the role that is asked first at this stage does its work now.

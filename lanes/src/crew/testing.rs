@@ -2,37 +2,30 @@
 //!
 //! Only the world is fake. Roles, Admission and crew are the real ones.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
-use std::thread;
+use std::sync::Arc;
+use std::time::Duration;
 
 use actors::admission::{Account, Admission, AdmissionSetup, Slot};
 use actors::brief::Brief;
 use actors::event::Event;
 use actors::prompts::Prompts;
-use actors::publisher::{Attendance, Publisher};
 use actors::run::{Run, Terms};
+use actors::testing;
 use actors::wording::Wording;
 use actors::words::Side;
 use actors::workspace::{CommitRefused, Denied, NotApplied, Purpose, Staged, Workspace};
-use config::{Config, Inputs};
 use futures_util::future::BoxFuture;
-use model::{AgentRole, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelReply};
+use model::{AgentRole, ChatRequest, ModelError};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
-use shell::{CommandLine, Environment};
-use tempfile::TempDir;
-use tokio::sync::watch;
-use tools::clock::{CountingIds, FixedClock, Timestamp};
-use tools::redact::Redactor;
+use shell::CommandLine;
+use testkit::answers::{greeting_diff, greeting_plan};
+use testkit::{Says, Scripted};
 use tree::{Change, CommitLog, ReadTree, WriteTree};
 
 use super::CrewSetup;
 use crate::cycle::Goal;
-
-pub(super) const PLAN: &str = "ARCHITECT_PLAN_V1\nPLAN|greet the world\nFILE|greet.txt|say world\nVERIFY|grep -q world greet.txt\nARCHITECT_PLAN_END\n";
-pub(super) const DIFF: &str =
-    "--- a/greet.txt\n+++ b/greet.txt\n@@ -1 +1 @@\n-hello\n+hello world\n";
 
 /// Where a run is when the world is asked for something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,63 +50,39 @@ pub(super) type Happens =
 pub(super) struct World {
     pub(super) setup: CrewSetup,
     pub(super) supervisor: ActorCell,
-    events: Arc<Mutex<Vec<Event>>>,
-    dir: TempDir,
+    events: Box<dyn Fn() -> Vec<Event>>,
+    files: testkit::World,
     _slot: Slot,
-    _running: watch::Sender<bool>,
 }
 
 impl World {
     pub(super) async fn new(happens: Happens) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("greet.txt"), "hello\n").unwrap();
-        let events = Arc::default();
-        let publisher = journal(Arc::clone(&events));
+        let files = testkit::World::greeting();
+        let (run, events) = testing::run(None);
         let (supervisor, _) = Actor::spawn(None, Bystander, ()).await.unwrap();
-        let config = config();
-        let terms = Terms::new(Arc::new(config), Prompts::default()).unwrap();
+        // Nothing is tried again.
+        let config = testkit::World::config(&[("llm.max_retries", "0")]);
+        let terms = Terms::new(config, Prompts::default()).unwrap();
         let setup = AdmissionSetup {
             account: Account::default(),
-            parts: std::collections::BTreeMap::new(),
+            parts: BTreeMap::new(),
             permits: 1,
             prices: Arc::clone(&terms.prices),
-            publisher: publisher.clone(),
-            timeout: std::time::Duration::from_secs(30),
+            publisher: run.publisher.clone(),
+            timeout: Duration::from_secs(30),
         };
         let (admission, slot) = Admission::spawn(setup, supervisor.get_cell()).await.unwrap();
-        let (running, stop) = watch::channel(false);
-        let run = Run {
-            terms,
-            publisher,
-            admission,
-            model: Arc::new(Scripted(Arc::clone(&happens))),
-            clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
-            ids: Arc::new(CountingIds::default()),
-            env: Environment::default(),
-            redactor: Redactor::default(),
-            sandbox: Arc::new(sandbox::Sandbox::off()),
-            cache: dir.path().join("cache"),
-            attendance: Attendance::Unattended,
-            conversation: "s".into(),
-            user_said: Arc::default(),
-            stop,
-        };
-        let tree = WriteTree::open(dir.path(), CommitLog::none(std::time::Duration::from_secs(10)))
-            .unwrap();
+        let model = Arc::new(Scripted(Arc::new(Answers(Arc::clone(&happens)))));
+        let log = CommitLog::none(Duration::from_secs(10));
+        let tree = WriteTree::open(&files.workspace(), log).unwrap();
         let setup = CrewSetup {
             brief: Brief { request: "Fix the greeting".to_owned(), ..Brief::default() },
             goal: Goal::Deliver,
             workspace: Arc::new(Directory { reader: tree.reader(), tree, happens }),
-            run,
+            run: Run { terms, admission, model, cache: files.state(), ..run },
         };
-        Self {
-            setup,
-            supervisor: supervisor.get_cell(),
-            events,
-            dir,
-            _slot: slot,
-            _running: running,
-        }
+        let supervisor = supervisor.get_cell();
+        Self { setup, supervisor, events: Box::new(events), files, _slot: slot }
     }
 
     /// The facts so far.
@@ -122,75 +91,28 @@ impl World {
         let now =
             Event::TurnAdded { speaker: Side::User, text: String::new(), intent: None, card: None };
         self.setup.run.record(now).await.unwrap();
-        self.events.lock().unwrap().clone()
+        (self.events)()
     }
 
     /// Changes what the greeting says.
     pub(super) fn greet(&self, text: &str) {
-        fs::write(self.dir.path().join("greet.txt"), text).unwrap();
+        self.files.write("greet.txt", text);
     }
 
     /// What the greeting says.
     pub(super) fn greeting(&self) -> String {
-        fs::read_to_string(self.dir.path().join("greet.txt")).unwrap()
+        self.files.read("greet.txt")
     }
 }
 
-/// The defaults, with nothing tried again.
-fn config() -> Config {
-    let flags = vec![("llm.max_retries", "test", "0".to_owned())];
-    let inputs = Inputs { flags, workspace_root: PathBuf::from("/"), ..Inputs::default() };
-    config::resolve(&inputs).unwrap().config
-}
-
-/// Takes facts in, and says at once that they are on disk.
-fn journal(events: Arc<Mutex<Vec<Event>>>) -> Publisher {
-    let (sender, entries) = crossbeam_channel::bounded(64);
-    let (screen, _) = tokio::sync::mpsc::channel(1);
-    let (alive, lives) = watch::channel(());
-    thread::spawn(move || {
-        let _alive = alive;
-        for (seq, entry) in (1..).zip(entries) {
-            let actors::publisher::Submission { event, durable, .. } = entry;
-            events.lock().unwrap().push(event);
-            if let Some(waits) = durable {
-                waits.send(seq).ok();
-            }
-        }
-    });
-    Publisher::new(sender, screen, lives).for_run("run")
-}
-
 /// Answers as its role should, unless something happens.
-struct Scripted(Happens);
+struct Answers(Happens);
 
-impl ChatModel for Scripted {
-    fn attempt<'a>(
-        &'a self,
-        request: &'a ChatRequest,
-        _: &'a mut (dyn FnMut(Delta) + Send),
-    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
-        let (stage, text) = match request.role {
-            AgentRole::Architect => (Stage::Plan, PLAN),
-            AgentRole::Editor
-            | AgentRole::LanePlanner
-            | AgentRole::Analysis
-            | AgentRole::Intent
-            | AgentRole::Researcher
-            | AgentRole::Child => (Stage::Draft, DIFF),
-        };
-        Box::pin(async move {
-            self.0(stage).await?;
-            Ok(ModelReply {
-                content: text.to_owned(),
-                reasoning: None,
-                tool_calls: Vec::new(),
-                finish: FinishReason::Stop,
-                usage: None,
-                model: request.model.clone(),
-                id: String::new(),
-            })
-        })
+impl Says for Answers {
+    async fn answer(&self, request: &ChatRequest) -> Result<String, ModelError> {
+        let plans = request.role == AgentRole::Architect;
+        self.0(if plans { Stage::Plan } else { Stage::Draft }).await?;
+        Ok(if plans { greeting_plan() } else { greeting_diff() })
     }
 }
 

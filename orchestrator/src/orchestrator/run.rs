@@ -65,7 +65,7 @@ impl State {
         };
         let fresh = supervision::LostAccounts::default();
         let (admission, slot) =
-            supervision::start_admission(&terms, &publisher, fresh, myself).await?;
+            supervision::start_admission(&terms, &publisher, fresh, myself.get_cell()).await?;
         let (stop, stopped) = watch::channel(false);
         let redactor = redactor.knowing(self.secrets(&terms.rules).await);
         let prompts = Arc::new(terms.prompts.for_request(&request.text));
@@ -113,7 +113,7 @@ impl State {
             self.end(journal_closed()).await;
             return Ok(());
         }
-        self.decide_intent(myself, &request);
+        self.prepare(myself, request.intent);
         Ok(())
     }
 
@@ -128,25 +128,32 @@ impl State {
         .await
     }
 
-    /// An explicit flag, or one short question to a model.
-    fn decide_intent(&mut self, myself: &ActorRef<Msg>, request: &Request) {
-        let caller = self.run().caller(AgentRole::Intent);
-        let before = turn::last(caller.prompts(), &self.turns);
-        let request = request.clone();
+    /// Finds out what a request is, and gathers what it begins with.
+    fn prepare(&mut self, myself: &ActorRef<Msg>, flag: Option<Intent>) {
+        let Some(active) = &self.active else { return };
+        let (run, text) = (active.run.clone(), active.request.text.clone());
+        let before = turn::last(run.prompts(), &self.turns);
+        let most = run.config().agent_loop.conversation_tokens;
+        let earlier = turn::conversation(run.prompts(), &self.turns, most);
+        let (index, memory) = (self.index.clone(), self.recall());
         self.tell_in_run(myself, async move {
-            if let Some(intent) = request.intent {
-                return News::Intent(intent, IntentBy::Flag);
+            let intent = match decided(&run, flag, before.as_deref(), &text).await {
+                Ok(intent) => intent,
+                Err(closed) => return News::Prepared(Err(closed.into())),
+            };
+            if intent == Intent::Review {
+                return News::Prepared(Ok((intent, Brief { earlier, ..Brief::default() })));
             }
-            if request.text.trim().is_empty() {
-                return News::Intent(Intent::Answer, IntentBy::Default);
-            }
-            if let Ok(Some(intent)) = caller.run.perform(&mut ClearWords).await {
-                return News::Intent(intent, IntentBy::Words);
-            }
-            let asked = chat::by_model(caller, before.as_deref(), &request.text).await;
-            asked.map_or(News::Intent(Intent::Answer, IntentBy::Default), |intent| {
-                News::Intent(intent, IntentBy::Model)
-            })
+            let options = begins_with(&run, intent);
+            let mut gathering =
+                Gathering { request: text.clone(), about: text, index, options, earlier, memory };
+            // Tried meanwhile, so that the first command need not wait for it.
+            let (gathered, ()) = tokio::join!(run.perform(&mut gathering), async {
+                if intent != Intent::Answer && !run.only_compares() {
+                    run.publisher.tell_confined(run.confinement().await).await;
+                }
+            });
+            News::Prepared(gathered.map(|brief| (intent, brief)))
         });
     }
 
@@ -160,10 +167,15 @@ impl State {
             return;
         }
         match news {
-            News::Intent(intent, reason) => self.intent_decided(myself, intent, reason).await,
-            News::Evidence(intent, gathered) => {
-                self.evidence_gathered(myself, intent, gathered).await;
-            }
+            News::Prepared(Err(why)) => self.end(why.into()).await,
+            News::Prepared(Ok((intent, brief))) => match intent {
+                Intent::Answer => self.start_answer(myself, brief).await,
+                Intent::Review => self.start_review(myself, brief.earlier).await,
+                Intent::Edit if self.is_for_a_team() => self.start_team(myself, brief).await,
+                Intent::Edit => self.start_crew(myself, Goal::Deliver, brief).await,
+                Intent::Plan => self.start_crew(myself, Goal::PlanOnly, brief).await,
+                Intent::Mission => self.start_mission(myself, brief).await,
+            },
             News::TeamDone(brief, report) => self.team_done(myself, brief, report).await,
             News::CrewDone(Ok(report)) => self.end(report.into()).await,
             News::CrewDone(Err(_)) => {
@@ -193,66 +205,6 @@ impl State {
             }
             // The tree comes home whatever became of the run.
             News::Committed(commit) => self.committed(myself, *commit).await,
-        }
-    }
-
-    async fn intent_decided(&mut self, myself: &ActorRef<Msg>, intent: Intent, reason: IntentBy) {
-        // In plan mode there is no way to an edit, whatever was asked for.
-        let intent = match (self.run().config().policy.mode, intent) {
-            (Mode::Plan, Intent::Edit | Intent::Mission) => Intent::Plan,
-            (Mode::Hetun, Intent::Edit) => Intent::Mission,
-            (Mode::Plan | Mode::Agent | Mode::Yolo | Mode::Hetun, intent) => intent,
-        };
-        let Some(active) = &self.active else { return };
-        let text = active.run.redactor.redact(&active.request.text).into_owned();
-        let decision = Event::IntentDecided { intent, reason };
-        let started = Event::RunStarted { intent, request: text.clone() };
-        if active.run.publish(decision).await.is_err() || active.run.publish(started).await.is_err()
-        {
-            self.end(journal_closed()).await;
-            return;
-        }
-        let (run, text) = (active.run.clone(), active.request.text.clone());
-        let most = run.config().agent_loop.conversation_tokens;
-        let earlier = turn::conversation(run.prompts(), &self.turns, most);
-        if intent == Intent::Review {
-            self.start_review(myself, earlier).await;
-            return;
-        }
-        let (index, memory) = (self.index.clone(), self.recall());
-        let options = begins_with(&run, intent);
-        self.tell_in_run(myself, async move {
-            let mut gathering =
-                Gathering { request: text.clone(), about: text, index, options, earlier, memory };
-            // Tried meanwhile, so that the first command need not wait for it.
-            let (gathered, ()) = tokio::join!(run.perform(&mut gathering), async {
-                if intent != Intent::Answer && !run.only_compares() {
-                    run.publisher.tell_confined(run.confinement().await).await;
-                }
-            });
-            News::Evidence(intent, gathered)
-        });
-    }
-
-    async fn evidence_gathered(
-        &mut self,
-        myself: &ActorRef<Msg>,
-        intent: Intent,
-        gathered: Result<Brief, Delivery>,
-    ) {
-        let brief = match gathered {
-            Ok(brief) => brief,
-            Err(why) => {
-                self.end(why.into()).await;
-                return;
-            }
-        };
-        match intent {
-            Intent::Answer | Intent::Review => self.start_answer(myself, brief).await,
-            Intent::Edit if self.is_for_a_team() => self.start_team(myself, brief).await,
-            Intent::Edit => self.start_crew(myself, Goal::Deliver, brief).await,
-            Intent::Plan => self.start_crew(myself, Goal::PlanOnly, brief).await,
-            Intent::Mission => self.start_mission(myself, brief).await,
         }
     }
 
@@ -461,8 +413,14 @@ impl State {
             let ledger =
                 supervision::recover_ledger(session, scope, on_the_way.unwrap_or_default()).await;
             let Active { slot, run, .. } = active;
-            supervision::restart_admission(slot, &run.terms, &run.publisher, ledger, myself)
-                .await?;
+            supervision::restart_admission(
+                slot,
+                &run.terms,
+                &run.publisher,
+                ledger,
+                myself.get_cell(),
+            )
+            .await?;
         } else if active.crew.as_ref().is_some_and(|crew| crew.cell().get_id() == who.get_id()) {
             self.end(failed(FailureKind::Internal, "the crew died")).await;
         } else if active.team.as_ref().is_some_and(|team| team.cell().get_id() == who.get_id()) {
@@ -470,6 +428,35 @@ impl State {
         }
         Ok(())
     }
+}
+
+/// What a request is, which is told, with the beginning of its run: what a flag says, or what a short question to a model does.
+async fn decided(
+    run: &Run,
+    flag: Option<Intent>,
+    before: Option<&str>,
+    text: &str,
+) -> Result<Intent, JournalClosed> {
+    let (intent, reason) = if let Some(intent) = flag {
+        (intent, IntentBy::Flag)
+    } else if text.trim().is_empty() {
+        (Intent::Answer, IntentBy::Default)
+    } else if let Ok(Some(intent)) = run.perform(&mut ClearWords).await {
+        (intent, IntentBy::Words)
+    } else {
+        let asked = chat::by_model(run.caller(AgentRole::Intent), before, text).await;
+        asked.map_or((Intent::Answer, IntentBy::Default), |intent| (intent, IntentBy::Model))
+    };
+    // In plan mode there is no way to an edit, whatever was asked for.
+    let intent = match (run.config().policy.mode, intent) {
+        (Mode::Plan, Intent::Edit | Intent::Mission) => Intent::Plan,
+        (Mode::Hetun, Intent::Edit) => Intent::Mission,
+        (Mode::Plan | Mode::Agent | Mode::Yolo | Mode::Hetun, intent) => intent,
+    };
+    run.publish(Event::IntentDecided { intent, reason }).await?;
+    let request = run.redactor.redact(text).into_owned();
+    run.publish(Event::RunStarted { intent, request }).await?;
+    Ok(intent)
 }
 
 /// What early versions told from a list of words, as they recorded it. Nothing is told so any more.

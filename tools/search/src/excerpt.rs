@@ -9,6 +9,16 @@ pub(super) fn numbered(number: usize, line: &str) -> String {
     format!("{number:>NUMBER_DIGITS$}|{space}{line}")
 }
 
+/// A fence that is longer than any in `text`.
+pub(super) fn fence(text: &str) -> String {
+    let (mut longest, mut rest) = (0, text);
+    while let Some(run) = rest.find('`').and_then(|start| rest.get(start..)) {
+        rest = run.trim_start_matches('`');
+        longest = longest.max(run.len() - rest.len());
+    }
+    "`".repeat(longest.max(2) + 1)
+}
+
 /// Bytes that [`numbered`] puts before a line.
 fn number_bytes(number: usize, line: &str) -> usize {
     let digits = number.checked_ilog10().unwrap_or_default() as usize + 1;

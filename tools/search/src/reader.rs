@@ -8,8 +8,7 @@ use thiserror::Error;
 
 use tree::{Entry, FileHash, ReadTree, RepoPath, TreeError};
 
-use super::excerpt::Lines;
-use super::render::fence;
+use super::excerpt::{Lines, fence};
 
 /// Why a file is not shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]

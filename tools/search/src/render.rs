@@ -1,7 +1,7 @@
 //! Evidence as the text of a prompt. Pure; contents stay as they are and cannot break out of their fences.
 
 use super::evidence::{Evidence, EvidenceItem, ItemKind, MapLine};
-use super::excerpt::numbered;
+use super::excerpt::{fence, numbered};
 
 /// Digits of a hash that are shown.
 const HASH_DIGITS: usize = 8;
@@ -106,16 +106,6 @@ pub(super) fn map_line(line: &MapLine) -> String {
 /// One line of a list.
 pub(super) fn list_line(line: &str) -> String {
     format!("- {line}\n")
-}
-
-/// A fence that is longer than any in `text`.
-pub(super) fn fence(text: &str) -> String {
-    let (mut longest, mut rest) = (0, text);
-    while let Some(run) = rest.find('`').and_then(|start| rest.get(start..)) {
-        rest = run.trim_start_matches('`');
-        longest = longest.max(run.len() - rest.len());
-    }
-    "`".repeat(longest.max(2) + 1)
 }
 
 #[cfg(test)]

@@ -11,30 +11,23 @@ use std::time::Duration;
 
 use actors::delivery::{Delivery, Verified};
 use actors::event::Event;
-use actors::publisher::{Attendance, Signal};
-use config::{Config, Inputs};
+use actors::publisher::Signal;
+use config::Config;
+use deepseek_orchestrator::chat::Intent;
+use deepseek_orchestrator::earlier::CutShort;
+use deepseek_orchestrator::orchestrator::{Orchestrator, Outcome, Setup, StartError};
+use deepseek_orchestrator::replay::replay;
+use deepseek_orchestrator::request::Request;
 use fastrand::Rng;
-use futures_util::future::BoxFuture;
-use model::{
-    AgentRole, Awaited, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelReply,
-    Partial, Usage,
-};
-use ractor::ActorCell;
-use shell::Environment;
-use tempfile::TempDir;
-use tokio::sync::{Notify, mpsc};
-use tools::clock::{CountingIds, FixedClock, IdSource, Timestamp};
-use tools::redact::Redactor;
-
-use super::{Orchestrator, Outcome, Setup, StartError};
-use crate::chat::Intent;
-use crate::earlier::CutShort;
-use crate::places::Places;
-use crate::replay::replay;
-use crate::request::Request;
 use journal::log::LogError;
 use journal::read::{Record, content, read};
 use journal::repair::is_in_use;
+use model::{AgentRole, Awaited, ChatRequest, ModelError, Partial};
+use ractor::ActorCell;
+use testkit::answers::{created, diff, greeting_plan, plan, team};
+use testkit::{Says, World, hired, ignore};
+use tokio::sync::{Notify, mpsc};
+use tools::clock::{CountingIds, IdSource};
 
 /// Lives after which nothing bad happens any more, so that each story has an end.
 const LIVES: usize = 4;
@@ -101,7 +94,7 @@ impl Luck {
     /// Those who work for the orchestrator: the crew or the team, which have somebody below them, and admission, which has
     /// nobody.
     fn hired(&self, has_children: bool) -> Option<ActorCell> {
-        let hired = self.orchestrator.get().unwrap().actor.get_cell().get_children();
+        let hired = hired(&self.orchestrator.get().unwrap().cell());
         let is_meant = |cell: &&ActorCell| cell.get_children().is_empty() != has_children;
         // A team that has hired nobody yet cannot be told from admission.
         let mut meant = hired.iter().filter(is_meant);
@@ -110,9 +103,7 @@ impl Luck {
 
     /// Kills the role that asks.
     fn kill(&self, role: AgentRole) {
-        let mut roles = self.hired(true).unwrap().get_children();
-        roles.sort_by_key(|cell| cell.get_id().pid());
-        roles[usize::from(role == AgentRole::Editor)].kill();
+        hired(&self.hired(true).unwrap())[usize::from(role == AgentRole::Editor)].kill();
     }
 
     /// Kills a lane, if there is one. None dies while one of them is driven again by what it did in an earlier life, in which
@@ -141,9 +132,10 @@ impl Luck {
         let (minus, plus) = (lines(&now, "-"), lines(greeting, "+"));
         format!("--- a/greet.txt\n+++ b/greet.txt\n@@ -1,{old} +1,{new} @@\n{minus}{plus}")
     }
+}
 
+impl Says for Luck {
     async fn answer(&self, request: &ChatRequest) -> Result<String, ModelError> {
-        const PLAN: &str = "ARCHITECT_PLAN_V1\nPLAN|greet the world\nFILE|greet.txt|say world\nVERIFY|grep -q world greet.txt\nARCHITECT_PLAN_END\n";
         let fate = self.fate();
         self.asked.lock().unwrap().extend(request.lane.clone());
         let partial = Partial { events: 1, bytes: 10, usage: None };
@@ -192,7 +184,7 @@ impl Luck {
             return Ok(said);
         }
         Ok(match (request.role, fate) {
-            (AgentRole::Architect, _) => PLAN.to_owned(),
+            (AgentRole::Architect, _) => greeting_plan(),
             (_, Fate::WrongChange) => self.change_to("hello moon\n"),
             (_, Fate::AsksBack) => "NEED_CONTEXT|greet.txt".to_owned(),
             _ => self.change_to("hello world\n"),
@@ -202,9 +194,9 @@ impl Luck {
 
 /// What is said in a team: three lanes make a file each, and two of them change another.
 fn in_a_team(request: &ChatRequest, fate: Fate) -> Option<String> {
-    const TEAM: &str = "TEAM_PLAN_V1\nLANE|01|a|make a\nOWN|01|a.txt\nLANE|02|b|make b\nOWN|02|b.txt\nLANE|03|c|make c\nOWN|03|c.txt\nAFTER|03|01\nTEAM_PLAN_END";
     if request.role == AgentRole::LanePlanner {
-        return Some(TEAM.to_owned());
+        let own = ["a.txt", "b.txt", "c.txt"].map(str::to_owned);
+        return Some(team((1..).zip(own)).replace("TEAM_PLAN_END", "AFTER|03|01\nTEAM_PLAN_END"));
     }
     let lane = request.lane.as_deref()?;
     let own = match lane {
@@ -215,63 +207,30 @@ fn in_a_team(request: &ChatRequest, fate: Fate) -> Option<String> {
     };
     let both = matches!(lane, "01" | "02");
     if request.role == AgentRole::Architect {
-        let greeting = if both { "FILE|greet.txt|say so\n" } else { "" };
-        return Some(format!(
-            "ARCHITECT_PLAN_V1\nPLAN|make it\nFILE|{own}|new\n{greeting}VERIFY|grep -q {lane} {own}\nARCHITECT_PLAN_END\n"
-        ));
+        let files = if both { &[own, "greet.txt"][..] } else { &[own] };
+        return Some(plan(files, &[&format!("grep -q {lane} {own}")]));
     }
     if fate == Fate::AsksBack {
         return Some("NEED_CONTEXT|greet.txt".to_owned());
     }
     let line = if fate == Fate::WrongChange { "wrong" } else { lane };
-    let mut diff = format!("--- /dev/null\n+++ b/{own}\n@@ -0,0 +1 @@\n+{line}\n");
+    let mut said = created(own, line);
     if both {
         // The greeting as it was shown last.
         let shown = request.body();
         let shown = String::from_utf8_lossy(&shown);
         let old =
             ["hello of 01", "hello there", "hello"].into_iter().find(|it| shown.contains(it))?;
-        diff.push_str(&format!(
-            "--- a/greet.txt\n+++ b/greet.txt\n@@ -1 +1 @@\n-{old}\n+hello of {lane}\n"
-        ));
+        said += &diff("greet.txt", old, &format!("hello of {lane}"));
     }
-    Some(diff)
-}
-
-impl ChatModel for Luck {
-    fn attempt<'a>(
-        &'a self,
-        request: &'a ChatRequest,
-        _: &'a mut (dyn FnMut(Delta) + Send),
-    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
-        Box::pin(async move {
-            let content = self.answer(request).await?;
-            let output = content.len() as u64;
-            let prompt = request.body().len() as u64 / 4;
-            Ok(ModelReply {
-                content,
-                reasoning: None,
-                tool_calls: Vec::new(),
-                finish: FinishReason::Stop,
-                usage: Some(Usage { prompt, output, ..Usage::default() }),
-                model: request.model.clone(),
-                id: String::new(),
-            })
-        })
-    }
-}
-
-/// A directory, in memory where there is a place for it: what a disk does to a file is not what is looked for here.
-fn in_memory() -> TempDir {
-    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+    Some(said)
 }
 
 /// One session in one workspace.
 struct Story {
     seed: u64,
     random: Rng,
-    home: TempDir,
-    state: TempDir,
+    world: World,
     config: Arc<Config>,
     ids: Arc<dyn IdSource>,
     /// How the request ended, as its last life was told or recorded.
@@ -281,58 +240,36 @@ struct Story {
 impl Story {
     fn new(seed: u64) -> Self {
         let mut random = Rng::with_seed(seed);
-        let (home, state) = (in_memory(), in_memory());
-        fs::write(home.path().join("greet.txt"), "hello\n").unwrap();
-        fs::write(home.path().join("theirs.txt"), "theirs\n").unwrap();
+        let world = World::new(&[("greet.txt", "hello\n"), ("theirs.txt", "theirs\n")]);
         let mut flags = vec![
-            ("policy.mode", "test", "\"yolo\"".to_owned()),
-            ("llm.max_retries", "test", random.u32(0..3).to_string()),
-            ("llm.retry_base_ms", "test", "1".to_owned()),
-            ("agent_loop.max_iterations", "test", random.u32(2..7).to_string()),
+            ("policy.mode", "\"yolo\"".to_owned()),
+            ("llm.max_retries", random.u32(0..3).to_string()),
+            ("llm.retry_base_ms", "1".to_owned()),
+            ("agent_loop.max_iterations", random.u32(2..7).to_string()),
         ];
         if random.u32(0..4) == 0 {
-            flags.push(("budget.tokens", "test", random.u32(60_000..400_000).to_string()));
+            flags.push(("budget.tokens", random.u32(60_000..400_000).to_string()));
         }
         if random.bool() {
-            flags.push(("agent_loop.baseline", "test", "\"off\"".to_owned()));
+            flags.push(("agent_loop.baseline", "\"off\"".to_owned()));
         }
         if random.u32(0..3) == 0 {
-            flags.push(("lanes.mode", "test", "\"on\"".to_owned()));
-            flags.push(("lanes.max_subagents", "test", random.u32(1..4).to_string()));
+            flags.push(("lanes.mode", "\"on\"".to_owned()));
+            flags.push(("lanes.max_subagents", random.u32(1..4).to_string()));
         }
-        let inputs = Inputs { workspace_root: PathBuf::from("/"), flags, ..Inputs::default() };
-        let config = Arc::new(config::resolve(&inputs).unwrap().config);
+        let flags: Vec<_> = flags.iter().map(|(key, value)| (*key, value.as_str())).collect();
+        let config = World::config(&flags);
         let ids = Arc::new(CountingIds::default());
-        Self { seed, random, home, state, config, ids, told: None }
+        Self { seed, random, world, config, ids, told: None }
     }
 
     fn session(&self) -> PathBuf {
-        self.state.path().join("session")
+        self.world.session()
     }
 
-    fn setup(&self, model: Arc<Luck>) -> Setup {
-        let state = self.state.path();
-        Setup {
-            workspace: self.home.path().canonicalize().unwrap(),
-            session_dir: self.session(),
-            cache: state.join("cache"),
-            places: Places {
-                state: state.to_owned(),
-                commits: state.join("commits"),
-                checkpoints: state.join("checkpoints.git"),
-                lanes: state.join("lanes"),
-            },
-            config: Arc::clone(&self.config),
-            model,
-            clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
-            ids: Arc::clone(&self.ids),
-            env: Environment::default(),
-            redactor: Redactor::default(),
-            sandbox: Arc::new(sandbox::Sandbox::off()),
-            prompts: actors::prompts::Prompts::default(),
-            attendance: Attendance::Unattended,
-            version: "test".to_owned(),
-        }
+    fn setup(&self, model: &Arc<Luck>) -> Setup {
+        let (config, ids) = (Arc::clone(&self.config), Arc::clone(&self.ids));
+        Setup { config, ids, ..self.world.setup(model, &[]) }
     }
 
     /// Lives until there is an end, and sees that it is a good one.
@@ -350,7 +287,7 @@ impl Story {
         let luck = Arc::new(Luck {
             random: Mutex::new(self.random.fork()),
             turned,
-            workspace: self.home.path().to_owned(),
+            workspace: self.world.workspace(),
             orchestrator: OnceLock::new(),
             asked: Mutex::default(),
             dies: Notify::new(),
@@ -392,12 +329,12 @@ impl Story {
         let (orchestrator, signals, cut_short) = if self.session().exists() {
             self.go_on(&luck).await
         } else {
-            let setup = self.setup(Arc::clone(&luck));
+            let setup = self.setup(&luck);
             let (orchestrator, signals) = Orchestrator::start(setup).await.unwrap();
             (orchestrator, signals, None)
         };
         luck.orchestrator.set(orchestrator.clone()).ok();
-        tokio::spawn(watch(signals));
+        ignore(signals);
         match cut_short {
             Some(cut_short) => orchestrator.take_up(cut_short).await.unwrap(),
             None => orchestrator.run(request).await.unwrap(),
@@ -411,7 +348,7 @@ impl Story {
         luck: &Arc<Luck>,
     ) -> (Orchestrator, mpsc::Receiver<Signal>, Option<CutShort>) {
         loop {
-            match Orchestrator::go_on(self.setup(Arc::clone(luck))).await {
+            match Orchestrator::go_on(self.setup(luck)).await {
                 Err(StartError::Journal(LogError::InUse(_))) => tokio::task::yield_now().await,
                 opened => return opened.unwrap(),
             }
@@ -498,7 +435,7 @@ impl Story {
             let entries = fs::read_dir(dir).into_iter().flatten();
             entries.map(|it| it.unwrap().file_name().into_string().unwrap()).collect()
         };
-        let here = names(self.home.path());
+        let here = names(&self.world.workspace());
         let must = ["greet.txt", "theirs.txt"].map(str::to_owned).into();
         let of_lanes = ["a.txt", "b.txt", "c.txt", "peace.txt"].map(str::to_owned).into();
         assert!(here.is_superset(&must), "seed {seed}: {here:?}");
@@ -509,10 +446,10 @@ impl Story {
             "seed {seed}: {made:?}"
         );
         assert!(
-            names(&self.state.path().join("commits")).is_empty(),
+            names(&self.world.state().join("commits")).is_empty(),
             "seed {seed}: an open commit"
         );
-        let read = |name: &str| fs::read_to_string(self.home.path().join(name)).unwrap();
+        let read = |name: &str| self.world.read(name);
         assert!(["theirs\n", "edited\n"].contains(&read("theirs.txt").as_str()), "seed {seed}");
         let is_split = events.iter().any(|event| matches!(event, Event::LanesPlanned { .. }));
         if is_split {
@@ -548,7 +485,7 @@ impl Story {
             let merged = lane.end == actors::team::LaneEnd::Merged;
             assert!(merged || !made.contains(file), "seed {seed}: {lane:?}");
         }
-        let lanes = self.state.path().join("lanes");
+        let lanes = self.world.state().join("lanes");
         let kept: Vec<PathBuf> =
             fs::read_dir(lanes).into_iter().flatten().map(|it| it.unwrap().path()).collect();
         let is_over = ended.is_some();
@@ -579,10 +516,6 @@ fn end(event: &Event) -> Option<(&Delivery, u64)> {
     } else {
         None
     }
-}
-
-async fn watch(mut signals: mpsc::Receiver<Signal>) {
-    while signals.recv().await.is_some() {}
 }
 
 #[test]

@@ -6,12 +6,11 @@ use std::time::Duration;
 use actors::delivery::{Delivery, NeedsWork};
 use actors::event::{Envelope, Event};
 use actors::team::{EndedLane, LaneEnd};
-use futures_util::future::BoxFuture;
-use model::{AgentRole, ChatRequest};
+use model::{AgentRole, ChatRequest, ModelError};
+use testkit::answers::{created, plan, team};
+use testkit::{Says, Told, World};
 
-use super::testing::{Says, Told, work};
-
-const PLAN: &str = "TEAM_PLAN_V1\nLANE|01|a|g\nOWN|01|own1.txt\nLANE|02|b|g\nOWN|02|own2.txt\nLANE|03|c|g\nOWN|03|own3.txt\nTEAM_PLAN_END";
+use crate::in_lanes;
 
 /// What is different with the second lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +28,7 @@ enum Second {
 impl Second {
     async fn say(self, request: &ChatRequest) -> String {
         if request.role == AgentRole::LanePlanner {
-            return PLAN.to_owned();
+            return team((1..=3).map(|n| (n, format!("own{n}.txt"))));
         }
         let lane = request.lane.as_deref().unwrap();
         let is_second = lane == "02";
@@ -45,36 +44,38 @@ impl Second {
         }
         let own = format!("own{}.txt", lane.trim_start_matches('0'));
         if request.role == AgentRole::Editor {
-            return format!("--- /dev/null\n+++ b/{own}\n@@ -0,0 +1 @@\n+{lane}\n");
+            return created(&own, lane);
         }
         // The first and the second want the same command.
         let check =
             if self == Self::Asks && lane != "03" { "sh ask.sh" } else { "grep -q 0 ask.sh" };
-        format!("ARCHITECT_PLAN_V1\nPLAN|do it\nFILE|{own}|new\nVERIFY|{check}\nARCHITECT_PLAN_END")
+        plan(&[&own], &[check])
     }
 }
 
 impl Says for Second {
-    fn answer<'a>(&'a self, request: &'a ChatRequest) -> BoxFuture<'a, String> {
-        Box::pin(self.say(request))
+    async fn answer(&self, request: &ChatRequest) -> Result<String, ModelError> {
+        Ok(self.say(request).await)
     }
 }
 
-async fn told(second: Second, flags: &[(&'static str, &str)]) -> Told {
-    let files = [("ask.sh", "exit 0\n")];
-    let work = work(Arc::new(second), &files, flags, |_, _: &Envelope| {});
-    tokio::time::timeout(Duration::from_mins(1), work).await.unwrap()
+async fn told(second: Second, flags: &[(&'static str, &str)]) -> (Told, World) {
+    let world = World::new(&[("ask.sh", "exit 0\n")]);
+    let model = Arc::new(second);
+    let work = in_lanes(&world, &model, flags, |_| ());
+    let told = tokio::time::timeout(Duration::from_mins(1), work).await.unwrap();
+    (told, world)
 }
 
 /// What became of the second lane, when the others are in the result.
-fn of_second(told: &Told) -> &LaneEnd {
+fn of_second<'a>(told: &'a Told, world: &World) -> &'a LaneEnd {
     let [EndedLane { end: LaneEnd::Merged, .. }, second, EndedLane { end: LaneEnd::Merged, .. }] =
         told.outcome.lanes.as_slice()
     else {
         panic!("{:?}", told.outcome.lanes)
     };
     for own in ["own1.txt", "own3.txt"] {
-        assert!(told.files.contains_key(own), "{:?}", told.files);
+        assert!(world.files().contains_key(own), "{:?}", world.files());
     }
     &second.end
 }
@@ -83,29 +84,29 @@ const YOLO: (&str, &str) = ("policy.mode", "\"yolo\"");
 
 #[tokio::test]
 async fn a_lane_that_dies_again_and_again_is_given_up() {
-    let told = told(Second::Panics, &[YOLO]).await;
-    let LaneEnd::Failed { why: Delivery::NeedsWork { why, .. } } = of_second(&told) else {
+    let (told, world) = told(Second::Panics, &[YOLO]).await;
+    let LaneEnd::Failed { why: Delivery::NeedsWork { why, .. } } = of_second(&told, &world) else {
         panic!("{:?}", told.outcome.lanes)
     };
     assert_eq!(*why, NeedsWork::Crashed);
-    assert!(!told.files.contains_key("own2.txt"));
+    assert!(!world.files().contains_key("own2.txt"));
     let Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail } = told.outcome.delivery else {
         panic!("{:?}", told.outcome.delivery)
     };
-    assert!(detail.to_string().contains("lane 02 (b)"), "{detail}");
+    assert!(detail.to_string().contains("lane 02 (part 2)"), "{detail}");
 }
 
 #[tokio::test]
 async fn a_lane_whose_model_is_silent_ends_with_its_role() {
-    let told = told(Second::Hangs, &[YOLO, ("limits.role_timeout_seconds", "1")]).await;
-    assert!(matches!(of_second(&told), LaneEnd::Failed { .. }), "{:?}", told.outcome.lanes);
+    let (told, world) = told(Second::Hangs, &[YOLO, ("limits.role_timeout_seconds", "1")]).await;
+    assert!(matches!(of_second(&told, &world), LaneEnd::Failed { .. }), "{:?}", told.outcome.lanes);
 }
 
 #[tokio::test]
 async fn a_lane_has_its_share_of_the_budget_and_no_more() {
     // Four parts of eight calls: one is the planner's, and each lane can make two.
-    let told = told(Second::Spends, &[YOLO, ("budget.calls", "9")]).await;
-    let LaneEnd::Failed { why: Delivery::BudgetExhausted { .. } } = of_second(&told) else {
+    let (told, world) = told(Second::Spends, &[YOLO, ("budget.calls", "9")]).await;
+    let LaneEnd::Failed { why: Delivery::BudgetExhausted { .. } } = of_second(&told, &world) else {
         panic!("{:?}", told.outcome.lanes)
     };
     assert!(matches!(told.outcome.delivery, Delivery::BudgetExhausted { .. }));
@@ -119,8 +120,8 @@ async fn a_lane_has_its_share_of_the_budget_and_no_more() {
 
 #[tokio::test]
 async fn what_two_lanes_want_is_asked_once_and_told_to_both() {
-    let told = told(Second::Asks, &[("policy.approval", "\"auto\"")]).await;
-    assert_eq!(*of_second(&told), LaneEnd::Merged);
+    let (told, world) = told(Second::Asks, &[("policy.approval", "\"auto\"")]).await;
+    assert_eq!(*of_second(&told, &world), LaneEnd::Merged);
     let [question] = told.questions.as_slice() else { panic!("{:?}", told.questions) };
     assert!(question.contains("sh ask.sh"), "{question}");
     assert!(question.contains("LaneId(1)") || question.contains("LaneId(2)"), "{question}");

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use actors::delivery::{Delivery, Verified};
 use actors::event::{Envelope, Event};
 use fastrand::Rng;
-use futures_util::future::BoxFuture;
-use model::{AgentRole, ChatRequest};
+use model::{AgentRole, ChatRequest, ModelError};
+use testkit::answers::{created, plan, team};
+use testkit::{Says, World};
 use tokio::sync::watch;
 
-use super::testing::{Says, work};
+use crate::in_lanes;
 
 const LANES: usize = 5;
 
@@ -23,15 +24,12 @@ struct InOrder {
 impl InOrder {
     async fn say(&self, request: &ChatRequest) -> String {
         if request.role == AgentRole::LanePlanner {
-            let lane = |n| format!("LANE|{n:02}|t|g\nOWN|{n:02}|own{n}.txt\n");
-            let lanes: String = (1..=LANES).map(lane).collect();
-            return format!("TEAM_PLAN_V1\n{lanes}TEAM_PLAN_END");
+            return team((1..=LANES).map(|n| (n, format!("own{n}.txt"))));
         }
         let lane: usize = request.lane.as_deref().unwrap().parse().unwrap();
+        let own = format!("own{lane}.txt");
         if request.role == AgentRole::Architect {
-            return format!(
-                "ARCHITECT_PLAN_V1\nPLAN|do it\nFILE|own{lane}.txt|new\nFILE|common.txt|line {lane}\nVERIFY|grep -q 6 common.txt\nARCHITECT_PLAN_END"
-            );
+            return plan(&[&own, "common.txt"], &["grep -q 6 common.txt"]);
         }
         let before = self.order.iter().position(|it| *it == lane).unwrap();
         self.ended.subscribe().wait_for(|ended| *ended >= before).await.unwrap();
@@ -46,36 +44,34 @@ impl InOrder {
             (2, _) => "@@ -9 +9 @@\n-8\n+two\n".to_owned(),
             _ => "@@ -1 +1 @@\n-a\n+five\n".to_owned(),
         };
-        format!(
-            "--- /dev/null\n+++ b/own{lane}.txt\n@@ -0,0 +1 @@\n+{lane}\n--- a/common.txt\n+++ b/common.txt\n{change}"
-        )
+        created(&own, &lane.to_string()) + "--- a/common.txt\n+++ b/common.txt\n" + &change
     }
 }
 
 impl Says for InOrder {
-    fn answer<'a>(&'a self, request: &'a ChatRequest) -> BoxFuture<'a, String> {
-        Box::pin(self.say(request))
+    async fn answer(&self, request: &ChatRequest) -> Result<String, ModelError> {
+        Ok(self.say(request).await)
     }
 }
 
 /// The files, and what is told of coming together, of lanes that ended in this order; and the order in which they did.
 async fn run(order: Vec<usize>) -> (BTreeMap<String, String>, Vec<String>, Vec<usize>) {
     let (ended, _) = watch::channel(0);
-    let common = [("common.txt", "a\n1\nb\n2\n3\n4\n5\n6\n8\n")];
-    let heard = |model: &InOrder, envelope: &Envelope| {
+    let world = World::new(&[("common.txt", "a\n1\nb\n2\n3\n4\n5\n6\n8\n")]);
+    let model = Arc::new(InOrder { order, ended });
+    let heard = |envelope: &Envelope| {
         if let Event::LaneCompleted { attempt: 1, .. } = envelope.event {
             model.ended.send_modify(|ended| *ended += 1);
         }
     };
-    let model = Arc::new(InOrder { order, ended });
-    let told = work(model, &common, &[("policy.mode", "\"yolo\"")], heard).await;
+    let told = in_lanes(&world, &model, &[("policy.mode", "\"yolo\"")], heard).await;
     assert_eq!(told.outcome.delivery, Delivery::Delivered { verified: Verified::Passed });
     let first = |envelope: &Arc<Envelope>| {
         let lane = usize::from(envelope.scope.lane()?.number());
         matches!(envelope.event, Event::LaneCompleted { attempt: 1, .. }).then_some(lane)
     };
     let order = told.events.iter().filter_map(first).collect();
-    (told.files, of_merging(&told.events), order)
+    (world.files(), of_merging(&told.events), order)
 }
 
 /// The events of coming together.

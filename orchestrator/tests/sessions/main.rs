@@ -1,0 +1,40 @@
+//! Sessions at work, from a request to its outcome: real actors, real files, and a model of one's own.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "in a test, a panic is the report"
+)]
+
+use std::sync::Arc;
+
+use actors::event::Envelope;
+use deepseek_orchestrator::chat::Intent;
+use deepseek_orchestrator::orchestrator::Orchestrator;
+use deepseek_orchestrator::request::Request;
+use testkit::{Says, Told, World};
+
+// Lanes that work at once.
+mod isolation;
+mod order;
+
+// What dies in the middle of a run.
+mod kill;
+
+// All of it, a thousand times.
+mod simulation;
+
+/// Has a request done in lanes. `heard` hears of events.
+async fn in_lanes<S: Says>(
+    world: &World,
+    model: &Arc<S>,
+    flags: &[(&'static str, &str)],
+    heard: impl FnMut(&Envelope),
+) -> Told {
+    let always = [("lanes.mode", "\"on\""), ("lanes.max_lanes", "9")];
+    let setup = world.setup(model, &[always.as_slice(), flags].concat());
+    let (orchestrator, signals) = Orchestrator::start(setup).await.unwrap();
+    let request = Request::new("Do it all", Some(Intent::Edit));
+    Told::of(&orchestrator, signals, request, heard).await
+}

@@ -1,0 +1,177 @@
+//! Files that need each other, directly or by way of others: few at a time, so that each circle can be read as one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::tidy::{rooms, sources, without_comments};
+
+/// Most files of a circle.
+const MOST: usize = 5;
+
+/// A file's place in its crate, or a name in it: `["orchestrator", "run"]`.
+type Place = Vec<String>;
+
+/// The files of a crate, with their code.
+struct Files(BTreeMap<Place, String>);
+
+impl Files {
+    /// Those of `room`, among all sources.
+    fn of(room: &str, sources: &[(String, String)]) -> Self {
+        let file = |(path, code): &(String, String)| {
+            let inside = path.strip_prefix(room)?.strip_prefix("/src/")?.strip_suffix(".rs")?;
+            let mut place: Place = inside.split('/').map(str::to_owned).collect();
+            place.pop_if(|last| ["lib", "main", "mod"].contains(&last.as_str()));
+            Some((place, without_comments(code).collect::<Vec<_>>().join("\n")))
+        };
+        Self(sources.iter().filter_map(file).collect())
+    }
+
+    /// The file that a place is in.
+    fn holding<'p>(&self, place: &'p [String]) -> &'p [String] {
+        let mut above = (0..=place.len()).rev().map(|end| &place[..end]);
+        above.find(|file| self.0.contains_key(*file)).unwrap_or_default()
+    }
+
+    /// Where a path leads to that stands in `file`; nowhere, if it leaves the crate.
+    fn place(&self, file: &[String], path: &[&str]) -> Option<Place> {
+        let (mut base, mut rest) = (file.to_vec(), path);
+        match rest.split_first()? {
+            (&"crate", tail) => (base, rest) = (Vec::new(), tail),
+            (&"self", tail) => rest = tail,
+            (&"super", _) => {
+                while let [first, tail @ ..] = rest
+                    && *first == "super"
+                {
+                    base.pop();
+                    rest = tail;
+                }
+            }
+            (child, _) => {
+                base.push((*child).to_owned());
+                self.0.contains_key(&base).then(|| base.pop())?;
+            }
+        }
+        base.extend(rest.iter().map(|&name| name.to_owned()));
+        Some(base)
+    }
+
+    /// The names that each file has from another, with where they come from.
+    fn imports(&self) -> BTreeMap<(Place, String), Place> {
+        let mut imports = BTreeMap::new();
+        for (file, code) in &self.0 {
+            for (_, path) in uses(code).0 {
+                let path: Vec<&str> = path.split("::").map(str::trim).collect();
+                if let (Some(place), Some(name)) = (self.place(file, &path), path.last()) {
+                    imports.insert((file.clone(), (*name).to_owned()), place);
+                }
+            }
+        }
+        imports
+    }
+
+    /// The files that each file needs. One that only hands a name on is not needed for it: where it comes from is.
+    fn needs(&self) -> BTreeMap<&Place, BTreeSet<Place>> {
+        let imports = self.imports();
+        let defining = |mut place: Place| {
+            // A name is handed on a few times at most.
+            for _ in 0..8 {
+                let file = self.holding(&place).to_vec();
+                let Some(name) = place.get(file.len()) else { break };
+                let Some(from) = imports.get(&(file.clone(), name.clone())) else { break };
+                place = [from, &place[file.len() + 1..]].concat();
+            }
+            self.holding(&place).to_vec()
+        };
+        let needed = |file: &Place, code: &str| {
+            let (used, besides) = uses(code);
+            let own = used.into_iter().filter(|(handed_on, _)| !handed_on);
+            let inline = besides.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
+            let paths = own.map(|(_, path)| path);
+            let paths = paths.chain(inline.filter(|it| it.contains("::")).map(str::to_owned));
+            let places = paths.filter_map(|path| {
+                let path: Vec<&str> = path.split("::").map(str::trim).collect();
+                self.place(file, &path)
+            });
+            places.map(defining).filter(|needed| needed != file).collect()
+        };
+        self.0.iter().map(|(file, code)| (file, needed(file, code))).collect()
+    }
+
+    /// The largest circle.
+    fn largest(&self) -> BTreeSet<Place> {
+        let needs = self.needs();
+        let reached = |from: &Place| {
+            let (mut reached, mut open) = (BTreeSet::new(), vec![from.clone()]);
+            while let Some(file) = open.pop() {
+                for next in &needs[&file] {
+                    if reached.insert(next.clone()) {
+                        open.push(next.clone());
+                    }
+                }
+            }
+            reached
+        };
+        let reached: BTreeMap<&Place, BTreeSet<Place>> =
+            needs.keys().map(|file| (*file, reached(file))).collect();
+        let circle = |(file, there): (&&Place, &BTreeSet<Place>)| {
+            let back = there.iter().filter(|other| reached[other].contains(*file));
+            back.cloned().collect::<BTreeSet<_>>()
+        };
+        reached.iter().map(circle).max_by_key(BTreeSet::len).unwrap_or_default()
+    }
+}
+
+/// The paths that are named by `use`, one by one, with whether they are handed on; and the code besides.
+fn uses(code: &str) -> (Vec<(bool, String)>, String) {
+    let (mut found, mut besides) = (Vec::new(), String::new());
+    for statement in code.split(';') {
+        let begins = |line: &&str| line.starts_with("use ") || line.starts_with("pub");
+        let lines: Vec<&str> = statement.lines().map(str::trim).collect();
+        let at = lines.iter().rposition(|line| begins(line) && line.contains("use "));
+        let (above, text) = lines.split_at(at.unwrap_or(lines.len()));
+        besides.extend([&above.join("\n"), "\n"]);
+        if let Some((visible, tree)) = text.concat().split_once("use ") {
+            found.extend(expanded(tree).into_iter().map(|path| (!visible.is_empty(), path)));
+        }
+    }
+    (found, besides)
+}
+
+/// `a::{b, c::{d, e}}` as `a::b`, `a::c::d`, `a::c::e`.
+fn expanded(tree: &str) -> Vec<String> {
+    let Some((before, rest)) = tree.split_once('{') else {
+        let path = tree.split(" as ").next().unwrap_or_default().trim();
+        return if path.is_empty() { Vec::new() } else { vec![path.to_owned()] };
+    };
+    let inside = rest.rsplit_once('}').map_or(rest, |(inside, _)| inside);
+    let mut depth = 0_usize;
+    let parts = inside.split(|c| {
+        depth = depth + usize::from(c == '{') - usize::from(c == '}');
+        c == ',' && depth == 0
+    });
+    parts.flat_map(expanded).map(|path| format!("{}{path}", before.trim())).collect()
+}
+
+#[test]
+fn circles_of_files_are_small() {
+    let sources = sources();
+    for room in rooms() {
+        let circle = Files::of(&room, &sources).largest();
+        assert!(circle.len() <= MOST, "{room}: {circle:?}");
+    }
+}
+
+/// Planted: a parent that only hands on is no part of it, and a path in the code is as good as a `use`.
+#[test]
+fn a_circle_is_found() {
+    let file = |name: &str, code: &str| (format!("room/src/{name}.rs"), code.to_owned());
+    let sources = [
+        file("lib", "mod a;\nmod b;\nmod c;\npub use a::{\n    A,\n    Other as B,\n};\n"),
+        file("a", "use crate::b::{One, two::{Three}};\nmod deep;\n"),
+        file("a/deep", "use super::super::c::C;\n"),
+        file("b", "fn f() { crate::c::g(); }\n"),
+        file("c", "use crate::A;\nuse std::fs;\n"),
+    ];
+    let circle = Files::of("room", &sources).largest();
+    let names: Vec<String> = circle.iter().map(|place| place.join("/")).collect();
+    assert_eq!(names, ["a", "b", "c"]);
+}

@@ -1,0 +1,40 @@
+//! A model that says what a test wants it to.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use model::{ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelReply, Usage};
+
+/// What a model says.
+pub trait Says: Send + Sync + 'static {
+    /// The answer to a request.
+    fn answer(
+        &self,
+        request: &ChatRequest,
+    ) -> impl Future<Output = Result<String, ModelError>> + Send;
+}
+
+/// The model that says it.
+pub struct Scripted<S>(pub Arc<S>);
+
+impl<S: Says> ChatModel for Scripted<S> {
+    fn attempt<'a>(
+        &'a self,
+        request: &'a ChatRequest,
+        _: &'a mut (dyn FnMut(Delta) + Send),
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
+        Box::pin(async move {
+            let content = self.0.answer(request).await?;
+            let (prompt, output) = (request.body().len() as u64 / 4, content.len() as u64);
+            Ok(ModelReply {
+                content,
+                reasoning: None,
+                tool_calls: Vec::new(),
+                finish: FinishReason::Stop,
+                usage: Some(Usage { prompt, output, ..Usage::default() }),
+                model: request.model.clone(),
+                id: String::new(),
+            })
+        })
+    }
+}

@@ -1,0 +1,121 @@
+//! A workspace with files, and beside it a place for everything that a session keeps.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use actors::prompts::Prompts;
+use actors::publisher::Attendance;
+use config::{Config, Inputs};
+use orchestrator::orchestrator::Setup;
+use orchestrator::places::Places;
+use sandbox::Sandbox;
+use shell::Environment;
+use tempfile::TempDir;
+use tools::clock::{CountingIds, FixedClock, Timestamp};
+use tools::redact::Redactor;
+
+use crate::{Says, Scripted};
+
+/// A workspace and the state beside it, which end with this.
+pub struct World {
+    dir: TempDir,
+}
+
+impl World {
+    /// In memory where there is a place for it: what a disk does to a file is not what is looked for here.
+    pub fn new(files: &[(&str, &str)]) -> Self {
+        let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        Self::of(dir.unwrap(), files)
+    }
+
+    /// In a directory below `dir`: beside the build, say, so that it is on a disk.
+    pub fn below<S: AsRef<str>>(dir: &str, files: &[(S, String)]) -> Self {
+        Self::of(tempfile::tempdir_in(dir).unwrap(), files)
+    }
+
+    /// With a greeting that does not greet the world.
+    pub fn greeting() -> Self {
+        Self::new(&[("greet.txt", "hello\n")])
+    }
+
+    fn of<S: AsRef<str>, T: AsRef<str>>(dir: TempDir, files: &[(S, T)]) -> Self {
+        let world = Self { dir };
+        fs::create_dir_all(world.state()).unwrap();
+        fs::create_dir_all(world.workspace()).unwrap();
+        for (path, text) in files {
+            world.write(path.as_ref(), text.as_ref());
+        }
+        world
+    }
+
+    /// The workspace.
+    pub fn workspace(&self) -> PathBuf {
+        self.dir.path().join("home")
+    }
+
+    /// Where everything is kept.
+    pub fn state(&self) -> PathBuf {
+        self.dir.path().join("state")
+    }
+
+    /// Where the session is kept.
+    pub fn session(&self) -> PathBuf {
+        self.state().join("session")
+    }
+
+    /// What is in a file of the workspace.
+    pub fn read(&self, path: &str) -> String {
+        let path = self.workspace().join(path);
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    /// Puts something into a file of the workspace, with the directories above it.
+    pub fn write(&self, path: &str, text: &str) {
+        let path = self.workspace().join(path);
+        fs::create_dir_all(path.parent().unwrap_or(Path::new("/"))).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// The files at the top of the workspace, by name.
+    pub fn files(&self) -> BTreeMap<String, String> {
+        let names = fs::read_dir(self.workspace()).unwrap();
+        let names = names.map(|it| it.unwrap().file_name().into_string().unwrap());
+        names.map(|name| (name.clone(), self.read(&name))).collect()
+    }
+
+    /// The defaults, with these settings.
+    pub fn config(flags: &[(&'static str, &str)]) -> Arc<Config> {
+        let flags = flags.iter().map(|(key, value)| (*key, "test", (*value).to_owned())).collect();
+        let inputs = Inputs { workspace_root: PathBuf::from("/"), flags, ..Inputs::default() };
+        Arc::new(config::resolve(&inputs).unwrap().config)
+    }
+
+    /// A session here with what `model` says. Time stands still, and ids are counted.
+    pub fn setup<S: Says>(&self, model: &Arc<S>, flags: &[(&'static str, &str)]) -> Setup {
+        let model = Arc::new(Scripted(Arc::clone(model)));
+        let state = self.state();
+        Setup {
+            workspace: self.workspace().canonicalize().unwrap(),
+            session_dir: self.session(),
+            cache: state.join("cache"),
+            places: Places {
+                commits: state.join("commits"),
+                checkpoints: state.join("checkpoints.git"),
+                lanes: state.join("lanes"),
+                state,
+            },
+            config: Self::config(flags),
+            model,
+            clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
+            ids: Arc::new(CountingIds::default()),
+            env: Environment::default(),
+            redactor: Redactor::default(),
+            sandbox: Arc::new(Sandbox::off()),
+            prompts: Prompts::default(),
+            attendance: Attendance::Unattended,
+            version: "test".to_owned(),
+        }
+    }
+}
