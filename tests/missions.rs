@@ -115,6 +115,29 @@ fn a_mission_stops_after_its_card_and_goes_on_with_the_approval_of_its_hash() {
 }
 
 #[test]
+fn an_approved_mission_that_came_to_nothing_is_approved_once_more() {
+    let refused = Reply::of(Behaviour::Http500).to("architect").forever();
+    let world =
+        world(planned(card("greet.txt", "sh check.sh")).into_iter().chain([refused]).collect())
+            .configure("[llm]\nmax_retries = 0\n");
+    assert_eq!(mission(&world, &[]).code, Some(3));
+    let hash = hash(&world);
+    for _ in 0..2 {
+        let run = world.deepseek(["mission", "approve", &hash]).run();
+        assert!(matches!(run.code, Some(1 | 5)), "{:?} {}", run.code, run.stderr);
+        let list = world.deepseek(["mission", "list"]).run();
+        assert!(list.stdout.contains("not carried out"), "{}", list.stdout);
+    }
+    assert_eq!(world.provider.of("architect").len(), 2, "it was tried again");
+    let replay = world.deepseek(["replay", "latest"]).run();
+    assert_eq!(replay.code, Some(0), "{}", replay.stderr);
+    let run = world.deepseek(["mission", "reject", &hash]).run();
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+    let again = world.deepseek(["mission", "approve", &hash]).run();
+    assert!(again.stderr.contains("is rejected"), "{}", again.stderr);
+}
+
+#[test]
 fn questions_are_asked_once_and_answers_are_kept() {
     let world = world(
         [planned(card("greet.txt", "sh check.sh")), planned(card("greet.txt", "sh check.sh"))]
@@ -281,8 +304,8 @@ fn what_is_carried_out_and_killed_is_gone_on_with() {
 
 /// A project with one file that makes `count` passages of questions, and small models that find nothing in it.
 fn wide(count: usize, delay_ms: u64, options: Options) -> World {
-    let lines: Vec<String> =
-        (0..count * 160).map(|at| format!("entry {at} of the register")).collect();
+    let what = "what is kept under this number, and who may have it when it is asked for";
+    let lines: Vec<String> = (0..count * 160).map(|at| format!("entry {at}: {what}")).collect();
     let project = Project::new(&[("register.txt", &lines.join("\n"))]);
     let none = "FINDINGS_V1\nNONE|nothing\nFINDINGS_END";
     let nothing = "HYPOTHESES_V1\nNONE|nothing\nHYPOTHESES_END";
@@ -319,7 +342,7 @@ fn what_questions_have_in_common_is_paid_once() {
         let run = mission(&world, &[]);
         assert_eq!(run.code, Some(3), "{}", run.stderr);
         let (prompt, hit) = prompts_of_children(&world);
-        assert!(prompt > 16 * 10_000, "{prompt}");
+        assert!(prompt > 16 * 50_000, "{prompt}");
         hit * 100 / prompt
     };
     let (primed, not) = (share(true), share(false));

@@ -162,6 +162,7 @@ fn a_program_that_takes_too_much_is_ended_and_said_to_be() {
         ("x = 'abcdefgh' * (1 << 27)\ny = x + x", "it used more memory than it may"),
         ("x = []\nwhile True: x.append('a' * 100000)", "it used more memory than it may"),
         ("sum(range(10 ** 12))", "it computed longer than it may"),
+        (&"(".repeat(50_000), "too"),
     ] {
         let told = comes_to(program);
         assert!(told["error"].as_str().unwrap().contains(expected), "{program}: {told}");

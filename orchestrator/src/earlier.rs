@@ -13,9 +13,10 @@ use actors::prompts::Prompts;
 use actors::recording::{Beyond, Recorded, Recording, Requests};
 use actors::run::Terms;
 use actors::seen::SeenFile;
-use actors::words::{CardAnswer, Side};
+use actors::words::Side;
 use journal::changes;
 use lanes::trail::Trail;
+use missions::cards::{Cards, MadeCard};
 use thiserror::Error;
 use tools::clock::Timestamp;
 use tree::FileHash;
@@ -58,7 +59,7 @@ pub(crate) struct Earlier {
     pub(crate) turns: Vec<Turn>,
     /// The run that has no end.
     pub(crate) cut_short: Option<CutShort>,
-    /// The cards of its missions that wait for approval, as JSON.
+    /// The cards of its missions to which something may be said, as JSON.
     pub(crate) cards: BTreeMap<FileHash, Vec<u8>>,
 }
 
@@ -353,23 +354,14 @@ fn text(session: &Path, blob: &Blob) -> Option<String> {
     String::from_utf8(content(session, blob).ok()?).ok()
 }
 
-/// The cards to which nothing was said that settles them.
-#[expect(clippy::wildcard_enum_match_arm, reason = "the rest is not about cards")]
-fn waiting(records: &[Record]) -> BTreeMap<FileHash, Blob> {
-    let mut waiting = BTreeMap::new();
-    let about_cards = |record: &&Record| matches!(record.name(), "CardMade" | "CardAnswered");
+/// The cards to which something may be said.
+fn open_cards(records: &[Record]) -> impl Iterator<Item = MadeCard> {
+    let mut cards = Cards::default();
+    let about_cards = |record: &&Record| Cards::EVENTS.contains(&record.name());
     for event in records.iter().filter(about_cards).filter_map(Record::event) {
-        match event {
-            Event::CardMade { hash, card, .. } => {
-                waiting.insert(hash, card);
-            }
-            Event::CardAnswered { hash, answer } if answer != CardAnswer::NoOne => {
-                waiting.remove(&hash);
-            }
-            _ => {}
-        }
+        cards.event(&event);
     }
-    waiting
+    cards.into_made().into_iter().filter(|made| made.state.is_open())
 }
 
 impl Earlier {
@@ -385,7 +377,7 @@ impl Earlier {
         for run in &runs {
             earlier.turns.extend(run.turn(session)?);
         }
-        for (hash, card) in waiting(records) {
+        for MadeCard { hash, card, .. } in open_cards(records) {
             earlier.cards.insert(hash, content(session, &card)?);
         }
         if let Some(open) = runs.pop().filter(|run| !run.is_finished()) {
@@ -410,39 +402,6 @@ mod tests {
             "seq": seq, "at": at, "kind": kind, "run": run, "data": {}, "prev": prev,
         });
         serde_json::from_value(record).unwrap()
-    }
-
-    #[test]
-    fn a_card_waits_until_something_is_said_to_it() {
-        let made = |card: &'static str| Event::CardMade {
-            version: 1,
-            hash: FileHash::of(card.as_bytes()),
-            card: Blob::new(card.as_bytes()),
-        };
-        let said = |card: &str, answer| {
-            let hash = FileHash::of(card.as_bytes());
-            Event::CardAnswered { hash, answer }
-        };
-        let events = [
-            made("a"),
-            said("a", CardAnswer::NoOne),
-            made("b"),
-            said("b", CardAnswer::Approved),
-            made("c"),
-            said("c", CardAnswer::Rejected),
-            made("d"),
-            said("d", CardAnswer::Modify("shorter".to_owned())),
-        ];
-        let record = |(seq, event): (u64, &Event)| -> Record {
-            let line = json!({
-                "seq": seq, "at": "", "kind": event.kind(), "run": "r", "data": event.data(),
-                "prev": "",
-            });
-            serde_json::from_value(line).unwrap()
-        };
-        let records: Vec<Record> = (1..).zip(&events).map(record).collect();
-        let waiting: Vec<FileHash> = waiting(&records).into_keys().collect();
-        assert_eq!(waiting, [FileHash::of(b"a")]);
     }
 
     #[test]

@@ -552,6 +552,8 @@ pub(crate) struct Active {
     children: Option<Children>,
     /// What a mission began with.
     brief: Brief,
+    /// The card that is approved, as JSON.
+    approved: Option<(FileHash, Vec<u8>)>,
     /// What the approved card of a mission answers.
     grant: Option<Arc<Grant>>,
     /// How the lanes of a mission ended.
@@ -624,7 +626,7 @@ struct State {
     active: Option<Active>,
     /// The earlier turns of the conversation, the oldest first.
     turns: Vec<Turn>,
-    /// The cards of earlier missions that wait for approval, as JSON.
+    /// The cards of earlier missions to which something may be said, as JSON.
     cards: BTreeMap<FileHash, Vec<u8>>,
 }
 

@@ -8,6 +8,7 @@ use front::exit;
 use front::session::Which;
 use journal::Reach;
 use missions::card::Card;
+use missions::cards::{CardState, Cards, MadeCard};
 use orchestrator::chat::Intent;
 use orchestrator::request::Request;
 use serde_json::{Value, json};
@@ -83,7 +84,7 @@ struct Known {
     hash: FileHash,
     at: String,
     card: Card,
-    state: &'static str,
+    state: CardState,
 }
 
 /// Runs the command.
@@ -139,8 +140,8 @@ async fn say(
     known: Known,
     answer: CardAnswer,
 ) -> Result<(), CliError> {
-    if known.state != WAITS {
-        let error = format!("the card {} is {}", known.hash, known.state);
+    if !known.state.is_open() {
+        let error = format!("the card {} is {}", known.hash, known.state.name());
         return Err(CliError::new(Kind::Usage, error)
             .hint("`deepseek mission list` shows which cards wait"));
     }
@@ -156,49 +157,24 @@ async fn say(
     exit::of(&outcome.delivery, None)
 }
 
-const WAITS: &str = "waiting for approval";
-
 /// All cards of this workspace, the latest last.
 fn cards(past: &Past) -> Result<Vec<Known>, CliError> {
     let mut known: Vec<Known> = Vec::new();
     let sessions = past.sessions(Reach::Here)?;
     for summary in sessions.iter().rev() {
         let story = past.story(&summary.id)?;
-        for entry in &story.entries {
-            match &entry.event {
-                Some(Event::CardMade { hash, card, .. }) => {
-                    let content = journal::read::content(&past.dir(&summary.id), card);
-                    let Some(card) = content.ok().and_then(|json| Card::from_json(&json)) else {
-                        continue;
-                    };
-                    let (session, run) = (summary.id.clone(), entry.run.clone());
-                    let (hash, at, state) = (*hash, entry.at.clone(), WAITS);
-                    known.push(Known { session, run, hash, at, card, state });
-                }
-                Some(Event::CardAnswered { hash, answer }) => mark(
-                    &mut known,
-                    *hash,
-                    match answer {
-                        CardAnswer::Approved => "approved",
-                        CardAnswer::Rejected => "rejected",
-                        CardAnswer::Modify(_) => "replaced",
-                        CardAnswer::NoOne => WAITS,
-                    },
-                ),
-                Some(Event::MissionReported { hash: Some(hash), .. }) => {
-                    mark(&mut known, *hash, "carried out");
-                }
-                Some(_) | None => {}
-            }
+        let events = || story.entries.iter().filter_map(|it| Some((it, it.event.as_ref()?)));
+        let mut cards = Cards::default();
+        events().for_each(|(_, event)| cards.event(event));
+        let entries = events().filter(|(_, event)| matches!(event, Event::CardMade { .. }));
+        for ((entry, _), MadeCard { hash, card, state }) in entries.zip(cards.into_made()) {
+            let content = journal::read::content(&past.dir(&summary.id), &card);
+            let Some(card) = content.ok().and_then(|json| Card::from_json(&json)) else { continue };
+            let (session, run) = (summary.id.clone(), entry.run.clone());
+            known.push(Known { session, run, hash, at: entry.at.clone(), card, state });
         }
     }
     Ok(known)
-}
-
-fn mark(known: &mut [Known], hash: FileHash, state: &'static str) {
-    if let Some(card) = known.iter_mut().rev().find(|card| card.hash == hash) {
-        card.state = state;
-    }
 }
 
 /// The one card whose hash begins so.
@@ -231,20 +207,20 @@ fn list(global: &Global, cards: &[Known]) {
     for Known { hash, at, card, state, .. } in cards {
         let (version, goal) = (card.version, render::harmless(&card.goal));
         let hash: String = hash.to_string().chars().take(12).collect();
-        render::line(&format!("{hash}  {at}  version {version}  {state}  {goal}"));
+        render::line(&format!("{hash}  {at}  version {version}  {}  {goal}", state.name()));
     }
 }
 
 fn show(global: &Global, known: &Known) {
     if global.output == Output::Text {
-        render::text(&format!("{}\nState    {}\n", known.card, known.state));
+        render::text(&format!("{}\nState    {}\n", known.card, known.state.name()));
     } else {
         render::json_line(&as_json(known));
     }
 }
 
 fn as_json(Known { session, run, hash, at, card, state }: &Known) -> Value {
-    let state = state.replace(' ', "_");
+    let state = state.name().replace(' ', "_");
     json!({"session": session, "run": run, "hash": hash, "at": at, "state": state, "card": card})
 }
 

@@ -3,6 +3,7 @@
 //! What is decided is pure; what is asked of models are effects of the run. Nothing here writes to the workspace.
 
 pub mod card;
+pub mod cards;
 pub mod children;
 pub mod execution;
 pub mod finding;

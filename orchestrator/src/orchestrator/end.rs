@@ -156,6 +156,8 @@ impl State {
             let place = Place { tree, file: memory::file_of(&self.places), session };
             remember(&active.run, Delivered { request, plan, changes, verified }, place).await;
         }
+        // What came to nothing may be approved once more.
+        self.cards.extend(active.approved.take().filter(|_| is_over && !done));
         self.turns.push(Turn {
             request: active.run.redactor.redact(&active.request.text).into_owned(),
             delivery: delivery.clone(),

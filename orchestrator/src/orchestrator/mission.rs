@@ -116,6 +116,8 @@ impl State {
                 if let Some(active) = &mut self.active {
                     active.spent_before = before;
                     active.grant = Some(Arc::new(Grant::from(&execution.approved)));
+                    let approved = &execution.approved;
+                    active.approved = Some((approved.hash(), approved.card().to_json()));
                 }
                 self.read_for(myself, *execution);
             }

@@ -90,6 +90,7 @@ impl State {
             crew: None,
             team: None,
             children: None,
+            approved: None,
             brief: Brief::default(),
             grant: None,
             written_end: None,
