@@ -130,6 +130,8 @@ fn tab_changes_the_mode_and_words_are_completed() {
     screen.types("\t");
     screen.until_shown("yolo · suggest");
     screen.types("\t");
+    screen.until_shown("hetun · suggest");
+    screen.types("\t");
     screen.until_shown("plan · suggest");
     // In it nothing is written, whatever is asked.
     screen.types("Fix the greeting\r");
@@ -137,7 +139,7 @@ fn tab_changes_the_mode_and_words_are_completed() {
     screen.until("it is at work", |rows| !rows.iter().any(|row| row.contains("so far")));
     assert_eq!(world.project.read("greet.txt"), "hello\n");
     assert!(!screen.rows().iter().any(|row| row.contains("Apply it?")));
-    screen.types("\x1b[Z\x1b[Z");
+    screen.types("\x1b[Z\x1b[Z\x1b[Z");
     screen.until_shown("agent · suggest");
     screen.types("/config get budget.u");
     screen.until_shown("❯ budget.usd");

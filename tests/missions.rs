@@ -412,6 +412,20 @@ fn a_budget_is_not_passed_and_what_was_found_is_handed_back() {
 }
 
 #[test]
+fn research_ends_in_time_for_the_card() {
+    let world =
+        world(planned(card("greet.txt", "sh check.sh")).into_iter().map(Reply::forever).collect())
+            .configure("[budget]\nwall_seconds = 600\n[missions]\nkept_time = 1.0\n");
+    let run = mission(&world, &[]);
+    assert_eq!(run.code, Some(3), "{}\n{}", run.stdout, run.stderr);
+    assert!(run.stdout.contains("Mission card, version 1"), "{}", run.stdout);
+    let cut = journal(&world).iter().filter(|it| it["kind"] == "ResearchCut@v1").count();
+    assert!(cut > 0 && world.provider.of("child").is_empty(), "{cut}");
+    let replay = world.deepseek(["replay", "latest"]).run();
+    assert_eq!(replay.code, Some(0), "{}", replay.stderr);
+}
+
+#[test]
 fn a_provider_that_throttles_starves_nobody() {
     let options = Options { concurrency_429: 2, ..Options::default() };
     let world = wide(24, 5, options);

@@ -1,8 +1,9 @@
 //! One small question among many, from its beginning to its one end. What questions have in common stands in front of each,
 //! byte for byte, so that the provider's cache has it; an answer that was had before is not paid again.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fs, io};
 
 use model::AgentRole;
 use tools::blocking::on_a_thread;
@@ -165,6 +166,34 @@ fn place(run: &Run, key: FileHash) -> PathBuf {
     run.cache.join("answers").join(key.to_string())
 }
 
+/// Drops answers that were kept longest ago, if there are more than `missions.max_kept_answers`.
+pub async fn drop_old_answers(run: &Run) {
+    let (dir, most) = (run.cache.join("answers"), run.config().missions.max_kept_answers);
+    if let Err(error) = on_a_thread(move || drop_oldest(&dir, most)).await {
+        tracing::debug!(%error, "old answers are not dropped");
+    }
+}
+
+/// Leaves of the files in a directory the newest so many. Blocks.
+fn drop_oldest(dir: &Path, most: usize) -> io::Result<()> {
+    let entries = match fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        files.push((entry.metadata()?.modified()?, entry.path()));
+    }
+    files.sort_by(|a, b| b.cmp(a));
+    files.drain(..most.min(files.len()));
+    // Another process may have dropped one before.
+    for (_, path) in files {
+        fs::remove_file(path).ok();
+    }
+    Ok(())
+}
+
 /// Keeps an answer. Without it the next mission pays again.
 async fn keep(run: &Run, key: FileHash, answer: String) {
     if run.only_compares() {
@@ -198,5 +227,26 @@ impl Effect for Recall {
     async fn act(&mut self, run: &Run) -> Result<Option<String>, JournalClosed> {
         let place = place(run, self.key);
         Ok(on_a_thread(move || regular::read_text(&place, MAX_KEPT_BYTES).ok()).await)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_answers_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let second = std::time::Duration::from_secs(1);
+        for at in 0..5_u32 {
+            let file = fs::File::create(dir.path().join(at.to_string())).unwrap();
+            file.set_modified(std::time::UNIX_EPOCH + second * (10 - at)).unwrap();
+        }
+        drop_oldest(dir.path(), 2).unwrap();
+        let names = fs::read_dir(dir.path()).unwrap().map(|it| it.unwrap().file_name());
+        let mut names: Vec<_> = names.collect();
+        names.sort();
+        assert_eq!(names, ["0", "1"]);
+        drop_oldest(&dir.path().join("nowhere"), 2).unwrap();
     }
 }

@@ -12,7 +12,7 @@ use tree::{FileHash, RepoPath, Settlement, TreeId};
 
 use crate::answered::ChildEnd;
 use crate::checks::{CheckOutcome, Findings};
-use crate::delivery::{Delivery, Rollback, StagedFor, Verified};
+use crate::delivery::{Delivery, Limit, Rollback, StagedFor, Verified};
 use crate::draft::NeededFile;
 use crate::failure::FailureClass;
 use crate::lane_id::LaneId;
@@ -680,6 +680,12 @@ pub enum Event {
         answered: usize,
         /// Findings that came of it.
         new: usize,
+    },
+    /// The research of a mission ends before its time, so that what is left is enough for the card.
+    #[serde(rename = "ResearchCut@v1")]
+    ResearchCut {
+        /// What ends it.
+        limit: Limit,
     },
     /// A mission has a card: it waits for an approval of this hash.
     #[serde(rename = "CardMade@v1")]

@@ -13,7 +13,7 @@ use sandbox::{Confining, Sandbox};
 use shell::Environment;
 use thiserror::Error;
 use tokio::sync::watch;
-use tools::clock::{Clock, IdSource};
+use tools::clock::{Clock, IdSource, Timestamp};
 use tools::redact::Redactor;
 
 use crate::admission::Admission;
@@ -106,6 +106,8 @@ pub struct Run {
     pub cache: PathBuf,
     /// Whether the user can be asked.
     pub attendance: Attendance,
+    /// When its time is over, if it is limited.
+    pub until: Option<Timestamp>,
     /// What the user said in words.
     pub user_said: Arc<Mutex<Vec<UserWord>>>,
     /// Says when the run is over, so that nobody waits for it any longer.

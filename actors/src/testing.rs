@@ -45,6 +45,7 @@ pub fn run(recording: Option<Arc<Recording>>) -> (Run, impl Fn() -> Vec<Event>) 
         cache: PathBuf::new(),
         attendance: Attendance::Unattended,
         conversation: "s".into(),
+        until: None,
         user_said: Arc::default(),
         stop: stopped,
     };

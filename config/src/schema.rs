@@ -342,6 +342,8 @@ pub struct Missions {
     pub plateau: f64,
     /// Small questions of one research.
     pub max_questions: usize,
+    /// Share of the time of a run that is kept for the card.
+    pub kept_time: f64,
     /// Claims that are checked.
     pub max_claims: usize,
     /// Programs that the researcher may write.
@@ -360,6 +362,8 @@ pub struct Missions {
     pub hypothesis_rounds: u32,
     /// Times that a small question is asked again after an unreadable answer.
     pub question_retries: u32,
+    /// Answers to small questions that are kept for a workspace.
+    pub max_kept_answers: usize,
     /// Versions of a card that are made because the user wants it otherwise.
     pub max_versions: u32,
 }

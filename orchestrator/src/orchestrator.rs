@@ -671,6 +671,7 @@ impl Actor for OrchestratorActor {
                 cache,
                 attendance,
                 conversation: session.as_str().into(),
+                until: None,
                 user_said: Arc::default(),
                 stop,
             },

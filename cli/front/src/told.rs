@@ -108,6 +108,7 @@ fn said(story: &Story, entry: &StoryEntry, event: &Event) -> String {
             let step = step.name();
             format!("{step} {round}: {answered} of {asked} answered, {new} new findings")
         }
+        Event::ResearchCut { .. } => "the time that is left is kept for the card".to_owned(),
         Event::CardMade { version, hash, .. } => format!("version {version}, {hash}"),
         Event::CardAnswered { answer, .. } => match answer {
             CardAnswer::Modify(words) => format!("to be changed: {}", beginning(words)),

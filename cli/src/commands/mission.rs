@@ -234,6 +234,7 @@ fn explain(past: &Past, known: &Known) -> Result<(), CliError> {
                 Event::MissionPhaseChanged { .. }
                     | Event::SourcesRead { .. }
                     | Event::ResearchStep { .. }
+                    | Event::ResearchCut { .. }
                     | Event::CardMade { .. }
                     | Event::CardAnswered { .. }
                     | Event::ProgramPaused { .. }

@@ -57,7 +57,7 @@ pub(crate) const COMMANDS: [Command; 31] = [
     command("lanes", "show what a lane changed: its number", What::Program(&["diff", "--lane"])),
     command("model", "have another model answer", What::Set(Setting::Model)),
     command("thinking", "on, off, or auto as configured", What::Set(Setting::Thinking)),
-    command("mode", "plan, agent or yolo (also Tab)", What::Set(Setting::Mode)),
+    command("mode", "plan, agent, yolo or hetun (also Tab)", What::Set(Setting::Mode)),
     command("approval", "suggest, auto or never", What::Set(Setting::Approval)),
     command("queue", "list the queue; go, drop N, clear", What::Queue),
     command("status", "show the session and its settings", What::Status),
@@ -105,7 +105,7 @@ Keys:
   Enter       send; while a request is at work: queue
   Alt-Enter   begin a new line (also Ctrl-J, or \\ before Enter)
   Up, Ctrl-R  bring back an earlier message
-  Tab         the next mode: plan, agent, yolo
+  Tab         the next mode: plan, agent, yolo, hetun
   Ctrl-T      read what was printed
   Ctrl-X Ctrl-E  edit the input in $EDITOR
   Esc Esc     stop the request (also Ctrl-C)

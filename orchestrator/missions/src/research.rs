@@ -3,6 +3,8 @@
 //!
 //! A limit of the budget ends it before its time; what was found is not lost.
 
+use std::time::Duration;
+
 use actors::brief::{Brief, Reads};
 use actors::call::CallError;
 use actors::child::NoAnswer;
@@ -11,6 +13,7 @@ use actors::commands::Runner;
 use actors::delivery::Limit;
 use actors::dialogue::{Dialogue, shown_file, shown_lines};
 use actors::dialogues::introduction;
+use actors::effect::{Effect, Position, Trace};
 use actors::event::Event;
 use actors::looking;
 use actors::prompts::Prompt;
@@ -21,6 +24,7 @@ use index::Index;
 use interpreter::{Cite, HELPERS};
 use model::AgentRole;
 use search::BYTES_PER_TOKEN;
+use tools::clock::Timestamp;
 use tree::RepoPath;
 
 use crate::card::Coverage;
@@ -201,6 +205,10 @@ impl Research<'_> {
         let mut answered = Vec::new();
         let mut cut = None;
         for Common { paths, dialogue } in commons {
+            if !self.run.perform(&mut HasTime).await? {
+                cut = Some(Limit::WallTime);
+                break;
+            }
             let is_here = |passage: &Passage| paths.contains(&passage.path);
             let here: Vec<usize> = (0..)
                 .zip(questions)
@@ -418,6 +426,9 @@ impl Research<'_> {
         request: &str,
         grammar: &G,
     ) -> Result<Option<G::Answer>, Cut> {
+        if !self.run.perform(&mut HasTime).await? {
+            return Err(Cut::Budget(Limit::WallTime));
+        }
         match self.asked(thread, request, grammar).await {
             Ok(answer) => Ok(Some(answer)),
             Err(Unheard::Call(CallError::Budget(refusal))) => Err(Cut::Budget((&refusal).into())),
@@ -459,6 +470,35 @@ impl Research<'_> {
             looks: config.agent_loop.max_look_rounds,
         };
         talk.ask(dialogue, grammar).await
+    }
+}
+
+/// The effect of looking whether there is time for another step: some is kept for the card.
+struct HasTime;
+
+impl Effect for HasTime {
+    type Outcome = bool;
+    type Stop = JournalClosed;
+    // Recorded only where there is none.
+    const POSITION: Position = Position::NextIfAtAll;
+
+    fn look(&mut self, event: &Event) -> Trace<bool> {
+        let is_cut = matches!(event, Event::ResearchCut { .. });
+        if is_cut { Trace::Done(false) } else { Trace::Foretold(true) }
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<bool, JournalClosed> {
+        let config = run.config();
+        let whole = Duration::from_secs(config.budget.wall_seconds);
+        let kept = whole.mul_f64(config.missions.kept_time.clamp(0.0, 1.0));
+        let has_time = |until: Timestamp| {
+            run.clock.now().checked_add(kept).is_ok_and(|card_begins| card_begins < until)
+        };
+        if run.until.is_none_or(has_time) {
+            return Ok(true);
+        }
+        run.record(Event::ResearchCut { limit: Limit::WallTime }).await?;
+        Ok(false)
     }
 }
 

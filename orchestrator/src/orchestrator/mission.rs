@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use actors::Unanswered;
 use actors::brief::Brief;
+use actors::child;
 use actors::closed::JournalClosed;
 use actors::commands::Runner;
 use actors::delivery::{Delivery, FailureKind, NeedsWork, Verified};
@@ -233,6 +234,9 @@ impl Drafting {
 
     /// A mission from its goal on.
     async fn draft(&self) -> Result<MissionNews, Ending> {
+        if !self.run.only_compares() {
+            child::drop_old_answers(&self.run).await;
+        }
         let phase = goes(&self.run, MissionPhase::Drafting, MissionStep::Research).await?;
         let kept = self.run.scope().within(Segment::Report);
         self.run.admission.share(vec![kept.clone()], KEPT_PARTS).await;

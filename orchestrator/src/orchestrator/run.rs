@@ -71,11 +71,13 @@ impl State {
         let prompts = Arc::new(terms.prompts.for_request(&request.text));
         let terms = Terms { prompts, ..terms };
         let idle = self.idle.clone();
+        let left = time_left(&terms, elapsed);
         let run = Run {
             terms,
             publisher,
             admission,
             redactor,
+            until: left.and_then(|left| idle.clock.now().checked_add(left).ok()),
             user_said: Arc::default(),
             stop: stopped,
             ..idle
@@ -105,7 +107,7 @@ impl State {
             stop,
             ending: None,
         });
-        self.limit_wall_time(myself, elapsed);
+        self.limit_wall_time(myself, left);
         self.end_as_recorded(myself);
         let text = run.redactor.redact(&request.text).into_owned();
         let (intent, card) = (request.intent, request.card.clone());
@@ -377,12 +379,11 @@ impl State {
         self.active.as_ref().map_or(&self.idle, |active| &active.run)
     }
 
-    /// Stops the run when its time is over, of which some may have passed.
-    fn limit_wall_time(&self, myself: &ActorRef<Msg>, elapsed: Duration) {
+    /// Stops the run when its time is over.
+    fn limit_wall_time(&self, myself: &ActorRef<Msg>, left: Option<Duration>) {
         let seconds = self.run().config().budget.wall_seconds;
-        let Some(active) = self.active.as_ref().filter(|_| seconds > 0) else { return };
+        let (Some(active), Some(left)) = (&self.active, left) else { return };
         let (me, run) = (myself.clone(), active.run.clone());
-        let left = Duration::from_secs(seconds).saturating_sub(elapsed);
         tokio::spawn(async move {
             // A run that is stopped has no deadline.
             if run.perform(&mut Deadline { left }).await.is_ok() {
@@ -478,6 +479,12 @@ impl Effect for ClearWords {
     async fn act(&mut self, _: &Run) -> Result<Option<Intent>, JournalClosed> {
         Ok(None)
     }
+}
+
+/// The time that a run has left, if it is limited.
+fn time_left(terms: &Terms, elapsed: Duration) -> Option<Duration> {
+    let seconds = terms.config.budget.wall_seconds;
+    (seconds > 0).then(|| Duration::from_secs(seconds).saturating_sub(elapsed))
 }
 
 /// The effect of a limit of time: it passes only while the run does something new.

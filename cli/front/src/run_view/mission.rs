@@ -71,6 +71,9 @@ impl RunView {
                     step.name()
                 ));
             }
+            Event::ResearchCut { .. } => {
+                self.say("  the time that is left is kept for the card");
+            }
             Event::CardMade { version, hash, .. } => {
                 self.say(format!("  mission card {version}: {hash}"));
             }

@@ -8,7 +8,7 @@ use orchestrator::chat::Intent;
 /// What stays the same in a conversation.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
-    /// How far requests may go: `agent`, `yolo`.
+    /// How far requests may go: `agent`, `hetun`.
     pub mode: String,
     /// When the user is asked: `suggest`, `auto`, `never`.
     pub approval: String,
@@ -94,7 +94,7 @@ impl Setting {
             Self::Model => "/model NAME",
             Self::Thinking => "/thinking on, off or auto",
             Self::Approval => "/approval suggest, auto or never",
-            Self::Mode => "/mode plan, agent or yolo",
+            Self::Mode => "/mode plan, agent, yolo or hetun",
         }
     }
 }
@@ -102,7 +102,7 @@ impl Setting {
 impl Facts {
     /// The mode after this one, or before it.
     pub(super) fn next_mode(&self, by: isize) -> &'static str {
-        const MODES: [&str; 3] = ["plan", "agent", "yolo"];
+        const MODES: [&str; 4] = ["plan", "agent", "yolo", "hetun"];
         let at = MODES.iter().position(|mode| *mode == self.mode).unwrap_or_default();
         let count = isize::try_from(MODES.len()).unwrap_or(1);
         let next = (isize::try_from(at).unwrap_or_default() + by).rem_euclid(count);

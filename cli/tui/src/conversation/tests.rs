@@ -32,6 +32,10 @@ fn tab_goes_through_the_modes_where_nothing_is_offered() {
     let mode = |mode: &str| vec![Act::Set(Setting::Mode, mode.to_owned())];
     assert_eq!(it.key(Key::Tab, after(0)), mode("yolo"));
     assert_eq!(it.key(Key::BackTab, after(0)), mode("plan"));
+    it.facts.mode = "yolo".to_owned();
+    assert_eq!(it.key(Key::Tab, after(0)), mode("hetun"));
+    it.facts.mode = "hetun".to_owned();
+    assert_eq!(it.key(Key::Tab, after(0)), mode("plan"), "it is the last");
     types(&mut it, "/he", 0);
     assert_eq!(it.key(Key::Tab, after(0)), []);
     assert_eq!(it.composer.text(), "/help ");
