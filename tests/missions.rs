@@ -413,9 +413,9 @@ fn a_budget_is_not_passed_and_what_was_found_is_handed_back() {
 
 #[test]
 fn research_ends_in_time_for_the_card() {
-    let world =
-        world(planned(card("greet.txt", "sh check.sh")).into_iter().map(Reply::forever).collect())
-            .configure("[budget]\nwall_seconds = 600\n[missions]\nkept_time = 1.0\n");
+    let plan = "MISSION_PLAN_V1\nTASK|01|read|x|What is it?\nREADS|01|greet.txt\nMISSION_PLAN_END";
+    let world = world(vec![Reply::text(plan).to("researcher").forever()])
+        .configure("[budget]\nwall_seconds = 600\n[missions]\nkept_time = 1.0\n");
     let run = mission(&world, &[]);
     assert_eq!(run.code, Some(3), "{}\n{}", run.stdout, run.stderr);
     assert!(run.stdout.contains("Mission card, version 1"), "{}", run.stdout);

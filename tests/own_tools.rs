@@ -50,8 +50,8 @@ fn a_trusted_workspace_brings_tools() {
     let run = world.deepseek(["ask", "--approval", "auto", "How loud is it?"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let offered = world.provider.of("analysis")[0].request.json["tools"].clone();
-    assert_eq!(offered[9]["function"]["name"], "tools_shout");
-    assert_eq!(offered[9]["function"]["parameters"]["properties"]["text"]["type"], "string");
+    assert_eq!(offered[10]["function"]["name"], "tools_shout");
+    assert_eq!(offered[10]["function"]["parameters"]["properties"]["text"]["type"], "string");
     let value = told(&world, 2)["value"].to_string();
     assert!(value.contains("loud: {\\\"text\\\":\\\"it's\\\"}"), "{value}");
     assert!(told(&world, 3)["error"].as_str().unwrap().contains("no tool `tools_mute`"));
@@ -70,7 +70,10 @@ fn a_tool_runs_as_far_as_other_commands_may() {
     assert!(told["ok"] == false && told["error"].as_str().is_some(), "{told}");
     let world = trusted("[policy]\nmode = \"plan\"", vec![says("I do not know.")]);
     assert_eq!(world.asks("How loud is it?").code, Some(0));
-    assert_eq!(world.provider.of("analysis")[0].request.json["tools"].as_array().unwrap().len(), 9);
+    assert_eq!(
+        world.provider.of("analysis")[0].request.json["tools"].as_array().unwrap().len(),
+        10
+    );
 }
 
 #[test]
@@ -81,7 +84,10 @@ fn a_workspace_that_is_not_trusted_brings_none() {
     assert!(listed.stderr.contains("not trusted: tools.shout; to trust it"), "{}", listed.stderr);
     let run = world.deepseek(["ask", "--approval", "auto", "How loud is it?"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert_eq!(world.provider.of("analysis")[0].request.json["tools"].as_array().unwrap().len(), 9);
+    assert_eq!(
+        world.provider.of("analysis")[0].request.json["tools"].as_array().unwrap().len(),
+        10
+    );
     assert!(told(&world, 2)["error"].as_str().unwrap().contains("no tool `tools_shout`"));
 }
 

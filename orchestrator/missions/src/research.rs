@@ -307,10 +307,13 @@ impl Research<'_> {
             new += usize::from(take(findings, sources, &passage, cited, 0) == Taken::New);
         }
         let came = program::told(prompts, &outcome).unwrap_or_else(|failed| failed);
-        researched
-            .thread
-            .untold
-            .push_str(&prompts.render(Prompt::MissionComputed, &[("told", &came)]));
+        let told = prompts.render(Prompt::MissionComputed, &[("told", &came)]);
+        researched.thread.untold.extend([
+            told.trim_end(),
+            "
+
+",
+        ]);
         self.tell(ResearchStep::Program, round, (1, 1, new)).await?;
         Ok(true)
     }

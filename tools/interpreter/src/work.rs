@@ -18,6 +18,8 @@ use crate::task::{Begin, Cite, End, Limits, Outcome, Step, Task};
 const NAME: &str = "program.py";
 /// Calls of functions within each other.
 const MAX_RECURSION: usize = 200;
+/// Bytes of what is told of an exception.
+const MAX_TOLD: usize = 4096;
 /// Bytes of what a program prints, and of its result.
 const MAX_PRINTED: usize = 32 * 1024;
 
@@ -249,7 +251,7 @@ impl Program {
         let end = match error.exc_type() {
             ExcType::TimeoutError => End::TimedOut,
             ExcType::MemoryError => End::Died,
-            _ => End::Raised(cut(&error.to_string())),
+            _ => End::Raised(without_middle(&error.to_string())),
         };
         self.take_end(end)
     }
@@ -276,6 +278,16 @@ fn shown(value: &MontyObject) -> String {
         MontyObject::String(text) => cut(text),
         other => cut(&other.py_repr()),
     }
+}
+
+/// What Python tells of an exception: where it was raised stands at the beginning, and what it is at the end.
+fn without_middle(text: &str) -> String {
+    if text.len() <= MAX_TOLD {
+        return text.to_owned();
+    }
+    let head = text.get(..text.floor_char_boundary(MAX_TOLD / 2)).unwrap_or_default();
+    let tail = text.get(text.ceil_char_boundary(text.len() - MAX_TOLD / 2)..).unwrap_or_default();
+    format!("{head}\n… {} bytes left out …\n{tail}", text.len() - head.len() - tail.len())
 }
 
 fn cut(text: &str) -> String {
