@@ -192,7 +192,8 @@ impl<'a> Attempt<'a> {
                 step.swap()?;
             }
         }
-        self.sync()
+        // One swap is there or it is not; of several, some may be, and then all that is beside them is needed.
+        if self.steps.len() > 1 || !self.made.is_empty() { self.sync() } else { Ok(()) }
     }
 
     fn permissions(&self, path: &RepoPath) -> Option<Mode> {

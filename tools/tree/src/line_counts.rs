@@ -14,11 +14,11 @@ const SHARED: usize = 3;
 /// Lines that are new, and lines that are gone.
 pub(super) fn line_counts(before: &[u8], after: &[u8]) -> (usize, usize) {
     let (prefix, suffix) = common_bytes(before, after);
-    let mut numbers = HashMap::new();
-    let [old, new] = [before, after].map(|text| {
-        let text = text.get(prefix..text.len() - suffix).unwrap_or_default();
-        numbered(text, &mut numbers)
-    });
+    let [old, new] =
+        [before, after].map(|text| text.get(prefix..text.len() - suffix).unwrap_or_default());
+    // Room for the lines of one of them: most are in both.
+    let mut numbers = HashMap::with_capacity(memchr::memchr_iter(b'\n', old).count() + 1);
+    let [old, new] = [old, new].map(|text| numbered(text, &mut numbers));
     count(&old, &new)
 }
 
@@ -28,7 +28,9 @@ fn numbered<'t>(text: &'t [u8], numbers: &mut HashMap<&'t [u8], u32>) -> Vec<u32
         let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
         *numbers.entry(line).or_insert(next)
     };
-    text.split_inclusive(|byte| *byte == b'\n').map(number).collect()
+    let ends = memchr::memchr_iter(b'\n', text).map(|at| at + 1).chain([text.len()]);
+    let lines = ends.scan(0, |from, end| text.get(std::mem::replace(from, end)..end));
+    lines.filter(|line| !line.is_empty()).map(number).collect()
 }
 
 /// Bytes of whole lines that two texts share at their start, and behind those at their end.
@@ -88,21 +90,33 @@ fn compared(old: &[u32], new: &[u32]) -> (usize, usize) {
     capture_diff_slices(Algorithm::Histogram, old, new).iter().fold((0, 0), counts)
 }
 
+/// How often a line is in a text, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Times {
+    Never,
+    Once(usize),
+    Often,
+}
+
 /// Lines that are once in both, as long as they keep their order: the most there can be.
 fn anchors(old: &[u32], new: &[u32]) -> Vec<(usize, usize)> {
+    let numbers = old.iter().chain(new).max().map_or(0, |most| *most as usize + 1);
     let once = |lines: &[u32]| {
-        let mut at: HashMap<u32, Option<usize>> = HashMap::new();
+        let mut at = vec![Times::Never; numbers];
         for (index, line) in lines.iter().enumerate() {
-            at.entry(*line).and_modify(|at| *at = None).or_insert(Some(index));
+            if let Some(at) = at.get_mut(*line as usize) {
+                *at = if *at == Times::Never { Times::Once(index) } else { Times::Often };
+            }
         }
         at
     };
     let (in_old, in_new) = (once(old), once(new));
-    let pairs: Vec<(usize, usize)> = (0..)
-        .zip(old)
-        .filter(|(_, line)| in_old.get(*line).is_some_and(Option::is_some))
-        .filter_map(|(at, line)| Some((at, in_new.get(line).copied()??)))
-        .collect();
+    let at = |lines: &[Times], line: u32| match lines.get(line as usize) {
+        Some(Times::Once(at)) => Some(*at),
+        Some(Times::Never | Times::Often) | None => None,
+    };
+    let pairs = old.iter().filter_map(|line| Some((at(&in_old, *line)?, at(&in_new, *line)?)));
+    let pairs: Vec<(usize, usize)> = pairs.collect();
     // The longest run that ascends on both sides: the ends of the runs so far, and what is before each.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());

@@ -125,7 +125,10 @@ impl WriteTree {
             .and_then(|()| attempt.swap());
         match done {
             Ok(()) => {
-                if let Err(error) = written.done() {
+                // A single change that is made is found to be, without a mark.
+                if targets.len() > 1
+                    && let Err(error) = written.done()
+                {
                     tracing::debug!(%error, "a commit that is made cannot be marked so");
                 }
                 attempt.finish();
@@ -138,10 +141,7 @@ impl WriteTree {
             }
         }
         written.forget();
-        let paths = targets
-            .iter()
-            .map(|(path, target)| (path.clone(), target.after.map(FileState::hash)))
-            .collect();
+        let paths = intent.targets.into_iter().map(|target| (target.path, target.after)).collect();
         Ok(Committed { paths })
     }
 

@@ -92,6 +92,7 @@ impl Snapshots {
         let after = objects.write_tree(&entries, Survives::PowerCut)?;
         let title = note.title.replace('\n', " ");
         let said = format!("before: {}", note.title);
+        objects.settle()?;
         let parent = objects.commit(before, None, said, now, Survives::PowerCut)?;
         let message = Message { at: now, note, own };
         let json = serde_json::to_string(&message).unwrap_or_default();

@@ -8,6 +8,7 @@ use gix::ObjectId;
 use gix::objs::{CommitRef, Kind, TreeRefIter};
 
 use super::objects::Objects;
+use super::pack::{Packs, drop_pack, size};
 use super::{SnapshotError, Snapshots};
 
 /// Once in so many checkpoints the repository is looked over.
@@ -60,11 +61,33 @@ impl Objects {
                 return Err(SnapshotError::Io { path, source });
             }
         }
+        Ok(bytes + self.sweep_packs(&needed)?)
+    }
+
+    /// Drops packs of which less than half is needed; that goes into another one. The bytes of those that stay.
+    fn sweep_packs(&self, needed: &HashSet<ObjectId>) -> Result<u64, SnapshotError> {
+        let mut bytes = 0;
+        for (index, ids) in self.packs.borrow().written() {
+            let kept: Vec<ObjectId> =
+                ids.iter().filter(|id| needed.contains(*id)).copied().collect();
+            if kept.len() >= ids.len().div_ceil(2) {
+                bytes += size(&index);
+                continue;
+            }
+            let mut anew = Packs::of(self.packs.borrow().dir().to_owned());
+            for id in kept {
+                let object = self.repo.find_object(id).map_err(|source| self.unusable(source))?;
+                anew.put(object.kind, &object.data, id).map_err(|source| self.failed(source))?;
+            }
+            let dropped = anew.write().and_then(|()| drop_pack(&index));
+            dropped.map_err(|source| self.failed(source))?;
+        }
         Ok(bytes)
     }
 
     /// Removes what a crash left of objects that were being written.
     fn drop_half_written(&self) {
+        self.packs.borrow().drop_half_written();
         let entries = fs::read_dir(self.own.path()).into_iter().flatten().flatten();
         for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(".tmp"))
         {
@@ -79,7 +102,7 @@ impl Objects {
         open.extend(self.held()?.into_iter().map(|(_, id)| id));
         let mut needed = HashSet::new();
         while let Some(id) = open.pop() {
-            if !needed.insert(id) || !self.own.contains(&id) {
+            if !needed.insert(id) || !self.owns(id) {
                 continue;
             }
             let object = self.repo.find_object(id).map_err(failed)?;

@@ -8,6 +8,7 @@ mod checkout;
 mod checkpoint;
 mod garbage;
 pub(super) mod objects;
+mod pack;
 pub(super) mod stamps;
 mod trees;
 
@@ -33,6 +34,9 @@ use super::files::git_sees;
 use super::{FileMode, FileState, ReadTree, RepoPath, TreeError, repository};
 use tools::clock::Timestamp;
 use tools::regular::{self, MAX_NOTE_BYTES};
+
+/// So many files that are not known are written together.
+const MANY: usize = 1000;
 
 /// Snapshots of one workspace.
 #[derive(Debug, Clone)]
@@ -232,9 +236,13 @@ impl Snapshots {
         now: Timestamp,
     ) -> Result<Snapshot, SnapshotError> {
         let _lock = self.lock()?;
-        self.take_locked(&self.open_or_make()?, tree, also, now, &|| false)
+        let objects = self.open_or_make()?;
+        let snapshot = self.take_locked(&objects, tree, also, now, &|| false)?;
+        objects.settle()?;
+        Ok(snapshot)
     }
 
+    /// What is new is settled by the caller, who may have more.
     fn take_locked(
         &self,
         objects: &Objects,
@@ -247,6 +255,9 @@ impl Snapshots {
         let mut seen = Stamps::default();
         let mut snapshot = Snapshot { entries: Entries::new(), left_out: Vec::new() };
         let paths = git_sees(&self.workspace, &self.outside, self.tracked());
+        if paths.len().saturating_sub(known.len()) > MANY {
+            objects.pack();
+        }
         // What is asked for by name comes first, so that it is not among what is too much.
         let others = paths.iter().filter(|path| !also.contains(path));
         // No single snapshot may fill the repository.

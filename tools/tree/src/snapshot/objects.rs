@@ -1,5 +1,6 @@
 //! Objects of the private repository: files in, trees in and out. Which files and trees is decided elsewhere.
 
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::io;
@@ -9,9 +10,10 @@ use std::path::{Path, PathBuf};
 use gix::ObjectId;
 use gix::bstr::ByteSlice as _;
 use gix::objs::tree::{Entry, EntryKind, EntryMode};
-use gix::objs::{Kind, Tree, TreeRefIter, Write as _, WriteTo as _};
+use gix::objs::{Exists as _, Kind, Tree, TreeRefIter, Write as _, WriteTo as _};
 use gix::odb::loose;
 
+use super::pack::Packs;
 use super::{Entries, Kept, SnapshotError};
 use crate::{FileMode, FileState, RepoPath};
 
@@ -31,8 +33,14 @@ const UNSYNCED: u32 = 0o644;
 /// The repository's objects, and those it borrows.
 pub(crate) struct Objects {
     pub(crate) repo: gix::Repository,
-    /// Only its own.
+    /// Only its own, each in a file.
     pub(crate) own: loose::Store,
+    /// Its own that are packed.
+    pub(crate) packs: RefCell<Packs>,
+    /// Whether new ones go into a pack.
+    packing: Cell<bool>,
+    /// The same as the repository's, but what is not there is not looked for again: the user's may miss everything.
+    known: gix::OdbHandle,
     dir: PathBuf,
 }
 
@@ -46,18 +54,37 @@ struct Directory<'a> {
 impl Objects {
     pub(crate) fn new(repo: gix::Repository, dir: &Path) -> Self {
         let own = loose::Store::at(dir.join("objects"), gix::hash::Kind::Sha1);
-        Self { repo, own, dir: dir.to_owned() }
+        let packs = RefCell::new(Packs::of(dir.join("objects/pack")));
+        let mut known = repo.objects.clone();
+        known.refresh_never();
+        Self { repo, own, packs, packing: Cell::new(false), known, dir: dir.to_owned() }
     }
 
     /// Whether the object is there, own or borrowed.
     pub(crate) fn has(&self, id: ObjectId) -> bool {
-        self.repo.has_object(id)
+        self.packs.borrow().have(id) || self.known.exists(&id)
+    }
+
+    /// Whether it is its own.
+    pub(crate) fn owns(&self, id: ObjectId) -> bool {
+        self.packs.borrow().have(id) || self.own.contains(&id)
+    }
+
+    /// Has new objects written together, until they are [settled](Self::settle): many are many files and syncs otherwise.
+    pub(crate) fn pack(&self) {
+        self.packing.set(true);
+    }
+
+    /// Writes the objects that are put together. They are durable on return.
+    pub(crate) fn settle(&self) -> Result<(), SnapshotError> {
+        self.packing.set(false);
+        self.packs.borrow_mut().write().map_err(|source| self.failed(source))
     }
 
     /// Keeps these bytes, unless they can be borrowed.
     pub(crate) fn keep_blob(&self, bytes: &[u8]) -> Result<ObjectId, SnapshotError> {
         let id = self.id(Kind::Blob, bytes)?;
-        if self.has(id) { Ok(id) } else { self.write_unsynced(Kind::Blob, bytes, id) }
+        if self.has(id) { Ok(id) } else { self.write_new(Kind::Blob, bytes, id) }
     }
 
     /// Keeps these bytes as its own, so that nobody else can drop them.
@@ -72,17 +99,32 @@ impl Objects {
         survives: Survives,
     ) -> Result<ObjectId, SnapshotError> {
         let id = self.id(kind, bytes)?;
+        // A pack is synced.
+        if self.packs.borrow().have(id) {
+            return Ok(id);
+        }
         match survives {
             Survives::Death if self.own.contains(&id) => Ok(id),
-            Survives::Death => self.write_unsynced(kind, bytes, id),
+            Survives::Death => self.write_new(kind, bytes, id),
             Survives::PowerCut => {
                 if !self.is_whole(id, bytes) {
-                    self.write_unsynced(kind, bytes, id)?;
+                    self.write_new(kind, bytes, id)?;
                 }
-                self.sync_object(id)?;
+                if !self.packing.get() || self.own.contains(&id) {
+                    self.sync_object(id)?;
+                }
                 Ok(id)
             }
         }
+    }
+
+    /// Writes an object that is not there.
+    fn write_new(&self, kind: Kind, bytes: &[u8], id: ObjectId) -> Result<ObjectId, SnapshotError> {
+        if !self.packing.get() {
+            return self.write_unsynced(kind, bytes, id);
+        }
+        let put = self.packs.borrow_mut().put(kind, bytes, id);
+        put.map(|()| id).map_err(|source| self.failed(source))
     }
 
     /// Writes an object and marks it as one that is not synced: a file that may be written to, which those of git are not.

@@ -70,6 +70,11 @@ impl Stamps {
         Stamps { known: text.lines().filter_map(parse).collect() }
     }
 
+    /// How many files are known.
+    pub(crate) fn len(&self) -> usize {
+        self.known.len()
+    }
+
     /// What is at `path`, if it is the file it was.
     pub(crate) fn get(&self, path: &RepoPath, stamp: &Stamp) -> Option<Kept> {
         self.known.get(path).filter(|(known, _)| known == stamp).map(|(_, kept)| *kept)

@@ -1,5 +1,7 @@
 //! Snapshots and checkpoints of real directories, with and without a repository of the user's.
 
+mod packs;
+
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use tempfile::TempDir;

@@ -1,0 +1,76 @@
+//! The first snapshot of a large tree, which is in no repository, and the next one, when nothing has changed.
+//!
+//! ```text
+//! cargo bench -p deepseek-tree --bench snapshot                   200,000 files, made for it
+//! cargo bench -p deepseek-tree --bench snapshot -- DIR            a directory, which is only read
+//! ```
+//! Ends with 1 if the first takes more than 5 seconds.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a benchmark reports by printing, and fails by panicking"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use deepseek_tree::{Note, ReadTree, SnapshotLimits, Snapshots};
+use tools::clock::Timestamp;
+
+const DIRECTORIES: usize = 2_000;
+const FILES: usize = 100;
+const TARGET: f64 = 5.0;
+
+const LIMITS: SnapshotLimits = SnapshotLimits {
+    max_checkpoints: 100,
+    max_bytes: 4 << 30,
+    max_file_bytes: 1 << 24,
+    max_files: 1_000_000,
+    patience: Duration::from_secs(10),
+};
+
+fn main() -> ExitCode {
+    // Cargo adds the word `--bench` to those of the user.
+    let given = std::env::args().skip(1).find(|word| word != "--bench").map(PathBuf::from);
+    // Beside the build, so that it is a disk and no memory.
+    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let home = given.unwrap_or_else(|| {
+        let home = place.path().join("home");
+        fill(&home);
+        home
+    });
+    let (home, state) = (home.canonicalize().unwrap(), place.path().canonicalize().unwrap());
+    let snapshots = Snapshots::new(state.join("private.git"), home.clone(), state, LIMITS);
+    let tree = ReadTree::open(&home).unwrap();
+    let mut took = Vec::new();
+    for title in ["first", "next"] {
+        let note = Note { title: title.into(), patch: "p".into(), session: "s".into(), run: None };
+        let began = Instant::now();
+        let (_, snapshot) = snapshots.record(&tree, &[], note, Timestamp::MAX, &|| false).unwrap();
+        took.push(began.elapsed().as_secs_f64());
+        println!(
+            "{title:<6} {:>8.2} s   {} files",
+            began.elapsed().as_secs_f64(),
+            snapshot.entries.len()
+        );
+    }
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    println!("{}", status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default());
+    ExitCode::from(u8::from(took.first().is_none_or(|first| *first > TARGET)))
+}
+
+/// Files of some lines each, no two alike.
+fn fill(home: &Path) {
+    for dir in 0..DIRECTORIES {
+        let below = home.join(format!("src/{:02}/{dir:04}", dir / 50));
+        fs::create_dir_all(&below).unwrap();
+        for file in 0..FILES {
+            let line = |n| format!("let value_{n} = of({dir}, {file}) + {};\n", n * 7919 % 1009);
+            let text: String = (0..5 + file % 20).map(line).collect();
+            fs::write(below.join(format!("file_{file}.rs")), text).unwrap();
+        }
+    }
+}
