@@ -79,7 +79,7 @@ fn a_mission_stops_after_its_card_and_goes_on_with_the_approval_of_its_hash() {
     assert_eq!(world.project.hashes(""), before, "research only reads");
     for told in [
         "Mission card, version 1",
-        "1. greet.txt greets nobody [greet.txt:1-1]",
+        "1. greet.txt greets nobody [greet.txt:1]",
         "02 write: greet the world",
         "May      write, run commands",
     ] {
@@ -98,8 +98,8 @@ fn a_mission_stops_after_its_card_and_goes_on_with_the_approval_of_its_hash() {
     assert!(run.stdout.contains("Receipt: 3 calls (estimated"), "{}", run.stdout);
     assert_eq!(world.provider.of("child").len(), children + 1, "only the task that reads is asked");
     let told = world.provider.told("architect", 1);
-    assert!(told.contains("greet.txt greets nobody [greet.txt:1-1]"), "{told}");
-    assert!(told.contains("Verify with exactly these commands: sh check.sh"), "{told}");
+    assert!(told.contains("greet.txt greets nobody (greet.txt:1, "), "{told}");
+    assert!(told.contains("in exactly these words, and no other:\n- sh check.sh\n"), "{told}");
 
     let list = world.deepseek(["mission", "list"]).run();
     assert!(list.stdout.contains("carried out"), "{}", list.stdout);
@@ -149,6 +149,28 @@ fn what_the_card_does_not_name_is_asked_with_the_difference() {
         assert!(run.stderr.contains(&told) || run.stderr.contains(beyond), "{}", run.stderr);
         assert_eq!(world.project.read("greet.txt"), "hello\n");
     }
+}
+
+#[test]
+fn an_architect_that_goes_beyond_the_card_is_told_what_is_approved() {
+    let planned_with = |check: &str| crate::support::plan_verified_by(&["greet.txt"], &[check]);
+    let answers = [
+        planned(card("greet.txt", "sh check.sh")),
+        vec![
+            architect(planned_with("sh ./check.sh")),
+            architect(planned_with("sh check.sh")).when_asked("- sh ./check.sh"),
+            editor(diff("greet.txt", "hello", "hello world")),
+        ],
+    ];
+    let world = world(answers.concat());
+    assert_eq!(mission(&world, &[]).code, Some(3));
+    let run = world.deepseek(["mission", "approve", &hash(&world)]).run();
+    assert_eq!(run.code, Some(0), "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(world.project.read("greet.txt"), "hello world\n");
+    let told = world.provider.told("architect", 2);
+    assert!(told.contains("in exactly these words:\n- sh check.sh\n"), "{told}");
+    let replay = world.deepseek(["replay", "latest"]).run();
+    assert_eq!(replay.code, Some(0), "{}", replay.stderr);
 }
 
 #[test]

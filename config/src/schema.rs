@@ -342,6 +342,8 @@ pub struct Missions {
     pub plateau: f64,
     /// Small questions of one research.
     pub max_questions: usize,
+    /// Tokens of the researcher's dialogue from which on it begins anew, with the findings alone.
+    pub lead_tokens: usize,
     /// Claims that are checked.
     pub max_claims: usize,
     /// Rounds in which hypotheses are made and checked.

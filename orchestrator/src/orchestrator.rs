@@ -42,7 +42,7 @@ use actors::team::EndedLane;
 use actors::wording::Wording;
 use actors::words::{Asked, DeniedBy, IntentBy};
 use actors::workspace::{
-    CommitRefused, Copied, Denied, NoCopy, Purpose, Staged, Workspace, Workspaces,
+    Beyond, CommitRefused, Copied, Denied, NoCopy, Purpose, Staged, Workspace, Workspaces,
 };
 use config::Config;
 use futures_util::future::BoxFuture;
@@ -67,7 +67,7 @@ use tokio::task::JoinHandle;
 use tools::blocking::on_a_thread;
 use tools::clock::{Clock, IdSource};
 use tools::redact::Redactor;
-use tree::{Change, CommitError, FileHash, ReadTree, Settled};
+use tree::{Change, CommitError, FileHash, ReadTree, RepoPath, Settled};
 
 use self::end::Ending;
 use self::mission::MissionNews;
@@ -423,6 +423,8 @@ struct MainWorkspace {
     reader: ReadTree,
     actor: ActorRef<Msg>,
     copies: Copies,
+    /// What the approved card of a mission answers.
+    grant: Option<Arc<Grant>>,
 }
 
 impl Workspaces for MainWorkspace {
@@ -434,6 +436,14 @@ impl Workspaces for MainWorkspace {
 impl Workspace for MainWorkspace {
     fn reader(&self) -> &ReadTree {
         &self.reader
+    }
+
+    fn is_approved(&self) -> bool {
+        self.grant.is_some()
+    }
+
+    fn beyond(&self, files: &[RepoPath], commands: &[String]) -> Option<Beyond> {
+        self.grant.as_ref()?.beyond_plan(files, commands)
     }
 
     fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<(), CommitRefused>> {

@@ -215,7 +215,8 @@ impl RunView {
                 (format!("  $ {}\n", harmless(command)), "Run it?", Offers::Always)
             }
             Proposal::Mission(card) => {
-                (format!("{}\n", harmless_text(card)), "Carry it out?", Offers::Once)
+                let asks = "After `no: ` say what is to be different. Carry it out?";
+                (format!("{}\n", harmless_text(card)), asks, Offers::Once)
             }
             Proposal::Network(command) => {
                 (format!("  $ {}\n", harmless(command)), "Run it again with it?", Offers::Once)

@@ -307,12 +307,3 @@ fn beginning(text: &str) -> String {
     }
     beginning
 }
-
-/// A number of tokens: `950`, `12.3k`, `4.5M`.
-pub fn short(number: u64) -> String {
-    match number {
-        0..1_000 => number.to_string(),
-        1_000..1_000_000 => format!("{}.{}k", number / 1_000, number / 100 % 10),
-        _ => format!("{}.{}M", number / 1_000_000, number / 100_000 % 10),
-    }
-}

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use actors::plan::StepMark;
+use actors::wording::short;
 use anstyle::{AnsiColor, Style};
 use front::answer::{Offers, OnScreen};
 use front::diff::harmless;
-use front::told::short;
 use model::price::Usd;
 use unicode_width::UnicodeWidthStr as _;
 

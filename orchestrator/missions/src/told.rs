@@ -4,6 +4,7 @@ use std::fmt::{self, Display, Write as _};
 
 use actors::lane_id::LaneId;
 use actors::ledger::Amount;
+use actors::wording::short;
 
 use crate::card::{Card, Group, Range, SubTask};
 use crate::finding::{Confidence, Observation};
@@ -14,12 +15,18 @@ struct Span(Range, &'static str);
 impl Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self((least, most), unit) = self;
+        let (least, most) = (short(*least), short(*most));
         if least == most {
             write!(f, "{least}{unit}")
         } else {
             write!(f, "{least} to {most}{unit}")
         }
     }
+}
+
+/// How long something takes, in minutes where it takes some.
+fn lasting((least, most): Range) -> String {
+    if most < 120 { format!("{least} to {most} s") } else { format!("up to {} min", most / 60) }
 }
 
 fn dollars(nanos: u64) -> String {
@@ -37,8 +44,13 @@ impl Display for Card {
         let grouped = |finding: &&Observation| {
             self.groups.iter().any(|group| group.findings.contains(&finding.id))
         };
-        for finding in self.findings.iter().filter(|it| !grouped(it)) {
-            line(f, finding, 1)?;
+        let others: Vec<&Observation> = self.findings.iter().filter(|it| !grouped(it)).collect();
+        let depth = if self.groups.is_empty() { 1 } else { 2 };
+        if depth > 1 && !others.is_empty() {
+            f.write_str("  besides\n")?;
+        }
+        for finding in others {
+            line(f, finding, depth)?;
         }
         if self.findings.is_empty() {
             f.write_str("  none\n")?;
@@ -65,11 +77,12 @@ impl Display for Card {
         if let Some((least, most)) = estimate.nano_usd {
             write!(f, ", {} to {}", dollars(least), dollars(most))?;
         }
-        writeln!(f, ", {}", Span(estimate.wall_seconds, " s"))?;
+        writeln!(f, ", {}", lasting(estimate.wall_seconds))?;
+        let share = coverage.bytes_seen.saturating_mul(100) / coverage.bytes_total.max(1);
         writeln!(
             f,
-            "Read     {} of {} files, {} of {} bytes",
-            coverage.files_seen, coverage.files_total, coverage.bytes_seen, coverage.bytes_total
+            "Read     {} of {} files, {share} % of the text",
+            coverage.files_seen, coverage.files_total
         )?;
         if self.cut_by.is_some() {
             f.write_str("The budget ended the research before its time.\n")?;
@@ -107,10 +120,11 @@ fn task_lines(f: &mut fmt::Formatter<'_>, task: &SubTask) -> fmt::Result {
 }
 
 fn line(f: &mut fmt::Formatter<'_>, finding: &Observation, depth: usize) -> fmt::Result {
-    let sure = match finding.confidence() {
-        Confidence::High => "",
-        Confidence::Unchecked => " (not checked)",
-        Confidence::Low => " (low confidence)",
+    let sure = match (finding.confidence(), &finding.doubt) {
+        (Confidence::High, _) => String::new(),
+        (Confidence::Unchecked, _) => " (not checked)".to_owned(),
+        (Confidence::Low, None) => " (low confidence)".to_owned(),
+        (Confidence::Low, Some(doubt)) => format!(" (low confidence: {doubt})"),
     };
     let Observation { id, claim, evidence, .. } = finding;
     writeln!(f, "{:indent$}{id}. {claim} [{evidence}]{sure}", "", indent = depth * 2)
@@ -150,7 +164,7 @@ impl Display for MissionReport<'_> {
             "Receipt: {} calls (estimated {}), {} tokens (estimated {}){money}",
             spent.calls,
             Span(card.estimate.calls, ""),
-            spent.tokens,
+            short(spent.tokens),
             Span(card.estimate.tokens, ""),
         )
     }

@@ -367,7 +367,8 @@ impl State {
             session: self.session.clone(),
             run,
         };
-        MainWorkspace { scope: scope.clone(), reader, actor, copies }
+        let grant = self.active.as_ref().and_then(|active| active.grant.clone());
+        MainWorkspace { scope: scope.clone(), reader, actor, copies, grant }
     }
 
     async fn team_done(

@@ -11,9 +11,10 @@ use actors::event::Event;
 use actors::lane_id::LaneId;
 use actors::plan::{Plan, StepMark};
 use actors::team::PlannedLane;
+use actors::wording::short;
 use actors::words::Side;
 use front::diff::harmless_text;
-use front::told::{self, short};
+use front::told;
 use journal::{StagedPatch, Story, StoryEntry, Summary};
 
 /// The page, with places for what is different in each.
