@@ -111,6 +111,38 @@ fn a_mission_stops_after_its_card_and_goes_on_with_the_approval_of_its_hash() {
 }
 
 #[test]
+fn a_page_shows_what_was_found_what_was_approved_and_what_it_took() {
+    let world =
+        world(planned(card("greet.txt", "sh check.sh")).into_iter().chain(carried_out()).collect());
+    assert_eq!(mission(&world, &[]).code, Some(3));
+    let run = world.deepseek(["mission", "approve", &hash(&world)]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let page = world.deepseek(["export", "--html"]).run().stdout;
+    let parts = [
+        "<h3>Read</h3>",
+        "<h3>Research: sampling 1</h3>",
+        "<h3>Mission card, version 1</h3>",
+        "the greeting is not finished",
+        "greet.txt greets nobody <code>greet.txt:1</code> <span class=\"mark good\">checked</span>",
+        "02 write: greet the world",
+        "<code>sh check.sh</code>",
+        "<h3>The card <span class=\"mark warn\">waits</span></h3>",
+        "small questions</summary>",
+        "<span class=\"mark good\">answered</span>",
+        "<h3>The card <span class=\"mark good\">approved</span></h3>",
+        "<h3>Task 01 <span class=\"mark good\">done</span></h3>",
+        "greet.txt greets nobody yet",
+        "<h3>Receipt</h3>\n<p>3 calls (estimated",
+    ];
+    let mut rest = page.as_str();
+    for part in parts {
+        rest =
+            rest.split_once(part).unwrap_or_else(|| panic!("{part} is not in its place: {page}")).1;
+    }
+    crate::projections::is_whole(&page);
+}
+
+#[test]
 fn questions_are_asked_once_and_answers_are_kept() {
     let world = world(
         [planned(card("greet.txt", "sh check.sh")), planned(card("greet.txt", "sh check.sh"))]
