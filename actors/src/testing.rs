@@ -45,6 +45,7 @@ pub(crate) fn run(recording: Option<Arc<Recording>>) -> (Run, impl Fn() -> Vec<E
         attendance: Attendance::Unattended,
         conversation: "s".into(),
         user_said: Arc::default(),
+        steering: crate::steering::Steering::default(),
         stop: stopped,
     };
     (run, move || events.lock().unwrap().clone())

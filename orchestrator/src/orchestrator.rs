@@ -156,6 +156,23 @@ pub enum KeepToError {
     Unanswered(#[from] Unanswered),
 }
 
+/// Why what the user says to a request is not told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum NotSteered {
+    /// Nothing is at work.
+    #[error("no request is at work")]
+    NothingAtWork,
+    /// Several work at once.
+    #[error("lanes are at work, and are not spoken to")]
+    Lanes,
+    /// What a mission does is on its card.
+    #[error("a mission keeps to its card")]
+    Mission,
+    /// The orchestrator is gone.
+    #[error("the orchestrator is gone")]
+    Gone,
+}
+
 /// What came of a request.
 #[derive(Debug, Clone)]
 pub struct Outcome {
@@ -208,6 +225,11 @@ pub(crate) enum Msg {
     },
     Settle {
         reply: RpcReplyPort<()>,
+    },
+    /// The user says something to the request in hand.
+    Steer {
+        words: String,
+        reply: RpcReplyPort<Result<(), NotSteered>>,
     },
     /// Requests that begin from now on keep to `config`.
     KeepTo {
@@ -361,6 +383,14 @@ impl Orchestrator {
             Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => {
                 Err(Unanswered::Stopped.into())
             }
+        }
+    }
+
+    /// Says something to the request in hand: the model that is asked next is told. Where none is asked any more, it is not told.
+    pub async fn steer(&self, words: String) -> Result<(), NotSteered> {
+        match self.actor.call(|reply| Msg::Steer { words, reply }, None).await {
+            Ok(CallResult::Success(steered)) => steered,
+            Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => Err(NotSteered::Gone),
         }
     }
 
@@ -680,6 +710,7 @@ impl Actor for OrchestratorActor {
                 attendance,
                 conversation: session.as_str().into(),
                 user_said: Arc::default(),
+                steering: actors::steering::Steering::default(),
                 stop,
             },
             _idle: running,
@@ -714,6 +745,11 @@ impl Actor for OrchestratorActor {
             }
             Msg::Permit { scope, command, purpose, reply } => {
                 state.permit(&myself, (scope, command, purpose), reply);
+            }
+            Msg::Steer { words, reply } => {
+                if reply.send(state.steer(words)).is_err() {
+                    tracing::debug!("nobody waits to hear whether it is told");
+                }
             }
             Msg::Settle { reply } => {
                 state.settle().await?;

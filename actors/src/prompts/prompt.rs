@@ -261,6 +261,8 @@ prompts! {
     MissionRevise = "mission_revise",
     /// Asks a small model to do a task that only reads.
     MissionTask = "mission_task",
+    /// What the user says while a run is at work.
+    Steered = "steered",
     /// Tells the Architect which files and commands of its plan the user did not approve.
     PlanBeyond = "plan_beyond",
     /// Asks for the next step of a long piece of work.

@@ -60,6 +60,7 @@ fn said(story: &Story, entry: &StoryEntry, event: &Event) -> String {
         Event::UserAnswered { answer } => {
             answer.as_deref().map_or("no user is there to answer".to_owned(), beginning)
         }
+        Event::UserSteered { words } => format!("the user says: {}", beginning(&words.join(" "))),
         Event::RouterDecision { selected_model, assessment, .. } => {
             routed(selected_model, assessment)
         }

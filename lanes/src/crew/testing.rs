@@ -96,6 +96,7 @@ impl World {
             attendance: Attendance::Unattended,
             conversation: "s".into(),
             user_said: Arc::default(),
+            steering: actors::steering::Steering::default(),
             stop,
         };
         let tree = WriteTree::open(dir.path(), CommitLog::none(std::time::Duration::from_secs(10)))

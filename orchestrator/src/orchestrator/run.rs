@@ -35,6 +35,7 @@ use tokio::task::JoinHandle;
 use tools::blocking::on_a_thread;
 use tools::redact::values_in;
 
+use super::NotSteered;
 use super::again::Beginning;
 use super::end::{Ending, failed, journal_closed};
 use super::gathering::{Gathering, Recall, begins_with};
@@ -76,6 +77,7 @@ impl State {
             admission,
             redactor,
             user_said: Arc::default(),
+            steering: actors::steering::Steering::default(),
             stop: stopped,
             ..idle
         };
@@ -355,6 +357,20 @@ impl State {
             (active.team, active.claim) = (Some(team.clone()), Some(claim));
         }
         Some(team)
+    }
+
+    /// Has the model that is asked next be told what the user says.
+    pub(super) fn steer(&self, words: String) -> Result<(), NotSteered> {
+        let active = self.active.as_ref().filter(|active| active.ending.is_none());
+        let active = active.ok_or(NotSteered::NothingAtWork)?;
+        if active.children.is_some() {
+            return Err(NotSteered::Mission);
+        }
+        if active.team.is_some() {
+            return Err(NotSteered::Lanes);
+        }
+        active.run.steering.say(words);
+        Ok(())
     }
 
     /// The workspace, as a part of the run may ask for it.

@@ -238,7 +238,7 @@ fn row(seq: u64, question: &Question) -> String {
     let cost = Escaped(&cost).to_string();
     let share = hit.saturating_mul(100).checked_div(*prompt).unwrap_or_default();
     format!(
-        "<tr><td>#{seq}</td><td>{}</td><td class=\"number\">{prompt}</td><td class=\"number\">{share}%</td><td class=\"number\">{cost}</td><td>{ended}</td></tr>\n",
+        "<tr><td>#{seq}</td><td class=\"text\">{}</td><td class=\"number\">{prompt}</td><td class=\"number\">{share}%</td><td class=\"number\">{cost}</td><td>{ended}</td></tr>\n",
         Escaped(line(text))
     )
 }
