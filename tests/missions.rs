@@ -83,7 +83,7 @@ fn a_mission_stops_after_its_card_and_goes_on_with_the_approval_of_its_hash() {
     assert_eq!(world.project.hashes(""), before, "research only reads");
     for told in [
         "Mission card, version 1",
-        "1. greet.txt greets nobody [greet.txt:1-1]",
+        "1. greet.txt greets nobody [greet.txt:1]",
         "02 write: greet the world",
         "May      write, run commands",
     ] {
@@ -102,8 +102,8 @@ fn a_mission_stops_after_its_card_and_goes_on_with_the_approval_of_its_hash() {
     assert!(run.stdout.contains("Receipt: 3 calls (estimated"), "{}", run.stdout);
     assert_eq!(world.provider.of("child").len(), children + 1, "only the task that reads is asked");
     let told = world.provider.told("architect", 1);
-    assert!(told.contains("greet.txt greets nobody [greet.txt:1-1]"), "{told}");
-    assert!(told.contains("Verify with exactly these commands: sh check.sh"), "{told}");
+    assert!(told.contains("greet.txt greets nobody (greet.txt:1, "), "{told}");
+    assert!(told.contains("in exactly these words, and no other:\n- sh check.sh\n"), "{told}");
 
     let list = world.deepseek(["mission", "list"]).run();
     assert!(list.stdout.contains("carried out"), "{}", list.stdout);
@@ -135,6 +135,38 @@ fn an_approved_mission_that_came_to_nothing_is_approved_once_more() {
     assert_eq!(run.code, Some(3), "{}", run.stderr);
     let again = world.deepseek(["mission", "approve", &hash]).run();
     assert!(again.stderr.contains("is rejected"), "{}", again.stderr);
+}
+
+#[test]
+fn a_page_shows_what_was_found_what_was_approved_and_what_it_took() {
+    let world =
+        world(planned(card("greet.txt", "sh check.sh")).into_iter().chain(carried_out()).collect());
+    assert_eq!(mission(&world, &[]).code, Some(3));
+    let run = world.deepseek(["mission", "approve", &hash(&world)]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let page = world.deepseek(["export", "--html"]).run().stdout;
+    let parts = [
+        "<h3>Read</h3>",
+        "<h3>Research: sampling 1</h3>",
+        "<h3>Mission card, version 1</h3>",
+        "the greeting is not finished",
+        "greet.txt greets nobody <code>greet.txt:1</code> <span class=\"mark good\">checked</span>",
+        "02 write: greet the world",
+        "<code>sh check.sh</code>",
+        "<h3>The card <span class=\"mark warn\">waits</span></h3>",
+        "small questions</summary>",
+        "<span class=\"mark good\">answered</span>",
+        "<h3>The card <span class=\"mark good\">approved</span></h3>",
+        "<h3>Task 01 <span class=\"mark good\">done</span></h3>",
+        "greet.txt greets nobody yet",
+        "<h3>Receipt</h3>\n<p>3 calls (estimated",
+    ];
+    let mut rest = page.as_str();
+    for part in parts {
+        rest =
+            rest.split_once(part).unwrap_or_else(|| panic!("{part} is not in its place: {page}")).1;
+    }
+    crate::projections::is_whole(&page);
 }
 
 #[test]
@@ -176,6 +208,28 @@ fn what_the_card_does_not_name_is_asked_with_the_difference() {
         assert!(run.stderr.contains(&told) || run.stderr.contains(beyond), "{}", run.stderr);
         assert_eq!(world.project.read("greet.txt"), "hello\n");
     }
+}
+
+#[test]
+fn an_architect_that_goes_beyond_the_card_is_told_what_is_approved() {
+    let planned_with = |check: &str| crate::support::plan_verified_by(&["greet.txt"], &[check]);
+    let answers = [
+        planned(card("greet.txt", "sh check.sh")),
+        vec![
+            architect(planned_with("sh ./check.sh")),
+            architect(planned_with("sh check.sh")).when_asked("- sh ./check.sh"),
+            editor(diff("greet.txt", "hello", "hello world")),
+        ],
+    ];
+    let world = world(answers.concat());
+    assert_eq!(mission(&world, &[]).code, Some(3));
+    let run = world.deepseek(["mission", "approve", &hash(&world)]).run();
+    assert_eq!(run.code, Some(0), "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(world.project.read("greet.txt"), "hello world\n");
+    let told = world.provider.told("architect", 2);
+    assert!(told.contains("in exactly these words:\n- sh check.sh\n"), "{told}");
+    let replay = world.deepseek(["replay", "latest"]).run();
+    assert_eq!(replay.code, Some(0), "{}", replay.stderr);
 }
 
 #[test]

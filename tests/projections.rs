@@ -133,7 +133,7 @@ fn a_torn_and_a_damaged_journal_are_listed_as_far_as_they_are_whole() {
 }
 
 /// Every element of a page ends where it has to, and the page needs nothing besides.
-fn is_whole(page: &str) {
+pub(crate) fn is_whole(page: &str) {
     const VOID: [&str; 2] = ["meta", "!doctype"];
     let mut open: Vec<&str> = Vec::new();
     for tag in page.split('<').skip(1) {

@@ -7,7 +7,7 @@ use model::AgentRole;
 use policy::Verdict;
 use ractor::{ActorCell, SpawnErr};
 use thiserror::Error;
-use tree::Entry;
+use tree::{Entry, RepoPath};
 
 use crate::Unanswered;
 use crate::barred;
@@ -27,6 +27,7 @@ use crate::role::{RoleHost, Work};
 use crate::sight::Sight;
 use crate::talk::{Grammar, Objection, Talk, Unheard};
 use crate::wording::Wording;
+use crate::workspace::Beyond;
 
 /// What the Architect is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -195,7 +196,11 @@ impl Grammar for ArchitectSetup {
     }
 
     async fn objection(&self, planned: &Planned) -> Result<Option<Objection>, JournalClosed> {
-        barred::objection(&self.caller.run, &self.sight, &planned.plan.verify).await
+        let plan = &planned.plan;
+        if self.commands.workspace.is_approved() {
+            return self.beyond(plan).await;
+        }
+        barred::objection(&self.caller.run, &self.sight, &plan.verify).await
     }
 
     fn refused(&self, error: Wording) -> Event {
@@ -208,6 +213,28 @@ impl Grammar for ArchitectSetup {
 }
 
 impl ArchitectSetup {
+    /// What is to be said against a plan that goes beyond what the user approved. If it has to, the user is asked.
+    async fn beyond(&self, plan: &Plan) -> Result<Option<Objection>, JournalClosed> {
+        let files: Vec<RepoPath> = plan.files.iter().map(|file| file.path.clone()).collect();
+        let derived = if plan.verify.is_empty() { self.sight.checks().await? } else { Vec::new() };
+        let commands = if plan.verify.is_empty() { &derived } else { &plan.verify };
+        let Some(beyond) = self.commands.workspace.beyond(&files, commands) else {
+            return Ok(None);
+        };
+        let Beyond { planned, writes, commands } = beyond;
+        let repair = self.caller.prompts().render(
+            Prompt::PlanBeyond,
+            &[
+                ("planned", &listed(&planned)),
+                ("writes", &listed(&writes)),
+                ("commands", &listed(&commands)),
+            ],
+        );
+        let said = format!("the user did not approve {}", planned.join(", "));
+        let said = Wording::of(&self.caller.run.redactor.redact(&said));
+        Ok(Some(Objection { said, repair }))
+    }
+
     fn forbidden(&self, file: &FileIntent) -> Option<String> {
         if let Some(owner) = self.commands.workspace.owner(&file.path) {
             return Some(format!("lane {owner} owns it"));
@@ -220,6 +247,14 @@ impl ArchitectSetup {
             Verdict::Allow => None,
         }
     }
+}
+
+/// Things, each in a line of its own.
+fn listed(things: &[String]) -> String {
+    if things.is_empty() {
+        return "- none".to_owned();
+    }
+    things.iter().map(|thing| format!("- {thing}")).collect::<Vec<_>>().join("\n")
 }
 
 /// What is wrong with a plan that declares a file which cannot be edited.

@@ -365,6 +365,12 @@ pub enum Event {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         answer: Option<String>,
     },
+    /// The user said something to the run while it was at work, and the model that is asked next is told.
+    #[serde(rename = "UserSteered@v1")]
+    UserSteered {
+        /// What was said, in its order.
+        words: Vec<String>,
+    },
     /// The change that is to be reviewed was read.
     #[serde(rename = "DiffRead@v1")]
     DiffRead {

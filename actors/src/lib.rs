@@ -49,6 +49,7 @@ pub mod scope;
 pub mod seen;
 pub mod sight;
 pub mod staged;
+pub mod steering;
 pub mod talk;
 pub mod team;
 #[cfg(any(test, feature = "testing"))]

@@ -26,6 +26,7 @@ use crate::prompts::Prompts;
 use crate::publisher::{Attendance, Publisher, Written};
 use crate::recording::Beyond;
 use crate::scope::{Scope, Segment};
+use crate::steering::Steering;
 
 /// What a run keeps to from its beginning to its end.
 #[derive(Clone)]
@@ -110,6 +111,8 @@ pub struct Run {
     pub until: Option<Timestamp>,
     /// What the user said in words.
     pub user_said: Arc<Mutex<Vec<UserWord>>>,
+    /// What the user says while it is at work.
+    pub steering: Steering,
     /// Says when the run is over, so that nobody waits for it any longer.
     pub stop: watch::Receiver<bool>,
 }

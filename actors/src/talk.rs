@@ -14,6 +14,7 @@ use crate::inquiry::{Heard, Inquiry, Step};
 use crate::look::{self, Look, Looks};
 use crate::looking::{Looking, Sources, WantedBy, asked_elsewhere};
 use crate::prompts::{Prompt, Prompts};
+use crate::steering::said_meanwhile;
 use crate::tool_use::{ToolUse, refused, wanted};
 use crate::wording::Wording;
 
@@ -172,6 +173,12 @@ impl Talk<'_> {
             let (objection, end) = self.fault(grammar, error);
             Read::Broken(heard, objection, end)
         };
+        let words = said_meanwhile(&self.caller.run).await?;
+        if !words.is_empty() {
+            let words = words.join("\n\n");
+            let prompts = self.caller.prompts();
+            dialogue.say(&prompts.render(Prompt::Steered, &[("words", &words)]));
+        }
         let reply = match self.caller.ask_with(dialogue, inquiry.latitude()).await {
             Ok(reply) => reply,
             Err(CallError::Model(ModelError::Length { max_tokens, .. })) => {

@@ -47,6 +47,7 @@ pub fn run(recording: Option<Arc<Recording>>) -> (Run, impl Fn() -> Vec<Event>) 
         conversation: "s".into(),
         until: None,
         user_said: Arc::default(),
+        steering: crate::steering::Steering::default(),
         stop: stopped,
     };
     (run, move || events.lock().unwrap().clone())

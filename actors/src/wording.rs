@@ -53,3 +53,12 @@ impl<'de> Deserialize<'de> for Wording {
         String::deserialize(from).map(Self)
     }
 }
+
+/// A number of tokens: `950`, `12.3k`, `4.5M`.
+pub fn short(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..1_000_000 => format!("{}.{}k", number / 1_000, number / 100 % 10),
+        _ => format!("{}.{}M", number / 1_000_000, number / 100_000 % 10),
+    }
+}

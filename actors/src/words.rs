@@ -35,7 +35,7 @@ impl Intent {
 }
 
 /// How far a mission has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MissionPhase {
     /// It was asked for.

@@ -36,6 +36,16 @@ pub trait Workspace: Send + Sync + 'static {
         None
     }
 
+    /// What of a plan goes beyond what the user approved before it was made; `None` where nothing does, or nothing was approved.
+    fn beyond(&self, _: &[RepoPath], _: &[String]) -> Option<Beyond> {
+        None
+    }
+
+    /// Whether the user approved what may be done before it was planned: then nothing else answers for it.
+    fn is_approved(&self) -> bool {
+        false
+    }
+
     /// Commits a validated change: all of it, or nothing.
     fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<(), CommitRefused>>;
 
@@ -57,6 +67,17 @@ pub trait Workspace: Send + Sync + 'static {
     fn copied<'a>(&'a self, _: &'a [Change]) -> BoxFuture<'a, Result<Box<dyn Copied>, NoCopy>> {
         Box::pin(std::future::ready(Err(NoCopy::NotHere)))
     }
+}
+
+/// What of a plan the user did not approve, and what the user did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Beyond {
+    /// Files and commands of the plan.
+    pub planned: Vec<String>,
+    /// Paths and patterns that may be changed.
+    pub writes: Vec<String>,
+    /// Commands that may be run, in these words.
+    pub commands: Vec<String>,
 }
 
 /// What a command is wanted for.

@@ -344,6 +344,8 @@ pub struct Missions {
     pub max_questions: usize,
     /// Share of the time of a run that is kept for the card.
     pub kept_time: f64,
+    /// Tokens of the researcher's dialogue from which on it begins anew, with the findings alone.
+    pub lead_tokens: usize,
     /// Claims that are checked.
     pub max_claims: usize,
     /// Programs that the researcher may write.

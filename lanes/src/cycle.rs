@@ -144,6 +144,8 @@ pub struct Cycle {
     old: OldFailures,
     /// What the checks said last.
     judgement: Option<Judgement>,
+    /// Whether something is applied that was not checked.
+    unchecked: bool,
     last_class: Option<FailureClass>,
     fewest: Option<usize>,
     at_best: bool,
@@ -162,6 +164,7 @@ impl Cycle {
             lacks: 0,
             old: OldFailures::Untold,
             judgement: None,
+            unchecked: false,
             last_class: None,
             fewest: None,
             at_best: false,
@@ -210,10 +213,14 @@ impl Cycle {
             Input::DraftUnreadable => self.refused(DraftReason::Unreadable),
             Input::PlanLacks => self.lacks_files(),
             Input::NothingMore => self.nothing_more(),
-            Input::Applied => Next::Verify,
+            Input::Applied => {
+                self.unchecked = true;
+                Next::Verify
+            }
             Input::Refused => self.refused(DraftReason::Refused),
             Input::Objected => self.objected(),
             Input::Verified(judgement) => {
+                self.unchecked = false;
                 self.judgement = Some(judgement.clone());
                 self.judged(judgement)
             }
@@ -264,8 +271,12 @@ impl Cycle {
         Next::Plan(PlanReason::Objected)
     }
 
-    /// What is applied stays as it is: so what the checks said of it holds.
+    /// What is applied stays as it is: so what the checks said of it holds. Where the user did not want them to run, those of the
+    /// plan that came after do.
     fn nothing_more(&mut self) -> Next {
+        if self.unchecked {
+            return Next::Verify;
+        }
         match self.judgement.take() {
             Some(judgement) if judgement.outcome == CheckOutcome::CodeFailure => {
                 if self.attempt_failed() {
@@ -619,6 +630,17 @@ mod tests {
             assert!(matches!(end, Next::Finish(_)), "{outcome:?}");
             assert_eq!(why(&end), expected, "{outcome:?}");
         }
+    }
+
+    #[test]
+    fn what_is_applied_is_checked_by_the_plan_that_comes_after_a_no_to_its_checks() {
+        let mut cycle = cycle();
+        cycle.step(Input::Planned);
+        cycle.step(Input::Drafted);
+        assert_eq!(cycle.step(Input::Applied), Next::Verify);
+        assert_eq!(cycle.step(Input::Objected), Next::Plan(PlanReason::Objected));
+        assert_eq!(cycle.step(Input::Planned), Next::Draft(DraftReason::NewPlan));
+        assert_eq!(cycle.step(Input::NothingMore), Next::Verify);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use actors::effect::{Effect, Trace};
 use actors::event::Event;
 use actors::lane_id::LaneId;
 use actors::run::Run;
-use actors::workspace::{CommitRefused, Denied, NotApplied, Purpose, Staged, Workspace};
+use actors::workspace::{Beyond, CommitRefused, Denied, NotApplied, Purpose, Staged, Workspace};
 use futures_util::future::BoxFuture;
 use shell::CommandLine;
 use thiserror::Error;
@@ -287,6 +287,14 @@ impl Workspace for LaneTree {
             Territory::Of(lane) => Some(lane),
             Territory::Own | Territory::Common => None,
         }
+    }
+
+    fn is_approved(&self) -> bool {
+        self.above.is_approved()
+    }
+
+    fn beyond(&self, files: &[RepoPath], commands: &[String]) -> Option<Beyond> {
+        self.above.beyond(files, commands)
     }
 
     fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<(), CommitRefused>> {

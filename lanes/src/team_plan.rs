@@ -39,6 +39,9 @@ pub struct LanePlan {
     pub title: String,
     /// What it has to do.
     pub goal: String,
+    /// What it is told in place of the goal, where that is more than other lanes need to know.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub brief: Option<String>,
     /// The files that are its own.
     pub owns: Vec<Pattern>,
     /// The lanes that have to end before it begins.
@@ -184,7 +187,8 @@ impl<'a> Reader<'a> {
         if self.lanes.len() >= self.limits.max_lanes {
             return Err(format!("a plan may have at most {} lanes", self.limits.max_lanes));
         }
-        let plan = LanePlan { id, title, goal, owns: Vec::new(), after: BTreeSet::new() };
+        let plan =
+            LanePlan { id, title, goal, brief: None, owns: Vec::new(), after: BTreeSet::new() };
         self.lanes.insert(id, (line, plan));
         Ok(())
     }
@@ -306,7 +310,7 @@ fn cycle(plan: &TeamPlan) -> Option<Vec<LaneId>> {
 impl fmt::Display for TeamPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", CONTRACT.header)?;
-        for LanePlan { id, title, goal, owns, after } in &self.lanes {
+        for LanePlan { id, title, goal, owns, after, .. } in &self.lanes {
             writeln!(f, "LANE|{id}|{title}|{goal}")?;
             for pattern in owns {
                 writeln!(f, "OWN|{id}|{pattern}")?;

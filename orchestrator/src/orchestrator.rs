@@ -35,7 +35,7 @@ use actors::team::EndedLane;
 use actors::wording::Wording;
 use actors::words::{Asked, DeniedBy};
 use actors::workspace::{
-    CommitRefused, Copied, Denied, NoCopy, Purpose, Staged, Workspace, Workspaces,
+    Beyond, CommitRefused, Copied, Denied, NoCopy, Purpose, Staged, Workspace, Workspaces,
 };
 use config::Config;
 use futures_util::future::BoxFuture;
@@ -62,7 +62,7 @@ use tokio::task::JoinHandle;
 use tools::blocking::on_a_thread;
 use tools::clock::{Clock, IdSource};
 use tools::redact::Redactor;
-use tree::{Change, CommitError, FileHash, ReadTree, Settled};
+use tree::{Change, CommitError, FileHash, ReadTree, RepoPath, Settled};
 
 use self::end::Ending;
 use self::mission::MissionNews;
@@ -151,6 +151,23 @@ pub enum KeepToError {
     Unanswered(#[from] Unanswered),
 }
 
+/// Why what the user says to a request is not told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum NotSteered {
+    /// Nothing is at work.
+    #[error("no request is at work")]
+    NothingAtWork,
+    /// Several work at once.
+    #[error("lanes are at work, and are not spoken to")]
+    Lanes,
+    /// What a mission does is on its card.
+    #[error("a mission keeps to its card")]
+    Mission,
+    /// The orchestrator is gone.
+    #[error("the orchestrator is gone")]
+    Gone,
+}
+
 /// What came of a request.
 #[derive(Debug, Clone)]
 pub struct Outcome {
@@ -203,6 +220,11 @@ pub(crate) enum Msg {
     },
     Settle {
         reply: RpcReplyPort<()>,
+    },
+    /// The user says something to the request in hand.
+    Steer {
+        words: String,
+        reply: RpcReplyPort<Result<(), NotSteered>>,
     },
     /// Requests that begin from now on keep to `config`.
     KeepTo {
@@ -359,6 +381,14 @@ impl Orchestrator {
         }
     }
 
+    /// Says something to the request in hand: the model that is asked next is told. Where none is asked any more, it is not told.
+    pub async fn steer(&self, words: String) -> Result<(), NotSteered> {
+        match self.actor.call(|reply| Msg::Steer { words, reply }, None).await {
+            Ok(CallResult::Success(steered)) => steered,
+            Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => Err(NotSteered::Gone),
+        }
+    }
+
     /// Settles what other processes, that had the workspace meanwhile, left half done.
     pub async fn settle(&self) {
         if self.actor.call(|reply| Msg::Settle { reply }, None).await.is_err() {
@@ -423,6 +453,8 @@ struct MainWorkspace {
     reader: ReadTree,
     actor: ActorRef<Msg>,
     copies: Copies,
+    /// What the approved card of a mission answers.
+    grant: Option<Arc<Grant>>,
 }
 
 impl Workspaces for MainWorkspace {
@@ -434,6 +466,14 @@ impl Workspaces for MainWorkspace {
 impl Workspace for MainWorkspace {
     fn reader(&self) -> &ReadTree {
         &self.reader
+    }
+
+    fn is_approved(&self) -> bool {
+        self.grant.is_some()
+    }
+
+    fn beyond(&self, files: &[RepoPath], commands: &[String]) -> Option<Beyond> {
+        self.grant.as_ref()?.beyond_plan(files, commands)
     }
 
     fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<(), CommitRefused>> {
@@ -673,6 +713,7 @@ impl Actor for OrchestratorActor {
                 conversation: session.as_str().into(),
                 until: None,
                 user_said: Arc::default(),
+                steering: actors::steering::Steering::default(),
                 stop,
             },
             _idle: running,
@@ -707,6 +748,11 @@ impl Actor for OrchestratorActor {
             }
             Msg::Permit { scope, command, purpose, reply } => {
                 state.permit(&myself, (scope, command, purpose), reply);
+            }
+            Msg::Steer { words, reply } => {
+                if reply.send(state.steer(words)).is_err() {
+                    tracing::debug!("nobody waits to hear whether it is told");
+                }
             }
             Msg::Settle { reply } => {
                 state.settle().await?;

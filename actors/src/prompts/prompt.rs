@@ -249,6 +249,8 @@ prompts! {
     MissionHypotheses = "mission_hypotheses",
     /// A finding, as the researcher is told of it.
     MissionFinding = "mission_finding",
+    /// What the checks of a finding said that the researcher knows.
+    MissionChecked = "mission_checked",
     /// Asks the researcher whether claims hold, with the lines that show them.
     MissionVerify = "mission_verify",
     /// A claim with the lines that show it.
@@ -283,6 +285,10 @@ prompts! {
     ProgramNotes = "program_notes",
     /// Why a program came to no result.
     ProgramFailed = "program_failed",
+    /// What the user says while a run is at work.
+    Steered = "steered",
+    /// Tells the Architect which files and commands of its plan the user did not approve.
+    PlanBeyond = "plan_beyond",
     /// Asks for the next step of a long piece of work.
     Autopilot = "autopilot",
     /// What a lane is to do for a task of a mission.

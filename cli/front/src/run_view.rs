@@ -24,9 +24,8 @@ use crate::answer::{Offers, OnScreen};
 use crate::diff::{Paint, changes_as_text, harmless, harmless_text};
 use crate::lanes::LaneTable;
 
-use self::mission::Questions;
-
 pub use self::lines::settled;
+pub use self::mission::MissionState;
 pub use self::used::Used;
 pub use crate::lanes::lines::Detail;
 
@@ -142,8 +141,8 @@ pub struct RunView {
     confined: String,
     /// The lanes of the run, if it has any.
     lanes: LaneTable,
-    /// The small questions of the run, if it has any.
-    questions: Questions,
+    /// How the mission stands, if the run is one.
+    mission: MissionState,
     told: Vec<Told>,
 }
 
@@ -168,7 +167,7 @@ impl RunView {
             used: Used::default(),
             confined: String::new(),
             lanes: LaneTable::default(),
-            questions: Questions::default(),
+            mission: MissionState::default(),
             told: Vec::new(),
         }
     }
@@ -187,6 +186,8 @@ impl RunView {
             },
             Signal::Waiting(scope, why) => match scope.lane() {
                 Some(lane) => self.lanes.wait(lane, why.to_string()),
+                // Of many small questions one or the other always waits: how many are open is shown.
+                None if scope.child().is_some() => {}
                 None => self.waiting = Some(harmless(why)),
             },
             Signal::Confined(level) => self.tell_confined(&level.to_string()),
@@ -215,7 +216,8 @@ impl RunView {
                 (format!("  $ {}\n", harmless(command)), "Run it?", Offers::Always)
             }
             Proposal::Mission(card) => {
-                (format!("{}\n", harmless_text(card)), "Carry it out?", Offers::Once)
+                let asks = "After `no: ` say what is to be different. Carry it out?";
+                (format!("{}\n", harmless_text(card)), asks, Offers::Once)
             }
             Proposal::Network(command) => {
                 (format!("  $ {}\n", harmless(command)), "Run it again with it?", Offers::Once)

@@ -15,7 +15,9 @@ use futures_util::future::BoxFuture;
 use orchestrator::chat::Intent;
 use orchestrator::earlier::CutShort;
 use orchestrator::lock::{LockError, WorkspaceLock};
-use orchestrator::orchestrator::{KeepToError, Orchestrator, Outcome, Setup, StartError};
+use orchestrator::orchestrator::{
+    KeepToError, NotSteered, Orchestrator, Outcome, Setup, StartError,
+};
 use orchestrator::request::{LAST_REQUEST, Request};
 use tokio::sync::mpsc;
 
@@ -191,6 +193,11 @@ impl Session {
     /// Stops the request in hand; its end is told when it has ended.
     pub fn cancel(&self) {
         self.orchestrator.cancel();
+    }
+
+    /// Says something to the request in hand.
+    pub async fn steer(&self, words: String) -> Result<(), NotSteered> {
+        self.orchestrator.steer(words).await
     }
 
     /// What comes next. Nothing is lost when this is dropped before it is there.

@@ -60,6 +60,7 @@ fn said(story: &Story, entry: &StoryEntry, event: &Event) -> String {
         Event::UserAnswered { answer } => {
             answer.as_deref().map_or("no user is there to answer".to_owned(), beginning)
         }
+        Event::UserSteered { words } => format!("the user says: {}", beginning(&words.join(" "))),
         Event::RouterDecision { selected_model, assessment, .. } => {
             routed(selected_model, assessment)
         }
@@ -309,13 +310,4 @@ fn beginning(text: &str) -> String {
         beginning.push('…');
     }
     beginning
-}
-
-/// A number of tokens: `950`, `12.3k`, `4.5M`.
-pub fn short(number: u64) -> String {
-    match number {
-        0..1_000 => number.to_string(),
-        1_000..1_000_000 => format!("{}.{}k", number / 1_000, number / 100 % 10),
-        _ => format!("{}.{}M", number / 1_000_000, number / 100_000 % 10),
-    }
 }

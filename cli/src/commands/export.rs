@@ -84,6 +84,7 @@ fn as_page(around: &Surroundings, past: &Past, story: &Story) -> String {
     let sources = html::Sources {
         diff: &|patch| diff(past, patch),
         output: &output,
+        kept: &|blob| content(&dir, blob).ok(),
         local: &|moment| around.local(moment),
     };
     html::page(story, &sources)

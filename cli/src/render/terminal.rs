@@ -142,7 +142,8 @@ impl View for Terminal {
         let at = self.begun.elapsed();
         let told = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
         let width = if told == 0 { USUAL_WIDTH } else { told };
-        let rows = self.run.lane_rows(width, at).join("\n");
+        let rows =
+            [self.run.mission_rows(width), self.run.lane_rows(width, at)].concat().join("\n");
         let bar = self.bar.get_or_insert_with(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             match ProgressStyle::with_template("{spinner} {wide_msg}\n{prefix}") {

@@ -17,6 +17,8 @@ pub(crate) enum What {
     Review,
     /// What follows keeps to another configuration.
     Set(Setting),
+    /// The request at work is told.
+    Now,
     Queue,
     Status,
     Redraw,
@@ -43,7 +45,7 @@ const fn command(name: &'static str, about: &'static str, what: What) -> Command
 }
 
 /// All of them, in the order in which they are listed.
-pub(crate) const COMMANDS: [Command; 31] = [
+pub(crate) const COMMANDS: [Command; 32] = [
     command("help", "list commands and keys", What::Help),
     command("edit", "treat the text as an edit", What::Edit),
     command("ask", "treat the text as a question", What::Ask),
@@ -59,6 +61,7 @@ pub(crate) const COMMANDS: [Command; 31] = [
     command("thinking", "on, off, or auto as configured", What::Set(Setting::Thinking)),
     command("mode", "plan, agent, yolo or hetun (also Tab)", What::Set(Setting::Mode)),
     command("approval", "suggest, auto or never", What::Set(Setting::Approval)),
+    command("now", "tell the request at work (also Ctrl-Enter)", What::Now),
     command("queue", "list the queue; go, drop N, clear", What::Queue),
     command("status", "show the session and its settings", What::Status),
     command("cost", "add up calls, tokens and cost", What::Program(&["usage"])),
@@ -103,6 +106,7 @@ pub(crate) fn help() -> String {
   @PATH       name a file; Tab completes
 Keys:
   Enter       send; while a request is at work: queue
+  Ctrl-Enter  tell the request at work, where the terminal sends it
   Alt-Enter   begin a new line (also Ctrl-J, or \\ before Enter)
   Up, Ctrl-R  bring back an earlier message
   Tab         the next mode: plan, agent, yolo, hetun

@@ -37,6 +37,8 @@ const SHOWN: usize = 12;
 pub(crate) enum Act {
     /// Take this request to its end.
     Begin(Request),
+    /// Tell the request in hand.
+    Steer(String),
     /// Stop the request in hand.
     Cancel,
     /// Stop everything, whatever is at work.
@@ -119,6 +121,8 @@ pub(crate) struct Conversation {
     printed: Vec<String>,
     pub(crate) asked: VecDeque<Asked>,
     pub(crate) queue: VecDeque<Request>,
+    /// What was said to the request at work, and no model was told yet.
+    steering: VecDeque<String>,
     /// Whether what is queued waits until the user says so.
     pub(crate) paused: bool,
     pub(crate) answer: Markdown,
@@ -159,6 +163,7 @@ impl Conversation {
             printed: Vec::new(),
             asked: VecDeque::new(),
             queue: VecDeque::new(),
+            steering: VecDeque::new(),
             paused: false,
             answer: Markdown::default(),
             hint: None,
@@ -258,8 +263,29 @@ impl Conversation {
         self.say(&format!("› {}", shown.replace('\n', "\n  ")));
     }
 
-    /// The request in hand has ended. What is queued comes next, unless the user stopped it.
+    /// The request at work will be told.
+    pub(crate) fn steers(&mut self, words: String) {
+        self.steering.push_back(words);
+    }
+
+    /// It cannot be: what was said comes behind it.
+    pub(crate) fn not_steered(&mut self, words: &str, why: &str) {
+        self.say(&format!("  {why}: queued"));
+        self.queue.push_back(Request::new(words, self.facts.intent));
+    }
+
+    /// So much of what was said has been told.
+    pub(crate) fn steered(&mut self, count: usize) {
+        self.steering.drain(..count.min(self.steering.len()));
+    }
+
+    /// The request in hand has ended. What no model was told of it any more comes next, then what is queued, unless the user
+    /// stopped it.
     pub(crate) fn ended(&mut self) {
+        for words in std::mem::take(&mut self.steering).into_iter().rev() {
+            self.say("  it ended before a model could be told: queued");
+            self.queue.push_front(Request::new(words, self.facts.intent));
+        }
         let rest = self.answer.end(self.paint);
         self.above.push_str(&rest);
         self.paused = self.work == Work::Stopping && !self.queue.is_empty();

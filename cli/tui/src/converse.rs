@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actors::delivery::Level;
+use actors::event::Event;
 use actors::publisher::Signal;
 use config::Config;
 use front::diff::{Paint, harmless_text};
@@ -321,6 +322,11 @@ impl Converse {
         let at = self.at();
         let told = self.talk.run.signal(&signal, at);
         self.talk.tell(told);
+        if let Signal::Event(envelope) = &signal
+            && let Event::UserSteered { words } = &envelope.event
+        {
+            self.talk.steered(words.len());
+        }
         match signal {
             Signal::Question(question) => self.talk.ask(question, at),
             Signal::Asked(question) => self.talk.ask_for_words(question, at),
@@ -379,6 +385,10 @@ impl Converse {
     async fn act(&mut self, act: Act) -> Result<Then, CliError> {
         match act {
             Act::Begin(request) => self.begin(request).await?,
+            Act::Steer(words) => match self.session.steer(words.clone()).await {
+                Ok(()) => self.talk.steers(words),
+                Err(why) => self.talk.not_steered(&words, &why.to_string()),
+            },
             Act::Cancel => self.session.cancel(),
             Act::StopAtOnce => {
                 return Err(CliError::new(Kind::Interrupted, "stopped at once"));

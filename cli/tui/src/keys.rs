@@ -19,6 +19,8 @@ pub(crate) enum Key {
     /// Text that was pasted, as it came.
     Paste(Vec<u8>),
     Enter,
+    /// Enter with Ctrl, which not every terminal tells apart.
+    CtrlEnter,
     /// A new line within the input.
     Newline,
     Tab,
@@ -217,6 +219,7 @@ fn coded(code: u32, modifiers: u32) -> Option<Key> {
     let held = modifiers.saturating_sub(1);
     Some(match (code, held) {
         (13, 0) => Key::Enter,
+        (13, held) if held & 4 != 0 => Key::CtrlEnter,
         (13, _) => Key::Newline,
         (9, 0) => Key::Tab,
         (9, _) => Key::BackTab,

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use actors::plan::StepMark;
+use actors::wording::short;
 use anstyle::{AnsiColor, Style};
 use front::answer::{Offers, OnScreen};
 use front::diff::harmless;
-use front::told::short;
 use model::price::Usd;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -48,8 +48,10 @@ pub(crate) fn frame(it: &Conversation, size: Size, at: Duration) -> Frame {
     let open = room.last(open, height);
     let lanes = if it.work == Work::Idle { Vec::new() } else { it.run.lane_rows(width, at) };
     let lanes = room.first(lanes);
+    let mission = if it.work == Work::Idle { Vec::new() } else { it.run.mission_rows(width) };
+    let mission = room.first(mission);
     let steps = room.first(if it.work == Work::Idle { Vec::new() } else { steps(it) });
-    let above = [open, steps, lanes, progress, queue, question].concat();
+    let above = [open, steps, mission, lanes, progress, queue, question].concat();
     let row = above.len() + cursor.1;
     let rows = [above, input, menu, status].concat();
     let number = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);

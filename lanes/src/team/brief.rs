@@ -16,7 +16,8 @@ pub(super) fn part(
     done: &[LaneId],
 ) -> String {
     let lanes: Vec<String> = plan.lanes.iter().map(|lane| owned(prompts, lane)).collect();
-    let LanePlan { id, title, goal, .. } = lane;
+    let LanePlan { id, title, goal, brief, .. } = lane;
+    let goal = brief.as_ref().unwrap_or(goal);
     let done: Vec<String> = done.iter().map(LaneId::to_string).collect();
     let done = if done.is_empty() {
         String::new()

@@ -18,7 +18,7 @@ use actors::run::Run;
 use actors::team::Other;
 use actors::verifier::{Checked, Subject, Verifier, VerifierSetup, run_event};
 use actors::wording::Wording;
-use actors::workspace::{CommitRefused, Denied, Purpose, Staged, Workspace};
+use actors::workspace::{Beyond, CommitRefused, Denied, Purpose, Staged, Workspace};
 use futures_util::future::BoxFuture;
 use shell::CommandLine;
 use tools::blocking::on_a_thread;
@@ -188,7 +188,12 @@ impl Together {
     ) -> Result<Vec<String>, Delivery> {
         let sight = actors::sight::Sight::new(place.clone(), self.setup.run.clone());
         let derived = sight.checks().await?;
-        let missing = derived.into_iter().filter(|command| !commands.contains(command));
+        let above = self.setup.workspace();
+        let missing = derived.into_iter().filter(|command| {
+            // What the user did not approve beforehand is not asked for in the end.
+            let is_approved = above.beyond(&[], std::slice::from_ref(command)).is_none();
+            is_approved && !commands.contains(command)
+        });
         Ok(commands.iter().cloned().chain(missing).collect())
     }
 
@@ -363,6 +368,14 @@ impl Workspace for Bench {
 
     fn in_place_of(&self) -> Option<&Path> {
         Some(self.above.reader().root())
+    }
+
+    fn is_approved(&self) -> bool {
+        self.above.is_approved()
+    }
+
+    fn beyond(&self, files: &[RepoPath], commands: &[String]) -> Option<Beyond> {
+        self.above.beyond(files, commands)
     }
 
     fn commit(&self, _: Staged) -> BoxFuture<'_, Result<(), CommitRefused>> {

@@ -179,7 +179,7 @@ fn some_plan() -> impl Strategy<Value = TeamPlan> {
             let sooner = sooner.filter(|(nth, _)| after >> nth & 1 == 1).map(|(_, lane)| lane.id);
             let after = sooner.collect();
             let (title, goal) = (title.trim().to_owned(), goal.trim_matches([' ', '|']).to_owned());
-            plan.lanes.push(LanePlan { id: id(number), title, goal, owns, after });
+            plan.lanes.push(LanePlan { id: id(number), title, goal, brief: None, owns, after });
         }
         plan
     })

@@ -4,23 +4,25 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use actors::closed::JournalClosed;
 use actors::dialogue::{Dialogue, shown_file};
-use actors::effect::{Effect, Trace};
 use actors::event::{Blob, Event};
 use actors::lane_id::LaneId;
 use actors::prompts::{Prompt, Prompts};
 use actors::run::Run;
 use index::Index;
 use lanes::team_plan::TeamPlan;
-use tools::blocking::on_a_thread;
 use tree::RepoPath;
 
 use crate::card::{Card, SubTask, TaskKind};
 use crate::children::Children;
 use crate::finding::Observation;
 use crate::gate::Approved;
+use crate::lead::told;
 use crate::passage::SourceFile;
 use crate::plan::{lanes_of, order};
-use crate::sources::now;
+use crate::sources::Rereading;
+
+/// Findings that a lane is told of: the weightiest.
+const MOST_TOLD: usize = 12;
 
 /// A card that is carried out, as far as it has come.
 #[derive(Debug, Clone)]
@@ -50,31 +52,33 @@ impl Execution {
         let mut plan = lanes_of(&self.card().subtasks);
         for lane in &mut plan.lanes {
             if let Some(task) = self.card().task(lane.id) {
-                lane.goal = self.goal(prompts, task);
+                lane.brief = Some(self.brief(prompts, task));
             }
         }
         (!self.written && !plan.lanes.is_empty()).then_some(plan)
     }
 
     /// What a lane is told of its task.
-    fn goal(&self, prompts: &Prompts, task: &SubTask) -> String {
+    fn brief(&self, prompts: &Prompts, task: &SubTask) -> String {
         let near = |it: &&Observation| {
             task.writes.iter().any(|pattern| pattern.matches(&it.evidence.path))
                 || task.reads.contains(&it.evidence.path)
         };
-        let findings: Vec<String> = self
-            .card()
-            .findings
-            .iter()
-            .filter(near)
-            .map(|it| format!("{} [{}]", it.claim, it.evidence))
-            .collect();
+        let mut near: Vec<Observation> =
+            self.card().findings.iter().filter(near).cloned().collect();
+        near.sort_by_key(|it| std::cmp::Reverse(it.weight));
+        near.truncate(MOST_TOLD);
+        let findings = if near.is_empty() { listed(&[]) } else { told(prompts, &near) };
+        let reads: Vec<String> = task.reads.iter().map(ToString::to_string).collect();
+        let writes: Vec<String> = task.writes.iter().map(ToString::to_string).collect();
         prompts.render(
             Prompt::MissionLane,
             &[
                 ("goal", &task.goal),
-                ("findings", &listed(&findings)),
+                ("reads", &listed(&reads)),
+                ("findings", &findings),
                 ("results", &listed(&self.results(task))),
+                ("writes", &listed(&writes)),
                 ("commands", &listed(&task.commands)),
                 ("acceptance", &listed(&task.acceptance)),
             ],
@@ -199,40 +203,10 @@ impl Execution {
     }
 }
 
-/// Things in a line; a dash where there are none.
+/// Things, each in a line.
 fn listed(items: &[String]) -> String {
-    if items.is_empty() { "-".to_owned() } else { items.join("; ") }
-}
-
-/// The effect of reading files as they are now.
-struct Rereading<'r> {
-    paths: Vec<RepoPath>,
-    index: &'r Index,
-}
-
-impl Effect for Rereading<'_> {
-    type Outcome = Vec<SourceFile>;
-    type Stop = JournalClosed;
-
-    fn look(&mut self, event: &Event) -> Trace<Vec<SourceFile>> {
-        let Event::SourcesRead { sources, .. } = event else { return Trace::Absent };
-        Trace::Done(serde_json::from_slice(&sources.content).unwrap_or_default())
+    if items.is_empty() {
+        return "- none".to_owned();
     }
-
-    async fn act(&mut self, run: &Run) -> Result<Vec<SourceFile>, JournalClosed> {
-        let (index, paths, asked_by) = (self.index.clone(), self.paths.clone(), run.clone());
-        let files_total = paths.len();
-        let sources = on_a_thread(move || now(&index, &paths, &asked_by)).await;
-        let bytes: u64 = sources.iter().map(|source| source.text.len() as u64).sum();
-        let read = Event::SourcesRead {
-            files: sources.len(),
-            files_total,
-            bytes,
-            bytes_total: bytes,
-            // Paths and texts have no form that could not be written.
-            sources: Blob::new(serde_json::to_vec(&sources).unwrap_or_default()),
-        };
-        run.record(read).await?;
-        Ok(sources)
-    }
+    items.iter().map(|item| format!("- {item}")).collect::<Vec<_>>().join("\n")
 }

@@ -85,9 +85,32 @@ pub struct Observation {
     /// What the model that thinks longest says of it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub pro: Option<Opinion>,
+    /// What whoever was asked last says against it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub doubt: Option<String>,
+}
+
+/// Who is asked about a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Judge {
+    /// A small model.
+    Flash,
+    /// The one that thinks longest.
+    Pro,
 }
 
 impl Observation {
+    /// Takes in what is said of it.
+    pub(crate) fn judged(&mut self, by: Judge, said: Verdict) {
+        match by {
+            Judge::Flash => self.flash = Some(said.opinion),
+            Judge::Pro => self.pro = Some(said.opinion),
+        }
+        if said.opinion != Opinion::Holds && !said.why.is_empty() {
+            self.doubt = Some(said.why);
+        }
+    }
+
     /// How much it is worth a closer look.
     pub fn score(&self) -> u32 {
         u32::from(self.novelty) * u32::from(self.weight)
@@ -145,7 +168,7 @@ pub(crate) fn take(
         return Taken::Known;
     }
     let id = u32::try_from(findings.len()).unwrap_or(u32::MAX).saturating_add(1);
-    let (mechanical, flash, pro) = (Some(true), None, None);
+    let (mechanical, flash, pro, doubt) = (Some(true), None, None, None);
     findings.push(Observation {
         id,
         claim,
@@ -157,6 +180,7 @@ pub(crate) fn take(
         mechanical,
         flash,
         pro,
+        doubt,
     });
     Taken::New
 }
@@ -214,16 +238,28 @@ fn finding(rest: &str) -> Result<Told, String> {
     Ok((first, last, novelty, weight, claim))
 }
 
-/// Reads what is said of claims: by number.
-pub fn verdicts(answer: &str) -> Result<Vec<(u32, Opinion)>, ContractError> {
+/// What is said of a claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// The number of the claim.
+    pub claim: u32,
+    /// Whether it is true.
+    pub opinion: Opinion,
+    /// In a sentence; empty if it was left out.
+    pub why: String,
+}
+
+/// Reads what is said of claims.
+pub fn verdicts(answer: &str) -> Result<Vec<Verdict>, ContractError> {
     let mut told = Vec::new();
     VERDICTS.read(answer, |_, line| {
         let rest = line.strip_prefix("VERDICT|").ok_or(format!("each line must read {VERDICT}"))?;
         let mut fields = rest.splitn(3, '|').map(str::trim);
         let number = fields.next().and_then(|number| number.parse().ok());
         let verdict = fields.next().and_then(Opinion::read);
+        let why = fields.next().unwrap_or_default().to_owned();
         match (number, verdict) {
-            (Some(number), Some(verdict)) => told.push((number, verdict)),
+            (Some(claim), Some(opinion)) => told.push(Verdict { claim, opinion, why }),
             _ => return Err(format!("the line must read {VERDICT}")),
         }
         Ok(())
@@ -248,7 +284,7 @@ mod tests {
     fn found(claim: &str) -> Observation {
         let evidence = Passage::read("a.rs:3-9").unwrap();
         let (hash, claim) = (FileHash::of(b""), claim.to_owned());
-        let (mechanical, flash, pro) = (None, None, None);
+        let (mechanical, flash, pro, doubt) = (None, None, None, None);
         Observation {
             id: 1,
             claim,
@@ -260,6 +296,7 @@ mod tests {
             mechanical,
             flash,
             pro,
+            doubt,
         }
     }
 
@@ -281,7 +318,10 @@ mod tests {
     #[test]
     fn verdicts_are_read_whatever_their_case() {
         let answer = "VERDICTS_V1\nVERDICT|2|holds|as shown\nVERDICT|3|FAILS\nVERDICTS_END";
-        assert_eq!(verdicts(answer).unwrap(), [(2, Opinion::Holds), (3, Opinion::Fails)]);
+        let told = verdicts(answer).unwrap();
+        let told: Vec<(u32, Opinion, &str)> =
+            told.iter().map(|it| (it.claim, it.opinion, it.why.as_str())).collect();
+        assert_eq!(told, [(2, Opinion::Holds, "as shown"), (3, Opinion::Fails, "")]);
         assert!(verdicts("VERDICTS_V1\nVERDICT|2|maybe|x\nVERDICTS_END").is_err());
     }
 
@@ -293,8 +333,10 @@ mod tests {
         assert_eq!(finding.confidence(), Confidence::Unchecked);
         finding.flash = Some(Opinion::Holds);
         assert_eq!(finding.confidence(), Confidence::High);
-        finding.pro = Some(Opinion::Unsure);
+        let why = "the lines do not tell".to_owned();
+        finding.judged(Judge::Pro, Verdict { claim: 1, opinion: Opinion::Unsure, why });
         assert_eq!(finding.confidence(), Confidence::Low);
+        assert_eq!(finding.doubt.as_deref(), Some("the lines do not tell"));
         (finding.pro, finding.mechanical) = (Some(Opinion::Holds), Some(false));
         assert_eq!(finding.confidence(), Confidence::Low);
     }

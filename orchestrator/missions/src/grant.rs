@@ -1,5 +1,6 @@
 //! What an approved card answers, so that nobody is asked again; and how far something goes beyond it. Pure.
 
+use actors::workspace::Beyond;
 use lanes::pattern::Pattern;
 use tree::RepoPath;
 
@@ -29,6 +30,17 @@ impl Grant {
             RepoPath::parse(path).is_ok_and(|path| self.writes.iter().any(|it| it.matches(&path)))
         };
         paths.iter().copied().filter(|path| !named(path)).collect()
+    }
+
+    /// What of a plan the card does not name, if anything.
+    pub fn beyond_plan(&self, files: &[RepoPath], commands: &[String]) -> Option<Beyond> {
+        let files: Vec<&str> = files.iter().map(RepoPath::as_str).collect();
+        let commands = commands.iter().map(String::as_str).filter(|command| !self.names(command));
+        let planned: Vec<String> =
+            self.beyond(&files).into_iter().chain(commands).map(str::to_owned).collect();
+        let writes = self.writes.iter().map(ToString::to_string).collect();
+        let commands = self.commands.clone();
+        (!planned.is_empty()).then_some(Beyond { planned, writes, commands })
     }
 
     /// Whether the card names a command, in these words.

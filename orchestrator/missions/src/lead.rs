@@ -7,7 +7,7 @@ use actors::prompts::{Prompt, Prompts};
 use actors::talk::Grammar;
 use actors::wording::Wording;
 
-use crate::finding::{Observation, Opinion, verdicts};
+use crate::finding::{Observation, Verdict, verdicts};
 use crate::passage::Passage;
 use crate::plan::{MissionPlan, PlanBounds};
 use crate::program;
@@ -22,11 +22,11 @@ pub(crate) struct Hypothesis {
     pub(crate) question: String,
 }
 
-/// The contract of hypotheses: about lines that there are, and no more than so many.
+/// The contract of hypotheses: about files that there are, and no more than so many.
 pub(crate) struct Hypotheses<'a> {
     pub(crate) most: usize,
-    /// Whether these lines were read.
-    pub(crate) is_read: &'a (dyn Fn(&Passage) -> bool + Sync),
+    /// Whether there are these lines, as far as that is known: of a file that was not read yet it is not.
+    pub(crate) is_there: &'a (dyn Fn(&Passage) -> bool + Sync),
 }
 
 impl Hypotheses<'_> {
@@ -41,8 +41,8 @@ impl Hypotheses<'_> {
             let (place, question) = rest.split_once('|').unwrap_or((rest, ""));
             let question = filled(question.trim(), HYPOTHESIS)?;
             let passage = Passage::read(place).ok_or(format!("the line must read {HYPOTHESIS}"))?;
-            if !(self.is_read)(&passage) {
-                return Err(format!("{passage} is not among the lines that were read"));
+            if !(self.is_there)(&passage) {
+                return Err(format!("{passage} is not there, or may not be read"));
             }
             if told.len() < self.most {
                 told.push(Hypothesis { passage, question });
@@ -106,7 +106,7 @@ impl Grammar for Program {
 pub(crate) struct Verdicts;
 
 impl Grammar for Verdicts {
-    type Answer = Vec<(u32, Opinion)>;
+    type Answer = Vec<Verdict>;
 
     fn is_formed(&self, answer: &str) -> bool {
         verdicts(answer).is_ok()
@@ -151,12 +151,20 @@ impl Grammar for PlanBounds {
     }
 }
 
+/// What the checks of a finding said.
+pub(crate) fn checks(finding: &Observation) -> String {
+    let Observation { mechanical, flash, pro, doubt, .. } = finding;
+    let lines =
+        if *mechanical == Some(false) { "its lines have changed" } else { "its lines stand" };
+    let flash = flash.map(|it| format!("small model: {}", it.name()));
+    let pro = pro.map(|it| format!("you: {}", it.name()));
+    let said = [flash, pro, doubt.clone()].into_iter().flatten();
+    std::iter::once(lines.to_owned()).chain(said).collect::<Vec<_>>().join("; ")
+}
+
 /// The findings, as the researcher is told of them.
 pub(crate) fn told(prompts: &Prompts, findings: &[Observation]) -> String {
     let line = |finding: &Observation| {
-        let lines = if finding.mechanical == Some(false) { "changed" } else { "unchanged" };
-        let said = [finding.flash, finding.pro].into_iter().flatten().map(Opinion::name);
-        let checks: Vec<&str> = std::iter::once(lines).chain(said).collect();
         prompts.render(
             Prompt::MissionFinding,
             &[
@@ -165,7 +173,7 @@ pub(crate) fn told(prompts: &Prompts, findings: &[Observation]) -> String {
                 ("passage", &finding.evidence),
                 ("novelty", &finding.novelty),
                 ("weight", &finding.weight),
-                ("checks", &checks.join(", ")),
+                ("checks", &checks(finding)),
             ],
         )
     };
@@ -177,9 +185,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hypothesis_is_about_lines_that_were_read() {
-        let is_read = |passage: &Passage| passage.path.as_str() == "a.rs";
-        let grammar = Hypotheses { most: 1, is_read: &is_read };
+    fn a_hypothesis_is_about_lines_that_are_there() {
+        let is_there = |passage: &Passage| passage.path.as_str() == "a.rs";
+        let grammar = Hypotheses { most: 1, is_there: &is_there };
         let answer = "HYPOTHESES_V1\nHYPOTHESIS|a.rs:1-9|Is it locked?\nHYPOTHESIS|a.rs:20|And here?\nHYPOTHESES_END";
         let told = grammar.parse(answer).unwrap();
         assert_eq!(told.len(), 1, "no more than were asked for");

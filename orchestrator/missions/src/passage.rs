@@ -43,7 +43,8 @@ pub struct Passage {
 
 impl fmt::Display for Passage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}-{}", self.path, self.first, self.last)
+        let Self { path, first, last } = self;
+        if first == last { write!(f, "{path}:{first}") } else { write!(f, "{path}:{first}-{last}") }
     }
 }
 
@@ -60,6 +61,11 @@ impl Passage {
     /// How many lines it has.
     pub const fn lines(&self) -> usize {
         self.last - self.first + 1
+    }
+
+    /// Its lines with `more` before and after it, of a file of `of` lines.
+    pub fn within(&self, more: usize, of: usize) -> (usize, usize) {
+        (self.first.saturating_sub(more).max(1), (self.last + more).min(of.max(self.last)))
     }
 
     /// Its two halves, if neither is shorter than `least` lines.
@@ -87,6 +93,19 @@ impl Passage {
 /// Every line of every file, in passages of at most so many lines that differ in length by at most one.
 pub fn passages(sources: &[SourceFile], most_lines: usize) -> Vec<Passage> {
     sources.iter().flat_map(|source| cut(source, most_lines.max(1))).collect()
+}
+
+/// Every line of every file, in passages of at most `lines` lines, or of more where there would be more than `most` of them.
+pub fn covering(sources: &[SourceFile], lines: usize, most: usize) -> Vec<Passage> {
+    let longest = sources.iter().map(SourceFile::lines).max().unwrap_or_default();
+    let mut lines = lines.max(1);
+    loop {
+        let all = passages(sources, lines);
+        if all.len() <= most || lines >= longest {
+            return all;
+        }
+        lines += lines.div_ceil(4);
+    }
 }
 
 fn cut(source: &SourceFile, most_lines: usize) -> Vec<Passage> {
@@ -137,7 +156,9 @@ mod tests {
     fn a_passage_is_read_as_it_is_shown() {
         let passage = Passage::read("src/a.rs:3-9").unwrap();
         assert_eq!((passage.to_string().as_str(), passage.lines()), ("src/a.rs:3-9", 7));
-        assert_eq!(Passage::read("a:4").map(|it| (it.first, it.last)), Some((4, 4)));
+        let one = Passage::read("a:4").unwrap();
+        assert_eq!((one.to_string().as_str(), one.first, one.last), ("a:4", 4, 4));
+        assert_eq!(one.within(5, 7), (1, 7), "what is around it ends where the file does");
         for broken in ["a", "a:", "a:0", "a:5-3", "../a:1", "a:x-y", ":1"] {
             assert_eq!(Passage::read(broken), None, "{broken}");
         }

@@ -130,6 +130,7 @@ pub fn lanes_of(tasks: &[SubTask]) -> TeamPlan {
         id: task.id,
         title: task.title.clone(),
         goal: task.goal.clone(),
+        brief: None,
         owns: task.writes.clone(),
         after: needs(task).intersection(&ids).copied().collect(),
     };

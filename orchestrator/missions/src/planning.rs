@@ -10,7 +10,6 @@ use model::{AgentRole, BYTES_PER_TOKEN};
 use tree::FileHash;
 
 use crate::card::{Capabilities, Card, CardLimits, Estimate, Range, SubTask, TaskKind};
-use crate::lead::told;
 use crate::passage::SourceFile;
 use crate::plan::{MissionPlan, PlanBounds};
 use crate::research::{Research, Researched};
@@ -32,6 +31,7 @@ impl Research<'_> {
         version: u32,
         wanted: Option<&str>,
     ) -> Result<Card, Unheard> {
+        self.refresh(researched);
         let (prompts, config) = (self.run.prompts(), self.run.config());
         let bounds = PlanBounds {
             max_writes: config.lanes.max_lanes,
@@ -41,7 +41,7 @@ impl Research<'_> {
         let plan = prompts.render(
             Prompt::MissionPlan,
             &[
-                ("findings", &told(prompts, &researched.findings)),
+                ("findings", &researched.as_checked(prompts)),
                 ("max_writes", &bounds.max_writes),
                 ("max_tasks", &bounds.max_tasks),
             ],
@@ -55,6 +55,7 @@ impl Research<'_> {
             }
         };
         let plan = self.asked(&mut researched.thread, &request, &bounds).await?;
+        researched.thread.told = researched.findings.len();
         Ok(made(self.run, &self.brief.request, researched, plan, version))
     }
 }

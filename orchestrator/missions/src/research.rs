@@ -3,6 +3,7 @@
 //!
 //! A limit of the budget ends it before its time; what was found is not lost.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use actors::brief::{Brief, Reads};
@@ -16,7 +17,7 @@ use actors::dialogues::introduction;
 use actors::effect::{Effect, Position, Trace};
 use actors::event::Event;
 use actors::looking;
-use actors::prompts::Prompt;
+use actors::prompts::{Prompt, Prompts};
 use actors::run::Run;
 use actors::talk::{Grammar, Talk, Unheard};
 use actors::words::ResearchStep;
@@ -30,16 +31,18 @@ use tree::RepoPath;
 use crate::card::Coverage;
 use crate::children::Children;
 use crate::finding::{
-    Observation, Taken, findings, take, tells_findings, tells_verdicts, verdicts,
+    Judge, Observation, Taken, findings, take, tells_findings, tells_verdicts, verdicts,
 };
-use crate::lead::{Hypotheses, Program, Verdicts, told};
-use crate::passage::{Passage, SourceFile, passages, together};
+use crate::lead::{Hypotheses, Hypothesis, Program, Verdicts, checks, told};
+use crate::passage::{Passage, SourceFile, together};
 use crate::program::{self, Programming};
 use crate::sampling::Sampling;
-use crate::sources::{Reading, Wanted};
+use crate::sources::{Reading, Rereading, Wanted};
 
 /// Files that are named to the researcher; more would only cost.
 const MOST_NAMED: usize = 200;
+/// Lines around evidence that the researcher sees when it judges a claim: a line alone seldom tells.
+const AROUND: usize = 5;
 
 /// Whoever researches, with what it asks and reads.
 #[derive(Clone, Copy)]
@@ -78,12 +81,14 @@ pub(crate) struct Thread {
     dialogue: Dialogue,
     /// What is told above what is asked next.
     untold: String,
+    /// Findings that were told in it.
+    pub(crate) told: usize,
 }
 
 impl Thread {
     fn new(run: &Run) -> Self {
         let dialogue = Dialogue::new(introduction(run.prompts()), &run.redactor);
-        Self { dialogue, untold: String::new() }
+        Self { dialogue, untold: String::new(), told: 0 }
     }
 
     /// Whether nothing was said yet.
@@ -157,7 +162,7 @@ impl Research<'_> {
     }
 
     async fn steps(self, researched: &mut Researched) -> Result<(), Cut> {
-        let commons = self.commons(&researched.sources);
+        let mut commons = self.commons(&researched.sources);
         self.sample(researched, &commons).await?;
         for round in 1..=self.run.config().missions.max_programs {
             if !self.compute(researched, round).await? {
@@ -165,7 +170,7 @@ impl Research<'_> {
             }
         }
         for round in 1..=self.run.config().missions.hypothesis_rounds {
-            if !self.look_further(researched, &commons, round).await? {
+            if !self.look_further(researched, &mut commons, round).await? {
                 break;
             }
         }
@@ -249,8 +254,7 @@ impl Research<'_> {
     /// Novelty sampling.
     async fn sample(self, researched: &mut Researched, commons: &[Common]) -> Result<(), Cut> {
         let bounds = &self.run.config().missions;
-        let all = passages(&researched.sources, bounds.passage_lines);
-        let mut sampling = Sampling::new(bounds, all);
+        let mut sampling = Sampling::new(bounds, &researched.sources);
         let mut cut = None;
         while sampling.enough().is_none() && cut.is_none() {
             let now = sampling.begin();
@@ -285,12 +289,12 @@ impl Research<'_> {
     /// Runs a program of the researcher's over the files, if one is worth its cost. Whether there was one.
     async fn compute(self, researched: &mut Researched, round: u32) -> Result<bool, Cut> {
         let prompts = self.run.prompts();
-        let findings = told(prompts, &researched.findings);
+        let findings = told(prompts, researched.untold());
         let request = prompts
             .render(Prompt::MissionProgram, &[("findings", &findings), ("helpers", &HELPERS)]);
-        let Some(Some(text)) = self.lead(&mut researched.thread, &request, &Program).await? else {
-            return Ok(false);
-        };
+        let wrote = self.lead(&mut researched.thread, &request, &Program).await?;
+        researched.thread.told = researched.findings.len();
+        let Some(Some(text)) = wrote else { return Ok(false) };
         let programming = Programming {
             run: self.run.clone(),
             children: self.children.clone(),
@@ -322,27 +326,33 @@ impl Research<'_> {
     async fn look_further(
         self,
         researched: &mut Researched,
-        commons: &[Common],
+        commons: &mut Vec<Common>,
         round: u32,
     ) -> Result<bool, Cut> {
         let bounds = &self.run.config().missions;
         let most = (bounds.max_questions / 10).max(1);
+        self.refresh(researched);
         let sources = &researched.sources;
-        let is_read = |passage: &Passage| passage.hash(sources).is_some();
+        // Whether a file that was not read is there is found out by reading it.
+        let is_there = |passage: &Passage| {
+            passage.hash(sources).is_some() || sources.iter().all(|it| it.path != passage.path)
+        };
         let names: Vec<&str> =
             sources.iter().take(MOST_NAMED).map(|source| source.path.as_str()).collect();
         let prompts = self.run.prompts();
         let request = prompts.render(
             Prompt::MissionHypotheses,
             &[
-                ("findings", &told(prompts, &researched.findings)),
+                ("findings", &told(prompts, researched.untold())),
                 ("most", &most),
                 ("files", &names.join(", ")),
             ],
         );
-        let grammar = Hypotheses { most, is_read: &is_read };
+        let grammar = Hypotheses { most, is_there: &is_there };
         let made = self.lead(&mut researched.thread, &request, &grammar).await?;
+        researched.thread.told = researched.findings.len();
         let Some(hypotheses) = made.filter(|made| !made.is_empty()) else { return Ok(false) };
+        commons.extend(self.read_further(researched, &hypotheses).await?);
         let questions: Vec<(Passage, String)> = hypotheses
             .iter()
             .map(|it| {
@@ -368,6 +378,44 @@ impl Research<'_> {
         }
         self.tell(ResearchStep::Hypotheses, round, (asked, count, new)).await?;
         Ok(new > 0)
+    }
+
+    /// Reads the files that hypotheses are about and that were not read yet, as far as there is room for them.
+    async fn read_further(
+        self,
+        researched: &mut Researched,
+        hypotheses: &[Hypothesis],
+    ) -> Result<Vec<Common>, Cut> {
+        let is_read = |path: &RepoPath| researched.sources.iter().any(|it| it.path == *path);
+        let about = hypotheses.iter().map(|it| it.passage.path.clone());
+        let paths: BTreeSet<RepoPath> = about.filter(|path| !is_read(path)).collect();
+        if paths.is_empty() {
+            return Ok(Vec::new());
+        }
+        let paths = paths.into_iter().collect();
+        let mut read = self.run.perform(&mut Rereading { paths, index: self.index }).await?;
+        let mut room = self.run.config().missions.common_tokens.saturating_mul(BYTES_PER_TOKEN);
+        read.retain(|file| {
+            let left = room.checked_sub(file.text.len());
+            room = left.unwrap_or(room);
+            left.is_some()
+        });
+        researched.coverage.files_seen += read.len();
+        let bytes: usize = read.iter().map(|file| file.text.len()).sum();
+        researched.coverage.bytes_seen += bytes as u64;
+        let commons = self.commons(&read);
+        researched.sources.extend(read);
+        Ok(commons)
+    }
+
+    /// Has the researcher begin a new dialogue where its own has become long: all that is worth keeping of it are findings.
+    pub(crate) fn refresh(self, researched: &mut Researched) {
+        // Messages have no form that could not be written.
+        let said = serde_json::to_vec(researched.thread.dialogue.messages()).unwrap_or_default();
+        if said.len() / BYTES_PER_TOKEN > self.run.config().missions.lead_tokens {
+            let untold = std::mem::take(&mut researched.thread.untold);
+            researched.thread = Thread { untold, ..Thread::new(self.run) };
+        }
     }
 
     /// Checks the claims that weigh most: by a small model each, and by one question to the model that thinks longest.
@@ -398,9 +446,9 @@ impl Research<'_> {
         let count = answered.len();
         for (at, said) in answered {
             let Some(claim) = claims.get(at) else { continue };
-            let own = said.iter().find(|(number, _)| *number == claim.id).map(|(_, it)| *it);
-            if let Some(finding) = find(researched, claim.id) {
-                finding.flash = own;
+            let own = said.into_iter().find(|it| it.claim == claim.id);
+            if let Some((finding, own)) = find(researched, claim.id).zip(own) {
+                finding.judged(Judge::Flash, own);
             }
         }
         self.tell(ResearchStep::Claims, 1, (questions.len(), count, 0)).await?;
@@ -413,10 +461,11 @@ impl Research<'_> {
         });
         let shown: Vec<String> = shown.collect();
         let request = prompts.render(Prompt::MissionVerify, &[("claims", &shown.join("\n\n"))]);
+        self.refresh(researched);
         let said = self.lead(&mut researched.thread, &request, &Verdicts).await?;
-        for (number, verdict) in said.unwrap_or_default() {
-            if let Some(finding) = find(researched, number) {
-                finding.pro = Some(verdict);
+        for verdict in said.unwrap_or_default() {
+            if let Some(finding) = find(researched, verdict.claim) {
+                finding.judged(Judge::Pro, verdict);
             }
         }
         Ok(())
@@ -446,7 +495,7 @@ impl Research<'_> {
 
     pub(crate) async fn asked<G: Grammar>(
         self,
-        Thread { dialogue, untold }: &mut Thread,
+        Thread { dialogue, untold, .. }: &mut Thread,
         request: &str,
         grammar: &G,
     ) -> Result<G::Answer, Unheard> {
@@ -505,15 +554,34 @@ impl Effect for HasTime {
     }
 }
 
+impl Researched {
+    /// All findings with what their checks said; those that the researcher knows by their numbers only.
+    pub(crate) fn as_checked(&self, prompts: &Prompts) -> String {
+        let known = self.findings.iter().take(self.thread.told);
+        let known = known.map(|finding| {
+            let checks = checks(finding);
+            prompts.render(Prompt::MissionChecked, &[("number", &finding.id), ("checks", &checks)])
+        });
+        let known: Vec<String> = known.collect();
+        [known.join("\n"), told(prompts, self.untold())].join("\n").trim().to_owned()
+    }
+
+    /// Findings that the researcher was not told of in its dialogue.
+    fn untold(&self) -> &[Observation] {
+        self.findings.get(self.thread.told..).unwrap_or_default()
+    }
+}
+
 fn find(researched: &mut Researched, id: u32) -> Option<&mut Observation> {
     researched.findings.iter_mut().find(|finding| finding.id == id)
 }
 
-/// The lines of a passage, as a model is shown them.
+/// The lines of a passage and some around it, as a model is shown them.
 fn lines_of(run: &Run, sources: &[SourceFile], passage: &Passage) -> String {
     let source = sources.iter().find(|source| source.path == passage.path);
-    let text = source.and_then(|source| source.excerpt(passage.first, passage.last));
     let of = source.map_or(0, SourceFile::lines);
-    let lines = (passage.first, passage.last, of);
+    let (first, last) = passage.within(AROUND, of);
+    let text = source.and_then(|source| source.excerpt(first, last));
+    let lines = (first, last, of);
     shown_lines(run.prompts(), passage.path.as_str(), lines, &(text.unwrap_or_default() + "\n"))
 }

@@ -7,10 +7,12 @@ use config::Missions;
 use serde::{Deserialize, Serialize};
 
 use crate::finding::{Observation, Taken, Told, take};
-use crate::passage::{Passage, SourceFile};
+use crate::passage::{Passage, SourceFile, covering};
 
 /// Of the questions of a research, this share may be asked by sampling; the rest checks what came of it.
 const SHARE: f64 = 0.6;
+/// And of those, one in so many is kept for a closer look.
+const FINER: usize = 3;
 
 /// Why no more passages are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,8 +52,9 @@ pub struct SampleRound {
 }
 
 impl Sampling {
-    /// Begins with these passages, the most promising first.
-    pub fn new(bounds: &Missions, passages: Vec<Passage>) -> Self {
+    /// Begins with all lines of these files, the most promising first. Where there are many, passages are longer at first, so that
+    /// each line is asked about.
+    pub fn new(bounds: &Missions, sources: &[SourceFile]) -> Self {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_precision_loss,
@@ -59,7 +62,9 @@ impl Sampling {
             reason = "a bound of questions is a small number"
         )]
         let questions_left = (bounds.max_questions as f64 * SHARE).ceil() as usize;
-        let (next, findings, enough) = (passages, Vec::new(), None);
+        let most = questions_left - questions_left / FINER;
+        let next = covering(sources, bounds.passage_lines, most);
+        let (findings, enough) = (Vec::new(), None);
         Self { bounds: bounds.clone(), level: 0, next, questions_left, findings, enough }
     }
 
@@ -142,7 +147,6 @@ mod tests {
     use tree::RepoPath;
 
     use super::*;
-    use crate::passage::passages;
 
     fn bounds() -> Missions {
         resolve(&Inputs::default()).unwrap().config.missions
@@ -160,7 +164,7 @@ mod tests {
     #[test]
     fn the_best_passages_are_asked_again_in_halves() {
         let sources = sources();
-        let mut sampling = Sampling::new(&bounds(), passages(&sources, 80));
+        let mut sampling = Sampling::new(&Missions { passage_lines: 80, ..bounds() }, &sources);
         let first = sampling.begin();
         assert_eq!(first.len(), 4);
         let points = [9, 0, 5, 1];
@@ -177,7 +181,7 @@ mod tests {
     #[test]
     fn it_ends_where_hardly_anything_new_comes() {
         let sources = sources();
-        let mut sampling = Sampling::new(&bounds(), passages(&sources, 160));
+        let mut sampling = Sampling::new(&bounds(), &sources);
         for _ in 0..2 {
             let answers = sampling.begin().into_iter().map(|passage| {
                 let told = if passage.first < 160 {
@@ -199,8 +203,9 @@ mod tests {
     fn levels_and_questions_are_bounded_whatever_is_answered() {
         let sources = sources();
         for (max_questions, most) in [(60, 36), (5, 3)] {
-            let bounds = Missions { max_questions, least_passage_lines: 1, ..bounds() };
-            let mut sampling = Sampling::new(&bounds, passages(&sources, 20));
+            let bounds =
+                Missions { max_questions, least_passage_lines: 1, passage_lines: 20, ..bounds() };
+            let mut sampling = Sampling::new(&bounds, &sources);
             let (mut asked, mut rounds) = (0, 0);
             while sampling.enough().is_none() {
                 let now = sampling.begin();
@@ -220,9 +225,19 @@ mod tests {
     }
 
     #[test]
+    fn every_line_is_asked_about_before_any_is_asked_about_again() {
+        let sources = sources();
+        let bounds = Missions { max_questions: 10, passage_lines: 20, ..bounds() };
+        let mut sampling = Sampling::new(&bounds, &sources);
+        let first = sampling.begin();
+        assert!(first.len() <= 4, "a third of six questions is kept: {}", first.len());
+        assert_eq!(first.iter().map(Passage::lines).sum::<usize>(), 320);
+    }
+
+    #[test]
     fn lines_that_nobody_asked_about_show_nothing() {
         let sources = sources();
-        let mut sampling = Sampling::new(&bounds(), passages(&sources, 160));
+        let mut sampling = Sampling::new(&bounds(), &sources);
         let passage = sampling.begin().remove(0);
         let told =
             vec![(1, 500, 9, 9, "all of it".to_owned()), (200, 201, 9, 9, "there".to_owned())];

@@ -74,6 +74,39 @@ impl Effect for Reading<'_> {
     }
 }
 
+/// The effect of reading files as they are now.
+pub(crate) struct Rereading<'r> {
+    pub(crate) paths: Vec<RepoPath>,
+    pub(crate) index: &'r Index,
+}
+
+impl Effect for Rereading<'_> {
+    type Outcome = Vec<SourceFile>;
+    type Stop = JournalClosed;
+
+    fn look(&mut self, event: &Event) -> Trace<Vec<SourceFile>> {
+        let Event::SourcesRead { sources, .. } = event else { return Trace::Absent };
+        Trace::Done(serde_json::from_slice(&sources.content).unwrap_or_default())
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<Vec<SourceFile>, JournalClosed> {
+        let (index, paths, asked_by) = (self.index.clone(), self.paths.clone(), run.clone());
+        let files_total = paths.len();
+        let sources = on_a_thread(move || now(&index, &paths, &asked_by)).await;
+        let bytes: u64 = sources.iter().map(|source| source.text.len() as u64).sum();
+        let read = Event::SourcesRead {
+            files: sources.len(),
+            files_total,
+            bytes,
+            bytes_total: bytes,
+            // Paths and texts have no form that could not be written.
+            sources: Blob::new(serde_json::to_vec(&sources).unwrap_or_default()),
+        };
+        run.record(read).await?;
+        Ok(sources)
+    }
+}
+
 /// Reads what is wanted. Blocks.
 fn read(index: &Index, wanted: &Wanted, room: usize, run: &Run) -> ReadSources {
     let (listed, _) = index.files();
@@ -88,14 +121,15 @@ fn read(index: &Index, wanted: &Wanted, room: usize, run: &Run) -> ReadSources {
         .filter(|file| is_wanted(&file.path))
         .filter(|file| file.bytes <= index.max_file_bytes() && index.may_read(&file.path))
         .collect();
-    let ranked = match wanted {
-        Wanted::About(goal) => index.rank(goal, &listed).files,
-        Wanted::Named(_) => Vec::new(),
+    let goal = match wanted {
+        Wanted::About(goal) => goal.as_str(),
+        Wanted::Named(_) => "",
     };
-    let ranked: Vec<&RepoPath> = ranked.iter().map(|file| &file.path).collect();
-    let others = listed.iter().map(|file| &file.path).filter(|path| !ranked.contains(path));
+    let ranked = if goal.is_empty() { Vec::new() } else { index.rank(goal, &listed).files };
+    let ranked: Vec<RepoPath> = ranked.into_iter().map(|file| file.path).collect();
+    let most = run.config().missions.common_tokens.saturating_mul(BYTES_PER_TOKEN);
     let (mut files, mut left) = (Vec::new(), room);
-    for path in ranked.iter().copied().chain(others) {
+    for path in in_order(goal, &listed, &ranked, most as u64) {
         let Some(text) = text_of(index.tree(), path, index.max_file_bytes()) else { continue };
         // A file that does not fit makes room for smaller ones.
         if text.len() <= left {
@@ -113,6 +147,31 @@ fn read(index: &Index, wanted: &Wanted, room: usize, run: &Run) -> ReadSources {
     ReadSources { files, coverage }
 }
 
+/// In which order files are read: those that rank highest first, before them those below a directory that the goal names, and in
+/// the end those of more than `most` bytes, each of which would take the room of many. Pure.
+fn in_order<'l>(
+    goal: &str,
+    listed: &'l [Listed],
+    ranked: &[RepoPath],
+    most: u64,
+) -> Vec<&'l RepoPath> {
+    let apart = |c: char| c.is_whitespace() || "`'\",;()".contains(c);
+    let words = goal.split(apart).map(|word| word.trim_end_matches(['/', '.', ':', '?', '!']));
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let is_below =
+        |path: &str, word: &str| path.strip_prefix(word).is_some_and(|rest| rest.starts_with('/'));
+    let place = |file: &&Listed| {
+        let path = file.path.as_str();
+        let is_large = file.bytes > most && !words.contains(&path);
+        let is_named = words.iter().any(|word| *word == path || is_below(path, word));
+        let rank = ranked.iter().position(|it| *it == file.path);
+        (is_large, !is_named, rank.unwrap_or(usize::MAX))
+    };
+    let mut files: Vec<&Listed> = listed.iter().collect();
+    files.sort_by_cached_key(place);
+    files.into_iter().map(|file| &file.path).collect()
+}
+
 /// What a file says; `None` if it is no text, or not there. Blocks.
 fn text_of(tree: &ReadTree, path: &RepoPath, max_bytes: u64) -> Option<String> {
     match tree.entry(path, max_bytes).ok()? {
@@ -126,11 +185,35 @@ fn text_of(tree: &ReadTree, path: &RepoPath, max_bytes: u64) -> Option<String> {
 }
 
 /// The files of these paths as they are now, those that are there and may be read. Blocks.
-pub fn now(index: &Index, paths: &[RepoPath], run: &Run) -> Vec<SourceFile> {
+fn now(index: &Index, paths: &[RepoPath], run: &Run) -> Vec<SourceFile> {
     let readable = paths.iter().filter(|path| index.may_read(path));
     let source = |path: &RepoPath| {
         let text = text_of(index.tree(), path, index.max_file_bytes())?;
         Some(SourceFile { path: path.clone(), text: run.redactor.redact(&text).into_owned() })
     };
     readable.filter_map(source).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_goal_names_is_read_first_and_what_takes_much_room_last() {
+        let path = |name: &str| RepoPath::parse(name).unwrap();
+        let listed: Vec<Listed> =
+            [("a.rs", 9), ("big.rs", 999), ("cli/b.rs", 9), ("lib/c.rs", 9), ("cli/d.rs", 9)]
+                .map(|(name, bytes)| Listed { path: path(name), bytes, modified: 0 })
+                .to_vec();
+        let ranked = [path("big.rs"), path("cli/d.rs"), path("a.rs")];
+        let order = |goal: &str| -> Vec<String> {
+            in_order(goal, &listed, &ranked, 100).iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(order("look at it all"), ["cli/d.rs", "a.rs", "cli/b.rs", "lib/c.rs", "big.rs"]);
+        assert_eq!(
+            order("what of `lib/`, and of cli?"),
+            ["cli/d.rs", "cli/b.rs", "lib/c.rs", "a.rs", "big.rs"]
+        );
+        assert_eq!(order("mend big.rs")[0], "big.rs");
+    }
 }

@@ -1,11 +1,12 @@
 //! A card and a report, as people read them. Pure.
 
-use std::fmt::{self, Display, Write as _};
+use std::fmt::{self, Display};
 
 use actors::lane_id::LaneId;
 use actors::ledger::Amount;
+use actors::wording::short;
 
-use crate::card::{Card, Group, Range, SubTask};
+use crate::card::{Capabilities, Card, Coverage, Estimate, Group, Range, SubTask};
 use crate::finding::{Confidence, Observation};
 
 /// A number from to, or one if both are the same.
@@ -14,12 +15,18 @@ struct Span(Range, &'static str);
 impl Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self((least, most), unit) = self;
+        let (least, most) = (short(*least), short(*most));
         if least == most {
             write!(f, "{least}{unit}")
         } else {
             write!(f, "{least} to {most}{unit}")
         }
     }
+}
+
+/// How long something takes, in minutes where it takes some.
+fn lasting((least, most): Range) -> String {
+    if most < 120 { format!("{least} to {most} s") } else { format!("up to {} min", most / 60) }
 }
 
 fn dollars(nanos: u64) -> String {
@@ -37,8 +44,20 @@ impl Display for Card {
         let grouped = |finding: &&Observation| {
             self.groups.iter().any(|group| group.findings.contains(&finding.id))
         };
-        for finding in self.findings.iter().filter(|it| !grouped(it)) {
-            line(f, finding, 1)?;
+        let others: Vec<&Observation> = self.findings.iter().filter(|it| !grouped(it)).collect();
+        let depth = if self.groups.is_empty() { 1 } else { 2 };
+        if depth > 1 && !others.is_empty() {
+            f.write_str("  besides\n")?;
+        }
+        // What the plan does not rest on and was not checked either would only hide the tasks.
+        let (told, left_out): (Vec<&Observation>, Vec<&Observation>) = others
+            .into_iter()
+            .partition(|it| depth == 1 || it.confidence() != Confidence::Unchecked);
+        for finding in told {
+            line(f, finding, depth)?;
+        }
+        if !left_out.is_empty() {
+            writeln!(f, "    {} more, not checked: with `--output json`", left_out.len())?;
         }
         if self.findings.is_empty() {
             f.write_str("  none\n")?;
@@ -47,30 +66,9 @@ impl Display for Card {
         for task in &self.subtasks {
             task_lines(f, task)?;
         }
-        let Self { capabilities, estimate, coverage, .. } = self;
-        let may = [
-            (capabilities.write, "write"),
-            (capabilities.shell, "run commands"),
-            (capabilities.network, "use the network"),
-        ];
-        let may: Vec<&str> = may.iter().filter(|(may, _)| *may).map(|(_, what)| *what).collect();
-        let may = if may.is_empty() { "only read".to_owned() } else { may.join(", ") };
-        writeln!(f, "\nMay      {may}")?;
-        write!(
-            f,
-            "Estimate {}, {}",
-            Span(estimate.calls, " calls"),
-            Span(estimate.tokens, " tokens")
-        )?;
-        if let Some((least, most)) = estimate.nano_usd {
-            write!(f, ", {} to {}", dollars(least), dollars(most))?;
-        }
-        writeln!(f, ", {}", Span(estimate.wall_seconds, " s"))?;
-        writeln!(
-            f,
-            "Read     {} of {} files, {} of {} bytes",
-            coverage.files_seen, coverage.files_total, coverage.bytes_seen, coverage.bytes_total
-        )?;
+        writeln!(f, "\nMay      {}", self.may())?;
+        writeln!(f, "Estimate {}", self.estimated())?;
+        writeln!(f, "Read     {}", self.covered())?;
         if self.cut_by.is_some() {
             f.write_str("The budget ended the research before its time.\n")?;
         }
@@ -79,6 +77,51 @@ impl Display for Card {
 }
 
 impl Card {
+    /// What it may do.
+    pub fn may(&self) -> String {
+        let Capabilities { write, shell, network, worktree: _ } = self.capabilities;
+        let may = [(write, "write"), (shell, "run commands"), (network, "use the network")];
+        let may: Vec<&str> = may.iter().filter(|(may, _)| *may).map(|(_, what)| *what).collect();
+        if may.is_empty() { "only read".to_owned() } else { may.join(", ") }
+    }
+
+    /// What carrying it out will take.
+    pub fn estimated(&self) -> String {
+        let Estimate { calls, tokens, nano_usd, wall_seconds } = self.estimate;
+        let money =
+            nano_usd.map(|(least, most)| format!("{} to {}", dollars(least), dollars(most)));
+        let parts = [
+            Some(Span(calls, " calls").to_string()),
+            Some(Span(tokens, " tokens").to_string()),
+            money,
+            Some(lasting(wall_seconds)),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    /// How much was read for it.
+    pub fn covered(&self) -> String {
+        let Coverage { files_seen, files_total, bytes_seen, bytes_total } = self.coverage;
+        let share = bytes_seen.saturating_mul(100) / bytes_total.max(1);
+        format!("{files_seen} of {files_total} files, {share} % of the text")
+    }
+
+    /// What carrying it out took, beside what was estimated.
+    pub fn receipt(&self, spent: Amount) -> String {
+        let Estimate { calls, tokens, nano_usd, .. } = self.estimate;
+        let money = nano_usd.map_or_else(String::new, |(least, most)| {
+            let spent = dollars(spent.nano_usd.nanos());
+            format!(", {spent} (estimated {} to {})", dollars(least), dollars(most))
+        });
+        format!(
+            "{} calls (estimated {}), {} tokens (estimated {}){money}",
+            spent.calls,
+            Span(calls, ""),
+            short(spent.tokens),
+            Span(tokens, ""),
+        )
+    }
+
     fn group(&self, f: &mut fmt::Formatter<'_>, above: Option<u32>, depth: usize) -> fmt::Result {
         for Group { id, text, findings, .. } in self.groups.iter().filter(|it| it.above == above) {
             writeln!(f, "{:indent$}{text}", "", indent = depth * 2)?;
@@ -107,10 +150,11 @@ fn task_lines(f: &mut fmt::Formatter<'_>, task: &SubTask) -> fmt::Result {
 }
 
 fn line(f: &mut fmt::Formatter<'_>, finding: &Observation, depth: usize) -> fmt::Result {
-    let sure = match finding.confidence() {
-        Confidence::High => "",
-        Confidence::Unchecked => " (not checked)",
-        Confidence::Low => " (low confidence)",
+    let sure = match (finding.confidence(), &finding.doubt) {
+        (Confidence::High, _) => String::new(),
+        (Confidence::Unchecked, _) => " (not checked)".to_owned(),
+        (Confidence::Low, None) => " (low confidence)".to_owned(),
+        (Confidence::Low, Some(doubt)) => format!(" (low confidence: {doubt})"),
     };
     let Observation { id, claim, evidence, .. } = finding;
     writeln!(f, "{:indent$}{id}. {claim} [{evidence}]{sure}", "", indent = depth * 2)
@@ -140,18 +184,6 @@ impl Display for MissionReport<'_> {
             let numbers: Vec<String> = stale.iter().map(ToString::to_string).collect();
             writeln!(f, "The lines of findings {} have changed since.\n", numbers.join(", "))?;
         }
-        let mut money = String::new();
-        if let Some((least, most)) = card.estimate.nano_usd {
-            let spent = dollars(spent.nano_usd.nanos());
-            write!(money, ", {spent} (estimated {} to {})", dollars(least), dollars(most))?;
-        }
-        write!(
-            f,
-            "Receipt: {} calls (estimated {}), {} tokens (estimated {}){money}",
-            spent.calls,
-            Span(card.estimate.calls, ""),
-            spent.tokens,
-            Span(card.estimate.tokens, ""),
-        )
+        write!(f, "Receipt: {}", card.receipt(*spent))
     }
 }

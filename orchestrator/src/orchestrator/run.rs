@@ -36,6 +36,7 @@ use tokio::task::JoinHandle;
 use tools::blocking::on_a_thread;
 use tools::redact::values_in;
 
+use super::NotSteered;
 use super::again::Beginning;
 use super::end::{Ending, failed, journal_closed};
 use super::gathering::{Gathering, Recall, begins_with};
@@ -79,6 +80,7 @@ impl State {
             redactor,
             until: left.and_then(|left| idle.clock.now().checked_add(left).ok()),
             user_said: Arc::default(),
+            steering: actors::steering::Steering::default(),
             stop: stopped,
             ..idle
         };
@@ -320,6 +322,20 @@ impl State {
         Some(team)
     }
 
+    /// Has the model that is asked next be told what the user says.
+    pub(super) fn steer(&self, words: String) -> Result<(), NotSteered> {
+        let active = self.active.as_ref().filter(|active| active.ending.is_none());
+        let active = active.ok_or(NotSteered::NothingAtWork)?;
+        if active.children.is_some() {
+            return Err(NotSteered::Mission);
+        }
+        if active.team.is_some() {
+            return Err(NotSteered::Lanes);
+        }
+        active.run.steering.say(words);
+        Ok(())
+    }
+
     /// The workspace, as a part of the run may ask for it.
     pub(super) fn workspace(&self, scope: &Scope, myself: &ActorRef<Msg>) -> MainWorkspace {
         let (reader, actor) = (self.reader.clone(), myself.clone());
@@ -330,7 +346,8 @@ impl State {
             session: self.session.clone(),
             run,
         };
-        MainWorkspace { scope: scope.clone(), reader, actor, copies }
+        let grant = self.active.as_ref().and_then(|active| active.grant.clone());
+        MainWorkspace { scope: scope.clone(), reader, actor, copies, grant }
     }
 
     async fn team_done(

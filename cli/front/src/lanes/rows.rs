@@ -9,7 +9,7 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::{Lane, LaneTable, Stage};
 use crate::diff::{Paint, harmless};
-use crate::told::short;
+use actors::wording::short;
 
 /// Cells before the title: two that are empty, the lane's number, and a gap.
 const BEFORE: usize = 5;

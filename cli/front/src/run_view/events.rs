@@ -12,7 +12,7 @@ use anstyle::AnsiColor;
 use model::AgentRole;
 
 use super::lines::{check_in_words, plan_text, said_by_models, settled, tolerated, why_it_failed};
-use super::{Detail, RunView, Used};
+use super::{Detail, MissionState, RunView, Used};
 use crate::diff::harmless;
 use crate::lanes::LaneTable;
 use crate::lanes::lines::{self, file_line, labelled};
@@ -38,7 +38,7 @@ impl RunView {
             return;
         }
         match &envelope.event {
-            Event::TurnAdded { speaker: Side::User, .. } => self.used = Used::default(),
+            Event::TurnAdded { speaker: Side::User, .. } => self.begin_turn(),
             Event::RunStarted { intent, .. } => {
                 self.lanes = LaneTable::default();
                 self.plan_only = *intent == Intent::Plan;
@@ -127,6 +127,11 @@ impl RunView {
                 self.mission_event(event, at);
             }
         }
+    }
+
+    /// Nothing of an earlier request counts for this one.
+    fn begin_turn(&mut self) {
+        (self.used, self.mission) = (Used::default(), MissionState::default());
     }
 
     /// Says how far commands are confined, once as long as it stays so.

@@ -116,6 +116,10 @@ pub(super) fn said_by_models(event: &Event) -> Vec<String> {
             "  no user is there to answer: the model chooses, and says what it assumed".to_owned(),
         ];
     }
+    if let Event::UserSteered { words } = event {
+        let told = |words: &String| format!("  the model is told: {}", harmless(words));
+        return words.iter().map(told).collect();
+    }
     if let Event::RouterDecision { selected_model, assessment, .. } = event {
         let is_own = assessment.choice != Choice::MaxThink;
         let line = || format!("  {}", harmless(&routed(selected_model, assessment)));

@@ -13,7 +13,7 @@ use tools::ids;
 use super::{Accounts, RunView};
 use crate::diff::harmless;
 use crate::lanes::lines::labelled;
-use crate::told::short;
+use actors::wording::short;
 
 /// The provider's cache keeps prompts in units of so many tokens.
 const CACHE_UNIT_TOKENS: u64 = 128;

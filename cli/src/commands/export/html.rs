@@ -2,18 +2,20 @@
 //! it shows is read before.
 
 mod calls;
+mod mission;
 
 use std::fmt::{self, Write as _};
 
 use actors::checks::CheckOutcome;
 use actors::delivery::Delivery;
-use actors::event::Event;
+use actors::event::{Blob, Event};
 use actors::lane_id::LaneId;
 use actors::plan::{Plan, StepMark};
 use actors::team::PlannedLane;
+use actors::wording::short;
 use actors::words::Side;
 use front::diff::harmless_text;
-use front::told::{self, short};
+use front::told;
 use journal::{StagedPatch, Story, StoryEntry, Summary};
 
 /// The page, with places for what is different in each.
@@ -25,6 +27,8 @@ pub(super) struct Sources<'s> {
     pub(super) diff: &'s dyn Fn(&StagedPatch) -> String,
     /// What a check printed.
     pub(super) output: &'s dyn Fn(&Event) -> String,
+    /// What is kept beside the journal; `None` if it is not there.
+    pub(super) kept: &'s dyn Fn(&Blob) -> Option<Vec<u8>>,
     /// A moment by the reader's clock.
     pub(super) local: &'s dyn Fn(&str) -> String,
 }
@@ -163,7 +167,7 @@ fn section(story: &Story, sources: &Sources<'_>, request: &Request<'_>, number: 
         )
         .ok();
     }
-    text + "</ol>\n</section>\n"
+    text + "</ol>\n" + &mission::questions(request, sources) + "</section>\n"
 }
 
 /// A heading, with a mark in words and colour.
@@ -289,6 +293,9 @@ fn part(
             if text.is_empty() { String::new() } else { format!("<p>{}</p>\n", Escaped(text)) };
         Some(heading(class, mark, title) + &text)
     };
+    if let Some(part) = mission::part(request, event, sources) {
+        return Some(part);
+    }
     match event {
         Event::TurnAdded { speaker: Side::Assistant, text, .. } => Some(format!(
             "{}<div class=\"answer\">{}</div>\n",

@@ -61,6 +61,33 @@ impl Conversation {
         }
     }
 
+    /// The request at work is told, or what is said is a request of its own.
+    fn steer(&mut self, text: &str) -> Vec<Act> {
+        if self.work != Work::Busy {
+            return self.request(text, self.facts.intent);
+        }
+        self.say(&format!("› {}", harmless_text(text).replace('\n', "\n  ")));
+        vec![Act::Steer(text.to_owned())]
+    }
+
+    /// The input is meant for the request at work.
+    pub(super) fn enter_now(&mut self, at: Duration) -> Vec<Act> {
+        if self.composer.text().trim().is_empty() {
+            return Vec::new();
+        }
+        let text = self.composer.text().trim().to_owned();
+        if text.starts_with(['/', '!']) || text.starts_with("? ") {
+            return self.enter(at);
+        }
+        self.menu = None;
+        self.back = None;
+        self.composer.take();
+        self.history.push(text.clone());
+        let mut acts = vec![Act::Keep(text.clone())];
+        acts.extend(self.steer(&text));
+        acts
+    }
+
     fn command(&mut self, what: What, rest: &str, text: &str, at: Duration) -> Vec<Act> {
         match what {
             What::Help => self.say(&commands::help()),
@@ -77,6 +104,11 @@ impl Conversation {
             }
             What::Set(setting) if rest.is_empty() => self.hint_at(setting.takes(), at),
             What::Set(setting) => return vec![Act::Set(setting, rest.to_owned())],
+            What::Now if rest.is_empty() => {
+                self.composer.set("/now ");
+                self.hint_at("add what the request at work is to be told", at);
+            }
+            What::Now => return self.steer(rest),
             What::Queue => self.change_queue(rest, at),
             What::Status => self.status(),
             What::Redraw => return vec![Act::Redraw],

@@ -137,6 +137,7 @@ impl Conversation {
         match key {
             Key::Enter if self.composer.takes_backslash() => self.composer.insert('\n'),
             Key::Enter => return self.enter(at),
+            Key::CtrlEnter => return self.enter_now(at),
             Key::Tab => {
                 return vec![Act::Set(Setting::Mode, self.facts.next_mode(1).to_owned())];
             }
@@ -296,6 +297,12 @@ fn edit(input: &mut Composer, key: &Key) {
         Key::Ctrl('y') => input.yank(),
         Key::Up => drop(input.up()),
         Key::Down => drop(input.down()),
-        Key::Enter | Key::Tab | Key::BackTab | Key::Esc | Key::Ctrl(_) | Key::Alt(_) => {}
+        Key::Enter
+        | Key::CtrlEnter
+        | Key::Tab
+        | Key::BackTab
+        | Key::Esc
+        | Key::Ctrl(_)
+        | Key::Alt(_) => {}
     }
 }

@@ -309,13 +309,17 @@ impl Decision<'_> {
             return verdict;
         }
         let beyond = match (self.act, self.what) {
-            (Act::Patch { paths, .. }, _) => grant.beyond(paths).join(", "),
-            (_, Asked::Command(text)) if grant.names(text) => String::new(),
-            (_, Asked::Command(text) | Asked::Network(text) | Asked::Patch(text)) => text.clone(),
+            (Act::Patch { paths, .. }, _) => Some(grant.beyond(paths).join(", "))
+                .filter(|beyond| !beyond.is_empty())
+                .map(|beyond| format!("does not name `{beyond}`")),
+            (_, Asked::Command(text)) if grant.names(text) => None,
+            (_, Asked::Network(_)) => Some("allows no network".to_owned()),
+            (_, Asked::Command(text) | Asked::Patch(text)) => {
+                Some(format!("does not name `{text}`"))
+            }
         };
-        if !beyond.is_empty() {
-            let why = format!("the approved mission card does not name `{beyond}`");
-            return Verdict::Ask { why };
+        if let Some(beyond) = beyond {
+            return Verdict::Ask { why: format!("the approved mission card {beyond}") };
         }
         let at_best = rules.decide(self.stage, self.act, Confinement::Full);
         let is_about_walls = matches!(at_best, Verdict::Allow) || !confinement.is_confined();
