@@ -39,10 +39,9 @@ impl Effect for Hearing {
     const POSITION: Position = Position::NextIfAtAll;
 
     fn look(&mut self, event: &Event) -> Trace<Vec<String>> {
-        match event {
-            Event::UserSteered { words } => Trace::Done(words.clone()),
-            _ => Trace::Foretold(Vec::new()),
-        }
+        // Where nothing is recorded, nothing was said.
+        let Event::UserSteered { words } = event else { return Trace::Foretold(Vec::new()) };
+        Trace::Done(words.clone())
     }
 
     async fn act(&mut self, run: &Run) -> Result<Vec<String>, JournalClosed> {
