@@ -39,6 +39,7 @@ impl Effect for Hearing {
     const POSITION: Position = Position::NextIfAtAll;
 
     fn look(&mut self, event: &Event) -> Trace<Vec<String>> {
+        // Where nothing is recorded, nothing was said.
         let Event::UserSteered { words } = event else { return Trace::Foretold(Vec::new()) };
         Trace::Done(words.clone())
     }

@@ -173,8 +173,8 @@ impl Work {
         is_used_up.then_some(End::Budget)
     }
 
-    /// What the steering model is asked.
-    pub fn question(&self, prompts: &Prompts) -> String {
+    /// What the steering model is asked. `said` is what the command printed last that says when the task is reached.
+    pub fn question(&self, prompts: &Prompts, said: &str) -> String {
         let told = |(at, round): (usize, &TakenStep)| {
             let stays = if round.stays { "stays" } else { "taken back" };
             format!("{}. {} — {}, {stays}", at + 1, round.step, round.end)
@@ -183,9 +183,19 @@ impl Work {
         let rounds: Vec<String> = self.rounds.iter().enumerate().skip(first).map(told).collect();
         let listed =
             |lines: &[String]| if lines.is_empty() { "-".to_owned() } else { lines.join("\n") };
+        let until = self.until.as_ref().map(|command| {
+            let said =
+                prompts.render(Prompt::AutopilotUntil, &[("command", command), ("said", &said)]);
+            format!("\n{said}\n")
+        });
         prompts.render(
             Prompt::Autopilot,
-            &[("task", &self.task), ("rounds", &listed(&rounds)), ("later", &listed(&self.later))],
+            &[
+                ("task", &self.task),
+                ("until", &until.unwrap_or_default()),
+                ("rounds", &listed(&rounds)),
+                ("later", &listed(&self.later)),
+            ],
         )
     }
 }
@@ -248,8 +258,17 @@ mod tests {
             later: vec!["write the notes".to_owned()],
             ..work(vec![round(true), round(false)], WorkBounds::default())
         };
-        let question = work.question(&Prompts::default());
+        let question = work.question(&Prompts::default(), "");
         assert!(question.contains("1. s — e, stays\n2. s — e, taken back"), "{question}");
-        assert!(question.contains("write the notes"), "{question}");
+        assert!(
+            question.contains("write the notes") && !question.contains("is reached"),
+            "{question}"
+        );
+        let until = Work { until: Some("make test".to_owned()), ..work };
+        let question = until.question(&Prompts::default(), "1 failed");
+        assert!(
+            question.contains("`make test` passes. It does not yet:\n\n1 failed"),
+            "{question}"
+        );
     }
 }

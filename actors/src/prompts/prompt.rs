@@ -291,6 +291,8 @@ prompts! {
     PlanBeyond = "plan_beyond",
     /// Asks for the next step of a long piece of work.
     Autopilot = "autopilot",
+    /// Tells by which command it shows that the work is done, and what that printed last.
+    AutopilotUntil = "autopilot_until",
     /// What a lane is to do for a task of a mission.
     MissionLane = "mission_lane",
 }

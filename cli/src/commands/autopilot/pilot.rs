@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use actors::delivery::{Delivery, Limit, StagedFor, Target};
+use actors::dialogue::fenced;
 use actors::prompts::Prompts;
 use actors::workspace::Staged;
 use config::Settings;
@@ -30,6 +31,8 @@ use crate::prompts::of_workspace;
 use crate::render::{self, View};
 use crate::surroundings::Surroundings;
 
+/// Bytes that are told of what a command printed: its beginning and its end.
+const TOLD: usize = 2_000;
 /// How often a pilot that is paused looks whether it may go on.
 const PATIENCE: Duration = Duration::from_millis(200);
 
@@ -52,8 +55,19 @@ pub(super) async fn fly(
     drive.give_up_when(move || of_wishes.wish() == Some(Wish::Stop));
     let begun = Instant::now();
     let before = work.worked;
-    let mut pilot =
-        Pilot { around, global, settings, workspace, prompts, desk, drive, work, begun, before };
+    let mut pilot = Pilot {
+        around,
+        global,
+        settings,
+        workspace,
+        prompts,
+        desk,
+        drive,
+        work,
+        begun,
+        before,
+        said: String::new(),
+    };
     let end = pilot.fly(view.as_mut()).await?;
     pilot.work.end = Some(end.clone());
     pilot.keep(Doing::Ended)?;
@@ -89,6 +103,8 @@ struct Pilot<'a> {
     begun: Instant,
     /// Time at work before this process.
     before: Duration,
+    /// What the command printed last that says when it is reached.
+    said: String,
 }
 
 impl Pilot<'_> {
@@ -159,18 +175,19 @@ impl Pilot<'_> {
     }
 
     /// Whether the command passes that says so.
-    async fn is_reached(&self) -> Result<bool, CliError> {
+    async fn is_reached(&mut self) -> Result<bool, CliError> {
         let Some(command) = self.work.until.clone() else { return Ok(false) };
         let fence = sandbox::fence(self.around, &self.settings, &self.workspace)?;
         let words = [command];
         let outcome =
             sandbox::run_in(fence, self.around, &self.settings, &self.workspace, &words).await?;
+        self.said = fenced(&self.prompts, "output", &outcome.output.excerpt(TOLD));
         Ok(outcome.exit == Exit::Code(0))
     }
 
     /// The next step; or why there is none.
     async fn choose(&mut self, view: &mut dyn View) -> Result<Result<String, End>, CliError> {
-        let question = self.work.question(&self.prompts);
+        let question = self.work.question(&self.prompts, &self.said);
         let mut asked = question.clone();
         for _ in 0..2 {
             self.keep_to_bounds().await?;
