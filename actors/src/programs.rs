@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 use crate::closed::JournalClosed;
 
 /// What a program comes to, in words for the model that wrote it; or why it came to nothing.
-pub type Told = Result<String, String>;
+pub type ProgramTold = Result<String, String>;
 
 /// Runs programs over files of the workspace.
 pub trait Programs: Send + Sync {
@@ -14,5 +14,5 @@ pub trait Programs: Send + Sync {
         &'p self,
         program: &'p str,
         paths: &'p [String],
-    ) -> BoxFuture<'p, Result<Told, JournalClosed>>;
+    ) -> BoxFuture<'p, Result<ProgramTold, JournalClosed>>;
 }

@@ -15,6 +15,7 @@ pub mod plan;
 pub mod planning;
 mod program;
 pub mod research;
+mod researcher;
 pub mod rlm;
 pub mod sampling;
 pub mod sources;

@@ -13,7 +13,8 @@ use actors::scope::Segment;
 use actors::words::ProgramEnd;
 use futures_util::future::BoxFuture;
 use interpreter::{
-    Batch, Begin, End, Excerpt, File, HELPERS, Limits, Outcome, Question, Step, Task,
+    Batch, Begin, Excerpt, File, HELPERS, ProgramEnding, ProgramLimits, ProgramOutcome,
+    ProgramQuestion, ProgramStep, Task,
 };
 
 use crate::children::Children;
@@ -50,14 +51,14 @@ impl Programming {
     pub(crate) fn conduct<'p>(
         &'p self,
         program: &'p str,
-    ) -> BoxFuture<'p, Result<Outcome, JournalClosed>> {
+    ) -> BoxFuture<'p, Result<ProgramOutcome, JournalClosed>> {
         // A program may have others within it.
         Box::pin(self.steps(program))
     }
 
-    async fn steps(&self, program: &str) -> Result<Outcome, JournalClosed> {
+    async fn steps(&self, program: &str) -> Result<ProgramOutcome, JournalClosed> {
         let bounds = &self.run.config().missions;
-        let limits = Limits {
+        let limits = ProgramLimits {
             seconds: bounds.program_seconds,
             memory_bytes: bounds.program_memory_mb << 20,
             batches: bounds.program_batches,
@@ -67,8 +68,8 @@ impl Programming {
         loop {
             let task = Task { limits, files: self.files.clone(), begin };
             match self.run.perform(&mut Stepping { task }).await? {
-                Step::Ended(outcome) => return Ok(outcome),
-                Step::Paused { state, batch } => {
+                ProgramStep::Ended(outcome) => return Ok(outcome),
+                ProgramStep::Paused { state, batch } => {
                     let (answers, notes) = self.ask(batch).await?;
                     let why = |none: NoAnswer| none.to_string();
                     let answers = answers.into_iter().map(|it| it.map_err(why)).collect();
@@ -95,7 +96,7 @@ impl Programming {
             let texts = shown(prompts, &about);
             common.say(&prompts.render(Prompt::ProgramTexts, &[("texts", &texts)]));
         }
-        let question = |Question { text, about }: &Question| {
+        let question = |ProgramQuestion { text, about }: &ProgramQuestion| {
             if about.is_empty() {
                 return text.clone();
             }
@@ -115,10 +116,10 @@ impl Programming {
     async fn descend(
         &self,
         about: &[Excerpt],
-        questions: &[Question],
+        questions: &[ProgramQuestion],
     ) -> Result<Vec<Result<String, NoAnswer>>, JournalClosed> {
         let mut answers = Vec::new();
-        for Question { text, about: own } in questions {
+        for ProgramQuestion { text, about: own } in questions {
             let files = as_files(about.iter().chain(own), &self.files);
             let names: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
             let wanted = self.run.prompts().render(
@@ -146,10 +147,12 @@ impl Programming {
                 depth: self.depth + 1,
             };
             answers.push(match within.conduct(&program).await?.end {
-                End::Result(text) => Ok(text),
-                End::Raised(_) | End::TimedOut | End::Died | End::NotStarted | End::Unreadable => {
-                    Err(NoAnswer::Unreadable)
-                }
+                ProgramEnding::Result(text) => Ok(text),
+                ProgramEnding::Raised(_)
+                | ProgramEnding::TimedOut
+                | ProgramEnding::Died
+                | ProgramEnding::NotStarted
+                | ProgramEnding::Unreadable => Err(NoAnswer::Unreadable),
             });
         }
         Ok(answers)
@@ -227,15 +230,15 @@ pub(crate) fn is_begun(answer: &str) -> bool {
 }
 
 /// What a program came to, as a model is told; an error where it came to no result.
-pub(crate) fn told(prompts: &Prompts, outcome: &Outcome) -> Result<String, String> {
-    let Outcome { end, printed, cites, notes } = outcome;
+pub(crate) fn told(prompts: &Prompts, outcome: &ProgramOutcome) -> Result<String, String> {
+    let ProgramOutcome { end, printed, cites, notes } = outcome;
     let why = match end {
-        End::Result(_) => None,
-        End::Raised(text) => Some(text.trim()),
-        End::TimedOut => Some("it computed longer than it may"),
-        End::Died => Some("it used more memory than it may, or the interpreter failed"),
-        End::NotStarted => Some("the interpreter could not be started"),
-        End::Unreadable => Some("what was kept of it is of another version"),
+        ProgramEnding::Result(_) => None,
+        ProgramEnding::Raised(text) => Some(text.trim()),
+        ProgramEnding::TimedOut => Some("it computed longer than it may"),
+        ProgramEnding::Died => Some("it used more memory than it may, or the interpreter failed"),
+        ProgramEnding::NotStarted => Some("the interpreter could not be started"),
+        ProgramEnding::Unreadable => Some("what was kept of it is of another version"),
     };
     let mut parts = Vec::new();
     if let Some(why) = why {
@@ -253,7 +256,7 @@ pub(crate) fn told(prompts: &Prompts, outcome: &Outcome) -> Result<String, Strin
     if !notes.is_empty() {
         parts.push(prompts.render(Prompt::ProgramNotes, &[("notes", &notes.join("; "))]));
     }
-    if let End::Result(result) = end {
+    if let ProgramEnding::Result(result) = end {
         parts.push(prompts.render(Prompt::ProgramResult, &[("result", result)]));
     }
     let text = parts.iter().map(|part| part.trim_end()).collect::<Vec<_>>().join("\n");
@@ -266,36 +269,36 @@ struct Stepping {
 }
 
 impl Effect for Stepping {
-    type Outcome = Step;
+    type Outcome = ProgramStep;
     type Stop = JournalClosed;
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "all other events tell of something else")]
-    fn look(&mut self, event: &Event) -> Trace<Step> {
+    fn look(&mut self, event: &Event) -> Trace<ProgramStep> {
         match event {
             Event::ProgramPaused { state, questions } => {
                 let Ok(batch) = serde_json::from_slice(&questions.content) else {
                     return Trace::Done(unreadable());
                 };
-                Trace::Done(Step::Paused { state: state.content.to_vec(), batch })
+                Trace::Done(ProgramStep::Paused { state: state.content.to_vec(), batch })
             }
             Event::ProgramEnded { outcome, .. } => {
                 let outcome = serde_json::from_slice(&outcome.content);
-                Trace::Done(outcome.map_or_else(|_| unreadable(), Step::Ended))
+                Trace::Done(outcome.map_or_else(|_| unreadable(), ProgramStep::Ended))
             }
             _ => Trace::Absent,
         }
     }
 
-    async fn act(&mut self, run: &Run) -> Result<Step, JournalClosed> {
+    async fn act(&mut self, run: &Run) -> Result<ProgramStep, JournalClosed> {
         let step = interpreter::step(&self.task).await;
         // What goes out of a program has no form that could not be written.
         let json = |written: serde_json::Result<Vec<u8>>| Blob::new(written.unwrap_or_default());
         run.record(match &step {
-            Step::Paused { state, batch } => Event::ProgramPaused {
+            ProgramStep::Paused { state, batch } => Event::ProgramPaused {
                 state: Blob::new(state.clone()),
                 questions: json(serde_json::to_vec(batch)),
             },
-            Step::Ended(outcome) => Event::ProgramEnded {
+            ProgramStep::Ended(outcome) => Event::ProgramEnded {
                 end: end_of(&outcome.end),
                 outcome: json(serde_json::to_vec(outcome)),
             },
@@ -305,18 +308,18 @@ impl Effect for Stepping {
     }
 }
 
-fn unreadable() -> Step {
-    Step::Ended(Outcome::of(End::Unreadable))
+fn unreadable() -> ProgramStep {
+    ProgramStep::Ended(ProgramOutcome::of(ProgramEnding::Unreadable))
 }
 
-const fn end_of(end: &End) -> ProgramEnd {
+const fn end_of(end: &ProgramEnding) -> ProgramEnd {
     match end {
-        End::Result(_) => ProgramEnd::Result,
-        End::Raised(_) => ProgramEnd::Raised,
-        End::TimedOut => ProgramEnd::TimedOut,
-        End::Died => ProgramEnd::Died,
-        End::NotStarted => ProgramEnd::NotStarted,
-        End::Unreadable => ProgramEnd::Unreadable,
+        ProgramEnding::Result(_) => ProgramEnd::Result,
+        ProgramEnding::Raised(_) => ProgramEnd::Raised,
+        ProgramEnding::TimedOut => ProgramEnd::TimedOut,
+        ProgramEnding::Died => ProgramEnd::Died,
+        ProgramEnding::NotStarted => ProgramEnd::NotStarted,
+        ProgramEnding::Unreadable => ProgramEnd::Unreadable,
     }
 }
 

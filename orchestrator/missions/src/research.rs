@@ -4,28 +4,20 @@
 //! A limit of the budget ends it before its time; what was found is not lost.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
-use actors::brief::{Brief, Reads};
-use actors::call::CallError;
+use actors::brief::Brief;
 use actors::child::NoAnswer;
 use actors::closed::JournalClosed;
 use actors::commands::Runner;
 use actors::delivery::Limit;
 use actors::dialogue::{Dialogue, shown_file, shown_lines};
-use actors::dialogues::introduction;
-use actors::effect::{Effect, Position, Trace};
 use actors::event::Event;
-use actors::looking;
-use actors::prompts::{Prompt, Prompts};
+use actors::prompts::Prompt;
 use actors::run::Run;
-use actors::talk::{Grammar, Talk, Unheard};
 use actors::words::ResearchStep;
 use index::Index;
 use interpreter::{Cite, HELPERS};
-use model::AgentRole;
 use search::BYTES_PER_TOKEN;
-use tools::clock::Timestamp;
 use tree::RepoPath;
 
 use crate::card::Coverage;
@@ -33,9 +25,10 @@ use crate::children::Children;
 use crate::finding::{
     Judge, Observation, Taken, findings, take, tells_findings, tells_verdicts, verdicts,
 };
-use crate::lead::{Hypotheses, Hypothesis, Program, Verdicts, checks, told};
+use crate::lead::{Hypotheses, Hypothesis, Program, Verdicts, told};
 use crate::passage::{Passage, SourceFile, together};
 use crate::program::{self, Programming};
+use crate::researcher::{HasTime, Thread};
 use crate::sampling::Sampling;
 use crate::sources::{Reading, Rereading, Wanted};
 
@@ -74,29 +67,6 @@ pub struct Researched {
     pub cut_by: Option<Limit>,
 }
 
-/// What was said with the researcher.
-#[derive(Debug, Clone)]
-pub(crate) struct Thread {
-    /// As far as it has come.
-    dialogue: Dialogue,
-    /// What is told above what is asked next.
-    untold: String,
-    /// Findings that were told in it.
-    pub(crate) told: usize,
-}
-
-impl Thread {
-    fn new(run: &Run) -> Self {
-        let dialogue = Dialogue::new(introduction(run.prompts()), &run.redactor);
-        Self { dialogue, untold: String::new(), told: 0 }
-    }
-
-    /// Whether nothing was said yet.
-    pub(crate) fn is_new(&self) -> bool {
-        self.dialogue.is_new()
-    }
-}
-
 /// Files that are shown together in front of many questions.
 struct Common {
     paths: Vec<RepoPath>,
@@ -104,7 +74,7 @@ struct Common {
 }
 
 /// Why the research goes no further.
-enum Cut {
+pub(crate) enum Cut {
     Journal(JournalClosed),
     Budget(Limit),
 }
@@ -408,16 +378,6 @@ impl Research<'_> {
         Ok(commons)
     }
 
-    /// Has the researcher begin a new dialogue where its own has become long: all that is worth keeping of it are findings.
-    pub(crate) fn refresh(self, researched: &mut Researched) {
-        // Messages have no form that could not be written.
-        let said = serde_json::to_vec(researched.thread.dialogue.messages()).unwrap_or_default();
-        if said.len() / BYTES_PER_TOKEN > self.run.config().missions.lead_tokens {
-            let untold = std::mem::take(&mut researched.thread.untold);
-            researched.thread = Thread { untold, ..Thread::new(self.run) };
-        }
-    }
-
     /// Checks the claims that weigh most: by a small model each, and by one question to the model that thinks longest.
     async fn check(self, researched: &mut Researched, commons: &[Common]) -> Result<(), Cut> {
         let mut weighty: Vec<usize> = (0..researched.findings.len()).collect();
@@ -469,106 +429,6 @@ impl Research<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Asks the researcher; none if no answer of it was usable.
-    async fn lead<G: Grammar>(
-        self,
-        thread: &mut Thread,
-        request: &str,
-        grammar: &G,
-    ) -> Result<Option<G::Answer>, Cut> {
-        if !self.run.perform(&mut HasTime).await? {
-            return Err(Cut::Budget(Limit::WallTime));
-        }
-        match self.asked(thread, request, grammar).await {
-            Ok(answer) => Ok(Some(answer)),
-            Err(Unheard::Call(CallError::Budget(refusal))) => Err(Cut::Budget((&refusal).into())),
-            Err(Unheard::Call(CallError::Journal(closed))) => Err(closed.into()),
-            // The next question says whether the provider is gone for good.
-            Err(
-                Unheard::Unreadable(_)
-                | Unheard::Call(CallError::Model(_) | CallError::Admission(_)),
-            ) => Ok(None),
-        }
-    }
-
-    pub(crate) async fn asked<G: Grammar>(
-        self,
-        Thread { dialogue, untold, .. }: &mut Thread,
-        request: &str,
-        grammar: &G,
-    ) -> Result<G::Answer, Unheard> {
-        let (run, config) = (self.run, self.run.config());
-        let prompts = run.prompts();
-        let opening = self.brief.introduction(
-            prompts,
-            dialogue,
-            AgentRole::Researcher,
-            Reads::Everything,
-            &prompts.render(Prompt::MissionLead, &[]),
-        );
-        dialogue.say(&(opening + &std::mem::take(untold) + request));
-        let caller = run.caller(AgentRole::Researcher);
-        let talk = Talk {
-            caller: &caller,
-            sources: looking::Sources {
-                commands: self.commands,
-                index: Some(self.index),
-                own: &[],
-                programs: None,
-            },
-            repairs: config.agent_loop.architect_parse_retries,
-            looks: config.agent_loop.max_look_rounds,
-        };
-        talk.ask(dialogue, grammar).await
-    }
-}
-
-/// The effect of looking whether there is time for another step: some is kept for the card.
-struct HasTime;
-
-impl Effect for HasTime {
-    type Outcome = bool;
-    type Stop = JournalClosed;
-    // Recorded only where there is none.
-    const POSITION: Position = Position::NextIfAtAll;
-
-    fn look(&mut self, event: &Event) -> Trace<bool> {
-        let is_cut = matches!(event, Event::ResearchCut { .. });
-        if is_cut { Trace::Done(false) } else { Trace::Foretold(true) }
-    }
-
-    async fn act(&mut self, run: &Run) -> Result<bool, JournalClosed> {
-        let config = run.config();
-        let whole = Duration::from_secs(config.budget.wall_seconds);
-        let kept = whole.mul_f64(config.missions.kept_time.clamp(0.0, 1.0));
-        let has_time = |until: Timestamp| {
-            run.clock.now().checked_add(kept).is_ok_and(|card_begins| card_begins < until)
-        };
-        if run.until.is_none_or(has_time) {
-            return Ok(true);
-        }
-        run.record(Event::ResearchCut { limit: Limit::WallTime }).await?;
-        Ok(false)
-    }
-}
-
-impl Researched {
-    /// All findings with what their checks said; those that the researcher knows by their numbers only.
-    pub(crate) fn as_checked(&self, prompts: &Prompts) -> String {
-        let known = self.findings.iter().take(self.thread.told);
-        let known = known.map(|finding| {
-            let checks = checks(finding);
-            prompts.render(Prompt::MissionChecked, &[("number", &finding.id), ("checks", &checks)])
-        });
-        let known: Vec<String> = known.collect();
-        [known.join("\n"), told(prompts, self.untold())].join("\n").trim().to_owned()
-    }
-
-    /// Findings that the researcher was not told of in its dialogue.
-    fn untold(&self) -> &[Observation] {
-        self.findings.get(self.thread.told..).unwrap_or_default()
     }
 }
 

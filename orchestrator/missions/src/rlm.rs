@@ -1,7 +1,7 @@
 //! What runs the programs of a model that answers a question: its tool `rlm.run`. Nothing but reading happens.
 
 use actors::closed::JournalClosed;
-use actors::programs::{Programs, Told};
+use actors::programs::{ProgramTold, Programs};
 use actors::run::Run;
 use config::Mode;
 use futures_util::future::BoxFuture;
@@ -27,7 +27,7 @@ impl Programs for Rlm {
         &'p self,
         program: &'p str,
         paths: &'p [String],
-    ) -> BoxFuture<'p, Result<Told, JournalClosed>> {
+    ) -> BoxFuture<'p, Result<ProgramTold, JournalClosed>> {
         Box::pin(async move {
             let patterns: Result<Vec<Pattern>, _> = paths.iter().map(|it| it.parse()).collect();
             let wanted = match patterns {

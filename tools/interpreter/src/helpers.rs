@@ -10,7 +10,7 @@ use crate::arguments::{
     Given, Wrong, lines, of_count, of_json, of_match, of_piece, of_span, pattern, pieces,
 };
 use crate::pieces::{Files, Lines, Piece, Span};
-use crate::task::{Batch, Cite, Excerpt, Question};
+use crate::task::{Batch, Cite, Excerpt, ProgramQuestion};
 use crate::texts;
 
 /// Members of a list that a helper gives back.
@@ -140,14 +140,14 @@ impl Helpers {
         let value = match name.as_str() {
             "FINAL" => return Ok(Called::Final(given.any().unwrap_or(MontyObject::None))),
             "llm_query" | "rlm_query" => {
-                let questions = vec![Question { text: given.text()?, about: Vec::new() }];
+                let questions = vec![ProgramQuestion { text: given.text()?, about: Vec::new() }];
                 let about = self.excerpts(given.pieces_if_any()?)?;
                 return asks(name == "rlm_query", questions, about, false);
             }
             "llm_query_batched" | "rlm_query_batched" => {
                 let questions = given.list()?;
                 let about = self.excerpts(given.pieces_if_any()?)?;
-                let questions: Vec<Question> = questions
+                let questions: Vec<ProgramQuestion> = questions
                     .into_iter()
                     .map(|question| self.question(question))
                     .collect::<Result<_, _>>()?;
@@ -347,10 +347,10 @@ impl Helpers {
     }
 
     /// A question: its words, or a pair of them and what it alone is about.
-    fn question(&self, value: MontyObject) -> Result<Question, Wrong> {
+    fn question(&self, value: MontyObject) -> Result<ProgramQuestion, Wrong> {
         let wrong = || Wrong::kind("a question is a str, or (str, x)");
         match value {
-            MontyObject::String(text) => Ok(Question { text, about: Vec::new() }),
+            MontyObject::String(text) => Ok(ProgramQuestion { text, about: Vec::new() }),
             MontyObject::Tuple(pair) => {
                 let [MontyObject::String(text), about] =
                     <[MontyObject; 2]>::try_from(pair).map_err(|_| wrong())?
@@ -358,7 +358,7 @@ impl Helpers {
                     return Err(wrong());
                 };
                 let about = self.excerpts(pieces(&self.files, "x", about)?)?;
-                Ok(Question { text, about })
+                Ok(ProgramQuestion { text, about })
             }
             _ => Err(wrong()),
         }
@@ -416,7 +416,7 @@ enum Found {
 
 fn asks(
     is_recursive: bool,
-    questions: Vec<Question>,
+    questions: Vec<ProgramQuestion>,
     about: Vec<Excerpt>,
     is_list: bool,
 ) -> Result<Called, Wrong> {

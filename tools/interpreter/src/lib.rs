@@ -18,6 +18,9 @@ mod worker;
 
 pub use helpers::TOLD as HELPERS;
 pub use pieces::{File, Span};
-pub use task::{Batch, Begin, Cite, End, Excerpt, Limits, Outcome, Question, Step, Task};
+pub use task::{
+    Batch, Begin, Cite, Excerpt, ProgramEnding, ProgramLimits, ProgramOutcome, ProgramQuestion,
+    ProgramStep, Task,
+};
 pub use work::work;
 pub use worker::{step, worker};

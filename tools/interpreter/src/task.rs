@@ -6,7 +6,7 @@ use crate::pieces::{File, Span};
 
 /// What a program may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct ProgramLimits {
     /// Seconds that it computes, in all; waiting for answers is not counted.
     pub seconds: u64,
     /// Bytes of memory.
@@ -21,7 +21,7 @@ pub struct Limits {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Task {
     /// What it may use.
-    pub limits: Limits,
+    pub limits: ProgramLimits,
     /// What it can read.
     pub files: Vec<File>,
     /// Where it begins.
@@ -46,7 +46,7 @@ pub enum Begin {
 
 /// What came of a part of the way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Step {
+pub enum ProgramStep {
     /// It asks.
     Paused {
         /// What is left of the program.
@@ -55,7 +55,7 @@ pub enum Step {
         batch: Batch,
     },
     /// It is over.
-    Ended(Outcome),
+    Ended(ProgramOutcome),
 }
 
 /// Questions to models that are asked at once.
@@ -66,12 +66,12 @@ pub struct Batch {
     /// What all are about.
     pub about: Vec<Excerpt>,
     /// The questions.
-    pub questions: Vec<Question>,
+    pub questions: Vec<ProgramQuestion>,
 }
 
 /// A question to a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Question {
+pub struct ProgramQuestion {
     /// Its words.
     pub text: String,
     /// What it alone is about.
@@ -89,9 +89,9 @@ pub struct Excerpt {
 
 /// What a program leaves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct ProgramOutcome {
     /// How it ended.
-    pub end: End,
+    pub end: ProgramEnding,
     /// What it printed: the beginning.
     pub printed: String,
     /// Claims with the lines that show them.
@@ -100,9 +100,9 @@ pub struct Outcome {
     pub notes: Vec<String>,
 }
 
-impl Outcome {
+impl ProgramOutcome {
     /// That of a program that left nothing but how it ended.
-    pub const fn of(end: End) -> Self {
+    pub const fn of(end: ProgramEnding) -> Self {
         Self { end, printed: String::new(), cites: Vec::new(), notes: Vec::new() }
     }
 }
@@ -110,7 +110,7 @@ impl Outcome {
 /// How a program ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum End {
+pub enum ProgramEnding {
     /// With this result, of `FINAL` or of its last line.
     Result(String),
     /// With an exception, as Python tells it.

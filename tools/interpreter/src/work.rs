@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::helpers::{Called, Helpers, parameters};
 use crate::pieces::Files;
-use crate::task::{Begin, Cite, End, Limits, Outcome, Step, Task};
+use crate::task::{Begin, Cite, ProgramEnding, ProgramLimits, ProgramOutcome, ProgramStep, Task};
 
 /// What a program is called where it raises an exception.
 const NAME: &str = "program.py";
@@ -66,7 +66,7 @@ impl PrintWriterCallback for Printed {
 }
 
 /// Takes a program a part of its way.
-pub fn work(Task { limits, files, begin }: Task) -> Step {
+pub fn work(Task { limits, files, begin }: Task) -> ProgramStep {
     let mut program = Program {
         limits,
         helpers: Helpers::new(Files::new(files)),
@@ -91,14 +91,14 @@ pub fn work(Task { limits, files, begin }: Task) -> Step {
                     Err(error) => program.raised(&error),
                 }
             }
-            None => program.ended(End::Unreadable),
+            None => program.ended(ProgramEnding::Unreadable),
         },
     }
 }
 
 /// A program on its way.
 struct Program {
-    limits: Limits,
+    limits: ProgramLimits,
     helpers: Helpers,
     printed: Printed,
     batches: u32,
@@ -108,7 +108,7 @@ struct Program {
 /// What is done next.
 enum Next {
     Go(Box<RunProgress>),
-    Stop(Step),
+    Stop(ProgramStep),
 }
 
 fn go_on(progress: RunProgress) -> Next {
@@ -127,11 +127,11 @@ impl Program {
         program.start(Vec::new(), ResourceTracker::new(limits), writer)
     }
 
-    fn go(mut self, mut progress: RunProgress) -> Step {
+    fn go(mut self, mut progress: RunProgress) -> ProgramStep {
         loop {
             let next = match progress {
                 RunProgress::Complete(value) => {
-                    let end = End::Result(shown(&value));
+                    let end = ProgramEnding::Result(shown(&value));
                     return self.ended(end);
                 }
                 RunProgress::FunctionCall(call) => self.called(call),
@@ -147,7 +147,7 @@ impl Program {
                 RunProgress::ResolveFutures(_) => {
                     let text =
                         "nothing is there to be awaited: llm_query_batched asks many at once";
-                    return self.ended(End::Raised(text.to_owned()));
+                    return self.ended(ProgramEnding::Raised(text.to_owned()));
                 }
             };
             progress = match next {
@@ -176,7 +176,7 @@ impl Program {
             Ok(Called::Value(value)) => return call.resume(value, writer).map(go_on),
             Err(wrong) => return call.resume(wrong.exception(&name), writer).map(go_on),
             Ok(Called::Final(value)) => {
-                let end = End::Result(shown(&value));
+                let end = ProgramEnding::Result(shown(&value));
                 return Ok(Next::Stop(self.take_end(end)));
             }
             Ok(Called::Asks(batch, is_list)) => (batch, is_list),
@@ -184,7 +184,7 @@ impl Program {
         let more = u32::try_from(batch.questions.len()).unwrap_or(u32::MAX);
         self.batches += 1;
         self.questions = self.questions.saturating_add(more);
-        let Limits { batches, questions, .. } = self.limits;
+        let ProgramLimits { batches, questions, .. } = self.limits;
         if self.batches > batches || self.questions > questions {
             let text = format!(
                 "a program may ask at most {batches} times, and {questions} questions in all"
@@ -194,7 +194,7 @@ impl Program {
         }
         let progress = RunProgress::FunctionCall(call);
         let Ok(paused) = dump(NAME, None, SessionRef::Running(&progress)) else {
-            return Ok(Next::Stop(self.take_end(End::Died)));
+            return Ok(Next::Stop(self.take_end(ProgramEnding::Died)));
         };
         let state = State {
             paused,
@@ -206,8 +206,8 @@ impl Program {
             questions: self.questions,
         };
         Ok(Next::Stop(match postcard::to_allocvec(&state) {
-            Ok(state) => Step::Paused { state, batch },
-            Err(_) => self.take_end(End::Died),
+            Ok(state) => ProgramStep::Paused { state, batch },
+            Err(_) => self.take_end(ProgramEnding::Died),
         }))
     }
 
@@ -247,27 +247,27 @@ impl Program {
         ExtFunctionResult::Return(one.unwrap_or(MontyObject::List(slots)))
     }
 
-    fn raised(mut self, error: &MontyException) -> Step {
+    fn raised(mut self, error: &MontyException) -> ProgramStep {
         let end = match error.exc_type() {
-            ExcType::TimeoutError => End::TimedOut,
-            ExcType::MemoryError => End::Died,
-            _ => End::Raised(without_middle(&error.to_string())),
+            ExcType::TimeoutError => ProgramEnding::TimedOut,
+            ExcType::MemoryError => ProgramEnding::Died,
+            _ => ProgramEnding::Raised(without_middle(&error.to_string())),
         };
         self.take_end(end)
     }
 
-    fn ended(mut self, end: End) -> Step {
+    fn ended(mut self, end: ProgramEnding) -> ProgramStep {
         self.take_end(end)
     }
 
-    fn take_end(&mut self, end: End) -> Step {
+    fn take_end(&mut self, end: ProgramEnding) -> ProgramStep {
         let Printed { text: printed, left_out } = std::mem::take(&mut self.printed);
         if left_out > 0 {
             self.helpers.note(format!("{left_out} bytes that it printed are left out"));
         }
         let (cites, notes) =
             (std::mem::take(&mut self.helpers.cites), std::mem::take(&mut self.helpers.notes));
-        Step::Ended(Outcome { end, printed, cites, notes })
+        ProgramStep::Ended(ProgramOutcome { end, printed, cites, notes })
     }
 }
 
@@ -303,9 +303,10 @@ mod tests {
     use super::*;
     use crate::helpers::signatures;
     use crate::pieces::File;
-    use crate::task::{Batch, Question};
+    use crate::task::{Batch, ProgramQuestion};
 
-    const LIMITS: Limits = Limits { seconds: 2, memory_bytes: 1 << 28, batches: 3, questions: 10 };
+    const LIMITS: ProgramLimits =
+        ProgramLimits { seconds: 2, memory_bytes: 1 << 28, batches: 3, questions: 10 };
 
     fn files() -> Vec<File> {
         let file = |path: &str, text: &str| File { path: path.to_owned(), text: text.to_owned() };
@@ -316,42 +317,42 @@ mod tests {
         ]
     }
 
-    fn begin(program: &str) -> Step {
+    fn begin(program: &str) -> ProgramStep {
         let begin = Begin::Program(program.to_owned());
         work(Task { limits: LIMITS, files: files(), begin })
     }
 
-    fn answered(state: Vec<u8>, answers: &[Result<&str, &str>]) -> Step {
+    fn answered(state: Vec<u8>, answers: &[Result<&str, &str>]) -> ProgramStep {
         let own = |it: &Result<&str, &str>| it.map(str::to_owned).map_err(str::to_owned);
         let answers = answers.iter().map(own).collect();
         let begin = Begin::Answered { state, answers, notes: Vec::new() };
         work(Task { limits: LIMITS, files: files(), begin })
     }
 
-    fn ended(step: Step) -> Outcome {
+    fn ended(step: ProgramStep) -> ProgramOutcome {
         match step {
-            Step::Ended(outcome) => outcome,
-            Step::Paused { batch, .. } => panic!("it asks {batch:?}"),
+            ProgramStep::Ended(outcome) => outcome,
+            ProgramStep::Paused { batch, .. } => panic!("it asks {batch:?}"),
         }
     }
 
-    fn paused(step: Step) -> (Vec<u8>, Batch) {
+    fn paused(step: ProgramStep) -> (Vec<u8>, Batch) {
         match step {
-            Step::Paused { state, batch } => (state, batch),
-            Step::Ended(outcome) => panic!("it ended: {outcome:?}"),
+            ProgramStep::Paused { state, batch } => (state, batch),
+            ProgramStep::Ended(outcome) => panic!("it ended: {outcome:?}"),
         }
     }
 
     fn result(program: &str) -> String {
         match ended(begin(program)).end {
-            End::Result(result) => result,
+            ProgramEnding::Result(result) => result,
             other => panic!("{program}: {other:?}"),
         }
     }
 
     fn raised(program: &str) -> String {
         match ended(begin(program)).end {
-            End::Raised(text) => text,
+            ProgramEnding::Raised(text) => text,
             other => panic!("{program}: {other:?}"),
         }
     }
@@ -442,7 +443,7 @@ FINAL(asked)";
         assert_eq!(batch.about.len(), 1);
         let (place, of) = batch.about[0].place.clone().unwrap();
         assert_eq!((place.to_string().as_str(), of), ("src/a.rs:1-4", 7));
-        let Question { text, about } = &batch.questions[1];
+        let ProgramQuestion { text, about } = &batch.questions[1];
         assert_eq!((text.as_str(), about[0].text.lines().next()), ("and here?", Some("# Notes")));
         assert!(!batch.is_recursive);
         // The same state goes on more than once, and in the same way.
@@ -451,7 +452,7 @@ FINAL(asked)";
         assert_eq!(state.len(), again.len());
         assert_eq!(batch.about[0].place.as_ref().unwrap().0.first, 5);
         let outcome = ended(answered(state, &[Ok("C"), Ok("D")]));
-        assert_eq!(outcome.end, End::Result("[['A', None], ['C', 'D']]".to_owned()));
+        assert_eq!(outcome.end, ProgramEnding::Result("[['A', None], ['C', 'D']]".to_owned()));
         assert_eq!(outcome.printed, "asking 1\nasking 5\n");
         assert_eq!(outcome.notes, ["question 2 has no answer: it could not be paid"]);
         let lines: Vec<String> = outcome.cites.iter().map(|it| it.span.to_string()).collect();
@@ -464,21 +465,24 @@ FINAL(asked)";
         let (state, batch) = paused(begin("'<' + rlm_query('why?') + '>'"));
         assert!(batch.is_recursive && batch.about.is_empty());
         let outcome = ended(answered(state.clone(), &[Ok("so")]));
-        assert_eq!(outcome.end, End::Result("<so>".to_owned()));
+        assert_eq!(outcome.end, ProgramEnding::Result("<so>".to_owned()));
         let outcome = ended(answered(state, &[Err("the model gave none")]));
-        let End::Raised(text) = outcome.end else { panic!("{:?}", outcome.end) };
+        let ProgramEnding::Raised(text) = outcome.end else { panic!("{:?}", outcome.end) };
         assert!(text.contains("RuntimeError: the model gave none"), "{text}");
         assert_eq!(result("llm_query_batched([])"), "[]");
     }
 
     #[test]
     fn everything_is_bounded() {
-        assert_eq!(ended(begin("while True: pass")).end, End::TimedOut);
+        assert_eq!(ended(begin("while True: pass")).end, ProgramEnding::TimedOut);
         let outcome = ended(begin("for i in range(40000): print('xxxx')"));
-        assert_eq!((outcome.end, outcome.printed.len()), (End::Result(String::new()), MAX_PRINTED));
+        assert_eq!(
+            (outcome.end, outcome.printed.len()),
+            (ProgramEnding::Result(String::new()), MAX_PRINTED)
+        );
         assert_eq!(outcome.notes, ["167232 bytes that it printed are left out"]);
         let outcome = ended(begin("len(find_all('a', 'a' * 5000))"));
-        assert_eq!(outcome.end, End::Result("1000".to_owned()));
+        assert_eq!(outcome.end, ProgramEnding::Result("1000".to_owned()));
         assert_eq!(outcome.notes, ["find_all gave the first 1000 of 5000"]);
         let outcome = ended(begin("len(replace_all('a', 'bb', 'a' * 200000))"));
         assert_eq!(outcome.notes, ["replace_all gave the first 200000 of 400000 bytes"]);
@@ -491,16 +495,16 @@ FINAL(asked)";
         for _ in 0..3 {
             step = answered(paused(step).0, &[Ok("yes")]);
         }
-        let End::Raised(text) = ended(step).end else { panic!("it ended well") };
+        let ProgramEnding::Raised(text) = ended(step).end else { panic!("it ended well") };
         assert!(text.contains("at most 3 times"), "{text}");
     }
 
     #[test]
     fn a_state_that_is_none_is_said_to_be() {
         let (mut state, _) = paused(begin("llm_query('why?')"));
-        assert_eq!(ended(answered(b"no state".to_vec(), &[])).end, End::Unreadable);
+        assert_eq!(ended(answered(b"no state".to_vec(), &[])).end, ProgramEnding::Unreadable);
         state.truncate(state.len() / 2);
-        assert_eq!(ended(answered(state, &[Ok("x")])).end, End::Unreadable);
+        assert_eq!(ended(answered(state, &[Ok("x")])).end, ProgramEnding::Unreadable);
     }
 
     #[test]

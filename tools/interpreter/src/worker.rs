@@ -8,11 +8,11 @@ use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
 use rustix::process::Signal;
-use sandbox::{Bounds, shut_in};
+use sandbox::{ProcessBounds, shut_in};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
-use crate::task::{End, Outcome, Step, Task};
+use crate::task::{ProgramEnding, ProgramOutcome, ProgramStep, Task};
 use crate::work::work;
 
 /// The first word of a command line that is the worker's.
@@ -34,8 +34,10 @@ fn work_here() -> io::Result<()> {
     let mut given = Vec::new();
     io::stdin().take(MAX_BYTES).read_to_end(&mut given)?;
     let task: Task = postcard::from_bytes(&given).map_err(io::Error::other)?;
-    let bounds =
-        Bounds { memory_bytes: task.limits.memory_bytes, cpu_seconds: task.limits.seconds + 1 };
+    let bounds = ProcessBounds {
+        memory_bytes: task.limits.memory_bytes,
+        cpu_seconds: task.limits.seconds + 1,
+    };
     shut_in(bounds)?;
     let step = postcard::to_allocvec(&work(task)).map_err(io::Error::other)?;
     let mut stdout = io::stdout();
@@ -44,22 +46,25 @@ fn work_here() -> io::Result<()> {
 }
 
 /// Has a program taken a part of its way in a process of its own. Dropping the future ends the process.
-pub async fn step(task: &Task) -> Step {
+pub async fn step(task: &Task) -> ProgramStep {
     let wall = Duration::from_secs(task.limits.seconds) + GRACE;
     let attended = tokio::time::timeout(wall, attend(task)).await;
     let end = match attended {
         Ok(Ok(step)) => return step,
         Ok(Err(end)) => end,
-        Err(_) => End::TimedOut,
+        Err(_) => ProgramEnding::TimedOut,
     };
-    Step::Ended(Outcome::of(end))
+    ProgramStep::Ended(ProgramOutcome::of(end))
 }
 
-async fn attend(task: &Task) -> Result<Step, End> {
-    let given = postcard::to_allocvec(task).map_err(|_| End::NotStarted)?;
-    let mut child = process().and_then(|mut it| it.spawn()).map_err(|_| End::NotStarted)?;
+async fn attend(task: &Task) -> Result<ProgramStep, ProgramEnding> {
+    let given = postcard::to_allocvec(task).map_err(|_| ProgramEnding::NotStarted)?;
+    let mut child =
+        process().and_then(|mut it| it.spawn()).map_err(|_| ProgramEnding::NotStarted)?;
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-    let (Some(mut stdin), Some(stdout)) = (stdin, stdout) else { return Err(End::NotStarted) };
+    let (Some(mut stdin), Some(stdout)) = (stdin, stdout) else {
+        return Err(ProgramEnding::NotStarted);
+    };
     let give = async move {
         // A worker that died does not take it all; its end says why.
         stdin.write_all(&given).await.ok();
@@ -71,11 +76,13 @@ async fn attend(task: &Task) -> Result<Step, End> {
     };
     let ((), answer, status) = tokio::join!(give, take, child.wait());
     match status {
-        Ok(status) if status.success() => postcard::from_bytes(&answer).map_err(|_| End::Died),
-        Ok(status) if OUT_OF_TIME.map(Signal::as_raw).contains(&status.signal().unwrap_or(0)) => {
-            Err(End::TimedOut)
+        Ok(status) if status.success() => {
+            postcard::from_bytes(&answer).map_err(|_| ProgramEnding::Died)
         }
-        Ok(_) | Err(_) => Err(End::Died),
+        Ok(status) if OUT_OF_TIME.map(Signal::as_raw).contains(&status.signal().unwrap_or(0)) => {
+            Err(ProgramEnding::TimedOut)
+        }
+        Ok(_) | Err(_) => Err(ProgramEnding::Died),
     }
 }
 

@@ -7,12 +7,12 @@ use rustix::process::{
 };
 use rustix::thread::CapabilitySet;
 
-use crate::orders::{Bounds, Failure, Grants, Network};
+use crate::orders::{Failure, Grants, Network, ProcessBounds};
 use crate::walls::seccomp::{self, Behind};
 use crate::walls::{landlock, limits};
 
 /// Gives up, for good, whatever reaches out of this process: files, sockets, other processes. It ends with its parent.
-pub fn shut_in(bounds: Bounds) -> io::Result<()> {
+pub fn shut_in(bounds: ProcessBounds) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     rustix::thread::set_no_new_privs(true)?;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
-use crate::orders::{Bounds, Failure, Step};
+use crate::orders::{Failure, ProcessBounds, Step};
 use crate::sandbox::{Confined, Confining, Ground, Sandbox, Wanted};
 
 /// No command line is a helper's.
@@ -13,7 +13,7 @@ pub fn helper(_: impl Iterator<Item = OsString>) -> Option<ExitCode> {
 }
 
 /// Leaves the process as it is.
-pub fn shut_in(_: Bounds) -> io::Result<()> {
+pub fn shut_in(_: ProcessBounds) -> io::Result<()> {
     Ok(())
 }
 

@@ -33,7 +33,7 @@ pub use alone::shut_in;
 pub use elsewhere::{helper, shut_in};
 #[cfg(target_os = "linux")]
 pub use helper::helper;
-pub use orders::{Bounds, Ended, Failure, Lack, Network, Step};
+pub use orders::{Ended, Failure, Lack, Network, ProcessBounds, Step};
 pub use sandbox::{
     Confined, Confining, Degree, Ends, ReportFile, Reported, Sandbox, SandboxPlaces, Wanted,
 };

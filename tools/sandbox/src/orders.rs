@@ -49,7 +49,7 @@ pub(crate) struct Limits {
 
 /// What a process may use that needs nothing but what it has open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounds {
+pub struct ProcessBounds {
     /// Bytes of memory.
     pub memory_bytes: u64,
     /// Seconds of the processor.

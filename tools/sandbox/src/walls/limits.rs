@@ -6,7 +6,7 @@ use rustix::thread::{
     configure_capability_in_ambient_set, remove_capability_from_bounding_set, set_capabilities,
 };
 
-use crate::orders::{Bounds, Failure, Limits, Step};
+use crate::orders::{Failure, Limits, ProcessBounds, Step};
 
 /// Limits what is counted for a process of its own: no core files, no endless file.
 pub(crate) fn of_files(limits: Limits) -> Result<(), Failure> {
@@ -20,7 +20,7 @@ pub(crate) fn of_processes(limits: Limits) -> Result<(), Failure> {
 }
 
 /// Leaves a process what it has open, so much memory and so long of the processor: nothing can be opened or started.
-pub(crate) fn of_one_alone(bounds: Bounds) -> Result<(), Failure> {
+pub(crate) fn of_one_alone(bounds: ProcessBounds) -> Result<(), Failure> {
     lower(Resource::Core, 0)?;
     lower(Resource::Fsize, 0)?;
     lower(Resource::Nproc, 0)?;

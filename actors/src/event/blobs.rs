@@ -1,0 +1,84 @@
+//! The content that events refer to, which the journal keeps beside them.
+
+use super::{Blob, Event};
+
+impl Event {
+    /// The content that has to be on disk before the line is.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most events name no content")]
+    pub fn blobs(&self) -> Vec<&Blob> {
+        match self {
+            Self::SessionStarted { config, prompts, .. } => config.iter().chain(prompts).collect(),
+            Self::SessionContinued { config, prompts, .. } => {
+                std::iter::once(config).chain(prompts).collect()
+            }
+            Self::ConfigurationChanged { config } => vec![config],
+            Self::EvidenceGathered { text, workspace, earlier, .. } => {
+                std::iter::once(text).chain(workspace).chain(earlier).collect()
+            }
+            Self::FilesRead { files } => {
+                files.iter().filter_map(|file| file.found.content()).collect()
+            }
+            Self::Looked { told, .. } => told.iter().collect(),
+            Self::ToolResult { told, .. } => vec![told],
+            Self::SourcesRead { sources, .. } => vec![sources],
+            Self::CardMade { card, .. } => vec![card],
+            Self::CardTaken { card, .. } => card.iter().collect(),
+            Self::TaskAnswered { answer, .. } => answer.iter().collect(),
+            Self::ChildAsked { question, known, .. } => {
+                std::iter::once(question).chain(known).collect()
+            }
+            Self::ProgramPaused { state, questions } => vec![state, questions],
+            Self::ProgramEnded { outcome, .. } => vec![outcome],
+            Self::PatchStaged { files, .. }
+            | Self::LaneCompleted { files, .. }
+            | Self::LaneFailed { files, .. }
+            | Self::LanesMerged { files, .. } => files
+                .iter()
+                .flat_map(|file| [&file.before, &file.after])
+                .flatten()
+                .map(|content| &content.blob)
+                .collect(),
+            Self::VerificationRun { output, .. }
+            | Self::CommandTried { output, .. }
+            | Self::OldTreeTested { output, .. }
+            | Self::DiffRead { diff: output, .. } => vec![output],
+            Self::ModelRequest { body, .. } => vec![body],
+            Self::ModelReply { answer: Some(answer), .. } => vec![answer],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The content that effects are answered from when a run is driven again.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most events are no effects")]
+    pub fn effects_mut(&mut self) -> Vec<&mut Blob> {
+        match self {
+            Self::EvidenceGathered { text, workspace, earlier, .. } => {
+                std::iter::once(text).chain(workspace).chain(earlier).collect()
+            }
+            Self::FilesRead { files } => {
+                files.iter_mut().filter_map(|file| file.found.content_mut()).collect()
+            }
+            Self::Looked { told, .. } => told.iter_mut().collect(),
+            Self::ToolResult { told, .. } => vec![told],
+            Self::SourcesRead { sources, .. } => vec![sources],
+            Self::CardMade { card, .. } => vec![card],
+            Self::CardTaken { card, .. } => card.iter_mut().collect(),
+            Self::ChildAsked { known, .. } => known.iter_mut().collect(),
+            Self::ProgramPaused { state, questions } => vec![state, questions],
+            Self::ProgramEnded { outcome, .. } => vec![outcome],
+            Self::LaneCompleted { files, .. }
+            | Self::LaneFailed { files, .. }
+            | Self::LanesMerged { files, .. } => files
+                .iter_mut()
+                .flat_map(|file| [&mut file.before, &mut file.after])
+                .flatten()
+                .map(|content| &mut content.blob)
+                .collect(),
+            Self::VerificationRun { output, .. }
+            | Self::CommandTried { output, .. }
+            | Self::DiffRead { diff: output, .. } => vec![output],
+            Self::ModelReply { answer: Some(answer), .. } => vec![answer],
+            _ => Vec::new(),
+        }
+    }
+}
