@@ -95,7 +95,8 @@ impl Objects {
         }
     }
 
-    /// Every object that a checkpoint or a held tree is made of. An object that cannot be read stops it: nothing is dropped then.
+    /// Every object that a checkpoint or a held tree is made of. A commit or a tree that cannot be read stops it: nothing is
+    /// dropped then.
     fn needed(&self) -> Result<HashSet<ObjectId>, SnapshotError> {
         let failed = |source| self.unusable(source);
         let mut open: Vec<ObjectId> = self.numbers()?.into_iter().map(|(_, id)| id).collect();
@@ -114,7 +115,13 @@ impl Objects {
                 }
                 Kind::Tree => {
                     for entry in TreeRefIter::from_bytes(&object.data, id.kind()) {
-                        open.push(entry.map_err(failed)?.oid.to_owned());
+                        let entry = entry.map_err(failed)?;
+                        // Nothing hangs on a file, and there may be many.
+                        if entry.mode.is_tree() {
+                            open.push(entry.oid.to_owned());
+                        } else {
+                            needed.insert(entry.oid.to_owned());
+                        }
                     }
                 }
                 Kind::Blob | Kind::Tag => {}

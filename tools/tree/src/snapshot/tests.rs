@@ -1,6 +1,6 @@
 //! Snapshots and checkpoints of real directories, with and without a repository of the user's.
 
-mod packs;
+mod pack_tests;
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
