@@ -180,9 +180,9 @@ fn the_process_of_a_program_is_shut_in() {
     }
     let world = world(vec![calls("while True: pass", &[]), says("so it is")]);
     let mut running = world.deepseek(["ask", QUESTION]).start();
-    let found = std::cell::RefCell::new(None);
+    let (id, found) = (running.id(), std::cell::RefCell::new(None));
     running.until(|| {
-        *found.borrow_mut() = worker_of(running_id(&world));
+        *found.borrow_mut() = worker_of(id);
         found.borrow().is_some()
     });
     let (status, limits) = found.into_inner().unwrap();
@@ -196,21 +196,13 @@ fn the_process_of_a_program_is_shut_in() {
     assert_eq!(run.code, Some(130), "{}", run.stderr);
 }
 
-fn running_id(world: &World) -> String {
-    world.state().to_string_lossy().into_owned()
-}
-
-/// What the system tells of a process that runs a program and is shut in.
-fn worker_of(_: String) -> Option<(String, String)> {
+/// What the system tells of a process that runs a program for the process of this id, and is shut in.
+fn worker_of(parent: u32) -> Option<(String, String)> {
     fs::read_dir("/proc").unwrap().flatten().find_map(|entry| {
-        let dir = entry.path();
-        let line = fs::read(dir.join("cmdline")).ok()?;
-        if !line.windows(16).any(|it| it == b"within-a-program") {
-            return None;
-        }
-        let read = |name: &str| fs::read_to_string(dir.join(name)).ok();
+        let read = |name: &str| fs::read_to_string(entry.path().join(name)).ok();
         let (status, limits) = (read("status")?, read("limits")?);
-        status.contains("Seccomp:\t2").then_some((status, limits))
+        let is_it = status.contains(&format!("PPid:\t{parent}\n"));
+        (is_it && status.contains("Seccomp:\t2")).then_some((status, limits))
     })
 }
 
