@@ -75,5 +75,6 @@ mod start;
 
 // Documents and sources.
 mod docs;
+mod schema;
 mod tidy;
 mod trials;
