@@ -27,7 +27,7 @@ use crate::role::{RoleHost, Work};
 use crate::sight::Sight;
 use crate::talk::{Grammar, Objection, Talk, Unheard};
 use crate::wording::Wording;
-use crate::workspace::Beyond;
+use crate::workspace::Unapproved;
 
 /// What the Architect is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -221,7 +221,7 @@ impl ArchitectSetup {
         let Some(beyond) = self.commands.workspace.beyond(&files, commands) else {
             return Ok(None);
         };
-        let Beyond { planned, writes, commands } = beyond;
+        let Unapproved { planned, writes, commands } = beyond;
         let repair = self.caller.prompts().render(
             Prompt::PlanBeyond,
             &[

@@ -37,7 +37,7 @@ pub trait Workspace: Send + Sync + 'static {
     }
 
     /// What of a plan goes beyond what the user approved before it was made; `None` where nothing does, or nothing was approved.
-    fn beyond(&self, _: &[RepoPath], _: &[String]) -> Option<Beyond> {
+    fn beyond(&self, _: &[RepoPath], _: &[String]) -> Option<Unapproved> {
         None
     }
 
@@ -71,7 +71,7 @@ pub trait Workspace: Send + Sync + 'static {
 
 /// What of a plan the user did not approve, and what the user did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Beyond {
+pub struct Unapproved {
     /// Files and commands of the plan.
     pub planned: Vec<String>,
     /// Paths and patterns that may be changed.

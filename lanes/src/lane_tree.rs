@@ -12,7 +12,9 @@ use actors::effect::{Effect, Trace};
 use actors::event::Event;
 use actors::lane_id::LaneId;
 use actors::run::Run;
-use actors::workspace::{Beyond, CommitRefused, Denied, NotApplied, Purpose, Staged, Workspace};
+use actors::workspace::{
+    CommitRefused, Denied, NotApplied, Purpose, Staged, Unapproved, Workspace,
+};
 use futures_util::future::BoxFuture;
 use shell::CommandLine;
 use thiserror::Error;
@@ -293,7 +295,7 @@ impl Workspace for LaneTree {
         self.above.is_approved()
     }
 
-    fn beyond(&self, files: &[RepoPath], commands: &[String]) -> Option<Beyond> {
+    fn beyond(&self, files: &[RepoPath], commands: &[String]) -> Option<Unapproved> {
         self.above.beyond(files, commands)
     }
 

@@ -42,7 +42,7 @@ use actors::team::EndedLane;
 use actors::wording::Wording;
 use actors::words::{Asked, DeniedBy, IntentBy};
 use actors::workspace::{
-    Beyond, CommitRefused, Copied, Denied, NoCopy, Purpose, Staged, Workspace, Workspaces,
+    CommitRefused, Copied, Denied, NoCopy, Purpose, Staged, Unapproved, Workspace, Workspaces,
 };
 use config::Config;
 use futures_util::future::BoxFuture;
@@ -472,7 +472,7 @@ impl Workspace for MainWorkspace {
         self.grant.is_some()
     }
 
-    fn beyond(&self, files: &[RepoPath], commands: &[String]) -> Option<Beyond> {
+    fn beyond(&self, files: &[RepoPath], commands: &[String]) -> Option<Unapproved> {
         self.grant.as_ref()?.beyond_plan(files, commands)
     }
 

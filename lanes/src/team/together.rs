@@ -18,7 +18,7 @@ use actors::run::Run;
 use actors::team::Other;
 use actors::verifier::{Checked, Subject, Verifier, VerifierSetup, run_event};
 use actors::wording::Wording;
-use actors::workspace::{Beyond, CommitRefused, Denied, Purpose, Staged, Workspace};
+use actors::workspace::{CommitRefused, Denied, Purpose, Staged, Unapproved, Workspace};
 use futures_util::future::BoxFuture;
 use shell::CommandLine;
 use tools::blocking::on_a_thread;
@@ -374,7 +374,7 @@ impl Workspace for Bench {
         self.above.is_approved()
     }
 
-    fn beyond(&self, files: &[RepoPath], commands: &[String]) -> Option<Beyond> {
+    fn beyond(&self, files: &[RepoPath], commands: &[String]) -> Option<Unapproved> {
         self.above.beyond(files, commands)
     }
 

@@ -1,6 +1,6 @@
 //! What an approved card answers, so that nobody is asked again; and how far something goes beyond it. Pure.
 
-use actors::workspace::Beyond;
+use actors::workspace::Unapproved;
 use lanes::pattern::Pattern;
 use tree::RepoPath;
 
@@ -33,14 +33,14 @@ impl Grant {
     }
 
     /// What of a plan the card does not name, if anything.
-    pub fn beyond_plan(&self, files: &[RepoPath], commands: &[String]) -> Option<Beyond> {
+    pub fn beyond_plan(&self, files: &[RepoPath], commands: &[String]) -> Option<Unapproved> {
         let files: Vec<&str> = files.iter().map(RepoPath::as_str).collect();
         let commands = commands.iter().map(String::as_str).filter(|command| !self.names(command));
         let planned: Vec<String> =
             self.beyond(&files).into_iter().chain(commands).map(str::to_owned).collect();
         let writes = self.writes.iter().map(ToString::to_string).collect();
         let commands = self.commands.clone();
-        (!planned.is_empty()).then_some(Beyond { planned, writes, commands })
+        (!planned.is_empty()).then_some(Unapproved { planned, writes, commands })
     }
 
     /// Whether the card names a command, in these words.
