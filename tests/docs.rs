@@ -7,8 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-const EVENTS: &str = include_str!("../actors/src/event.rs");
+pub(crate) const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+pub(crate) const EVENTS: &str = include_str!("../actors/src/event.rs");
 const BEGIN: &str = "<!-- generated: do not edit below -->\n";
 const END: &str = "<!-- end of the generated part -->\n";
 

@@ -77,6 +77,7 @@ mod start;
 // Documents and sources.
 mod circles;
 mod docs;
+mod schema;
 mod tidy;
 mod trials;
 mod way;

@@ -241,13 +241,21 @@ fn explain(past: &Past, known: &Known) -> Result<(), CliError> {
                     | Event::ProgramEnded { .. }
                     | Event::ChildAsked { .. }
                     | Event::ChildEnded { .. }
-                    | Event::ModelReply { .. }
                     | Event::TaskAnswered { .. }
                     | Event::MissionReported { .. }
             )
         );
         if is_told {
-            render::line(&render::harmless(&front::told::event(&story, entry)));
+            let asked = match &entry.event {
+                Some(Event::ChildAsked { question, .. }) => {
+                    journal::read::content(&past.dir(&known.session), question).ok()
+                }
+                Some(_) | None => None,
+            };
+            let asked = String::from_utf8_lossy(&asked.unwrap_or_default()).into_owned();
+            let asked = asked.lines().next().unwrap_or_default();
+            let told = front::told::event(&story, entry);
+            render::line(render::harmless(&format!("{told} {asked}")).trim_end());
         }
     }
     Ok(())

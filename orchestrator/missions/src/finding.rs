@@ -101,7 +101,7 @@ pub(crate) enum Judge {
 
 impl Observation {
     /// Takes in what is said of it.
-    pub(crate) fn judged(&mut self, by: Judge, said: Verdict) {
+    pub(crate) fn judged(&mut self, by: Judge, said: ClaimVerdict) {
         match by {
             Judge::Flash => self.flash = Some(said.opinion),
             Judge::Pro => self.pro = Some(said.opinion),
@@ -240,7 +240,7 @@ fn finding(rest: &str) -> Result<Told, String> {
 
 /// What is said of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
+pub struct ClaimVerdict {
     /// The number of the claim.
     pub claim: u32,
     /// Whether it is true.
@@ -250,7 +250,7 @@ pub struct Verdict {
 }
 
 /// Reads what is said of claims.
-pub fn verdicts(answer: &str) -> Result<Vec<Verdict>, ContractError> {
+pub fn verdicts(answer: &str) -> Result<Vec<ClaimVerdict>, ContractError> {
     let mut told = Vec::new();
     VERDICTS.read(answer, |_, line| {
         let rest = line.strip_prefix("VERDICT|").ok_or(format!("each line must read {VERDICT}"))?;
@@ -259,7 +259,7 @@ pub fn verdicts(answer: &str) -> Result<Vec<Verdict>, ContractError> {
         let verdict = fields.next().and_then(Opinion::read);
         let why = fields.next().unwrap_or_default().to_owned();
         match (number, verdict) {
-            (Some(claim), Some(opinion)) => told.push(Verdict { claim, opinion, why }),
+            (Some(claim), Some(opinion)) => told.push(ClaimVerdict { claim, opinion, why }),
             _ => return Err(format!("the line must read {VERDICT}")),
         }
         Ok(())
@@ -334,7 +334,7 @@ mod tests {
         finding.flash = Some(Opinion::Holds);
         assert_eq!(finding.confidence(), Confidence::High);
         let why = "the lines do not tell".to_owned();
-        finding.judged(Judge::Pro, Verdict { claim: 1, opinion: Opinion::Unsure, why });
+        finding.judged(Judge::Pro, ClaimVerdict { claim: 1, opinion: Opinion::Unsure, why });
         assert_eq!(finding.confidence(), Confidence::Low);
         assert_eq!(finding.doubt.as_deref(), Some("the lines do not tell"));
         (finding.pro, finding.mechanical) = (Some(Opinion::Holds), Some(false));

@@ -7,7 +7,7 @@ use actors::prompts::{Prompt, Prompts};
 use actors::talk::Grammar;
 use actors::wording::Wording;
 
-use crate::finding::{Observation, Verdict, verdicts};
+use crate::finding::{ClaimVerdict, Observation, verdicts};
 use crate::passage::Passage;
 use crate::plan::{MissionPlan, PlanBounds};
 use crate::program;
@@ -106,7 +106,7 @@ impl Grammar for Program {
 pub(crate) struct Verdicts;
 
 impl Grammar for Verdicts {
-    type Answer = Vec<Verdict>;
+    type Answer = Vec<ClaimVerdict>;
 
     fn is_formed(&self, answer: &str) -> bool {
         verdicts(answer).is_ok()
