@@ -97,7 +97,7 @@ fn a_program_counts_asks_and_cites() {
         "Printed:\n2 lines\nCited:\nit greets [greet.txt:1-1]\n\
          Result: ['greet.txt', 'src/a.rs', 'yes', 'yes', 'it says hello']"
     );
-    let asked = world.provider.told("child", 1);
+    let asked = world.provider.everything_said();
     assert!(asked.contains("### greet.txt") && asked.contains("   1| hello"), "{asked}");
     assert_eq!(world.provider.of("child").len(), 3);
     assert_eq!(world.project.hashes(""), before, "nothing is written");
