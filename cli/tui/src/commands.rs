@@ -61,7 +61,7 @@ pub(crate) const COMMANDS: [Command; 32] = [
     command("thinking", "on, off, or auto as configured", What::Set(Setting::Thinking)),
     command("mode", "plan, agent, yolo or hetun (also Tab)", What::Set(Setting::Mode)),
     command("approval", "suggest, auto or never", What::Set(Setting::Approval)),
-    command("now", "tell the request at work (also Ctrl-Enter)", What::Now),
+    command("now", "tell the request at work", What::Now),
     command("queue", "list the queue; go, drop N, clear", What::Queue),
     command("status", "show the session and its settings", What::Status),
     command("cost", "add up calls, tokens and cost", What::Program(&["usage"])),
@@ -106,7 +106,7 @@ pub(crate) fn help() -> String {
   @PATH       name a file; Tab completes
 Keys:
   Enter       send; while a request is at work: queue
-  Ctrl-Enter  tell the request at work, where the terminal sends it
+  Ctrl-Enter  tell the request at work (as /now)
   Alt-Enter   begin a new line (also Ctrl-J, or \\ before Enter)
   Up, Ctrl-R  bring back an earlier message
   Tab         the next mode: plan, agent, yolo, hetun
