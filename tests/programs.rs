@@ -269,6 +269,16 @@ fn programs_within_programs_are_as_deep_as_is_allowed() {
 }
 
 #[test]
+fn the_helpers_are_told_to_who_asks() {
+    let world = world(vec![calls("help", &[]), says("so it is")]);
+    assert_eq!(world.asks(QUESTION).code, Some(0));
+    let told = told(&world)["value"].as_str().unwrap().to_owned();
+    assert!(told.contains("llm_query_batched(questions, about=None)"), "{told}");
+    let offered = world.provider.of("analysis")[0].request.json["tools"].to_string();
+    assert!(!offered.contains("llm_query"), "{offered}");
+}
+
+#[test]
 fn no_program_runs_in_plan_mode_or_over_what_is_not_there() {
     let plan = world(vec![calls("len(files())", &[]), says("so it is")])
         .configure("[policy]\nmode = \"plan\"\n");

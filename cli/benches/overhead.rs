@@ -58,6 +58,10 @@ fn main() {
             || reset(&workspace),
             || {
                 let mut command = with(binary, &["-p", words, "--approval", "auto"]);
+                if edit {
+                    // Whether it is an edit would be a call of its own.
+                    command.arg("--force-execute");
+                }
                 command
                     .env("DEEPSEEK_BASE_URL", &url)
                     .env("DEEPSEEK_API_KEY", "k")

@@ -6,6 +6,7 @@ use actors::run::Run;
 use config::Mode;
 use futures_util::future::BoxFuture;
 use index::Index;
+use interpreter::HELPERS;
 use lanes::pattern::Pattern;
 
 use crate::children::Children;
@@ -29,6 +30,10 @@ impl Programs for Rlm {
         paths: &'p [String],
     ) -> BoxFuture<'p, Result<ProgramTold, JournalClosed>> {
         Box::pin(async move {
+            // The helpers are told to who wants them: every question would pay for them.
+            if program.trim() == "help" {
+                return Ok(Ok(HELPERS.trim_end().to_owned()));
+            }
             let patterns: Result<Vec<Pattern>, _> = paths.iter().map(|it| it.parse()).collect();
             let wanted = match patterns {
                 Ok(patterns) => Wanted::Named(patterns),

@@ -8,10 +8,7 @@ use crate::tool::{Arguments, Tool, said};
 
 pub(crate) const TOOL: Tool = Tool::new::<Run>(
     "rlm.run",
-    concat!(
-        "Run a small program over many files: to count, list or compare, or to have small models read many parts at once. It tells what the program prints, cites and gives to FINAL.\n",
-        include_str!("../../interpreter/src/helpers.txt"),
-    ),
+    "Run a small Python program over many files: to count, list or compare, or to have small models read many parts at once. The program `help` tells which helpers there are: ask that first.",
 );
 
 #[derive(Deserialize, JsonSchema)]
