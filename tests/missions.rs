@@ -80,6 +80,8 @@ fn a_mission_stops_after_its_card_and_goes_on_with_the_approval_of_its_hash() {
     let before = world.project.hashes("");
     let run = mission(&world, &["--approval", "auto"]);
     assert_eq!(run.code, Some(3), "{}\n{}", run.stdout, run.stderr);
+    let counted = "program 1: 2 of 2 questions answered, 0 new findings";
+    assert!(run.stderr.contains(counted), "{}", run.stderr);
     assert_eq!(world.project.hashes(""), before, "research only reads");
     for told in [
         "Mission card, version 1",

@@ -157,7 +157,7 @@ pub(crate) fn take(
     findings: &mut Vec<Observation>,
     sources: &[SourceFile],
     passage: &Passage,
-    (first, last, novelty, weight, claim): Told,
+    (first, last, novelty, weight, claim): ToldFinding,
     level: u32,
 ) -> Taken {
     let evidence = Passage { path: passage.path.clone(), first: first.max(passage.first), last };
@@ -204,10 +204,10 @@ pub fn similarity(one: &str, other: &str) -> f64 {
 }
 
 /// A finding as an answer tells it: lines, novelty, weight, claim.
-pub type Told = (usize, usize, u8, u8, String);
+pub type ToldFinding = (usize, usize, u8, u8, String);
 
 /// Reads what a small model found in a passage. What lies outside the passage is left out by whoever knows it.
-pub fn findings(answer: &str) -> Result<Vec<Told>, ContractError> {
+pub fn findings(answer: &str) -> Result<Vec<ToldFinding>, ContractError> {
     let mut told = Vec::new();
     FINDINGS.read(answer, |_, line| {
         let (key, rest) = line.split_once('|').unwrap_or((line, ""));
@@ -222,7 +222,7 @@ pub fn findings(answer: &str) -> Result<Vec<Told>, ContractError> {
     Ok(told)
 }
 
-fn finding(rest: &str) -> Result<Told, String> {
+fn finding(rest: &str) -> Result<ToldFinding, String> {
     let broken = || format!("the line must read {FINDING}");
     let mut fields = rest.splitn(4, '|').map(str::trim);
     let lines = fields.next().ok_or_else(broken)?;

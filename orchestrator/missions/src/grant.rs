@@ -1,4 +1,4 @@
-//! What an approved card answers, so that nobody is asked again; and how far something goes beyond it. Pure.
+//! What an approved card answers, so that the user is not asked again; and how far something goes beyond it. Pure.
 
 use actors::workspace::Unapproved;
 use lanes::pattern::Pattern;

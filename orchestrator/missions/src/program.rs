@@ -231,7 +231,7 @@ pub(crate) fn is_begun(answer: &str) -> bool {
 
 /// What a program came to, as a model is told; an error where it came to no result.
 pub(crate) fn told(prompts: &Prompts, outcome: &ProgramOutcome) -> Result<String, String> {
-    let ProgramOutcome { end, printed, cites, notes } = outcome;
+    let ProgramOutcome { end, printed, cites, notes, .. } = outcome;
     let why = match end {
         ProgramEnding::Result(_) => None,
         ProgramEnding::Raised(text) => Some(text.trim()),

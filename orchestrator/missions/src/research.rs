@@ -288,7 +288,9 @@ impl Research<'_> {
 
 ",
         ]);
-        self.tell(ResearchStep::Program, round, (1, 1, new)).await?;
+        let (asked, answered) = (outcome.asked, outcome.asked.saturating_sub(outcome.unanswered));
+        let counts = (asked as usize, answered as usize, new);
+        self.tell(ResearchStep::Program, round, counts).await?;
         Ok(true)
     }
 

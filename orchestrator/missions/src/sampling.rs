@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use config::Missions;
 use serde::{Deserialize, Serialize};
 
-use crate::finding::{Observation, Taken, Told, take};
+use crate::finding::{Observation, Taken, ToldFinding, take};
 use crate::passage::{Passage, SourceFile, covering};
 
 /// Of the questions of a research, this share may be asked by sampling; the rest checks what came of it.
@@ -84,7 +84,7 @@ impl Sampling {
     pub fn told(
         &mut self,
         sources: &[SourceFile],
-        answers: Vec<(Passage, Vec<Told>)>,
+        answers: Vec<(Passage, Vec<ToldFinding>)>,
     ) -> SampleRound {
         let (mut new, mut known) = (0, 0);
         let mut best: BTreeMap<Passage, u32> = BTreeMap::new();
@@ -157,7 +157,7 @@ mod tests {
         vec![SourceFile { path: RepoPath::parse("a").unwrap(), text }]
     }
 
-    fn claim(at: usize, points: u8, words: &str) -> Told {
+    fn claim(at: usize, points: u8, words: &str) -> ToldFinding {
         (at, at + 1, points, points, words.to_owned())
     }
 

@@ -121,11 +121,10 @@ fn read(index: &Index, wanted: &Wanted, room: usize, run: &Run) -> ReadSources {
         .filter(|file| is_wanted(&file.path))
         .filter(|file| file.bytes <= index.max_file_bytes() && index.may_read(&file.path))
         .collect();
-    let goal = match wanted {
-        Wanted::About(goal) => goal.as_str(),
-        Wanted::Named(_) => "",
+    let (goal, ranked) = match wanted {
+        Wanted::About(goal) => (goal.as_str(), index.rank(goal, &listed).files),
+        Wanted::Named(_) => ("", Vec::new()),
     };
-    let ranked = if goal.is_empty() { Vec::new() } else { index.rank(goal, &listed).files };
     let ranked: Vec<RepoPath> = ranked.into_iter().map(|file| file.path).collect();
     let most = run.config().missions.common_tokens.saturating_mul(BYTES_PER_TOKEN);
     let (mut files, mut left) = (Vec::new(), room);

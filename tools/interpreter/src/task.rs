@@ -98,12 +98,25 @@ pub struct ProgramOutcome {
     pub cites: Vec<Cite>,
     /// What was cut, and which questions have no answer.
     pub notes: Vec<String>,
+    /// How many questions it asked.
+    #[serde(default)]
+    pub asked: u32,
+    /// How many of them have no answer.
+    #[serde(default)]
+    pub unanswered: u32,
 }
 
 impl ProgramOutcome {
     /// That of a program that left nothing but how it ended.
     pub const fn of(end: ProgramEnding) -> Self {
-        Self { end, printed: String::new(), cites: Vec::new(), notes: Vec::new() }
+        Self {
+            end,
+            printed: String::new(),
+            cites: Vec::new(),
+            notes: Vec::new(),
+            asked: 0,
+            unanswered: 0,
+        }
     }
 }
 

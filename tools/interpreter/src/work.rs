@@ -35,6 +35,7 @@ struct State {
     cites: Vec<Cite>,
     batches: u32,
     questions: u32,
+    unanswered: u32,
 }
 
 /// What a program prints, cut at its bound.
@@ -73,6 +74,7 @@ pub fn work(Task { limits, files, begin }: Task) -> ProgramStep {
         printed: Printed::default(),
         batches: 0,
         questions: 0,
+        unanswered: 0,
     };
     match begin {
         Begin::Program(text) => match program.start(text) {
@@ -103,6 +105,7 @@ struct Program {
     printed: Printed,
     batches: u32,
     questions: u32,
+    unanswered: u32,
 }
 
 /// What is done next.
@@ -204,6 +207,7 @@ impl Program {
             cites: std::mem::take(&mut self.helpers.cites),
             batches: self.batches,
             questions: self.questions,
+            unanswered: self.unanswered,
         };
         Ok(Next::Stop(match postcard::to_allocvec(&state) {
             Ok(state) => ProgramStep::Paused { state, batch },
@@ -220,6 +224,7 @@ impl Program {
         self.helpers.notes = state.notes;
         self.helpers.cites = state.cites;
         (self.batches, self.questions) = (state.batches, state.questions);
+        self.unanswered = state.unanswered;
         Some((call, state.is_list))
     }
 
@@ -230,6 +235,8 @@ impl Program {
         is_list: bool,
     ) -> ExtFunctionResult {
         let mut slots = Vec::new();
+        let failed = answers.iter().filter(|answer| answer.is_err()).count();
+        self.unanswered += u32::try_from(failed).unwrap_or(u32::MAX);
         for (number, answer) in (1..).zip(answers) {
             slots.push(match answer {
                 Ok(text) => MontyObject::String(text),
@@ -267,7 +274,8 @@ impl Program {
         }
         let (cites, notes) =
             (std::mem::take(&mut self.helpers.cites), std::mem::take(&mut self.helpers.notes));
-        ProgramStep::Ended(ProgramOutcome { end, printed, cites, notes })
+        let (asked, unanswered) = (self.questions, self.unanswered);
+        ProgramStep::Ended(ProgramOutcome { end, printed, cites, notes, asked, unanswered })
     }
 }
 
@@ -455,6 +463,7 @@ FINAL(asked)";
         assert_eq!(outcome.end, ProgramEnding::Result("[['A', None], ['C', 'D']]".to_owned()));
         assert_eq!(outcome.printed, "asking 1\nasking 5\n");
         assert_eq!(outcome.notes, ["question 2 has no answer: it could not be paid"]);
+        assert_eq!((outcome.asked, outcome.unanswered), (4, 1));
         let lines: Vec<String> = outcome.cites.iter().map(|it| it.span.to_string()).collect();
         assert_eq!(lines, ["src/a.rs:1-4", "src/a.rs:5-7"]);
         assert_eq!((outcome.cites[0].novelty, outcome.cites[0].weight), (5, 9));
