@@ -588,10 +588,10 @@ pub(crate) struct Active {
     slot: Slot,
     crew: Option<Crew>,
     team: Option<Team>,
-    /// Who asks the small questions of a mission.
+    /// Who asks small questions.
     children: Option<Children>,
-    /// What a mission began with.
-    brief: Brief,
+    /// What a mission began with; nothing where the request is none.
+    mission: Option<Brief>,
     /// The card that is approved, as JSON.
     approved: Option<(FileHash, Vec<u8>)>,
     /// What the approved card of a mission answers.

@@ -88,7 +88,7 @@ impl State {
         let commands = Runner { workspace, run: run.clone() };
         let index = self.index.clone();
         if let Some(active) = &mut self.active {
-            active.brief = brief.clone();
+            active.mission = Some(brief.clone());
         }
         let drafting = Drafting { run, children, brief, index, commands, step };
         self.tell_in_run(myself, async move { News::Mission(drafting.conduct().await) });
@@ -129,7 +129,8 @@ impl State {
                     return;
                 };
                 let Some(active) = &self.active else { return };
-                let brief = Brief { request: active.request.text.clone(), ..active.brief.clone() };
+                let began_with = active.mission.clone().unwrap_or_default();
+                let brief = Brief { request: active.request.text.clone(), ..began_with };
                 let Some(team) = self.hire_team(myself, brief, Some(plan)).await else { return };
                 self.tell_in_run(myself, async move {
                     News::Mission(MissionNews::Written(execution, team.work().await))

@@ -95,7 +95,7 @@ impl State {
             team: None,
             children: None,
             approved: None,
-            brief: Brief::default(),
+            mission: None,
             grant: None,
             written_end: None,
             spent_before: Amount::default(),
@@ -326,7 +326,7 @@ impl State {
     pub(super) fn steer(&self, words: String) -> Result<(), NotSteered> {
         let active = self.active.as_ref().filter(|active| active.ending.is_none());
         let active = active.ok_or(NotSteered::NothingAtWork)?;
-        if active.children.is_some() {
+        if active.mission.is_some() {
             return Err(NotSteered::Mission);
         }
         if active.team.is_some() {
