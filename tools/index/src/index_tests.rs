@@ -24,8 +24,13 @@ const WORDS: [&str; 8] = [
     "}",
     "return x",
 ];
-const QUERIES: [&str; 4] =
-    ["the pager is delayed", "turn the page of a Book", "登录分页", "nothing known here"];
+const QUERIES: [&str; 5] = [
+    "the pager is delayed",
+    "turn the page of a Book",
+    "登录分页",
+    "nothing known here",
+    "pager: the page returns x",
+];
 
 /// A tree, and its index.
 struct World {

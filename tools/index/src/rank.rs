@@ -13,11 +13,11 @@ const STRIDE: u32 = WINDOW / 2;
 /// Files of which single lines are weighed.
 const WITH_LINES: usize = 32;
 /// Added to each rank, so that the first places do not decide alone.
-const RANK_OFFSET: f64 = 30.0;
+const RANK_OFFSET: f64 = 20.0;
 /// What the second window of a file adds to its first.
 const SECOND_WINDOW: f64 = 0.5;
-/// What each ranking counts: words, windows, names, messages, changes.
-const WEIGHTS: [f64; 5] = [1.0, 1.0, 0.7, 1.0, 0.3];
+/// What each ranking counts: words, windows, names, paths, messages, changes.
+const WEIGHTS: [f64; 6] = [1.0, 1.0, 0.7, 0.6, 1.0, 0.1];
 
 /// A file of the tree.
 #[derive(Debug, Clone)]
@@ -28,6 +28,8 @@ pub(crate) struct FileFacts {
     pub(crate) words: u32,
     /// How much the words of its name say, if all of them are in the request.
     pub(crate) name: f64,
+    /// How much those words of its path say that are in the request.
+    pub(crate) path: f64,
 }
 
 /// A file with something to do with a request.
@@ -70,12 +72,12 @@ pub(crate) fn rank(
         let weight = |file: u32| files.get(file as usize).map_or(0.0, |file| file.kind.weight());
         scores.into_iter().map(|(file, score)| (file, score * weight(file))).collect()
     };
+    let by = |score: fn(&FileFacts) -> f64| weighted((0..).zip(files.iter().map(score)).collect());
     let rankings = [
         weighted(by_words(files, texts, postings)),
         weighted(by_window),
-        weighted(
-            files.iter().map(|file| file.name).zip(0..).map(|(name, file)| (file, name)).collect(),
-        ),
+        by(|file| file.name),
+        by(|file| file.path),
         weighted(credits.messages.clone()),
         weighted(credits.changes.clone()),
     ];
@@ -204,7 +206,7 @@ mod tests {
     }
 
     fn source(words: u32) -> FileFacts {
-        FileFacts { kind: FileKind::Source, words, name: 0.0 }
+        FileFacts { kind: FileKind::Source, words, name: 0.0, path: 0.0 }
     }
 
     #[test]
@@ -236,9 +238,17 @@ mod tests {
     }
 
     #[test]
+    fn a_path_that_has_words_of_the_request_counts() {
+        let files = [0.0, 0.0, 2.0].map(|path| FileFacts { path, ..source(10) });
+        let words = [postings(&[(0, &[1]), (1, &[1]), (2, &[1])])];
+        let ranked = rank(&files, files.len(), &words, &Credits::default());
+        assert_eq!(ranked.iter().map(|ranked| ranked.file).collect::<Vec<_>>(), [2, 0, 1]);
+    }
+
+    #[test]
     fn tests_come_after_source_and_what_is_aside_not_at_all() {
         let kinds = [FileKind::Aside, FileKind::Test, FileKind::Source];
-        let files = kinds.map(|kind| FileFacts { kind, words: 10, name: 0.0 });
+        let files = kinds.map(|kind| FileFacts { kind, words: 10, name: 0.0, path: 0.0 });
         let words = [postings(&[(0, &[1]), (1, &[1]), (2, &[1])])];
         let ranked = rank(&files, files.len(), &words, &Credits::default());
         assert_eq!(ranked.iter().map(|ranked| ranked.file).collect::<Vec<_>>(), [2, 1]);

@@ -19,6 +19,8 @@ use crate::words;
 
 /// Different words of a request that are looked for.
 const MAX_WORDS: usize = 256;
+/// A longer beginning before a colon is a sentence.
+const MAX_SCOPE_BYTES: usize = 40;
 /// Files whose names say only what they are in their directory.
 const NAMELESS: [&str; 6] = ["mod", "lib", "main", "index", "__init__", "src"];
 /// Bytes of text outside the index whose definitions are looked for, and that are searched at all.
@@ -105,6 +107,18 @@ pub(crate) fn words_of(request: &str) -> Vec<String> {
     sought
 }
 
+/// The words before the colon of a request that begins `pager: …`: what it is about, and in a path as telling as the rarest.
+fn scope(request: &str) -> HashSet<String> {
+    let mut scope = HashSet::new();
+    let first = request.trim_start().lines().next().and_then(|line| line.split_once(": "));
+    if let Some((about, _)) = first.filter(|(about, _)| about.len() <= MAX_SCOPE_BYTES) {
+        words::each(about, |word| {
+            scope.insert(word.to_owned());
+        });
+    }
+    scope
+}
+
 /// What the manifest knows of each file that is as it has it.
 fn known<'m>(manifest: Option<&'m Manifest>, files: &[Listed]) -> Vec<Option<&'m Entry>> {
     let none = || files.iter().map(|_| None).collect();
@@ -161,23 +175,28 @@ pub(crate) fn rank(
     let complete = search(tree, &outside, max_bytes, &sought, &mut postings, &mut facts);
     postings.iter_mut().for_each(Postings::sort);
 
-    let weights: Vec<f64> =
-        postings.iter().map(|found| bm25::idf(facts.len(), found.len())).collect();
-    // The words of a path stand on no line.
-    let in_path = |lines: &[u32]| lines.first() == Some(&0);
-    let in_name: HashSet<u32> = postings
+    let scope = scope(request);
+    let in_scope = |word: &String| scope.contains(word);
+    let weights = sought
         .iter()
-        .flat_map(Postings::iter)
-        .filter_map(|(file, lines)| in_path(lines).then_some(file))
-        .collect();
-    let facts_of = files.iter().zip(0..).map(|(file, number)| FileFacts {
-        kind: FileKind::of(&file.path),
-        words: facts.get(&number).copied().unwrap_or_default(),
-        name: if in_name.contains(&number) {
-            name_score(&file.path, &sought, &weights)
-        } else {
-            0.0
-        },
+        .zip(&postings)
+        .map(|(word, found)| bm25::idf(facts.len(), if in_scope(word) { 1 } else { found.len() }));
+    let weights: Vec<f64> = weights.collect();
+    let mut in_path: HashMap<u32, f64> = HashMap::new();
+    for (found, weight) in postings.iter().zip(&weights) {
+        // The words of a path stand on no line.
+        for (file, _) in found.iter().filter(|(_, lines)| lines.first() == Some(&0)) {
+            *in_path.entry(file).or_default() += weight;
+        }
+    }
+    let facts_of = files.iter().zip(0..).map(|(file, number)| {
+        let path = in_path.get(&number).copied();
+        FileFacts {
+            kind: FileKind::of(&file.path),
+            words: facts.get(&number).copied().unwrap_or_default(),
+            name: path.map_or(0.0, |_| name_score(&file.path, &sought, &weights)),
+            path: path.unwrap_or_default(),
+        }
     });
     let facts_of: Vec<FileFacts> = facts_of.collect();
     let credits = history
@@ -263,4 +282,39 @@ fn name_score(path: &RepoPath, sought: &[String], weights: &[f64]) -> f64 {
         }
     });
     if any && all { sum } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_beginning_before_a_colon_is_the_scope() {
+        let of = |request: &str| {
+            let mut words: Vec<String> = scope(request).into_iter().collect();
+            words.sort();
+            words.join(" ")
+        };
+        assert_eq!(of("Pager: turn the page\nread: no"), "pager");
+        assert_eq!(of("\nfeat(page_list): turn"), "feat list pag");
+        assert_eq!(of("see std::fs:read"), "");
+        assert_eq!(of("When I turn the first page of a long book this comes: error"), "");
+    }
+
+    #[test]
+    fn a_name_of_the_scope_says_as_much_as_the_rarest_word() {
+        let home = tempfile::tempdir().unwrap();
+        for name in ["list", "page", "read"] {
+            let text = "fn list() {}\nfn read() {}\n";
+            std::fs::write(home.path().join(format!("{name}.rs")), text).unwrap();
+        }
+        let tree = ReadTree::open(home.path()).unwrap();
+        let files = tree::list(home.path(), 9).files;
+        let order = |request: &str| -> Vec<String> {
+            let ranking = rank(request, &tree, &files, 999, None, None).unwrap();
+            ranking.files.iter().map(|file| file.path.to_string()).collect()
+        };
+        assert_eq!(order("read a list or a page").first().unwrap(), "page.rs");
+        assert_eq!(order("list: read a page or a list").first().unwrap(), "list.rs");
+    }
 }
