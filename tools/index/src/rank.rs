@@ -17,7 +17,7 @@ const RANK_OFFSET: f64 = 20.0;
 /// What the second window of a file adds to its first.
 const SECOND_WINDOW: f64 = 0.5;
 /// What each ranking counts: words, windows, names, paths, messages, changes.
-const WEIGHTS: [f64; 6] = [1.0, 1.0, 0.7, 0.6, 1.0, 0.1];
+const WEIGHTS: [f64; 6] = [1.0, 1.0, 0.7, 0.8, 1.0, 0.1];
 
 /// A file of the tree.
 #[derive(Debug, Clone)]

@@ -9,24 +9,27 @@
 //! The tree and the history are those of the parent. The request is the message, its subject, or the message as in an
 //! issue: without words that look like paths and without the names of the changed files.
 //!
-//! The seed `deepseek-recall-1` was looked at only in its sums, over both halves; `deepseek-recall-2` was drawn and
-//! run once, and then tuned on in part; `deepseek-recall-3` was drawn and run once, after that. Who changes what is shown draws
-//! anew.
+//! Beside it stands plain BM25 over whole files: see `plain`.
+//!
+//! Weights are chosen on commits of the tuning half only, drawn with seeds of their own. `deepseek-recall-1` and `-2` were
+//! looked at and in part tuned on; `-3` and `-4` were drawn and run once each, after the last change of what is shown.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "it is there to tell figures")]
 
 mod clones;
+mod plain;
 
 use std::collections::BTreeMap;
 
 use clones::{Clone, Outcome, repositories};
 use deepseek_search::{self as search, EvidenceOptions, Spread, gather};
 use index::{FileKind, Index};
+use plain::Plain;
 use tree::{FileHash, RepoPath};
 
-const SEED: &str = "deepseek-recall-3";
+const SEED: &str = "deepseek-recall-4";
 const NEWEST: &str = "1500";
-const COMMITS: usize = 30;
+const COMMITS: usize = 38;
 const MAX_FILES: usize = 10;
 const MAX_TARGETS: usize = 3;
 const BUDGETS: [usize; 2] = [6000, 12_000];
@@ -40,8 +43,23 @@ struct Drawn {
     targets: Vec<RepoPath>,
 }
 
-/// Which commits count, and which of the three forms a request has.
-type Key = (&'static str, &'static str);
+/// Which commits count, which of the three forms a request has, and what answers.
+type Key = (&'static str, &'static str, &'static str);
+
+/// What is found for a request.
+struct Answer {
+    /// The files that have to do with it, best first.
+    order: Vec<RepoPath>,
+    /// By budget: what is shown, and how many tokens that has.
+    shown: [(Vec<Shown>, usize); 2],
+}
+
+/// Lines of a file that are shown.
+struct Shown {
+    path: RepoPath,
+    first: usize,
+    last: usize,
+}
 
 #[derive(Default)]
 struct Score {
@@ -64,10 +82,18 @@ fn main() -> Outcome<()> {
         for commit in &drawn {
             clone.check_out(&format!("{}^", commit.id))?;
             index.update(|_, _| ())?;
+            let (files, _) = index.files();
+            let plain = Plain::of(&clone.tree, &files);
+            let first = commit.targets.first().ok_or("no target")?;
+            let range = first_change(&clone, &commit.id, first)?;
             for (form, request) in forms(commit) {
-                measure(&clone, &index, commit, &request, |half, score| {
-                    score(scores.entry((half, form)).or_default());
-                })?;
+                let answers =
+                    [("ours", answer(&index, &request)), ("bm25", plain.answer(&request))];
+                for (system, answer) in answers {
+                    for half in [half(commit), "both"] {
+                        scores.entry((half, form, system)).or_default().add(&answer, commit, range);
+                    }
+                }
             }
         }
     }
@@ -75,66 +101,72 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-fn measure(
-    clone: &Clone,
-    index: &Index,
-    commit: &Drawn,
-    request: &str,
-    mut into: impl FnMut(&'static str, &mut dyn FnMut(&mut Score)),
-) -> Outcome<()> {
-    let (files, _) = index.files();
-    let ranking = index.rank(request, &files);
-    let rank = |path: &RepoPath| ranking.files.iter().position(|file| file.path == *path);
-    let in_ten = |path: &RepoPath| rank(path).is_some_and(|rank| rank < 10);
-    let first = commit.targets.first().ok_or("no target")?;
-    let range = first_change(clone, &commit.id, first)?;
-    let gathered = BUDGETS.map(|tokens| {
-        gather(request, index, &EvidenceOptions { tokens, spread: Spread::Wide }, &[])
-    });
+fn half(commit: &Drawn) -> &'static str {
     let even = |c: char| c.to_digit(16).is_some_and(|digit| digit % 2 == 0);
     let hash = FileHash::of(commit.id.as_bytes()).to_string();
-    let half = if hash.starts_with(even) { "tuning" } else { "held out" };
-    let mut add = |score: &mut Score| {
-        score.requests += 1;
-        score.single += usize::from(commit.targets.len() == 1);
-        score.single_in_ten += usize::from(commit.targets.len() == 1 && in_ten(first));
-        score.all_in_ten += usize::from(commit.targets.iter().all(in_ten));
-        for (evidence, shown) in gathered.iter().zip(&mut score.shown) {
-            let content = |path: &RepoPath| evidence.items.iter().any(|item| item.path == *path);
+    if hash.starts_with(even) { "tuning" } else { "held out" }
+}
+
+/// What our evidence shows.
+fn answer(index: &Index, request: &str) -> Answer {
+    let (files, _) = index.files();
+    let order = index.rank(request, &files).files.into_iter().map(|file| file.path).collect();
+    let shown = BUDGETS.map(|tokens| {
+        let options = EvidenceOptions { tokens, spread: Spread::Wide };
+        let evidence = gather(request, index, &options, &[]);
+        let tokens =
+            search::estimate_tokens(&search::render(&evidence, &search::Titles::default()));
+        let shown = evidence.items.into_iter().map(|item| Shown {
+            path: item.path,
+            first: item.first_line,
+            last: item.last_line,
+        });
+        (shown.collect(), tokens)
+    });
+    Answer { order, shown }
+}
+
+impl Score {
+    /// Adds what was found for a commit, whose first change is in `range`.
+    fn add(&mut self, answer: &Answer, commit: &Drawn, range: (usize, usize)) {
+        let in_ten = |path: &RepoPath| answer.order.iter().take(10).any(|found| found == path);
+        let (all, one) = (commit.targets.iter().all(in_ten), commit.targets.len() == 1);
+        self.requests += 1;
+        self.single += usize::from(one);
+        self.single_in_ten += usize::from(one && all);
+        self.all_in_ten += usize::from(all);
+        for ((items, tokens), sums) in answer.shown.iter().zip(&mut self.shown) {
+            let content = |path: &RepoPath| items.iter().any(|item| item.path == *path);
             let near = |more: usize| {
-                evidence.items.iter().any(|item| {
-                    item.path == *first
-                        && item.first_line <= range.1 + more
-                        && item.last_line + more >= range.0
+                items.iter().any(|item| {
+                    commit.targets.first() == Some(&item.path)
+                        && item.first <= range.1 + more
+                        && item.last + more >= range.0
                 })
             };
-            let rendered = search::render(evidence, &search::Titles::default());
             let counts = [
                 usize::from(commit.targets.iter().all(content)),
                 usize::from(commit.targets.iter().any(content)),
                 usize::from(near(REGION)),
                 usize::from(near(0)),
-                search::estimate_tokens(&rendered),
+                *tokens,
             ];
-            for (sum, count) in shown.iter_mut().zip(counts) {
+            for (sum, count) in sums.iter_mut().zip(counts) {
                 *sum += count;
             }
         }
-    };
-    into(half, &mut add);
-    into("both", &mut add);
-    Ok(())
+    }
 }
 
 fn print(scores: &BTreeMap<Key, Score>) {
     println!(
-        "half     form     requests  single10 all10 |  6k: all any region lines tokens | 12k: all any region lines tokens"
+        "half     form      what requests  single10 all10 |  6k: all any region lines tokens | 12k: all any region lines tokens"
     );
-    for ((half, form), score) in scores {
+    for ((half, form, system), score) in scores {
         let percent =
             |part: usize, of: usize| (100 * part + of / 2).checked_div(of).unwrap_or_default();
         let mut line = format!(
-            "{half:8} {form:8} {:8}  {:8} {:5}",
+            "{half:8} {form:9} {system} {:8}  {:8} {:5}",
             score.requests,
             percent(score.single_in_ten, score.single),
             percent(score.all_in_ten, score.requests),
