@@ -92,10 +92,8 @@ fn is_test(path: &str, stem: &str) -> bool {
         "fixtures",
         "benches",
     ];
-    let mut parts: Vec<&str> = path.split('/').collect();
-    parts.pop();
     let word = |word: &str| matches!(word, "test" | "tests" | "spec");
-    parts.iter().any(|part| DIRECTORIES.contains(part))
+    path.rsplit('/').skip(1).any(|part| DIRECTORIES.contains(&part))
         || stem.split(['_', '-', '.']).next().is_some_and(word)
         || stem.rsplit(['_', '-', '.']).next().is_some_and(word)
 }

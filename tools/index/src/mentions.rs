@@ -1,7 +1,7 @@
 //! Earlier commits as a request asks of them: which have a word in their message, and which changed a file. It is read and
 //! written as text, sorted, so that only the lines of what is sought are looked at. Pure.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use tree::Listed;
 
@@ -12,13 +12,13 @@ use crate::history::{Commit, History};
 const RECENT: usize = 1000;
 const HEAD: &str = "deepseek mentions 1";
 
-/// What the history says of each file, by its number.
+/// What the history says of each file, in the order of files.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Credits {
     /// How much earlier commits to the file have to do with the request.
-    pub(crate) messages: HashMap<u32, f64>,
+    pub(crate) messages: Vec<f64>,
     /// How often it changes.
-    pub(crate) changes: HashMap<u32, f64>,
+    pub(crate) changes: Vec<f64>,
 }
 
 /// Commits, newest first, by the words of their messages and by the files that they changed.
@@ -101,37 +101,24 @@ impl Mentions {
         self.sizes.len()
     }
 
-    /// What they say about a request for these words, of those `files`, sorted by path, that count.
-    pub(crate) fn credits(
-        &self,
-        sought: &[String],
-        files: &[Listed],
-        counts: impl Fn(u32) -> bool,
-    ) -> Credits {
+    /// What they say about a request for these words, of those `files`, sorted by path, that have words.
+    pub(crate) fn credits(&self, sought: &[String], files: &[Listed], lengths: &[u32]) -> Credits {
         let scores = self.scores(sought);
         let mut credits = Credits::default();
         let mut changed =
             self.paths.iter().filter_map(|line| self.line(*line).split_once(' ')).peekable();
-        for (file, number) in files.iter().zip(0_u32..).filter(|(_, number)| counts(*number)) {
+        for (file, length) in files.iter().zip(lengths) {
             let path = file.path.as_str();
             while changed.next_if(|(_, known)| *known < path).is_some() {}
-            let Some((commits, _)) = changed.next_if(|(_, known)| *known == path) else { continue };
-            let (mut messages, mut changes, mut is_mentioned) = (0.0, 0.0, false);
+            let commits = changed.next_if(|(_, known)| *known == path && *length > 0);
+            let commits = commits.map(|(commits, _)| commits).unwrap_or_default();
+            let (mut messages, mut changes) = (0.0, 0.0);
             for commit in commits.split(',').filter_map(|commit| commit.parse::<usize>().ok()) {
-                if let Some(score) = scores.get(commit).filter(|score| **score > 0.0) {
-                    messages += score;
-                    is_mentioned = true;
-                }
-                if commit < RECENT {
-                    changes += 1.0;
-                }
+                messages += scores.get(commit).copied().unwrap_or_default();
+                changes += if commit < RECENT { 1.0 } else { 0.0 };
             }
-            if is_mentioned {
-                credits.messages.insert(number, messages);
-            }
-            if changes > 0.0 {
-                credits.changes.insert(number, changes);
-            }
+            credits.messages.push(messages);
+            credits.changes.push(changes);
         }
         credits
     }
@@ -220,12 +207,12 @@ mod tests {
     fn files_get_credit_for_the_messages_of_their_commits() {
         let (_, mentions) = mentions();
         let sought = ["read".to_owned(), "pager".to_owned()];
-        let credits = mentions.credits(&sought, &files(), |_| true);
-        let of = |file| credits.messages.get(&file).copied().unwrap_or_default();
-        assert!(of(0) > of(1) && of(1) > 0.0 && (of(1) - of(2)).abs() < 1e-12);
-        assert_eq!(credits.changes, [(0, 2.0), (1, 2.0), (2, 1.0)].into_iter().collect());
-        let some = mentions.credits(&sought, &files(), |file| file != 0);
-        assert!(!some.messages.contains_key(&0) && some.messages.contains_key(&1));
+        let credits = mentions.credits(&sought, &files(), &[1; 4]);
+        let [a, b, c, new] = credits.messages[..] else { panic!("{credits:?}") };
+        assert!(a > b && b > 0.0 && (b - c).abs() < 1e-12 && new == 0.0);
+        assert_eq!(credits.changes, [2.0, 2.0, 1.0, 0.0]);
+        let some = mentions.credits(&sought, &files(), &[0, 1, 1, 1]);
+        assert!(some.messages[0] == 0.0 && some.messages[1] > 0.0);
     }
 
     #[test]

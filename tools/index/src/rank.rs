@@ -10,8 +10,8 @@ use crate::postings::Postings;
 /// Lines of a window, and how far apart windows begin: each line is in two of them.
 pub const WINDOW: u32 = 40;
 const STRIDE: u32 = WINDOW / 2;
-/// Files of which single lines are weighed.
-const WITH_LINES: usize = 32;
+/// Files of which windows are told and single lines are weighed.
+const WITH_LINES: usize = 40;
 /// Added to each rank, so that the first places do not decide alone.
 const RANK_OFFSET: f64 = 20.0;
 /// What the second window of a file adds to its first.
@@ -37,7 +37,7 @@ pub(crate) struct FileFacts {
 pub(crate) struct Ranked {
     /// Its number.
     pub(crate) file: u32,
-    /// Windows in which words of the request stand, best first.
+    /// Windows in which words of the request stand, best first; only of the first files.
     pub(crate) windows: Vec<Window>,
     /// Lines with such words, and how much they say; only of the first files.
     pub(crate) lines: Vec<(u32, f64)>,
@@ -59,42 +59,45 @@ pub(crate) fn rank(
     postings: &[Postings],
     credits: &Credits,
 ) -> Vec<Ranked> {
-    let mut windows = windows(texts, postings);
-    let by_window: HashMap<u32, f64> = windows
-        .iter()
-        .map(|(file, windows)| {
-            let mut scores = windows.iter().map(|window| window.score);
-            let best = scores.next().unwrap_or_default();
-            (*file, best + SECOND_WINDOW * scores.next().unwrap_or_default())
-        })
-        .collect();
-    let weighted = |scores: HashMap<u32, f64>| -> HashMap<u32, f64> {
-        let weight = |file: u32| files.get(file as usize).map_or(0.0, |file| file.kind.weight());
-        scores.into_iter().map(|(file, score)| (file, score * weight(file))).collect()
+    let windows = windows(files.len(), texts, postings);
+    let weighted = |score: &dyn Fn(usize, &FileFacts) -> f64| -> Vec<f64> {
+        files.iter().enumerate().map(|(n, file)| score(n, file) * file.kind.weight()).collect()
     };
-    let by = |score: fn(&FileFacts) -> f64| weighted((0..).zip(files.iter().map(score)).collect());
+    let listed = |scores: &[f64]| weighted(&|n, _| scores.get(n).copied().unwrap_or_default());
     let rankings = [
-        weighted(by_words(files, texts, postings)),
-        weighted(by_window),
-        by(|file| file.name),
-        by(|file| file.path),
-        weighted(credits.messages.clone()),
-        weighted(credits.changes.clone()),
+        listed(&by_words(files, texts, postings)),
+        weighted(&|n, _| windows.get(n).map_or(0.0, |windows| best_two(windows))),
+        weighted(&|_, file| file.name),
+        weighted(&|_, file| file.path),
+        listed(&credits.messages),
+        listed(&credits.changes),
     ];
-    let mut fused: HashMap<u32, f64> = HashMap::new();
+    let mut fused = vec![0.0; files.len()];
     for (scores, weight) in rankings.iter().zip(WEIGHTS) {
         for (file, rank) in in_order(scores).into_iter().zip(1..) {
-            *fused.entry(file).or_default() += weight / (RANK_OFFSET + f64::from(rank));
+            add(&mut fused, file, weight / (RANK_OFFSET + f64::from(rank)));
         }
     }
     let order = in_order(&fused);
     let mut lines = lines(order.get(..WITH_LINES).unwrap_or(&order), texts, postings);
-    let ranked = order.into_iter().map(|file| Ranked {
-        file,
-        windows: windows.remove(&file).unwrap_or_default(),
-        lines: lines.remove(&file).unwrap_or_default(),
+    let ranked = order.into_iter().map(|file| {
+        let lines = lines.remove(&file);
+        let scores = lines.as_ref().and_then(|_| windows.get(file as usize));
+        Ranked {
+            file,
+            windows: scores.map(|scores| sorted(scores)).unwrap_or_default(),
+            lines: lines.unwrap_or_default(),
+        }
     });
     ranked.collect()
+}
+
+/// The score of a file's best window, and a part of that of its second.
+fn best_two(scores: &[f64]) -> f64 {
+    let (best, second) = scores.iter().fold((0.0_f64, 0.0_f64), |(best, second), score| {
+        (best.max(*score), second.max(score.min(best)))
+    });
+    best + SECOND_WINDOW * second
 }
 
 /// What each line of these files says about the request.
@@ -116,51 +119,51 @@ fn lines(files: &[u32], texts: usize, postings: &[Postings]) -> HashMap<u32, Vec
 }
 
 /// Files with a score, best first, then by number.
-fn in_order(scores: &HashMap<u32, f64>) -> Vec<u32> {
-    let mut order: Vec<(u32, f64)> = scores
-        .iter()
-        .map(|(file, score)| (*file, *score))
-        .filter(|(_, score)| *score > 0.0)
-        .collect();
-    order.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+fn in_order(scores: &[f64]) -> Vec<u32> {
+    let scored = (0..).zip(scores).filter(|(_, score)| **score > 0.0);
+    let mut order: Vec<(u32, f64)> = scored.map(|(file, score)| (file, *score)).collect();
+    order.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     order.into_iter().map(|(file, _)| file).collect()
 }
 
-fn by_words(files: &[FileFacts], texts: usize, postings: &[Postings]) -> HashMap<u32, f64> {
+/// The score of each file.
+fn by_words(files: &[FileFacts], texts: usize, postings: &[Postings]) -> Vec<f64> {
     let sum: usize = files.iter().map(|file| file.words as usize).sum();
     let average = bm25::average(sum, texts);
-    let mut scores: HashMap<u32, f64> = HashMap::new();
+    let mut scores = vec![0.0; files.len()];
     for postings in postings {
         let idf = bm25::idf(texts, postings.len());
         for (file, lines) in postings.iter() {
             let length = files.get(file as usize).map_or(0, |file| file.words as usize);
-            *scores.entry(file).or_default() += bm25::score(idf, lines.len(), length, average);
+            add(&mut scores, file, bm25::score(idf, lines.len(), length, average));
         }
     }
     scores
 }
 
-/// The windows of each file, best first.
-fn windows(texts: usize, postings: &[Postings]) -> HashMap<u32, Vec<Window>> {
-    // Of each file the score of each window.
-    let mut scores: HashMap<u32, Vec<f64>> = HashMap::new();
+/// Of each file the score of each window.
+fn windows(files: usize, texts: usize, postings: &[Postings]) -> Vec<Vec<f64>> {
+    let mut scores: Vec<Vec<f64>> = vec![Vec::new(); files];
     for postings in postings {
         let idf = bm25::idf(texts, postings.len());
         for (file, lines) in postings.iter() {
             let in_path = lines.partition_point(|line| *line == 0);
             let lines = lines.get(in_path..).unwrap_or_default();
-            add_word(lines, idf, scores.entry(file).or_default());
+            if let Some(scores) = scores.get_mut(file as usize) {
+                add_word(lines, idf, scores);
+            }
         }
     }
-    let sorted = |scores: Vec<f64>| {
-        let firsts = (0..).map(|number| 1 + number * STRIDE);
-        let mut windows: Vec<Window> =
-            firsts.zip(scores).map(|(first, score)| Window { first, score }).collect();
-        windows.retain(|window| window.score > 0.0);
-        windows.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.first.cmp(&b.first)));
-        windows
-    };
-    scores.into_iter().map(|(file, scores)| (file, sorted(scores))).collect()
+    scores
+}
+
+/// The windows with these scores that have one, best first.
+fn sorted(scores: &[f64]) -> Vec<Window> {
+    let firsts = (0..).map(|number| 1 + number * STRIDE);
+    let windows = firsts.zip(scores).map(|(first, score)| Window { first, score: *score });
+    let mut windows: Vec<Window> = windows.filter(|window| window.score > 0.0).collect();
+    windows.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.first.cmp(&b.first)));
+    windows
 }
 
 /// Adds a word that stands on `lines`. Half a window is the second half of the window before it.
@@ -172,6 +175,10 @@ fn add_word(lines: &[u32], idf: f64, scores: &mut Vec<f64>) {
         .peekable();
     let mut before = None;
     while let Some((number, times)) = halves.next() {
+        let needed = number as usize + 1;
+        if scores.len() < needed {
+            scores.resize(needed, 0.0);
+        }
         if let Some(window) = number.checked_sub(1) {
             let more = before.filter(|(before, _)| *before == window).map_or(0, |(_, times)| times);
             add(scores, window, bm25::score_of_equals(idf, times + more));
@@ -183,13 +190,9 @@ fn add_word(lines: &[u32], idf: f64, scores: &mut Vec<f64>) {
     }
 }
 
-fn add(scores: &mut Vec<f64>, window: u32, score: f64) {
-    let window = window as usize;
-    if scores.len() <= window {
-        scores.resize(window + 1, 0.0);
-    }
-    if let Some(sum) = scores.get_mut(window) {
-        *sum += score;
+fn add(scores: &mut [f64], number: u32, more: f64) {
+    if let Some(score) = scores.get_mut(number as usize) {
+        *score += more;
     }
 }
 
@@ -211,9 +214,8 @@ mod tests {
 
     #[test]
     fn windows_overlap_by_half() {
-        let found = windows(9, &[postings(&[(0, &[0, 1, 21, 21, 100])])]);
-        let mut firsts: Vec<u32> =
-            found.get(&0).unwrap().iter().map(|window| window.first).collect();
+        let found = windows(1, 9, &[postings(&[(0, &[0, 1, 21, 21, 100])])]);
+        let mut firsts: Vec<u32> = sorted(&found[0]).iter().map(|window| window.first).collect();
         assert_eq!(firsts.first(), Some(&1));
         firsts.sort_unstable();
         assert_eq!(firsts, [1, 21, 61, 81]);
@@ -221,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_word_of_the_path_alone_opens_no_window() {
-        assert!(windows(9, &[postings(&[(0, &[0, 0])])]).get(&0).unwrap().is_empty());
+        assert!(sorted(&windows(1, 9, &[postings(&[(0, &[0, 0])])])[0]).is_empty());
     }
 
     #[test]
@@ -232,7 +234,7 @@ mod tests {
             rank(&files, files.len(), &words, credits).iter().map(|ranked| ranked.file).collect()
         };
         assert_eq!(order(&Credits::default()), [2, 1, 3]);
-        let messages = [(0, 2.0), (3, 9.0)].into_iter().collect();
+        let messages = vec![2.0, 0.0, 0.0, 9.0];
         let credits = Credits { messages, ..Credits::default() };
         assert_eq!(order(&credits), [3, 2, 1, 0]);
     }
@@ -258,11 +260,11 @@ mod tests {
         #[test]
         fn windows_count_each_line_in_both(lines in proptest::collection::btree_set(1u32..400, 1..20)) {
             let lines: Vec<u32> = lines.into_iter().collect();
-            let found = windows(9, &[postings(&[(0, &lines)])]);
+            let found = sorted(&windows(1, 9, &[postings(&[(0, &lines)])])[0]);
             let idf = bm25::idf(9, 1);
             for first in (0..25).map(|number| 1 + number * STRIDE) {
                 let times = lines.iter().filter(|line| (first..first + WINDOW).contains(line)).count();
-                let score = found.get(&0).unwrap().iter().find(|window| window.first == first);
+                let score = found.iter().find(|window| window.first == first);
                 let expected = if times == 0 { 0.0 } else { bm25::score_of_equals(idf, times) };
                 let score = score.map_or(0.0, |window| window.score);
                 proptest::prop_assert!((score - expected).abs() < 1e-9, "{first}: {score} {expected}");

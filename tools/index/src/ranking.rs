@@ -148,14 +148,16 @@ pub(crate) fn rank(
     history: Option<&Mentions>,
 ) -> Result<Ranking, StoreError> {
     let sought = words_of(request);
-    let mut facts: BTreeMap<u32, u32> = BTreeMap::new();
+    // Of each file how many words it has; none means that it is no text.
+    let mut lengths = vec![0_u32; files.len()];
     let mut file_of = HashMap::new();
     let mut outside = Vec::new();
     let manifest = reading.as_ref().map(|reading| &reading.manifest);
-    for ((file, known), number) in files.iter().zip(known(manifest, files)).zip(0..) {
+    let known = known(manifest, files);
+    for (((file, known), length), number) in files.iter().zip(known).zip(&mut lengths).zip(0..) {
         match known {
             Some(entry) if entry.words > 0 => {
-                facts.insert(number, entry.words);
+                *length = entry.words;
                 file_of.insert(entry.id, number);
             }
             Some(_) => {}
@@ -172,36 +174,34 @@ pub(crate) fn rank(
             reading.postings(word, places, postings)?;
         }
     }
-    let complete = search(tree, &outside, max_bytes, &sought, &mut postings, &mut facts);
+    let complete = search(tree, &outside, max_bytes, &sought, &mut postings, &mut lengths);
+    let texts = lengths.iter().filter(|length| **length > 0).count();
     postings.iter_mut().for_each(Postings::sort);
 
     let scope = scope(request);
-    let in_scope = |word: &String| scope.contains(word);
-    let weights = sought
-        .iter()
-        .zip(&postings)
-        .map(|(word, found)| bm25::idf(facts.len(), if in_scope(word) { 1 } else { found.len() }));
+    let weights = sought.iter().zip(&postings).map(|(word, found)| {
+        let having = if scope.contains(word) { 1 } else { found.len() };
+        bm25::idf(texts, having)
+    });
     let weights: Vec<f64> = weights.collect();
-    let mut in_path: HashMap<u32, f64> = HashMap::new();
+    let mut in_path = vec![0.0; files.len()];
     for (found, weight) in postings.iter().zip(&weights) {
         // The words of a path stand on no line.
         for (file, _) in found.iter().filter(|(_, lines)| lines.first() == Some(&0)) {
-            *in_path.entry(file).or_default() += weight;
+            if let Some(sum) = in_path.get_mut(file as usize) {
+                *sum += weight;
+            }
         }
     }
-    let facts_of = files.iter().zip(0..).map(|(file, number)| {
-        let path = in_path.get(&number).copied();
-        FileFacts {
-            kind: FileKind::of(&file.path),
-            words: facts.get(&number).copied().unwrap_or_default(),
-            name: path.map_or(0.0, |_| name_score(&file.path, &sought, &weights)),
-            path: path.unwrap_or_default(),
-        }
+    let facts_of = files.iter().zip(&lengths).zip(in_path).map(|((file, words), path)| FileFacts {
+        kind: FileKind::of(&file.path),
+        words: *words,
+        name: if path > 0.0 { name_score(&file.path, &sought, &weights) } else { 0.0 },
+        path,
     });
     let facts_of: Vec<FileFacts> = facts_of.collect();
-    let credits = history
-        .map(|history| history.credits(&sought, files, |number| facts.contains_key(&number)));
-    let ranked = rank::rank(&facts_of, facts.len(), &postings, &credits.unwrap_or_default());
+    let credits = history.map(|history| history.credits(&sought, files, &lengths));
+    let ranked = rank::rank(&facts_of, texts, &postings, &credits.unwrap_or_default());
     let named = ranked.into_iter().filter_map(|ranked| {
         let number = ranked.file as usize;
         Some(RankedFile {
@@ -222,7 +222,7 @@ fn search(
     max_bytes: u64,
     sought: &[String],
     postings: &mut [Postings],
-    lengths: &mut BTreeMap<u32, u32>,
+    lengths: &mut [u32],
 ) -> bool {
     let number: HashMap<&str, usize> =
         sought.iter().zip(0..).map(|(word, at)| (word.as_str(), at)).collect();
@@ -256,8 +256,8 @@ fn search(
                 postings.add(*file, |lines| lines.extend(found));
             }
         }
-        if length > 0 {
-            lengths.insert(*file, length);
+        if let Some(known) = lengths.get_mut(*file as usize) {
+            *known = length;
         }
     }
     complete
