@@ -1,6 +1,6 @@
 //! Which files a request is about, and which lines of them: several rankings, made one by their ranks. Pure.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use crate::bm25;
 use crate::kind::FileKind;
@@ -102,20 +102,25 @@ fn best_two(scores: &[f64]) -> f64 {
 
 /// What each line of these files says about the request.
 fn lines(files: &[u32], texts: usize, postings: &[Postings]) -> HashMap<u32, Vec<(u32, f64)>> {
-    let mut weights: HashMap<u32, BTreeMap<u32, f64>> =
-        files.iter().map(|file| (*file, BTreeMap::new())).collect();
+    let mut weights: HashMap<u32, Vec<(u32, f64)>> =
+        files.iter().map(|file| (*file, Vec::new())).collect();
     for postings in postings {
         let idf = bm25::idf(texts, postings.len());
         for (file, lines) in postings.iter() {
             let Some(weights) = weights.get_mut(&file) else { continue };
-            for line in lines.chunk_by(|a, b| a == b).filter_map(|same| same.first()) {
-                if *line > 0 {
-                    *weights.entry(*line).or_default() += idf;
-                }
-            }
+            let different = lines.chunk_by(|a, b| a == b).filter_map(|same| same.first());
+            weights.extend(different.filter(|line| **line > 0).map(|line| (*line, idf)));
         }
     }
-    weights.into_iter().map(|(file, weights)| (file, weights.into_iter().collect())).collect()
+    for weights in weights.values_mut() {
+        weights.sort_by_key(|(line, _)| *line);
+        weights.dedup_by(|(line, more), (before, weight)| {
+            let same = line == before;
+            *weight += if same { *more } else { 0.0 };
+            same
+        });
+    }
+    weights
 }
 
 /// Files with a score, best first, then by number.
