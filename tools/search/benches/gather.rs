@@ -7,6 +7,7 @@
 #![expect(clippy::print_stdout, reason = "it is there to tell figures")]
 
 mod clones;
+mod indexed;
 
 use std::fs;
 use std::io;
@@ -30,15 +31,15 @@ fn main() -> Outcome<()> {
         clone.check_out("HEAD")?;
         // Files that were modified at the last moment are read once more.
         for _ in 0..2 {
-            clone.index()?.update(|_, _| ())?;
+            indexed::index(&clone)?.update(|_, _| ())?;
         }
         let messages = clone.git(&["log", "--no-merges", "-z", "--format=%B", "-n", REQUESTS])?;
         let messages: Vec<&str> = messages.split('\0').collect();
         let (mut first, mut next) = (Vec::new(), Vec::new());
-        let warm = clone.index()?;
+        let warm = indexed::index(&clone)?;
         let files = warm.files().0.len();
         for message in &messages {
-            let cold = clone.index()?;
+            let cold = indexed::index(&clone)?;
             first.push(time(|| gather(message, &cold, &OPTIONS, &[]))?);
             next.push(time(|| gather(message, &warm, &OPTIONS, &[]))?);
         }

@@ -17,6 +17,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "it is there to tell figures")]
 
 mod clones;
+mod indexed;
 mod plain;
 
 use std::collections::BTreeMap;
@@ -78,7 +79,7 @@ fn main() -> Outcome<()> {
         let clone = Clone::of(&repository)?;
         let drawn = draw(&clone, most.unwrap_or(COMMITS))?;
         eprintln!("{}: {} commits", repository.display(), drawn.len());
-        let index = clone.index()?;
+        let index = indexed::index(&clone)?;
         for commit in &drawn {
             clone.check_out(&format!("{}^", commit.id))?;
             index.update(|_, _| ())?;

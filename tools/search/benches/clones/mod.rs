@@ -1,16 +1,12 @@
-//! Clones of repositories that benchmarks of this crate work on, with an index of each.
+//! Clones of repositories that benchmarks of this crate work on.
 
 #![expect(clippy::disallowed_methods, reason = "the commits are checked out by git itself")]
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
-use std::time::Duration;
 
-use index::{Index, IndexOptions};
 use tempfile::TempDir;
-use tree::ReadTree;
 
 /// What a benchmark ends with.
 pub(crate) type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -19,7 +15,7 @@ pub(crate) type Outcome<T> = Result<T, Box<dyn Error>>;
 pub(crate) struct Clone {
     /// Its work tree.
     pub(crate) tree: PathBuf,
-    home: TempDir,
+    _home: TempDir,
 }
 
 /// The repositories named on the command line: Cargo adds the word `--bench` to them.
@@ -37,7 +33,7 @@ impl Clone {
         // Films are no part of it, and not every clone has them.
         git(&tree, &["config", "core.sparseCheckout", "true"])?;
         std::fs::write(tree.join(".git/info/sparse-checkout"), "/*\n!*.mp4\n!*.gif\n")?;
-        Ok(Clone { tree, home })
+        Ok(Clone { tree, _home: home })
     }
 
     /// Checks out a commit.
@@ -48,18 +44,6 @@ impl Clone {
     /// Runs git in it.
     pub(crate) fn git(&self, arguments: &[&str]) -> Outcome<String> {
         git(&self.tree, arguments)
-    }
-
-    /// Its index, as a process that has just begun finds it.
-    pub(crate) fn index(&self) -> Outcome<Index> {
-        let options = IndexOptions {
-            dir: self.home.path().join("index"),
-            max_files: 200_000,
-            max_file_bytes: 2_000_000,
-            wait: Duration::ZERO,
-            may_read: Arc::new(|_| true),
-        };
-        Ok(Index::new(ReadTree::open(&self.tree)?, options))
     }
 }
 

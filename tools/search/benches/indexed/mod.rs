@@ -1,0 +1,21 @@
+//! The index of a clone.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use index::{Index, IndexOptions};
+use tree::ReadTree;
+
+use crate::clones::{Clone, Outcome};
+
+/// Opens it beside the clone, as a process that has just begun finds it.
+pub(crate) fn index(clone: &Clone) -> Outcome<Index> {
+    let options = IndexOptions {
+        dir: clone.tree.with_file_name("index"),
+        max_files: 200_000,
+        max_file_bytes: 2_000_000,
+        wait: Duration::ZERO,
+        may_read: Arc::new(|_| true),
+    };
+    Ok(Index::new(ReadTree::open(&clone.tree)?, options))
+}
