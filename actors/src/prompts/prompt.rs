@@ -161,6 +161,8 @@ prompts! {
     FileAbove = "file_above",
     /// A large file of which only parts are shown.
     FileParts = "file_parts",
+    /// What such a file defines in the parts that are not shown.
+    FileElsewhere = "file_elsewhere",
     /// A note below content whose last line has no end.
     NoFinalNewline = "no_final_newline",
     /// Tells the Editor that there is another plan.
