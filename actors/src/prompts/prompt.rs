@@ -65,6 +65,8 @@ prompts! {
     PlanRefused = "plan_refused",
     /// Tells the Architect which checks of its plan would not be run, and which would be.
     PlanBarred = "plan_barred",
+    /// Tells the Architect which checks of its plan need a program that is not there.
+    PlanUnstarted = "plan_unstarted",
     /// A check that would not be run, or would prove nothing, and why.
     BarredCheck = "barred_check",
     /// Tells the Architect that the checks of its plan prove nothing.
