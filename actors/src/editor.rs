@@ -226,13 +226,14 @@ impl EditorSetup {
                 whole
             };
         };
+        // Who was told where to change it needs no map.
+        let is_told = !file.hints.named.is_empty();
+        let elsewhere =
+            if is_told { String::new() } else { elsewhere(prompts, path, &now, &parts) };
+        let lines_of_it = now.lines().count();
         let heading = prompts.render(
             Prompt::FileParts,
-            &[
-                ("path", path),
-                ("lines", &now.lines().count()),
-                ("elsewhere", &elsewhere(prompts, path, &now, &parts)),
-            ],
+            &[("path", path), ("lines", &lines_of_it), ("elsewhere", &elsewhere)],
         );
         let parts = parts.into_iter().map(lines);
         std::iter::once(heading).chain(parts).collect::<Vec<_>>().join("\n")
