@@ -417,7 +417,8 @@ impl<'l, 'a> Parser<'l, 'a> {
         let Some(reading) = hunk.readings.first() else { return false };
         let (old, new) = body::counts(&reading.body);
         let ends_here = self.uses.last() == Some(&Use::Body);
-        ends_here && (old < numbers.old_count || new < numbers.new_count)
+        let is_whole = body::has_all_old(&reading.body, numbers);
+        ends_here && !is_whole && (old < numbers.old_count || new < numbers.new_count)
     }
 }
 
