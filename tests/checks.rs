@@ -84,6 +84,29 @@ fn a_check_that_is_not_there_is_for_the_user() {
 }
 
 #[test]
+fn where_another_check_can_be_run_who_names_a_missing_program_is_told() {
+    let project = Project::greeting();
+    project.write("Makefile", "test:\n\tsh check.sh\n");
+    let bad = architect(plan_verified_by(&["greet.txt"], &["no-such-tool --check"]));
+    let replies = [vec![bad], mended_and_checked_by(&["make test"])].concat();
+    let world = World::of(project, Provider::new(replies))
+        .configure("[policy]\nallow_commands = [\"no-such-tool *\", \"make test\"]\n");
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
+    assert_eq!(world.provider.roles(), "architect architect editor");
+    assert_eq!(run.one("ChecksBarred")["missing"], serde_json::json!(["no-such-tool"]));
+    let told = world.provider.told("architect", 2);
+    for part in [
+        "- `no-such-tool --check`: there is no program `no-such-tool` here\n",
+        "Without VERIFY lines these are run:\nmake test\n",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let replay = world.deepseek(["replay", "latest"]).run();
+    assert_eq!(replay.code, Some(0), "{}", replay.stderr);
+}
+
+#[test]
 fn a_check_that_hangs_is_stopped_with_everything_it_started() {
     let project =
         Project::new(&[("greet.txt", "hello\n"), ("check.sh", "sleep 1000 & sleep 1000\n")]);

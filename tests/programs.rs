@@ -145,7 +145,7 @@ fn nothing_is_reached_but_texts() {
         ("import socket", "ModuleNotFoundError"),
         ("__import__('os')", "NameError"),
         ("peek('.env')[:6] + str(1 / 0)", "ZeroDivisionError"),
-        ("peek(files('env')[0])", "IndexError"),
+        ("peek(files('*env')[0])", "ValueError"),
         ("peek(lines('greet.txt', 1, 1)._replace(path='../x'))", "Error"),
     ] {
         let told = comes_to(program);

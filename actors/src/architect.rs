@@ -269,6 +269,9 @@ fn uneditable(answer: &str, file: &FileIntent, why: &str) -> ContractError {
 fn unfit(entry: Option<Entry>) -> Option<String> {
     match entry {
         Some(Entry::File(file)) if !is_text(&file.bytes) => Some("it is not text".to_owned()),
+        Some(Entry::File(file)) if is_wide(&file.bytes) => {
+            Some("its lines are too long to be shown".to_owned())
+        }
         Some(Entry::Missing | Entry::File(_)) => None,
         Some(Entry::TooLarge { bytes }) => {
             Some(format!("it has {bytes} bytes, more than agent_loop.max_file_bytes"))
@@ -278,6 +281,14 @@ fn unfit(entry: Option<Entry>) -> Option<String> {
         Some(Entry::Other) => Some("it is not a regular file".to_owned()),
         None => Some("it cannot be read".to_owned()),
     }
+}
+
+/// Whether the parts of a file that are shown would hold far more than their lines say, as of code that was packed.
+fn is_wide(bytes: &[u8]) -> bool {
+    const BYTES: usize = 200_000;
+    const IN_LINE: usize = 500;
+    let lines = bytes.iter().filter(|byte| **byte == b'\n').count() + 1;
+    bytes.len() > BYTES && bytes.len() / lines > IN_LINE
 }
 
 fn is_text(bytes: &[u8]) -> bool {
@@ -301,5 +312,23 @@ fn question(prompts: &Prompts, why: &PlanWhy) -> String {
         PlanWhy::OldFailures { report } => {
             prompts.render(Prompt::PlanOldFailures, &[("report", report)])
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tree::{FileMode, FileState};
+
+    use super::*;
+
+    #[test]
+    fn a_long_file_can_be_edited_and_a_packed_one_cannot() {
+        let unfit = |text: String| {
+            unfit(Some(Entry::File(FileState { bytes: text.into(), mode: FileMode::Regular })))
+        };
+        assert_eq!(unfit("- a line of a changelog\n".repeat(20_000)), None);
+        assert_eq!(unfit("x".repeat(100_000)), None);
+        assert!(unfit("x".repeat(300_000)).unwrap().contains("too long"));
+        assert!(unfit("a\0".to_owned()).unwrap().contains("not text"));
     }
 }

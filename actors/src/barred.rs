@@ -1,5 +1,6 @@
-//! Checks of a plan that are of no use: policy forbids them, or asks where the user is not there to answer; or all that is left
-//! proves nothing. It is known as soon as the plan is, so the Architect is told before any work is done for them.
+//! Checks of a plan that are of no use: policy forbids them, or asks where the user is not there to answer; the program is not
+//! there and others are; or all that is left proves nothing. It is known as soon as the plan is, so the Architect is told before
+//! any work is done for them.
 
 use config::{Approval, Mode};
 use policy::{Act, Confinement, Gaps, Stage, Verdict};
@@ -25,9 +26,22 @@ pub(crate) async fn objection(
     sight: &Sight,
     commands: &[String],
 ) -> Result<Option<Objection>, JournalClosed> {
-    let Barred { commands: barred, vacuous, confined } =
-        run.perform(&mut Barring { commands, always: sight.always() }).await?;
-    if barred.is_empty() && vacuous.is_empty() {
+    let always = sight.always();
+    let barring = &mut Barring { commands, always };
+    let Barred { commands, missing, vacuous, confined } = run.perform(barring).await?;
+    if commands.is_empty() && vacuous.is_empty() {
+        return Ok(None);
+    }
+    let is_barred = |command: &String| objected(run, command, confined).is_some();
+    let mut derived = sight.checks().await?;
+    derived.retain(|command| !is_barred(command));
+    let (barred, mut unstarted): (Vec<String>, Vec<String>) =
+        commands.into_iter().partition(|command| missing.is_empty() || is_barred(command));
+    // Where nothing else checks the workspace, it is for the user to get the program.
+    if derived.is_empty() {
+        unstarted.clear();
+    }
+    if barred.is_empty() && unstarted.is_empty() && vacuous.is_empty() {
         return Ok(None);
     }
     let prompts = run.prompts();
@@ -42,14 +56,15 @@ pub(crate) async fn objection(
         }
         checks.join("\n")
     };
+    let lacking = listed(&unstarted, "would not be run", &|command| {
+        format!("there is no program `{}` here", program_of(command).unwrap_or_default())
+    });
     let checks = listed(&barred, "would not be run", &|command| {
         objected(run, command, confined).map(Obstacle::into_why).unwrap_or_default()
     });
     let empty = listed(&vacuous, "proves nothing", &|command| {
         proves_nothing(command).map(|why| why.to_string()).unwrap_or_default()
     });
-    let mut derived = sight.checks().await?;
-    derived.retain(|command| objected(run, command, confined).is_none());
     let derived = if derived.is_empty() {
         String::new()
     } else {
@@ -57,6 +72,11 @@ pub(crate) async fn objection(
         "\n\n".to_owned() + &prompts.render(Prompt::BarredDerived, &[("commands", &commands)])
     };
     let mut repairs = Vec::new();
+    if !unstarted.is_empty() {
+        repairs.push(
+            prompts.render(Prompt::PlanUnstarted, &[("checks", &lacking), ("derived", &derived)]),
+        );
+    }
     if !barred.is_empty() {
         let allowed = run.config().policy.allow_commands.join("\n");
         repairs.push(prompts.render(
@@ -106,6 +126,12 @@ fn objected(run: &Run, command: &str, confined: Degree) -> Option<Obstacle> {
     }
 }
 
+/// The program that a command begins with, where no shell is needed to tell.
+fn program_of(command: &str) -> Option<String> {
+    let line = CommandLine::parse(command).ok().filter(|line| !line.needs_shell())?;
+    Some(line.program().to_owned()).filter(|program| !program.contains('/'))
+}
+
 /// The effect of finding out which checks would not be run. Whether the user is there to be asked is nothing that a run could
 /// find out when it is driven again.
 struct Barring<'c> {
@@ -117,11 +143,19 @@ struct Barring<'c> {
 /// What would not be run where commands are confined so far, and what would be for nothing.
 struct Barred {
     commands: Vec<String>,
+    /// Programs that are not there, of those.
+    missing: Vec<String>,
     vacuous: Vec<String>,
     confined: Degree,
 }
 
 impl Barring<'_> {
+    /// The programs of checks that are not on this machine.
+    fn missing(&self, run: &Run) -> Vec<String> {
+        let programs = self.commands.iter().filter_map(|command| program_of(command));
+        programs.filter(|program| !run.env.finds(program)).collect()
+    }
+
     fn is_allowed(&self, command: &str, confined: Degree) -> bool {
         let line = CommandLine::parse(command).ok();
         self.always.as_ref().zip(line).is_some_and(|(always, line)| always.allows(&line, confined))
@@ -134,12 +168,13 @@ impl Effect for Barring<'_> {
     const POSITION: Position = Position::NextIfAtAll;
 
     fn look(&mut self, event: &Event) -> Trace<Barred> {
-        let Event::ChecksBarred { commands, vacuous, confined } = event else {
-            let (commands, vacuous) = (Vec::new(), Vec::new());
-            return Trace::Foretold(Barred { commands, vacuous, confined: Degree::None });
+        let (commands, missing, vacuous) = Default::default();
+        let nothing = Barred { commands, missing, vacuous, confined: Degree::None };
+        let Event::ChecksBarred { commands, missing, vacuous, confined } = event else {
+            return Trace::Foretold(nothing);
         };
-        let (commands, vacuous) = (commands.clone(), vacuous.clone());
-        Trace::Done(Barred { commands, vacuous, confined: *confined })
+        let (commands, missing) = (commands.clone(), missing.clone());
+        Trace::Done(Barred { commands, missing, vacuous: vacuous.clone(), confined: *confined })
     }
 
     async fn act(&mut self, run: &Run) -> Result<Barred, JournalClosed> {
@@ -150,12 +185,15 @@ impl Effect for Barring<'_> {
             Mode::Agent | Mode::Hetun => policy.approval != Approval::Never,
             Mode::Yolo => true,
         };
+        let missing = if any_runs { self.missing(run) } else { Vec::new() };
+        let is_missing =
+            |command: &str| program_of(command).is_some_and(|it| missing.contains(&it));
         let is_barred = |command: &str| match objected(run, command, confined) {
             Some(Obstacle::Asked(_)) => {
                 run.attendance == Attendance::Unattended && !self.is_allowed(command, confined)
             }
             Some(Obstacle::Denied(_)) => true,
-            None => false,
+            None => is_missing(command),
         };
         let named = self.commands.iter().filter(|_| any_runs);
         let (commands, mut vacuous): (Vec<String>, Vec<String>) =
@@ -164,9 +202,10 @@ impl Effect for Barring<'_> {
             vacuous.clear();
         }
         if !(commands.is_empty() && vacuous.is_empty()) {
-            let (commands, vacuous) = (commands.clone(), vacuous.clone());
-            run.publish(Event::ChecksBarred { commands, vacuous, confined }).await?;
+            let (commands, missing) = (commands.clone(), missing.clone());
+            let vacuous = vacuous.clone();
+            run.publish(Event::ChecksBarred { commands, missing, vacuous, confined }).await?;
         }
-        Ok(Barred { commands, vacuous, confined })
+        Ok(Barred { commands, missing, vacuous, confined })
     }
 }

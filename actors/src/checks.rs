@@ -334,6 +334,25 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_failed_test_is_no_complaint_of_a_compiler() {
+        for (said, expected) in [
+            (
+                "FAIL: test_a (t.T.test_a)\nAssertionError: 1 != 2\nRan 1 test\n\nFAILED (failures=1)",
+                true,
+            ),
+            ("FAILED t.py::test_a - assert 1 == 2", true),
+            ("--- FAIL: TestA (0.00s)\n    a_test.go:7: got 3\nFAIL", true),
+            ("test tests::a ... FAILED\n\nthread 'tests::a' panicked at src/a.rs:9:5:\nleft", true),
+            ("ERROR t.py\nerror during collection", false),
+            ("./a.go:7:2: undefined: x", false),
+            ("error[E0425]: cannot find value `x`\n  --> src/a.rs:3:5", false),
+        ] {
+            let check = check(&format!("cat <<'END' && false\n{said}\nEND")).await;
+            assert_eq!(could_be_flaky(&check), expected, "{said}: {:?}", check.errors);
+        }
+    }
+
+    #[tokio::test]
     async fn only_errors_that_were_not_there_before_are_new() {
         let report =
             async |text: &str| Report { checks: vec![check(&format!("sh -c '{text}'")).await] };

@@ -29,7 +29,7 @@ use crate::talk::{Grammar, Talk, Unheard};
 use crate::wording::Wording;
 
 /// Definitions of a large file that are listed beside its parts.
-const OUTLINE: usize = 60;
+const OUTLINE: usize = 40;
 
 /// What the Editor is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -226,22 +226,38 @@ impl EditorSetup {
                 whole
             };
         };
-        let defined: Vec<String> = definitions(path, &now)
-            .into_iter()
-            .take(OUTLINE)
-            .map(|it| format!("{:>5}| {} {}", it.line, it.kind, it.name))
-            .collect();
+        // Who was told where to change it needs no map.
+        let is_told = !file.hints.named.is_empty();
+        let elsewhere =
+            if is_told { String::new() } else { elsewhere(prompts, path, &now, &parts) };
+        let lines_of_it = now.lines().count();
         let heading = prompts.render(
             Prompt::FileParts,
-            &[
-                ("path", path),
-                ("lines", &now.lines().count()),
-                ("definitions", &defined.join("\n")),
-            ],
+            &[("path", path), ("lines", &lines_of_it), ("elsewhere", &elsewhere)],
         );
         let parts = parts.into_iter().map(lines);
         std::iter::once(heading).chain(parts).collect::<Vec<_>>().join("\n")
     }
+}
+
+/// What a file defines where it is not shown.
+fn elsewhere(prompts: &Prompts, path: &RepoPath, text: &str, parts: &[Range]) -> String {
+    let is_shown = |at: u32| {
+        usize::try_from(at)
+            .is_ok_and(|at| parts.iter().any(|(first, last)| (*first..=*last).contains(&at)))
+    };
+    let defined = definitions(path, text).into_iter().filter(|it| !is_shown(it.line));
+    let mut defined: Vec<String> =
+        defined.map(|it| format!("{:>5}| {} {}", it.line, it.kind, it.name)).collect();
+    let more = defined.len().saturating_sub(OUTLINE);
+    if more > 0 {
+        defined.truncate(OUTLINE);
+        defined.push(prompts.render(Prompt::LookMore, &[("what", &more)]));
+    }
+    if defined.is_empty() {
+        return String::new();
+    }
+    format!("\n{}", prompts.render(Prompt::FileElsewhere, &[("definitions", &defined.join("\n"))]))
 }
 
 /// The contract of a draft.

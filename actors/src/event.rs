@@ -251,12 +251,15 @@ pub enum Event {
         /// Line and rule.
         error: Wording,
     },
-    /// Checks of a plan would not be run: policy forbids them, or asks where the user is not there to answer. Or they prove nothing,
-    /// and neither does any other. The Architect is told.
+    /// Checks of a plan would not be run: policy forbids them, asks where the user is not there to answer, or there is no such
+    /// program. Or they prove nothing, and neither does any other. The Architect is told, of programs if others would be run.
     #[serde(rename = "ChecksBarred@v1")]
     ChecksBarred {
         /// Those that would not be run, as written.
         commands: Vec<String>,
+        /// Programs that these need and that are not on this machine.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        missing: Vec<String>,
         /// Those that would be run and prove nothing, where there are no others.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         vacuous: Vec<String>,

@@ -128,7 +128,7 @@ static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| {
         arrow: Regex::new(r"^\s*--> ([^:]+):[0-9]+:[0-9]+").ok()?,
         rust_test: Regex::new(r"^test ([^ \t]+)(?: - .*)? \.\.\. FAILED$|^\s+(?:FAIL|SIGABRT|TIMEOUT) \[.*\] +(?:\(.*\) +)?(.+)$").ok()?,
         panic: Regex::new(r"^thread '([^']+)'(?: \([0-9]+\))? panicked at ([^:]+):[0-9]+:[0-9]+:$").ok()?,
-        pytest: Regex::new(r"^(?:FAILED|ERROR) ([^: \t]+)(?:::([^ \t]+))?(?: - (.+))?$").ok()?,
+        pytest: Regex::new(r"^(?:FAILED|ERROR) ([^(: \t][^: \t]*)(?:::([^ \t]+))?(?: - (.+))?$").ok()?,
         python_error: Regex::new(r"^([0-9A-Za-z_]*(?:Error|Exception)): (.*)$").ok()?,
         unittest: Regex::new(r"^(?:FAIL|ERROR): ([^ \t]+) \(([^)]*)\)").ok()?,
         go_test: Regex::new(r"^\s*--- FAIL: ([^ \t]+)").ok()?,
@@ -184,11 +184,13 @@ fn read_line(line: &str, after: &[String]) -> Option<Diagnostic> {
         return Some(diagnostic(&group(&found, 1), "", "test failed"));
     }
     let found = patterns.compiler.captures(line)?;
-    let is_error =
-        found.get(3).is_some() || found.get(4).is_some() || is_go_line(&group(&found, 1));
+    let is_go = is_go_line(&group(&found, 1));
+    let is_error = found.get(3).is_some() || found.get(4).is_some() || is_go;
     let warns = group(&found, 5).trim_start().to_ascii_lowercase().starts_with("warning");
-    (is_error && !warns)
-        .then(|| diagnostic(&group(&found, 4), &group(&found, 1), &group(&found, 5)))
+    // What a test of Go says is indented; what its compiler says is not.
+    let is_of_test = is_go && line.starts_with(char::is_whitespace);
+    let code = if is_of_test { "go test".to_owned() } else { group(&found, 4) };
+    (is_error && !warns).then(|| diagnostic(&code, &group(&found, 1), &group(&found, 5)))
 }
 
 /// Go reports `file.go:12:3: message` without the word error.

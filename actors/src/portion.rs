@@ -6,8 +6,11 @@ use similar::{ChangeTag, TextDiff};
 
 /// Lines that are shown around those that matter.
 const AROUND: usize = 15;
-/// Lines at the beginning of a file.
+/// Lines from the first import of a file on, or from its beginning.
 const HEAD: usize = 20;
+/// What a line begins with that imports something, in common languages.
+const IMPORTS: [&str; 8] =
+    ["use ", "pub use ", "extern crate ", "import ", "from ", "#include", "package ", "require"];
 /// Lines that are shown around a change.
 const AROUND_CHANGE: usize = 10;
 /// A word that stands on more lines than this says nothing about where to look.
@@ -21,8 +24,10 @@ pub type Range = (usize, usize);
 /// What is known of where a file is going to be changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hints {
-    /// Lines that the plan, or a look that led to it, names.
-    pub ranges: Vec<Range>,
+    /// Lines that the plan names.
+    pub named: Vec<Range>,
+    /// Lines that were looked at before it was made.
+    pub looked: Vec<Range>,
     /// What the plan says: names in it that few lines of the file have.
     pub words: String,
 }
@@ -34,14 +39,19 @@ pub fn parts(text: &str, hints: &Hints, max_lines: usize) -> Option<Vec<Range>> 
     if count <= max_lines {
         return None;
     }
-    let named = hints.ranges.iter().map(|range| widened(*range, AROUND, count));
-    // What a file begins with, its imports, is needed wherever it is changed.
-    let mut shown: Vec<Range> = vec![(1, HEAD.min(max_lines))];
-    let mut left = max_lines - HEAD.min(max_lines);
-    // Where the plan says where, words do not have to be looked for.
-    let words = if hints.ranges.is_empty() { hints.words.as_str() } else { "" };
+    // A plan that says where was made by one who looked around; where it does not, that is all that is known.
+    let told = if hints.named.is_empty() { &hints.looked } else { &hints.named };
+    let mut told: Vec<Range> = told.iter().map(|range| widened(*range, AROUND, count)).collect();
+    // The shortest first, so that a long one takes the room of no other place.
+    told.sort_by_key(|(first, last)| last.saturating_sub(*first));
+    // Where it is told, words do not have to be looked for.
+    let words = if told.is_empty() { hints.words.as_str() } else { "" };
     let found = lines_with(text, words).map(|line| widened((line, line), AROUND, count));
-    for (first, last) in named.chain(found) {
+    // What a file imports is needed wherever it is changed.
+    let head = head(text);
+    let mut shown: Vec<Range> = vec![(head, count.min(head + HEAD.min(max_lines) - 1))];
+    let mut left = max_lines - HEAD.min(max_lines);
+    for (first, last) in told.into_iter().chain(found) {
         let last = last.min((first + left).saturating_sub(1));
         let is_shown = shown.iter().any(|(from, to)| (*from..=*to).contains(&first) && *to >= last);
         if first <= last && !is_shown {
@@ -50,6 +60,28 @@ pub fn parts(text: &str, hints: &Hints, max_lines: usize) -> Option<Vec<Range>> 
         }
     }
     Some(joined(shown))
+}
+
+/// The first line that imports something and stands in no comment, or the first of all.
+fn head(text: &str) -> usize {
+    let mut closed_by = None;
+    for (at, line) in (1..).zip(text.lines()) {
+        let line = line.trim_end();
+        if let Some(end) = closed_by {
+            if line.ends_with(end) {
+                closed_by = None;
+            }
+        } else if line.starts_with("/*") && !line.ends_with("*/") {
+            closed_by = Some("*/");
+        } else if let Some(rest) = line.strip_prefix("\"\"\"")
+            && !rest.ends_with("\"\"\"")
+        {
+            closed_by = Some("\"\"\"");
+        } else if IMPORTS.iter().any(|word| line.starts_with(word)) {
+            return at;
+        }
+    }
+    1
 }
 
 /// The parts of `new` that are not as they were in `old`, with lines around them; `None` if that is most of it.
@@ -110,15 +142,12 @@ fn joined(mut ranges: Vec<Range>) -> Vec<Range> {
 /// Lines that have a name of `words` which few lines have, in the order of the names.
 fn lines_with<'t>(text: &'t str, words: &str) -> impl Iterator<Item = usize> + 't {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    let names = |text: &'_ str| -> Vec<String> {
-        text.split(|c| !is_word(c))
-            .filter(|it| it.len() >= SHORTEST_WORD)
-            .map(str::to_owned)
-            .collect()
-    };
     let mut seen = BTreeSet::new();
-    let wanted: Vec<String> =
-        names(words).into_iter().filter(|word| seen.insert(word.clone())).collect();
+    let wanted: Vec<String> = words
+        .split(|c| !is_word(c))
+        .filter(|it| it.len() >= SHORTEST_WORD && seen.insert(*it))
+        .map(str::to_owned)
+        .collect();
     wanted.into_iter().flat_map(move |word| {
         let has = |line: &str| line.split(|c| !is_word(c)).any(|it| it == word);
         let lines: Vec<usize> =
@@ -154,12 +183,39 @@ mod tests {
     fn of_a_long_one_what_the_plan_names_is_shown() {
         let text = numbered(400).replace("line 200\n", "fn total_price() {\n");
         let words = "mend `total_price`, line 7".to_owned();
-        let hints = Hints { ranges: vec![(100, 110)], words: words.clone() };
-        assert_eq!(parts(&text, &hints, 100), Some(vec![(1, 20), (85, 125)]));
-        assert_eq!(parts(&text, &hints, 50), Some(vec![(1, 20), (85, 114)]));
-        let vague = Hints { ranges: Vec::new(), words };
+        let of = |named: &[Range], looked: &[Range]| Hints {
+            named: named.to_vec(),
+            looked: looked.to_vec(),
+            words: words.clone(),
+        };
+        let vague = of(&[], &[]);
         assert_eq!(parts(&text, &vague, 100), Some(vec![(1, 20), (185, 215)]));
         assert_eq!(parts(&text, &Hints::default(), 50), Some(vec![(1, 20)]));
+        let told = of(&[(100, 110)], &[(330, 390)]);
+        assert_eq!(parts(&text, &told, 150), Some(vec![(1, 20), (85, 125)]));
+        assert_eq!(parts(&text, &told, 50), Some(vec![(1, 20), (85, 114)]));
+        let looked = of(&[], &[(100, 110)]);
+        assert_eq!(parts(&text, &looked, 150), parts(&text, &told, 150));
+    }
+
+    #[test]
+    fn a_long_range_leaves_room_for_the_short_ones() {
+        let named = vec![(50, 260), (300, 300), (340, 350)];
+        let hints = Hints { named, ..Hints::default() };
+        let shown = parts(&numbered(400), &hints, 200);
+        assert_eq!(shown, Some(vec![(1, 20), (35, 142), (285, 315), (325, 365)]));
+    }
+
+    #[test]
+    fn a_file_is_shown_from_its_imports_on() {
+        let rust = "/*!\nuse it so:\nuse a::b;\n*/\n\nuse std::fs;\n";
+        assert_eq!(head(rust), 6);
+        assert_eq!(head("\"\"\"Reads\nfrom a file.\n\"\"\"\nimport os\n"), 4);
+        assert_eq!(head("\"\"\"Reads.\"\"\"\nfrom os import path\n"), 2);
+        assert_eq!(head("/* one line */\n#include <a.h>\n"), 2);
+        assert_eq!(head("line\nline\n"), 1);
+        let text = format!("{}use a;\n{}", numbered(90), numbered(90));
+        assert_eq!(parts(&text, &Hints::default(), 50), Some(vec![(91, 110)]));
     }
 
     #[test]
@@ -180,7 +236,7 @@ mod tests {
             most in 1_usize..120,
         ) {
             let ranges = ranges.into_iter().map(|(first, more)| (first, first + more)).collect();
-            let hints = Hints { ranges, words: "line 17 and 170".into() };
+            let hints = Hints { named: ranges, looked: Vec::new(), words: "line 17 and 170".into() };
             let shown = parts(&numbered(count), &hints, most).unwrap_or_default();
             prop_assert!(shown.is_sorted());
             prop_assert!(shown.iter().all(|(first, last)| 1 <= *first && first <= last && *last <= count));

@@ -65,6 +65,8 @@ prompts! {
     PlanRefused = "plan_refused",
     /// Tells the Architect which checks of its plan would not be run, and which would be.
     PlanBarred = "plan_barred",
+    /// Tells the Architect which checks of its plan need a program that is not there.
+    PlanUnstarted = "plan_unstarted",
     /// A check that would not be run, or would prove nothing, and why.
     BarredCheck = "barred_check",
     /// Tells the Architect that the checks of its plan prove nothing.
@@ -161,6 +163,8 @@ prompts! {
     FileAbove = "file_above",
     /// A large file of which only parts are shown.
     FileParts = "file_parts",
+    /// What such a file defines in the parts that are not shown.
+    FileElsewhere = "file_elsewhere",
     /// A note below content whose last line has no end.
     NoFinalNewline = "no_final_newline",
     /// Tells the Editor that there is another plan.

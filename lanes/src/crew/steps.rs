@@ -142,13 +142,15 @@ impl State {
         });
         let said: Vec<&str> = plan.steps.iter().map(String::as_str).chain(symbols).collect();
         let hints = |file: &FileIntent| {
-            let looked = architect.looks().iter().chain(&plan.show).filter_map(|look| {
+            let lines_in = |look: &Look| {
                 let Look::Context { path, lines } = look else { return None };
                 lines.filter(|_| *path == file.path)
-            });
-            let ranges = file.lines.iter().copied().chain(looked).collect();
+            };
+            let named = file.lines.iter().copied().chain(plan.show.iter().filter_map(lines_in));
+            let (named, looked) =
+                (named.collect(), architect.looks().iter().filter_map(lines_in).collect());
             let words = format!("{}\n{}", file.intent, said.join("\n"));
-            (file.path.clone(), Hints { ranges, words })
+            (file.path.clone(), Hints { named, looked, words })
         };
         plan.files.iter().map(hints).collect()
     }

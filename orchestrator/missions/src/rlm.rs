@@ -36,7 +36,7 @@ impl Programs for Rlm {
             }
             let patterns: Result<Vec<Pattern>, _> = paths.iter().map(|it| it.parse()).collect();
             let wanted = match patterns {
-                Ok(patterns) => Wanted::Named(patterns),
+                Ok(patterns) => Wanted::Named { patterns, program: program.to_owned() },
                 Err(error) => return Ok(Err(format!("`paths`: {error}"))),
             };
             if self.run.config().policy.mode == Mode::Plan {
@@ -56,7 +56,9 @@ impl Programs for Rlm {
             let mut outcome = programming.conduct(program).await?;
             if coverage.files_seen < coverage.files_total {
                 let (seen, total) = (coverage.files_seen, coverage.files_total);
-                outcome.notes.push(format!("{seen} of {total} files were read; name fewer paths"));
+                outcome.notes.push(format!(
+                    "only {seen} of {total} files were read, so what this counts or lists is not complete: name fewer `paths`"
+                ));
             }
             Ok(program::told(self.run.prompts(), &outcome))
         })

@@ -13,6 +13,9 @@ use tree::{Entry, Listed, ReadTree, RepoPath};
 use crate::card::Coverage;
 use crate::passage::SourceFile;
 
+/// How much more memory a program may take than the files that it is given.
+const MEMORY_OF_FILES: u64 = 64;
+
 /// What was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadSources {
@@ -27,8 +30,8 @@ pub struct ReadSources {
 pub(crate) enum Wanted {
     /// Those that matter most for a goal come first.
     About(String),
-    /// Those that patterns stand for; all where there are none.
-    Named(Vec<Pattern>),
+    /// Those that patterns stand for; all where there are none. Those that a program names come first.
+    Named { patterns: Vec<Pattern>, program: String },
 }
 
 /// The effect of reading files.
@@ -56,7 +59,15 @@ impl Effect for Reading<'_> {
     }
 
     async fn act(&mut self, run: &Run) -> Result<ReadSources, JournalClosed> {
-        let room = run.config().missions.source_tokens.saturating_mul(BYTES_PER_TOKEN);
+        let bounds = &run.config().missions;
+        let room = match &self.wanted {
+            Wanted::About(_) => bounds.source_tokens.saturating_mul(BYTES_PER_TOKEN),
+            // No model reads these: what counts is what the program holds.
+            Wanted::Named { .. } => {
+                usize::try_from((bounds.program_memory_mb << 20) / MEMORY_OF_FILES)
+                    .unwrap_or(usize::MAX)
+            }
+        };
         let (index, wanted, asked_by) = (self.index.clone(), self.wanted.clone(), run.clone());
         let sources = on_a_thread(move || read(&index, &wanted, room, &asked_by)).await;
         let Coverage { files_seen, files_total, bytes_seen, bytes_total } = sources.coverage;
@@ -111,10 +122,10 @@ impl Effect for Rereading<'_> {
 fn read(index: &Index, wanted: &Wanted, room: usize, run: &Run) -> ReadSources {
     let (listed, _) = index.files();
     let is_wanted = |path: &RepoPath| match wanted {
-        Wanted::Named(patterns) if !patterns.is_empty() => {
+        Wanted::Named { patterns, .. } if !patterns.is_empty() => {
             patterns.iter().any(|pattern| pattern.matches(path))
         }
-        Wanted::About(_) | Wanted::Named(_) => FileKind::of(path) != FileKind::Aside,
+        Wanted::About(_) | Wanted::Named { .. } => FileKind::of(path) != FileKind::Aside,
     };
     let listed: Vec<Listed> = listed
         .into_iter()
@@ -123,13 +134,17 @@ fn read(index: &Index, wanted: &Wanted, room: usize, run: &Run) -> ReadSources {
         .collect();
     let (goal, ranked) = match wanted {
         Wanted::About(goal) => (goal.as_str(), index.rank(goal, &listed).files),
-        Wanted::Named(_) => ("", Vec::new()),
+        Wanted::Named { program, .. } => (program.as_str(), Vec::new()),
     };
     let ranked: Vec<RepoPath> = ranked.into_iter().map(|file| file.path).collect();
     let most = run.config().missions.common_tokens.saturating_mul(BYTES_PER_TOKEN);
     let (mut files, mut left) = (Vec::new(), room);
+    // What is no text is none of the files that could be read.
+    let (mut files_total, mut bytes_total) = (0, 0);
     for path in in_order(goal, &listed, &ranked, most as u64) {
         let Some(text) = text_of(index.tree(), path, index.max_file_bytes()) else { continue };
+        files_total += 1;
+        bytes_total += text.len() as u64;
         // A file that does not fit makes room for smaller ones.
         if text.len() <= left {
             left -= text.len();
@@ -139,9 +154,9 @@ fn read(index: &Index, wanted: &Wanted, room: usize, run: &Run) -> ReadSources {
     }
     let coverage = Coverage {
         files_seen: files.len(),
-        files_total: listed.len(),
+        files_total,
         bytes_seen: (room - left) as u64,
-        bytes_total: listed.iter().map(|file| file.bytes).sum(),
+        bytes_total,
     };
     ReadSources { files, coverage }
 }

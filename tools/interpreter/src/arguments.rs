@@ -5,6 +5,7 @@ use monty_types::{ExcType, MontyException, MontyObject};
 use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
+use crate::globs;
 use crate::pieces::{Files, Lines, Piece, Span};
 
 /// Bytes of a compiled pattern.
@@ -122,20 +123,25 @@ impl<'g> Given<'g> {
         pattern(name, &text(name, value)?)
     }
 
-    /// A regular expression that may be left out.
-    pub(crate) fn pattern_if_any(&mut self) -> Result<Option<Regex>, Wrong> {
+    /// A glob that may be left out.
+    pub(crate) fn glob_if_any(&mut self) -> Result<Option<Regex>, Wrong> {
         let (name, value) = self.next();
-        value.map(|value| pattern(name, &text(name, value)?)).transpose()
+        value.map(|value| pattern(name, &globs::regular(&text(name, value)?))).transpose()
     }
 
-    /// A piece of text.
+    /// A piece of text that is read: no path of a file that is not there.
     pub(crate) fn piece(&mut self) -> Result<Piece, Wrong> {
         let (name, value) = self.needed()?;
-        piece(self.files, name, value)
+        is_there(piece(self.files, name, value)?)
     }
 
-    /// Pieces of text: one, or a list of them.
+    /// Pieces of text that are read: one, or a list of them.
     pub(crate) fn pieces(&mut self) -> Result<Vec<Piece>, Wrong> {
+        self.items()?.into_iter().map(is_there).collect()
+    }
+
+    /// Pieces of text that may be paths for themselves: one, or a list of them.
+    pub(crate) fn items(&mut self) -> Result<Vec<Piece>, Wrong> {
         let (name, value) = self.needed()?;
         pieces(self.files, name, value)
     }
@@ -168,6 +174,17 @@ fn text(name: &str, value: MontyObject) -> Result<String, Wrong> {
 pub(crate) fn pattern(name: &str, text: &str) -> Result<Regex, Wrong> {
     let compiled = RegexBuilder::new(text).size_limit(MAX_PATTERN_BYTES).build();
     compiled.map_err(|error| Wrong::value(format!("`{name}` is no regular expression: {error}")))
+}
+
+/// A piece, unless it is a text that can only be meant as the path of a file: no file has it, or it would be lines of that.
+fn is_there(piece: Piece) -> Result<Piece, Wrong> {
+    match &piece {
+        Piece::Text(text) if globs::is_path(text) => {
+            let files = "files() lists those that this program was given";
+            Err(Wrong::value(format!("there is no file {text}; {files}")))
+        }
+        Piece::Text(_) | Piece::Span(_) => Ok(piece),
+    }
 }
 
 /// A piece of text: lines of a file, a match, the path of a file, or any other text.

@@ -43,7 +43,7 @@ type Kind = (&'static [(&'static str, &'static [&'static str])], &'static str);
 
 /// All helpers, as a model is told of them.
 const HELPERS: [Kind; 12] = [
-    (&[("files", &["pattern=None"])], "list of the files that can be read, as spans"),
+    (&[("files", &["glob=None"])], "list of the files that can be read, as spans"),
     (&[("peek", &["x", "chars=4000"])], "str"),
     (
         &[
@@ -161,10 +161,16 @@ impl Helpers {
                 MontyObject::None
             }
             "files" => {
-                let wanted = given.pattern_if_any()?;
+                let wanted = given.glob_if_any()?;
                 let is_wanted =
                     |span: &Span| wanted.as_ref().is_none_or(|it| it.is_match(&span.path));
-                let spans = self.files.spans().filter(is_wanted).map(of_span).collect();
+                let spans: Vec<_> = self.files.spans().filter(is_wanted).map(of_span).collect();
+                if spans.is_empty() && wanted.is_some() {
+                    let of = self.files.spans().count();
+                    return Err(Wrong::value(format!(
+                        "none of the {of} files that can be read is meant by this glob; it is like `*.rs`, `src/**/*.py` or `directory/`"
+                    )));
+                }
                 self.list(&name, spans)
             }
             "peek" => {
@@ -262,7 +268,7 @@ impl Helpers {
             Some(fixed) => pattern("pattern", fixed)?,
             None => given.pattern()?,
         };
-        let of = given.pieces()?;
+        let of = if fixed.is_some() { given.items()? } else { given.pieces()? };
         let read: Vec<Lines<'_>> =
             of.iter().map(|piece| lines(&self.files, piece)).collect::<Result<_, _>>()?;
         Ok(match name {
@@ -280,7 +286,7 @@ impl Helpers {
 
     /// Texts in another order, or put together.
     fn sorted(&mut self, name: &str, given: &mut Given<'_>) -> Result<MontyObject, Wrong> {
-        let items = given.pieces()?;
+        let items = given.items()?;
         let texts: Vec<String> = items
             .iter()
             .map(|it| Ok(lines(&self.files, it)?.text()))

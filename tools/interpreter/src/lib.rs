@@ -9,6 +9,7 @@
 )]
 
 mod arguments;
+mod globs;
 mod helpers;
 mod pieces;
 mod task;

@@ -369,7 +369,10 @@ mod tests {
     fn every_helper_does_what_it_says() {
         for (program, expected) in [
             ("[s.path for s in files()]", "['src/a.rs', 'notes.md']"),
-            ("files('md$')[0].last", "2"),
+            ("files('*.md')[0].last", "2"),
+            ("[s.path for s in files('src/')]", "['src/a.rs']"),
+            ("frequency(['x/y.rs', 'x/y.rs'])", "[('x/y.rs', 2)]"),
+            ("[f.text for f in extract_paths('x/y.rs')]", "['x/y.rs']"),
             ("peek('src/a.rs', 8)", "fn one()"),
             ("lines('src/a.rs', 2, 3)", "Span(path='src/a.rs', first=2, last=3)"),
             ("peek(lines(lines('src/a.rs', 5, 7), 6, 6))", "    panic!(\"no\");"),
@@ -416,6 +419,8 @@ mod tests {
         for (program, expected) in [
             ("grep('(', 'x')", "ValueError: grep: `pattern` is no regular expression"),
             ("grep('a')", "TypeError: grep: `x` is missing"),
+            ("grep('a', 'src/b.rs')", "ValueError: grep: there is no file src/b.rs; files() lists"),
+            ("files('lib/*.rs')", "ValueError: files: none of the 2 files that can be read"),
             ("grep('a', 'b', 1, 2)", "grep: too many arguments; it takes pattern, x, context=0"),
             (
                 "grep('a', 'b', around=2)",

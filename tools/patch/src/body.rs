@@ -88,6 +88,13 @@ pub(super) fn lacks(body: &[HunkLine<'_>], numbers: Option<Numbers>) -> bool {
     })
 }
 
+/// Whether a body has as many old lines as its header says, the last of them behind what it adds. Then it is there to its end,
+/// and its new lines are miscounted.
+pub(super) fn has_all_old(body: &[HunkLine<'_>], numbers: Numbers) -> bool {
+    let is_context = |line: &HunkLine<'_>| line.kind == Kind::Context && !line.is_bare();
+    counts(body).0 == numbers.old_count && body.last().is_some_and(is_context)
+}
+
 /// Whether the lines from `len` on, whatever their markers were, are just as many as the header says are to come.
 pub(super) fn is_counted(body: &[HunkLine<'_>], len: usize, numbers: Option<Numbers>) -> bool {
     let (Some(numbers), Some((rest, tail))) = (numbers, body.split_at_checked(len)) else {

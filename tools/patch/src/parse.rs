@@ -159,7 +159,11 @@ fn only_the_last_lacks(sections: &[Section<'_>]) -> bool {
     let holds = |hunk: &Hunk<'_>| {
         hunk.readings.iter().any(|reading| body::holds(&reading.body, hunk.numbers))
     };
-    let lacks = last.readings.iter().all(|reading| body::lacks(&reading.body, last.numbers));
+    let is_whole = |body| last.numbers.is_some_and(|numbers| body::has_all_old(body, numbers));
+    let lacks = last
+        .readings
+        .iter()
+        .all(|reading| body::lacks(&reading.body, last.numbers) && !is_whole(&reading.body));
     let mut others = hunks.peekable();
     lacks && others.peek().is_some() && others.all(holds)
 }

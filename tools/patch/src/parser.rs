@@ -259,7 +259,7 @@ impl<'l, 'a> Parser<'l, 'a> {
         let start = self.next;
         self.next += counted.taken;
         let rival = self.with_list(start, counted.body.len());
-        if rival.is_none() && self.goes_on() {
+        if rival.is_none() && self.goes_on() || self.ends_in_names(&counted.body) {
             return Err(Stop::CountsFail);
         }
         let body = counted.body;
@@ -286,6 +286,14 @@ impl<'l, 'a> Parser<'l, 'a> {
         }
         let whole = body::read_all(self.to_structure(start)?, start + 1);
         (body::without_list(&whole) == Some(len)).then_some(whole)
+    }
+
+    /// Whether the names of the next file were counted as the last lines of `body`: a change right before another hunk of the
+    /// same file has context behind it, if there is context at all.
+    fn ends_in_names(&self, body: &[HunkLine<'_>]) -> bool {
+        self.line(self.next).starts_with(b"@@")
+            && self.next.checked_sub(2).is_some_and(|at| self.is_pair(at))
+            && body.iter().any(|line| line.kind == body::Kind::Context)
     }
 
     /// Whether what follows a counted body looks like more of it.
@@ -409,7 +417,8 @@ impl<'l, 'a> Parser<'l, 'a> {
         let Some(reading) = hunk.readings.first() else { return false };
         let (old, new) = body::counts(&reading.body);
         let ends_here = self.uses.last() == Some(&Use::Body);
-        ends_here && (old < numbers.old_count || new < numbers.new_count)
+        let is_whole = body::has_all_old(&reading.body, numbers);
+        ends_here && !is_whole && (old < numbers.old_count || new < numbers.new_count)
     }
 }
 

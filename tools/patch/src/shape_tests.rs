@@ -327,6 +327,42 @@ fn shapes() -> Vec<Shape> {
 }
 
 #[test]
+fn a_last_hunk_with_all_its_old_lines_is_not_cut_off() {
+    let files = Files::default().file("f", "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+    let hunks = |counts: &str, end: &str| {
+        format!(
+            "```diff\n--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n 1\n-2\n+two\n 3\n@@ -6,{counts} @@\n 6\n+six\n 7\n{end}"
+        )
+    };
+    // The fence is not closed, and the new lines are miscounted.
+    let plan = plan_of(&files, &["f"], &hunks("3 +6,6", " 8\n")).unwrap();
+    let after = plan.changes[0].after.as_ref().unwrap().bytes.clone();
+    let after = String::from_utf8(after.to_vec()).unwrap();
+    assert_eq!(after, "1\ntwo\n3\n4\n5\n6\nsix\n7\n8\n9\n");
+    for cut in [hunks("3 +6,6", ""), hunks("3 +6,6", " 8\n+seven\n"), hunks("4 +6,7", " 8\n")] {
+        let refusal = plan_of(&files, &["f"], &cut).unwrap_err();
+        assert_eq!(refusal.mismatches[0].reason, super::Reason::TruncatedDiff, "{cut}");
+    }
+}
+
+#[test]
+fn the_names_of_the_next_file_are_no_lines_that_a_count_lacks() {
+    let files = Files::default().file("a", "1\n2\n3\n4\n5\n").file("b", "6\n7\n8\n");
+    // The first header counts a line of context that is not there, on both sides.
+    let answer = "--- a/a\n+++ b/a\n@@ -1,4 +1,4 @@\n 1\n-2\n+two\n 3\n--- a/b\n+++ b/b\n@@ -1,3 +1,3 @@\n 6\n-7\n+seven\n 8\n";
+    let plan = plan_of(&files, &["a", "b"], answer).unwrap();
+    let after = plan.changes.iter().map(|it| it.after.as_ref().unwrap().bytes.clone());
+    let after: Vec<String> = after.map(|it| String::from_utf8(it.to_vec()).unwrap()).collect();
+    assert_eq!(after, ["1\ntwo\n3\n4\n5\n", "6\nseven\n8\n"]);
+    // Of a diff without context, they may be lines of the file.
+    let files = Files::default().file("f", "-- a/b\n2\n3\n");
+    let bare = "--- a/f\n+++ b/f\n@@ -1,1 +1,1 @@\n--- a/b\n+++ b/b\n@@ -3,1 +3,1 @@\n-3\n+three\n";
+    let plan = plan_of(&files, &["f"], bare).unwrap();
+    let after = plan.changes[0].after.as_ref().unwrap().bytes.clone();
+    assert_eq!(String::from_utf8(after.to_vec()).unwrap(), "++ b/b\n2\nthree\n");
+}
+
+#[test]
 fn no_shape_is_written_wrongly() {
     let mut told = String::new();
     for (name, shape) in shapes() {

@@ -1,5 +1,4 @@
 //! What commands see of the environment that the program was started in: what they need to work, and nothing that is secret.
-//! Pure.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,6 +26,12 @@ impl Environment {
             vars.iter().filter(|(name, _)| is_given(name) && !never.contains(&name.as_str()));
         let vars = seen.map(|(name, value)| (name.clone(), value.clone())).collect();
         Self { vars: Arc::new(vars) }
+    }
+
+    /// Whether there is a program of this name in one of the directories of `PATH`. Blocks.
+    pub fn finds(&self, program: &str) -> bool {
+        let path = self.vars.get("PATH").map(String::as_str).unwrap_or_default();
+        std::env::split_paths(path).any(|dir| dir.join(program).is_file())
     }
 }
 

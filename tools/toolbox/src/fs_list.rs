@@ -15,7 +15,8 @@ pub(crate) const TOOL: Tool = Tool::new::<List>(
 #[serde(deny_unknown_fields)]
 struct List {
     /// The directory, relative to the workspace; the workspace itself if left out.
-    #[serde(default)]
+    // What most tools call it.
+    #[serde(default, alias = "path")]
     directory: Option<String>,
 }
 

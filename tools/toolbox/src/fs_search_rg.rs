@@ -17,7 +17,8 @@ struct Search {
     /// The regular expression; it matches within one line.
     pattern: String,
     /// The files that are searched, such as `*.rs` or `src/**/*.py`; all if left out.
-    #[serde(default)]
+    // What most tools call it.
+    #[serde(default, alias = "path")]
     glob: Option<String>,
 }
 

@@ -90,6 +90,7 @@ mod tests {
             ("fs.list", "", "./"),
             ("fs_list", r#"{"directory":"src/"}"#, "src/"),
             ("fs_list", r#"{"directory":null}"#, "./"),
+            ("fs_list", r#"{"path":"src"}"#, "src/"),
             ("fs_read", r#"{"path":"./a.rs"}"#, "a.rs"),
             ("fs_read", r#"{"path":"a.rs","first_line":3,"last_line":9}"#, "a.rs:3-9"),
             ("fs_read", r#"{"path":"a.rs","first_line":3}"#, "a.rs:3-"),
