@@ -209,7 +209,7 @@ impl RunView {
     pub fn question(&self, question: &Question) -> OnScreen {
         let tolerated = self.tolerated.get(&question.scope.lane()).cloned().unwrap_or_default();
         let (shown, asks, offers) = match &question.what {
-            Proposal::Patch(changes) => {
+            Proposal::Patch(changes, _) => {
                 (changes_as_text(changes, self.shows.paint) + &tolerated, "Apply it?", Offers::Once)
             }
             Proposal::Command(command) => {

@@ -13,6 +13,7 @@ use journal::{Call, CallReply, Story, StoryEntry};
 use sandbox::Degree;
 use serde::Serialize;
 use serde_json::json;
+use tree::RepoPath;
 
 /// An event in a line: number, kind, what it says.
 pub fn event(story: &Story, entry: &StoryEntry) -> String {
@@ -89,7 +90,7 @@ fn said(story: &Story, entry: &StoryEntry, event: &Event) -> String {
         Event::PatchApplied { patch } => format!("patch {patch} applied"),
         Event::CommitSettled { patch, outcome, .. } => format!("patch {patch} {}", word(outcome)),
         Event::ApprovalAsked { action, why, .. } => format!("{action}: asked, since {why}"),
-        Event::ApprovalGiven { .. } => "approved".to_owned(),
+        Event::ApprovalGiven { left_out, said, .. } => approved(left_out, said.as_deref()),
         Event::ApprovalDenied { action, why, .. } => {
             let [what, why] = [action.to_string(), why.to_string()];
             format!("denied: {}: {}", beginning(&what), beginning(&why))
@@ -310,4 +311,14 @@ fn beginning(text: &str) -> String {
         beginning.push('…');
     }
     beginning
+}
+
+/// A yes, with what was left out and why.
+pub fn approved(left_out: &[RepoPath], said: Option<&str>) -> String {
+    if left_out.is_empty() {
+        return "approved".to_owned();
+    }
+    let paths: Vec<&str> = left_out.iter().map(RepoPath::as_str).collect();
+    let why = said.map(|said| format!(": {}", beginning(said))).unwrap_or_default();
+    format!("approved, but for {}{why}", beginning(&paths.join(", ")))
 }

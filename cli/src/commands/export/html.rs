@@ -306,6 +306,11 @@ fn part(
         Event::ApprovalAsked { action, why, .. } => {
             note("", "", &format!("Asked: {action}"), &why.to_string())
         }
+        Event::ApprovalGiven { left_out, said, .. } if !left_out.is_empty() => {
+            let left_out: Vec<&str> = left_out.iter().map(tree::RepoPath::as_str).collect();
+            let title = format!("Left out: {}", left_out.join(", "));
+            note("warn", "in part", &title, said.as_deref().unwrap_or_default())
+        }
         Event::ApprovalGiven { .. } => note("good", "yes", "Approval", ""),
         Event::ApprovalDenied { action, why, .. } => {
             note("bad", "denied", &action.to_string(), &why.to_string())

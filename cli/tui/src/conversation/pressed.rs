@@ -120,7 +120,7 @@ impl Conversation {
             'a' if asked.on_screen.offers == Offers::Always => {
                 self.answer_question(Answer::Always, at);
             }
-            'n' => asked.words = Some(Composer::default()),
+            'n' => self.ask_why(Vec::new()),
             'd' if self.review() => {}
             's' | 'd' => {
                 let asked = self.asked.front()?;

@@ -1,6 +1,5 @@
 //! Keys at a conversation, and what they lead to.
 
-use actors::publisher::Proposal;
 use actors::scope::Scope;
 use front::run_view::Commits;
 use orchestrator::chat::Intent;
