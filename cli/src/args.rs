@@ -6,7 +6,7 @@ use front::error::{CliError, Kind};
 use crate::commands::{
     apply, auth, autopilot, commit, completions, config, demo, diff, doctor, explain, export, fork,
     index, init, man, memory, mission, mock, patch, policy, prompts, replay, rewind, run, sandbox,
-    sessions, tools, trust, usage,
+    schema, sessions, tools, trust, usage,
 };
 use crate::flags::Global;
 
@@ -140,6 +140,8 @@ pub(crate) enum Command {
     Doctor(doctor::DoctorArgs),
     /// Serve a scripted fake of the provider on this machine.
     Mock(mock::MockArgs),
+    /// Print the JSON Schema of events and of failures.
+    Schema(schema::SchemaArgs),
     /// Print a completion script for a shell.
     Completions(completions::CompletionsArgs),
     /// Print the manual page, or write the pages of all commands.

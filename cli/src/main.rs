@@ -162,6 +162,10 @@ fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
         Some(Command::Demo(args)) => blocking(commands::demo::run(around, global, args)),
         Some(Command::Doctor(args)) => blocking(commands::doctor::run(around, global, args)),
         Some(Command::Mock(args)) => blocking(commands::mock::run(args)),
+        Some(Command::Schema(_)) => {
+            commands::schema::run();
+            Ok(())
+        }
         Some(Command::Man(args)) => commands::man::run(around, args, Cli::command()),
         Some(Command::Completions(args)) => commands::completions::run(args, Cli::command()),
     };
@@ -240,6 +244,7 @@ fn takes(command: Option<&Command>) -> Takes {
             | Command::Mock(_)
             | Command::Init(_)
             | Command::Tools(_)
+            | Command::Schema(_)
             | Command::Man(_)
             | Command::Completions(_),
         ) => Takes::Nothing,
