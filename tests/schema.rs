@@ -51,7 +51,8 @@ fn every_recorded_line_keeps_to_the_schema() {
 fn the_program_prints_the_schema() {
     let run = World::greeting(Vec::new()).deepseek(["schema"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert_eq!(serde_json::from_str::<Value>(&run.stdout).unwrap(), schema());
+    let printed: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert!(printed == schema(), "it was built with another");
 }
 
 #[test]

@@ -366,7 +366,13 @@ pub enum Event {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         answer: Option<String>,
     },
-    /// The user said something to the run while it was at work, and the model that is asked next is told.
+    /// The user says something to the run while it is at work.
+    #[serde(rename = "UserSaid@v1")]
+    UserSaid {
+        /// What.
+        words: String,
+    },
+    /// The model that is asked next is told what the user said to the run at work.
     #[serde(rename = "UserSteered@v1")]
     UserSteered {
         /// What was said, in its order.

@@ -226,6 +226,13 @@ impl Publisher {
         }
     }
 
+    /// Writes a fact that came from outside the run, whatever of it is driven again, and waits until it is on disk.
+    pub async fn note(&self, event: Event) -> Result<(), JournalClosed> {
+        let (durable, written) = oneshot::channel();
+        self.send(event, Some(durable)).await?;
+        written.await.map(drop).map_err(|_| JournalClosed)
+    }
+
     /// The number that is recorded of `event`, when the run is driven again; none when it is to be written.
     async fn follow(&self, event: &Event) -> Result<Option<u64>, JournalClosed> {
         let Some(recording) = &self.recording else { return Ok(None) };

@@ -751,7 +751,7 @@ impl Actor for OrchestratorActor {
                 state.permit(&myself, (scope, command, purpose), reply);
             }
             Msg::Steer { words, reply } => {
-                if reply.send(state.steer(words)).is_err() {
+                if reply.send(state.steer(words).await).is_err() {
                     tracing::debug!("nobody waits to hear whether it is told");
                 }
             }

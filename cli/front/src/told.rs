@@ -61,7 +61,10 @@ fn said(story: &Story, entry: &StoryEntry, event: &Event) -> String {
         Event::UserAnswered { answer } => {
             answer.as_deref().map_or("no user is there to answer".to_owned(), beginning)
         }
-        Event::UserSteered { words } => format!("the user says: {}", beginning(&words.join(" "))),
+        Event::UserSaid { words } => format!("the user says: {}", beginning(words)),
+        Event::UserSteered { words } => {
+            format!("the model is told: {}", beginning(&words.join(" ")))
+        }
         Event::RouterDecision { selected_model, assessment, .. } => {
             routed(selected_model, assessment)
         }
