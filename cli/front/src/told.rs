@@ -57,14 +57,10 @@ fn said(story: &Story, entry: &StoryEntry, event: &Event) -> String {
             let names: Vec<String> = tools.iter().map(OwnTool::name).collect();
             format!("the workspace brings {}", beginning(&names.join(", ")))
         }
-        Event::UserAsked { question, .. } => format!("the user is asked: {}", beginning(question)),
-        Event::UserAnswered { answer } => {
-            answer.as_deref().map_or("no user is there to answer".to_owned(), beginning)
-        }
-        Event::UserSaid { words } => format!("the user says: {}", beginning(words)),
-        Event::UserSteered { words } => {
-            format!("the model is told: {}", beginning(&words.join(" ")))
-        }
+        Event::UserAsked { .. }
+        | Event::UserAnswered { .. }
+        | Event::UserSaid { .. }
+        | Event::UserSteered { .. } => with_the_user(event),
         Event::RouterDecision { selected_model, assessment, .. } => {
             routed(selected_model, assessment)
         }
@@ -314,6 +310,22 @@ fn beginning(text: &str) -> String {
         beginning.push('…');
     }
     beginning
+}
+
+/// What the user and a model said to each other.
+#[expect(clippy::wildcard_enum_match_arm, reason = "other events are nothing that was said")]
+fn with_the_user(event: &Event) -> String {
+    match event {
+        Event::UserAsked { question, .. } => format!("the user is asked: {}", beginning(question)),
+        Event::UserAnswered { answer } => {
+            answer.as_deref().map_or("no user is there to answer".to_owned(), beginning)
+        }
+        Event::UserSaid { words } => format!("the user says: {}", beginning(words)),
+        Event::UserSteered { words } => {
+            format!("the model is told: {}", beginning(&words.join(" ")))
+        }
+        _ => String::new(),
+    }
 }
 
 /// A yes, with what was left out and why.
