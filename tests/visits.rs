@@ -149,6 +149,27 @@ fn a_session_is_picked_by_what_it_is_about_and_resumed() {
 }
 
 #[test]
+fn a_new_session_takes_the_place_of_the_old_one() {
+    let answers = ["One.", "Two."].map(|text| Reply::text(text).to("analysis"));
+    let world = World::greeting(answers.to_vec());
+    let mut screen = talk(&world, &[]);
+    screen.types("/ask What is a lexer?\r");
+    screen.until_shown("tokens in");
+    screen.types("/clear\r");
+    screen.until("it does not begin anew", |rows| {
+        rows.iter().filter(|row| row.starts_with("deepseek ")).count() == 2
+    });
+    screen.types("/ask What is a parser?\r");
+    screen.until_shown("Two.");
+    assert!(!world.provider.told("analysis", 2).contains("lexer"));
+    screen.until("it is at work", |rows| {
+        rows.iter().filter(|row| row.contains("tokens in")).count() == 2
+    });
+    leaves(&mut screen);
+    assert_eq!(world.deepseek(["sessions"]).run().stdout.lines().count(), 2);
+}
+
+#[test]
 fn a_request_that_was_interrupted_is_named_at_the_start_and_resumed() {
     let world = World::greeting([mended(), mended()].concat());
     let mut screen = talk(&world, &[]);

@@ -66,12 +66,17 @@ fn refuse(error: &clap::Error) -> ExitCode {
     {
         let text = error.render().to_string();
         let message = text.trim_start_matches("error: ").lines().next().unwrap_or_default();
-        let hint = "`deepseek --help` lists commands and options";
+        let hint = args::flag_of_others(error);
+        let hint =
+            hint.unwrap_or_else(|| "`deepseek --help` lists commands and options".to_owned());
         render::failed(output, &CliError::new(Kind::Usage, message).hint(hint));
         return ExitCode::from(Kind::Usage.code());
     }
     // A reader that is gone has seen enough.
     error.print().ok();
+    if let Some(hint) = args::flag_of_others(error) {
+        render::warn(&format!("hint: {hint}"));
+    }
     if error.use_stderr() { ExitCode::from(Kind::Usage.code()) } else { ExitCode::SUCCESS }
 }
 

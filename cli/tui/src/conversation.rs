@@ -61,6 +61,8 @@ pub(crate) enum Act {
     FindSessions,
     /// Leave this session for another.
     Resume(String),
+    /// Leave it for a new one.
+    Clear,
     /// Keep a message for later conversations.
     Keep(String),
 }

@@ -93,7 +93,8 @@ impl RunView {
             Event::IntentDecided { intent: Intent::Answer, reason }
                 if *reason != IntentBy::Flag =>
             {
-                self.say("taken for a question; with --force-execute it is done");
+                let how = self.shows.commands.has_it_done();
+                self.say(format!("taken for a question; {how}"));
             }
             Event::PatchRefused { reasons, .. } => {
                 for reason in reasons {
