@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use crate::support::{Screen, World, architect, diff, editor, mended, plan};
 
 /// A conversation in which every message is an edit.
-fn edits(world: &World, rows: u16, columns: u16) -> Screen {
+pub(crate) fn edits(world: &World, rows: u16, columns: u16) -> Screen {
     let mut program = world.deepseek(["--force-execute", "--approval", "suggest"]);
     // This terminal cuts rows that become too long.
     let mut screen = Screen::start(program.env("XTERM_VERSION", "a test"), rows, columns);
@@ -56,7 +56,7 @@ fn is_well_behaved(screen: &Screen) {
 }
 
 /// It has ended so, and the terminal is as it was.
-fn ends(screen: &mut Screen, code: i32) {
+pub(crate) fn ends(screen: &mut Screen, code: i32) {
     assert_eq!(screen.terminal.ends(), Some(code), "{}", screen.terminal.shown());
     let (before, now) = (&screen.terminal.settings_before, screen.terminal.settings());
     assert_eq!(format!("{before:?}"), format!("{now:?}"));
@@ -220,54 +220,6 @@ fn a_no_with_a_reason_goes_back_to_the_model() {
     screen.presses("\x1by", "session ");
     screen.types("\x04");
     ends(&mut screen, 0);
-}
-
-#[test]
-fn what_is_said_to_a_request_at_work_is_told_to_the_model_that_is_asked_next() {
-    let worse =
-        vec![architect(plan(&["greet.txt"])), editor(diff("greet.txt", "hello", "hi world"))];
-    let world = World::greeting([worse, mended()].concat());
-    let mut screen = edits(&world, 24, 80);
-    screen.types("Fix the greeting\r");
-    screen.until_shown("Apply it?");
-    screen.types("/now it is for children\r");
-    screen.until_shown("› it is for children");
-    screen.presses("\x1bn", "no, because:");
-    screen.types("it must still say hello\r");
-    screen.until_shown("the model is told: it is for children");
-    screen.until("the better one is asked for", |rows| {
-        rows.iter().any(|row| row.contains("hello world"))
-            && rows.iter().any(|row| row.contains("y yes"))
-    });
-    let told = world.provider.told("architect", 2);
-    assert!(told.contains("it is for children"), "{told}");
-    assert!(!world.provider.told("architect", 1).contains("it is for children"));
-    screen.presses("\x1by", "session ");
-    screen.types("\x04");
-    ends(&mut screen, 0);
-    let replay = world.deepseek(["replay", "latest"]).run();
-    assert_eq!(replay.code, Some(0), "{}", replay.stderr);
-}
-
-#[test]
-fn what_comes_too_late_for_a_request_is_the_next_one() {
-    let moon = diff("greet.txt", "hello world", "hello moon");
-    let next = vec![architect(plan(&["greet.txt"])), editor(moon)];
-    let world = World::greeting([mended(), next].concat());
-    let mut screen = edits(&world, 50, 80);
-    screen.types("Fix the greeting\r");
-    screen.until_shown("Apply it?");
-    // Ctrl-Enter, as terminals send it that tell it apart.
-    screen.types("and greet the moon\x1b[13;5u");
-    screen.until_shown("› and greet the moon");
-    screen.presses("\x1by", "it ended before a model could be told: queued");
-    screen.until("it is the next request", |rows| {
-        let queued = rows.iter().position(|row| row.contains("could be told: queued"));
-        queued.is_some_and(|at| rows.iter().skip(at).any(|row| row.contains("y yes")))
-    });
-    let asked = world.provider.told("architect", 2);
-    assert!(asked.contains("and greet the moon"), "{asked}");
-    screen.types("\x03\x03\x03");
 }
 
 #[test]

@@ -43,6 +43,7 @@ mod servers;
 // What stops it, and who else is there.
 mod interruptions;
 mod live;
+mod steering;
 mod visits;
 
 // What kill -9 leaves behind.

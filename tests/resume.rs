@@ -195,7 +195,7 @@ pub(crate) fn sleep(time: Duration) {
 }
 
 /// Cuts the journal behind the `nth` event of a kind, counted from one, as if the program had been killed there.
-fn cut(world: &World, kind: &str, nth: usize) {
+pub(crate) fn cut(world: &World, kind: &str, nth: usize) {
     let path = session(world).join("events.jsonl");
     let text = std::fs::read_to_string(&path).unwrap();
     let lines: Vec<&str> = text.split_inclusive('\n').collect();

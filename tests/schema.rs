@@ -48,11 +48,39 @@ fn every_recorded_line_keeps_to_the_schema() {
 }
 
 #[test]
-fn a_failure_keeps_to_the_schema() {
+fn the_program_prints_the_schema() {
+    let run = World::greeting(Vec::new()).deepseek(["schema"]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let printed: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert!(printed == schema(), "it was built with another");
+}
+
+#[test]
+fn every_failure_keeps_to_the_schema() {
     let world = World::greeting(Vec::new());
-    let run = world.deepseek(["sessions", "show", "nothing", "--output", "json"]).run();
-    let told: Value = serde_json::from_str(&run.stdout).unwrap();
-    assert_eq!(keeps_to(&schema()["$defs"][FAILURE], &told), Ok(()), "{told}");
+    for (words, kind, exit) in [
+        (&["--nonsense"] as &[&str], "usage", 2),
+        (&["--approval", "maybe", "-p", "x"], "usage", 2),
+        (&["rewnd"], "usage", 2),
+        (&["config", "get", "no.such.key"], "usage", 2),
+        (&["sessions", "show", "nothing"], "usage", 2),
+        (&["diff", "nothing"], "usage", 2),
+        (&["patch", "check", "--patch", "/nowhere"], "usage", 2),
+        (&["-p", "x", "--set", "llm.connect_timeout_seconds=soon"], "usage", 2),
+        (&["ask", "What is it?"], "provider", 5),
+    ] {
+        let run = world.deepseek(words.iter().copied().chain(["--output", "json"])).run();
+        assert_eq!(run.code, Some(exit), "{words:?}: {}{}", run.stdout, run.stderr);
+        // What fails after it has begun has a document of its own.
+        let told: Value = serde_json::from_str(&run.stdout).unwrap();
+        if told.get("error").is_some_and(Value::is_object) {
+            let kept = keeps_to(&schema()["$defs"][FAILURE], &told);
+            assert_eq!((kept, &told["error"]["kind"]), (Ok(()), &json!(kind)), "{told}");
+            assert_eq!(told["error"]["exit"], exit, "{told}");
+        } else {
+            assert_eq!(kind, "provider", "{words:?}: {told}");
+        }
+    }
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use mock::Reply;
 use rustix::process::Signal;
 
-use crate::support::{Screen, World, architect, editor, mended, plan};
+use crate::resume::cut;
+use crate::support::{Project, Provider, Screen, World, architect, diff, editor, mended, plan};
 
 const AWAY: &str = "\x1b[?1049h";
 
@@ -36,32 +37,61 @@ fn leaves(screen: &mut Screen) {
     }
 }
 
+/// The greeting is mended by a diff that makes a file besides, which the checks do not bear.
+fn one_file_too_many() -> World {
+    let check = "[ -e more.txt ] && exit 1\ngrep -q world greet.txt\n";
+    let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", check)]);
+    let more = format!("--- /dev/null\n+++ b/more.txt\n@@ -0,0 +1,20 @@\n{}", "+line\n".repeat(20));
+    let replies = vec![
+        architect(plan(&["greet.txt", "more.txt"])),
+        editor(diff("greet.txt", "hello", "hello world") + &more),
+        editor("DONE|the greeting is mended").forever(),
+    ];
+    World::of(project, Provider::new(replies))
+}
+
 #[test]
-fn a_change_is_reviewed_file_by_file_and_a_no_is_told_to_the_model() {
-    let world = two_files();
+fn a_change_is_reviewed_file_by_file_and_what_is_left_out_is_told_to_the_model() {
+    let world = one_file_too_many();
     let mut screen = talk(&world, &[]);
-    screen.types("Write two files\r");
+    screen.types("Mend the greeting\r");
     screen.until_shown("d review");
     screen.presses("\x1bd", "y n decide");
     insta::assert_snapshot!("review", screen.rows().join("\n"));
     screen.types("\r");
     screen.until_shown("2 undecided");
     screen.types("y");
-    screen.until_shown("+++ b/b.txt");
+    screen.until_shown("2/2 more.txt");
     screen.types("n");
     screen.until_shown("Enter answers");
     screen.types("\r");
-    screen.until("it is not told", |_| world.provider.requests().len() > 2);
-    assert!(!world.project.path("a.txt").exists());
-    // The next plan is asked about on the main screen, in which the first stands whole.
-    screen.until_shown("d review");
-    assert!(world.provider.told("architect", 2).contains("those of b.txt are not"));
-    let all = screen.all();
-    assert!(all.concat().contains("those of b.txt are not"), "{all:#?}");
-    assert_eq!(all.iter().filter(|row| row.starts_with("+++ b/b.txt")).count(), 1, "{all:#?}");
-    screen.types("\x03");
+    screen.until_shown("left out, because:");
+    screen.types("it is generated\r");
+    screen.until_shown("✓ delivered");
     screen.until_shown("session ");
+    let said = "Apply it? only greet.txt, because it is generated";
+    assert!(screen.all().concat().contains(said), "{:#?}", screen.all());
     leaves(&mut screen);
+    let told = world.provider.told("editor", 2);
+    assert!(told.contains("Applied: greet.txt. Left out, and not applied: more.txt."), "{told}");
+    assert!(told.contains("asked about more.txt and said no: it is generated"), "{told}");
+    assert_eq!(world.project.read("greet.txt"), "hello world\n");
+    assert!(!world.project.path("more.txt").exists());
+    let staged = world.deepseek(["diff"]).run();
+    assert!(staged.stderr.contains("nothing is staged"), "{}{}", staged.stdout, staged.stderr);
+    // It is recorded: also where a crash comes before anything is made of it.
+    let replays = || {
+        let replay = world.deepseek(["replay", "latest"]).run();
+        assert_eq!(replay.code, Some(0), "{}{}", replay.stdout, replay.stderr);
+    };
+    replays();
+    cut(&world, "ApprovalGiven", 1);
+    world.project.write("greet.txt", "hello\n");
+    let run = world.deepseek(["run"]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(world.project.read("greet.txt"), "hello world\n");
+    assert!(!world.project.path("more.txt").exists());
+    replays();
 }
 
 #[test]
@@ -116,6 +146,27 @@ fn a_session_is_picked_by_what_it_is_about_and_resumed() {
     let run = world.deepseek(["--resume"]).input("x").run();
     assert_eq!(run.code, Some(2), "{}", run.stderr);
     assert!(run.stderr.contains("`deepseek sessions` lists them"), "{}", run.stderr);
+}
+
+#[test]
+fn a_new_session_takes_the_place_of_the_old_one() {
+    let answers = ["One.", "Two."].map(|text| Reply::text(text).to("analysis"));
+    let world = World::greeting(answers.to_vec());
+    let mut screen = talk(&world, &[]);
+    screen.types("/ask What is a lexer?\r");
+    screen.until_shown("tokens in");
+    screen.types("/clear\r");
+    screen.until("it does not begin anew", |rows| {
+        rows.iter().filter(|row| row.starts_with("deepseek ")).count() == 2
+    });
+    screen.types("/ask What is a parser?\r");
+    screen.until_shown("Two.");
+    assert!(!world.provider.told("analysis", 2).contains("lexer"));
+    screen.until("it is at work", |rows| {
+        rows.iter().filter(|row| row.contains("tokens in")).count() == 2
+    });
+    leaves(&mut screen);
+    assert_eq!(world.deepseek(["sessions"]).run().stdout.lines().count(), 2);
 }
 
 #[test]

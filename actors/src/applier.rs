@@ -17,7 +17,9 @@ use crate::lane_id::LaneId;
 use crate::role::{RoleHost, Work};
 use crate::run::Run;
 use crate::sight::Sight;
-use crate::workspace::{CommitRefused, Denied, NotApplied, Staged, Workspace};
+use crate::workspace::{
+    CommitRefused, Committed, Denied, LeftOut, NotApplied, Staged, Taken, Workspace,
+};
 
 /// A diff to be applied.
 pub struct ApplyAsk {
@@ -46,8 +48,17 @@ pub enum ApplyError {
     Unanswered(#[from] Unanswered),
 }
 
-/// What an applied diff changed; empty when the tree was already so.
-pub type ApplyReply = Result<Vec<Change>, ApplyError>;
+/// What a diff changed.
+#[derive(Debug)]
+pub struct Applied {
+    /// Its changes that are in the tree; none when the tree was already so.
+    pub changes: Vec<Change>,
+    /// What the user left out of it.
+    pub left_out: Option<LeftOut>,
+}
+
+/// What came of a diff.
+pub type ApplyReply = Result<Applied, ApplyError>;
 
 /// A handle to a running Applier.
 #[derive(Clone)]
@@ -76,7 +87,7 @@ impl Applier {
         self.0.cell()
     }
 
-    /// Applies a diff: all of it, or nothing.
+    /// Applies a diff: all that the user does not leave out of it, or nothing.
     pub async fn apply(&self, ask: ApplyAsk) -> ApplyReply {
         self.0.ask(ask).await?
     }
@@ -128,7 +139,7 @@ impl ApplierSetup {
             .and_then(|plan| self.keeps_to_its_own(plan))
             .map_err(|refusal| ApplyError::Mismatch(Box::new(self.naming_owners(refusal))))?;
         if plan.changes.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Applied { changes: Vec::new(), left_out: None });
         }
         let staged = Staged {
             id: None,
@@ -137,11 +148,20 @@ impl ApplierSetup {
             changes: plan.changes.clone(),
             repairs: plan.repairs.iter().map(|repair| described(repair).into()).collect(),
             put_aside: plan.put_aside,
+            taken: Taken::ByFile,
         };
         match self.workspace.commit(staged).await {
-            Ok(()) => {
-                self.sight.know(&plan.changes);
-                Ok(plan.changes)
+            Ok(committed) => {
+                let mut changes = plan.changes;
+                let left_out = match committed {
+                    Committed::Whole => None,
+                    Committed::Part(left_out) => Some(left_out),
+                };
+                if let Some(LeftOut { paths, .. }) = &left_out {
+                    changes.retain(|change| !paths.contains(&change.path));
+                }
+                self.sight.know(&changes);
+                Ok(Applied { changes, left_out })
             }
             Err(CommitRefused::Denied(denied)) => Err(ApplyError::Denied(denied)),
             Err(CommitRefused::NotApplied(why)) => Err(ApplyError::NotApplied(why)),

@@ -369,7 +369,13 @@ pub enum Event {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         answer: Option<String>,
     },
-    /// The user said something to the run while it was at work, and the model that is asked next is told.
+    /// The user says something to the run while it is at work.
+    #[serde(rename = "UserSaid@v1")]
+    UserSaid {
+        /// What.
+        words: String,
+    },
+    /// The model that is asked next is told what the user said to the run at work.
     #[serde(rename = "UserSteered@v1")]
     UserSteered {
         /// What was said, in its order.
@@ -461,6 +467,9 @@ pub enum Event {
         /// Sections of the diff that are not part of it, since their files are not in the plan.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         put_aside: Vec<PutAside>,
+        /// The patch set that the user took only this of.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        part_of: Option<String>,
     },
     /// The workspace as it is before a patch set is kept, to go back to.
     #[serde(rename = "CheckpointCreated@v1")]
@@ -520,6 +529,12 @@ pub enum Event {
     ApprovalGiven {
         /// Number of the question.
         ask: String,
+        /// Files of the change that the user left out; what was taken of it is staged as a patch set of its own.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        left_out: Vec<RepoPath>,
+        /// What the user said against them, for the model.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        said: Option<String>,
     },
     /// The user declined, there was no one to ask, or policy forbids it.
     #[serde(rename = "ApprovalDenied@v1")]

@@ -17,6 +17,7 @@ use crate::event::{Envelope, Event};
 use crate::ledger::Amount;
 use crate::recording::{Followed, Recording, Requests};
 use crate::scope::{Scope, Segment};
+use crate::workspace::Taken;
 
 /// What the screen is told.
 #[derive(Debug)]
@@ -83,7 +84,7 @@ pub enum Attendance {
 #[derive(Debug, Clone)]
 pub enum Proposal {
     /// Changes to files.
-    Patch(Vec<tree::Change>),
+    Patch(Vec<tree::Change>, Taken),
     /// A command to run.
     Command(String),
     /// A command that wants the network.
@@ -103,6 +104,13 @@ pub enum Answer {
     No,
     /// Do not, for a reason that the model is told.
     Because(String),
+    /// Go ahead with some files of a change, and leave out the others.
+    Only {
+        /// Those to go ahead with.
+        paths: Vec<String>,
+        /// Why not with the others, for the model.
+        why: Option<String>,
+    },
 }
 
 /// An event on its way to the journal.
@@ -216,6 +224,13 @@ impl Publisher {
             Some(_) => Ok(()),
             None => self.send(event, None).await,
         }
+    }
+
+    /// Writes a fact that came from outside the run, whatever of it is driven again, and waits until it is on disk.
+    pub async fn note(&self, event: Event) -> Result<(), JournalClosed> {
+        let (durable, written) = oneshot::channel();
+        self.send(event, Some(durable)).await?;
+        written.await.map(drop).map_err(|_| JournalClosed)
     }
 
     /// The number that is recorded of `event`, when the run is driven again; none when it is to be written.

@@ -95,6 +95,8 @@ pub struct Recording {
     ids: Mutex<VecDeque<String>>,
     /// Calls that were given up: the number of the event, and what was charged.
     dropped: BTreeMap<u64, (u64, Amount)>,
+    /// What the user said and no model was told.
+    unheard: Vec<String>,
     difference: OnceLock<Difference>,
 }
 
@@ -147,9 +149,27 @@ const fn is_of_the_session(event: &Event) -> bool {
     matches!(event, Event::SessionStateChanged { .. } | Event::TransitionRefused { .. })
 }
 
-/// Whether it tells of something in a part of the run that was given up: when that happens depends on who is faster.
+/// Whether it comes when it comes: what the user says, or the end of something in a part of the run that was given up.
 const fn is_from_outside(event: &Event) -> bool {
-    matches!(event, Event::CallDropped { .. } | Event::ChildEnded { end: ChildEnd::Cancelled })
+    matches!(
+        event,
+        Event::UserSaid { .. }
+            | Event::CallDropped { .. }
+            | Event::ChildEnded { end: ChildEnd::Cancelled }
+    )
+}
+
+/// What the user said, and no model was told.
+fn unheard(events: &[Recorded]) -> Vec<String> {
+    let (mut said, mut heard) = (Vec::new(), 0);
+    for Recorded { event, .. } in events {
+        if let Event::UserSaid { words } = event {
+            said.push(words.clone());
+        } else if let Event::UserSteered { words } = event {
+            heard += words.len();
+        }
+    }
+    said.into_iter().skip(heard).collect()
 }
 
 impl Recording {
@@ -203,7 +223,7 @@ impl Recording {
                 None
             }
         });
-        let dropped = dropped.collect();
+        let (dropped, unheard) = (dropped.collect(), unheard(&events));
         events
             .retain(|Recorded { event, .. }| !is_of_the_session(event) && !is_from_outside(event));
         let ids = events.iter().filter_map(|recorded| made_id(&recorded.event)).collect();
@@ -217,6 +237,7 @@ impl Recording {
             end_of_parts: end,
             ids: Mutex::new(ids),
             dropped,
+            unheard,
             difference: OnceLock::new(),
         }
     }
@@ -474,6 +495,11 @@ impl Recording {
     pub(crate) fn charged_for(&self, call: u64) -> Option<Amount> {
         let unsent = || (self.end != End::CutShort).then(Amount::default);
         self.dropped.get(&call).map(|(_, charged)| *charged).or_else(unsent)
+    }
+
+    /// What the user said to it, and no model was told.
+    pub fn unheard(&self) -> &[String] {
+        &self.unheard
     }
 
     /// How the end of a call that is given up compares: it is told once.

@@ -4,7 +4,7 @@ use tree::{Change, FileState, Op};
 
 use crate::delivery::{StagedFor, Target};
 use crate::event::{Event, StagedContent, StagedFile};
-use crate::workspace::Staged;
+use crate::workspace::{Staged, Taken};
 
 impl From<&Change> for StagedFile {
     fn from(change: &Change) -> Self {
@@ -35,7 +35,17 @@ impl Event {
             files: staged.changes.iter().map(StagedFile::from).collect(),
             repairs: staged.repairs.clone(),
             put_aside: staged.put_aside.clone(),
+            part_of: None,
         }
+    }
+
+    /// Tells of what the user took of the patch set `whole`.
+    pub fn staged_part(patch: &str, whole: &str, staged: &Staged) -> Self {
+        let mut event = Self::staged(patch, staged);
+        if let Self::PatchStaged { part_of, .. } = &mut event {
+            *part_of = Some(whole.to_owned());
+        }
+        event
     }
 }
 
@@ -44,7 +54,8 @@ impl Staged {
     pub fn way_back(to: Target, changes: Vec<Change>) -> Self {
         let title = format!("back to {to}").into();
         let (repairs, put_aside) = (Vec::new(), Vec::new());
-        Self { id: None, purpose: StagedFor::WayBack, title, changes, repairs, put_aside }
+        let taken = Taken::Whole;
+        Self { id: None, purpose: StagedFor::WayBack, title, changes, repairs, put_aside, taken }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::closed::JournalClosed;
 use crate::effect::{Effect, Position, Trace};
 use crate::event::Event;
+use crate::recording::Recording;
 use crate::run::Run;
 
 /// What was said and is not told yet.
@@ -12,7 +13,13 @@ use crate::run::Run;
 pub struct Steering(Arc<Mutex<Vec<String>>>);
 
 impl Steering {
-    /// Says something.
+    /// What no model was told of a run that is driven again.
+    pub fn left_of(recording: Option<&Arc<Recording>>) -> Self {
+        let unheard = recording.map(|recording| recording.unheard().to_vec());
+        Self(Arc::new(Mutex::new(unheard.unwrap_or_default())))
+    }
+
+    /// Says something, without secrets.
     pub fn say(&self, words: String) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(words);
     }
@@ -46,8 +53,6 @@ impl Effect for Hearing {
 
     async fn act(&mut self, run: &Run) -> Result<Vec<String>, JournalClosed> {
         let words: Vec<String> = run.steering.take();
-        let words: Vec<String> =
-            words.iter().map(|words| run.redactor.redact(words).into_owned()).collect();
         if !words.is_empty() {
             run.record(Event::UserSteered { words: words.clone() }).await?;
         }

@@ -46,8 +46,8 @@ pub trait Workspace: Send + Sync + 'static {
         false
     }
 
-    /// Commits a validated change: all of it, or nothing.
-    fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<(), CommitRefused>>;
+    /// Commits a validated change: all that the user did not leave out of it, or nothing.
+    fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<Committed, CommitRefused>>;
 
     /// Asks whether a patch may be written to a copy of the workspace, where commands will run what it says.
     fn approve<'a>(
@@ -143,6 +143,35 @@ pub struct Staged {
     pub repairs: Vec<Wording>,
     /// What the diff has beside, and what is not part of the change.
     pub put_aside: Vec<PutAside>,
+    /// Whether the user may take some of it.
+    pub taken: Taken,
+}
+
+/// How the user may take a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// All of it, or nothing.
+    Whole,
+    /// Some of its files, and others not: whoever made it is told and goes on from there.
+    ByFile,
+}
+
+/// What of a change is in the tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Committed {
+    /// All of it.
+    Whole,
+    /// What the user took of it.
+    Part(LeftOut),
+}
+
+/// What the user left out of a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Its files; at least one, and never all.
+    pub paths: Vec<RepoPath>,
+    /// What the user said against it, for the model.
+    pub said: Option<String>,
 }
 
 /// A no.

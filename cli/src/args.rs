@@ -1,12 +1,13 @@
 //! The command line as it is written. What it means is decided by the commands.
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, Parser, Subcommand};
 use front::error::{CliError, Kind};
 
 use crate::commands::{
     apply, auth, autopilot, commit, completions, config, demo, diff, doctor, explain, export, fork,
     index, init, man, memory, mission, mock, patch, policy, prompts, replay, rewind, run, sandbox,
-    sessions, tools, trust, usage,
+    schema, sessions, tools, trust, usage,
 };
 use crate::flags::Global;
 
@@ -36,12 +37,41 @@ pub(crate) fn request(words: &[String]) -> Result<Option<String>, CliError> {
         return Err(CliError::new(Kind::Usage, error)
             .hint(format!("to have it as a request: deepseek -p {word}")));
     }
+    // Elsewhere it is a command, whose request is quoted.
+    if let [word, request] = words
+        && word == "exec"
+        && request.contains(' ')
+    {
+        let error =
+            format!("there is no command `exec`; did you mean `deepseek -p \"{request}\"`?");
+        return Err(CliError::new(Kind::Usage, error));
+    }
     Ok(Some(words.join(" ")).filter(|request| !request.is_empty()))
+}
+
+/// What this program calls a flag that other agents have, as the hint for who gave it.
+pub(crate) fn flag_of_others(error: &clap::Error) -> Option<String> {
+    const FLAGS: [(&str, &str); 10] = [
+        ("--full-auto", "--approval auto"),
+        ("--yes-always", "--approval auto"),
+        ("--ask-for-approval", "--approval WHEN"),
+        ("--permission-mode", "--approval WHEN"),
+        ("--dangerously-skip-permissions", "--yolo"),
+        ("--dangerously-bypass-approvals-and-sandbox", "--yolo"),
+        ("--print", "-p TEXT"),
+        ("--message", "-p TEXT"),
+        ("-m", "--model NAME"),
+        ("--cd", "--workspace DIR"),
+    ];
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return None };
+    let (_, ours) = FLAGS.iter().find(|(theirs, _)| theirs == given)?;
+    Some(format!("here that is `{ours}`"))
 }
 
 /// The command that a word is taken for elsewhere, or is a slip away from.
 fn nearly_a_command(word: &str) -> Option<String> {
-    const ELSEWHERE: [(&str, &str); 5] = [
+    const ELSEWHERE: [(&str, &str); 6] = [
+        ("exec", "-p \"…\""),
         ("undo", "rewind"),
         ("resume", "run"),
         ("login", "auth login"),
@@ -140,6 +170,8 @@ pub(crate) enum Command {
     Doctor(doctor::DoctorArgs),
     /// Serve a scripted fake of the provider on this machine.
     Mock(mock::MockArgs),
+    /// Print the JSON Schema of events and of failures.
+    Schema(schema::SchemaArgs),
     /// Print a completion script for a shell.
     Completions(completions::CompletionsArgs),
     /// Print the manual page, or write the pages of all commands.
@@ -162,10 +194,20 @@ mod tests {
         assert_eq!(read(&["fix the test"]).unwrap(), Some("fix the test".to_owned()));
         assert_eq!(read(&["重构"]).unwrap(), Some("重构".to_owned()));
         assert!(read(&["refactor"]).is_err_and(|error| !error.to_string().contains("mean")));
+        let exec = read(&["exec", "fix the test"]).unwrap_err().to_string();
+        assert!(exec.contains("deepseek -p \"fix the test\""), "{exec}");
         for (word, meant) in [("undo", "rewind"), ("rewnd", "rewind"), ("sesions", "sessions")] {
             let error = read(&[word]).unwrap_err().to_string();
             assert!(error.contains(&format!("deepseek {meant}")), "{error}");
         }
+    }
+
+    #[test]
+    fn flags_of_other_agents_are_told_by_ours() {
+        let hint =
+            |flag: &str| flag_of_others(&Cli::try_parse_from(["deepseek", flag]).unwrap_err());
+        assert_eq!(hint("--full-auto"), Some("here that is `--approval auto`".to_owned()));
+        assert_eq!(hint("--nonsense"), None);
     }
 
     #[test]

@@ -66,12 +66,17 @@ fn refuse(error: &clap::Error) -> ExitCode {
     {
         let text = error.render().to_string();
         let message = text.trim_start_matches("error: ").lines().next().unwrap_or_default();
-        let hint = "`deepseek --help` lists commands and options";
+        let hint = args::flag_of_others(error);
+        let hint =
+            hint.unwrap_or_else(|| "`deepseek --help` lists commands and options".to_owned());
         render::failed(output, &CliError::new(Kind::Usage, message).hint(hint));
         return ExitCode::from(Kind::Usage.code());
     }
     // A reader that is gone has seen enough.
     error.print().ok();
+    if let Some(hint) = args::flag_of_others(error) {
+        render::warn(&format!("hint: {hint}"));
+    }
     if error.use_stderr() { ExitCode::from(Kind::Usage.code()) } else { ExitCode::SUCCESS }
 }
 
@@ -162,6 +167,10 @@ fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
         Some(Command::Demo(args)) => blocking(commands::demo::run(around, global, args)),
         Some(Command::Doctor(args)) => blocking(commands::doctor::run(around, global, args)),
         Some(Command::Mock(args)) => blocking(commands::mock::run(args)),
+        Some(Command::Schema(_)) => {
+            commands::schema::run();
+            Ok(())
+        }
         Some(Command::Man(args)) => commands::man::run(around, args, Cli::command()),
         Some(Command::Completions(args)) => commands::completions::run(args, Cli::command()),
     };
@@ -240,6 +249,7 @@ fn takes(command: Option<&Command>) -> Takes {
             | Command::Mock(_)
             | Command::Init(_)
             | Command::Tools(_)
+            | Command::Schema(_)
             | Command::Man(_)
             | Command::Completions(_),
         ) => Takes::Nothing,

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use actors::Unanswered;
-use actors::applier::ApplyError;
+use actors::applier::{Applied, ApplyError};
 use actors::architect::{ArchitectError, Planned};
 use actors::brief::Brief;
 use actors::call::CallError;
@@ -97,7 +97,7 @@ type Bases = BTreeMap<RepoPath, BaseState>;
 enum News {
     Planned(Dialogue, Result<Planned, ArchitectError>, Vec<String>),
     Drafted(Dialogue, Bases, Result<EditorAnswer, EditorError>),
-    Applied(Result<Vec<Change>, ApplyError>),
+    Applied(Result<Applied, ApplyError>),
     /// With whether a check failed without the change.
     Verified(Checked, bool),
     BaselineKnown(Report),
@@ -170,6 +170,8 @@ struct State {
     bases: Bases,
     applier_died: bool,
     details: String,
+    /// What the user left out of diffs, for the Architect.
+    left_out: Vec<String>,
     /// The checks that failed when they were run last.
     failing: Vec<Check>,
     /// Files that the Editor said the plan lacks.
@@ -216,6 +218,7 @@ impl Actor for CrewActor {
             bases: Bases::new(),
             applier_died: false,
             details: String::new(),
+            left_out: Vec::new(),
             failing: Vec::new(),
             needed: Vec::new(),
             baseline: Untouched::NotChecked,

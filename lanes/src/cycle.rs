@@ -46,6 +46,8 @@ pub enum Input {
     NothingMore,
     /// The diff is in the tree.
     Applied,
+    /// The diff is in the tree but for what the user left out of it.
+    AppliedInPart,
     /// The diff does not apply; nothing was written.
     Refused,
     /// The user said no, and what is wrong with it.
@@ -117,6 +119,8 @@ pub enum DraftReason {
     Unreadable,
     /// The last diff does not apply.
     Refused,
+    /// The user left some of the last diff out.
+    LeftOut,
     /// The checks fail because of the last diff.
     ChecksFail,
     /// Only what failed before the change still fails.
@@ -217,6 +221,7 @@ impl Cycle {
                 self.unchecked = true;
                 Next::Verify
             }
+            Input::AppliedInPart => self.left_out(),
             Input::Refused => self.refused(DraftReason::Refused),
             Input::Objected => self.objected(),
             Input::Verified(judgement) => {
@@ -269,6 +274,15 @@ impl Cycle {
         }
         self.refusals_in_plan = 0;
         Next::Plan(PlanReason::Objected)
+    }
+
+    /// The Editor says what becomes of the rest, at the price of an attempt; without one, what is applied is checked as it is.
+    fn left_out(&mut self) -> Next {
+        self.unchecked = true;
+        if self.attempt_failed() {
+            return Next::Verify;
+        }
+        Next::Draft(DraftReason::LeftOut)
     }
 
     /// What is applied stays as it is: so what the checks said of it holds. Where the user did not want them to run, those of the
@@ -630,6 +644,19 @@ mod tests {
             assert!(matches!(end, Next::Finish(_)), "{outcome:?}");
             assert_eq!(why(&end), expected, "{outcome:?}");
         }
+    }
+
+    #[test]
+    fn what_the_user_took_is_checked_once_the_editor_was_told_what_was_left_out() {
+        let mut cycle = cycle();
+        cycle.step(Input::Planned);
+        for _ in 1..BOUNDS.max_iterations {
+            cycle.step(Input::Drafted);
+            assert_eq!(cycle.step(Input::AppliedInPart), Next::Draft(DraftReason::LeftOut));
+            assert_eq!(cycle.clone().step(Input::NothingMore), Next::Verify);
+        }
+        cycle.step(Input::Drafted);
+        assert_eq!(cycle.step(Input::AppliedInPart), Next::Verify);
     }
 
     #[test]

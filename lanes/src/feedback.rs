@@ -4,6 +4,8 @@ use actors::checks::{Check, CheckOutcome, Report};
 use actors::dialogue::fenced;
 use actors::failure::FailureClass;
 use actors::prompts::{Prompt, Prompts};
+use actors::workspace::LeftOut;
+use tree::{Change, RepoPath};
 
 use crate::cycle::DraftReason;
 
@@ -27,10 +29,27 @@ pub(crate) fn for_editor(
         DraftReason::ChecksFail => {
             prompts.render(Prompt::FeedbackChecksFail, &[("class", &class), ("details", &details)])
         }
+        DraftReason::LeftOut => prompts.render(Prompt::FeedbackLeftOut, &[("details", &details)]),
         DraftReason::OldFailures => {
             prompts.render(Prompt::FeedbackOldFailures, &[("details", &details)])
         }
     })
+}
+
+/// What the user left out of a diff, and why if that was said.
+pub(crate) fn left_out(prompts: &Prompts, applied: &[Change], left_out: &LeftOut) -> String {
+    let names = |paths: &mut dyn Iterator<Item = &RepoPath>| {
+        paths.map(RepoPath::as_str).collect::<Vec<_>>().join(", ")
+    };
+    let applied = names(&mut applied.iter().map(|change| &change.path));
+    let what = names(&mut left_out.paths.iter());
+    let told = prompts.render(Prompt::LeftOut, &[("applied", &applied), ("left_out", &what)]);
+    match &left_out.said {
+        None => told,
+        Some(words) => {
+            told + "\n" + &prompts.render(Prompt::Objected, &[("what", &what), ("words", words)])
+        }
+    }
 }
 
 /// What the Architect is told before it plans again.

@@ -35,7 +35,8 @@ use actors::team::EndedLane;
 use actors::wording::Wording;
 use actors::words::{Asked, DeniedBy};
 use actors::workspace::{
-    CommitRefused, Copied, Denied, NoCopy, Purpose, Staged, Unapproved, Workspace, Workspaces,
+    CommitRefused, Committed, Copied, Denied, NoCopy, Purpose, Staged, Unapproved, Workspace,
+    Workspaces,
 };
 use config::Config;
 use futures_util::future::BoxFuture;
@@ -209,7 +210,7 @@ pub(crate) enum Msg {
     Commit {
         run: Option<String>,
         staged: Staged,
-        reply: RpcReplyPort<Result<(), CommitRefused>>,
+        reply: RpcReplyPort<Result<Committed, CommitRefused>>,
     },
     /// `scope` is what wants it: a run, or a lane of one.
     Permit {
@@ -272,7 +273,7 @@ pub(crate) struct Commit {
     changes: Vec<Change>,
     put_aside: Vec<PutAside>,
     reply: CommitReply,
-    result: Result<(), CommitRefused>,
+    result: Result<Committed, CommitRefused>,
 }
 
 /// A handle to the running orchestrator.
@@ -398,7 +399,7 @@ impl Orchestrator {
 
     /// Applies a patch set that was staged earlier, through the same gate as every other.
     pub async fn apply(&self, staged: Staged) -> Result<(), CommitRefused> {
-        commit(&self.actor, None, staged).await
+        commit(&self.actor, None, staged).await.map(drop)
     }
 
     /// Stops the request in hand. It ends as cancelled, if it has not ended before.
@@ -438,7 +439,7 @@ async fn commit(
     actor: &ActorRef<Msg>,
     run: Option<String>,
     staged: Staged,
-) -> Result<(), CommitRefused> {
+) -> Result<Committed, CommitRefused> {
     match actor.call(|reply| Msg::Commit { run, staged, reply }, None).await {
         Ok(CallResult::Success(result)) => result,
         Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => Err(CommitRefused::Gone),
@@ -476,7 +477,7 @@ impl Workspace for MainWorkspace {
         self.grant.as_ref()?.beyond_plan(files, commands)
     }
 
-    fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<(), CommitRefused>> {
+    fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<Committed, CommitRefused>> {
         let run = self.scope.run().map(str::to_owned);
         Box::pin(commit(&self.actor, run, staged))
     }
@@ -644,7 +645,7 @@ pub(crate) struct SaidTo {
 
 type Said = Arc<Mutex<BTreeMap<(policy::Command, Network), SaidTo>>>;
 
-type CommitReply = RpcReplyPort<Result<(), CommitRefused>>;
+type CommitReply = RpcReplyPort<Result<Committed, CommitRefused>>;
 
 struct State {
     /// The workspace, absolute.
@@ -750,7 +751,7 @@ impl Actor for OrchestratorActor {
                 state.permit(&myself, (scope, command, purpose), reply);
             }
             Msg::Steer { words, reply } => {
-                if reply.send(state.steer(words)).is_err() {
+                if reply.send(state.steer(words).await).is_err() {
                     tracing::debug!("nobody waits to hear whether it is told");
                 }
             }

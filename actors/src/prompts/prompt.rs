@@ -51,6 +51,8 @@ prompts! {
     PlanObjected = "plan_objected",
     /// What the user said no to, and why.
     Objected = "objected",
+    /// Which files of a diff the user left out.
+    LeftOut = "left_out",
     /// How a plan failed, for the Architect.
     PlanReport = "plan_report",
     /// Tells the Architect which files the Editor needs beyond its plan.
@@ -177,6 +179,8 @@ prompts! {
     FeedbackChecksFail = "feedback_checks_fail",
     /// Tells the Editor that only what failed before still fails.
     FeedbackOldFailures = "feedback_old_failures",
+    /// Tells the Editor that the user left some files of its last diff out.
+    FeedbackLeftOut = "feedback_left_out",
     /// Says that a file is not the one that the last diff was written for.
     FileChanged = "file_changed",
     /// A command that fails since the change.

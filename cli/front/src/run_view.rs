@@ -97,6 +97,14 @@ pub enum CommandsGiven {
 }
 
 impl CommandsGiven {
+    /// How the user has done what was taken for a question.
+    pub(crate) const fn has_it_done(self) -> &'static str {
+        match self {
+            Self::OfTheConversation => "/edit TEXT has it done",
+            Self::OfTheShell | Self::Nowhere => "with --force-execute it is done",
+        }
+    }
+
     /// What a command does, and the command as the user gives it.
     pub(crate) fn way(self, does: &str, words: &str) -> Option<String> {
         match self {
@@ -209,7 +217,7 @@ impl RunView {
     pub fn question(&self, question: &Question) -> OnScreen {
         let tolerated = self.tolerated.get(&question.scope.lane()).cloned().unwrap_or_default();
         let (shown, asks, offers) = match &question.what {
-            Proposal::Patch(changes) => {
+            Proposal::Patch(changes, _) => {
                 (changes_as_text(changes, self.shows.paint) + &tolerated, "Apply it?", Offers::Once)
             }
             Proposal::Command(command) => {

@@ -13,6 +13,7 @@ use journal::{Call, CallReply, Story, StoryEntry};
 use sandbox::Degree;
 use serde::Serialize;
 use serde_json::json;
+use tree::RepoPath;
 
 /// An event in a line: number, kind, what it says.
 pub fn event(story: &Story, entry: &StoryEntry) -> String {
@@ -56,11 +57,10 @@ fn said(story: &Story, entry: &StoryEntry, event: &Event) -> String {
             let names: Vec<String> = tools.iter().map(OwnTool::name).collect();
             format!("the workspace brings {}", beginning(&names.join(", ")))
         }
-        Event::UserAsked { question, .. } => format!("the user is asked: {}", beginning(question)),
-        Event::UserAnswered { answer } => {
-            answer.as_deref().map_or("no user is there to answer".to_owned(), beginning)
-        }
-        Event::UserSteered { words } => format!("the user says: {}", beginning(&words.join(" "))),
+        Event::UserAsked { .. }
+        | Event::UserAnswered { .. }
+        | Event::UserSaid { .. }
+        | Event::UserSteered { .. } => with_the_user(event),
         Event::RouterDecision { selected_model, assessment, .. } => {
             routed(selected_model, assessment)
         }
@@ -89,7 +89,7 @@ fn said(story: &Story, entry: &StoryEntry, event: &Event) -> String {
         Event::PatchApplied { patch } => format!("patch {patch} applied"),
         Event::CommitSettled { patch, outcome, .. } => format!("patch {patch} {}", word(outcome)),
         Event::ApprovalAsked { action, why, .. } => format!("{action}: asked, since {why}"),
-        Event::ApprovalGiven { .. } => "approved".to_owned(),
+        Event::ApprovalGiven { left_out, said, .. } => approved(left_out, said.as_deref()),
         Event::ApprovalDenied { action, why, .. } => {
             let [what, why] = [action.to_string(), why.to_string()];
             format!("denied: {}: {}", beginning(&what), beginning(&why))
@@ -310,4 +310,30 @@ fn beginning(text: &str) -> String {
         beginning.push('…');
     }
     beginning
+}
+
+/// What the user and a model said to each other.
+#[expect(clippy::wildcard_enum_match_arm, reason = "other events are nothing that was said")]
+fn with_the_user(event: &Event) -> String {
+    match event {
+        Event::UserAsked { question, .. } => format!("the user is asked: {}", beginning(question)),
+        Event::UserAnswered { answer } => {
+            answer.as_deref().map_or("no user is there to answer".to_owned(), beginning)
+        }
+        Event::UserSaid { words } => format!("the user says: {}", beginning(words)),
+        Event::UserSteered { words } => {
+            format!("the model is told: {}", beginning(&words.join(" ")))
+        }
+        _ => String::new(),
+    }
+}
+
+/// A yes, with what was left out and why.
+pub fn approved(left_out: &[RepoPath], said: Option<&str>) -> String {
+    if left_out.is_empty() {
+        return "approved".to_owned();
+    }
+    let paths: Vec<&str> = left_out.iter().map(RepoPath::as_str).collect();
+    let why = said.map(|said| format!(": {}", beginning(said))).unwrap_or_default();
+    format!("approved, but for {}{why}", beginning(&paths.join(", ")))
 }

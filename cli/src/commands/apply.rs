@@ -1,6 +1,6 @@
 //! `deepseek apply`: puts a staged patch set into the workspace, through the same gate as every other.
 
-use actors::workspace::Staged;
+use actors::workspace::{Staged, Taken};
 use clap::Args;
 use front::error::{CliError, Kind};
 use front::exit;
@@ -54,6 +54,7 @@ pub(crate) async fn run(
         changes,
         repairs: Vec::new(),
         put_aside: Vec::new(),
+        taken: Taken::Whole,
     };
     exit::of_change(drive.apply(staged, view.as_mut()).await?)?;
     view.note(&format!("applied {}", patch.id));

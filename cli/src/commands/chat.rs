@@ -158,6 +158,10 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
                 global.continue_last = false;
                 global.resume = Some(id);
             }
+            Left::ForANew => {
+                global.continue_last = false;
+                global.resume = None;
+            }
         }
     }
 }

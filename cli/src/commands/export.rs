@@ -145,7 +145,9 @@ fn part(entry: &StoryEntry, event: &Event) -> Option<String> {
             let outcome = told::word(outcome);
             format!("- the commit of patch {patch}, interrupted before, is {outcome}")
         }
-        Event::ApprovalGiven { .. } => "- approved".to_owned(),
+        Event::ApprovalGiven { left_out, said, .. } => {
+            format!("- {}", told::approved(left_out, said.as_deref()))
+        }
         Event::ApprovalDenied { action, why, .. } => format!("- denied {action}: {why}"),
         Event::ApprovalAsked { action, why, .. } => format!("- asked for {action}: {why}"),
         Event::VerificationRun { .. } => format!("- check {}", told::check(event)?),

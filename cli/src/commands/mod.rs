@@ -26,6 +26,7 @@ pub(crate) mod replay;
 pub(crate) mod rewind;
 pub(crate) mod run;
 pub(crate) mod sandbox;
+pub(crate) mod schema;
 pub(crate) mod sessions;
 pub(crate) mod tools;
 pub(crate) mod trust;

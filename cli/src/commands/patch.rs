@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use config::{AgentLoop, ApplyStrategy, Limits};
+use front::error::{CliError, Kind};
 use patch::{
     ApplyPlan, BaseState, PatchLimits, PatchMismatch, PatchScope, Refusal, Repair, Tolerances,
     prepare_with,
@@ -146,8 +147,9 @@ pub(crate) fn run(around: &Surroundings, global: &Global, args: &PatchArgs) -> E
     let answer = match attempt(around, global, options, writes) {
         Ok(answer) => answer,
         Err(error) => {
-            writeln!(io::stderr(), "error: {error}").unwrap_or_default();
-            return ExitCode::from(2);
+            let error = CliError::new(Kind::Usage, error.to_string());
+            render::failed(global.output, &error);
+            return error.code();
         }
     };
     let told = match global.output {

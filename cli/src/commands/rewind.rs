@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use actors::delivery::StagedFor;
-use actors::workspace::Staged;
+use actors::workspace::{Staged, Taken};
 use clap::Args;
 use front::error::{CliError, Kind};
 use front::exit;
@@ -145,6 +145,7 @@ async fn go(
             changes: back.changes.clone(),
             repairs: Vec::new(),
             put_aside: Vec::new(),
+            taken: Taken::Whole,
         };
         exit::of_change(drive.apply(staged, view.as_mut()).await?)?;
         view.note(&format!(

@@ -47,8 +47,12 @@ fn told(story: &Story, entry: &StoryEntry, event: &Event) -> Option<(&'static st
         Event::ApprovalAsked { ask, action, why } => {
             ("proposal", json!({ "ask": ask, "effect": action.to_string(), "why": why }))
         }
-        Event::ApprovalGiven { ask } => {
-            let answer = json!({ "ask": ask, "answer": "approved", "effect": null, "why": null });
+        Event::ApprovalGiven { ask, left_out, said } => {
+            let mut answer =
+                json!({ "ask": ask, "answer": "approved", "effect": null, "why": said });
+            if !left_out.is_empty() {
+                answer.as_object_mut()?.insert("left_out".to_owned(), json!(left_out));
+            }
             ("answer", answer)
         }
         Event::ApprovalDenied { ask, action, why, .. } => {

@@ -26,6 +26,8 @@ pub(crate) enum What {
     Transcript,
     /// Another session takes the place of this one.
     Resume,
+    /// A new one does.
+    Clear,
     /// What the last request changed is taken back.
     Undo,
     /// A command of the program: these words, and those behind it.
@@ -45,7 +47,7 @@ const fn command(name: &'static str, about: &'static str, what: What) -> Command
 }
 
 /// All of them, in the order in which they are listed.
-pub(crate) const COMMANDS: [Command; 32] = [
+pub(crate) const COMMANDS: [Command; 33] = [
     command("help", "list commands and keys", What::Help),
     command("edit", "treat the text as an edit", What::Edit),
     command("ask", "treat the text as a question", What::Ask),
@@ -67,6 +69,7 @@ pub(crate) const COMMANDS: [Command; 32] = [
     command("cost", "add up calls, tokens and cost", What::Program(&["usage"])),
     command("sessions", "list sessions, or show one", What::Program(&["sessions"])),
     command("resume", "resume another session: its id, or pick", What::Resume),
+    command("clear", "begin a new session (also /new)", What::Clear),
     command("transcript", "read what was printed (also Ctrl-T)", What::Transcript),
     command("explain", "explain an event and its causes", What::Program(&["explain"])),
     command("init", "write AGENTS.md and a configuration", What::Program(&["init"])),
@@ -84,7 +87,11 @@ pub(crate) const COMMANDS: [Command; 32] = [
 pub(crate) fn read(line: &str) -> Result<(What, &str), String> {
     let rest = line.trim_start_matches('/');
     let (name, text) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-    let name = if name == "quit" { "exit" } else { name };
+    let name = match name {
+        "quit" => "exit",
+        "new" => "clear",
+        name => name,
+    };
     let found = COMMANDS.iter().find(|command| command.name == name);
     found.map(|command| (command.what, text.trim())).ok_or_else(|| {
         let near =
@@ -125,6 +132,7 @@ mod tests {
     fn a_command_is_found_by_its_whole_name_only() {
         assert_eq!(read("/edit  fix it "), Ok((What::Edit, "fix it")));
         assert_eq!(read("/quit"), Ok((What::Exit, "")));
+        assert_eq!(read("/new"), Ok((What::Clear, "")));
         assert!(read("/ex").is_err_and(|why| why.contains("/explain")));
         assert!(read("/").is_err_and(|why| why.contains("/help")));
     }

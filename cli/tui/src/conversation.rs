@@ -8,9 +8,10 @@ mod pressed;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use actors::publisher::{Answer, OpenQuestion, Question};
+use actors::publisher::{Answer, OpenQuestion, Proposal, Question};
+use actors::workspace::Taken;
 use front::answer::OnScreen;
-use front::diff::{Paint, harmless_text};
+use front::diff::{Paint, harmless, harmless_text};
 use front::run_view::{Accounts, CommandsGiven, Detail, RunView, Shows, Streams, Told};
 use orchestrator::request::Request;
 
@@ -60,6 +61,8 @@ pub(crate) enum Act {
     FindSessions,
     /// Leave this session for another.
     Resume(String),
+    /// Leave it for a new one.
+    Clear,
     /// Keep a message for later conversations.
     Keep(String),
 }
@@ -81,6 +84,8 @@ pub(crate) struct Asked {
     since: Duration,
     /// The words of the answer, while they are typed: why not, or what a model wants to know.
     pub(crate) words: Option<Composer>,
+    /// The files of the change that are wanted, where others are not.
+    pub(crate) only: Vec<String>,
 }
 
 /// Who waits for what.
@@ -94,6 +99,14 @@ impl Asked {
     /// Whether it is answered in words only.
     pub(crate) const fn wants_words(&self) -> bool {
         matches!(self.question, Waiting::ForWords(_))
+    }
+
+    /// How the change can be taken that it asks about.
+    const fn taken(&self) -> Taken {
+        match &self.question {
+            Waiting::ForApproval(Question { what: Proposal::Patch(_, taken), .. }) => *taken,
+            Waiting::ForApproval(_) | Waiting::ForWords(_) => Taken::Whole,
+        }
     }
 
     fn is_withdrawn(&self) -> bool {
@@ -202,8 +215,8 @@ impl Conversation {
 
     /// Shows the change that is asked about on a screen of its own. Whether there is one.
     pub(super) fn review(&mut self) -> bool {
-        let shown = self.asked.front().map(|asked| asked.on_screen.shown.as_str());
-        let review = shown.filter(|_| self.facts.visits == Visits::Allowed).and_then(Review::of);
+        let asked = self.asked.front().filter(|_| self.facts.visits == Visits::Allowed);
+        let review = asked.and_then(|asked| Review::of(&asked.on_screen.shown, asked.taken()));
         self.visit = review.map(Visit::Review);
         self.visit.is_some()
     }
@@ -219,6 +232,8 @@ impl Conversation {
         match visit.key(key, self.size) {
             Does::Stays => return Vec::new(),
             Does::Leaves => {}
+            Does::Answers(Answer::No) => self.ask_why(Vec::new()),
+            Does::Answers(Answer::Only { paths, .. }) => self.ask_why(paths),
             Does::Answers(answer) => self.answer_question(answer, at),
             Does::Resumes(id) => {
                 self.visit = None;
@@ -227,6 +242,12 @@ impl Conversation {
         }
         self.visit = None;
         Vec::new()
+    }
+
+    /// Has the user say what is wrong: with the change, or with what is not among these paths.
+    fn ask_why(&mut self, only: Vec<String>) {
+        let Some(asked) = self.asked.front_mut() else { return };
+        (asked.words, asked.only) = (Some(Composer::default()), only);
     }
 
     /// Why the user is to be called since the last time, if so.
@@ -313,7 +334,8 @@ impl Conversation {
 
     fn asks(&mut self, question: Waiting, on_screen: OnScreen, at: Duration) {
         let is_first = self.asked.is_empty();
-        self.asked.push_back(Asked { question, on_screen, since: at, words: None });
+        let (words, only) = (None, Vec::new());
+        self.asked.push_back(Asked { question, on_screen, since: at, words, only });
         if is_first {
             self.present(at);
         }
@@ -352,6 +374,10 @@ impl Conversation {
             Answer::Always => "always".to_owned(),
             Answer::No => "no".to_owned(),
             Answer::Because(why) => format!("no, because {}", harmless_text(why)),
+            Answer::Only { paths, why } => {
+                let because = why.as_ref().map(|why| format!(", because {}", harmless_text(why)));
+                format!("only {}{}", harmless(&paths.join(", ")), because.unwrap_or_default())
+            }
         };
         self.answered(&asked.on_screen, &said);
         if let Waiting::ForApproval(question) = asked.question {
@@ -365,6 +391,11 @@ impl Conversation {
     fn answer_in_words(&mut self, words: String, at: Duration) {
         match self.asked.front() {
             Some(Asked { question: Waiting::ForWords(_), .. }) => {}
+            Some(Asked { only, .. }) if !only.is_empty() => {
+                let why = Some(words.trim().to_owned()).filter(|why| !why.is_empty());
+                let only = Answer::Only { paths: only.clone(), why };
+                return self.answer_question(only, at);
+            }
             _ if words.trim().is_empty() => return self.answer_question(Answer::No, at),
             _ => return self.answer_question(Answer::Because(words.trim().to_owned()), at),
         }

@@ -76,6 +76,8 @@ pub enum Left {
     ForGood,
     /// For another session, with this id.
     For(String),
+    /// For a new session.
+    ForANew,
 }
 
 /// Talks at the terminal until the user leaves.
@@ -107,15 +109,15 @@ pub async fn converse(
         leaves: false,
         was_suspended: false,
         is_gone: false,
-        resumes: None,
+        left: None,
     };
     let ended = it.go().await;
     terminal::visit(false);
-    let left = it.screen.leave(Terminal::size());
-    terminal::write(&left).ok();
-    let resumes = it.resumes.take();
+    let last = it.screen.leave(Terminal::size());
+    terminal::write(&last).ok();
+    let left = it.left.take();
     drop(it);
-    ended.map(|()| resumes.map_or(Left::ForGood, Left::For))
+    ended.map(|()| left.unwrap_or(Left::ForGood))
 }
 
 struct Converse {
@@ -140,8 +142,8 @@ struct Converse {
     was_suspended: bool,
     /// Whether the terminal can no longer be read or written.
     is_gone: bool,
-    /// The session that takes the place of this one.
-    resumes: Option<String>,
+    /// What takes the place of this session.
+    left: Option<Left>,
 }
 
 /// Whether the conversation goes on.
@@ -438,11 +440,15 @@ impl Converse {
                         self.talk.say("this session is already open");
                     }
                     Ok(id) => {
-                        self.resumes = Some(id);
+                        self.left = Some(Left::For(id));
                         return Ok(Then::End);
                     }
                     Err(why) => self.talk.say(&harmless_text(&why)),
                 }
+            }
+            Act::Clear => {
+                self.left = Some(Left::ForANew);
+                return Ok(Then::End);
             }
             Act::Redraw => {
                 let left = self.screen.leave(Terminal::size());

@@ -29,6 +29,7 @@ pub(crate) fn frame(it: &Conversation, size: Size, at: Duration) -> Frame {
     let asked = it.asked.front();
     let laid = match asked.and_then(|asked| Some((asked, asked.words.as_ref()?))) {
         Some((asked, words)) if asked.wants_words() => words.laid(width, "answer: "),
+        Some((asked, words)) if !asked.only.is_empty() => words.laid(width, "left out, because: "),
         Some((_, words)) => words.laid(width, "no, because: "),
         None => it.composer.laid(width, PROMPT),
     };
@@ -145,6 +146,8 @@ fn question(it: &Conversation, asked: &Asked, width: usize) -> Vec<String> {
         "  Enter answers; with nothing typed, the model decides".to_owned()
     } else if asked.wants_words() {
         format!("  {alt}a answer · {alt}n let the model decide")
+    } else if asked.words.is_some() && !asked.only.is_empty() {
+        "  Enter applies the rest, with the reason if there is one · Esc goes back".to_owned()
     } else if asked.words.is_some() {
         "  Enter says no, with the reason if there is one · Esc goes back".to_owned()
     } else {

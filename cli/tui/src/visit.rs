@@ -1,6 +1,7 @@
 //! Visits to a screen of its own: a change to be reviewed file by file, what was said so far, sessions to choose from. Pure.
 
 use actors::publisher::Answer;
+use actors::workspace::Taken;
 use anstyle::{AnsiColor, Style};
 use front::diff::{Paint, harmless};
 use unicode_width::UnicodeWidthStr as _;
@@ -149,6 +150,8 @@ pub(crate) struct Review {
     hunks: Vec<usize>,
     /// Whether Enter was pressed before every file was decided.
     hurries: bool,
+    /// Whether some files can be taken and others not.
+    taken: Taken,
 }
 
 /// A file of a change.
@@ -162,7 +165,7 @@ struct Reviewed {
 
 impl Review {
     /// A change as a painted diff; none when it is no diff.
-    pub(crate) fn of(diff: &str) -> Option<Self> {
+    pub(crate) fn of(diff: &str, taken: Taken) -> Option<Self> {
         let lines: Vec<String> = diff.lines().map(str::to_owned).collect();
         let plain: Vec<String> = lines.iter().map(|line| without_paint(line)).collect();
         let path =
@@ -173,7 +176,7 @@ impl Review {
         let hunks = plain.iter().enumerate().filter(|(_, line)| line.starts_with("@@ "));
         let hunks = hunks.map(|(at, _)| at).collect();
         let pages = Pages::new(lines);
-        (!files.is_empty()).then_some(Self { pages, files, hunks, hurries: false })
+        (!files.is_empty()).then_some(Self { pages, files, hunks, hurries: false, taken })
     }
 
     /// The file at the top of the screen.
@@ -249,7 +252,8 @@ impl Review {
         self.jump(open);
     }
 
-    /// What is said of the change as a whole; none while a file is undecided. One that is not wanted is told to the model.
+    /// What is said of the change; none while a file is undecided. A change that can only be taken as a whole is not taken where a
+    /// file is not wanted, and the model is told which.
     fn answer(&self) -> Option<Answer> {
         let all: Option<Vec<bool>> = self.files.iter().map(|file| file.wanted).collect();
         let all = all?;
@@ -259,10 +263,13 @@ impl Review {
         if all.iter().all(|wanted| !wanted) {
             return Some(Answer::No);
         }
-        let of = |wanted: bool| -> Vec<&str> {
+        let of = |wanted: bool| -> Vec<String> {
             let those = self.files.iter().filter(|file| file.wanted == Some(wanted));
-            those.map(|file| file.path.as_str()).collect()
+            those.map(|file| file.path.clone()).collect()
         };
+        if self.taken == Taken::ByFile {
+            return Some(Answer::Only { paths: of(true), why: None });
+        }
         let (good, bad) = (of(true).join(", "), of(false).join(", "));
         Some(Answer::Because(format!(
             "the changes of {good} are as wanted, those of {bad} are not: leave these out or make them otherwise"
@@ -308,10 +315,14 @@ mod tests {
 
     #[test]
     fn a_change_is_decided_file_by_file_and_answered_as_a_whole() {
-        let review = || Review::of(&diff(&["a.rs", "b.rs"])).unwrap();
+        let change = diff(&["a.rs", "b.rs"]);
+        let review = || Review::of(&change, Taken::ByFile).unwrap();
         assert_eq!(keys(&mut review(), "yy\n"), Does::Answers(Answer::Yes));
         assert_eq!(keys(&mut review(), "nn\n"), Does::Answers(Answer::No));
-        let Does::Answers(Answer::Because(why)) = keys(&mut review(), "yn\n") else { panic!() };
+        let only = Answer::Only { paths: vec!["a.rs".to_owned()], why: None };
+        assert_eq!(keys(&mut review(), "yn\n"), Does::Answers(only));
+        let mut whole = Review::of(&change, Taken::Whole).unwrap();
+        let Does::Answers(Answer::Because(why)) = keys(&mut whole, "yn\n") else { panic!() };
         assert!(why.contains("of a.rs are as wanted, those of b.rs are not"), "{why}");
         // Nothing is decided by leaving, nor by Enter alone.
         assert_eq!(keys(&mut review(), "yq"), Does::Leaves);
@@ -319,12 +330,12 @@ mod tests {
         assert_eq!(keys(&mut hurried, "y\n"), Does::Stays);
         assert!(hurried.rows(SIZE, Paint::Plain)[5].contains("1 undecided"));
         assert_eq!(keys(&mut hurried, "n\n\n").clone(), keys(&mut hurried, "\n"));
-        assert!(Review::of("  $ make\n").is_none());
+        assert!(Review::of("  $ make\n", Taken::Whole).is_none());
     }
 
     #[test]
     fn one_goes_from_file_to_file_and_from_hunk_to_hunk() {
-        let mut review = Review::of(&diff(&["a.rs", "b.rs"])).unwrap();
+        let mut review = Review::of(&diff(&["a.rs", "b.rs"]), Taken::ByFile).unwrap();
         insta::assert_snapshot!(review.rows(SIZE, Paint::Plain).join("\n").replace('\x1b', "^"), @"
         ^[1mdiff --git a/a.rs b/a.rs^[0m
         --- a/a.rs

@@ -1,6 +1,6 @@
 //! What came of an effect, taken in: kept, published, and turned into the input of the next step.
 
-use actors::applier::ApplyError;
+use actors::applier::{Applied, ApplyError};
 use actors::architect::{ArchitectError, Planned};
 use actors::checks::{CheckOutcome, Report};
 use actors::closed::JournalClosed;
@@ -17,7 +17,6 @@ use actors::verifier::Checked;
 use actors::wording::Wording;
 use actors::workspace::{Denied, NotApplied};
 use patch::PatchMismatch;
-use tree::Change;
 
 use super::{State, Untouched, call_failed};
 use crate::cycle::{Input, Judgement};
@@ -101,12 +100,15 @@ impl State {
 
     pub(super) async fn applied(
         &mut self,
-        applied: Result<Vec<Change>, ApplyError>,
+        applied: Result<Applied, ApplyError>,
     ) -> Result<Input, JournalClosed> {
         match applied {
-            Ok(changes) => {
+            Ok(Applied { changes, left_out }) => {
                 self.trail.follow(&changes);
-                Ok(Input::Applied)
+                let Some(left_out) = left_out else { return Ok(Input::Applied) };
+                self.details = feedback::left_out(self.prompts(), &changes, &left_out);
+                self.left_out.push(self.details.clone());
+                Ok(Input::AppliedInPart)
             }
             Err(ApplyError::Mismatch(refusal)) => {
                 self.details = self.setup.run.redactor.redact(&refusal.for_model()).into_owned();

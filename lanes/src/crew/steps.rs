@@ -39,21 +39,9 @@ impl State {
         let dialogue = self.dialogue_of(AgentRole::Architect);
         let why = match why {
             PlanReason::First => PlanWhy::First,
-            PlanReason::Failed(class) => {
-                let diff = self.diff.as_deref().filter(|diff| !dialogue.has_heard(diff));
-                let report = feedback::for_architect(self.prompts(), diff, &self.details);
-                PlanWhy::Failed { class, report }
-            }
-            PlanReason::OldFailures => {
-                let diff = self.diff.as_deref().filter(|diff| !dialogue.has_heard(diff));
-                let report = feedback::for_architect(self.prompts(), diff, &self.details);
-                PlanWhy::OldFailures { report }
-            }
-            PlanReason::Objected => {
-                let diff = self.diff.as_deref().filter(|diff| !dialogue.has_heard(diff));
-                let report = feedback::for_architect(self.prompts(), diff, &self.details);
-                PlanWhy::Objected { report }
-            }
+            PlanReason::Failed(class) => PlanWhy::Failed { class, report: self.report(&dialogue) },
+            PlanReason::OldFailures => PlanWhy::OldFailures { report: self.report(&dialogue) },
+            PlanReason::Objected => PlanWhy::Objected { report: self.report(&dialogue) },
             PlanReason::Lacks => PlanWhy::Lacks(std::mem::take(&mut self.needed)),
         };
         let ask = PlanAsk { why, baseline: self.baseline_for(AgentRole::Architect) };
@@ -73,6 +61,15 @@ impl State {
             };
             Ok(News::Planned(dialogue, planned, derived))
         });
+    }
+
+    /// What came of the last plan, for the Architect: what its dialogue does not hold yet.
+    fn report(&mut self, dialogue: &Dialogue) -> String {
+        let diff = self.diff.as_deref().filter(|diff| !dialogue.has_heard(diff));
+        let left_out = std::mem::take(&mut self.left_out);
+        let details = left_out.iter().chain([&self.details]).map(String::as_str);
+        let details: Vec<&str> = details.collect();
+        feedback::for_architect(self.prompts(), diff, &details.join("\n\n"))
     }
 
     pub(super) fn start_draft(&mut self, myself: &ActorRef<Msg>, reason: DraftReason) {

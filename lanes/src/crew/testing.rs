@@ -15,7 +15,7 @@ use actors::run::{Run, Terms};
 use actors::testing;
 use actors::wording::Wording;
 use actors::words::Side;
-use actors::workspace::{CommitRefused, Denied, NotApplied, Purpose, Staged, Workspace};
+use actors::workspace::{CommitRefused, Committed, Denied, NotApplied, Purpose, Staged, Workspace};
 use futures_util::future::BoxFuture;
 use model::{AgentRole, ChatRequest, ModelError};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
@@ -128,14 +128,15 @@ impl Workspace for Directory {
         &self.reader
     }
 
-    fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<(), CommitRefused>> {
+    fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<Committed, CommitRefused>> {
         let refused = |error: ModelError| {
             CommitRefused::from(NotApplied::NotWritten { message: Wording::of(&error) })
         };
         Box::pin(async move {
             (self.happens)(Stage::Commit).await.map_err(refused)?;
             self.tree.commit(&staged.changes, "test").unwrap();
-            (self.happens)(Stage::Committed).await.map_err(refused)
+            (self.happens)(Stage::Committed).await.map_err(refused)?;
+            Ok(Committed::Whole)
         })
     }
 

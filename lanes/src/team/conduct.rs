@@ -20,7 +20,7 @@ use actors::publisher::Publisher;
 use actors::run::Run;
 use actors::talk::Unheard;
 use actors::team::Other;
-use actors::workspace::{CommitRefused, NotApplied, Staged};
+use actors::workspace::{CommitRefused, NotApplied, Staged, Taken};
 use tools::blocking::on_a_thread;
 use tree::{RepoPath, SnapshotError, TreeId};
 
@@ -260,7 +260,7 @@ impl Conductor {
     async fn write(&self, merged: &MergedLanes, standing: &Standing) -> Result<Written, Delivery> {
         let staged = Self::staged(merged, &standing.title());
         Ok(match self.setup.workspace().commit(staged).await {
-            Ok(()) => Written::Yes,
+            Ok(_) => Written::Yes,
             Err(CommitRefused::Denied(denied)) => Written::No(denied.delivery()),
             Err(CommitRefused::NotApplied(NotApplied::Stale { path })) => Written::Stale(path),
             Err(CommitRefused::NotApplied(error @ NotApplied::NotWritten { .. })) => {
@@ -272,8 +272,9 @@ impl Conductor {
 
     fn staged(merged: &MergedLanes, title: &str) -> Staged {
         let (id, repairs, put_aside) = (None, Vec::new(), Vec::new());
-        let (purpose, changes) = (StagedFor::Change, merged.changes());
-        Staged { id, purpose, title: title.into(), changes, repairs, put_aside }
+        // What was verified is the whole.
+        let (purpose, changes, taken) = (StagedFor::Change, merged.changes(), Taken::Whole);
+        Staged { id, purpose, title: title.into(), changes, repairs, put_aside, taken }
     }
 
     /// Keeps what is not written for the user to look at, and to apply.

@@ -147,7 +147,10 @@ mod tests {
                 },
                 Some(SessionState::AwaitingApproval),
             ),
-            (Event::ApprovalGiven { ask }, Some(SessionState::ExecutingStep)),
+            (
+                Event::ApprovalGiven { ask, left_out: vec![], said: None },
+                Some(SessionState::ExecutingStep),
+            ),
             (Event::ApplyStarted { iteration: 1 }, None),
             (
                 Event::VerifyStarted { iteration: 1, commands: vec![], derived: true },

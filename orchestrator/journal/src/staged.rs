@@ -64,11 +64,19 @@ pub(crate) fn applied(sessions: &[Kept]) -> BTreeSet<String> {
 pub(crate) fn patches(sessions: &[Kept]) -> Vec<StagedPatch> {
     let applied = applied(sessions);
     let of = |kept: &Kept| {
-        let own = kept.known().rev().filter(|(entry, _)| entry.lane.is_none());
-        let patches = own.filter_map(|(_, event)| StagedPatch::of(&kept.session, event, &applied));
-        patches.collect::<Vec<_>>()
+        let own = || kept.known().rev().filter(|(entry, _)| entry.lane.is_none());
+        // What the user took a part of is not open any more.
+        let wholes: BTreeSet<&str> = own().filter_map(|(_, event)| whole_of(event)).collect();
+        let patches =
+            own().filter_map(|(_, event)| StagedPatch::of(&kept.session, event, &applied));
+        patches.filter(|patch| !wholes.contains(patch.id.as_str())).collect::<Vec<_>>()
     };
     sessions.iter().rev().flat_map(of).collect()
+}
+
+/// The patch set that the user took only a part of, as the event stages it.
+fn whole_of(event: &Event) -> Option<&str> {
+    if let Event::PatchStaged { part_of, .. } = event { part_of.as_deref() } else { None }
 }
 
 /// The changes of a patch set, with their content read from the session directory `dir`.

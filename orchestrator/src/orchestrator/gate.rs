@@ -10,7 +10,7 @@ use actors::run::Run;
 use actors::scope::Scope;
 use actors::wording::Wording;
 use actors::words::DeniedBy;
-use actors::workspace::{Denied, Purpose};
+use actors::workspace::{Committed, Denied, Purpose};
 use missions::grant::Grant;
 use policy::{Act, Confinement, PatchTotal, Rules, Stage, Verdict};
 use ractor::{ActorRef, RpcReplyPort};
@@ -42,8 +42,11 @@ impl State {
         let patch = staged.id.clone().unwrap_or_else(|| gate.run.fresh_id());
         // Never dropped: whoever has the tree brings it back.
         self.tell(myself, async move {
-            let (changes, put_aside) = (staged.changes.clone(), staged.put_aside.clone());
+            let (mut changes, put_aside) = (staged.changes.clone(), staged.put_aside.clone());
             let (tree, result) = gate.commit(tree, patch, staged).await;
+            if let Ok(Committed::Part(left_out)) = &result {
+                changes.retain(|change| !left_out.paths.contains(&change.path));
+            }
             News::Committed(Box::new(Commit { tree, changes, put_aside, reply, result }))
         });
     }
@@ -52,7 +55,7 @@ impl State {
     pub(super) async fn committed(&mut self, myself: &ActorRef<Msg>, commit: Commit) {
         let Commit { tree, changes, put_aside, reply, result } = commit;
         self.main_tree = tree;
-        if let (Ok(()), Some(active)) = (&result, &mut self.active) {
+        if let (Ok(_), Some(active)) = (&result, &mut self.active) {
             active.trail.follow(&changes);
             active.put_aside.extend(put_aside);
             let scope = active.run.scope().clone();

@@ -17,6 +17,7 @@ use actors::own_tools;
 use actors::prompts::Prompt;
 use actors::run::{Run, Terms};
 use actors::scope::Scope;
+use actors::steering::Steering;
 use actors::talk::Unheard;
 use actors::words::{IntentBy, Role, Side};
 use config::{LaneMode, Mode};
@@ -75,12 +76,12 @@ impl State {
         let left = time_left(&terms, elapsed);
         let run = Run {
             terms,
+            steering: Steering::left_of(publisher.recording()),
             publisher,
             admission,
             redactor,
             until: left.and_then(|left| idle.clock.now().checked_add(left).ok()),
             user_said: Arc::default(),
-            steering: actors::steering::Steering::default(),
             stop: stopped,
             ..idle
         };
@@ -322,8 +323,8 @@ impl State {
         Some(team)
     }
 
-    /// Has the model that is asked next be told what the user says.
-    pub(super) fn steer(&self, words: String) -> Result<(), NotSteered> {
+    /// Has the model that is asked next be told what the user says; after a crash, too.
+    pub(super) async fn steer(&self, words: String) -> Result<(), NotSteered> {
         let active = self.active.as_ref().filter(|active| active.ending.is_none());
         let active = active.ok_or(NotSteered::NothingAtWork)?;
         if active.mission.is_some() {
@@ -332,6 +333,9 @@ impl State {
         if active.team.is_some() {
             return Err(NotSteered::Lanes);
         }
+        let words = active.run.redactor.redact(&words).into_owned();
+        let said = Event::UserSaid { words: words.clone() };
+        active.run.publisher.note(said).await.map_err(|_| NotSteered::Gone)?;
         active.run.steering.say(words);
         Ok(())
     }

@@ -225,6 +225,7 @@ fn without_a_table_steps_are_told_in_lines() {
         files,
         repairs: Vec::new(),
         put_aside: Vec::new(),
+        part_of: None,
     };
     let reasons = vec!["a.txt: no such line\nmore of it".into()];
     let refused = Event::PatchRefused { reasons, feedback: "".into() };

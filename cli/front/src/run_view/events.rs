@@ -10,6 +10,7 @@ use actors::scope::Scope;
 use actors::words::{Intent, IntentBy, Side};
 use anstyle::AnsiColor;
 use model::AgentRole;
+use tree::RepoPath;
 
 use super::lines::{check_in_words, plan_text, said_by_models, settled, tolerated, why_it_failed};
 use super::{Detail, MissionState, RunView, Used};
@@ -22,6 +23,24 @@ use crate::told;
 const PLANNING: &str = "plan lanes";
 
 impl RunView {
+    /// What was answered to a question, where it is no plain yes.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "other events are no answers")]
+    fn answered(&mut self, event: &Event) {
+        match event {
+            Event::ApprovalGiven { left_out, said, .. } if !left_out.is_empty() => {
+                let title = self.style(AnsiColor::Yellow, "left out:");
+                let paths: Vec<&str> = left_out.iter().map(RepoPath::as_str).collect();
+                let said = said.as_ref().map(|said| format!(": {}", harmless(said)));
+                let paths = harmless(&paths.join(", "));
+                self.say(format!("  {title} {paths}{}", said.unwrap_or_default()));
+            }
+            Event::ApprovalDenied { action, why, .. } => {
+                self.say(format!("  {} {action}: {why}", self.style(AnsiColor::Red, "denied:")));
+            }
+            _ => {}
+        }
+    }
+
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "the rest is for the journal and for programs"
@@ -74,7 +93,8 @@ impl RunView {
             Event::IntentDecided { intent: Intent::Answer, reason }
                 if *reason != IntentBy::Flag =>
             {
-                self.say("taken for a question; with --force-execute it is done");
+                let how = self.shows.commands.has_it_done();
+                self.say(format!("taken for a question; {how}"));
             }
             Event::PatchRefused { reasons, .. } => {
                 for reason in reasons {
@@ -94,8 +114,8 @@ impl RunView {
             Event::CommitSettled { patch, outcome, left } => {
                 self.say(settled(patch, *outcome, left));
             }
-            Event::ApprovalDenied { action, why, .. } => {
-                self.say(format!("  {} {action}: {why}", self.style(AnsiColor::Red, "denied:")));
+            answer @ (Event::ApprovalGiven { .. } | Event::ApprovalDenied { .. }) => {
+                self.answered(answer);
             }
             Event::VerifyStarted { commands, .. } if !self.lanes.is_empty() => {
                 self.enter(&format!("verify {}", self.lanes.together()), "", at);

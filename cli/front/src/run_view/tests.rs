@@ -102,6 +102,7 @@ fn staged() -> Event {
         files: vec![file],
         repairs: Vec::new(),
         put_aside: Vec::new(),
+        part_of: None,
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use actors::event::Event;
 use actors::lane_id::LaneId;
 use anstyle::AnsiColor;
-use model::ModelError;
 use model::price::Usd;
+use model::{AgentRole, ModelError};
 use tools::ids;
 
 use super::{Accounts, RunView};
@@ -63,8 +63,20 @@ impl Used {
 }
 
 impl RunView {
+    /// Ends the line of an answer that was told in part.
+    fn end_streamed(&mut self) {
+        if !self.streamed.is_empty() {
+            self.result("\n");
+            self.streamed.clear();
+        }
+    }
+
     /// Adds up what a call used, and tells once why it failed.
     pub(super) fn count(&mut self, event: &Event, lane: Option<LaneId>) {
+        if let Event::ModelRequest { role: AgentRole::Analysis, .. } = event {
+            // What was told of the answer before is none to this.
+            self.end_streamed();
+        }
         let Event::ModelReply {
             role,
             outcome,
@@ -100,10 +112,7 @@ impl RunView {
             None => used.cost_unknown = true,
         }
         if outcome != "ok" {
-            if !self.streamed.is_empty() {
-                self.result("\n");
-                self.streamed.clear();
-            }
+            self.end_streamed();
             // What ends the request is told when it ends.
             let is_told_later = lane.is_none() && error.as_ref().is_some_and(ModelError::is_final);
             if *error != self.last_failure && !is_told_later {

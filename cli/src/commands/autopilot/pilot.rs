@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use actors::delivery::{Delivery, Limit, StagedFor, Target};
 use actors::dialogue::fenced;
 use actors::prompts::Prompts;
-use actors::workspace::Staged;
+use actors::workspace::{Staged, Taken};
 use config::Settings;
 use front::error::{CliError, Kind};
 use front::session::Which;
@@ -252,6 +252,7 @@ impl Pilot<'_> {
             changes,
             repairs: Vec::new(),
             put_aside: Vec::new(),
+            taken: Taken::Whole,
         };
         front::exit::of_change(self.drive.apply(staged, view).await?)
     }

@@ -67,7 +67,9 @@ pub(super) fn page(story: &Story, sources: &Sources<'_>) -> String {
     for (request, number) in requests.iter().zip(1..) {
         let text = Escaped(line(request.text));
         writeln!(contents, "<li><a href=\"#request-{number}\">{text}</a></li>").ok();
-        sections.push_str(&section(story, sources, request, number));
+        // The same may be asked twice, and is told apart.
+        let own = if requests.len() > 1 { format!("{number}. ") } else { String::new() };
+        sections.push_str(&section(story, sources, request, (number, &own)));
     }
     // One request needs no list of them.
     let contents = match requests.len() {
@@ -137,9 +139,14 @@ fn requests(story: &Story) -> Vec<Request<'_>> {
     requests
 }
 
-fn section(story: &Story, sources: &Sources<'_>, request: &Request<'_>, number: usize) -> String {
+fn section(
+    story: &Story,
+    sources: &Sources<'_>,
+    request: &Request<'_>,
+    (number, own): (usize, &str),
+) -> String {
     let mut text = format!(
-        "<section aria-labelledby=\"request-{number}\">\n<h2 id=\"request-{number}\">{}</h2>\n",
+        "<section aria-labelledby=\"request-{number}\">\n<h2 id=\"request-{number}\">{own}{}</h2>\n",
         Escaped(line(request.text))
     );
     if request.text.trim().lines().count() > 1 {
@@ -305,6 +312,11 @@ fn part(
         Event::VerificationRun { .. } => check(event, sources),
         Event::ApprovalAsked { action, why, .. } => {
             note("", "", &format!("Asked: {action}"), &why.to_string())
+        }
+        Event::ApprovalGiven { left_out, said, .. } if !left_out.is_empty() => {
+            let left_out: Vec<&str> = left_out.iter().map(tree::RepoPath::as_str).collect();
+            let title = format!("Left out: {}", left_out.join(", "));
+            note("warn", "in part", &title, said.as_deref().unwrap_or_default())
         }
         Event::ApprovalGiven { .. } => note("good", "yes", "Approval", ""),
         Event::ApprovalDenied { action, why, .. } => {

@@ -53,9 +53,9 @@ impl Conversation {
             {
                 self.request(text, self.facts.intent)
             }
+            // What is typed next is not to be joined to it.
             Err(why) => {
-                self.composer.set(text);
-                self.hint_at(harmless_text(&why), at);
+                self.hint_at(format!("{} · Up brings it back", harmless_text(&why)), at);
                 Vec::new()
             }
         }
@@ -102,7 +102,11 @@ impl Conversation {
             What::Review => {
                 return self.request(format!("review {rest}").trim_end(), Some(Intent::Review));
             }
-            What::Set(setting) if rest.is_empty() => self.hint_at(setting.takes(), at),
+            What::Set(setting) if rest.is_empty() => {
+                self.composer.set(&format!("{text} "));
+                self.hint_at(setting.takes(), at);
+                return self.complete();
+            }
             What::Set(setting) => return vec![Act::Set(setting, rest.to_owned())],
             What::Now if rest.is_empty() => {
                 self.composer.set("/now ");
@@ -113,7 +117,7 @@ impl Conversation {
             What::Status => self.status(),
             What::Redraw => return vec![Act::Redraw],
             What::Transcript => self.show_transcript(at),
-            What::Resume if self.work != Work::Idle => {
+            What::Resume | What::Clear if self.work != Work::Idle => {
                 self.composer.set(text);
                 self.hint_at("a request is at work: wait for its end, or stop it with Ctrl-C", at);
             }
@@ -122,6 +126,7 @@ impl Conversation {
                 self.hint_at("/resume ID; /sessions lists them", at);
             }
             What::Resume => return vec![Act::FindSessions],
+            What::Clear => return vec![Act::Clear],
             What::Undo => match self.run.start() {
                 Some(checkpoint) => {
                     let words = vec!["rewind".to_owned(), checkpoint.to_string()];

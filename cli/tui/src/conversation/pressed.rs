@@ -120,7 +120,7 @@ impl Conversation {
             'a' if asked.on_screen.offers == Offers::Always => {
                 self.answer_question(Answer::Always, at);
             }
-            'n' => asked.words = Some(Composer::default()),
+            'n' => self.ask_why(Vec::new()),
             'd' if self.review() => {}
             's' | 'd' => {
                 let asked = self.asked.front()?;
@@ -157,6 +157,11 @@ impl Conversation {
             key => {
                 edit(&mut self.composer, &key);
                 self.back = None;
+                // What is typed after Ctrl-R says which message it is to be.
+                if self.menu.take().is_some_and(|menu| menu.kind == Kind::Earlier) {
+                    self.menu = completion::earlier(&self.history, &self.composer.text());
+                    return Vec::new();
+                }
             }
         }
         self.complete()

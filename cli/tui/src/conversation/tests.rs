@@ -1,6 +1,5 @@
 //! Keys at a conversation, and what they lead to.
 
-use actors::publisher::Proposal;
 use actors::scope::Scope;
 use front::run_view::Commits;
 use orchestrator::chat::Intent;
@@ -196,10 +195,38 @@ fn lines_are_requests_commands_or_mistakes_that_can_be_mended() {
     assert_eq!(types(&mut it, "/dif\n", 0), [], "it is completed");
     it.key(Key::Ctrl('u'), after(1));
     assert_eq!(types(&mut it, "/nothing\n", 2)[1..], []);
-    assert_eq!(it.composer.text(), "/nothing");
     assert!(it.hint(after(3)).is_some_and(|hint| hint.contains("/help")));
+    // It is not in the way of what comes next, and not lost.
+    assert_eq!(it.composer.text(), "");
+    it.key(Key::Up, after(4));
+    assert_eq!(it.composer.text(), "/nothing");
     it.key(Key::Ctrl('u'), after(4));
     assert_eq!(types(&mut it, "two\\\nlines\n", 5)[1..], [Act::Begin(request("two\nlines"))]);
+}
+
+#[test]
+fn what_is_typed_after_ctrl_r_looks_for_an_earlier_message() {
+    let mut it = conversation();
+    for line in ["fix a\n", "ask b\n", "fix c\n"] {
+        types(&mut it, line, 0);
+    }
+    it.ended();
+    it.key(Key::Ctrl('r'), after(1));
+    types(&mut it, "fix a", 2);
+    let offers = |it: &Conversation| it.menu.as_ref().map(|menu| menu.offers.len());
+    assert_eq!(offers(&it), Some(1));
+    assert_eq!(types(&mut it, "\n", 3), [], "it is taken, not sent");
+    assert_eq!((it.composer.text(), offers(&it)), ("fix a".to_owned(), None));
+}
+
+#[test]
+fn a_setting_without_a_value_offers_those_that_are_known() {
+    let mut it = conversation();
+    it.facts.models = vec!["small".to_owned(), "large".to_owned()];
+    types(&mut it, "/model\n", 0);
+    let offers: Vec<String> =
+        it.menu.iter().flat_map(|menu| &menu.offers).map(|(offer, _)| offer.clone()).collect();
+    assert_eq!((it.composer.text(), offers), ("/model ".to_owned(), it.facts.models.clone()));
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn may_cause(cause: &E, effect: &E) -> bool {
         E::ModelReply { call, .. } | E::CallDropped { call, .. } => {
             matches!(cause, E::ModelRequest { call: asked, .. } if asked == call)
         }
-        E::ApprovalGiven { ask } | E::ApprovalDenied { ask: Some(ask), .. } => {
+        E::ApprovalGiven { ask, .. } | E::ApprovalDenied { ask: Some(ask), .. } => {
             matches!(cause, E::ApprovalAsked { ask: asked, .. } if asked == ask)
         }
         // Checks on the untouched tree run beside the other roles, and are those of the plan.

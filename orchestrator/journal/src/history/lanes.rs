@@ -213,6 +213,7 @@ mod tests {
             files,
             repairs: vec![],
             put_aside: vec![],
+            part_of: None,
         }
     }
 

@@ -145,6 +145,7 @@ fn any_event() -> impl Strategy<Value = Event> {
             }],
             repairs: vec![],
             put_aside: vec![],
+            part_of: None,
         }),
         text().prop_map(|patch| Event::PatchApplied { patch }),
         (text(), text(), text()).prop_map(|(ask, patch, why)| Event::ApprovalAsked {
@@ -152,7 +153,7 @@ fn any_event() -> impl Strategy<Value = Event> {
             action: Asked::Patch(patch),
             why: why.into(),
         }),
-        text().prop_map(|ask| Event::ApprovalGiven { ask }),
+        text().prop_map(|ask| Event::ApprovalGiven { ask, left_out: vec![], said: None }),
         (proptest::option::of(text()), text(), text()).prop_map(|(ask, command, why)| {
             let (action, by) = (Asked::Command(command), DeniedBy::Nobody);
             Event::ApprovalDenied { ask, action, by, why: why.into(), said: None }

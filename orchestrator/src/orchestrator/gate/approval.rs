@@ -10,7 +10,7 @@ use actors::publisher::{Answer, Proposal};
 use actors::run::{Run, UserWord};
 use actors::wording::Wording;
 use actors::words::{Asked, DeniedBy};
-use actors::workspace::{Denied, Purpose};
+use actors::workspace::{Committed, Denied, LeftOut, Purpose, Taken};
 use policy::{Act, Author, Confinement, Stage, Verdict, quoted};
 use sandbox::{Confining, Degree, Network};
 use shell::{CommandLine, confinement};
@@ -35,22 +35,32 @@ impl Gate {
             "see it with `deepseek diff{lane}`, or run again with `--approval auto`, which does not ask for patches"
         );
         if self.run.publisher.follows() {
-            return self.pass_patch(patch, changes, Goes::IntoACopy, hint).await;
+            return self.pass_copy(patch, changes, hint).await;
         }
         // Lanes ask one after the other.
         let said = Arc::clone(&self.said);
         let _turn = said.lock().await;
-        self.pass_patch(patch, changes, Goes::IntoACopy, hint).await
+        self.pass_copy(patch, changes, hint).await
     }
 
-    /// Takes a patch through, whoever wrote it.
-    pub(super) async fn pass_patch(
+    async fn pass_copy(
         &mut self,
         patch: &str,
         changes: &[Change],
-        goes: Goes,
         hint: String,
     ) -> Result<(), Denied> {
+        let change = (changes, Taken::Whole);
+        self.pass_patch(patch, change, Goes::IntoACopy, hint).await.map(drop)
+    }
+
+    /// Takes a patch through, whoever wrote it, or the part of it that the user takes.
+    pub(super) async fn pass_patch(
+        &mut self,
+        patch: &str,
+        (changes, taken): (&[Change], Taken),
+        goes: Goes,
+        hint: String,
+    ) -> Result<Committed, Denied> {
         let paths: Vec<&str> =
             changes.iter().flat_map(Change::paths).map(RepoPath::as_str).collect();
         let size = self.written.with(&paths, lines_of(changes));
@@ -62,7 +72,7 @@ impl Gate {
         let what = Asked::Patch(patch.to_owned());
         let act = Act::Patch { author, paths: &paths, size };
         let verdict = self.decide(stage, act, goes, &what).await;
-        self.pass(verdict, Proposal::Patch(changes.to_vec()), what, hint).await
+        self.pass(verdict, Proposal::Patch(changes.to_vec(), taken), what, hint).await
     }
 
     /// Takes a command through, or the network for it.
@@ -93,14 +103,14 @@ impl Gate {
             Network::Host => "to let commands use the network in this run: --network".to_owned(),
         };
         if !matches!(verdict, Verdict::Ask { .. }) {
-            return self.pass(verdict, proposal, what, hint).await;
+            return self.pass(verdict, proposal, what, hint).await.map(drop);
         }
         let mut told = ToldBefore { what: &what, hint: &hint };
         if let Ok(Some(said)) = self.run.perform(&mut told).await {
             return said.result;
         }
         if self.run.publisher.follows() {
-            return self.pass(verdict, proposal, what, hint).await;
+            return self.pass(verdict, proposal, what, hint).await.map(drop);
         }
         // Lanes ask one after the other, and nothing is asked twice.
         let said = Arc::clone(&self.said);
@@ -109,7 +119,7 @@ impl Gate {
         if let Some(said) = said.get(&key) {
             return self.say_again(what, said).await;
         }
-        let result = self.pass(verdict, proposal, what, hint).await;
+        let result = self.pass(verdict, proposal, what, hint).await.map(drop);
         if result.is_ok()
             && reach == Network::Own
             && matches!(level, Confining::Floor { .. })
@@ -128,7 +138,7 @@ impl Gate {
         let ask = said.ask.clone();
         let result = said.result.clone().map_err(|denied| Denied { what, ..denied });
         let event = match &result {
-            Ok(()) => Event::ApprovalGiven { ask },
+            Ok(()) => Event::ApprovalGiven { ask, left_out: Vec::new(), said: None },
             Err(Denied { what, why, said: words, .. }) => Event::ApprovalDenied {
                 ask: Some(ask),
                 action: what.clone(),
@@ -150,10 +160,10 @@ impl Gate {
         proposal: Proposal,
         what: Asked,
         hint: String,
-    ) -> Result<(), Denied> {
+    ) -> Result<Committed, Denied> {
         let hint = Wording::from(hint);
         let why = match verdict {
-            Verdict::Allow => return Ok(()),
+            Verdict::Allow => return Ok(Committed::Whole),
             // What is staged stays so: it was journaled before it came here.
             Verdict::Stage { why } | Verdict::Deny { why } => {
                 let (by, why) = (DeniedBy::Policy, Wording::from(why));
@@ -171,12 +181,16 @@ impl Gate {
         };
         let about = about(&proposal);
         match self.ask(proposal, &what, why).await {
-            Ok(Reply::Yes) => Ok(()),
+            Ok(Reply::Yes(committed)) => {
+                if let Committed::Part(LeftOut { paths, said: Some(words) }) = &committed {
+                    let to = paths.iter().map(RepoPath::as_str).collect::<Vec<_>>().join(", ");
+                    self.objected(to, words.clone());
+                }
+                Ok(committed)
+            }
             Ok(Reply::No { why, said, .. }) => {
                 if let Some(words) = said.clone() {
-                    let objection = UserWord::Objection { to: about, words };
-                    let user_said = self.run.user_said.lock();
-                    user_said.unwrap_or_else(PoisonError::into_inner).push(objection);
+                    self.objected(about, words);
                 }
                 Err(Denied { what, why, hint, said })
             }
@@ -186,6 +200,13 @@ impl Gate {
                 Err(Denied { what, why, hint, said: None })
             }
         }
+    }
+
+    /// Keeps what the user said against something: it is remembered.
+    fn objected(&self, to: String, words: String) {
+        let objection = UserWord::Objection { to, words };
+        let user_said = self.run.user_said.lock();
+        user_said.unwrap_or_else(PoisonError::into_inner).push(objection);
     }
 
     /// Asks the user.
@@ -217,7 +238,7 @@ impl Gate {
 /// What a proposal is about: the files of a change, or a command.
 fn about(proposal: &Proposal) -> String {
     match proposal {
-        Proposal::Patch(changes) => {
+        Proposal::Patch(changes, _) => {
             let paths: Vec<&str> =
                 changes.iter().flat_map(Change::paths).map(RepoPath::as_str).collect();
             paths.join(", ")
@@ -381,7 +402,7 @@ impl Effect for ToldBefore<'_> {
     const POSITION: Position = Position::NextIfAtAll;
 
     fn look(&mut self, event: &Event) -> Trace<Option<SaidTo>> {
-        if let Event::ApprovalGiven { ask } = event {
+        if let Event::ApprovalGiven { ask, .. } = event {
             let (ask, by) = (ask.clone(), DeniedBy::Nobody);
             return Trace::Done(Some(SaidTo { ask, by, result: Ok(()) }));
         }
@@ -403,7 +424,7 @@ impl Effect for ToldBefore<'_> {
 
 /// What came of a question.
 enum Reply {
-    Yes,
+    Yes(Committed),
     No { by: DeniedBy, why: Wording, said: Option<String> },
 }
 
@@ -418,6 +439,25 @@ struct Question<'g> {
 }
 
 impl Question<'_> {
+    /// What is taken when only these paths are wanted; a no where that is nothing, or where nothing but the whole can be taken.
+    fn part(
+        &self,
+        wanted: &[String],
+        said: Option<String>,
+    ) -> Result<Committed, (DeniedBy, Option<String>)> {
+        let Proposal::Patch(changes, Taken::ByFile) = &self.proposal else {
+            return Err((DeniedBy::User, said));
+        };
+        let is_wanted = |change: &&Change| wanted.iter().any(|it| it == change.path.as_str());
+        let (taken, rest): (Vec<&Change>, Vec<&Change>) = changes.iter().partition(is_wanted);
+        if taken.is_empty() {
+            return Err((DeniedBy::User, said));
+        }
+        let paths: Vec<RepoPath> = rest.iter().map(|change| change.path.clone()).collect();
+        let is_whole = paths.is_empty();
+        Ok(if is_whole { Committed::Whole } else { Committed::Part(LeftOut { paths, said }) })
+    }
+
     /// Notes that the command is not asked for again.
     async fn always(&self, run: &Run) {
         let Proposal::Command(command) = &self.proposal else { return };
@@ -437,7 +477,14 @@ impl Effect for Question<'_> {
     #[expect(clippy::wildcard_enum_match_arm, reason = "other events are no answers")]
     fn look(&mut self, event: &Event) -> Trace<Reply> {
         match event {
-            Event::ApprovalGiven { ask } if *ask == self.ask => Trace::Done(Reply::Yes),
+            Event::ApprovalGiven { ask, left_out, said } if *ask == self.ask => {
+                Trace::Done(Reply::Yes(if left_out.is_empty() {
+                    Committed::Whole
+                } else {
+                    let (paths, said) = (left_out.clone(), said.clone());
+                    Committed::Part(LeftOut { paths, said })
+                }))
+            }
             Event::ApprovalDenied { ask: Some(ask), by, why, said, .. } if *ask == self.ask => {
                 Trace::Done(Reply::No { by: *by, why: why.clone(), said: said.clone() })
             }
@@ -454,23 +501,37 @@ impl Effect for Question<'_> {
             _ = stop.wait_for(|stopped| *stopped) => return Err(JournalClosed),
             () = tokio::time::sleep(patience) => None,
         };
-        let (by, why, said) = match answer {
-            Some(yes @ (Answer::Yes | Answer::Always)) => {
-                run.record(Event::ApprovalGiven { ask: self.ask.clone() }).await?;
-                if yes == Answer::Always {
+        let is_always = answer == Some(Answer::Always);
+        let taken = match answer {
+            Some(Answer::Yes | Answer::Always) => Ok(Committed::Whole),
+            Some(Answer::Only { paths, why }) => self.part(&paths, why),
+            Some(Answer::No) => Err((DeniedBy::User, None)),
+            Some(Answer::Because(words)) => Err((DeniedBy::User, Some(words))),
+            None => Err((DeniedBy::Nobody, None)),
+        };
+        let (by, said) = match taken {
+            Ok(committed) => {
+                let (left_out, said) = match committed.clone() {
+                    Committed::Whole => (Vec::new(), None),
+                    Committed::Part(LeftOut { paths, said }) => (paths, said),
+                };
+                let ask = self.ask.clone();
+                run.record(Event::ApprovalGiven { ask, left_out, said }).await?;
+                if is_always {
                     self.always(run).await;
                 }
-                return Ok(Reply::Yes);
+                return Ok(Reply::Yes(committed));
             }
-            Some(Answer::No) => (DeniedBy::User, Wording::from("you said no"), None),
-            Some(Answer::Because(words)) => {
-                (DeniedBy::User, format!("you said no: {words}").into(), Some(words))
-            }
-            None => {
-                let why = format!("{}, and there is no terminal to ask on", self.why);
-                (DeniedBy::Nobody, why.into(), None)
+            Err(no) => no,
+        };
+        let why = match (by, &said) {
+            (DeniedBy::User, None) => "you said no".to_owned(),
+            (DeniedBy::User, Some(words)) => format!("you said no: {words}"),
+            (DeniedBy::Nobody | DeniedBy::Policy, _) => {
+                format!("{}, and there is no terminal to ask on", self.why)
             }
         };
+        let why = Wording::from(why);
         let (ask, action) = (Some(self.ask.clone()), self.what.clone());
         let denied =
             Event::ApprovalDenied { ask, action, by, why: why.clone(), said: said.clone() };

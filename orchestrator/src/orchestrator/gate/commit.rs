@@ -3,7 +3,7 @@
 use actors::effect::{Effect, Trace};
 use actors::event::Event;
 use actors::run::Run;
-use actors::workspace::{CommitRefused, Staged};
+use actors::workspace::{CommitRefused, Committed, Staged};
 use tools::blocking::on_a_thread;
 use tree::{Change, Checkpoint, Note};
 
@@ -12,29 +12,38 @@ use super::approval::Goes;
 use crate::main_tree::MainTree;
 
 impl Gate {
-    /// Takes a change through, and gives the tree back.
+    /// Takes a change through, or what the user takes of it, and gives the tree back.
     pub(super) async fn commit(
         mut self,
         tree: MainTree,
-        patch: String,
-        staged: Staged,
-    ) -> (Option<MainTree>, Result<(), CommitRefused>) {
-        let note = self.note(&patch, &staged.title);
+        mut patch: String,
+        mut staged: Staged,
+    ) -> (Option<MainTree>, Result<Committed, CommitRefused>) {
         let event = Event::staged(&patch, &staged);
-        let changes = staged.changes;
         if self.run.publish(event).await.is_err() {
             return (Some(tree), Err(CommitRefused::Gone));
         }
         let hint = format!(
             "the patch is staged: look at it with `deepseek diff {patch}`, apply it with `deepseek apply {patch}`, or run again with `--approval auto`"
         );
-        if let Err(denied) = self.pass_patch(&patch, &changes, Goes::IntoTheWorkspace, hint).await {
-            return (Some(tree), Err(denied.into()));
+        let change = (staged.changes.as_slice(), staged.taken);
+        let taken = match self.pass_patch(&patch, change, Goes::IntoTheWorkspace, hint).await {
+            Ok(taken) => taken,
+            Err(denied) => return (Some(tree), Err(denied.into())),
+        };
+        if let Committed::Part(left_out) = &taken {
+            staged.changes.retain(|change| !left_out.paths.contains(&change.path));
+            let whole = std::mem::replace(&mut patch, self.run.fresh_id());
+            let event = Event::staged_part(&patch, &whole, &staged);
+            if self.run.publish(event).await.is_err() {
+                return (Some(tree), Err(CommitRefused::Gone));
+            }
         }
+        let (note, changes) = (self.note(&patch, &staged.title), staged.changes);
         let mut commit =
             Commit { tree: Some(tree), patch, changes, note, checkpoint_made: false, begun: false };
         let result = self.run.perform(&mut commit).await;
-        (commit.tree, result.and_then(|committed| committed))
+        (commit.tree, result.and_then(|written| written).map(|()| taken))
     }
 }
 

@@ -63,7 +63,8 @@ impl Effect for Answering<'_> {
         let answer = match asked {
             // There is nothing else that "always" could mean here: the next card is another one.
             Some(Answer::Yes | Answer::Always) => CardAnswer::Approved,
-            Some(Answer::No) => CardAnswer::Rejected,
+            // A card has no files to take one by one.
+            Some(Answer::No | Answer::Only { .. }) => CardAnswer::Rejected,
             Some(Answer::Because(words)) => {
                 CardAnswer::Modify(run.redactor.redact(&words).into_owned())
             }

@@ -1,0 +1,116 @@
+//! What the user says to a request that is at work.
+
+use mock::Reply;
+use rustix::process::Signal;
+
+use crate::live::{edits, ends};
+use crate::resume::journal;
+use crate::support::{Screen, World, architect, diff, editor, mended, plan};
+
+#[test]
+fn what_is_said_to_a_request_at_work_is_told_to_the_model_that_is_asked_next() {
+    let worse =
+        vec![architect(plan(&["greet.txt"])), editor(diff("greet.txt", "hello", "hi world"))];
+    let world = World::greeting([worse, mended()].concat());
+    let mut screen = edits(&world, 24, 80);
+    screen.types("Fix the greeting\r");
+    screen.until_shown("Apply it?");
+    screen.types("/now it is for children\r");
+    screen.until_shown("› it is for children");
+    screen.presses("\x1bn", "no, because:");
+    screen.types("it must still say hello\r");
+    screen.until_shown("the model is told: it is for children");
+    screen.until("the better one is asked for", |rows| {
+        rows.iter().any(|row| row.contains("hello world"))
+            && rows.iter().any(|row| row.contains("y yes"))
+    });
+    let told = world.provider.told("architect", 2);
+    assert!(told.contains("it is for children"), "{told}");
+    assert!(!world.provider.told("architect", 1).contains("it is for children"));
+    screen.presses("\x1by", "session ");
+    screen.types("\x04");
+    ends(&mut screen, 0);
+    let replay = world.deepseek(["replay", "latest"]).run();
+    assert_eq!(replay.code, Some(0), "{}", replay.stderr);
+}
+
+#[test]
+fn what_comes_too_late_for_a_request_is_the_next_one() {
+    let moon = diff("greet.txt", "hello world", "hello moon");
+    let next = vec![architect(plan(&["greet.txt"])), editor(moon)];
+    let world = World::greeting([mended(), next].concat());
+    let mut screen = edits(&world, 50, 80);
+    screen.types("Fix the greeting\r");
+    screen.until_shown("Apply it?");
+    // Ctrl-Enter, as terminals send it that tell it apart.
+    screen.types("and greet the moon\x1b[13;5u");
+    screen.until_shown("› and greet the moon");
+    screen.presses("\x1by", "it ended before a model could be told: queued");
+    screen.until("it is the next request", |rows| {
+        let queued = rows.iter().position(|row| row.contains("could be told: queued"));
+        queued.is_some_and(|at| rows.iter().skip(at).any(|row| row.contains("y yes")))
+    });
+    let asked = world.provider.told("architect", 2);
+    assert!(asked.contains("and greet the moon"), "{asked}");
+    screen.types("\x03\x03\x03");
+}
+
+#[test]
+fn what_was_said_before_a_crash_is_told_after_it() {
+    let worse =
+        vec![architect(plan(&["greet.txt"])), editor(diff("greet.txt", "hello", "hi world"))];
+    let world = World::greeting([worse, mended()].concat());
+    let mut screen = edits(&world, 24, 80);
+    screen.types("Fix the greeting\r");
+    screen.until_shown("Apply it?");
+    screen.types("/now it is for children\r");
+    screen.until("it is not kept", |_| {
+        journal(&world).iter().any(|line| line["kind"] == "UserSaid@v1")
+    });
+    screen.terminal.signal(Signal::KILL);
+    screen.terminal.ends();
+    let mut screen = edits(&world, 24, 80);
+    screen.until_shown("to resume it: /resume ");
+    let all = screen.all().join("\n");
+    let id = all.split("/resume ").nth(1).unwrap().lines().next().unwrap().trim().to_owned();
+    screen.types(&format!("/resume {id}\r"));
+    screen.until_shown("Apply it?");
+    screen.presses("\x1bn", "no, because:");
+    screen.types("it must still say hello\r");
+    screen.until_shown("the model is told: it is for children");
+    screen.until("the better one is asked for", |rows| {
+        rows.iter().any(|row| row.contains("hello world"))
+            && rows.iter().any(|row| row.contains("y yes"))
+    });
+    let told = world.provider.told("architect", 2);
+    assert!(told.contains("it is for children"), "{told}");
+    screen.presses("\x1by", "tokens in");
+    screen.types("\x04");
+    ends(&mut screen, 0);
+    let replay = world.deepseek(["replay", "latest"]).run();
+    assert_eq!(replay.code, Some(0), "{}", replay.stderr);
+}
+
+#[test]
+fn a_question_at_work_is_spoken_to() {
+    let asks = Reply::text("NEED_ANSWER|loud or quiet?").to("analysis");
+    let world = World::greeting(vec![asks, Reply::text("Quiet, then.").to("analysis")]);
+    let mut program = world.deepseek(["--approval", "suggest"]);
+    let mut screen = Screen::start(program.env("XTERM_VERSION", "a test"), 24, 80);
+    screen.until_shown("›");
+    // What is being typed when a question comes is no answer to it.
+    screen.types("/ask Which greeting?\r/now children");
+    screen.until_shown("Alt-a answer");
+    screen.types(" sleep\r");
+    screen.until_shown("› children sleep");
+    screen.presses("\x1bn", "the model is told: children sleep");
+    screen.until_shown("Quiet, then.");
+    assert_eq!(screen.all().concat().matches("Quiet, then.").count(), 1, "{:#?}", screen.all());
+    let told = world.provider.told("analysis", 2);
+    assert!(told.contains("children sleep"), "{told}");
+    screen.until_shown("tokens in");
+    screen.types("\x04");
+    ends(&mut screen, 0);
+    let replay = world.deepseek(["replay", "latest"]).run();
+    assert_eq!(replay.code, Some(0), "{}", replay.stderr);
+}
