@@ -419,8 +419,37 @@ fn the_plan_is_a_document_with_what_is_known_of_it() {
     let run = world.deepseek(["plan", "Fix the greeting", "--output", "json"]).run();
     let planned = &run.events[0]["plan"];
     assert_eq!(planned["steps"][0]["done"], false);
+    let kept = serde_json::json!({
+        "plan_delta": null, "next_action": "execute", "known_risks": null, "delivery_state": "DONE",
+    });
+    assert_eq!(run.events[0]["reasoning_outcome"], kept);
     assert_ne!(planned["plan_id"], plan["plan_id"]);
     assert_eq!(planned["files"][0]["path"], "greet.txt");
+}
+
+#[test]
+fn of_what_models_thought_the_facts_are_kept() {
+    let mut answers = planned([says("hello", "hello moon"), appends("and more")]);
+    answers.push(architect(plan(&["greet.txt", "more.txt"])));
+    answers.push(editor(
+        "--- a/greet.txt\n+++ b/greet.txt\n@@ -1,2 +1 @@\n-hello moon\n-and more\n+hello world\n",
+    ));
+    let kept = |approval: &str| {
+        let world = World::greeting(answers.clone());
+        let request = ["-p", "Fix it", "--force-execute", "--output", "json"];
+        let run = world.deepseek(request.into_iter().chain(["--approval", approval])).run();
+        run.events[0]["reasoning_outcome"].clone()
+    };
+    let done = kept("auto");
+    assert_eq!(done["plan_delta"]["files_added"], serde_json::json!(["more.txt"]), "{done}");
+    assert_eq!(done["plan_delta"]["steps_removed"], serde_json::json!([]), "{done}");
+    assert_eq!((&done["next_action"], &done["delivery_state"]), (&().into(), &"DONE".into()));
+    let denied = kept("suggest");
+    assert_eq!(
+        (&denied["next_action"], &denied["delivery_state"]),
+        (&"allow".into(), &"NEEDS_WORK".into())
+    );
+    assert!(denied["known_risks"].as_str().unwrap().contains("no terminal"), "{denied}");
 }
 
 #[test]

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use actors::delivery::Delivery;
 use actors::event::Event;
 use actors::plan::{Plan, StepMark};
+use actors::verified::Verified;
 use orchestrator::orchestrator::Outcome;
 use serde_json::{Value, json};
 
@@ -12,6 +14,8 @@ use serde_json::{Value, json};
 pub(super) struct Artifact {
     goal: Option<String>,
     version: u32,
+    /// The plan, and the one before it.
+    plans: [Option<Plan>; 2],
     marks: BTreeMap<usize, StepMark>,
     /// The checks of the run, where the plan names none.
     checks: Vec<String>,
@@ -25,8 +29,9 @@ impl Artifact {
             Event::RunStarted { request, .. } => {
                 *self = Self { goal: Some(request.clone()), ..Self::default() };
             }
-            Event::PlanCreated { version, .. } | Event::PlanRevised { version, .. } => {
+            Event::PlanCreated { version, plan, .. } | Event::PlanRevised { version, plan, .. } => {
                 self.version = *version;
+                self.plans = [Some(plan.clone()), self.plans[0].take()];
                 self.marks.clear();
             }
             Event::StepMarked { plan, step, mark } if *plan == self.version => {
@@ -66,6 +71,54 @@ impl Artifact {
         }
         document
     }
+
+    /// What is kept of a run in the place of its models' reasoning: facts of the record, no text of a model.
+    pub(super) fn reasoning_outcome(&self, outcome: &Outcome) -> Value {
+        let [plan, before] = &self.plans;
+        let delta = plan.as_ref().zip(before.as_ref()).map(|(plan, before)| {
+            let files = |plan: &Plan| -> Vec<String> {
+                plan.files.iter().map(|file| file.path.to_string()).collect()
+            };
+            json!({
+                "steps_added": beyond(&plan.steps, &before.steps),
+                "steps_removed": beyond(&before.steps, &plan.steps),
+                "files_added": beyond(&files(plan), &files(before)),
+                "files_removed": beyond(&files(before), &files(plan)),
+            })
+        });
+        let is_only_planned = plan.is_some() && self.marks.is_empty();
+        let (next, risks, state) = match &outcome.delivery {
+            Delivery::Delivered { verified } => {
+                let risk = match verified {
+                    Verified::Unverified(why) => Some(why.to_string()),
+                    Verified::Proven | Verified::Passed | Verified::NotNeeded => None,
+                };
+                (is_only_planned.then_some("execute"), risk, "DONE")
+            }
+            Delivery::NoEditNeeded { .. } => (None, None, "DONE"),
+            Delivery::NeedsWork { detail, .. } => {
+                (Some("revise"), Some(detail.to_string()), "NEEDS_WORK")
+            }
+            Delivery::Denied { what, .. } => (Some("allow"), Some(what.to_string()), "NEEDS_WORK"),
+            Delivery::Failed { message, .. } => {
+                (Some("resume"), Some(message.to_string()), "NEEDS_WORK")
+            }
+            Delivery::Cancelled | Delivery::BudgetExhausted { .. } => {
+                (Some("resume"), None, "NEEDS_WORK")
+            }
+        };
+        json!({
+            "plan_delta": delta,
+            "next_action": next,
+            "known_risks": risks,
+            "delivery_state": state,
+        })
+    }
+}
+
+/// What of `these` is not among `those`.
+fn beyond<'s>(these: &'s [String], those: &[String]) -> Vec<&'s str> {
+    these.iter().filter(|one| !those.contains(one)).map(String::as_str).collect()
 }
 
 /// The files of a plan that a step names, by path or by name.

@@ -137,6 +137,7 @@ fn document(outcome: &Outcome, plan: &Artifact, session: &str) -> Value {
         "run": outcome.run,
         "delivery": outcome.delivery,
         "plan": plan.document(outcome),
+        "reasoning_outcome": plan.reasoning_outcome(outcome),
         "accept": criteria(outcome.plan.as_ref(), &outcome.delivery),
         "answer": outcome.answer,
         "review": outcome.review,
