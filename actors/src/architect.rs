@@ -287,7 +287,7 @@ fn unfit(entry: Option<Entry>) -> Option<String> {
 fn is_wide(bytes: &[u8]) -> bool {
     const BYTES: usize = 200_000;
     const IN_LINE: usize = 500;
-    let lines = bytes.iter().filter(|byte| **byte == b'\n').count() + 1;
+    let lines = bytes.split(|byte| *byte == b'\n').count();
     bytes.len() > BYTES && bytes.len() / lines > IN_LINE
 }
 

@@ -39,7 +39,7 @@ pub fn tested(change: &Change) -> Tested {
     else {
         return Tested::Nothing;
     };
-    if !change.path.as_str().ends_with(".rs") {
+    if change.path.name().rsplit_once('.').is_none_or(|(_, ending)| ending != "rs") {
         return Tested::Nothing;
     }
     let text = |state: &FileState| String::from_utf8(state.bytes.to_vec()).ok();
