@@ -6,6 +6,8 @@ use similar::{ChangeTag, TextDiff};
 
 /// Lines that are shown around those that matter.
 const AROUND: usize = 15;
+/// Lines that are shown around those that a plan names, which knows what it names.
+const AROUND_NAMED: usize = 8;
 /// Lines from the first import of a file on, or from its beginning.
 const HEAD: usize = 20;
 /// What a line begins with that imports something, in common languages.
@@ -40,8 +42,9 @@ pub fn parts(text: &str, hints: &Hints, max_lines: usize) -> Option<Vec<Range>> 
         return None;
     }
     // A plan that says where was made by one who looked around; where it does not, that is all that is known.
-    let told = if hints.named.is_empty() { &hints.looked } else { &hints.named };
-    let mut told: Vec<Range> = told.iter().map(|range| widened(*range, AROUND, count)).collect();
+    let (told, around) =
+        if hints.named.is_empty() { (&hints.looked, AROUND) } else { (&hints.named, AROUND_NAMED) };
+    let mut told: Vec<Range> = told.iter().map(|range| widened(*range, around, count)).collect();
     // The shortest first, so that a long one takes the room of no other place.
     told.sort_by_key(|(first, last)| last.saturating_sub(*first));
     // Where it is told, words do not have to be looked for.
@@ -192,10 +195,10 @@ mod tests {
         assert_eq!(parts(&text, &vague, 100), Some(vec![(1, 20), (185, 215)]));
         assert_eq!(parts(&text, &Hints::default(), 50), Some(vec![(1, 20)]));
         let told = of(&[(100, 110)], &[(330, 390)]);
-        assert_eq!(parts(&text, &told, 150), Some(vec![(1, 20), (85, 125)]));
-        assert_eq!(parts(&text, &told, 50), Some(vec![(1, 20), (85, 114)]));
+        assert_eq!(parts(&text, &told, 150), Some(vec![(1, 20), (92, 118)]));
+        assert_eq!(parts(&text, &told, 40), Some(vec![(1, 20), (92, 111)]));
         let looked = of(&[], &[(100, 110)]);
-        assert_eq!(parts(&text, &looked, 150), parts(&text, &told, 150));
+        assert_eq!(parts(&text, &looked, 150), Some(vec![(1, 20), (85, 125)]));
     }
 
     #[test]
@@ -203,7 +206,7 @@ mod tests {
         let named = vec![(50, 260), (300, 300), (340, 350)];
         let hints = Hints { named, ..Hints::default() };
         let shown = parts(&numbered(400), &hints, 200);
-        assert_eq!(shown, Some(vec![(1, 20), (35, 142), (285, 315), (325, 365)]));
+        assert_eq!(shown, Some(vec![(1, 20), (42, 177), (292, 308), (332, 358)]));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Whether the tests of a change prove it: which of its files are tests, and what their run on the old tree says. Pure.
 
 use serde::{Deserialize, Serialize};
-use tree::{Change, RepoPath};
+use tree::{Change, FileState, Op, RepoPath};
 
 use crate::checks::{Check, CheckOutcome, Report, could_be_flaky};
 
@@ -19,10 +19,54 @@ pub enum OldTree {
     NotRun,
 }
 
-/// Whether a file holds tests, or what only tests use, by the conventions of common languages.
-///
-/// Tests inside a source file, as Rust has them in a `mod tests`, are not told apart from it.
-pub fn is_test(path: &RepoPath) -> bool {
+/// What of a change is tests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tested {
+    /// Nothing.
+    Nothing,
+    /// All of it.
+    All,
+    /// Tests inside a source file, as Rust has them at its end: the file as it was, but with the tests that it has now.
+    Inside(FileState),
+}
+
+/// What of a change is tests, by the conventions of common languages.
+pub fn tested(change: &Change) -> Tested {
+    if change.paths().all(is_test) {
+        return Tested::All;
+    }
+    let (Op::Modify, Some(before), Some(after)) = (&change.op, &change.before, &change.after)
+    else {
+        return Tested::Nothing;
+    };
+    if change.path.name().rsplit_once('.').is_none_or(|(_, ending)| ending != "rs") {
+        return Tested::Nothing;
+    }
+    let text = |state: &FileState| String::from_utf8(state.bytes.to_vec()).ok();
+    let (Some(old), Some(new)) = (text(before), text(after)) else { return Tested::Nothing };
+    let ((source, old_tests), (new_source, tests)) = (in_two(&old), in_two(&new));
+    if tests.is_empty() || tests == old_tests {
+        return Tested::Nothing;
+    }
+    if source.trim_end() == new_source.trim_end() {
+        return Tested::All;
+    }
+    let both = format!("{}\n\n{tests}", source.trim_end());
+    Tested::Inside(FileState { bytes: both.into(), mode: before.mode })
+}
+
+/// A Rust file up to its tests, and these: the module that ends it, if it is only built for tests.
+fn in_two(text: &str) -> (&str, &str) {
+    let at = text.rfind("\n#[cfg(test)]\nmod ").map_or(text.len(), |at| at + 1);
+    let (source, tests) = text.split_at(at);
+    // A module in the middle ends before the file does.
+    let ends = tests.match_indices("\n}").map(|(end, _)| tests.get(end + 2..).unwrap_or_default());
+    let is_last = ends.take(1).all(|rest| rest.trim().is_empty());
+    if is_last { (source, tests) } else { (text, "") }
+}
+
+/// Whether a file holds tests, or what only tests use.
+fn is_test(path: &RepoPath) -> bool {
     const DIRECTORIES: [&str; 7] =
         ["tests", "test", "__tests__", "spec", "specs", "testdata", "fixtures"];
     let (dirs, name) = path.as_str().rsplit_once('/').unwrap_or(("", path.as_str()));
@@ -44,15 +88,13 @@ pub fn is_test(path: &RepoPath) -> bool {
     }
 }
 
-/// The tests of a change, if they can prove it: there are some, and something else changed, too.
+/// The files with tests of a change, if they can prove it: there are some, and something else changed, too.
 pub fn tests_of(changes: &[Change]) -> Vec<RepoPath> {
-    let is_all_test = |change: &&Change| change.paths().all(is_test);
-    let is_new = |change: &&Change| change.after.is_some();
-    let tests: Vec<&Change> = changes.iter().filter(is_all_test).collect();
-    if tests.len() == changes.len() {
+    if changes.iter().all(|change| tested(change) == Tested::All) {
         return Vec::new();
     }
-    tests.into_iter().filter(is_new).map(|change| change.path.clone()).collect()
+    let has_tests = |change: &&Change| change.after.is_some() && tested(change) != Tested::Nothing;
+    changes.iter().filter(has_tests).map(|change| change.path.clone()).collect()
 }
 
 /// Whether a check that passes now failed on the untouched tree.
@@ -89,7 +131,7 @@ pub fn judged(check: &Check, unbuilt: bool) -> OldTree {
 
 #[cfg(test)]
 mod tests {
-    use tree::{FileMode, FileState, Op};
+    use tree::FileMode;
 
     use super::*;
 
@@ -143,5 +185,34 @@ mod tests {
         let from = path("cart.py");
         let renamed = change("test_cart.py", Op::Rename { from }, true);
         assert!(tests_of(&[renamed, test]).len() == 1, "a source that became a test is a source");
+    }
+
+    #[test]
+    fn tests_inside_a_source_file_are_told_from_it() {
+        let source = |text: &str| format!("fn one() {{\n    {text}\n}}\n");
+        let tests = |text: &str| {
+            format!("\n#[cfg(test)]\nmod tests {{\n    fn t() {{\n        {text}\n    }}\n}}\n")
+        };
+        let state = |text: String| FileState { bytes: text.into(), mode: FileMode::Regular };
+        let of = |at: &str, before: String, after: String| {
+            let (before, after) = (Some(state(before)), Some(state(after)));
+            tested(&Change { path: path(at), op: Op::Modify, before, after })
+        };
+        let (old, new) = (source("1"), source("2"));
+        let both = of("a.rs", old.clone() + &tests("old"), new.clone() + &tests("new"));
+        assert_eq!(both, Tested::Inside(state(old.clone() + &tests("new"))));
+        let first = of("a.rs", old.clone(), new.clone() + &tests("new"));
+        assert_eq!(first, Tested::Inside(state(old.clone() + &tests("new"))));
+        let alone = of("a.rs", old.clone() + &tests("old"), old.clone() + &tests("new"));
+        assert_eq!(alone, Tested::All);
+        let untouched = of("a.rs", old.clone() + &tests("old"), new.clone() + &tests("old"));
+        assert_eq!(untouched, Tested::Nothing);
+        let amid = of(
+            "a.rs",
+            old.clone() + &tests("old") + "fn two() {}\n",
+            new.clone() + &tests("new") + "fn two() {}\n",
+        );
+        assert_eq!(amid, Tested::Nothing);
+        assert_eq!(of("a.py", old + &tests("old"), new + &tests("new")), Tested::Nothing);
     }
 }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use actors::proof::is_test;
+use actors::proof::{Tested, tested};
 use actors::run::Run;
 use actors::workspace::{Copied, NoCopy};
 use futures_util::future::BoxFuture;
@@ -83,10 +83,15 @@ fn before(
     mut entries: Entries,
     changes: &[Change],
 ) -> Result<Entries, SnapshotError> {
-    for change in changes.iter().filter(|change| !change.paths().all(is_test)) {
-        match &change.before {
+    for change in changes {
+        let state = match tested(change) {
+            Tested::All => continue,
+            Tested::Inside(state) => Some(state),
+            Tested::Nothing => change.before.clone(),
+        };
+        match state {
             Some(state) => {
-                let kept = snapshots.keep_file(state)?;
+                let kept = snapshots.keep_file(&state)?;
                 entries.insert(change.path.clone(), kept);
             }
             None => drop(entries.remove(&change.path)),
