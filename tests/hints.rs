@@ -108,7 +108,6 @@ fn a_broken_configuration_is_opened_by_what_is_hinted_at() {
     world.project.write(".deepseek/config.toml", "policy = [");
     for fails in [&["config", "show"] as &[&str], &["-p", "x"], &["doctor"]] {
         let run = world.deepseek(fails.iter().copied()).run();
-        assert!(run.stdout.clone() + &run.stderr != "", "{fails:?}");
         let said = run.stdout + &run.stderr;
         assert!(said.contains("`deepseek config edit --local` opens the file"), "{said}");
     }
