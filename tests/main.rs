@@ -30,6 +30,7 @@ mod autopilot;
 mod bad_input;
 mod checks;
 mod fence;
+mod hints;
 mod hostile;
 mod hostile_commands;
 mod permissions;

@@ -73,19 +73,19 @@ pub struct Reservation {
 #[serde(rename_all = "snake_case")]
 pub enum Unaffordable {
     /// The money is gone.
-    #[error("the budget of {limit} is spent or promised")]
+    #[error("the next call may cost more than what is left of the budget of {limit}")]
     Usd {
         /// The limit.
         limit: Usd,
     },
     /// The tokens are gone.
-    #[error("the budget of {limit} tokens is spent or promised")]
+    #[error("the next call may take more than what is left of the budget of {limit} tokens")]
     Tokens {
         /// The limit.
         limit: u64,
     },
     /// The calls are gone.
-    #[error("the budget of {limit} calls is spent or promised")]
+    #[error("nothing is left of the budget of {limit} calls")]
     Calls {
         /// The limit.
         limit: u64,

@@ -286,8 +286,17 @@ impl Surroundings {
             set: global.set.clone(),
         };
         let mut settings = config::resolve(&inputs).map_err(|error| {
-            CliError::caused(Kind::Usage, &error)
-                .hint("`deepseek config show` lists every key with its value")
+            let is_in = |file: &Option<FileText>| {
+                file.as_ref().is_some_and(|file| error.is_in(&file.path.display().to_string()))
+            };
+            let hint = if is_in(&inputs.workspace) {
+                "`deepseek config edit --local` opens the file"
+            } else if is_in(&inputs.user) {
+                "`deepseek config edit` opens the file"
+            } else {
+                "`deepseek config show` lists every key with its value"
+            };
+            CliError::caused(Kind::Usage, &error).hint(hint)
         })?;
         settings.warnings.extend(global.max_subagents.and_then(|asked| subagents(asked).1));
         Ok(settings)

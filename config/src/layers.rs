@@ -155,6 +155,19 @@ pub enum ConfigError {
     },
 }
 
+impl ConfigError {
+    /// Whether it is about what stands in this file.
+    pub fn is_in(&self, file: &str) -> bool {
+        match self {
+            Self::Syntax { path, .. } | Self::UnknownKey { path, .. } => path == file,
+            Self::Value { place, .. } => {
+                place.strip_prefix(file).is_some_and(|line| line.starts_with(':'))
+            }
+            Self::UnknownProfile { .. } => false,
+        }
+    }
+}
+
 /// One assignment found in a layer.
 #[derive(Clone)]
 pub(crate) struct Setting {

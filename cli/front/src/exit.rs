@@ -71,7 +71,9 @@ const fn way_on(why: NeedsWork) -> &'static str {
         NeedsWork::Unverifiable => {
             "the change is in the workspace; see to the command and run it yourself"
         }
-        NeedsWork::NoPlan | NeedsWork::NoAnswer => "say it in other words, or name the files",
+        NeedsWork::NoPlan | NeedsWork::NoAnswer => {
+            "say it in other words, or name the files; what was answered: `deepseek sessions show`"
+        }
         NeedsWork::LanesFailed => {
             "what a lane did: `deepseek diff --lane NN`; ask for what is missing, or again with --teammate-mode off"
         }

@@ -124,5 +124,5 @@ pub(crate) fn find(
         |id| format!("there is no patch {id} in this workspace"),
     );
     Err(CliError::new(Kind::Usage, what)
-        .hint("a patch is staged when its approval was denied, and for going back after a failure"))
+        .hint("a patch is staged when its approval was denied, and for going back after a failure; what was changed last: `deepseek diff --run latest`"))
 }

@@ -77,7 +77,7 @@ pub(crate) async fn run(
         }
         Err(error) => found(
             "configuration",
-            Err(format!("{} (mend it with `deepseek config edit`)", error.message())),
+            Err(format!("{} ({})", error.message(), error.advice().unwrap_or_default())),
         ),
     }
     findings.extend(sessions(around, &workspace, args.repair)?);

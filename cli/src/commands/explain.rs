@@ -16,6 +16,7 @@ use crate::surroundings::Surroundings;
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
     /// Its number, as `deepseek sessions show` lists it.
+    #[arg(value_parser = number)]
     seq: u64,
     /// The session: its id, the beginning or end of it, or `latest`.
     #[arg(long, value_name = "ID", default_value = "latest")]
@@ -23,6 +24,11 @@ pub(crate) struct ExplainArgs {
     /// Show all there is of it: request and answer, diff, output.
     #[arg(long)]
     full: bool,
+}
+
+/// Reads the number of an event.
+fn number(text: &str) -> Result<u64, &'static str> {
+    text.parse().map_err(|_| "not the number of an event")
 }
 
 /// Runs the command.

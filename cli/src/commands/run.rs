@@ -35,6 +35,11 @@ pub(crate) async fn run(
     global: &Global,
     args: &RunArgs,
 ) -> Result<(), CliError> {
+    if let Some(request) = args.session.as_ref().filter(|id| id.contains(char::is_whitespace)) {
+        let error = "`deepseek run` resumes an interrupted request; it takes the id of a session";
+        return Err(CliError::new(Kind::Usage, error)
+            .hint(format!("to begin a request: deepseek -p \"{request}\"")));
+    }
     let past = Past::find(around, global)?;
     let id = match &args.session {
         Some(id) => past.here(id)?,

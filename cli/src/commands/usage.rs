@@ -20,7 +20,7 @@ pub(crate) struct UsageArgs {
     #[arg(long, value_name = "WHAT", default_value = "day")]
     by: By,
     /// Only from this day on, in UTC.
-    #[arg(long, value_name = "YYYY-MM-DD")]
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = day)]
     since: Option<Date>,
     /// Add up the sessions of every workspace.
     #[arg(long)]
@@ -62,6 +62,11 @@ impl By {
             Self::Lane => call.lane.map_or_else(|| "-".to_owned(), |lane| lane.to_string()),
         }
     }
+}
+
+/// Reads a day.
+fn day(text: &str) -> Result<Date, &'static str> {
+    text.parse().map_err(|_| "not a day such as 2026-11-23")
 }
 
 /// Runs the command.

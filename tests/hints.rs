@@ -1,0 +1,128 @@
+//! What a failure hints at is done: the commands that it names are run as they stand, and lead on.
+
+use mock::Reply;
+
+use crate::support::{Run, World, architect, mended};
+
+/// The commands of this program that a text names: between backticks, or behind a colon to the end.
+fn named(text: &str) -> Vec<String> {
+    let quoted = text.split('`').skip(1).step_by(2);
+    let behind = text.split_once(": deepseek ").map(|(_, rest)| rest.split(';').next().unwrap());
+    let behind = behind.filter(|_| !text.contains('`')).map(|rest| format!("deepseek {rest}"));
+    let commands = quoted.map(str::to_owned).chain(behind);
+    commands.filter(|command| command.starts_with("deepseek ")).collect()
+}
+
+/// The line of a failure, and its hint.
+fn failure(run: &Run) -> (String, String) {
+    let line = |start: &str| {
+        let line = run.stderr.lines().rfind(|line| line.starts_with(start));
+        line.unwrap_or_default().trim_start_matches(start).to_owned()
+    };
+    (line("error: "), line("hint: "))
+}
+
+/// Words of a command as a shell reads them, as far as hints go.
+fn words(command: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quoted = false;
+    for c in command.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            ' ' if !quoted => words.push(String::new()),
+            c => words.last_mut().unwrap().push(c),
+        }
+    }
+    words.into_iter().skip(1).filter(|word| !word.is_empty()).collect()
+}
+
+/// Whether a command is one with a part that the user fills in.
+fn is_a_form(command: &str) -> bool {
+    command.split(' ').any(|word| {
+        word.contains('…') || (word.len() > 1 && word.chars().all(|c| c.is_ascii_uppercase()))
+    })
+}
+
+/// Fails as these words do in this world, and follows what is hinted at. What is done at a keyboard is done by `true`.
+fn follow(world: &World, fails: &[&str]) -> usize {
+    let run = world.deepseek(fails.iter().copied()).run();
+    assert_ne!(run.code, Some(0), "{fails:?}: {}", run.stderr);
+    let (error, hint) = failure(&run);
+    let commands = named(&format!("{error} {hint}"));
+    let mut followed = 0;
+    for command in commands.iter().filter(|command| !is_a_form(command)) {
+        let mut program = world.deepseek(words(command).iter().map(String::as_str));
+        let done = program.env("EDITOR", "true").run();
+        let (again, _) = failure(&done);
+        assert!(again != error, "{fails:?}: `{command}` leads in a circle: {error}");
+        let is_understood = !done.stderr.contains("unexpected argument")
+            && !done.stderr.contains("there is no command");
+        assert!(is_understood, "{fails:?}: `{command}`: {}", done.stderr);
+        followed += 1;
+    }
+    followed
+}
+
+#[test]
+fn what_a_hint_names_leads_on() {
+    let world = World::greeting([mended(), mended()].concat());
+    let mut followed = 0;
+    for fails in [
+        &["rewnd"] as &[&str],
+        &["undo"],
+        &["login"],
+        &["resume"],
+        &["exec", "fix the greeting"],
+        &["run", "fix the greeting"],
+        &["run"],
+        &["diff"],
+        &["diff", "HEAD"],
+        &["diff", "--lane", "02"],
+        &["diff", "--run", "nothing"],
+        &["apply"],
+        &["rewind", "99"],
+        &["commit"],
+        &["-c"],
+        &["sessions", "show", "nothing"],
+        &["explain", "99"],
+        &["replay", "nothing"],
+        &["export", "nothing"],
+        &["config", "get", "no.key"],
+        &["config", "set", "no.key", "1"],
+        &["--set", "no.key=1", "-p", "x"],
+        &["mission", "show", "nothing"],
+        &["autopilot", "resume"],
+        &["memory", "show", "99"],
+        &["--budget-usd", "0.000001", "--force-execute", "-p", "Fix the greeting"],
+        // It is staged, and what is hinted at shows it.
+        &["--force-execute", "-p", "Fix the greeting"],
+    ] {
+        followed += follow(&world, fails);
+    }
+    assert!(followed >= 25, "only {followed} commands were followed");
+}
+
+#[test]
+fn a_broken_configuration_is_opened_by_what_is_hinted_at() {
+    let world = World::greeting(Vec::new());
+    world.project.write(".deepseek/config.toml", "policy = [");
+    for fails in [&["config", "show"] as &[&str], &["-p", "x"], &["doctor"]] {
+        let run = world.deepseek(fails.iter().copied()).run();
+        let said = run.stdout + &run.stderr;
+        assert!(said.contains("`deepseek config edit --local` opens the file"), "{said}");
+    }
+    world.project.write("editor.sh", ": > \"$1\"\n");
+    let editor = format!("sh {}", world.project.path("editor.sh").display());
+    let run = world.deepseek(["config", "edit", "--local"]).env("EDITOR", editor).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(world.deepseek(["config", "show"]).run().code, Some(0));
+}
+
+#[test]
+fn a_model_that_keeps_to_no_form_is_told_once_and_what_it_said_is_found() {
+    let world = World::greeting(vec![architect("Sure! I would mend it.").forever()]);
+    assert!(follow(&world, &["--force-execute", "-p", "Fix the greeting"]) >= 1);
+    let refused = Reply::of(mock::Behaviour::Http400).forever();
+    let world = World::greeting(vec![refused]);
+    assert!(follow(&world, &["--force-execute", "-p", "Fix the greeting"]) >= 1);
+}
