@@ -44,9 +44,12 @@ struct Options {
     /// Directory to change [default: the workspace].
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// File with the diff, prose and fences included; `-` is standard input.
-    #[arg(long, value_name = "FILE", default_value = "-")]
-    patch: PathBuf,
+    /// File with the diff, prose and fences included; standard input without one, or for `-`.
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The same.
+    #[arg(long, value_name = "FILE", conflicts_with = "file")]
+    patch: Option<PathBuf>,
     /// A path the diff may touch; without any, all inside the root.
     #[arg(long, value_name = "PATH")]
     declare: Vec<String>,
@@ -192,7 +195,8 @@ fn attempt(
     let reader = writer.reader();
     let scope = scope(options, &reader)?;
     let limits = limits(options)?;
-    let diff = read(&options.patch, limits.max_diff_bytes)?;
+    let from = options.file.as_deref().or(options.patch.as_deref());
+    let diff = read(from.unwrap_or(Path::new("-")), limits.max_diff_bytes)?;
     let max_bytes = limits.max_file_bytes.unwrap_or(u64::MAX);
     let strategy = match options.strategy {
         Strategy::Auto => ApplyStrategy::Auto,
