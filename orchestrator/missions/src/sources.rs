@@ -19,7 +19,7 @@ const MEMORY_OF_FILES: u64 = 64;
 /// What was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadSources {
-    /// The files, those that matter most first.
+    /// The files, those that matter most for a goal first; for a program in the order of paths.
     pub files: Vec<SourceFile>,
     /// How much of the workspace that is.
     pub coverage: Coverage,
@@ -151,6 +151,10 @@ fn read(index: &Index, wanted: &Wanted, room: usize, run: &Run) -> ReadSources {
             let text = run.redactor.redact(&text).into_owned();
             files.push(SourceFile { path: path.clone(), text });
         }
+    }
+    // Which come first decides what there is room for; a program has them in the order of paths.
+    if matches!(wanted, Wanted::Named { .. }) {
+        files.sort_by(|one, other| one.path.cmp(&other.path));
     }
     let coverage = Coverage {
         files_seen: files.len(),
