@@ -1,4 +1,4 @@
-//! Which files and directories the user named. What only looks like a path names nothing.
+//! Which files, directories and definitions the user named. What only looks like a path names nothing.
 
 use std::path::Path;
 
@@ -21,6 +21,8 @@ pub(super) struct NamedFile {
 pub(super) struct Names {
     pub(super) files: Vec<NamedFile>,
     pub(super) directories: Vec<RepoPath>,
+    /// Names from a program, without what they are names in: `bar` of `foo::bar()`.
+    pub(super) symbols: Vec<String>,
     /// What was named and is not shown, with the reason, one line each.
     pub(super) omitted: Vec<String>,
 }
@@ -46,6 +48,9 @@ pub(super) fn resolve(
 ) -> Names {
     let mut names = Names::default();
     for term in terms {
+        if let Some(symbol) = symbol(term).filter(|symbol| !names.symbols.contains(symbol)) {
+            names.symbols.push(symbol);
+        }
         let TermKind::Path { line } = term.kind else { continue };
         match target(&term.text, tree, files) {
             Target::File(path) => match may_show(&path) {
@@ -64,6 +69,16 @@ pub(super) fn resolve(
         }
     }
     names
+}
+
+/// The name from a program that a term is, if it is one that says which definition is meant.
+fn symbol(term: &Term) -> Option<String> {
+    const LEAST: usize = 4;
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let text = term.text.trim_end_matches("()");
+    let name = text.rsplit(|c| !is_part(c)).next().filter(|_| term.is_strong())?;
+    let is_qualified = text.chars().all(|c| is_part(c) || matches!(c, ':' | '.' | '#'));
+    (is_qualified && name.len() >= LEAST).then(|| name.to_owned())
 }
 
 impl Names {
@@ -251,6 +266,12 @@ mod tests {
     fn names_nothing_for_prose() {
         let (files, names) = names("and/or node.js e.g. read/write self.x .unwrap src/nothing");
         assert!(files.is_empty() && names.omitted.is_empty() && names.directories.is_empty());
+    }
+
+    #[test]
+    fn names_from_a_program_are_known_without_what_is_before_them() {
+        let request = "`Cart::total()` panics in remove_line, see `no such thing` and `new`";
+        assert_eq!(names(request).1.symbols, ["total", "Cart", "remove_line"]);
     }
 
     #[test]

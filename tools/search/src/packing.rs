@@ -10,7 +10,7 @@ use super::overview::overview;
 use super::passages::{FEW_FILES, MANY_FILES, MOST_FILES, MOST_SPANS, Pick, Turn, choose};
 use super::reader::{Reader, Text, Unshown};
 use super::render;
-use super::spans::{main_definitions, spans};
+use super::spans::{defined, main_definitions, spans};
 use super::telling::telling;
 use super::wanted::{Wanted, share};
 
@@ -33,6 +33,8 @@ const MAP_PART: usize = 8;
 /// Files that are named behind those that are shown for a few words.
 const NEXT_FILES: usize = 6;
 const DEFINITIONS_PER_FILE: usize = 6;
+/// Definitions of a file that are shown because they are named.
+const MOST_NAMED: usize = 2;
 /// A longer name is a generated one.
 const MAX_DEFINITION_BYTES: usize = 60;
 
@@ -228,18 +230,21 @@ impl<'a> Packing<'a> {
             .filter(|file| !self.whole.contains(&file.path))
             .take(MOST_FILES)
             .collect();
-        let (reader, shown) = (&mut self.reader, &self.shown);
+        let (reader, shown, symbols) = (&mut self.reader, &self.shown, &self.names.symbols);
         let pick = |number: usize| {
             let file = candidates.get(number)?;
             let text = reader.text(&file.path).ok()?;
             text.knows(ranking.hash(file));
             let definitions = ranking.definitions(file, || Some(text.lines.text().to_owned()));
-            let worth = spans(file, &definitions, text.lines.count(), MOST_SPANS);
+            let count = text.lines.count();
+            let named = defined(symbols, &definitions, count, MOST_NAMED);
+            let others = spans(file, &definitions, count, MOST_SPANS);
+            let (named, worth) = (named.len(), [named, others].concat());
             let shown = shown.iter().filter(|(path, _)| *path == file.path);
             let shown = shown.map(|(_, span)| *span).collect();
             let overhead = overhead(&file.path, &text);
             let path = file.path.clone();
-            Some(Pick { path, text, overhead, worth, shown, chosen: Vec::new() })
+            Some(Pick { path, text, overhead, worth, named, shown, chosen: Vec::new() })
         };
         let picks = choose(turns, self.left - self.left / MAP_PART, pick);
         let mut section = self.left;

@@ -32,6 +32,8 @@ pub(super) const MOST_FILES: usize = 40;
 /// Fewer lines are not worth an item, and fewer bytes hold none.
 const MIN_LINES: usize = 3;
 const MIN_BYTES: usize = 80;
+/// How many times as much what the user named may take.
+const NAMED_SHARE: usize = 4;
 /// How many of a file's best lines get a turn.
 pub(super) const MOST_SPANS: usize = 5;
 
@@ -55,6 +57,8 @@ pub(super) struct Pick {
     pub(super) overhead: usize,
     /// Lines worth showing, best first.
     pub(super) worth: Vec<Span>,
+    /// How many of them the user named: these are shown as whole as can be.
+    pub(super) named: usize,
     /// Lines that are shown already.
     pub(super) shown: Vec<Span>,
     /// Lines that are chosen.
@@ -91,6 +95,7 @@ impl Pick {
     /// that is no larger than that is chosen whole.
     pub(super) fn add(&mut self, nth: usize, fair: usize, left: &mut usize) {
         let lines = &self.text.lines;
+        let fair = if nth < self.named { fair.saturating_mul(NAMED_SHARE) } else { fair };
         let Some(most) = fair.min(*left).checked_sub(self.overhead) else { return };
         let is_new = self.chosen.is_empty() && self.shown.is_empty();
         if nth == 0 && is_new && lines.count() > 0 && lines.cost(lines.all()) <= most {
@@ -131,6 +136,7 @@ mod tests {
             text: Rc::new(Text::new(&text)),
             overhead: 20,
             worth: spans(worth),
+            named: 0,
             shown: spans(shown),
             chosen: Vec::new(),
         }
@@ -156,6 +162,17 @@ mod tests {
         assert_eq!(chosen(8000, picks), expected);
         let picks = vec![pick(900, &[(100, 110)], &[]), pick(900, &[(200, 210)], &[])];
         assert!(chosen(600, picks).iter().all(Vec::is_empty), "too little for anybody");
+    }
+
+    #[test]
+    fn what_is_named_gets_more_room() {
+        let lines = |named: usize| {
+            let named = Pick { named, ..pick(900, &[(100, 160)], &[]) };
+            let chosen = chosen(8000, vec![named, pick(900, &[(200, 210)], &[])]);
+            chosen[0].iter().map(|(first, last)| last - first + 1).sum::<usize>()
+        };
+        assert!(lines(0) < 40, "{}", lines(0));
+        assert_eq!(lines(1), 61);
     }
 
     #[test]

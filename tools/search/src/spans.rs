@@ -24,6 +24,23 @@ pub(super) fn spans(
     windows.map(|window| span(window, &file.lines, definitions, count)).collect()
 }
 
+/// The definitions with one of these names, those that are long up to a line: at most `most`.
+pub(super) fn defined(
+    names: &[String],
+    definitions: &[Definition],
+    count: usize,
+    most: usize,
+) -> Vec<Span> {
+    let count = u32::try_from(count).unwrap_or(u32::MAX).max(1);
+    let number = |line: u32| line.clamp(1, count) as usize;
+    let named = definitions.iter().filter(|it| it.kind != "impl" && names.contains(&it.name));
+    let spans = named.map(|it| Span {
+        first: number(it.first),
+        last: number(it.last.min(it.first.saturating_add(MAX_DEFINITION_LINES))),
+    });
+    spans.take(most).collect()
+}
+
 fn span(
     (first, last): (u32, u32),
     lines: &[(u32, f64)],
@@ -97,6 +114,19 @@ mod tests {
             spans(&file(&[21], &lines), &definitions, 100, 9),
             [Span { first: 25, last: 55 }]
         );
+    }
+
+    #[test]
+    fn a_definition_that_is_named_is_shown_from_its_beginning() {
+        let definitions =
+            [definition("all", 1, 999, 0), definition("a", 25, 35, 1), definition("b", 40, 55, 1)];
+        let of = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+            let spans = defined(&names, &definitions, 990, 2);
+            spans.iter().map(|span| (span.first, span.last)).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&["b", "c"]), [(40, 55)]);
+        assert_eq!(of(&["b", "a", "all"]), [(1, 61), (25, 35)]);
     }
 
     #[test]

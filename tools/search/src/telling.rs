@@ -35,7 +35,7 @@ pub(super) fn telling(
     let cost = |span: &Span| lines.cost(*span) + overhead;
     let mut left = bytes.saturating_sub(chosen.iter().map(cost).sum());
     let (path, text, shown) = (path.clone(), Rc::clone(text), Vec::new());
-    let mut pick = Pick { path, text, overhead, worth, shown, chosen };
+    let mut pick = Pick { path, text, overhead, worth, named: 0, shown, chosen };
     for nth in 0..MOST_SPANS {
         pick.add(nth, left, &mut left);
     }
