@@ -42,7 +42,7 @@ fn number(text: &str) -> Option<usize> {
 pub(super) enum Name {
     /// `/dev/null`.
     Null,
-    /// Unquoted, with whatever prefix it has.
+    /// Unquoted, with whatever prefix it has, and with spaces behind it, which may belong to it or not.
     Path(Vec<u8>),
     /// Quoted, and wrongly so.
     Bad,
@@ -58,9 +58,13 @@ pub(super) fn name(rest: &[u8]) -> Name {
         };
     }
     let name = rest.split(|byte| *byte == b'\t').next().unwrap_or_default();
-    let name = if name.len() == rest.len() { name.trim_ascii() } else { name.trim_ascii_start() };
-    let name = undecorated(without_date(name));
-    if name == b"/dev/null" { Name::Null } else { Name::Path(name.to_vec()) }
+    let name = name.trim_ascii_start();
+    let bare = undecorated(without_date(name.trim_ascii_end()));
+    match bare {
+        b"/dev/null" => Name::Null,
+        _ if bare == name.trim_ascii_end() => Name::Path(name.to_vec()),
+        _ => Name::Path(bare.to_vec()),
+    }
 }
 
 /// The name without what Markdown and shells put around names.
@@ -177,6 +181,9 @@ mod tests {
             assert_eq!(name(decorated.as_bytes()), path("a/x"), "{decorated}");
         }
         assert_eq!(name(b"`a/x"), path("`a/x"));
+        assert_eq!(name(b" `a/x` "), path("a/x"));
+        assert_eq!(name(b"a/x "), path("a/x "));
+        assert_eq!(name(b"/dev/null "), Name::Null);
         assert_eq!(name(b"/dev/null\t1970-01-01 00:00:00"), Name::Null);
         assert_eq!(name(br#""a/t\tb \303\274""#), path("a/t\tb ü"));
         for bad in [r#""a/\999""#, r#""a/\8""#, r#""a/\x41""#, r#""a"#, r#""a" b"#, r#""\40"#] {

@@ -99,7 +99,7 @@ pub(super) fn resolve<'p, 'a>(
     check_policy(section).map_err(refuse)?;
     let names = Names::of(section, known).map_err(refuse)?;
     let (path, intent) = if section.rename_from.is_some() || section.rename_to.is_some() {
-        names.rename(known).map_err(refuse)?
+        names.rename(section, known).map_err(refuse)?
     } else {
         names.single(section, known).map_err(refuse)?
     };
@@ -178,7 +178,9 @@ fn renamed(section: &Section<'_>) -> Option<[String; 2]> {
     let (Some(Name::Path(old)), Some(Name::Path(new))) = (&section.old, &section.new) else {
         return None;
     };
-    let bare = |name: &[u8], prefix: &[u8]| show(name.strip_prefix(prefix).unwrap_or(name));
+    let bare = |name: &[u8], prefix: &[u8]| {
+        show(name.strip_prefix(prefix).unwrap_or(name).trim_ascii_end())
+    };
     Some([bare(old, b"a/"), bare(new, b"b/")])
 }
 
@@ -255,7 +257,11 @@ impl Names {
     }
 
     /// A section about a file that moves.
-    fn rename(&self, known: &Known<'_>) -> Result<(RepoPath, Intent), Reason> {
+    fn rename(
+        &self,
+        section: &Section<'_>,
+        known: &Known<'_>,
+    ) -> Result<(RepoPath, Intent), Reason> {
         let (Some(from), Some(to)) = (&self.rename_from, &self.rename_to) else {
             return Err(Reason::ContradictoryHeaders);
         };
@@ -265,6 +271,10 @@ impl Names {
                 .ok_or(Reason::ContradictoryHeaders)
         };
         let (from, to) = (choose(from)?, choose(to)?);
+        let made = section.rename_to.as_ref().and_then(spelled);
+        if made.is_some_and(|name| name.ends_with(b" ")) {
+            return Err(Reason::NonPortableName);
+        }
         let agrees = |name: &Option<Paths>, path: &RepoPath| {
             name.as_ref().is_none_or(|paths| paths.contains(path))
         };
@@ -287,6 +297,11 @@ impl Names {
         let deletes = section.new == Some(Name::Null) || section.deleted_file_mode.is_some();
         if creates && deletes {
             return Err(Reason::ContradictoryHeaders);
+        }
+        // What is there is known without the spaces behind its name; what is to be made is not.
+        let made = section.new.as_ref().map_or(section.git, spelled);
+        if creates && made.is_some_and(|name| name.ends_with(b" ")) {
+            return Err(Reason::NonPortableName);
         }
         let given = [&self.old, &self.new].into_iter().flatten().filter(|paths| !paths.is_empty());
         let names: Vec<&Paths> = given.collect();
@@ -350,20 +365,28 @@ fn git_candidates(git: &[u8]) -> Result<Vec<[Paths; 2]>, Reason> {
     if sound.is_empty() { Err(wrong.unwrap_or(Reason::ContradictoryHeaders)) } else { Ok(sound) }
 }
 
+/// A name as it is written.
+fn spelled(name: &Name) -> Option<&[u8]> {
+    match name {
+        Name::Path(raw) => Some(raw),
+        Name::Null | Name::Bad => None,
+    }
+}
+
 /// What a name can mean.
 fn candidates(name: &Name) -> Result<Paths, Reason> {
     let raw = match name {
         Name::Null => return Ok(Vec::new()),
         Name::Bad => return Err(Reason::BadQuotedPath),
-        Name::Path(raw) => raw,
+        Name::Path(raw) => raw.trim_ascii_end(),
     };
-    let stripped = match raw.as_slice() {
+    let stripped = match raw {
         [b'a' | b'b' | b'i' | b'w' | b'c' | b'o', b'/', rest @ ..] => Some(rest),
         _ => None,
     };
     stripped
         .into_iter()
-        .chain([raw.as_slice()])
+        .chain([raw])
         .map(|path| RepoPath::from_bytes(path).map_err(reason_of))
         .collect()
 }
