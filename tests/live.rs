@@ -201,21 +201,32 @@ fn an_edit_is_shown_asked_for_done_and_undone() {
     ends(&mut screen, 0);
 }
 
-#[test]
-fn a_no_with_a_reason_goes_back_to_the_model() {
+/// A conversation in which a change is asked about; another one is made after a no.
+pub(crate) fn asked_about_a_change() -> (World, Screen) {
     let worse =
         vec![architect(plan(&["greet.txt"])), editor(diff("greet.txt", "hello", "hi world"))];
     let world = World::greeting([worse, mended()].concat());
     let mut screen = edits(&world, 24, 80);
     screen.types("Fix the greeting\r");
     screen.until_shown("Apply it?");
+    (world, screen)
+}
+
+/// Says no to it with a reason, until that is `heard` and the next change is asked about.
+pub(crate) fn says_no(screen: &mut Screen, heard: &str) {
     screen.presses("\x1bn", "no, because:");
     screen.types("it must still say hello\r");
-    screen.until_shown("no, because it must still say hello");
-    screen.until("it is not asked again", |rows| {
+    screen.until_shown(heard);
+    screen.until("the better one is asked for", |rows| {
         rows.iter().any(|row| row.contains("hello world"))
             && rows.iter().any(|row| row.contains("y yes"))
     });
+}
+
+#[test]
+fn a_no_with_a_reason_goes_back_to_the_model() {
+    let (world, mut screen) = asked_about_a_change();
+    says_no(&mut screen, "no, because it must still say hello");
     assert!(world.provider.told("architect", 2).contains("it must still say hello"));
     screen.presses("\x1by", "session ");
     screen.types("\x04");

@@ -3,7 +3,7 @@
 use mock::{Behaviour, Options, Reply};
 use serde_json::Value;
 
-use crate::resume::{GO_ON, has_begun, has_ended, journal, killed_at, nothing_was_paid_twice};
+use crate::resume::{gone_on_with, journal, killed_at, nothing_was_paid_twice};
 use crate::support::{Project, Provider, Run, Terminal, World, architect, diff, editor};
 
 const GOAL: &str = "Greet the world, and say so in the notes";
@@ -300,34 +300,17 @@ fn steady() -> World {
 
 #[test]
 fn a_mission_killed_at_any_step_is_gone_on_with_and_comes_to_the_same() {
-    let stride = if std::env::var_os("DEEPSEEK_LONG_TESTS").is_some() { 1 } else { 11 };
     let wanted = {
         let world = steady();
         assert_eq!(mission(&world, &[]).code, Some(3));
         latest_card(&world)
     };
-    let mut steps = 0;
-    for step in (0..).step_by(stride) {
-        let world = steady();
-        let run = killed_at(&world, step, &["mission", GOAL]);
-        if run.code == Some(3) {
-            break;
-        }
-        assert_eq!(run.code, None, "step {step}: {}", run.stderr);
-        steps += 1;
-        if !has_begun(&world) {
-            continue;
-        }
-        if !has_ended(&world) {
-            let run = world.deepseek(GO_ON).run();
-            assert_eq!(run.code, Some(3), "step {step}: {}", run.stderr);
-        }
-        assert_eq!(nothing_was_paid_twice(&world), Ok(()), "step {step}");
-        assert_eq!(latest_card(&world), wanted, "step {step}");
+    let kills = gone_on_with(11, &["mission", GOAL], 3, steady, |world, step| {
+        assert_eq!(latest_card(world), wanted, "step {step}");
         let replay = world.deepseek(["replay", "latest"]).run();
         assert_eq!(replay.code, Some(0), "step {step}: {}", replay.stderr);
-    }
-    assert!(steps > 4, "{steps} steps");
+    });
+    assert!(kills > 4, "{kills} kills");
 }
 
 #[test]

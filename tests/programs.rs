@@ -6,7 +6,7 @@ use std::time::Duration;
 use mock::{Behaviour, Reply, ScriptedCall};
 use serde_json::{Value, json};
 
-use crate::resume::{GO_ON, has_begun, has_ended, journal, killed_at, nothing_was_paid_twice};
+use crate::resume::{gone_on_with, journal};
 use crate::support::{Project, Provider, Run, World};
 
 const QUESTION: &str = "Which files greet?";
@@ -106,32 +106,18 @@ fn a_program_counts_asks_and_cites() {
 
 #[test]
 fn a_program_that_is_killed_goes_on_from_where_it_asked() {
-    let stride = if std::env::var_os("DEEPSEEK_LONG_TESTS").is_some() { 1 } else { 5 };
-    let mut steps = 0;
-    for step in (0..).step_by(stride) {
+    let begin = || {
         let mut replies = answered();
         let says = replies.pop().unwrap();
-        let world = world(replies.into_iter().chain([says.forever()]).collect());
-        let run = killed_at(&world, step, &["ask", QUESTION]);
-        if run.code == Some(0) {
-            break;
-        }
-        assert_eq!(run.code, None, "step {step}: {}", run.stderr);
-        steps += 1;
-        if !has_begun(&world) {
-            continue;
-        }
-        if !has_ended(&world) {
-            let run = world.deepseek(GO_ON).run();
-            assert_eq!(run.code, Some(0), "step {step}: {}", run.stderr);
-        }
+        world(replies.into_iter().chain([says.forever()]).collect())
+    };
+    let kills = gone_on_with(5, &["ask", QUESTION], 0, begin, |world, step| {
         let told = world.provider.everything_said();
-        let is_called = journal(&world).iter().any(|it| it["kind"] == "ToolResult@v1");
+        let is_called = journal(world).iter().any(|it| it["kind"] == "ToolResult@v1");
         assert_eq!(is_called, told.contains("'yes', 'yes', 'it says hello']"), "step {step}");
-        assert_eq!(paused(&world), if is_called { 2 } else { 0 }, "step {step}");
-        assert_eq!(nothing_was_paid_twice(&world), Ok(()), "step {step}");
-    }
-    assert!(steps > 4, "{steps} steps");
+        assert_eq!(paused(world), if is_called { 2 } else { 0 }, "step {step}");
+    });
+    assert!(kills > 4, "{kills} kills");
 }
 
 #[test]

@@ -48,6 +48,38 @@ pub(crate) fn killed_at(world: &World, step: u64, args: &[&str]) -> Run {
     program.env("DEEPSEEK_KILL_AT", step.to_string()).run()
 }
 
+/// Kills the program at each step of `args`, or every `stride`th where tests are to be short, in a world of its own. It goes on,
+/// `holds` looks at what came of that, and nothing is paid twice. How often it was killed. `ends` is its exit status.
+pub(crate) fn gone_on_with(
+    stride: usize,
+    args: &[&str],
+    ends: i32,
+    world: impl Fn() -> World,
+    holds: impl Fn(&World, u64),
+) -> usize {
+    let stride = if std::env::var_os("DEEPSEEK_LONG_TESTS").is_some() { 1 } else { stride };
+    let mut kills = 0;
+    for step in (0..).step_by(stride) {
+        let world = world();
+        let run = killed_at(&world, step, args);
+        if run.code == Some(ends) {
+            break;
+        }
+        assert_eq!(run.code, None, "step {step}: {}", run.stderr);
+        kills += 1;
+        if !has_begun(&world) {
+            continue;
+        }
+        if !has_ended(&world) {
+            let run = world.deepseek(GO_ON).run();
+            assert_eq!(run.code, Some(ends), "step {step}: {}", run.stderr);
+        }
+        holds(&world, step);
+        assert_eq!(nothing_was_paid_twice(&world), Ok(()), "step {step}");
+    }
+    kills
+}
+
 const REQUEST: [&str; 7] =
     ["--force-execute", "-p", "Fix the greeting", "--approval", "auto", "--output", "stream-json"];
 pub(crate) const GO_ON: [&str; 3] = ["run", "--output", "stream-json"];

@@ -3,35 +3,28 @@
 use mock::Reply;
 use rustix::process::Signal;
 
-use crate::live::{edits, ends};
+use crate::live::{asked_about_a_change, edits, ends, says_no};
 use crate::resume::journal;
 use crate::support::{Screen, World, architect, diff, editor, mended, plan};
 
-#[test]
-fn what_is_said_to_a_request_at_work_is_told_to_the_model_that_is_asked_next() {
-    let worse =
-        vec![architect(plan(&["greet.txt"])), editor(diff("greet.txt", "hello", "hi world"))];
-    let world = World::greeting([worse, mended()].concat());
-    let mut screen = edits(&world, 24, 80);
-    screen.types("Fix the greeting\r");
-    screen.until_shown("Apply it?");
-    screen.types("/now it is for children\r");
-    screen.until_shown("› it is for children");
-    screen.presses("\x1bn", "no, because:");
-    screen.types("it must still say hello\r");
-    screen.until_shown("the model is told: it is for children");
-    screen.until("the better one is asked for", |rows| {
-        rows.iter().any(|row| row.contains("hello world"))
-            && rows.iter().any(|row| row.contains("y yes"))
-    });
-    let told = world.provider.told("architect", 2);
-    assert!(told.contains("it is for children"), "{told}");
-    assert!(!world.provider.told("architect", 1).contains("it is for children"));
-    screen.presses("\x1by", "session ");
+fn ends_and_replays(world: &World, mut screen: Screen) {
     screen.types("\x04");
     ends(&mut screen, 0);
     let replay = world.deepseek(["replay", "latest"]).run();
     assert_eq!(replay.code, Some(0), "{}", replay.stderr);
+}
+
+#[test]
+fn what_is_said_to_a_request_at_work_is_told_to_the_model_that_is_asked_next() {
+    let (world, mut screen) = asked_about_a_change();
+    screen.types("/now it is for children\r");
+    screen.until_shown("› it is for children");
+    says_no(&mut screen, "the model is told: it is for children");
+    let told = world.provider.told("architect", 2);
+    assert!(told.contains("it is for children"), "{told}");
+    assert!(!world.provider.told("architect", 1).contains("it is for children"));
+    screen.presses("\x1by", "session ");
+    ends_and_replays(&world, screen);
 }
 
 #[test]
@@ -57,12 +50,7 @@ fn what_comes_too_late_for_a_request_is_the_next_one() {
 
 #[test]
 fn what_was_said_before_a_crash_is_told_after_it() {
-    let worse =
-        vec![architect(plan(&["greet.txt"])), editor(diff("greet.txt", "hello", "hi world"))];
-    let world = World::greeting([worse, mended()].concat());
-    let mut screen = edits(&world, 24, 80);
-    screen.types("Fix the greeting\r");
-    screen.until_shown("Apply it?");
+    let (world, mut screen) = asked_about_a_change();
     screen.types("/now it is for children\r");
     screen.until("it is not kept", |_| {
         journal(&world).iter().any(|line| line["kind"] == "UserSaid@v1")
@@ -75,20 +63,11 @@ fn what_was_said_before_a_crash_is_told_after_it() {
     let id = all.split("/resume ").nth(1).unwrap().lines().next().unwrap().trim().to_owned();
     screen.types(&format!("/resume {id}\r"));
     screen.until_shown("Apply it?");
-    screen.presses("\x1bn", "no, because:");
-    screen.types("it must still say hello\r");
-    screen.until_shown("the model is told: it is for children");
-    screen.until("the better one is asked for", |rows| {
-        rows.iter().any(|row| row.contains("hello world"))
-            && rows.iter().any(|row| row.contains("y yes"))
-    });
+    says_no(&mut screen, "the model is told: it is for children");
     let told = world.provider.told("architect", 2);
     assert!(told.contains("it is for children"), "{told}");
     screen.presses("\x1by", "tokens in");
-    screen.types("\x04");
-    ends(&mut screen, 0);
-    let replay = world.deepseek(["replay", "latest"]).run();
-    assert_eq!(replay.code, Some(0), "{}", replay.stderr);
+    ends_and_replays(&world, screen);
 }
 
 #[test]
@@ -109,8 +88,5 @@ fn a_question_at_work_is_spoken_to() {
     let told = world.provider.told("analysis", 2);
     assert!(told.contains("children sleep"), "{told}");
     screen.until_shown("tokens in");
-    screen.types("\x04");
-    ends(&mut screen, 0);
-    let replay = world.deepseek(["replay", "latest"]).run();
-    assert_eq!(replay.code, Some(0), "{}", replay.stderr);
+    ends_and_replays(&world, screen);
 }

@@ -18,7 +18,7 @@ use crate::role::{RoleHost, Work};
 use crate::run::Run;
 use crate::sight::Sight;
 use crate::workspace::{
-    CommitRefused, Committed, Denied, LeftOut, NotApplied, Staged, Taken, Workspace,
+    CommitRefused, Denied, Extent, LeftOut, NotApplied, Staged, Taken, Workspace,
 };
 
 /// A diff to be applied.
@@ -154,8 +154,8 @@ impl ApplierSetup {
             Ok(committed) => {
                 let mut changes = plan.changes;
                 let left_out = match committed {
-                    Committed::Whole => None,
-                    Committed::Part(left_out) => Some(left_out),
+                    Extent::Whole => None,
+                    Extent::Part(left_out) => Some(left_out),
                 };
                 if let Some(LeftOut { paths, .. }) = &left_out {
                     changes.retain(|change| !paths.contains(&change.path));

@@ -47,7 +47,7 @@ pub trait Workspace: Send + Sync + 'static {
     }
 
     /// Commits a validated change: all that the user did not leave out of it, or nothing.
-    fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<Committed, CommitRefused>>;
+    fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<Extent, CommitRefused>>;
 
     /// Asks whether a patch may be written to a copy of the workspace, where commands will run what it says.
     fn approve<'a>(
@@ -158,7 +158,7 @@ pub enum Taken {
 
 /// What of a change is in the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Committed {
+pub enum Extent {
     /// All of it.
     Whole,
     /// What the user took of it.

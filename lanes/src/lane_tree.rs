@@ -13,7 +13,7 @@ use actors::event::Event;
 use actors::lane_id::LaneId;
 use actors::run::Run;
 use actors::workspace::{
-    CommitRefused, Committed, Denied, NotApplied, Purpose, Staged, Unapproved, Workspace,
+    CommitRefused, Denied, Extent, NotApplied, Purpose, Staged, Unapproved, Workspace,
 };
 use futures_util::future::BoxFuture;
 use shell::CommandLine;
@@ -299,8 +299,8 @@ impl Workspace for LaneTree {
         self.above.beyond(files, commands)
     }
 
-    fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<Committed, CommitRefused>> {
-        Box::pin(async move { self.commit_staged(staged).await.map(|()| Committed::Whole) })
+    fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<Extent, CommitRefused>> {
+        Box::pin(async move { self.commit_staged(staged).await.map(|()| Extent::Whole) })
     }
 
     fn approve<'a>(

@@ -20,7 +20,7 @@ use deepseek_orchestrator::orchestrator::{Orchestrator, Setup};
 use deepseek_orchestrator::request::Request;
 use model::{AgentRole, ChatRequest, ModelError};
 use testkit::answers::{created, plan, team};
-use testkit::{Says, Told, World};
+use testkit::{Heard, Says, World};
 use tools::clock::{RandomIds, SystemClock};
 
 const LANES: usize = 8;
@@ -81,7 +81,7 @@ async fn run(at_once: usize) -> Took {
         }
     };
     let request = Request::new("Write all parts", Some(Intent::Edit));
-    let told = Told::of(&orchestrator, signals, request, heard).await;
+    let told = Heard::of(&orchestrator, signals, request, heard).await;
     assert_eq!(told.outcome.delivery, Delivery::Delivered { verified: Verified::Passed });
     let (first, last) = (*begun.values().min().unwrap(), ended.last().unwrap().1);
     let each = ended.iter().map(|(lane, end)| (*end - begun[lane]).as_secs_f64());

@@ -35,7 +35,7 @@ use actors::team::EndedLane;
 use actors::wording::Wording;
 use actors::words::{Asked, DeniedBy};
 use actors::workspace::{
-    CommitRefused, Committed, Copied, Denied, NoCopy, Purpose, Staged, Unapproved, Workspace,
+    CommitRefused, Copied, Denied, Extent, NoCopy, Purpose, Staged, Unapproved, Workspace,
     Workspaces,
 };
 use config::Config;
@@ -210,7 +210,7 @@ pub(crate) enum Msg {
     Commit {
         run: Option<String>,
         staged: Staged,
-        reply: RpcReplyPort<Result<Committed, CommitRefused>>,
+        reply: RpcReplyPort<Result<Extent, CommitRefused>>,
     },
     /// `scope` is what wants it: a run, or a lane of one.
     Permit {
@@ -273,7 +273,7 @@ pub(crate) struct Commit {
     changes: Vec<Change>,
     put_aside: Vec<PutAside>,
     reply: CommitReply,
-    result: Result<Committed, CommitRefused>,
+    result: Result<Extent, CommitRefused>,
 }
 
 /// A handle to the running orchestrator.
@@ -439,7 +439,7 @@ async fn commit(
     actor: &ActorRef<Msg>,
     run: Option<String>,
     staged: Staged,
-) -> Result<Committed, CommitRefused> {
+) -> Result<Extent, CommitRefused> {
     match actor.call(|reply| Msg::Commit { run, staged, reply }, None).await {
         Ok(CallResult::Success(result)) => result,
         Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => Err(CommitRefused::Gone),
@@ -477,7 +477,7 @@ impl Workspace for MainWorkspace {
         self.grant.as_ref()?.beyond_plan(files, commands)
     }
 
-    fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<Committed, CommitRefused>> {
+    fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<Extent, CommitRefused>> {
         let run = self.scope.run().map(str::to_owned);
         Box::pin(commit(&self.actor, run, staged))
     }
@@ -645,7 +645,7 @@ pub(crate) struct SaidTo {
 
 type Said = Arc<Mutex<BTreeMap<(policy::Command, Network), SaidTo>>>;
 
-type CommitReply = RpcReplyPort<Result<Committed, CommitRefused>>;
+type CommitReply = RpcReplyPort<Result<Extent, CommitRefused>>;
 
 struct State {
     /// The workspace, absolute.

@@ -1,4 +1,4 @@
-//! The plan of a run as a document for programs: what the plan says, and what the run knows of it beside. Pure.
+//! The plan of a run as a document for programs: what the plan says, what the run knows of it beside, and what it came to. Pure.
 
 use std::collections::BTreeMap;
 

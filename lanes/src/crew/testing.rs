@@ -15,7 +15,7 @@ use actors::run::{Run, Terms};
 use actors::testing;
 use actors::wording::Wording;
 use actors::words::Side;
-use actors::workspace::{CommitRefused, Committed, Denied, NotApplied, Purpose, Staged, Workspace};
+use actors::workspace::{CommitRefused, Denied, Extent, NotApplied, Purpose, Staged, Workspace};
 use futures_util::future::BoxFuture;
 use model::{AgentRole, ChatRequest, ModelError};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
@@ -128,7 +128,7 @@ impl Workspace for Directory {
         &self.reader
     }
 
-    fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<Committed, CommitRefused>> {
+    fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<Extent, CommitRefused>> {
         let refused = |error: ModelError| {
             CommitRefused::from(NotApplied::NotWritten { message: Wording::of(&error) })
         };
@@ -136,7 +136,7 @@ impl Workspace for Directory {
             (self.happens)(Stage::Commit).await.map_err(refused)?;
             self.tree.commit(&staged.changes, "test").unwrap();
             (self.happens)(Stage::Committed).await.map_err(refused)?;
-            Ok(Committed::Whole)
+            Ok(Extent::Whole)
         })
     }
 

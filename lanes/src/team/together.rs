@@ -18,7 +18,7 @@ use actors::run::Run;
 use actors::team::Other;
 use actors::verifier::{Checked, Subject, Verifier, VerifierSetup, run_event};
 use actors::wording::Wording;
-use actors::workspace::{CommitRefused, Committed, Denied, Purpose, Staged, Unapproved, Workspace};
+use actors::workspace::{CommitRefused, Denied, Extent, Purpose, Staged, Unapproved, Workspace};
 use futures_util::future::BoxFuture;
 use shell::CommandLine;
 use tools::blocking::on_a_thread;
@@ -378,7 +378,7 @@ impl Workspace for Bench {
         self.above.beyond(files, commands)
     }
 
-    fn commit(&self, _: Staged) -> BoxFuture<'_, Result<Committed, CommitRefused>> {
+    fn commit(&self, _: Staged) -> BoxFuture<'_, Result<Extent, CommitRefused>> {
         Box::pin(std::future::ready(Err(CommitRefused::Gone)))
     }
 

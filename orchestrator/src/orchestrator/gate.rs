@@ -10,7 +10,7 @@ use actors::run::Run;
 use actors::scope::Scope;
 use actors::wording::Wording;
 use actors::words::DeniedBy;
-use actors::workspace::{Committed, Denied, Purpose};
+use actors::workspace::{Denied, Extent, Purpose};
 use missions::grant::Grant;
 use policy::{Act, Confinement, PatchTotal, Rules, Stage, Verdict};
 use ractor::{ActorRef, RpcReplyPort};
@@ -44,7 +44,7 @@ impl State {
         self.tell(myself, async move {
             let (mut changes, put_aside) = (staged.changes.clone(), staged.put_aside.clone());
             let (tree, result) = gate.commit(tree, patch, staged).await;
-            if let Ok(Committed::Part(left_out)) = &result {
+            if let Ok(Extent::Part(left_out)) = &result {
                 changes.retain(|change| !left_out.paths.contains(&change.path));
             }
             News::Committed(Box::new(Commit { tree, changes, put_aside, reply, result }))

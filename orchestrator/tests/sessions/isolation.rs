@@ -8,7 +8,7 @@ use actors::event::{Envelope, Event};
 use actors::team::{EndedLane, LaneEnd};
 use model::{AgentRole, ChatRequest, ModelError};
 use testkit::answers::{created, plan, team};
-use testkit::{Says, Told, World};
+use testkit::{Heard, Says, World};
 
 use crate::in_lanes;
 
@@ -59,7 +59,7 @@ impl Says for Second {
     }
 }
 
-async fn told(second: Second, flags: &[(&'static str, &str)]) -> (Told, World) {
+async fn told(second: Second, flags: &[(&'static str, &str)]) -> (Heard, World) {
     let world = World::new(&[("ask.sh", "exit 0\n")]);
     let model = Arc::new(second);
     let work = in_lanes(&world, &model, flags, |_| ());
@@ -68,7 +68,7 @@ async fn told(second: Second, flags: &[(&'static str, &str)]) -> (Told, World) {
 }
 
 /// What became of the second lane, when the others are in the result.
-fn of_second<'a>(told: &'a Told, world: &World) -> &'a LaneEnd {
+fn of_second<'a>(told: &'a Heard, world: &World) -> &'a LaneEnd {
     let [EndedLane { end: LaneEnd::Merged, .. }, second, EndedLane { end: LaneEnd::Merged, .. }] =
         told.outcome.lanes.as_slice()
     else {

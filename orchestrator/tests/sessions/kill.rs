@@ -14,7 +14,7 @@ use deepseek_orchestrator::request::Request;
 use model::{AgentRole, ChatRequest, ModelError};
 use ractor::ActorCell;
 use testkit::answers::{greeting_diff, greeting_plan};
-use testkit::{Says, Told, World, hired};
+use testkit::{Heard, Says, World, hired};
 
 /// What is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl Says for Losing {
 }
 
 /// A run in which something is lost.
-async fn run(lost: Lost, role: AgentRole) -> (Told, World) {
+async fn run(lost: Lost, role: AgentRole) -> (Heard, World) {
     let world = World::greeting();
     let (done, orchestrator) = (AtomicBool::new(false), OnceLock::new());
     let model = Arc::new(Losing { lost, role, done, orchestrator, session: world.session() });
@@ -73,7 +73,7 @@ async fn run(lost: Lost, role: AgentRole) -> (Told, World) {
     let (orchestrator, signals) = Orchestrator::start(setup).await.unwrap();
     model.orchestrator.set(orchestrator.cell()).unwrap();
     let request = Request::new("Fix the greeting", Some(Intent::Edit));
-    let working = Told::of(&orchestrator, signals, request, |_| ());
+    let working = Heard::of(&orchestrator, signals, request, |_| ());
     let told = tokio::time::timeout(Duration::from_secs(30), working).await.expect("it hangs");
     (told, world)
 }

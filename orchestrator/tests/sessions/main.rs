@@ -13,7 +13,7 @@ use actors::event::Envelope;
 use deepseek_orchestrator::chat::Intent;
 use deepseek_orchestrator::orchestrator::Orchestrator;
 use deepseek_orchestrator::request::Request;
-use testkit::{Says, Told, World};
+use testkit::{Heard, Says, World};
 
 // Lanes that work at once.
 mod isolation;
@@ -31,10 +31,10 @@ async fn in_lanes<S: Says>(
     model: &Arc<S>,
     flags: &[(&'static str, &str)],
     heard: impl FnMut(&Envelope),
-) -> Told {
+) -> Heard {
     let always = [("lanes.mode", "\"on\""), ("lanes.max_lanes", "9")];
     let setup = world.setup(model, &[always.as_slice(), flags].concat());
     let (orchestrator, signals) = Orchestrator::start(setup).await.unwrap();
     let request = Request::new("Do it all", Some(Intent::Edit));
-    Told::of(&orchestrator, signals, request, heard).await
+    Heard::of(&orchestrator, signals, request, heard).await
 }

@@ -10,5 +10,5 @@ mod told;
 mod world;
 
 pub use model::{Says, Scripted};
-pub use told::{Told, hired, ignore};
+pub use told::{Heard, hired, ignore};
 pub use world::World;

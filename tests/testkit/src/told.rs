@@ -10,7 +10,7 @@ use ractor::ActorCell;
 use tokio::sync::mpsc::Receiver;
 
 /// What came of a request.
-pub struct Told {
+pub struct Heard {
     /// How it ended.
     pub outcome: Outcome,
     /// What happened.
@@ -19,7 +19,7 @@ pub struct Told {
     pub questions: Vec<String>,
 }
 
-impl Told {
+impl Heard {
     /// Has a request done. `heard` hears of events as they happen.
     pub async fn of(
         orchestrator: &Orchestrator,

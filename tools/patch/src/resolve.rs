@@ -99,7 +99,7 @@ pub(super) fn resolve<'p, 'a>(
     check_policy(section).map_err(refuse)?;
     let names = Names::of(section, known).map_err(refuse)?;
     let (path, intent) = if section.rename_from.is_some() || section.rename_to.is_some() {
-        names.rename(section, known).map_err(refuse)?
+        names.rename(known).map_err(refuse)?
     } else {
         names.single(section, known).map_err(refuse)?
     };
@@ -215,7 +215,20 @@ fn check_policy(section: &Section<'_>) -> Result<(), Reason> {
     if operations.iter().filter(|given| **given).count() > 1 {
         return Err(Reason::ContradictoryHeaders);
     }
+    // Spaces behind the name of a file that is there are nothing; of one that is to be made they are meant, or are not.
+    let made = match &section.rename_to {
+        Some(to) => spelled(to),
+        None if creates(section) => section.new.as_ref().map_or(section.git, spelled),
+        None => None,
+    };
+    if made.is_some_and(|name| name.ends_with(b" ")) {
+        return Err(Reason::NonPortableName);
+    }
     Ok(())
+}
+
+fn creates(section: &Section<'_>) -> bool {
+    section.old == Some(Name::Null) || section.new_file_mode.is_some()
 }
 
 /// The paths a name can mean: without its prefix, then as it is. `/dev/null` means none.
@@ -257,11 +270,7 @@ impl Names {
     }
 
     /// A section about a file that moves.
-    fn rename(
-        &self,
-        section: &Section<'_>,
-        known: &Known<'_>,
-    ) -> Result<(RepoPath, Intent), Reason> {
+    fn rename(&self, known: &Known<'_>) -> Result<(RepoPath, Intent), Reason> {
         let (Some(from), Some(to)) = (&self.rename_from, &self.rename_to) else {
             return Err(Reason::ContradictoryHeaders);
         };
@@ -271,10 +280,6 @@ impl Names {
                 .ok_or(Reason::ContradictoryHeaders)
         };
         let (from, to) = (choose(from)?, choose(to)?);
-        let made = section.rename_to.as_ref().and_then(spelled);
-        if made.is_some_and(|name| name.ends_with(b" ")) {
-            return Err(Reason::NonPortableName);
-        }
         let agrees = |name: &Option<Paths>, path: &RepoPath| {
             name.as_ref().is_none_or(|paths| paths.contains(path))
         };
@@ -293,15 +298,10 @@ impl Names {
         section: &Section<'_>,
         known: &Known<'_>,
     ) -> Result<(RepoPath, Intent), Reason> {
-        let creates = section.old == Some(Name::Null) || section.new_file_mode.is_some();
+        let creates = creates(section);
         let deletes = section.new == Some(Name::Null) || section.deleted_file_mode.is_some();
         if creates && deletes {
             return Err(Reason::ContradictoryHeaders);
-        }
-        // What is there is known without the spaces behind its name; what is to be made is not.
-        let made = section.new.as_ref().map_or(section.git, spelled);
-        if creates && made.is_some_and(|name| name.ends_with(b" ")) {
-            return Err(Reason::NonPortableName);
         }
         let given = [&self.old, &self.new].into_iter().flatten().filter(|paths| !paths.is_empty());
         let names: Vec<&Paths> = given.collect();

@@ -9,7 +9,7 @@ use nix::sys::signal::{SigSet, Signal as NixSignal};
 use nix::sys::signalfd::SignalFd;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, wait};
 
-use crate::orders::{Ended, Failure, Step, Told, tell};
+use crate::orders::{Ended, Failure, Notice, Step, tell};
 
 /// What tells a helper to end everything it started, and itself.
 pub(crate) const END_ALL: Signal = Signal::USR1;
@@ -41,16 +41,16 @@ pub(crate) fn hold_back() -> Result<SignalFd, Failure> {
 /// Runs a command to its end and tells of it.
 pub(crate) fn run(words: &[OsString], signals: &SignalFd, report: &mut File) -> io::Result<()> {
     let Some((program, arguments)) = words.split_first() else {
-        return tell(report, &Told::Ended(Ended::Code(0)));
+        return tell(report, &Notice::Ended(Ended::Code(0)));
     };
     #[expect(clippy::disallowed_methods, reason = "this is what the crate shell has started")]
     let mut command = Command::new(program);
     match command.args(arguments).stdin(Stdio::null()).spawn() {
         Ok(child) => match wait_for(&child, signals)? {
-            Some(ended) => tell(report, &Told::Ended(ended)),
+            Some(ended) => tell(report, &Notice::Ended(ended)),
             None => Ok(()),
         },
-        Err(error) => tell(report, &Told::NotStarted(error.raw_os_error().unwrap_or_default())),
+        Err(error) => tell(report, &Notice::NotStarted(error.raw_os_error().unwrap_or_default())),
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat};
 
-use crate::orders::Told;
+use crate::orders::Notice;
 
 /// What lies over a directory.
 pub(crate) struct Layer {
@@ -26,14 +26,14 @@ const MAX_COMPARED: u64 = 1 << 20;
 
 impl Layer {
     /// What differs now.
-    pub(crate) fn told(&self) -> Told {
+    pub(crate) fn told(&self) -> Notice {
         let mut found = Vec::new();
         if let Err(error) = self.collect(self.upper.as_fd(), Path::new(""), &mut found) {
             tracing::debug!(%error, "what a command changed could not be read whole");
         }
         found.sort();
         found.truncate(MAX_TOLD);
-        Told::Discarded(found)
+        Notice::Discarded(found)
     }
 
     fn collect(

@@ -13,7 +13,7 @@ use rustix::process::{
 use rustix::thread::CapabilitySet;
 
 use crate::attend;
-use crate::orders::{Failure, Grants, Lack, Network, Orders, Step, Told, Walls, take, tell};
+use crate::orders::{Failure, Grants, Lack, Network, Notice, Orders, Step, Walls, take, tell};
 use crate::walls::seccomp::Behind;
 use crate::walls::{landlock, limits, namespaces, seccomp, view};
 
@@ -33,7 +33,7 @@ pub fn helper(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let Ok(mut report) = orders_file() else { return Some(ExitCode::FAILURE) };
     let done = if is_inner { within(&words, &mut report) } else { outer(&words, &mut report) };
     if let Err(failure) = done
-        && tell(&mut report, &Told::Failed(failure)).is_err()
+        && tell(&mut report, &Notice::Failed(failure)).is_err()
     {
         return Some(ExitCode::FAILURE);
     }
@@ -132,7 +132,7 @@ fn shut(
 }
 
 fn lacks(lack: Lack, report: &mut File) -> Result<(), Failure> {
-    tell(report, &Told::Lacks(lack)).map_err(|error| Failure::of(Step::Orders, &error))
+    tell(report, &Notice::Lacks(lack)).map_err(|error| Failure::of(Step::Orders, &error))
 }
 
 /// Has the kernel send this process a signal when its parent ends. Whether the parent is still there. What changes the rights

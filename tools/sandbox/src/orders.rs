@@ -98,7 +98,7 @@ pub(crate) struct Grants {
 
 /// A thing that the helper tells.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Told {
+pub(crate) enum Notice {
     /// The walls do not stand, and nothing was run.
     Failed(Failure),
     /// The walls stand, all but this.
@@ -230,7 +230,7 @@ pub(crate) fn take(file: &mut File) -> io::Result<Orders> {
 }
 
 /// Adds what is told at the end of `file`.
-pub(crate) fn tell(file: &mut File, told: &Told) -> io::Result<()> {
+pub(crate) fn tell(file: &mut File, told: &Notice) -> io::Result<()> {
     let mut line = serde_json::to_vec(told)?;
     line.push(b'\n');
     file.seek(SeekFrom::End(0))?;
@@ -238,7 +238,7 @@ pub(crate) fn tell(file: &mut File, told: &Told) -> io::Result<()> {
 }
 
 /// What was told behind the first `start` bytes of `file`. A line that is none ends it.
-pub(crate) fn told(file: &mut File, start: u64) -> io::Result<Vec<Told>> {
+pub(crate) fn told(file: &mut File, start: u64) -> io::Result<Vec<Notice>> {
     const MAX_BYTES: u64 = 1 << 20;
     file.seek(SeekFrom::Start(start))?;
     let mut text = Vec::new();

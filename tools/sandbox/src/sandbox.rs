@@ -256,15 +256,15 @@ impl ReportFile {
 
     /// Reads it. All of the command has ended.
     pub fn read(mut self) -> io::Result<Reported> {
-        use crate::orders::Told;
+        use crate::orders::Notice;
         let mut outcome = Reported::default();
         for told in crate::orders::told(&mut self.file, self.start)? {
             match told {
-                Told::Failed(failure) => outcome.failed = Some(failure),
-                Told::Lacks(_) => {}
-                Told::NotStarted(errno) => outcome.not_started = Some(errno),
-                Told::Ended(ended) => outcome.ended = Some(ended),
-                Told::Discarded(paths) => {
+                Notice::Failed(failure) => outcome.failed = Some(failure),
+                Notice::Lacks(_) => {}
+                Notice::NotStarted(errno) => outcome.not_started = Some(errno),
+                Notice::Ended(ended) => outcome.ended = Some(ended),
+                Notice::Discarded(paths) => {
                     outcome.discarded = paths.into_iter().map(PathBuf::from).collect();
                 }
             }
@@ -273,11 +273,11 @@ impl ReportFile {
     }
 
     pub(crate) fn lacks(&mut self) -> io::Result<Vec<Lack>> {
-        use crate::orders::Told;
+        use crate::orders::Notice;
         let told = crate::orders::told(&mut self.file, self.start)?;
         Ok(told
             .into_iter()
-            .filter_map(|it| if let Told::Lacks(lack) = it { Some(lack) } else { None })
+            .filter_map(|it| if let Notice::Lacks(lack) = it { Some(lack) } else { None })
             .collect())
     }
 }

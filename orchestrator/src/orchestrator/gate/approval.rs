@@ -10,7 +10,7 @@ use actors::publisher::{Answer, Proposal};
 use actors::run::{Run, UserWord};
 use actors::wording::Wording;
 use actors::words::{Asked, DeniedBy};
-use actors::workspace::{Committed, Denied, LeftOut, Purpose, Taken};
+use actors::workspace::{Denied, Extent, LeftOut, Purpose, Taken};
 use policy::{Act, Author, Confinement, Stage, Verdict, quoted};
 use sandbox::{Confining, Degree, Network};
 use shell::{CommandLine, confinement};
@@ -60,7 +60,7 @@ impl Gate {
         (changes, taken): (&[Change], Taken),
         goes: Goes,
         hint: String,
-    ) -> Result<Committed, Denied> {
+    ) -> Result<Extent, Denied> {
         let paths: Vec<&str> =
             changes.iter().flat_map(Change::paths).map(RepoPath::as_str).collect();
         let size = self.written.with(&paths, lines_of(changes));
@@ -160,10 +160,10 @@ impl Gate {
         proposal: Proposal,
         what: Asked,
         hint: String,
-    ) -> Result<Committed, Denied> {
+    ) -> Result<Extent, Denied> {
         let hint = Wording::from(hint);
         let why = match verdict {
-            Verdict::Allow => return Ok(Committed::Whole),
+            Verdict::Allow => return Ok(Extent::Whole),
             // What is staged stays so: it was journaled before it came here.
             Verdict::Stage { why } | Verdict::Deny { why } => {
                 let (by, why) = (DeniedBy::Policy, Wording::from(why));
@@ -182,7 +182,7 @@ impl Gate {
         let about = about(&proposal);
         match self.ask(proposal, &what, why).await {
             Ok(Reply::Yes(committed)) => {
-                if let Committed::Part(LeftOut { paths, said: Some(words) }) = &committed {
+                if let Extent::Part(LeftOut { paths, said: Some(words) }) = &committed {
                     let to = paths.iter().map(RepoPath::as_str).collect::<Vec<_>>().join(", ");
                     self.objected(to, words.clone());
                 }
@@ -424,7 +424,7 @@ impl Effect for ToldBefore<'_> {
 
 /// What came of a question.
 enum Reply {
-    Yes(Committed),
+    Yes(Extent),
     No { by: DeniedBy, why: Wording, said: Option<String> },
 }
 
@@ -444,7 +444,7 @@ impl Question<'_> {
         &self,
         wanted: &[String],
         said: Option<String>,
-    ) -> Result<Committed, (DeniedBy, Option<String>)> {
+    ) -> Result<Extent, (DeniedBy, Option<String>)> {
         let Proposal::Patch(changes, Taken::ByFile) = &self.proposal else {
             return Err((DeniedBy::User, said));
         };
@@ -455,7 +455,7 @@ impl Question<'_> {
         }
         let paths: Vec<RepoPath> = rest.iter().map(|change| change.path.clone()).collect();
         let is_whole = paths.is_empty();
-        Ok(if is_whole { Committed::Whole } else { Committed::Part(LeftOut { paths, said }) })
+        Ok(if is_whole { Extent::Whole } else { Extent::Part(LeftOut { paths, said }) })
     }
 
     /// Notes that the command is not asked for again.
@@ -479,10 +479,10 @@ impl Effect for Question<'_> {
         match event {
             Event::ApprovalGiven { ask, left_out, said } if *ask == self.ask => {
                 Trace::Done(Reply::Yes(if left_out.is_empty() {
-                    Committed::Whole
+                    Extent::Whole
                 } else {
                     let (paths, said) = (left_out.clone(), said.clone());
-                    Committed::Part(LeftOut { paths, said })
+                    Extent::Part(LeftOut { paths, said })
                 }))
             }
             Event::ApprovalDenied { ask: Some(ask), by, why, said, .. } if *ask == self.ask => {
@@ -503,7 +503,7 @@ impl Effect for Question<'_> {
         };
         let is_always = answer == Some(Answer::Always);
         let taken = match answer {
-            Some(Answer::Yes | Answer::Always) => Ok(Committed::Whole),
+            Some(Answer::Yes | Answer::Always) => Ok(Extent::Whole),
             Some(Answer::Only { paths, why }) => self.part(&paths, why),
             Some(Answer::No) => Err((DeniedBy::User, None)),
             Some(Answer::Because(words)) => Err((DeniedBy::User, Some(words))),
@@ -512,8 +512,8 @@ impl Effect for Question<'_> {
         let (by, said) = match taken {
             Ok(committed) => {
                 let (left_out, said) = match committed.clone() {
-                    Committed::Whole => (Vec::new(), None),
-                    Committed::Part(LeftOut { paths, said }) => (paths, said),
+                    Extent::Whole => (Vec::new(), None),
+                    Extent::Part(LeftOut { paths, said }) => (paths, said),
                 };
                 let ask = self.ask.clone();
                 run.record(Event::ApprovalGiven { ask, left_out, said }).await?;

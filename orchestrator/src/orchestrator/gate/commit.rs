@@ -3,7 +3,7 @@
 use actors::effect::{Effect, Trace};
 use actors::event::Event;
 use actors::run::Run;
-use actors::workspace::{CommitRefused, Committed, Staged};
+use actors::workspace::{CommitRefused, Extent, Staged};
 use tools::blocking::on_a_thread;
 use tree::{Change, Checkpoint, Note};
 
@@ -18,7 +18,7 @@ impl Gate {
         tree: MainTree,
         mut patch: String,
         mut staged: Staged,
-    ) -> (Option<MainTree>, Result<Committed, CommitRefused>) {
+    ) -> (Option<MainTree>, Result<Extent, CommitRefused>) {
         let event = Event::staged(&patch, &staged);
         if self.run.publish(event).await.is_err() {
             return (Some(tree), Err(CommitRefused::Gone));
@@ -31,7 +31,7 @@ impl Gate {
             Ok(taken) => taken,
             Err(denied) => return (Some(tree), Err(denied.into())),
         };
-        if let Committed::Part(left_out) = &taken {
+        if let Extent::Part(left_out) = &taken {
             staged.changes.retain(|change| !left_out.paths.contains(&change.path));
             let whole = std::mem::replace(&mut patch, self.run.fresh_id());
             let event = Event::staged_part(&patch, &whole, &staged);
