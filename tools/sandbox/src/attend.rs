@@ -38,20 +38,31 @@ pub(crate) fn hold_back() -> Result<SignalFd, Failure> {
     held().map_err(|error: nix::Error| Failure::of(Step::Session, &error.into()))
 }
 
-/// Runs a command to its end and tells of it.
-pub(crate) fn run(words: &[OsString], signals: &SignalFd, report: &mut File) -> io::Result<()> {
+/// Starts a command. None if there is nothing to wait for, which is told.
+pub(crate) fn start(words: &[OsString], report: &mut File) -> io::Result<Option<Child>> {
     let Some((program, arguments)) = words.split_first() else {
-        return tell(report, &Notice::Ended(Ended::Code(0)));
+        tell(report, &Notice::Ended(Ended::Code(0)))?;
+        return Ok(None);
     };
     #[expect(clippy::disallowed_methods, reason = "this is what the crate shell has started")]
     let mut command = Command::new(program);
     match command.args(arguments).stdin(Stdio::null()).spawn() {
-        Ok(child) => match wait_for(&child, signals)? {
-            Some(ended) => tell(report, &Notice::Ended(ended)),
-            None => Ok(()),
-        },
-        Err(error) => tell(report, &Notice::NotStarted(error.raw_os_error().unwrap_or_default())),
+        Ok(child) => Ok(Some(child)),
+        Err(error) => {
+            tell(report, &Notice::NotStarted(error.raw_os_error().unwrap_or_default()))?;
+            Ok(None)
+        }
     }
+}
+
+/// Waits for the end of what was started, and tells of it.
+pub(crate) fn follow(
+    started: Option<Child>,
+    signals: &SignalFd,
+    report: &mut File,
+) -> io::Result<()> {
+    let Some(child) = started else { return Ok(()) };
+    wait_for(&child, signals)?.map_or(Ok(()), |ended| tell(report, &Notice::Ended(ended)))
 }
 
 /// Waits until a child ends, or this process is told to end everything. How the child ended.

@@ -66,18 +66,39 @@ fn outer(words: &[OsString], report: &mut File) -> Result<(), Failure> {
             let told = waited.and_then(|_| layer.map_or(Ok(()), |it| tell(report, &it.told())));
             told.map_err(|error| Failure::of(Step::Init, &error))
         }
-        Walls::Floor(_) => {
+        Walls::Floor(grants) => {
             if !end_with_parent(attend::END_ALL, &orders)? {
                 return Ok(());
             }
             set_child_subreaper(Some(rustix::process::getpid()))
                 .map_err(|error| Failure::of(Step::Session, &error.into()))?;
-            let inner = inner(words, report)?;
-            let waited = attend::wait_for(&inner, &signals);
+            let started = on_the_floor(words, grants, orders.network, report)?;
+            let followed = attend::follow(started, &signals, report);
             attend::end_the_rest();
-            waited.map(drop).map_err(|error| Failure::of(Step::Init, &error))
+            followed.map_err(|error| Failure::of(Step::Init, &error))
         }
     }
+}
+
+/// Starts the command from a thread that gives up its rights and is gone then: the walls are around what a thread starts, and
+/// this process, outside of them, can be signalled by nothing that is behind them.
+fn on_the_floor(
+    words: &[OsString],
+    grants: &Grants,
+    network: Network,
+    report: &mut File,
+) -> Result<Option<Child>, Failure> {
+    let start = || {
+        limits::drop_capabilities(limits::OF_FILES)?;
+        shut(grants, Behind::Landlock, network, report)?;
+        attend::start(words, report).map_err(|error| Failure::of(Step::Init, &error))
+    };
+    let ended = || io::Error::other("the thread ended");
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().spawn_scoped(scope, start);
+        let thread = thread.map_err(|error| Failure::of(Step::Init, &error))?;
+        thread.join().map_err(|_| Failure::of(Step::Init, &ended()))?
+    })
 }
 
 /// Starts the inner process, which reads the same orders.
@@ -92,27 +113,23 @@ fn inner(words: &[OsString], report: &mut File) -> Result<Child, Failure> {
     started().map_err(|error| Failure::of(Step::Init, &error))
 }
 
-/// The inner process: it gives up what it may, and runs the command. In a pid namespace it is the first, with which all end.
+/// The inner process, the first of its pid namespace, with which all in it end: it gives up what it may, and runs the command.
 fn within(words: &[OsString], report: &mut File) -> Result<(), Failure> {
     let orders = take(report).map_err(|error| Failure::of(Step::Orders, &error))?;
-    let signals = attend::hold_back()?;
-    let (grants, behind) = match &orders.walls {
-        Walls::Full(seen) => {
-            if view::own_proc().is_err() {
-                lacks(Lack::OwnProc, report)?;
-            }
-            limits::drop_capabilities(CapabilitySet::empty())?;
-            (&view::grants(seen), Behind::Namespaces)
-        }
-        Walls::Floor(grants) => {
-            limits::drop_capabilities(limits::OF_FILES)?;
-            (grants, Behind::Landlock)
-        }
+    let Walls::Full(seen) = &orders.walls else {
+        return Err(Failure { step: Step::Orders, on: None, errno: 0 });
     };
+    let signals = attend::hold_back()?;
+    if view::own_proc().is_err() {
+        lacks(Lack::OwnProc, report)?;
+    }
+    limits::drop_capabilities(CapabilitySet::empty())?;
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| Failure::of(Step::Session, &error.into()))?;
-    shut(grants, behind, orders.network, report)?;
-    attend::run(words, &signals, report).map_err(|error| Failure::of(Step::Init, &error))
+    shut(&view::grants(seen), Behind::Namespaces, orders.network, report)?;
+    attend::start(words, report)
+        .and_then(|started| attend::follow(started, &signals, report))
+        .map_err(|error| Failure::of(Step::Init, &error))
 }
 
 /// The last walls: from here on nothing can be taken back, by whoever is behind them.
