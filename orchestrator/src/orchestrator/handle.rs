@@ -1,0 +1,218 @@
+//! The handle to a running orchestrator: what starts it, and what it is asked for from outside.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actors::Unanswered;
+use actors::commands::running;
+use actors::delivery::Delivery;
+use actors::event::{Blob, Event, FORMAT};
+use actors::publisher::{Publisher, Signal};
+use actors::run::{Terms, TermsError};
+use actors::workspace::{CommitRefused, Staged};
+use config::Config;
+use journal::log::{Capacity, Journal, LogError};
+use ractor::rpc::CallResult;
+use ractor::{Actor, ActorCell, ActorRef};
+use shell::end_leftovers;
+use thiserror::Error;
+use tokio::sync::mpsc;
+use tools::blocking::on_a_thread;
+use tree::CommitError;
+
+use super::workspace::commit;
+use super::{Msg, NotSteered, OrchestratorActor, Outcome, Root, Setup};
+use crate::earlier::{Again, CutShort, Earlier, EarlierError};
+use crate::main_tree::MainTree;
+use crate::request::Request;
+use crate::worktrees;
+
+/// Why there is no orchestrator.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The workspace cannot be opened, or what a crash left in it not be settled.
+    #[error("cannot open the workspace")]
+    Workspace(#[from] CommitError),
+    /// The journal cannot be opened.
+    #[error("cannot start a session")]
+    Journal(#[from] LogError),
+    /// What its runs should keep to cannot be used.
+    #[error(transparent)]
+    Terms(#[from] TermsError),
+    /// What the session's journal tells cannot be read.
+    #[error("cannot go on with the session")]
+    Earlier(#[from] EarlierError),
+    /// The actors cannot be started.
+    #[error("cannot start the actors")]
+    Actors(#[from] ractor::SpawnErr),
+}
+
+/// Why requests do not keep to another configuration.
+#[derive(Debug, Error)]
+pub enum KeepToError {
+    /// It cannot be kept to.
+    #[error(transparent)]
+    Terms(#[from] TermsError),
+    /// The orchestrator is gone.
+    #[error(transparent)]
+    Unanswered(#[from] Unanswered),
+}
+
+/// A handle to the running orchestrator.
+#[derive(Clone)]
+pub struct Orchestrator {
+    actor: ActorRef<Msg>,
+    journal: Arc<Journal>,
+}
+
+impl Orchestrator {
+    /// Opens a session and starts the actors. What happens comes out of the receiver, which must be drained.
+    pub async fn start(mut setup: Setup) -> Result<(Self, mpsc::Receiver<Signal>), StartError> {
+        let (capacity, screen, signals) = ends(&setup.config);
+        let (journal, publisher) =
+            Journal::create(&setup.session_dir, Arc::clone(&setup.clock), capacity, screen)?;
+        let salt = setup.ids.fresh();
+        let begun = Event::SessionStarted {
+            workspace: setup.workspace.display().to_string(),
+            version: setup.version.clone(),
+            config: Some(Blob::new(config::to_record(&setup.config))),
+            prompts: Some(Blob::new(setup.prompts.to_record())),
+            format: FORMAT,
+            salt: salt.clone(),
+            forked_from: None,
+        };
+        setup.redactor = setup.redactor.salted(&salt);
+        let orchestrator =
+            Self::launch(setup, (journal, publisher), begun, Earlier::nothing()).await?;
+        Ok((orchestrator, signals))
+    }
+
+    /// Goes on with a session of the past, with the run that was interrupted there, if there is one: it waits to be taken up.
+    pub async fn go_on(
+        mut setup: Setup,
+    ) -> Result<(Self, mpsc::Receiver<Signal>, Option<CutShort>), StartError> {
+        let (capacity, screen, signals) = ends(&setup.config);
+        let clock = Arc::clone(&setup.clock);
+        let (journal, publisher, records) =
+            Journal::reopen(&setup.session_dir, clock, capacity, screen)?;
+        let mut earlier = Earlier::read(&setup.session_dir, &records)?;
+        let cut_short = earlier.cut_short.take();
+        let salt = setup.ids.fresh();
+        let begun = Event::SessionContinued {
+            version: setup.version.clone(),
+            config: Blob::new(config::to_record(&setup.config)),
+            prompts: Some(Blob::new(setup.prompts.to_record())),
+            format: FORMAT,
+            salt: salt.clone(),
+            cut_short: cut_short.as_ref().map(|cut| cut.run().to_owned()),
+        };
+        setup.redactor = setup.redactor.salted(&salt);
+        let orchestrator = Self::launch(setup, (journal, publisher), begun, earlier).await?;
+        Ok((orchestrator, signals, cut_short))
+    }
+
+    async fn launch(
+        setup: Setup,
+        (journal, publisher): (Journal, Publisher),
+        begun: Event,
+        earlier: Earlier,
+    ) -> Result<Self, StartError> {
+        let main_tree = MainTree::open(&setup.workspace, &setup.places, &setup.config)?;
+        let settled = main_tree.recover()?;
+        let left = running(&setup.cache);
+        match on_a_thread(move || end_leftovers(&left)).await {
+            Ok(0) => {}
+            Ok(count) => tracing::warn!(count, "commands that a crash had left running were ended"),
+            Err(error) => tracing::warn!(%error, "what a crash left running could not be ended"),
+        }
+        let sessions = setup.sessions();
+        worktrees::collect_left(&setup.places, &setup.workspace, sessions, &setup.config).await;
+        let terms = Terms::new(Arc::clone(&setup.config), setup.prompts.clone())?;
+        let journal = Arc::new(journal);
+        let of_actor = Arc::clone(&journal);
+        let root =
+            Root { setup, main_tree, settled, terms, publisher, journal: of_actor, begun, earlier };
+        let (actor, _) = Actor::spawn(None, OrchestratorActor, root).await?;
+        Ok(Self { actor, journal })
+    }
+
+    /// Takes a request to its delivery.
+    pub async fn run(&self, request: Request) -> Result<Outcome, Unanswered> {
+        self.drive(request, None).await
+    }
+
+    /// Takes a run up where it was interrupted. What was done is not done again.
+    pub async fn take_up(&self, cut_short: CutShort) -> Result<Outcome, Unanswered> {
+        self.drive(cut_short.request, Some(cut_short.again)).await
+    }
+
+    async fn drive(&self, request: Request, again: Option<Again>) -> Result<Outcome, Unanswered> {
+        match self.actor.call(|reply| Msg::Run { request, again, reply }, None).await {
+            Ok(CallResult::Success(outcome)) => Ok(outcome),
+            Ok(CallResult::Timeout) => Err(Unanswered::TimedOut),
+            Ok(CallResult::SenderError) | Err(_) => Err(Unanswered::Stopped),
+        }
+    }
+
+    /// Has requests that begin from now on keep to another configuration.
+    pub async fn keep_to(&self, config: Arc<Config>) -> Result<(), KeepToError> {
+        match self.actor.call(|reply| Msg::KeepTo { config, reply }, None).await {
+            Ok(CallResult::Success(kept)) => kept.map_err(KeepToError::from),
+            Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => {
+                Err(Unanswered::Stopped.into())
+            }
+        }
+    }
+
+    /// Says something to the request in hand: the model that is asked next is told. Where none is asked any more, it is not told.
+    pub async fn steer(&self, words: String) -> Result<(), NotSteered> {
+        match self.actor.call(|reply| Msg::Steer { words, reply }, None).await {
+            Ok(CallResult::Success(steered)) => steered,
+            Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => Err(NotSteered::Gone),
+        }
+    }
+
+    /// Settles what other processes, that had the workspace meanwhile, left half done.
+    pub async fn settle(&self) {
+        if self.actor.call(|reply| Msg::Settle { reply }, None).await.is_err() {
+            tracing::debug!("the orchestrator is gone");
+        }
+    }
+
+    /// Applies a patch set that was staged earlier, through the same gate as every other.
+    pub async fn apply(&self, staged: Staged) -> Result<(), CommitRefused> {
+        commit(&self.actor, None, staged).await.map(drop)
+    }
+
+    /// Stops the request in hand. It ends as cancelled, if it has not ended before.
+    pub fn cancel(&self) {
+        // An orchestrator that is gone has nothing left to stop.
+        self.actor.cast(Msg::Cancel { run: None, why: Delivery::Cancelled }).ok();
+    }
+
+    /// Ends the session: what is in hand is dropped.
+    pub fn stop(&self) {
+        self.actor.stop(None);
+    }
+
+    /// The actor itself, for whoever watches over it.
+    pub fn cell(&self) -> ActorCell {
+        self.actor.get_cell()
+    }
+
+    /// Why the journal ended, if it did.
+    pub fn journal_failure(&self) -> Option<&str> {
+        self.journal.failure()
+    }
+}
+
+/// What a journal may take, and the two ends of the way to the screen.
+fn ends(config: &Config) -> (Capacity, mpsc::Sender<Signal>, mpsc::Receiver<Signal>) {
+    let limits = &config.limits;
+    let (screen, signals) = mpsc::channel(limits.screen_queue);
+    let capacity = Capacity {
+        queue: limits.journal_queue,
+        patience: Duration::from_secs(limits.disk_full_timeout_seconds),
+    };
+    (capacity, screen, signals)
+}

@@ -1,0 +1,120 @@
+//! The workspace as those who work for a run see it: readable, and everything else is asked of the orchestrator.
+
+use std::sync::Arc;
+
+use actors::scope::Scope;
+use actors::wording::Wording;
+use actors::words::Asked;
+use actors::workspace::{
+    CommitRefused, Copied, Denied, Extent, NoCopy, Purpose, Staged, Unapproved, Workspace,
+    Workspaces,
+};
+use futures_util::future::BoxFuture;
+use missions::grant::Grant;
+use ractor::rpc::CallResult;
+use ractor::{ActorRef, MessagingErr};
+use shell::CommandLine;
+use tree::{Change, ReadTree, RepoPath};
+
+use super::Msg;
+use crate::copy::Copies;
+
+/// The workspace as crews see it: readable, and otherwise only asked for.
+#[derive(Clone)]
+pub(super) struct MainWorkspace {
+    /// Who asks: the run itself, or a lane of it.
+    pub(super) scope: Scope,
+    pub(super) reader: ReadTree,
+    pub(super) actor: ActorRef<Msg>,
+    pub(super) copies: Copies,
+    /// What the approved card of a mission answers.
+    pub(super) grant: Option<Arc<Grant>>,
+}
+
+impl Workspaces for MainWorkspace {
+    fn of(&self, scope: &Scope) -> Arc<dyn Workspace> {
+        Arc::new(Self { scope: scope.clone(), ..self.clone() })
+    }
+}
+
+impl Workspace for MainWorkspace {
+    fn reader(&self) -> &ReadTree {
+        &self.reader
+    }
+
+    fn is_approved(&self) -> bool {
+        self.grant.is_some()
+    }
+
+    fn beyond(&self, files: &[RepoPath], commands: &[String]) -> Option<Unapproved> {
+        self.grant.as_ref()?.beyond_plan(files, commands)
+    }
+
+    fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<Extent, CommitRefused>> {
+        let run = self.scope.run().map(str::to_owned);
+        Box::pin(commit(&self.actor, run, staged))
+    }
+
+    fn permit<'a>(
+        &'a self,
+        command: &'a CommandLine,
+        purpose: Purpose,
+    ) -> BoxFuture<'a, Result<(), Denied>> {
+        Box::pin(async move {
+            let (scope, command) = (self.scope.clone(), command.clone());
+            let what = Asked::Command(command.text().to_owned());
+            let ask = |reply| Msg::Permit { scope, command, purpose, reply };
+            answer_or_gone(what, self.actor.call(ask, None).await)
+        })
+    }
+
+    fn copied<'a>(
+        &'a self,
+        changes: &'a [Change],
+    ) -> BoxFuture<'a, Result<Box<dyn Copied>, NoCopy>> {
+        Box::pin(self.copies.of(&self.reader, changes))
+    }
+
+    fn approve<'a>(
+        &'a self,
+        patch: &'a str,
+        changes: &'a [Change],
+    ) -> BoxFuture<'a, Result<(), Denied>> {
+        Box::pin(async move {
+            // The run's own patches are asked for when they are committed.
+            if self.scope.lane().is_none() {
+                return Ok(());
+            }
+            let (scope, id, changes) = (self.scope.clone(), patch.to_owned(), changes.to_vec());
+            let ask = |reply| Msg::Approve { scope, patch: id, changes, reply };
+            answer_or_gone(Asked::Patch(patch.to_owned()), self.actor.call(ask, None).await)
+        })
+    }
+}
+
+fn answer_or_gone(
+    what: Asked,
+    answer: Result<CallResult<Result<(), Denied>>, MessagingErr<Msg>>,
+) -> Result<(), Denied> {
+    match answer {
+        Ok(CallResult::Success(result)) => result,
+        Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => Err(Denied {
+            what,
+            why: "the orchestrator is gone".into(),
+            hint: Wording::default(),
+            said: None,
+        }),
+    }
+}
+
+/// Has a patch set written to the main tree; without a run the user asked for it directly.
+pub(super) async fn commit(
+    actor: &ActorRef<Msg>,
+    run: Option<String>,
+    staged: Staged,
+) -> Result<Extent, CommitRefused> {
+    match actor.call(|reply| Msg::Commit { run, staged, reply }, None).await {
+        Ok(CallResult::Success(result)) => result,
+        Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => Err(CommitRefused::Gone),
+    }
+}
