@@ -8,7 +8,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tree::FileHash;
 
-use crate::support::{Program, Project, Run};
+use crate::support::{Program, Project, Run, short_or_long};
 
 /// Rounds of each kind; a long run, asked for with `DEEPSEEK_LONG_TESTS`, makes them all.
 struct Rounds {
@@ -18,10 +18,7 @@ struct Rounds {
 }
 
 fn rounds() -> Rounds {
-    match std::env::var_os("DEEPSEEK_LONG_TESTS") {
-        Some(_) => Rounds { random: 200, stride: 1 },
-        None => Rounds { random: 25, stride: 23 },
-    }
+    short_or_long(Rounds { random: 25, stride: 23 }, Rounds { random: 200, stride: 1 })
 }
 
 /// A tree of 50 files and a patch that touches them all: 30 modified, 10 deleted, 10 renamed, 10 created.

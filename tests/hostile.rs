@@ -13,7 +13,9 @@ use patch::{ApplyPlan, PatchLimits, PatchScope, prepare};
 use policy::{Act, Author, Confinement, Counted, Rules, Size, Stage, Verdict};
 use tree::{Change, CommitLog, ReadTree, RepoPath, WriteTree};
 
-use crate::support::{Project, Provider, World, architect, editor, plan_verified_by, shell};
+use crate::support::{
+    Project, Provider, World, architect, editor, plan_verified_by, shell, short_or_long,
+};
 
 /// Where a diff might want to get, in the project of [`besieged`]. `OUTSIDE` is a directory beside it.
 const PLACES: [&str; 30] = [
@@ -222,7 +224,7 @@ fn generated_diffs_of_a_run_reach_nothing_under_any_approval() {
     let flags = ["--approval=suggest", "--approval=auto", "--approval=never", "--yolo"];
     for (seed, flag) in (1..).zip(flags) {
         let outside = outside();
-        for diff in diffs(seed, 6, outside.path()) {
+        for diff in diffs(seed, short_or_long(6, 200), outside.path()) {
             let declared: Vec<&str> = PLACES.into_iter().filter(|at| diff.contains(at)).collect();
             let plan = plan_verified_by(
                 &[declared.as_slice(), &["greet.txt", "new.txt"]].concat(),

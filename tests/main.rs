@@ -34,6 +34,7 @@ mod hints;
 mod hostile;
 mod hostile_commands;
 mod permissions;
+mod projects;
 mod sandbox;
 mod secrets;
 

@@ -4,7 +4,9 @@ use mock::{Behaviour, Options, Reply};
 use serde_json::Value;
 
 use crate::resume::{gone_on_with, journal, killed_at, nothing_was_paid_twice};
-use crate::support::{Project, Provider, Run, Terminal, World, architect, diff, editor};
+use crate::support::{
+    Project, Provider, Run, Terminal, World, architect, diff, editor, short_or_long,
+};
 
 const GOAL: &str = "Greet the world, and say so in the notes";
 
@@ -315,7 +317,7 @@ fn a_mission_killed_at_any_step_is_gone_on_with_and_comes_to_the_same() {
 
 #[test]
 fn what_is_carried_out_and_killed_is_gone_on_with() {
-    let stride = if std::env::var_os("DEEPSEEK_LONG_TESTS").is_some() { 1 } else { 23 };
+    let stride = short_or_long(23, 1);
     let mut steps = 0;
     for step in (0..).step_by(stride) {
         let world = steady();

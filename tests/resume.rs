@@ -9,7 +9,7 @@ use serde_json::Value;
 use tree::FileHash;
 
 use crate::support::{
-    Project, Provider, Run, World, architect, diff, editor, left_in, mended, plan,
+    Project, Provider, Run, World, architect, diff, editor, left_in, mended, plan, short_or_long,
 };
 
 /// A run with some of everything: an unreadable plan, a look at a file, a refused patch, a red check, a new plan. What is
@@ -57,7 +57,7 @@ pub(crate) fn gone_on_with(
     world: impl Fn() -> World,
     holds: impl Fn(&World, u64),
 ) -> usize {
-    let stride = if std::env::var_os("DEEPSEEK_LONG_TESTS").is_some() { 1 } else { stride };
+    let stride = short_or_long(stride, 1);
     let mut kills = 0;
     for step in (0..).step_by(stride) {
         let world = world();
@@ -171,10 +171,7 @@ struct Rounds {
 }
 
 fn rounds() -> Rounds {
-    match std::env::var_os("DEEPSEEK_LONG_TESTS") {
-        Some(_) => Rounds { random: 400, stride: 1 },
-        None => Rounds { random: 15, stride: 4 },
-    }
+    short_or_long(Rounds { random: 15, stride: 4 }, Rounds { random: 400, stride: 1 })
 }
 
 #[test]

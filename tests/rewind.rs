@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use mock::Reply;
 use serde_json::Value;
 
-use crate::support::{Project, Provider, World, architect, diff, editor, mended, plan, shell};
+use crate::support::{
+    Project, Provider, World, architect, diff, editor, mended, plan, shell, short_or_long,
+};
 
 const CHECK: (&str, &str) = ("check.sh", "exit 0\n");
 
@@ -382,8 +384,7 @@ fn a_symlink_of_the_users_is_never_the_reason_to_delete_a_file() {
 fn going_back_killed_at_any_step_can_be_done_again() {
     let world = greeted();
     let mut ends = [0, 0];
-    for step in (0..).step_by(if std::env::var_os("DEEPSEEK_LONG_TESTS").is_some() { 1 } else { 3 })
-    {
+    for step in (0..).step_by(short_or_long(3, 1)) {
         let killed =
             world.deepseek(["rewind", "1"]).env("DEEPSEEK_KILL_AT", step.to_string()).run();
         if killed.code == Some(0) {

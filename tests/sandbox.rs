@@ -13,7 +13,7 @@ use rustix::process::Signal;
 
 use crate::support::{
     Project, Provider, Run, Terminal, World, architect, diff, editor, left_in,
-    mended_and_checked_by, plan_verified_by, shell, wait_until,
+    mended_and_checked_by, plan_verified_by, shell, short_or_long, wait_until,
 };
 
 /// What nobody must see.
@@ -149,7 +149,7 @@ impl Site {
 
 /// Says why a test shows nothing on this machine.
 #[expect(clippy::print_stdout, reason = "the runner shows it, and the checks count it")]
-fn skipped(why: &str) {
+pub(crate) fn skipped(why: &str) {
     println!("skipped: {why}");
 }
 
@@ -579,7 +579,7 @@ fn generated(seed: u64, count: usize) -> Vec<String> {
 #[test]
 fn generated_lines_reach_nothing() {
     for site in sites() {
-        let lines = generated(14, 120);
+        let lines = generated(14, short_or_long(120, 500));
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         site.withstands(&lines);
     }
@@ -591,7 +591,7 @@ fn generated_checks_of_a_plan_reach_nothing_under_any_approval() {
     let home = site.world.home().to_str().unwrap().to_owned();
     let outside = site.outside.path().to_str().unwrap();
     for (seed, approval) in [(1, "--approval=suggest"), (2, "--approval=auto"), (3, "--yolo")] {
-        for line in generated(seed, 12) {
+        for line in generated(seed, short_or_long(12, 500)) {
             let line = line.replace("HOMEDIR", &home).replace("OUTSIDE", outside);
             let world = World::greeting(mended_and_checked_by(&[&line])).with_default_commands();
             world.project.write(".env", format!("SECRET={CANARY}\n"));

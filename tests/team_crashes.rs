@@ -9,7 +9,7 @@ use mock::{ReceivedRequest, Replies, Reply};
 use tree::FileHash;
 
 use crate::resume::{GO_ON, has_begun, has_ended, killed_at, nothing_was_paid_twice, said, sleep};
-use crate::support::{Project, Provider, World, plan_verified_by, shell};
+use crate::support::{Project, Provider, World, plan_verified_by, shell, short_or_long};
 
 const TEAM: &str = "TEAM_PLAN_V1\nLANE|01|make a|a, and what is made of it\nOWN|01|a.txt\nOWN|01|gen/\nLANE|02|make b|b\nOWN|02|b.txt\nLANE|03|make c|c, when there is a\nOWN|03|c.txt\nAFTER|03|01\nTEAM_PLAN_END";
 
@@ -188,10 +188,7 @@ struct Rounds {
 }
 
 fn rounds() -> Rounds {
-    match std::env::var_os("DEEPSEEK_LONG_TESTS") {
-        Some(_) => Rounds { random: 200, stride: 1 },
-        None => Rounds { random: 10, stride: 40 },
-    }
+    short_or_long(Rounds { random: 10, stride: 40 }, Rounds { random: 200, stride: 1 })
 }
 
 #[test]

@@ -21,3 +21,8 @@ pub(crate) use run::Run;
 pub(crate) use screen::Screen;
 pub(crate) use terminal::Terminal;
 pub(crate) use world::{KEY, World};
+
+/// One of two measures of a test: the second in a long run, which `DEEPSEEK_LONG_TESTS` asks for.
+pub(crate) fn short_or_long<T>(short: T, long: T) -> T {
+    if std::env::var_os("DEEPSEEK_LONG_TESTS").is_some() { long } else { short }
+}
