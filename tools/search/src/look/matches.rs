@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use globset::GlobBuilder;
+use globset::{GlobBuilder, GlobMatcher};
 use index::FileKind;
 use tree::{Listed, RepoPath};
 
@@ -44,7 +44,7 @@ pub struct FileMatches {
 }
 
 impl Sights<'_> {
-    /// Lines that match `pattern`, in files that match `glob`.
+    /// Lines that match `pattern`, in files that `glob` chooses.
     pub fn matches(
         &self,
         pattern: &str,
@@ -53,20 +53,8 @@ impl Sights<'_> {
     ) -> Result<Matches, Unseen> {
         let mut files = self.files();
         if let Some(glob) = glob {
-            let bad = |_| Unseen::NoGlob(glob.to_owned());
-            // A name alone means a file of that name anywhere, and a directory all that is below it.
-            let bare = glob.trim_end_matches('/');
-            let below = format!("{bare}/");
-            let anywhere = if files.iter().any(|file| file.path.as_str().starts_with(&below)) {
-                format!("{bare}/**")
-            } else if glob.contains('/') {
-                glob.to_owned()
-            } else {
-                format!("**/{glob}")
-            };
-            let built = GlobBuilder::new(&anywhere).literal_separator(true).build();
-            let matcher = built.map_err(bad)?.compile_matcher();
-            files.retain(|file| matcher.is_match(file.path.as_str()));
+            let chosen = Chosen::by(glob, &files).ok_or_else(|| Unseen::NoGlob(glob.to_owned()))?;
+            files.retain(|file| chosen.has(&file.path));
             if files.is_empty() {
                 return Err(Unseen::NoFiles(glob.to_owned()));
             }
@@ -86,6 +74,54 @@ impl Sights<'_> {
         let hits = hits.map_err(|_| Unseen::NoPattern)?;
         if hits.is_empty() { Err(Unseen::NoMatch(files.len())) } else { Ok(hits) }
     }
+}
+
+/// Files that globs choose, as ripgrep's `--glob` does: those of any of them, but for what one with `!` before it leaves out.
+struct Chosen {
+    of: Vec<GlobMatcher>,
+    but: Vec<GlobMatcher>,
+}
+
+impl Chosen {
+    /// By globs with commas between them. None if one of them is no glob.
+    fn by(globs: &str, files: &[Listed]) -> Option<Self> {
+        let mut chosen = Self { of: Vec::new(), but: Vec::new() };
+        let mut depth = 0_usize;
+        let between = |c: char| {
+            match c {
+                '{' => depth += 1,
+                '}' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            c == ',' && depth == 0
+        };
+        for glob in globs.split(between).filter(|glob| !glob.is_empty()) {
+            match glob.strip_prefix('!') {
+                Some(glob) => chosen.but.push(matcher(glob, files)?),
+                None => chosen.of.push(matcher(glob, files)?),
+            }
+        }
+        Some(chosen)
+    }
+
+    fn has(&self, path: &RepoPath) -> bool {
+        let any = |of: &[GlobMatcher]| of.iter().any(|glob| glob.is_match(path.as_str()));
+        (self.of.is_empty() || any(&self.of)) && !any(&self.but)
+    }
+}
+
+/// What a glob matches: a name alone means a file of that name anywhere, and a directory all that is below it.
+fn matcher(glob: &str, files: &[Listed]) -> Option<GlobMatcher> {
+    let bare = glob.trim_end_matches('/');
+    let below = format!("{bare}/");
+    let whole = if files.iter().any(|file| file.path.as_str().starts_with(&below)) {
+        format!("{bare}/**")
+    } else if glob.contains('/') {
+        glob.to_owned()
+    } else {
+        format!("**/{glob}")
+    };
+    Some(GlobBuilder::new(&whole).literal_separator(true).build().ok()?.compile_matcher())
 }
 
 pub(super) fn limits() -> SearchLimits {
@@ -140,7 +176,7 @@ fn cost(file: &FileMatches, most: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{ALL, tree};
+    use super::super::tests::{ALL, CART, tree};
     use super::*;
 
     fn told(matches: &Matches) -> Vec<(&str, usize, bool)> {
@@ -174,5 +210,27 @@ mod tests {
         assert_eq!(sights.matches("need", Some("d/*.rs"), 10_000), Err(Unseen::NoMatch(1)));
         assert_eq!(sights.matches("(", None, 10_000), Err(Unseen::NoPattern));
         assert_eq!(sights.matches("x", Some("["), 10_000), Err(Unseen::NoGlob("[".to_owned())));
+    }
+
+    #[test]
+    fn globs_choose_and_leave_out() {
+        let (_home, tree) = tree(&[
+            ("a/cart.rs", CART),
+            ("a/cart.py", "Cart"),
+            ("b/cart.rs", CART),
+            ("c.md", "Cart"),
+        ]);
+        let sights = Sights::new(&tree, ALL);
+        let chosen = |globs| -> Vec<String> {
+            let found = sights.matches("Cart", Some(globs), 10_000).unwrap().files;
+            found.iter().map(|file| file.path.to_string()).collect()
+        };
+        assert_eq!(chosen("cart.rs"), ["a/cart.rs", "b/cart.rs"]);
+        assert_eq!(chosen("!**/cart.rs"), ["a/cart.py", "c.md"]);
+        assert_eq!(chosen("!a/"), ["b/cart.rs", "c.md"]);
+        assert_eq!(chosen("*.py,*.md"), ["a/cart.py", "c.md"]);
+        assert_eq!(chosen("*.{rs,py},!b"), ["a/cart.py", "a/cart.rs"]);
+        let none = sights.matches("Cart", Some("!*"), 10_000);
+        assert_eq!(none, Err(Unseen::NoFiles("!*".into())));
     }
 }
