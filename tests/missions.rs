@@ -465,6 +465,24 @@ fn research_ends_in_time_for_the_card() {
 }
 
 #[test]
+fn questions_on_their_way_are_given_up_in_time_for_the_card() {
+    let world = wide(24, 600_000, Options::default())
+        .configure("[budget]\nwall_seconds = 8\n[missions]\nkept_time = 0.5\nprime = false\n");
+    let run = mission(&world, &[]);
+    assert_eq!(run.code, Some(3), "{}\n{}", run.stdout, run.stderr);
+    assert!(run.stdout.contains("Mission card, version 1"), "{}", run.stdout);
+    let events = journal(&world);
+    let of = |kind: &str| events.iter().filter(|it| it["kind"] == kind).collect::<Vec<_>>();
+    let sent = of("ModelRequest@v1").iter().filter(|it| it["data"]["role"] == "child").count();
+    assert_eq!((sent, of("CallDropped@v1").len()), (10, 10), "each call is settled");
+    let ends = of("ChildEnded@v1");
+    let late = ends.iter().filter(|it| it["data"]["end"].to_string().contains("wall_time"));
+    assert_eq!((ends.len(), late.count()), (24, 24), "each question ends once");
+    let replay = world.deepseek(["replay", "latest"]).run();
+    assert_eq!(replay.code, Some(0), "{}{}", replay.stdout, replay.stderr);
+}
+
+#[test]
 fn a_provider_that_throttles_starves_nobody() {
     let options = Options { concurrency_429: 2, ..Options::default() };
     let world = wide(24, 5, options);
