@@ -1,6 +1,8 @@
 //! Autopilot: steps follow one another until the task is reached or a bound is, and only what was delivered stays.
 
-use mock::{ReceivedRequest, Replies, Reply};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use mock::{Behaviour, ReceivedRequest, Replies, Reply};
 use serde_json::Value;
 
 use crate::resume::{journal, killed_at};
@@ -77,6 +79,38 @@ fn a_task_that_cannot_be_done_ends_within_three_steps_and_says_so() {
 }
 
 #[test]
+fn steps_that_go_to_and_fro_are_no_progress() {
+    let [plan, to] = edits("greet.txt", "hello", "hello moon");
+    let [_, fro] = edits("greet.txt", "hello moon", "hello");
+    let drafts = AtomicUsize::new(0);
+    let replies = Replies::driven(move |request| match request.header("x-agent-role") {
+        Some("analysis") => steer("NEXT|Greet the moon, or nobody"),
+        Some("architect") => plan.clone(),
+        _ if drafts.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) => to.clone(),
+        _ => fro.clone(),
+    });
+    let project = Project::greeting();
+    project.write("check.sh", "grep -q hello greet.txt\n");
+    let world = World::of(project, Provider::new(replies));
+    let run = autopilot(&world, &["--iterations", "20"]);
+    assert_eq!(run.code, Some(1), "{}\n{}", run.stdout, run.stderr);
+    let kept = status(&world);
+    let work = &kept["autopilot"]["work"];
+    assert_eq!(work["end"]["why"], "no_progress", "{work}");
+    assert_eq!(work["rounds"].as_array().unwrap().len(), 4, "{work}");
+}
+
+#[test]
+fn no_model_says_that_the_task_is_reached_where_a_command_does() {
+    let world =
+        World::of(Project::greeting(), Provider::new(vec![steer("DONE|I am sure").forever()]));
+    let run = autopilot(&world, &["--until", "grep -q world greet.txt"]);
+    assert_eq!(run.code, Some(1), "{}\n{}", run.stdout, run.stderr);
+    assert!(world.provider.told("analysis", 2).contains("does not pass yet"), "it is told so once");
+    assert_eq!(status(&world)["autopilot"]["work"]["end"]["why"], "stuck");
+}
+
+#[test]
 fn nothing_goes_beyond_what_was_granted() {
     let [plan, right] = edits("greet.txt", "hello", "hello world");
     let world = World::of(
@@ -99,6 +133,27 @@ fn the_budget_is_that_of_the_whole_work() {
         world.provider.requests().iter().map(|seen| seen.usage.map_or(0, |it| it.total())).sum();
     assert!(used <= 60_000, "{used}");
     assert!(run.stdout.contains("Ended    the budget is used up"), "{}", run.stdout);
+}
+
+/// The same, with something wrong at every third request: the provider fails in all the ways that pass, and models answer what
+/// cannot be used.
+fn counting_with_faults() -> impl Fn(&ReceivedRequest) -> Reply {
+    let asked = AtomicUsize::new(0);
+    move |request| {
+        let faults = [
+            Reply::of(Behaviour::Http500),
+            Reply::of(Behaviour::EmptyStop),
+            Reply::of(Behaviour::ResetBeforeHeaders),
+            Reply::of(Behaviour::Http429),
+            Reply::text("I would rather talk about it."),
+            Reply::of(Behaviour::Length),
+        ];
+        let at = asked.fetch_add(1, Ordering::Relaxed);
+        match faults.get(at / 3 % faults.len()) {
+            Some(fault) if at % 3 == 2 => fault.clone(),
+            Some(_) | None => counting(request),
+        }
+    }
 }
 
 /// Steps without end: each writes the number of the step into a file of its own.
@@ -127,8 +182,11 @@ fn counting(request: &ReceivedRequest) -> Reply {
 
 #[test]
 fn it_is_paused_resumed_and_stopped_from_another_terminal_and_gone_on_with_after_a_crash() {
-    let world = World::of(Project::greeting(), Provider::new(Replies::driven(counting)));
-    let world = world.configure("[policy]\nallow_commands = [\"grep -q\"]\n");
+    let replies = Replies::driven(counting_with_faults());
+    let world = World::of(Project::greeting(), Provider::new(replies));
+    let world = world.configure(
+        "[policy]\nallow_commands = [\"grep -q\"]\n[llm]\nretry_base_ms = 1\nretry_max_ms = 5\n",
+    );
     let rounds = |world: &World| {
         let kept = status(world);
         kept["autopilot"]["work"]["rounds"].as_array().map_or(0, Vec::len)

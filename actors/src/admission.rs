@@ -6,7 +6,7 @@
 //! It does not make the calls. A caller holds a [`Permit`] for as long as its call takes; dropping it, however that
 //! comes about, gives the permit back and settles the ledger.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -21,6 +21,7 @@ use crate::event::Event;
 use crate::ledger::{Allowance, Amount, Ask, Ledger, Reservation, Unaffordable};
 use crate::publisher::Publisher;
 use crate::scope::Scope;
+use crate::turns::{Party, Place, Turns};
 use crate::width::Width;
 use crate::{Unanswered, answer, answered};
 
@@ -231,6 +232,9 @@ async fn succeeded(
     }
 }
 
+/// Those who wait that are told how far they have come.
+const MOST_TOLD: usize = 3;
+
 /// How long a dead Admission's slot may stay empty: its supervisor fills it as soon as it hears of it.
 const SUCCESSION: Duration = Duration::from_secs(5);
 
@@ -364,7 +368,9 @@ struct State {
     publisher: Publisher,
     width: Width,
     in_flight: usize,
-    queue: VecDeque<Waiting>,
+    /// Those in flight that are not the run's own.
+    of_parts: usize,
+    queue: Turns<Waiting>,
 }
 
 impl Actor for AdmissionActor {
@@ -406,7 +412,8 @@ impl Actor for AdmissionActor {
             publisher: setup.publisher,
             width: Width::new(setup.permits),
             in_flight: 0,
-            queue: VecDeque::new(),
+            of_parts: 0,
+            queue: Turns::default(),
         })
     }
 
@@ -500,30 +507,60 @@ impl State {
         self.parts.values().fold(own, |sum, part| sum.plus(part.spent()))
     }
 
+    fn party(&self, account: &Scope) -> Party {
+        Party::of(account, self.publisher.scope())
+    }
+
     fn enqueue(&mut self, waiting: Waiting) {
-        let publisher = self.publisher_of(&waiting.account);
-        self.queue.push_back(waiting);
-        if self.in_flight >= self.width.now {
-            let (queued, now) = (self.queue.len(), self.width.now);
-            let throttled = if self.width.is_narrowed() { ": the provider throttles" } else { "" };
-            publisher.show_wait(format!(
-                "queued {queued}.: at most {now} model calls are in flight{throttled}"
-            ));
-        }
+        let account = waiting.account.clone();
+        self.queue.join(self.party(&account), waiting);
         self.admit_next();
+        let place = self.queue.in_order().find(|(_, waiting)| waiting.account == account);
+        if let Some((place, waiting)) = place {
+            self.tell_wait(place, waiting);
+        }
+    }
+
+    fn tell_wait(&self, place: Place, Waiting { account, .. }: &Waiting) {
+        let is_part = self.party(account).is_part();
+        let most = if is_part { self.width.for_parts() } else { self.width.now };
+        let throttled = if self.width.is_narrowed() { ": the provider throttles" } else { "" };
+        self.publisher_of(account).show_wait(format!(
+            "queued {place}: at most {most} model calls are in flight{throttled}"
+        ));
     }
 
     fn settle(&mut self, account: &Scope, id: u64, used: Amount) {
         self.ledger_of(account).settle(child(account), id, used);
-        self.in_flight = self.in_flight.saturating_sub(1);
+        self.give_back(account);
         self.admit_next();
+        // Those behind them have heard of a place from which they can only have moved up.
+        for (place, waiting) in self.queue.in_order().take(MOST_TOLD) {
+            self.tell_wait(place, waiting);
+        }
+    }
+
+    fn give_back(&mut self, account: &Scope) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        if self.party(account).is_part() {
+            self.of_parts = self.of_parts.saturating_sub(1);
+        }
+    }
+
+    /// Whose call is next, if one more may be made.
+    fn next(&mut self) -> Option<Waiting> {
+        if self.in_flight >= self.width.now {
+            return None;
+        }
+        let own = self.queue.next_own();
+        own.or_else(|| {
+            let is_room = self.of_parts < self.width.for_parts();
+            is_room.then(|| self.queue.next_of_parts())?
+        })
     }
 
     fn admit_next(&mut self) {
-        while self.in_flight < self.width.now {
-            let Some(Waiting { account, model, ask, reply }) = self.queue.pop_front() else {
-                return;
-            };
+        while let Some(Waiting { account, model, ask, reply }) = self.next() {
             if reply.is_closed() {
                 continue;
             }
@@ -533,14 +570,15 @@ impl State {
             let reserved = granted.as_ref().ok().map(|reservation| reservation.id);
             if let Some(id) = reserved {
                 lock(&self.given).insert(account.clone(), id);
+                self.in_flight += 1;
+                self.of_parts += usize::from(self.party(&account).is_part());
             }
-            self.in_flight += usize::from(reserved.is_some());
             if reply.send(granted).is_err()
                 && let Some(id) = reserved
             {
                 // The caller left between the question and the answer.
                 self.ledger_of(&account).settle(child(&account), id, Amount::default());
-                self.in_flight -= 1;
+                self.give_back(&account);
             }
         }
     }

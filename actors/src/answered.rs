@@ -20,8 +20,8 @@ pub enum AnswerFrom {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoAnswer {
-    /// It could not be paid.
-    #[error("it could not be paid")]
+    /// A limit of the budget leaves no room for it.
+    #[error("{}", if matches!(.0, Limit::WallTime) { "there was no time left for it" } else { "it could not be paid" })]
     Budget(Limit),
     /// The model gave none, retries included.
     #[error("the model gave none")]

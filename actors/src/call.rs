@@ -138,6 +138,10 @@ impl Caller {
         latitude: Latitude,
         retry: u32,
     ) -> Result<Result<ModelReply, ModelError>, CallError> {
+        if self.run.publisher.follows() {
+            // Whatever ended it is looked for before it is followed any further.
+            tokio::task::yield_now().await;
+        }
         let mut request = self.request(dialogue, latitude);
         let recorded = self.recorded_request();
         let ask = recorded.as_ref().map_or_else(|| self.reserves(&request), |(ask, _)| *ask);

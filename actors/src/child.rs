@@ -3,10 +3,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use std::{fs, io};
 
 use model::AgentRole;
 use tools::blocking::on_a_thread;
+use tools::clock::Timestamp;
 use tools::regular;
 use tree::FileHash;
 
@@ -14,6 +16,7 @@ pub use crate::answered::{AnswerFrom, ChildEnd, NoAnswer};
 use crate::call::{CallError, Caller, Latitude, Room};
 use crate::closed::JournalClosed;
 use crate::contract::ContractError;
+use crate::delivery::Limit;
 use crate::dialogue::Dialogue;
 use crate::effect::{Effect, Trace};
 use crate::event::{Blob, Event};
@@ -41,6 +44,8 @@ pub struct Child {
     pub question: String,
     /// Reads its answer.
     pub reads: Reads,
+    /// When it is too late for an answer, if ever.
+    pub by: Option<Timestamp>,
 }
 
 /// Why nothing came of a question.
@@ -98,25 +103,33 @@ impl Child {
     /// Asks the question. An error means that the run is over.
     pub async fn ask(&self, run: &Run) -> Result<Result<String, NoAnswer>, JournalClosed> {
         let (caller, dialogue) = self.begun(run);
-        let (end, answer) = match self.answer(&caller, dialogue).await {
+        let (key, mut late) = (key(&caller, &dialogue), TooLate { by: self.by });
+        let answer = tokio::select! {
+            // In this order: what is too late is not begun.
+            biased;
+            late = caller.run.perform(&mut late) => {
+                late.and(Err(Lost::To(NoAnswer::Budget(Limit::WallTime))))
+            }
+            answer = self.answer(&caller, dialogue) => answer,
+        };
+        let (end, answer) = match answer {
             Ok(answer) => (ChildEnd::Answered(AnswerFrom::Model), Ok(answer)),
             Err(Lost::To(why)) => (ChildEnd::Failed(why), Err(why)),
             Err(Lost::Journal(closed)) => return Err(closed),
         };
+        if let Ok(answer) = &answer {
+            keep(&caller.run, key, answer.clone()).await;
+        }
         caller.run.publish(Event::ChildEnded { end }).await?;
         Ok(answer)
     }
 
     async fn answer(&self, caller: &Caller, mut dialogue: Dialogue) -> Result<String, Lost> {
         let run = &caller.run;
-        let key = key(caller, &dialogue);
         let mut retries = run.config().missions.question_retries;
         loop {
             let answer = caller.ask(&mut dialogue).await?.content;
-            let Err(error) = (self.reads)(&answer) else {
-                keep(run, key, answer.clone()).await;
-                return Ok(answer);
-            };
+            let Err(error) = (self.reads)(&answer) else { return Ok(answer) };
             run.publish(Event::AnswerRefused { error: Wording::of(&error) }).await?;
             if retries == 0 {
                 return Err(Lost::To(NoAnswer::Unreadable));
@@ -230,6 +243,31 @@ impl Effect for Recall {
     }
 }
 
+/// The effect of waiting until it is too late for an answer.
+struct TooLate {
+    by: Option<Timestamp>,
+}
+
+impl Effect for TooLate {
+    type Outcome = ();
+    type Stop = Lost;
+
+    fn look(&mut self, event: &Event) -> Trace<()> {
+        let late = ChildEnd::Failed(NoAnswer::Budget(Limit::WallTime));
+        let is_late = matches!(event, Event::ChildEnded { end } if *end == late);
+        if is_late { Trace::Foretold(()) } else { Trace::Absent }
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<(), Lost> {
+        let Some(by) = self.by else { return std::future::pending().await };
+        let left = Duration::try_from(by.duration_since(run.clock.now())).unwrap_or_default();
+        if left > Duration::ZERO {
+            tokio::time::sleep(left).await;
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -237,7 +275,7 @@ mod tests {
     #[test]
     fn the_newest_answers_stay() {
         let dir = tempfile::tempdir().unwrap();
-        let second = std::time::Duration::from_secs(1);
+        let second = Duration::from_secs(1);
         for at in 0..5_u32 {
             let file = fs::File::create(dir.path().join(at.to_string())).unwrap();
             file.set_modified(std::time::UNIX_EPOCH + second * (10 - at)).unwrap();

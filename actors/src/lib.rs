@@ -57,6 +57,7 @@ pub mod testing;
 mod tool_use;
 mod trace;
 mod trial;
+pub mod turns;
 pub mod v1;
 pub mod vacuous;
 pub mod verified;

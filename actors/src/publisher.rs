@@ -86,11 +86,20 @@ pub enum Proposal {
     /// Changes to files.
     Patch(Vec<tree::Change>, Taken),
     /// A command to run.
-    Command(String),
+    Command(String, Holds),
     /// A command that wants the network.
     Network(String),
     /// A mission, by its card.
     Mission(String),
+}
+
+/// For how long a yes to a command can hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holds {
+    /// For the run: a mission is answered by its card, and by nothing that was said before.
+    InThisRun,
+    /// From now on, if the user says so.
+    Always,
 }
 
 /// What the user says.

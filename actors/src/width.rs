@@ -36,6 +36,12 @@ impl Width {
         }
     }
 
+    /// Calls in flight at most that are not the run's own: one is kept for those, where there is more than one. While the
+    /// provider throttles none is: they only come first.
+    pub(crate) const fn for_parts(self) -> usize {
+        if self.is_narrowed() || self.most < 2 { self.now } else { self.most - 1 }
+    }
+
     /// Whether the provider has it narrower than configured.
     pub(crate) const fn is_narrowed(self) -> bool {
         self.now < self.most
@@ -58,5 +64,13 @@ mod tests {
         }
         assert_eq!(told, [4, 2, 1, 2, 3, 4, 5, 6, 7, 8]);
         assert_eq!(width.after(Pace::Kept).now, 8, "never wider than configured");
+    }
+
+    #[test]
+    fn one_call_is_kept_for_the_run_itself_unless_there_are_too_few() {
+        assert_eq!(Width::new(21).for_parts(), 20);
+        assert_eq!(Width::new(2).for_parts(), 1);
+        assert_eq!(Width::new(1).for_parts(), 1);
+        assert_eq!(Width::new(8).after(Pace::Throttled).for_parts(), 4);
     }
 }

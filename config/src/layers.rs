@@ -14,6 +14,7 @@ use toml::{Spanned, Table, Value};
 use crate::guard::{guard, trust, with};
 use crate::keys::{insert, join, leaves, lookup, template};
 use crate::lists::filled;
+use crate::misfit::misfit;
 use crate::{Config, Effort, SUBAGENTS};
 
 /// The embedded defaults: the lowest layer, and the list of all keys.
@@ -429,10 +430,12 @@ fn blame(settings: &[Setting], defaults: &Table, message: &str) -> ConfigError {
         let mut alone = defaults.clone();
         insert(&mut alone, &setting.key, setting.value.clone());
         if let Err(error) = Config::deserialize(Value::Table(alone)) {
+            let default = lookup(defaults, &template(&setting.key));
+            let misfit = default.and_then(|default| misfit(&setting.value, default));
             return ConfigError::Value {
                 place: setting.place.clone(),
                 key: setting.key.clone(),
-                message: error.message().to_owned(),
+                message: misfit.unwrap_or_else(|| error.message().to_owned()),
             };
         }
     }

@@ -7,6 +7,7 @@ mod guard;
 mod keys;
 mod layers;
 mod lists;
+mod misfit;
 mod part;
 mod schema;
 

@@ -1,5 +1,6 @@
 //! A long piece of work, a step at a time: what its steering model says, what became of each step, and when it ends. Pure.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use actors::contract::{Contract, ContractError, filled};
@@ -7,6 +8,7 @@ use actors::ledger::Amount;
 use actors::prompts::{Prompt, Prompts};
 use model::price::Usd;
 use serde::{Deserialize, Serialize};
+use tree::FileHash;
 
 const CONTRACT: Contract = Contract { header: "AUTOPILOT_V1", footer: "AUTOPILOT_END" };
 const FORM: &str =
@@ -34,8 +36,8 @@ pub enum Steer {
 }
 
 impl Steer {
-    /// Reads an answer.
-    pub fn read(answer: &str) -> Result<Self, ContractError> {
+    /// Reads an answer. Where a command says that the task is reached, no model does.
+    pub fn read(answer: &str, until: Option<&str>) -> Result<Self, ContractError> {
         let (mut next, mut later, mut end) = (None, Vec::new(), None);
         let block = CONTRACT.read(answer, |_, line| {
             let (key, text) = line.split_once('|').unwrap_or((line, ""));
@@ -51,6 +53,9 @@ impl Steer {
         })?;
         match (next, end) {
             (Some(step), None) => Ok(Self::Next { step, later }),
+            (None, Some(Self::Done(_))) if let Some(command) = until => {
+                Err(block.error_at_end(format!("`{command}` does not pass yet: NEXT or STUCK")))
+            }
             (None, Some(end)) if later.is_empty() => Ok(end),
             (None | Some(_), _) => {
                 Err(block.error_at_end(format!("between the two lines stand {FORM}")))
@@ -70,8 +75,22 @@ pub struct TakenStep {
     pub stays: bool,
     /// The files that it changed, if it stays.
     pub files: Vec<String>,
+    /// What became of each of them.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub turned: Vec<TurnedFile>,
     /// What it took, the question for it included.
     pub spent: Amount,
+}
+
+/// A file that a step changed: what it held before and after; nothing where it was not there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnedFile {
+    /// Its path.
+    pub path: String,
+    /// Before the step.
+    pub before: Option<FileHash>,
+    /// After it.
+    pub after: Option<FileHash>,
 }
 
 /// What it may not pass.
@@ -158,7 +177,7 @@ impl Work {
     pub fn is_over(&self) -> Option<End> {
         let WorkBounds { iterations, time, usd, tokens } = self.bounds;
         let spent = self.spent();
-        let idle = self.rounds.iter().rev().take_while(|round| !round.stays).count();
+        let idle = (0..self.rounds.len()).rev().take_while(|at| !self.is_progress(*at)).count();
         if idle >= MOST_IDLE {
             return Some(End::NoProgress);
         }
@@ -171,6 +190,26 @@ impl Work {
         let is_used_up = usd.is_some_and(|most| spent.nano_usd >= most)
             || tokens.is_some_and(|most| spent.tokens >= most);
         is_used_up.then_some(End::Budget)
+    }
+
+    /// Whether a step brought something: it stays, and its files are not as they were before some step.
+    fn is_progress(&self, at: usize) -> bool {
+        let until = self.rounds.get(..=at).unwrap_or_default();
+        let Some(TakenStep { stays: true, turned, .. }) = until.last() else { return false };
+        if turned.is_empty() {
+            return true;
+        }
+        // From the last step back: what a file holds after it, and what it held before each.
+        let mut since: BTreeMap<&str, (Option<FileHash>, Option<FileHash>)> = BTreeMap::new();
+        for round in until.iter().rev() {
+            for TurnedFile { path, before, after } in &round.turned {
+                since.entry(path).or_insert((*before, *after)).0 = *before;
+            }
+            if since.values().all(|(before, after)| before == after) {
+                return false;
+            }
+        }
+        true
     }
 
     /// What the steering model is asked. `said` is what the command printed last that says when the task is reached.
@@ -206,7 +245,8 @@ mod tests {
 
     fn round(stays: bool) -> TakenStep {
         let spent = Amount { tokens: 100, calls: 2, nano_usd: Usd::ZERO };
-        TakenStep { step: "s".to_owned(), end: "e".to_owned(), stays, files: Vec::new(), spent }
+        let (step, end) = ("s".to_owned(), "e".to_owned());
+        TakenStep { step, end, stays, files: Vec::new(), turned: Vec::new(), spent }
     }
 
     fn work(rounds: Vec<TakenStep>, bounds: WorkBounds) -> Work {
@@ -225,13 +265,46 @@ mod tests {
 
     #[test]
     fn what_the_steering_model_says_is_read() {
-        let read = |lines: &str| Steer::read(&format!("AUTOPILOT_V1\n{lines}\nAUTOPILOT_END"));
+        let read =
+            |lines: &str| Steer::read(&format!("AUTOPILOT_V1\n{lines}\nAUTOPILOT_END"), None);
         let next = Steer::Next { step: "a".to_owned(), later: vec!["b".to_owned()] };
         assert_eq!(read("NEXT|a\nLATER|b").unwrap(), next);
         assert_eq!(read("DONE|all passes").unwrap(), Steer::Done("all passes".to_owned()));
         for broken in ["NEXT|a\nNEXT|b", "LATER|b", "NEXT|a\nDONE|x", "NEXT|", "hello", ""] {
             assert!(read(broken).is_err(), "{broken}");
         }
+        let done = "AUTOPILOT_V1\nDONE|it works\nAUTOPILOT_END";
+        let refused = Steer::read(done, Some("make test")).unwrap_err();
+        assert_eq!(refused.rule, "`make test` does not pass yet: NEXT or STUCK");
+    }
+
+    #[test]
+    fn going_to_and_fro_is_no_progress() {
+        let hash = |text: &str| (!text.is_empty()).then(|| FileHash::of(text.as_bytes()));
+        let turns = |files: &[(&str, &str, &str)]| {
+            let file = |(path, before, after): &(&str, &str, &str)| TurnedFile {
+                path: (*path).to_owned(),
+                before: hash(before),
+                after: hash(after),
+            };
+            TakenStep { turned: files.iter().map(file).collect(), ..round(true) }
+        };
+        let none = WorkBounds::default();
+        let to = || turns(&[("a", "1", "2")]);
+        let fro = || turns(&[("a", "2", "1")]);
+        assert_eq!(
+            work(vec![to(), fro(), to()], none).is_over(),
+            None,
+            "it may still turn out well"
+        );
+        assert_eq!(work(vec![to(), fro(), to(), fro()], none).is_over(), Some(End::NoProgress));
+        // The same file over and over, but never as it was; and as it was, beside another that is not.
+        let on = vec![to(), turns(&[("a", "2", "3")]), turns(&[("a", "3", "4")])];
+        assert!((0..3).all(|at| work(on.clone(), none).is_progress(at)));
+        let beside = turns(&[("a", "2", "1"), ("b", "", "1")]);
+        assert!(work(vec![to(), beside.clone()], none).is_progress(1));
+        let back = turns(&[("b", "1", "")]);
+        assert!(!work(vec![to(), beside, back], none).is_progress(2), "as before the first step");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 mod ending;
 pub(crate) mod lines;
-mod rows;
+pub(crate) mod rows;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

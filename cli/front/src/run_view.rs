@@ -13,9 +13,10 @@ use std::time::Duration;
 use actors::event::{Event, StagedFile};
 use actors::lane_id::LaneId;
 use actors::plan::StepMark;
-use actors::publisher::{OpenQuestion, Proposal, Question, Signal};
+use actors::publisher::{Holds, OpenQuestion, Proposal, Question, Signal};
 use actors::scope::Scope;
 use actors::words::Intent;
+use actors::workspace::Taken;
 use anstyle::{AnsiColor, Style};
 use model::{AgentRole, ModelError};
 use orchestrator::orchestrator::Outcome;
@@ -192,11 +193,10 @@ impl RunView {
                 Some(lane) => self.lanes.hear(lane, text.len()),
                 None => self.heard += text.len(),
             },
-            Signal::Waiting(scope, why) => match scope.lane() {
-                Some(lane) => self.lanes.wait(lane, why.to_string()),
-                // Of many small questions one or the other always waits: how many are open is shown.
-                None if scope.child().is_some() => {}
-                None => self.waiting = Some(harmless(why)),
+            Signal::Waiting(scope, why) => match (scope.lane(), scope.child()) {
+                (Some(lane), _) => self.lanes.wait(lane, why.to_string()),
+                (None, Some(number)) => self.child_waits(number, why),
+                (None, None) => self.waiting = Some(harmless(why)),
             },
             Signal::Confined(level) => self.tell_confined(&level.to_string()),
             Signal::Question(_) | Signal::Asked(_) => {}
@@ -217,11 +217,21 @@ impl RunView {
     pub fn question(&self, question: &Question) -> OnScreen {
         let tolerated = self.tolerated.get(&question.scope.lane()).cloned().unwrap_or_default();
         let (shown, asks, offers) = match &question.what {
-            Proposal::Patch(changes, _) => {
-                (changes_as_text(changes, self.shows.paint) + &tolerated, "Apply it?", Offers::Once)
+            Proposal::Patch(changes, taken) => {
+                let shown = changes_as_text(changes, self.shows.paint) + &tolerated;
+                let paths = changes.iter().map(|change| change.path.to_string());
+                let offers = match taken {
+                    Taken::ByFile if changes.len() > 1 => Offers::Files(paths.collect()),
+                    Taken::ByFile | Taken::Whole => Offers::Once,
+                };
+                (shown, "Apply it?", offers)
             }
-            Proposal::Command(command) => {
-                (format!("  $ {}\n", harmless(command)), "Run it?", Offers::Always)
+            Proposal::Command(command, holds) => {
+                let offers = match holds {
+                    Holds::InThisRun => Offers::Once,
+                    Holds::Always => Offers::Always,
+                };
+                (format!("  $ {}\n", harmless(command)), "Run it?", offers)
             }
             Proposal::Mission(card) => {
                 let asks = "After `no: ` say what is to be different. Carry it out?";

@@ -22,7 +22,7 @@ pub(super) async fn ask(question: OnScreen, mut answer_to: oneshot::Sender<Answe
             tokio::spawn(async move { answer_to.closed().await });
             return;
         };
-        match read(&line, question.offers) {
+        match read(&line, &question.offers) {
             Said::Answer(answer) => {
                 answer_to.send(answer).ok();
                 return;
@@ -33,8 +33,7 @@ pub(super) async fn ask(question: OnScreen, mut answer_to: oneshot::Sender<Answe
             }
             Said::Unclear => {
                 forget_what_was_typed();
-                let always = if question.offers == Offers::Always { "always, " } else { "" };
-                let known = format!("yes, {always}no, no: WHY (the model is told), or show. ");
+                let known = format!("What can be typed: y, n, {}. ", question.offers.words());
                 say(&(known + &question.who + &question.asks));
             }
         }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use actors::event::{Envelope, Event};
 use actors::lane_id::LaneId;
 use actors::publisher::Signal;
+use actors::scope::Scope;
 use front::told::criteria;
 use futures_util::future::BoxFuture;
 use orchestrator::orchestrator::Outcome;
@@ -36,17 +37,14 @@ impl View for StreamJson {
             }
             Signal::Text(speaker, text) => {
                 let data = json!({"role": speaker.role, "text": text});
-                tell(&in_lane(json!({"kind": "TextDelta", "data": data}), speaker.scope.lane()));
+                tell(&within(json!({"kind": "TextDelta", "data": data}), &speaker.scope));
             }
             Signal::Reasoning(speaker, text) => {
                 let data = json!({"role": speaker.role, "text": text});
-                tell(&in_lane(
-                    json!({"kind": "ReasoningDelta", "data": data}),
-                    speaker.scope.lane(),
-                ));
+                tell(&within(json!({"kind": "ReasoningDelta", "data": data}), &speaker.scope));
             }
             Signal::Waiting(scope, why) => {
-                tell(&in_lane(json!({"kind": "Waiting", "data": {"why": why}}), scope.lane()));
+                tell(&within(json!({"kind": "Waiting", "data": {"why": why}}), &scope));
             }
             Signal::Confined(level) => {
                 let data = json!({"degree": level.degree(), "told": level.to_string()});
@@ -116,17 +114,19 @@ fn event(envelope: &Envelope) -> Value {
         if let Some(run) = envelope.scope.run() {
             line.insert("run".to_owned(), run.into());
         }
-        if let Some(part) = envelope.scope.below() {
-            line.insert("part".to_owned(), part.into());
-        }
     }
-    in_lane(line, envelope.scope.lane())
+    within(line, &envelope.scope)
 }
 
-/// The same line, with the lane it is of.
-fn in_lane(mut line: Value, lane: Option<LaneId>) -> Value {
-    if let (Some(fields), Some(lane)) = (line.as_object_mut(), lane) {
-        fields.insert("lane".to_owned(), lane.to_string().into());
+/// The same line, with what of the run it belongs to.
+fn within(mut line: Value, scope: &Scope) -> Value {
+    if let Some(fields) = line.as_object_mut() {
+        let lane = scope.lane().map(|lane| lane.to_string());
+        for (field, value) in [("lane", lane), ("part", scope.below())] {
+            if let Some(value) = value {
+                fields.insert(field.to_owned(), value.into());
+            }
+        }
     }
     line
 }

@@ -7,7 +7,7 @@ use actors::event::Event;
 use actors::lane_id::LaneId;
 use actors::publisher::{Attendance, OpenQuestion, Question, Signal};
 use anstyle::{AnsiColor, Style};
-use front::answer::{Offers, OnScreen};
+use front::answer::OnScreen;
 use front::diff::{Paint, harmless};
 use front::run_view::{Accounts, CommandsGiven, Detail, RunView, Shows, Streams, Told};
 use futures_util::future::BoxFuture;
@@ -91,11 +91,10 @@ impl Terminal {
         }
         let OnScreen { who, shown, asks, offers } = self.run.question(&question);
         self.rest();
-        let more =
-            if offers == Offers::Always { "; always, no: WHY, show" } else { "; no: WHY, show" };
         let yellow = Style::new().fg_color(Some(AnsiColor::Yellow.into())).bold();
         let who = if who.is_empty() { who } else { self.paint.with(yellow, &who) };
-        let asks = format!("{asks} [y/N{more}] ");
+        let asks = format!("{asks} [y/N; {}] ", offers.words());
+        let shown = offers.numbered().iter().fold(shown, |above, file| above + file + "\n");
         ask(OnScreen { who, shown, asks, offers }, question.answer).await;
     }
 

@@ -153,7 +153,7 @@ fn question(it: &Conversation, asked: &Asked, width: usize) -> Vec<String> {
     } else {
         let always = match asked.on_screen.offers {
             Offers::Always => format!("{alt}a always · "),
-            Offers::Once => String::new(),
+            Offers::Files(_) | Offers::Once => String::new(),
         };
         let is_diff = asked.on_screen.shown.contains("diff --git ");
         let more = if is_diff { "d review" } else { "s show" };

@@ -253,7 +253,7 @@ fn lanes_have_bounds_and_share_only_what_is_in_the_workspace() {
         ("max_lanes = 100", "`lanes.max_lanes`: must be between 1 and 99"),
         ("max_subagents = 0", "`lanes.max_subagents`: must be between 1 and 20"),
         ("max_subagents = 21", "`lanes.max_subagents`: must be between 1 and 20"),
-        ("max_subagents = -1", "`lanes.max_subagents`: invalid value"),
+        ("max_subagents = -1", "`lanes.max_subagents`: `-1` is below 0"),
         ("mode = \"never\"", "`lanes.mode`: unknown variant"),
     ] {
         let error = resolve(&user(&format!("[lanes]\n{text}\n"))).unwrap_err().to_string();

@@ -19,6 +19,7 @@ use ractor::factory::{
 use ractor::{Actor, ActorCell, ActorProcessingErr, SpawnErr};
 use search::BYTES_PER_TOKEN;
 use tokio::sync::oneshot;
+use tools::clock::Timestamp;
 use tree::FileHash;
 
 type Answer = Result<String, NoAnswer>;
@@ -40,6 +41,8 @@ pub struct Children {
     open: Arc<Mutex<BTreeSet<u32>>>,
     /// What was sent ahead already.
     primed: Arc<Mutex<BTreeSet<FileHash>>>,
+    /// When answers come too late, if ever.
+    by: Option<Timestamp>,
 }
 
 impl Children {
@@ -62,7 +65,13 @@ impl Children {
         >::default();
         let (pool, _) = Actor::spawn_linked(None, factory, arguments, supervisor).await?;
         let (numbers, open, primed) = (Arc::default(), Arc::default(), Arc::default());
-        Ok(Self { run, pool, numbers, open, primed })
+        Ok(Self { run, pool, numbers, open, primed, by: None })
+    }
+
+    /// The same pool, for questions whose answers come too late after `by`: they are given up then.
+    #[must_use]
+    pub fn until(&self, by: Option<Timestamp>) -> Self {
+        Self { by, ..self.clone() }
     }
 
     /// The actor itself, for its supervisor.
@@ -93,7 +102,7 @@ impl Children {
                 continue;
             }
             let (number, common) = (self.next_number(), Arc::clone(&shared));
-            let child = Child { number, common, question: question.clone(), reads };
+            let child = Child { number, common, question: question.clone(), reads, by: self.by };
             if let Some(known) = child.recall(&self.run).await? {
                 answers.insert(question, Ok(known));
             } else {

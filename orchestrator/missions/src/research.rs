@@ -28,6 +28,7 @@ use crate::finding::{
 use crate::lead::{Hypotheses, Hypothesis, Program, Verdicts, told};
 use crate::passage::{Passage, SourceFile, together};
 use crate::program::{self, Programming};
+pub use crate::researcher::ends;
 use crate::researcher::{HasTime, Thread};
 use crate::sampling::Sampling;
 use crate::sources::{Reading, Rereading, Wanted};

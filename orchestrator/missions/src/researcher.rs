@@ -130,7 +130,15 @@ impl Researched {
     }
 }
 
-/// The effect of looking whether there is time for another step: some is kept for the card.
+/// When research ends at the latest: some time is kept for the card.
+pub fn ends(run: &Run) -> Option<Timestamp> {
+    let config = run.config();
+    let whole = Duration::from_secs(config.budget.wall_seconds);
+    let kept = whole.mul_f64(config.missions.kept_time.clamp(0.0, 1.0));
+    run.until?.checked_sub(kept).ok()
+}
+
+/// The effect of looking whether there is time for another step.
 pub(crate) struct HasTime;
 
 impl Effect for HasTime {
@@ -145,13 +153,7 @@ impl Effect for HasTime {
     }
 
     async fn act(&mut self, run: &Run) -> Result<bool, JournalClosed> {
-        let config = run.config();
-        let whole = Duration::from_secs(config.budget.wall_seconds);
-        let kept = whole.mul_f64(config.missions.kept_time.clamp(0.0, 1.0));
-        let has_time = |until: Timestamp| {
-            run.clock.now().checked_add(kept).is_ok_and(|card_begins| card_begins < until)
-        };
-        if run.until.is_none_or(has_time) {
+        if ends(run).is_none_or(|end| run.clock.now() < end) {
             return Ok(true);
         }
         run.record(Event::ResearchCut { limit: Limit::WallTime }).await?;

@@ -24,7 +24,7 @@ use missions::children::Children;
 use missions::execution::Execution;
 use missions::gate::{self, Approved, MissionStep};
 use missions::grant::Grant;
-use missions::research::{Research, Researched};
+use missions::research::{self, Research, Researched};
 use missions::told::MissionReport;
 use ractor::ActorRef;
 
@@ -90,6 +90,7 @@ impl State {
         if let Some(active) = &mut self.active {
             active.mission = Some(brief.clone());
         }
+        let children = children.until(research::ends(&run));
         let drafting = Drafting { run, children, brief, index, commands, step };
         self.tell_in_run(myself, async move { News::Mission(drafting.conduct().await) });
     }

@@ -171,22 +171,28 @@ const fn colour(stage: &Stage) -> AnsiColor {
     }
 }
 
+/// `text` in at most so many cells of the terminal.
+pub(crate) fn cut(text: &str, wide: usize) -> String {
+    let text = text.replace('\t', " ");
+    if text.width() <= wide {
+        return text;
+    }
+    let mut shown = String::new();
+    let mut left = wide.saturating_sub(1);
+    for c in text.chars() {
+        let Some(rest) = left.checked_sub(c.width().unwrap_or_default()) else { break };
+        left = rest;
+        shown.push(c);
+    }
+    if wide > 0 {
+        shown.push('…');
+    }
+    shown
+}
+
 /// `text` in exactly so many cells of the terminal: filled up, or cut.
 fn cell(text: &str, wide: usize) -> String {
-    let text = text.replace('\t', " ");
-    let mut shown = text.clone();
-    if text.width() > wide {
-        shown.clear();
-        let mut left = wide.saturating_sub(1);
-        for c in text.chars() {
-            let Some(rest) = left.checked_sub(c.width().unwrap_or_default()) else { break };
-            left = rest;
-            shown.push(c);
-        }
-        if wide > 0 {
-            shown.push('…');
-        }
-    }
+    let mut shown = cut(text, wide);
     let missing = wide.saturating_sub(shown.width());
     shown.extend(std::iter::repeat_n(' ', missing));
     shown

@@ -226,8 +226,8 @@ impl RunView {
     fn part_event(&mut self, scope: &Scope, event: &Event) {
         if let Some(lane) = scope.lane() {
             self.lane_event(lane, event);
-        } else if scope.child().is_some() {
-            self.child_event(event);
+        } else if let Some(number) = scope.child() {
+            self.child_event(number, event);
         }
     }
 

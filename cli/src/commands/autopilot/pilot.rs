@@ -11,7 +11,7 @@ use config::Settings;
 use front::error::{CliError, Kind};
 use front::session::Which;
 use model::price::Usd;
-use orchestrator::autopilot::{End, Steer, TakenStep, Work, WorkBounds};
+use orchestrator::autopilot::{End, Steer, TakenStep, TurnedFile, Work, WorkBounds};
 use orchestrator::chat::Intent;
 use orchestrator::orchestrator::Outcome;
 use orchestrator::request::Request;
@@ -19,7 +19,7 @@ use serde_json::json;
 use shell::Exit;
 use tools::clock::{Clock as _, SystemClock};
 use tools::regular;
-use tree::Change;
+use tree::{Change, FileState, RepoPath};
 
 use super::super::diff::Found;
 use super::super::{diff, sandbox};
@@ -197,7 +197,8 @@ impl Pilot<'_> {
             if let Some(end) = ended(&outcome.delivery) {
                 return Ok(Err(end));
             }
-            match Steer::read(outcome.answer.as_deref().unwrap_or_default()) {
+            let answer = outcome.answer.as_deref().unwrap_or_default();
+            match Steer::read(answer, self.work.until.as_deref()) {
                 Ok(Steer::Next { step, later }) => {
                     self.work.later = later;
                     return Ok(Ok(step));
@@ -232,9 +233,16 @@ impl Pilot<'_> {
         let stays = is_done && !outcome.changes.is_empty();
         let paths = outcome.changes.iter().flat_map(Change::paths).map(ToString::to_string);
         let files: Vec<String> = if stays { paths.collect() } else { Vec::new() };
+        let turned =
+            |(path, before, after): (&RepoPath, Option<&FileState>, Option<&FileState>)| {
+                let (before, after) = (before.map(FileState::hash), after.map(FileState::hash));
+                TurnedFile { path: path.to_string(), before, after }
+            };
+        let sides = outcome.changes.iter().flat_map(Change::sides).filter(|_| stays);
+        let turned = sides.map(turned).collect();
         let spent = outcome.spent.plus(std::mem::take(&mut self.work.choosing));
         let end = front::told::outcome(&outcome.delivery);
-        self.work.rounds.push(TakenStep { step, end, stays, files, spent });
+        self.work.rounds.push(TakenStep { step, end, stays, files, turned, spent });
         self.work.worked = self.before + self.begun.elapsed();
         self.keep(Doing::Choosing)?;
         Ok(ended(&outcome.delivery))

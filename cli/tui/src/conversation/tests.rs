@@ -1,5 +1,6 @@
 //! Keys at a conversation, and what they lead to.
 
+use actors::publisher::Holds;
 use actors::scope::Scope;
 use front::run_view::Commits;
 use orchestrator::chat::Intent;
@@ -64,7 +65,7 @@ fn asked() -> (Conversation, oneshot::Receiver<Answer>) {
     let mut it = conversation();
     it.begun("do it");
     let (answer, answered) = oneshot::channel();
-    let what = Proposal::Command("make".to_owned());
+    let what = Proposal::Command("make".to_owned(), Holds::Always);
     let (scope, why) = (Scope::SESSION, "`make` is not listed".to_owned());
     it.ask(Question { scope, what, why, answer }, after(1_000));
     (it, answered)

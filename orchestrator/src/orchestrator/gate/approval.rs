@@ -6,7 +6,7 @@ use std::time::Duration;
 use actors::closed::JournalClosed;
 use actors::effect::{Effect, Position, Trace};
 use actors::event::Event;
-use actors::publisher::{Answer, Proposal};
+use actors::publisher::{Answer, Holds, Proposal};
 use actors::run::{Run, UserWord};
 use actors::wording::Wording;
 use actors::words::{Asked, DeniedBy};
@@ -87,7 +87,7 @@ impl Gate {
             Network::Own => (
                 Asked::Command(text.clone()),
                 Act::Command(command.command()),
-                Proposal::Command(text),
+                Proposal::Command(text, self.holds()),
             ),
             Network::Host => (
                 Asked::Network(text.clone()),
@@ -131,6 +131,11 @@ impl Gate {
             said.insert(key, SaidTo { ask, by, result: result.clone() });
         }
         result
+    }
+
+    /// For how long a yes to a command can hold.
+    const fn holds(&self) -> Holds {
+        if self.grant.is_some() { Holds::InThisRun } else { Holds::Always }
     }
 
     /// Writes down what was said to the same command before, in answer to another lane.
@@ -243,7 +248,7 @@ fn about(proposal: &Proposal) -> String {
                 changes.iter().flat_map(Change::paths).map(RepoPath::as_str).collect();
             paths.join(", ")
         }
-        Proposal::Command(text) => format!("`{text}`"),
+        Proposal::Command(text, _) => format!("`{text}`"),
         Proposal::Mission(_) => "the card of the mission".to_owned(),
         Proposal::Network(text) => Asked::Network(text.clone()).to_string(),
     }
@@ -460,7 +465,7 @@ impl Question<'_> {
 
     /// Notes that the command is not asked for again.
     async fn always(&self, run: &Run) {
-        let Proposal::Command(command) = &self.proposal else { return };
+        let Proposal::Command(command, Holds::Always) = &self.proposal else { return };
         let Ok(line) = CommandLine::parse(command) else { return };
         match self.gate.always.allow(&line, run.confinement().await.degree()) {
             Ok(true) => {}
