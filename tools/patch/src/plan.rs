@@ -150,7 +150,14 @@ pub fn prepare_with(
     let strictly = LOOSE.into_iter().fold(allowed, Tolerances::without);
     let mut plans = translate::readings(answer).filter_map(|other| read(&other, strictly).ok());
     let Some(mut plan) = plans.next() else { return Err(refusal) };
-    if plans.any(|other| other.changes != plan.changes) {
+    // A file that is to be made, and that such an answer leaves out, may be what it has no way to say.
+    let is_left_out = |path: &&RepoPath| {
+        matches!(current(path), Ok(Entry::Missing))
+            && plan.changes.iter().all(|it| it.path != **path)
+    };
+    if plans.any(|other| other.changes != plan.changes)
+        || scope.declared.iter().flatten().any(|path| is_left_out(&path))
+    {
         return Err(refusal);
     }
     plan.repairs.insert(0, Repair::answer(Tolerance::Translated));

@@ -93,7 +93,7 @@ impl Base {
 impl Case {
     /// What becomes of it: `=` the intended file, `0` nothing, `!` another one, or why it is refused.
     fn outcome(&self) -> String {
-        let files = Files::default().file("f", &self.before);
+        let files = Files::default().file("f", &self.before).file("g", "x\n");
         match plan_of(&files, &["f", "g"], &self.answer) {
             Err(Refusal { mismatches }) => mismatches[0].reason.code().to_owned(),
             Ok(plan) if plan.changes.is_empty() => "0".to_owned(),
@@ -461,7 +461,8 @@ fn shapes_of_models_are_applied_as_they_are_meant_or_refused() {
 /// What becomes of the files `a`, with this text, and `b`, with two lines.
 fn both(before: &str, answer: &str) -> Result<Vec<String>, &'static str> {
     let files = Files::default().file("a", before).file("b", "x\ny\n");
-    let plan = plan_of(&files, &["a", "b", "c"], answer);
+    let declared = if answer.contains("c\n") { &["a", "b", "c"][..] } else { &["a", "b"] };
+    let plan = plan_of(&files, declared, answer);
     let plan = plan.map_err(|refusal| refusal.mismatches[0].reason.code())?;
     let told = |change: &tree::Change| {
         let text = change.after.as_ref().map_or(&b"-"[..], |state| &state.bytes);
@@ -516,6 +517,15 @@ fn an_answer_in_another_form_is_taken_whole_or_not_at_all() {
     ] {
         assert_eq!(both("1\n2\n3\n", &answer), outcome, "{answer}");
     }
+}
+
+#[test]
+fn a_file_to_be_made_is_not_left_out_by_a_format_that_can_make_none() {
+    let files = Files::default().file("a", "1\n2\n");
+    let block = "a\n<<<<<<< SEARCH\n2\n=======\ntwo\n>>>>>>> REPLACE\n";
+    assert!(plan_of(&files, &["a"], block).is_ok());
+    let refusal = plan_of(&files, &["a", "new"], block).unwrap_err();
+    assert_eq!(refusal.mismatches[0].reason.code(), "unsupported_format");
 }
 
 #[test]
