@@ -361,6 +361,9 @@ fn is_loopback(url: &Url) -> bool {
 }
 
 #[cfg(test)]
+#[path = "client_tests.rs"]
+mod lies;
+#[cfg(test)]
 mod tests {
     use super::*;
 

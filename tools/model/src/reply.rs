@@ -69,7 +69,11 @@ impl<'a> Assembly<'a> {
             return Err(classify::in_stream(error, self.key, self.partial(0)));
         }
         self.events += 1;
-        self.usage = chunk.usage().or(self.usage);
+        // What was told once is spent: a count that shrinks later takes nothing back.
+        self.usage = match (chunk.usage(), self.usage) {
+            (Some(told), Some(before)) => Some(told.at_least(before.prompt, before.output)),
+            (told, before) => told.or(before),
+        };
         keep_first(&mut self.id, chunk.id);
         keep_first(&mut self.model, chunk.model);
         for choice in chunk.choices {
@@ -230,6 +234,22 @@ mod tests {
             "[DONE]",
         ]);
         assert_eq!(reply.unwrap().reasoning, None);
+    }
+
+    #[test]
+    fn usage_that_shrinks_takes_nothing_back() {
+        let told = |usage: &str| {
+            let begun = r#"{"choices":[{"delta":{"content":"x"}}],"usage":{"prompt_tokens":90,"completion_tokens":70}}"#;
+            let end = r#"{"choices":[{"delta":{},"finish_reason":"stop"}],"usage":USAGE}"#;
+            assemble(&[begun, &end.replace("USAGE", usage), "[DONE]"]).0.unwrap().usage
+        };
+        let at = |prompt, hit, output| Some(Usage { prompt, hit, output, reasoning: 0 });
+        for none in ["null", "{}", r#"{"prompt_tokens":1e308,"completion_tokens":-1}"#, "\"0\""] {
+            assert_eq!(told(none), at(90, 0, 70), "{none}");
+        }
+        let less = r#"{"prompt_tokens":3,"completion_tokens":0,"prompt_cache_hit_tokens":2}"#;
+        assert_eq!(told(less), at(90, 2, 70));
+        assert_eq!(told(r#"{"prompt_tokens":91,"completion_tokens":7}"#), at(91, 0, 70));
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod fence;
 mod file;
 mod fold;
 mod foreign;
+mod formats;
 mod gutter;
 mod header;
 mod leak;
@@ -34,6 +35,7 @@ mod refuse;
 mod resolve;
 mod space;
 mod tolerance;
+mod translate;
 
 pub use aside::PutAside;
 pub use difference::LineDifference;
@@ -59,3 +61,5 @@ mod reason_tests;
 mod shape_tests;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod wild_tests;

@@ -18,6 +18,7 @@ use super::planner::{self, Planner};
 use super::refuse::{PatchMismatch, Reason, Refusal};
 use super::resolve::{Intent, Known, Target, resolve};
 use super::tolerance::{Repair, Tolerance, Tolerances};
+use super::translate;
 use tree::{Change, ChangeSummary, Entry, FileHash, RepoPath, TreeError};
 
 /// What a diff may touch, and what its author saw.
@@ -137,12 +138,57 @@ pub fn prepare_with(
     if limits.max_diff_bytes.is_some_and(|max| answer.len() > max) {
         return Err(PatchMismatch::answer(Reason::DiffTooLarge).into());
     }
+    let seen = RefCell::new(BTreeMap::new());
+    let current: &Current<'_> = &|path| once(&seen, path, current);
+    let read =
+        |answer: &[u8], allowed| as_written(answer, scope, strategy, limits, current, allowed);
+    let refusal = match read(answer, allowed) {
+        Err(refusal) if allowed.allow(Tolerance::Translated) => refusal,
+        read => return read,
+    };
+    // What is read otherwise has to fit all the better: it is the files that say that it is meant so.
+    let strictly = LOOSE.into_iter().fold(allowed, Tolerances::without);
+    let mut plans = translate::readings(answer).filter_map(|other| read(&other, strictly).ok());
+    let Some(mut plan) = plans.next() else { return Err(refusal) };
+    // A file that is to be made, and that such an answer leaves out, may be what it has no way to say.
+    let is_left_out = |path: &&RepoPath| {
+        matches!(current(path), Ok(Entry::Missing))
+            && plan.changes.iter().all(|it| it.path != **path)
+    };
+    if plans.any(|other| other.changes != plan.changes)
+        || scope.declared.iter().flatten().any(|path| is_left_out(&path))
+    {
+        return Err(refusal);
+    }
+    plan.repairs.insert(0, Repair::answer(Tolerance::Translated));
+    Ok(plan)
+}
+
+/// What an answer that is read otherwise than it is written is not forgiven.
+const LOOSE: [Tolerance; 8] = [
+    Tolerance::Near,
+    Tolerance::Numbered,
+    Tolerance::Marker,
+    Tolerance::Punctuation,
+    Tolerance::Space,
+    Tolerance::Gaps,
+    Tolerance::AlreadyApplied,
+    Tolerance::Aside,
+];
+
+/// The plan of an answer as it is written.
+fn as_written(
+    answer: &[u8],
+    scope: &PatchScope,
+    strategy: ApplyStrategy,
+    limits: &PatchLimits,
+    current: &Current<'_>,
+    allowed: Tolerances,
+) -> Result<ApplyPlan, Refusal> {
     let answer = envelope::without_escapes(answer, allowed);
     let escaped = matches!(answer, Cow::Owned(_));
     let answer = envelope::open(&answer, allowed)?;
     let patch = parse::parse(&answer, allowed)?;
-    let seen = RefCell::new(BTreeMap::new());
-    let current: &Current<'_> = &|path| once(&seen, path, current);
     let exists = |path: &RepoPath| !matches!(current(path), Ok(Entry::Missing));
     let known = Known { declared: scope.declared.as_ref(), exists: &exists, allowed };
     let targets = all(patch.sections.iter().map(|section| resolve(section, &known)))?;

@@ -58,11 +58,13 @@ pub enum Tolerance {
     Aside,
     /// The file changed since it was shown, elsewhere.
     Merged,
+    /// The answer is escaped, a column further in, or in a format that says the same.
+    Translated,
 }
 
 impl Tolerance {
     /// All of them.
-    pub const ALL: [Tolerance; 25] = [
+    pub const ALL: [Tolerance; 26] = [
         Tolerance::Preamble,
         Tolerance::Leaked,
         Tolerance::Indented,
@@ -88,6 +90,7 @@ impl Tolerance {
         Tolerance::Accents,
         Tolerance::Aside,
         Tolerance::Merged,
+        Tolerance::Translated,
     ];
 
     /// What was forgiven, as a person would say it.
@@ -120,6 +123,9 @@ impl Tolerance {
             Tolerance::Accents => "took the file whose path has its accents written otherwise",
             Tolerance::Aside => "put aside, since the file is not among the declared ones",
             Tolerance::Merged => "merged with a change made meanwhile",
+            Tolerance::Translated => {
+                "read an answer that is escaped, a column further in, or in another format"
+            }
         }
     }
 

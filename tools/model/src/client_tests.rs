@@ -1,0 +1,155 @@
+//! Servers that lie below what they say: in how they send it. Each is a thread that answers one connection with bytes.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc;
+use std::thread;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::*;
+use crate::{AgentRole, ToolChoice};
+
+const ANSWER: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"four\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+const STREAM: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n";
+/// What the silent are waited for.
+const BOUNDS: AnswerBounds = AnswerBounds {
+    connect: Duration::from_secs(10),
+    first_token: Duration::from_millis(300),
+    idle: Duration::from_millis(300),
+    whole: Duration::from_secs(20),
+    stream_bytes: 1 << 20,
+};
+
+/// What comes of a request to a server that answers with what `say` writes, and holds the connection then.
+fn asked(
+    bounds: AnswerBounds,
+    say: impl FnOnce(&mut TcpStream) -> io::Result<()> + Send + 'static,
+) -> Result<ModelReply, ModelError> {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    let (asked, is_over) = mpsc::channel::<()>();
+    let server = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let heard = stream.read(&mut [0; 1 << 12]).unwrap();
+        assert!(heard > 0);
+        // Whoever asked may have heard enough before all is said.
+        drop(say(&mut stream));
+        is_over.recv().unwrap_err();
+    });
+    let key = Some(Secret::from("sk-1".to_owned()));
+    let client = DeepSeekClient::with_bounds(bounds, &base, key, "KEY".to_owned()).unwrap();
+    let request = ChatRequest {
+        role: AgentRole::Editor,
+        run: "run".to_owned(),
+        lane: None,
+        model: "m".to_owned(),
+        thinking: None,
+        max_tokens: 100,
+        max_bytes: 1000,
+        tools: Vec::new(),
+        tool_choice: ToolChoice::Auto,
+        messages: Vec::new(),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let reply = runtime.block_on(client.attempt(&request, &mut |_| ()));
+    drop((runtime, asked));
+    server.join().unwrap();
+    reply
+}
+
+/// What a server does, by what it writes.
+fn of(text: String) -> Result<ModelReply, ModelError> {
+    asked(BOUNDS, move |stream| stream.write_all(text.as_bytes()))
+}
+
+/// A compressed stream that says `piece` over and over: many megabytes.
+fn bomb(begin: &str, piece: &str) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(begin.as_bytes()).unwrap();
+    let block = piece.repeat(1 << 14);
+    (0..64).for_each(|_| encoder.write_all(block.as_bytes()).unwrap());
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn a_compressed_stream_counts_as_what_it_becomes() {
+    for (begin, piece) in
+        [("", ": alive, still alive\n\n"), ("data: ", "never-ending-line"), ("", "\n\n\n\n")]
+    {
+        let body = bomb(begin, piece);
+        let head =
+            format!("{STREAM}content-encoding: gzip\r\ncontent-length: {}\r\n\r\n", body.len());
+        let reply =
+            asked(BOUNDS, move |stream| stream.write_all(&[head.as_bytes(), &body].concat()));
+        assert!(matches!(reply, Err(ModelError::Malformed { .. })), "{piece:?}: {reply:?}");
+    }
+}
+
+#[test]
+fn an_answer_may_come_a_byte_at_a_time() {
+    let chunks: String =
+        ANSWER.split_inclusive(|_| true).flat_map(|byte| ["1\r\n", byte, "\r\n"]).collect();
+    let reply = of(format!("{STREAM}transfer-encoding: chunked\r\n\r\n{chunks}0\r\n\r\n"));
+    assert_eq!(reply.unwrap().content, "four");
+}
+
+#[test]
+fn a_redirection_takes_the_key_nowhere() {
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = format!("http://{}/chat/completions", other.local_addr().unwrap());
+    for status in ["301 Moved", "302 Found", "307 Temporary Redirect", "308 Permanent Redirect"] {
+        let reply =
+            of(format!("HTTP/1.1 {status}\r\nlocation: {place}\r\ncontent-length: 0\r\n\r\n"));
+        assert!(reply.is_err(), "{status}: {reply:?}");
+        assert!(!format!("{reply:?}").contains("sk-1"), "{reply:?}");
+    }
+    other.set_nonblocking(true).unwrap();
+    assert_eq!(other.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock);
+}
+
+#[test]
+fn headers_without_end_are_no_answer() {
+    let long = format!("HTTP/1.1 200 OK\r\nx: {}\r\n\r\n{ANSWER}", "x".repeat(1 << 20));
+    let many = format!("HTTP/1.1 200 OK\r\n{}\r\n{ANSWER}", "x: y\r\n".repeat(1 << 17));
+    for text in [long, many] {
+        let reply = of(text);
+        assert!(
+            matches!(reply, Err(ModelError::Transport { .. } | ModelError::Malformed { .. })),
+            "{reply:?}"
+        );
+    }
+    // Answers before the answer, for ever.
+    let reply = asked(BOUNDS, |stream| {
+        loop {
+            stream.write_all(&b"HTTP/1.1 102 Processing\r\n\r\n".repeat(100))?;
+        }
+    });
+    assert!(matches!(reply, Err(ModelError::TimedOut { .. })), "{reply:?}");
+}
+
+#[test]
+fn an_answer_that_is_never_said_to_be_over_is_not_waited_for() {
+    let text = ANSWER.replace("data: [DONE]\n\n", "");
+    let reply =
+        of(format!("{STREAM}transfer-encoding: chunked\r\n\r\n{:x}\r\n{text}\r\n", text.len()));
+    assert!(matches!(reply, Err(ModelError::TimedOut { what: Awaited::Byte, .. })), "{reply:?}");
+}
+
+#[test]
+fn lengths_that_are_wrong_are_found_out() {
+    let chunk =
+        |size: &str| format!("{STREAM}transfer-encoding: chunked\r\n\r\n{size}\r\n: x\n\n\r\n");
+    for text in [
+        chunk("ffffffffffffffffff"),
+        chunk("-1"),
+        chunk("zz"),
+        format!("{STREAM}content-length: 9\r\ncontent-length: 10\r\n\r\n{ANSWER}"),
+        format!("{STREAM}content-length: -1\r\n\r\n{ANSWER}"),
+        format!("{STREAM}content-length: 20\r\n\r\n{ANSWER}"),
+    ] {
+        let reply = of(text.clone());
+        assert!(reply.is_err(), "{text:?}: {reply:?}");
+    }
+}
