@@ -234,7 +234,7 @@ impl RunView {
                 (format!("  $ {}\n", harmless(command)), "Run it?", offers)
             }
             Proposal::Mission(card) => {
-                let asks = "After `no: ` say what is to be different. Carry it out?";
+                let asks = "A no with a reason has it changed. Carry it out?";
                 (format!("{}\n", harmless_text(card)), asks, Offers::Once)
             }
             Proposal::Network(command) => {
