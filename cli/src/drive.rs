@@ -199,7 +199,7 @@ impl Drive {
         let request = cut_short.request().lines().next().unwrap_or_default();
         view.note(&render::harmless(&format!("going on with: {request}")));
         for recorded in cut_short.events() {
-            view.earlier(recorded.scope.lane(), &recorded.event);
+            view.earlier(&recorded.scope, &recorded.event);
         }
         self.session.take_up();
         self.watch(view).await.map(Some)
