@@ -6,7 +6,7 @@ use mock::{Behaviour, ReceivedRequest, Replies, Reply};
 use serde_json::Value;
 
 use crate::resume::{journal, killed_at};
-use crate::support::{Project, Provider, Run, World, diff};
+use crate::support::{Project, Provider, Run, Terminal, World, diff};
 
 const TASK: &str = "Have greet.txt greet the world";
 const AUTO: [&str; 2] = ["--approval", "auto"];
@@ -222,6 +222,22 @@ fn it_is_paused_resumed_and_stopped_from_another_terminal_and_gone_on_with_after
     assert!((1..=30).filter(written).count() >= 28);
     let none = world.deepseek(["autopilot", "stop"]).run();
     assert_eq!(none.code, Some(2), "{}", none.stderr);
+}
+
+#[test]
+fn it_is_stopped_from_another_terminal_while_a_question_waits() {
+    let [plan, right] = edits("greet.txt", "hello", "hello world");
+    let replies = vec![steer("NEXT|Greet the world"), plan, right];
+    let world = World::of(Project::greeting(), Provider::new(replies));
+    let mut terminal = Terminal::start(&mut world.deepseek(["autopilot", TASK, "--plain"]));
+    terminal.until("[y/N;", 1);
+    let told = world.deepseek(["autopilot", "status"]).run().stdout;
+    assert!(told.contains("working on step 1 since 2"), "{told}");
+    assert!(told.contains(": Greet the world\n"), "{told}");
+    assert_eq!(world.deepseek(["autopilot", "stop"]).run().code, Some(0));
+    assert_eq!(terminal.ends(), Some(130), "{}", terminal.shown());
+    assert_eq!(world.project.read("greet.txt"), "hello\n");
+    assert_eq!(status(&world)["autopilot"]["work"]["end"]["why"], "stopped");
 }
 
 #[test]

@@ -565,6 +565,24 @@ fn at_the_terminal_the_card_is_shown_and_asked_for_whatever_is_approved_otherwis
 }
 
 #[test]
+fn beyond_the_card_a_yes_holds_for_this_mission_only() {
+    // The Architect is told once that the command is not approved, and wants it all the same.
+    let insists = carried_out().into_iter().map(Reply::forever);
+    let world = world(planned(card("greet.txt", "make test")).into_iter().chain(insists).collect());
+    let mut terminal = Terminal::start(&mut world.deepseek(["mission", GOAL, "--plain"]));
+    terminal.until("Carry it out? [y/N; no: WHY, show]", 1);
+    terminal.types("y\r");
+    terminal.until("does not name `sh check.sh`. Run it? [y/N; no: WHY, show]", 1);
+    terminal.types("always\r");
+    terminal.until("What can be typed: y, n, no: WHY, show.", 1);
+    terminal.types("y\r");
+    assert_eq!(terminal.ends(), Some(0), "{}", terminal.shown());
+    assert_eq!(world.project.read("greet.txt"), "hello world\n");
+    let allowed = world.deepseek(["policy", "allowed"]).run();
+    assert!(!allowed.stdout.contains("check.sh"), "{}", allowed.stdout);
+}
+
+#[test]
 fn in_mode_hetun_an_edit_is_a_mission() {
     let world = steady();
     let run = world.deepseek(["--hetun", "--force-execute", "-p", GOAL]).run();

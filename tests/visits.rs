@@ -4,7 +4,9 @@ use mock::Reply;
 use rustix::process::Signal;
 
 use crate::resume::cut;
-use crate::support::{Project, Provider, Screen, World, architect, diff, editor, mended, plan};
+use crate::support::{
+    Project, Provider, Screen, Terminal, World, architect, diff, editor, mended, plan,
+};
 
 const AWAY: &str = "\x1b[?1049h";
 
@@ -92,6 +94,23 @@ fn a_change_is_reviewed_file_by_file_and_what_is_left_out_is_told_to_the_model()
     assert_eq!(world.project.read("greet.txt"), "hello world\n");
     assert!(!world.project.path("more.txt").exists());
     replays();
+}
+
+#[test]
+fn a_change_is_taken_in_part_by_plain_lines_too() {
+    let world = one_file_too_many();
+    let args = ["--plain", "--force-execute", "--approval", "suggest", "-p", "Mend the greeting"];
+    let mut terminal = Terminal::start(&mut world.deepseek(args));
+    terminal.until("[y/N; files 1 2, no: WHY, show]", 1);
+    assert!(terminal.shown().contains("1 greet.txt\r\n  2 more.txt"), "{}", terminal.shown());
+    terminal.types("files 7\r");
+    terminal.until("What can be typed: y, n, files 1 2", 1);
+    terminal.types("files 1: it is generated\r");
+    assert_eq!(terminal.ends(), Some(0), "{}", terminal.shown());
+    let told = world.provider.told("editor", 2);
+    assert!(told.contains("asked about more.txt and said no: it is generated"), "{told}");
+    assert_eq!(world.project.read("greet.txt"), "hello world\n");
+    assert!(!world.project.path("more.txt").exists());
 }
 
 #[test]

@@ -199,7 +199,7 @@ impl Drive {
         let request = cut_short.request().lines().next().unwrap_or_default();
         view.note(&render::harmless(&format!("going on with: {request}")));
         for recorded in cut_short.events() {
-            view.earlier(recorded.scope.lane(), &recorded.event);
+            view.earlier(&recorded.scope, &recorded.event);
         }
         self.session.take_up();
         self.watch(view).await.map(Some)
@@ -220,7 +220,16 @@ impl Drive {
                 biased;
                 next = self.session.next() => match next {
                     Happened::Signal(Signal::Text(..) | Signal::Reasoning(..)) if self.is_quiet => {}
-                    Happened::Signal(signal) => view.signal(signal).await,
+                    Happened::Signal(signal) => {
+                        // A question may wait for long, and another terminal may end the work meanwhile.
+                        let mut shown = view.signal(signal);
+                        while poll_until(&mut shown, tick.tick()).await.is_none() {
+                            if !stopping && self.gives_up.as_ref().is_some_and(|it| it()) {
+                                stopping = true;
+                                self.session.cancel();
+                            }
+                        }
+                    }
                     Happened::Ended(Ok(outcome)) => return Ok(*outcome),
                     Happened::Ended(Err(died)) => return Err(exit::died(&died)),
                     Happened::Applied(_) => {}
@@ -264,6 +273,18 @@ impl Drive {
                 _ = interrupts.next() => stopped = true,
             }
         }
+    }
+}
+
+/// What comes of `work`, unless `end` is first: then it is not over yet.
+async fn poll_until<T, E>(
+    work: &mut (impl Future<Output = T> + Unpin),
+    end: impl Future<Output = E>,
+) -> Option<T> {
+    tokio::select! {
+        biased;
+        done = work => Some(done),
+        _ = end => None,
     }
 }
 

@@ -10,6 +10,7 @@
 )]
 
 use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -25,9 +26,9 @@ const THINKS: Duration = Duration::from_millis(500);
 /// Questions at once.
 const WIDE: usize = 20;
 
-/// A model that thinks for a while, and then has found nothing; and when it was asked first and answered last.
+/// A model that thinks for a while, and then has found nothing; when it was asked first and answered last, and how often.
 #[derive(Default)]
-struct Thinking(Mutex<Option<(Instant, Instant)>>);
+struct Thinking(Mutex<Option<(Instant, Instant)>>, AtomicUsize);
 
 impl Says for Thinking {
     async fn answer(&self, request: &ChatRequest) -> Result<String, ModelError> {
@@ -47,6 +48,7 @@ impl Says for Thinking {
             let now = Instant::now();
             self.0.lock().unwrap().get_or_insert((now, now));
             tokio::time::sleep(THINKS).await;
+            self.1.fetch_add(1, Ordering::Relaxed);
             if let Some((_, last)) = self.0.lock().unwrap().as_mut() {
                 *last = Instant::now();
             }
@@ -64,7 +66,7 @@ async fn run(questions: usize) -> (f64, f64) {
     let flags = [
         ("lanes.max_subagents", &*WIDE.to_string()),
         ("missions.passage_lines", "2"),
-        ("missions.max_questions", &(questions * 2).to_string()),
+        ("missions.max_questions", &(questions * 10).to_string()),
         ("missions.hypothesis_rounds", "0"),
     ];
     let model = Arc::new(Thinking::default());
@@ -86,6 +88,7 @@ async fn run(questions: usize) -> (f64, f64) {
     orchestrator.run(Request::new("What is it?", Some(Intent::Mission))).await.unwrap();
     calls.abort();
     let (first, last) = model.0.lock().unwrap().unwrap();
+    assert_eq!(model.1.load(Ordering::Relaxed), questions, "each is answered once");
     let mut took = latencies.lock().unwrap().clone();
     took.sort_by(f64::total_cmp);
     let slow = took.get(took.len() * 95 / 100).copied().unwrap_or_default();

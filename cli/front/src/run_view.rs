@@ -205,11 +205,17 @@ impl RunView {
     }
 
     /// Takes in what happened to the request before this process lived.
-    pub fn earlier(&mut self, lane: Option<LaneId>, event: &Event, at: Duration) {
+    pub fn earlier(&mut self, scope: &Scope, event: &Event, at: Duration) {
+        let lane = scope.lane();
         self.lanes.event(lane, event, at.saturating_sub(self.started));
         self.note_start(event);
         self.note_plan(lane, event);
         self.count(event, lane);
+        match scope.child() {
+            Some(number) => self.child_event(number, event),
+            None if lane.is_none() => self.mission_event(event, at),
+            None => {}
+        }
         self.told.clear();
     }
 
@@ -234,7 +240,7 @@ impl RunView {
                 (format!("  $ {}\n", harmless(command)), "Run it?", offers)
             }
             Proposal::Mission(card) => {
-                let asks = "After `no: ` say what is to be different. Carry it out?";
+                let asks = "A no with a reason has it changed. Carry it out?";
                 (format!("{}\n", harmless_text(card)), asks, Offers::Once)
             }
             Proposal::Network(command) => {

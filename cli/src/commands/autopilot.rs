@@ -84,7 +84,7 @@ pub(crate) async fn run(
     let desk = Desk::of(around, &workspace)?;
     match args.action {
         Some(Action::Status) => {
-            status(global, &desk.kept()?);
+            status(around, global, &desk.kept()?);
             Ok(())
         }
         Some(Action::Pause) => told(&desk, "pause", "it waits after the step in hand"),
@@ -142,7 +142,7 @@ fn told(desk: &Desk, word: &str, what: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-fn status(global: &Global, kept: &KeptWork) {
+fn status(around: &Surroundings, global: &Global, kept: &KeptWork) {
     let alive = is_alive(kept);
     if global.output != Output::Text {
         render::json_line(&json!({"alive": alive, "autopilot": kept, "spent": kept.work.spent()}));
@@ -152,7 +152,11 @@ fn status(global: &Global, kept: &KeptWork) {
         (Some(end), _) => format!("over: {}", in_words(end)),
         (None, _) if !alive => "interrupted: `deepseek autopilot resume` goes on".to_owned(),
         (None, Doing::Choosing) => "choosing the next step".to_owned(),
-        (None, Doing::Working) => "working on a step".to_owned(),
+        (None, Doing::Working) => {
+            let (number, since) = (kept.work.rounds.len() + 1, around.local(&kept.heartbeat));
+            let step = render::harmless(kept.step.as_deref().unwrap_or_default());
+            format!("working on step {number} since {since}: {step}")
+        }
         (None, Doing::Paused) => "paused: `deepseek autopilot resume` goes on".to_owned(),
         (None, Doing::Ended) => "over".to_owned(),
     };

@@ -100,7 +100,7 @@ pub(crate) async fn run(
         None => cards(&past()?)?.pop().ok_or_else(none_yet),
     };
     match &args.action {
-        Some(Action::List) => list(global, &cards(&past()?)?),
+        Some(Action::List) => list(around, global, &cards(&past()?)?),
         Some(Action::Show { hash }) => show(global, &latest(hash)?),
         Some(Action::Explain { hash }) => explain(&past()?, &latest(hash)?)?,
         Some(Action::Approve { hash }) => {
@@ -196,7 +196,7 @@ fn none_yet() -> CliError {
         .hint("deepseek mission \"what is to be reached\"")
 }
 
-fn list(global: &Global, cards: &[Known]) {
+fn list(around: &Surroundings, global: &Global, cards: &[Known]) {
     if global.output != Output::Text {
         render::json_line(&cards.iter().map(as_json).collect::<Vec<Value>>().into());
         return;
@@ -207,7 +207,8 @@ fn list(global: &Global, cards: &[Known]) {
     for Known { hash, at, card, state, .. } in cards {
         let (version, goal) = (card.version, render::harmless(&card.goal));
         let hash: String = hash.to_string().chars().take(12).collect();
-        render::line(&format!("{hash}  {at}  version {version}  {}  {goal}", state.name()));
+        let (at, state) = (around.local(at), state.name());
+        render::line(&format!("{hash}  {at}  {state:<15}  version {version}  {goal}"));
     }
 }
 

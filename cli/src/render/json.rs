@@ -4,7 +4,6 @@ use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use actors::event::{Envelope, Event};
-use actors::lane_id::LaneId;
 use actors::publisher::Signal;
 use actors::scope::Scope;
 use front::told::criteria;
@@ -68,8 +67,8 @@ impl View for StreamJson {
         print(&json!({"kind": "Outcome", "data": document}));
     }
 
-    fn earlier(&mut self, lane: Option<LaneId>, event: &Event) {
-        if lane.is_none() {
+    fn earlier(&mut self, scope: &Scope, event: &Event) {
+        if scope.lane().is_none() {
             self.plan.hear(event);
         }
     }
@@ -91,8 +90,8 @@ impl View for FinalJson {
         print(&document(outcome, &self.plan, session));
     }
 
-    fn earlier(&mut self, lane: Option<LaneId>, event: &Event) {
-        if lane.is_none() {
+    fn earlier(&mut self, scope: &Scope, event: &Event) {
+        if scope.lane().is_none() {
             self.plan.hear(event);
         }
     }

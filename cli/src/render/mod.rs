@@ -11,8 +11,8 @@ use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use actors::event::Event;
-use actors::lane_id::LaneId;
 use actors::publisher::{Attendance, Signal};
+use actors::scope::Scope;
 use front::error::CliError;
 use futures_util::future::BoxFuture;
 use orchestrator::orchestrator::Outcome;
@@ -132,7 +132,7 @@ pub(crate) trait View: Send {
     fn note(&mut self, text: &str);
 
     /// Something that happened to the request before this process lived.
-    fn earlier(&mut self, _lane: Option<LaneId>, _event: &Event) {}
+    fn earlier(&mut self, _scope: &Scope, _event: &Event) {}
 
     /// The request has ended.
     fn outcome(&mut self, outcome: &Outcome, session: &str);

@@ -4,8 +4,8 @@ use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
 
 use actors::event::Event;
-use actors::lane_id::LaneId;
 use actors::publisher::{Attendance, OpenQuestion, Question, Signal};
+use actors::scope::Scope;
 use anstyle::{AnsiColor, Style};
 use front::answer::OnScreen;
 use front::diff::{Paint, harmless};
@@ -130,8 +130,8 @@ impl View for Terminal {
         }
     }
 
-    fn earlier(&mut self, lane: Option<LaneId>, event: &Event) {
-        self.run.earlier(lane, event, self.begun.elapsed());
+    fn earlier(&mut self, scope: &Scope, event: &Event) {
+        self.run.earlier(scope, event, self.begun.elapsed());
     }
 
     fn tick(&mut self) {

@@ -298,7 +298,7 @@ impl Converse {
         let request = cut_short.request().lines().next().unwrap_or_default();
         let note = harmless_text(&format!("resuming: {request}"));
         for recorded in cut_short.events() {
-            self.talk.run.earlier(recorded.scope.lane(), &recorded.event, at);
+            self.talk.run.earlier(&recorded.scope, &recorded.event, at);
         }
         self.talk.say(&note);
         self.talk.work = Work::Busy;

@@ -354,7 +354,7 @@ impl Helpers {
 
     /// A question: its words, or a pair of them and what it alone is about.
     fn question(&self, value: MontyObject) -> Result<ProgramQuestion, Wrong> {
-        let wrong = || Wrong::kind("a question is a str, or (str, x)");
+        let wrong = || Wrong::kind("a question is a str, or (str, x) in this order");
         match value {
             MontyObject::String(text) => Ok(ProgramQuestion { text, about: Vec::new() }),
             MontyObject::Tuple(pair) => {

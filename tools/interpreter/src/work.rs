@@ -245,7 +245,8 @@ impl Program {
                     MontyObject::None
                 }
                 Err(why) => {
-                    let error = MontyException::new(ExcType::RuntimeError, Some(why));
+                    let text = format!("the question has no answer: {why}");
+                    let error = MontyException::new(ExcType::RuntimeError, Some(text));
                     return ExtFunctionResult::Error(error);
                 }
             });
@@ -482,7 +483,10 @@ FINAL(asked)";
         assert_eq!(outcome.end, ProgramEnding::Result("<so>".to_owned()));
         let outcome = ended(answered(state, &[Err("the model gave none")]));
         let ProgramEnding::Raised(text) = outcome.end else { panic!("{:?}", outcome.end) };
-        assert!(text.contains("RuntimeError: the model gave none"), "{text}");
+        assert!(
+            text.contains("RuntimeError: the question has no answer: the model gave none"),
+            "{text}"
+        );
         assert_eq!(result("llm_query_batched([])"), "[]");
     }
 

@@ -109,11 +109,11 @@ impl MissionState {
         let queued = self.open.values().filter(|stands| **stands == Stands::Queued).count();
         let taken = self.open.len() - queued;
         let counts = [
-            (asked, format!("{ended} of {asked} questions")),
+            (asked, format!("{ended} of {}", counted(asked, "question"))),
             (taken, format!("{taken} at work")),
             (queued, format!("{queued} queued")),
             (failed, format!("{failed} without answer")),
-            (findings, format!("{findings} findings")),
+            (findings, counted(findings, "finding")),
         ];
         let counts = counts.into_iter().filter(|(count, _)| *count > 0).map(|(_, told)| told);
         let mut rows = vec![stages.map(stage).join("  ")];
@@ -129,6 +129,11 @@ impl MissionState {
         rows.extend(self.waiting().iter().map(|row| cut(row, width.saturating_sub(2))));
         rows.into_iter().map(|row| format!("  {row}")).collect()
     }
+}
+
+/// So many of something.
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 impl RunView {
@@ -173,7 +178,7 @@ impl RunView {
                 let what = match step {
                     ResearchStep::Claims => "claims checked".to_owned(),
                     ResearchStep::Sampling | ResearchStep::Program | ResearchStep::Hypotheses => {
-                        format!("{new} new findings")
+                        counted(*new, "new finding")
                     }
                 };
                 self.say(format!(
@@ -198,7 +203,8 @@ impl RunView {
                 self.say(format!("  task {task}: {how}"));
             }
             Event::MissionReported { stale, .. } if !stale.is_empty() => {
-                self.say(format!("  the lines of {} findings have changed since", stale.len()));
+                let findings = counted(stale.len(), "finding");
+                self.say(format!("  the lines of {findings} have changed since"));
             }
             _ => {}
         }

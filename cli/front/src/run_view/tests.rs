@@ -1,5 +1,6 @@
-//! What is told of a check that failed, and of each way in which a run ends.
+//! What is told of a check that failed, of each way in which a run ends, and of what was done before.
 
+use actors::answered::{AnswerFrom, ChildEnd};
 use actors::checks::CheckOutcome;
 use actors::delivery::{
     Delivery, FailureKind, Limit, Missing, MissingKind, NeedsWork, Rollback, Target, Unverified,
@@ -7,6 +8,8 @@ use actors::delivery::{
 };
 use actors::event::{Blob, Envelope, StagedContent};
 use actors::ledger::Amount;
+use actors::scope::Segment;
+use actors::words::MissionPhase;
 use model::price::Usd;
 use model::{ErrorClass, Usage};
 use tree::{Change, FileMode, FileState, Op, RepoPath};
@@ -211,4 +214,25 @@ fn what_is_not_delivered_is_told_with_what_is_changed_so_far() {
         ("budget", unchanged(Delivery::BudgetExhausted { limit: Limit::Usd, detail: "d".into() })),
         ("failed", unchanged(Delivery::Failed { class, message: "m".into() })),
     ]));
+}
+
+#[test]
+fn a_mission_that_is_resumed_shows_how_far_it_had_come() {
+    let mut view =
+        RunView::new(shows(CommandsGiven::OfTheConversation, Accounts::InALine), Duration::ZERO);
+    let run = Scope::of_run("r");
+    let question = |number| (run.within(Segment::Child(number)), Blob::new("what is it?"));
+    let phase =
+        Event::MissionPhaseChanged { from: MissionPhase::Drafting, to: MissionPhase::Researching };
+    view.earlier(&run, &phase, Duration::ZERO);
+    for number in [1, 2] {
+        let (scope, question) = question(number);
+        let key = tree::FileHash::of(b"what is it?");
+        let asked = Event::ChildAsked { question, key, known: None };
+        view.earlier(&scope, &asked, Duration::ZERO);
+    }
+    let end = ChildEnd::Answered(AnswerFrom::Model);
+    view.earlier(&question(1).0, &Event::ChildEnded { end }, Duration::ZERO);
+    let rows = view.mission_rows(80);
+    assert_eq!(rows[..2], ["  ● research  ○ card  ○ carry out", "  1 of 2 questions · 1 queued"]);
 }

@@ -11,6 +11,7 @@ use crate::surroundings::Surroundings;
 
 /// Bytes of a state that is read.
 const MAX_BYTES: u64 = 16 << 20;
+
 /// What is kept of the work, so that it can be looked at and resumed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct KeptWork {
@@ -18,8 +19,11 @@ pub(super) struct KeptWork {
     pub(super) pid: u32,
     /// When it was written last.
     pub(super) heartbeat: String,
-    /// What it does.
+    /// What it does, since then.
     pub(super) doing: Doing,
+    /// The step in hand.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(super) step: Option<String>,
     pub(super) work: Work,
 }
 

@@ -67,6 +67,7 @@ pub(super) async fn fly(
         begun,
         before,
         said: String::new(),
+        step: None,
     };
     let end = pilot.fly(view.as_mut()).await?;
     pilot.work.end = Some(end.clone());
@@ -105,6 +106,8 @@ struct Pilot<'a> {
     before: Duration,
     /// What the command printed last that says when it is reached.
     said: String,
+    /// The step in hand.
+    step: Option<String>,
 }
 
 impl Pilot<'_> {
@@ -128,6 +131,7 @@ impl Pilot<'_> {
                 Ok(step) => step,
                 Err(end) => return Ok(end),
             };
+            self.step = Some(step.clone());
             self.keep(Doing::Working)?;
             view.note(&format!("step {}: {}", self.work.rounds.len() + 1, render::harmless(&step)));
             self.keep_to_bounds().await?;
@@ -244,6 +248,7 @@ impl Pilot<'_> {
         let end = front::told::outcome(&outcome.delivery);
         self.work.rounds.push(TakenStep { step, end, stays, files, turned, spent });
         self.work.worked = self.before + self.begun.elapsed();
+        self.step = None;
         self.keep(Doing::Choosing)?;
         Ok(ended(&outcome.delivery))
     }
@@ -293,7 +298,8 @@ impl Pilot<'_> {
             pid: std::process::id(),
             heartbeat: SystemClock.now().to_string(),
             doing,
-            work: self.work.clone(),
+            step: self.step.clone(),
+            work: Work { worked: self.before + self.begun.elapsed(), ..self.work.clone() },
         };
         let failed = |error: std::io::Error| CliError::caused(Kind::Internal, &error);
         let text = serde_json::to_vec(&kept).map_err(|error| failed(error.into()))?;
