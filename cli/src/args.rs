@@ -211,6 +211,28 @@ mod tests {
     }
 
     #[test]
+    fn a_patch_is_read_alike_without_the_other_commands() {
+        for line in [
+            "patch apply --root w f.diff --output json",
+            "patch check --workspace w --declare a --declare b --no-limits -vv -",
+            "patch apply --patch f --base a=0 --base-from b --base-dir c --strategy three_way",
+            "patch check -- --f",
+            "patch apply --budget-usd 1 --tools=false --teammate-mode",
+        ] {
+            let words = ["deepseek"].into_iter().chain(line.split(' '));
+            let whole = Cli::try_parse_from(words.clone()).unwrap();
+            let words: Vec<_> = words.map(Into::into).collect();
+            let (global, args) = patch::given(&words).unwrap();
+            let alone = Cli { global, words: Vec::new(), command: Some(Command::Patch(args)) };
+            assert_eq!(format!("{alone:?}"), format!("{whole:?}"));
+        }
+        for other in ["patch", "patch apply -h", "patch apply --no-such", "diff check", "patch f"] {
+            let words: Vec<_> = ["deepseek"].into_iter().chain(other.split(' ')).collect();
+            assert!(patch::given(&words.into_iter().map(Into::into).collect::<Vec<_>>()).is_none());
+        }
+    }
+
+    #[test]
     fn the_first_word_decides_whether_it_is_a_command() {
         let cli = Cli::try_parse_from(["deepseek", "fix", "the", "demo"]).unwrap();
         assert!(cli.command.is_none() && cli.words == ["fix", "the", "demo"]);

@@ -52,8 +52,11 @@ fn main() -> ExitCode {
 
 /// The command line that was given. Its grammar is left as it is: taking that apart would take longer than a small command.
 fn given() -> Result<Cli, clap::Error> {
-    let grammar = Box::leak(Box::new(Cli::command()));
     let words = with_mode_joined(std::env::args_os());
+    if let Some((global, args)) = commands::patch::given(&words) {
+        return Ok(Cli { global, words: Vec::new(), command: Some(Command::Patch(args)) });
+    }
+    let grammar = Box::leak(Box::new(Cli::command()));
     let read = grammar.try_get_matches_from_mut(words);
     read.and_then(|found| Cli::from_arg_matches(&found).map_err(|error| error.format(grammar)))
 }

@@ -11,12 +11,15 @@ use crate::{ConfigError, DEFAULTS};
 pub fn defaults_of<T: DeserializeOwned>(name: &str) -> Result<T, ConfigError> {
     let is_part =
         |table: &str| table.strip_prefix(name).is_some_and(|rest| rest.starts_with([']', '.']));
-    let mut inside = false;
-    let lines = DEFAULTS.split_inclusive('\n').filter(|line| {
-        inside = line.strip_prefix('[').map_or(inside, is_part);
-        inside
-    });
-    let tables: String = lines.collect();
+    // All that begins like it is looked at, and no other line: that would take longer than the rest.
+    let heading = format!("\n[{name}");
+    let alike = DEFAULTS.match_indices(&heading).map(|(at, _)| at + 1);
+    let tables: String = alike
+        .filter_map(|at| DEFAULTS.get(at..))
+        .filter(|from| from.strip_prefix('[').is_some_and(is_part))
+        .map(|from| from.split_once("\n[").map_or(from, |(table, _)| table))
+        .flat_map(|table| [table, "\n"])
+        .collect();
     let failed = |message: String| {
         let (place, key) = ("defaults".to_owned(), name.to_owned());
         ConfigError::Value { place, key, message }

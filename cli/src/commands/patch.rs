@@ -1,13 +1,14 @@
 //! `deepseek patch check|apply`: the patch engine alone, without configuration files, session or git.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fs;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, BufWriter, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use config::{AgentLoop, ApplyStrategy, Limits};
 use front::error::{CliError, Kind};
 use patch::{
@@ -82,7 +83,40 @@ enum Strategy {
     ThreeWay,
 }
 
-/// What the command answers.
+/// A check or an application, with the flags that every command takes.
+#[derive(Debug, Parser)]
+struct Alone {
+    #[command(flatten)]
+    global: Global,
+    #[command(flatten)]
+    options: Options,
+}
+
+/// The command line of a check or an application, read without the grammar of all commands, which would take longer than a small
+/// patch. None if it is another, or if something is wrong with it: the whole grammar says what.
+pub(crate) fn given(words: &[OsString]) -> Option<(Global, PatchArgs)> {
+    let [program, command, action, rest @ ..] = words else { return None };
+    let action = match (command.to_str()?, action.to_str()?) {
+        ("patch", "check") => Action::Check,
+        ("patch", "apply") => Action::Apply,
+        _ => return None,
+    };
+    let Alone { global, options } =
+        Alone::try_parse_from([std::slice::from_ref(program), rest].concat()).ok()?;
+    Some((global, PatchArgs { action: action(options) }))
+}
+
+/// What came of it: a plan, which was carried out or not, or a refusal.
+type Answer = Result<(ApplyPlan, Written), Refusal>;
+
+/// Whether the files of a plan were written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Written {
+    Yes,
+    No,
+}
+
+/// What the command answers to a program.
 #[derive(Debug, Serialize)]
 struct PatchReport {
     applied: bool,
@@ -97,8 +131,6 @@ struct Explained {
     mismatches: Vec<Mismatch>,
     /// What a model is told.
     for_model: String,
-    #[serde(skip)]
-    for_people: String,
 }
 
 /// One thing that is wrong, what it means and what to do about it.
@@ -112,13 +144,13 @@ struct Mismatch {
 
 impl From<Refusal> for Explained {
     fn from(refusal: Refusal) -> Explained {
-        let (for_model, for_people) = (refusal.for_model(), refusal.for_people());
+        let for_model = refusal.for_model();
         let explain = |what: PatchMismatch| {
             let (meaning, advice) = (what.reason.meaning().trim(), what.reason.advice());
             Mismatch { what, meaning, advice }
         };
         let mismatches = refusal.mismatches.into_iter().map(explain).collect();
-        Explained { mismatches, for_model, for_people }
+        Explained { mismatches, for_model }
     }
 }
 
@@ -155,14 +187,15 @@ pub(crate) fn run(around: &Surroundings, global: &Global, args: &PatchArgs) -> E
             return error.code();
         }
     };
+    let code = ExitCode::from(u8::from(answer.is_err()));
     let told = match global.output {
-        Output::Json | Output::StreamJson => tell_json(&answer),
+        Output::Json | Output::StreamJson => tell_json(answer),
         Output::Text => tell_text(&answer),
     };
     if let Err(error) = told {
         render::warn(&format!("error: the answer cannot be written: {error}"));
     }
-    ExitCode::from(u8::from(answer.refusal.is_some()))
+    code
 }
 
 fn attempt(
@@ -170,7 +203,7 @@ fn attempt(
     global: &Global,
     options: &Options,
     writes: bool,
-) -> Result<PatchReport, UsageError> {
+) -> Result<Answer, UsageError> {
     let bounds: Limits = config::defaults_of("limits")?;
     let patience = Duration::from_secs(bounds.workspace_lock_timeout_seconds);
     let log = around
@@ -205,25 +238,11 @@ fn attempt(
     let current = |path: &RepoPath| reader.entry(path, max_bytes);
     // There is no gate at which anybody would be told what was chosen.
     let plan = prepare_with(&diff, &scope, strategy, &limits, &current, Tolerances::UNATTENDED);
-    let done = plan.and_then(|plan| match writes.then(|| writer.commit(&plan, "patch apply")) {
-        None => Ok((plan, false)),
-        Some(Ok(_)) => Ok((plan, true)),
+    Ok(plan.and_then(|plan| match writes.then(|| writer.commit(&plan, "patch apply")) {
+        None => Ok((plan, Written::No)),
+        Some(Ok(_)) => Ok((plan, Written::Yes)),
         Some(Err(error)) => Err(Refusal::from(&error)),
-    });
-    Ok(match done {
-        Ok((plan, applied)) => accepted(&plan, applied),
-        Err(refusal) => PatchReport {
-            applied: false,
-            files: Vec::new(),
-            repairs: Vec::new(),
-            refusal: Some(refusal.into()),
-        },
-    })
-}
-
-fn accepted(plan: &ApplyPlan, applied: bool) -> PatchReport {
-    let summary = plan.summary();
-    PatchReport { applied, files: summary.files, repairs: summary.repairs, refusal: None }
+    }))
 }
 
 /// Reads a file, or standard input; of something larger than allowed just enough to tell.
@@ -301,35 +320,50 @@ fn declared(options: &Options) -> Result<Option<BTreeSet<RepoPath>>, UsageError>
     Ok(any.then_some(declared))
 }
 
-fn tell_json(answer: &PatchReport) -> io::Result<()> {
+fn tell_json(answer: Answer) -> io::Result<()> {
+    let report = match answer {
+        Ok((plan, written)) => {
+            let (applied, summary) = (written == Written::Yes, plan.summary());
+            PatchReport { applied, files: summary.files, repairs: summary.repairs, refusal: None }
+        }
+        Err(refusal) => PatchReport {
+            applied: false,
+            files: Vec::new(),
+            repairs: Vec::new(),
+            refusal: Some(refusal.into()),
+        },
+    };
     let mut out = io::stdout().lock();
-    serde_json::to_writer(&mut out, answer)?;
+    serde_json::to_writer(&mut out, &report)?;
     writeln!(out)
 }
 
-fn tell_text(answer: &PatchReport) -> io::Result<()> {
-    if let Some(refusal) = &answer.refusal {
-        // Lines of the diff and of the file are in it: neither may drive the terminal.
-        let mut lines = refusal.for_people.lines();
-        return lines.try_for_each(|line| writeln!(io::stderr(), "{}", harmless(line)));
-    }
-    let mut out = io::stdout().lock();
-    for file in &answer.files {
-        let (added, removed) = (file.added, file.removed);
-        match &file.op {
-            Op::Create => writeln!(out, "create {} +{added}", file.path)?,
-            Op::Modify => writeln!(out, "modify {} +{added} -{removed}", file.path)?,
-            Op::Delete => writeln!(out, "delete {} -{removed}", file.path)?,
-            Op::Rename { from } => {
-                writeln!(out, "rename {from} {} +{added} -{removed}", file.path)?;
-            }
+/// Tells a person, who is not told hashes: they would take longer than the rest.
+fn tell_text(answer: &Answer) -> io::Result<()> {
+    let (plan, written) = match answer {
+        Ok((plan, written)) => (plan, written),
+        Err(refusal) => {
+            // Lines of the diff and of the file are in it: neither may drive the terminal.
+            let told = refusal.for_people();
+            return told.lines().try_for_each(|line| writeln!(io::stderr(), "{}", harmless(line)));
+        }
+    };
+    let mut out = BufWriter::new(io::stdout().lock());
+    for change in &plan.changes {
+        let (path, (added, removed)) = (&change.path, change.line_counts());
+        match &change.op {
+            Op::Create => writeln!(out, "create {path} +{added}")?,
+            Op::Modify => writeln!(out, "modify {path} +{added} -{removed}")?,
+            Op::Delete => writeln!(out, "delete {path} -{removed}")?,
+            Op::Rename { from } => writeln!(out, "rename {from} {path} +{added} -{removed}")?,
         }
     }
-    match (answer.files.is_empty(), answer.applied) {
+    match (plan.changes.is_empty(), written) {
         (true, _) => writeln!(out, "nothing to change")?,
-        (false, true) => writeln!(out, "applied")?,
-        (false, false) => writeln!(out, "nothing was written; `patch apply` would")?,
+        (false, Written::Yes) => writeln!(out, "applied")?,
+        (false, Written::No) => writeln!(out, "nothing was written; `patch apply` would")?,
     }
+    out.flush()?;
     let mut notes = io::stderr().lock();
-    answer.repairs.iter().try_for_each(|repair| writeln!(notes, "repaired {repair}"))
+    plan.repairs.iter().try_for_each(|repair| writeln!(notes, "repaired {repair}"))
 }

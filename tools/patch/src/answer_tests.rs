@@ -61,6 +61,14 @@ fn a_bare_fence_does_not_end_the_text() {
 }
 
 #[test]
+fn a_fence_that_is_closed_once_more_was_not_the_end() {
+    let answer = |end: &str| {
+        format!("```\n--- a/f\n+++ b/f\n@@ -1,3 +1,4 @@\n\n a\n-b\n+B\n\n```\nC\n c{end}")
+    };
+    assert_eq!(after("a\nb\nc\n", &answer("```")), Err(Reason::StrayLine));
+}
+
+#[test]
 fn a_summary_is_told_from_changes_or_refused() {
     let answer =
         |blank: &str| format!("{NAMES}@@ -1,2 +1,2 @@\n{blank}-b\n+B\n\n+ Added the line\n");

@@ -84,6 +84,9 @@ pub(super) fn open(answer: &[u8], allowed: Tolerances) -> Result<Opened<'_>, Ref
             *line = bare.or_else(|| quoted().filter(|_| is_quote)).unwrap_or(line);
         }
     }
+    if ends_in_a_second_end(&lines) {
+        return Err(PatchMismatch::answer(Reason::StrayLine).into());
+    }
     if allowed.allow(Tolerance::Leaked)
         && let Some(last) = lines.iter().rposition(|line| !line.is_empty())
         && let Some(open) = open_fence(&lines)
@@ -110,6 +113,17 @@ fn open_fence(lines: &[&[u8]]) -> Option<Fence> {
         Some(fence) => Some(fence),
         None => Fence::opening(line).filter(|_| !line.starts_with(b" ")),
     })
+}
+
+/// Whether the last line looks like one of a hunk and has a closing fence glued to it, though none is open: then the one that was
+/// closed before was a part of the text.
+fn ends_in_a_second_end(lines: &[&[u8]]) -> bool {
+    let last = lines.iter().rfind(|line| !line.is_empty());
+    let first = lines.iter().find_map(|line| Fence::opening(line));
+    let is_glued = last
+        .zip(first)
+        .is_some_and(|(line, fence)| line.starts_with(b" ") && fence.unglued(line).is_some());
+    is_glued && open_fence(lines).is_none()
 }
 
 /// Skips a byte order mark and a leading block of reasoning, of which the model's template may have kept the opening tag.

@@ -209,6 +209,19 @@ mod tests {
     }
 
     #[test]
+    fn a_line_that_could_be_read_in_too_many_ways_is_not() {
+        let line = |backquotes: usize, bars: usize| {
+            format!("a {} {}b", "`x ".repeat(backquotes), "b |".repeat(bars))
+        };
+        for (backquotes, bars, read) in
+            [(2, 64, true), (4, 32, true), (4, 33, false), (6, 22, false), (8, 1, false)]
+        {
+            let opaque = CommandLine::parse(&line(backquotes, bars)).unwrap().opaque();
+            assert_eq!(opaque != Some(Opaque::TooLong), read, "{backquotes}, {bars}");
+        }
+    }
+
+    #[test]
     fn broken_lines_are_errors() {
         let error = |text| CommandLine::parse(text).unwrap_err();
         assert_eq!(error("  "), CommandSyntaxError::Empty);

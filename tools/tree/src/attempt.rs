@@ -7,10 +7,10 @@ use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 
 use super::beside::{Names, keep, permissions, place, remove, replace, sync, write_file};
-use super::commit_log::{Intended, Intent};
+use super::commit_log::{Intended, Intent, Swaps};
 use super::confine::{Root, open_below};
 use super::write::CommitError;
-use super::{Change, FileMode, FileState, Op, RepoPath, TreeError};
+use super::{Change, FileHash, FileMode, FileState, Op, RepoPath};
 use tools::fault;
 
 /// What becomes of each path.
@@ -50,9 +50,10 @@ pub(super) fn targets(changes: &[Change]) -> Result<Targets<'_>, CommitError> {
 pub(super) fn intent(
     id: String,
     label: &str,
+    identity: FileHash,
     root: &Root,
     targets: &Targets<'_>,
-) -> Result<Intent, TreeError> {
+) -> Intent {
     let mut made = BTreeSet::new();
     for path in targets.iter().filter(|(_, target)| target.after.is_some()).map(|(path, _)| path) {
         for above in std::iter::successors(path.parent(), RepoPath::parent) {
@@ -72,13 +73,8 @@ pub(super) fn intent(
         after: target.after.map(FileState::hash),
         after_mode: target.after.map(|state| state.mode),
     };
-    Ok(Intent {
-        id,
-        root: root.identity()?,
-        label: label.to_owned(),
-        targets: targets.iter().map(intended).collect(),
-        made,
-    })
+    let targets = targets.iter().map(intended).collect();
+    Intent { id, root: identity, label: label.to_owned(), targets, made }
 }
 
 /// Whether the file or symlink at `path`, or at one above it, goes, so that there can be a directory.
@@ -156,8 +152,8 @@ impl<'a> Attempt<'a> {
         Attempt { root, id, steps: Vec::new(), made: Vec::new() }
     }
 
-    /// Makes directories, writes new files under temporary names and gives old files a second name. All of it is durable
-    /// on return.
+    /// Makes directories, writes new files under temporary names and gives old files a second name. The new files are durable
+    /// on return, and before several swaps so is all the rest.
     ///
     /// A file that goes, and that others arrive below, goes at once.
     pub(super) fn stage(&mut self, targets: &Targets<'_>) -> Result<(), CommitError> {
@@ -192,8 +188,10 @@ impl<'a> Attempt<'a> {
                 step.swap()?;
             }
         }
-        // One swap is there or it is not; of several, some may be, and then all that is beside them is needed.
-        if self.steps.len() > 1 || !self.made.is_empty() { self.sync() } else { Ok(()) }
+        match Swaps::of(self.steps.len(), self.made.len()) {
+            Swaps::One => Ok(()),
+            Swaps::Several => self.sync(),
+        }
     }
 
     fn permissions(&self, path: &RepoPath) -> Option<Mode> {

@@ -74,6 +74,28 @@ impl Intended {
     }
 }
 
+/// How many swaps a commit is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Swaps {
+    /// It is made, or it is not, whatever else is lost.
+    One,
+    /// A power cut may leave some of them made, so that all that is needed to settle it has to be durable before the first.
+    Several,
+}
+
+impl Swaps {
+    /// Of a commit to so many paths, for which so many directories are made: one of them may be there without its file.
+    pub(super) const fn of(paths: usize, made: usize) -> Swaps {
+        if paths == 1 && made == 0 { Swaps::One } else { Swaps::Several }
+    }
+}
+
+impl Intent {
+    pub(super) fn swaps(&self) -> Swaps {
+        Swaps::of(self.targets.len(), self.made.len())
+    }
+}
+
 /// How far the commit of an intent is known to have come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
@@ -109,18 +131,21 @@ impl CommitLog {
         self.patience
     }
 
-    /// Writes an intent down. It is durable on return.
+    /// Writes an intent down. That of several swaps is durable on return; of a single one a power cut may leave files under
+    /// temporary names at most, so that only a process that is killed has to find it.
     pub(super) fn write(&self, intent: &Intent) -> io::Result<Written> {
         let Some(dir) = &self.dir else { return Ok(Written { file: None }) };
         let bytes = serde_json::to_vec(intent)?;
         let path = dir.join(format!("{}-{}", key(intent.root), intent.id));
         let mut file = regular::create_new(&path)?;
         let written = Written { file: Some(path) };
-        let durable = file
-            .write_all(&bytes)
-            .and_then(|()| tools::fault::point())
-            .and_then(|()| file.sync_all())
-            .and_then(|()| File::open(dir)?.sync_all());
+        let durable =
+            file.write_all(&bytes).and_then(|()| tools::fault::point()).and_then(|()| match intent
+                .swaps()
+            {
+                Swaps::One => Ok(()),
+                Swaps::Several => file.sync_all().and_then(|()| File::open(dir)?.sync_all()),
+            });
         match durable {
             Ok(()) => Ok(written),
             Err(error) => {

@@ -151,6 +151,36 @@ fn dying_at_any_step_is_settled_by_the_next_start() {
 }
 
 #[test]
+fn one_swap_is_made_or_not_though_a_power_cut_took_its_intent() {
+    for case in [Case::one_modified, Case::one_created, Case::one_deleted] {
+        // Neither temporary files nor emptied directories are files that were there.
+        let files = |mut listing: Listing| {
+            listing.retain(|name, _| !name.contains(".deepseek-commit") && !name.ends_with('/'));
+            listing
+        };
+        let (before, after) = before_and_after(case);
+        let (before, after) = (files(before), files(after));
+        let mut ends = [0, 0];
+        for (step, torn) in (0..).flat_map(|step| [(step, false), (step, true)]) {
+            let case = case();
+            if !case.commit(step, Fault::Dies).1 {
+                break;
+            }
+            for intent in fs::read_dir(case.log.path()).unwrap() {
+                let intent = intent.unwrap().path();
+                if torn { fs::write(intent, "") } else { fs::remove_file(intent) }.unwrap();
+            }
+            assert_eq!(case.tree().recover().unwrap(), [], "step {step}");
+            let now = files(listing(case.root()));
+            assert!(now == before || now == after, "step {step}: {now:?}");
+            assert_eq!(case.open_intents(), 0, "step {step}");
+            ends[usize::from(now == after)] += 1;
+        }
+        assert!(ends[0] > 1 && ends[1] > 1, "{ends:?}");
+    }
+}
+
+#[test]
 fn what_may_be_executed_is_settled_too() {
     let case = || {
         let of = |name: &str, before, after| Change::of(path(name), before, after).unwrap();

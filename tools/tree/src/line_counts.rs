@@ -10,6 +10,8 @@ const PAIRS: usize = 1_000_000;
 const AHEAD: usize = 64;
 /// How many lines must be shared there.
 const SHARED: usize = 3;
+/// Bytes that are compared at once: one after the other takes longer than all the rest.
+const PIECE: usize = 256;
 
 /// Lines that are new, and lines that are gone.
 pub(super) fn line_counts(before: &[u8], after: &[u8]) -> (usize, usize) {
@@ -35,15 +37,22 @@ fn numbered<'t>(text: &'t [u8], numbers: &mut HashMap<&'t [u8], u32>) -> Vec<u32
 
 /// Bytes of whole lines that two texts share at their start, and behind those at their end.
 fn common_bytes(a: &[u8], b: &[u8]) -> (usize, usize) {
-    let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    let pieces = a.chunks_exact(PIECE).zip(b.chunks_exact(PIECE));
+    let same = PIECE * pieces.take_while(|(a, b)| a == b).count();
+    let [a_rest, b_rest] = [a, b].map(|text| text.get(same..).unwrap_or_default());
+    let same = same + a_rest.iter().zip(b_rest).take_while(|(a, b)| a == b).count();
     let prefix = if same == a.len() && same == b.len() {
         same
     } else {
         a.get(..same).and_then(|same| memchr::memrchr(b'\n', same)).map_or(0, |at| at + 1)
     };
-    let rest = |text: &[u8]| text.len() - prefix;
-    let tail = a.iter().rev().zip(b.iter().rev()).take(rest(a).min(rest(b)));
-    let same = tail.take_while(|(a, b)| a == b).count();
+    let [a_rest, b_rest] = [a, b].map(|text| text.get(prefix..).unwrap_or_default());
+    let pieces = a_rest.rchunks_exact(PIECE).zip(b_rest.rchunks_exact(PIECE));
+    let same = PIECE * pieces.take_while(|(a, b)| a == b).count();
+    let [a_rest, b_rest] =
+        [a_rest, b_rest].map(|text| text.get(..text.len() - same).unwrap_or_default());
+    let rest = a_rest.iter().rev().zip(b_rest.iter().rev());
+    let same = same + rest.take_while(|(a, b)| a == b).count();
     let end = a.get(a.len() - same..).unwrap_or_default();
     // A line that begins before what is shared is not shared.
     let starts = |text: &[u8]| {
@@ -186,6 +195,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_shared_is_found_around_pieces() {
+        let text: Vec<u8> = lines(&(0..400).collect::<Vec<_>>());
+        for at in 0..400 {
+            let changed: Vec<u32> =
+                (0..400).map(|line| if line == at { 999 } else { line }).collect();
+            let more = [&changed[..], &[7]].concat();
+            assert_eq!(line_counts(&text, &lines(&changed)), (1, 1), "{at}");
+            assert_eq!(line_counts(&lines(&more), &text), (1, 2), "{at}");
+        }
+        assert_eq!(line_counts(&text, &text.repeat(2)), (400, 0));
+    }
+
+    #[test]
     fn large_texts_are_counted_by_what_they_share() {
         let before: Vec<u32> = (0..20_000).map(|at| if at % 3 == 0 { 0 } else { at }).collect();
         let mut after = before.clone();
@@ -207,6 +229,9 @@ mod tests {
             before in proptest::collection::vec(0..9_u32, 0..60),
             after in proptest::collection::vec(0..9_u32, 0..60),
         ) {
+            let [old, new] = [&before, &after].map(|text| lines(text).repeat(30));
+            let counts = line_counts(&old, &new);
+            prop_assert_eq!(30 * before.len() - counts.1, 30 * after.len() - counts.0);
             for (added, removed) in [walked(&before, &after), line_counts(&lines(&before), &lines(&after))] {
                 prop_assert_eq!(before.len() - removed, after.len() - added);
             }

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::attempt::{Attempt, Step, Targets, goes, intent, targets};
-use super::commit_log::{CommitLog, Written};
+use super::commit_log::{CommitLog, Swaps, Written};
 use super::confine::Root;
 use super::settle::{Settled, settle};
 use super::{Change, Entry, FileHash, FileMode, FileState, ReadTree, RepoPath, TreeError};
@@ -21,6 +21,7 @@ use tools::clock;
 #[derive(Debug)]
 pub struct WriteTree {
     root: Arc<Root>,
+    identity: FileHash,
     log: CommitLog,
 }
 
@@ -93,7 +94,8 @@ impl CommitError {
 impl WriteTree {
     /// Opens the directory `root`, whose commits are noted in `log` while they are under way.
     pub fn open(root: &Path, log: CommitLog) -> Result<WriteTree, TreeError> {
-        Ok(WriteTree { root: Arc::new(Root::open(root)?), log })
+        let root = Arc::new(Root::open(root)?);
+        Ok(WriteTree { identity: root.identity()?, root, log })
     }
 
     /// The same directory, for reading.
@@ -116,7 +118,7 @@ impl WriteTree {
             tracing::warn!(?settled, "an earlier commit was cut short");
         }
         self.check(&targets, &[])?;
-        let intent = intent(clock::token(), label, &self.root, &targets)?;
+        let intent = intent(clock::token(), label, self.identity, &self.root, &targets);
         let mut written = self.log.write(&intent).map_err(|source| CommitError::Log { source })?;
         let mut attempt = Attempt::new(&self.root, &intent.id);
         let done = attempt
@@ -125,8 +127,8 @@ impl WriteTree {
             .and_then(|()| attempt.swap());
         match done {
             Ok(()) => {
-                // A single change that is made is found to be, without a mark.
-                if targets.len() > 1
+                // A single swap that is made is found to be, without a mark.
+                if intent.swaps() == Swaps::Several
                     && let Err(error) = written.done()
                 {
                     tracing::debug!(%error, "a commit that is made cannot be marked so");
@@ -157,8 +159,8 @@ impl WriteTree {
     }
 
     fn settle_open(&self) -> Result<Vec<Settled>, CommitError> {
-        let root = self.root.identity()?;
-        let open = self.log.open_intents(root).map_err(|source| CommitError::Log { source })?;
+        let open =
+            self.log.open_intents(self.identity).map_err(|source| CommitError::Log { source })?;
         let settle_one = |(intent, stage, written): (_, _, Written)| {
             let settled = settle(&self.root, &intent, stage)?;
             written.forget();
