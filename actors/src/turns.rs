@@ -1,7 +1,7 @@
 //! Whose model call is made next, where more are wanted than may be in flight. Pure.
 //!
 //! The run's own calls, those of its lanes and those of its small questions each wait in a line of their own, first come first
-//! served. The run's own go before all others: somebody waits for them. The other lines take turns, so that a thousand questions
+//! served. The run's own go before all others: the user waits for them. The other lines take turns, so that a thousand questions
 //! hold up a lane by one call and no more.
 
 use std::collections::VecDeque;
@@ -80,7 +80,7 @@ impl<T> Turns<T> {
         }
     }
 
-    /// Those who wait, in the order in which they are called if nobody comes.
+    /// Those who wait, in the order in which they are called if no other joins.
     pub(crate) fn in_order(&self) -> impl Iterator<Item = (Place, &T)> {
         let rounds = self.parts.iter().map(|(_, line)| line.len()).max().unwrap_or_default();
         let of_parts = (0..rounds)
