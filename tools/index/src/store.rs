@@ -319,9 +319,23 @@ fn touched(file: &mut File) -> io::Result<i64> {
     Ok(tree::modified(&file.metadata()?))
 }
 
-/// Deletes what is in `dir`.
+/// Deletes what is in `dir`. Threads of a writer that was dropped end in their own time, and may leave another file there.
 pub(crate) fn remove(dir: &Path) -> Result<(), StoreError> {
-    match fs::remove_dir_all(dir) {
+    const TRIES: usize = 100;
+    for _ in 1..TRIES {
+        match fs::remove_dir_all(dir) {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+                std::thread::yield_now();
+            }
+            removed => return gone(removed),
+        }
+    }
+    gone(fs::remove_dir_all(dir))
+}
+
+/// What is not there is removed.
+fn gone(removed: io::Result<()>) -> Result<(), StoreError> {
+    match removed {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
         Ok(()) | Err(_) => Ok(()),
     }
