@@ -139,7 +139,7 @@ impl Caller {
         retry: u32,
     ) -> Result<Result<ModelReply, ModelError>, CallError> {
         if self.run.publisher.follows() {
-            // Whatever ended it is looked for before it is followed any further.
+            // What ended the call when it was recorded, such as a lack of time, gets its turn to be found first.
             tokio::task::yield_now().await;
         }
         let mut request = self.request(dialogue, latitude);

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_behind_a_thousand_questions() {
+    fn a_thousand_questions_hold_up_a_lane_by_one_call() {
         let mut turns = Turns::default();
         for question in 1..=1000 {
             turns.join(Party::Questions, format!("question {question}"));
@@ -135,7 +135,7 @@ mod tests {
         let first = ["the run", "question 1", "lane 01", "lane 02", "question 2", "lane 01 again"];
         assert_eq!(called[..6], first);
         assert_eq!(called.len(), 1004);
-        assert_eq!(called.last().unwrap(), "question 1000", "and nobody is forgotten");
+        assert_eq!(called.last().unwrap(), "question 1000", "and all are called");
     }
 
     #[test]
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(of(&[question.clone(), question]), Party::Questions);
     }
 
-    /// Somebody comes, or somebody is called.
+    /// A caller joins, or one is called.
     #[derive(Debug, Clone, Copy)]
     enum Step {
         Comes(Party),
@@ -182,7 +182,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_is_called_once_in_the_order_of_its_line_and_nobody_twice_before_another(
+        fn each_is_called_once_in_the_order_of_its_line_and_none_twice_before_another(
             steps in steps(),
         ) {
             let mut turns = Turns::default();

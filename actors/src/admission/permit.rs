@@ -1,0 +1,123 @@
+//! What a caller holds while its call takes: a place among the calls in flight, and what is reserved for it in the ledger.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use model::BYTES_PER_TOKEN;
+use model::price::Usd;
+use ractor::ActorRef;
+
+use super::{Msg, Pace};
+use crate::ledger::{Amount, Reservation};
+use crate::scope::Scope;
+
+/// A permit and a reservation for one attempt.
+pub struct Permit {
+    admission: ActorRef<Msg>,
+    account: Scope,
+    reservation: Reservation,
+    prompt_tokens: u64,
+    answer_bytes: AtomicU64,
+    used: Option<Amount>,
+    /// What was charged when it was given up before.
+    presumed: Option<Amount>,
+    sent: bool,
+    throttled: AtomicBool,
+}
+
+impl Permit {
+    pub(super) fn new(
+        admission: ActorRef<Msg>,
+        account: Scope,
+        reservation: Reservation,
+        prompt_tokens: u64,
+    ) -> Self {
+        let answer_bytes = AtomicU64::new(0);
+        let (used, presumed, sent) = (None, None, false);
+        let throttled = AtomicBool::new(false);
+        Self {
+            admission,
+            account,
+            reservation,
+            prompt_tokens,
+            answer_bytes,
+            used,
+            presumed,
+            sent,
+            throttled,
+        }
+    }
+
+    /// What was granted.
+    pub const fn reservation(&self) -> Reservation {
+        self.reservation
+    }
+
+    /// The request leaves: from now on it may cost something, even if nothing is heard of it again.
+    pub const fn sent(&mut self) {
+        self.sent = true;
+    }
+
+    /// Presumes that it used this, if it is given up: that is what was charged then.
+    pub const fn presume(&mut self, used: Option<Amount>) {
+        self.presumed = used;
+    }
+
+    /// Tells what it felt of the provider's limits: how many calls are made at once goes by that.
+    pub fn felt(&self, pace: Pace) {
+        self.throttled.store(pace == Pace::Throttled, Ordering::Relaxed);
+    }
+
+    /// Counts bytes of the answer, so that a call that dies in the middle can be charged.
+    pub fn count(&self, bytes: usize) {
+        self.answer_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Counts bytes of the answer that were not passed on, such as those of an event without an end.
+    pub fn count_up_to(&self, bytes: u64) {
+        self.answer_bytes.fetch_max(bytes, Ordering::Relaxed);
+    }
+
+    /// Tokens of what was heard, whatever the server says of them.
+    pub fn heard_tokens(&self) -> u64 {
+        self.answer_bytes.load(Ordering::Relaxed).div_ceil(BYTES_PER_TOKEN)
+    }
+
+    /// What the ledger will be charged if nothing more is known: the prompt at its bound, and a token for each byte heard, up to
+    /// those that were asked for; beyond them, what was heard.
+    pub fn worst_so_far(&self) -> Amount {
+        if !self.sent {
+            return Amount::default();
+        }
+        let Reservation { output_tokens, amount, prompt_nano_usd, .. } = self.reservation;
+        let bytes = self.answer_bytes.load(Ordering::Relaxed);
+        let heard = bytes.min(u64::from(output_tokens)).max(self.heard_tokens());
+        let answer = amount.nano_usd.saturating_sub(prompt_nano_usd).nanos();
+        // Rounded up, so that a bound stays one.
+        let share = u128::from(answer) * u128::from(heard);
+        let heard_nanos = share.div_ceil(u128::from(output_tokens.max(1)));
+        let nano_usd =
+            prompt_nano_usd + Usd::from_nanos(u64::try_from(heard_nanos).unwrap_or(u64::MAX));
+        Amount { nano_usd, tokens: self.prompt_tokens.saturating_add(heard), calls: 1 }
+    }
+
+    /// Ends the call with what it really used.
+    pub fn settle(mut self, used: Amount) {
+        self.used = Some(used);
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let (id, account) = (self.reservation.id, self.account.clone());
+        let throttled = self.throttled.load(Ordering::Relaxed);
+        let pace = if throttled { Pace::Throttled } else { Pace::Kept };
+        let message = match (self.used, self.presumed) {
+            (Some(used), _) => Msg::Settle { account, id, used, pace },
+            (None, Some(used)) => Msg::Drop { account, id, used },
+            (None, None) if self.sent => Msg::Drop { account, id, used: self.worst_so_far() },
+            (None, None) => Msg::Settle { account, id, used: Amount::default(), pace },
+        };
+        // Admission that is gone keeps no ledger; its successor restores one from the journal.
+        self.admission.cast(message).ok();
+    }
+}
