@@ -225,6 +225,25 @@ fn a_question_that_fails_leaves_the_others_their_answers() {
 }
 
 #[test]
+fn a_question_that_a_batch_asks_twice_is_paid_once() {
+    let world = world(vec![
+        calls("FINAL(llm_query_batched(['one', 'two', 'one', 'two', 'one']))", &[]),
+        Reply::of(Behaviour::Http400).to("child").when_asked("two"),
+        child("yes"),
+        says("so it is"),
+    ]);
+    let run = world.asks(QUESTION);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(world.provider.of("child").len(), 2);
+    let value = told(&world)["value"].to_string();
+    assert!(value.contains("['yes', None, 'yes', None, 'yes']"), "{value}");
+    for kind in ["ChildAsked@v1", "ChildEnded@v1"] {
+        assert_eq!(journal(&world).iter().filter(|it| it["kind"] == kind).count(), 2, "{kind}");
+    }
+    assert_eq!(world.deepseek(["replay", "latest"]).run().code, Some(0));
+}
+
+#[test]
 fn programs_within_programs_are_as_deep_as_is_allowed() {
     let program = "FINAL(rlm_query('How many lines greet?', 'long.txt'))";
     let inner = "PROGRAM_V1\nn = count_matches('hello', files())\n\
