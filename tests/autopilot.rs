@@ -101,6 +101,22 @@ fn steps_that_go_to_and_fro_are_no_progress() {
 }
 
 #[test]
+fn steps_that_leave_the_failure_as_it_was_come_to_an_end() {
+    let world = World::of(Project::greeting(), Provider::new(Replies::driven(counting)));
+    let world = world.configure("[policy]\nallow_commands = [\"grep -q\"]\n");
+    world.project.write("reached.sh", "echo 'the greeting is not in Latin yet'; exit 1\n");
+    let run = autopilot(&world, &["--until", "sh reached.sh"]);
+    assert_eq!(run.code, Some(1), "{}\n{}", run.stdout, run.stderr);
+    let kept = status(&world);
+    let work = &kept["autopilot"]["work"];
+    assert_eq!(work["end"]["why"], "same_failure", "{work}");
+    assert_eq!(work["rounds"].as_array().unwrap().len(), 9, "{work}");
+    assert!(run.stdout.contains("prints the same as before the last 8 steps"), "{}", run.stdout);
+    let told = world.provider.told("analysis", 4);
+    assert!(told.contains("The last 2 steps did not change what it prints"), "{told}");
+}
+
+#[test]
 fn no_model_says_that_the_task_is_reached_where_a_command_does() {
     let world =
         World::of(Project::greeting(), Provider::new(vec![steer("DONE|I am sure").forever()]));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use actors::contract::{Contract, ContractError, filled};
+use actors::failure::{Numbers, diagnostics};
 use actors::ledger::Amount;
 use actors::prompts::{Prompt, Prompts};
 use model::price::Usd;
@@ -16,6 +17,10 @@ const FORM: &str =
 
 /// Steps in a row without any progress, after which it ends.
 pub const MOST_IDLE: usize = 3;
+/// Steps in a row that stay, without a change to what the command prints and without fewer of them to come, after which it ends.
+pub const MOST_ALIKE: usize = 8;
+/// Diagnostics of the command that are compared.
+const COMPARED: usize = 2000;
 /// Steps that are told to the steering model.
 const TOLD: usize = 12;
 
@@ -80,6 +85,12 @@ pub struct TakenStep {
     pub turned: Vec<TurnedFile>,
     /// What it took, the question for it included.
     pub spent: Amount,
+    /// Steps that were to come after it, as the steering model said.
+    #[serde(default)]
+    pub to_come: usize,
+    /// What the command said after it that says when the task is reached; nothing if it was silent.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub failure: Option<FileHash>,
 }
 
 /// A file that a step changed: what it held before and after; nothing where it was not there.
@@ -128,6 +139,8 @@ pub enum End {
     },
     /// The last steps brought nothing.
     NoProgress,
+    /// The command prints the same after the last steps as before them.
+    SameFailure,
     /// As many steps as may be.
     Iterations,
     /// As long as may be.
@@ -181,6 +194,9 @@ impl Work {
         if idle >= MOST_IDLE {
             return Some(End::NoProgress);
         }
+        if self.alike() >= MOST_ALIKE {
+            return Some(End::SameFailure);
+        }
         if iterations.is_some_and(|most| self.rounds.len() >= most) {
             return Some(End::Iterations);
         }
@@ -212,6 +228,26 @@ impl Work {
         true
     }
 
+    /// Takes in what the command printed after the last step.
+    pub fn failed_with(&mut self, output: &str) {
+        let errors = diagnostics(output, COMPARED, Numbers::Kept);
+        if let Some(last) = self.rounds.last_mut().filter(|_| !errors.is_empty()) {
+            let text = errors.iter().map(|it| format!("{}|{}|{}\n", it.code, it.file, it.message));
+            last.failure = Some(FileHash::of(text.collect::<String>().as_bytes()));
+        }
+    }
+
+    /// The last steps after which the command failed as it did before them, while no fewer steps were to come.
+    fn alike(&self) -> usize {
+        let is_alike = |pair: &&[TakenStep]| {
+            let [before, after] = pair else { return false };
+            after.failure.is_some()
+                && after.failure == before.failure
+                && after.to_come >= before.to_come
+        };
+        self.rounds.windows(2).rev().take_while(is_alike).count()
+    }
+
     /// What the steering model is asked. `said` is what the command printed last that says when the task is reached.
     pub fn question(&self, prompts: &Prompts, said: &str) -> String {
         let told = |(at, round): (usize, &TakenStep)| {
@@ -223,9 +259,14 @@ impl Work {
         let listed =
             |lines: &[String]| if lines.is_empty() { "-".to_owned() } else { lines.join("\n") };
         let until = self.until.as_ref().map(|command| {
-            let said =
+            let mut told =
                 prompts.render(Prompt::AutopilotUntil, &[("command", command), ("said", &said)]);
-            format!("\n{said}\n")
+            let alike = self.alike();
+            if alike > 1 {
+                told.push('\n');
+                told.push_str(&prompts.render(Prompt::AutopilotAlike, &[("steps", &alike)]));
+            }
+            format!("\n{told}\n")
         });
         prompts.render(
             Prompt::Autopilot,
@@ -246,7 +287,16 @@ mod tests {
     fn round(stays: bool) -> TakenStep {
         let spent = Amount { tokens: 100, calls: 2, nano_usd: Usd::ZERO };
         let (step, end) = ("s".to_owned(), "e".to_owned());
-        TakenStep { step, end, stays, files: Vec::new(), turned: Vec::new(), spent }
+        TakenStep {
+            step,
+            end,
+            stays,
+            files: Vec::new(),
+            turned: Vec::new(),
+            spent,
+            to_come: 0,
+            failure: None,
+        }
     }
 
     fn work(rounds: Vec<TakenStep>, bounds: WorkBounds) -> Work {
@@ -305,6 +355,29 @@ mod tests {
         assert!(work(vec![to(), beside.clone()], none).is_progress(1));
         let back = turns(&[("b", "1", "")]);
         assert!(!work(vec![to(), beside, back], none).is_progress(2), "as before the first step");
+    }
+
+    #[test]
+    fn a_command_that_says_the_same_after_many_steps_ends_it() {
+        let said = |outputs: &[&str], to_come: fn(usize) -> usize| {
+            let mut work = work(Vec::new(), WorkBounds::default());
+            for (at, output) in outputs.iter().enumerate() {
+                work.rounds.push(TakenStep { to_come: to_come(at), ..round(true) });
+                work.failed_with(output);
+            }
+            work
+        };
+        let same = ["FAILED a.py::t - assert 3 == 4\n1 failed in 0.03s"; MOST_ALIKE + 1];
+        assert_eq!(said(&same, |_| 0).is_over(), Some(End::SameFailure));
+        assert_eq!(said(&same[1..], |_| 0).is_over(), None);
+        assert_eq!(said(&same, |at| 20 - at).is_over(), None, "fewer steps are to come each time");
+        assert_eq!(said(&[""; 20], |_| 0).is_over(), None, "silence tells nothing");
+        let mut other = same;
+        other[4] = "FAILED a.py::t - assert 2 == 4\n1 failed in 0.03s";
+        assert_eq!(said(&other, |_| 0).is_over(), None);
+        let question = Work { until: Some("pytest".to_owned()), ..said(&same[..4], |_| 0) }
+            .question(&Prompts::default(), "1 failed");
+        assert!(question.contains("The last 3 steps did not"), "{question}");
     }
 
     #[test]

@@ -301,6 +301,8 @@ prompts! {
     Autopilot = "autopilot",
     /// Tells by which command it shows that the work is done, and what that printed last.
     AutopilotUntil = "autopilot_until",
+    /// Tells how many steps did not change what that command prints.
+    AutopilotAlike = "autopilot_alike",
     /// What a lane is to do for a task of a mission.
     MissionLane = "mission_lane",
 }

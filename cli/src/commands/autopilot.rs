@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use front::error::{CliError, Kind};
 use front::session::Which;
 use model::price::Usd;
-use orchestrator::autopilot::{End, Work, WorkBounds};
+use orchestrator::autopilot::{End, MOST_ALIKE, Work, WorkBounds};
 use serde_json::json;
 
 use self::desk::{Desk, Doing, KeptWork, is_alive};
@@ -191,6 +191,9 @@ fn in_words(end: &End) -> String {
         End::Done { shown_by } => format!("nothing is left to do: {shown_by}"),
         End::Stuck { reason } => format!("no step brings it further: {reason}"),
         End::NoProgress => "the last steps brought nothing that stays".to_owned(),
+        End::SameFailure => {
+            format!("the command of --until prints the same as before the last {MOST_ALIKE} steps")
+        }
         End::Iterations => "as many steps as --iterations allows".to_owned(),
         End::Time => "as long as --hours allows".to_owned(),
         End::Budget => "the budget is used up".to_owned(),

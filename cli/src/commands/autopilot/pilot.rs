@@ -86,7 +86,7 @@ pub(super) async fn fly(
         End::Budget => Err(error(Kind::Budget).hint(look)),
         End::Denied { hint } => Err(error(Kind::Denied).hint(hint.clone())),
         End::Stopped => Err(error(Kind::Interrupted).hint("deepseek autopilot resume")),
-        End::Stuck { .. } | End::NoProgress | End::Iterations | End::Time => {
+        End::Stuck { .. } | End::NoProgress | End::SameFailure | End::Iterations | End::Time => {
             Err(error(Kind::NotDelivered).hint(look))
         }
     }
@@ -185,6 +185,7 @@ impl Pilot<'_> {
         let words = [command];
         let outcome =
             sandbox::run_in(fence, self.around, &self.settings, &self.workspace, &words).await?;
+        self.work.failed_with(&outcome.output.text());
         self.said = fenced(&self.prompts, "output", &outcome.output.excerpt(TOLD));
         Ok(outcome.exit == Exit::Code(0))
     }
@@ -246,7 +247,9 @@ impl Pilot<'_> {
         let turned = sides.map(turned).collect();
         let spent = outcome.spent.plus(std::mem::take(&mut self.work.choosing));
         let end = front::told::outcome(&outcome.delivery);
-        self.work.rounds.push(TakenStep { step, end, stays, files, turned, spent });
+        let (to_come, failure) = (self.work.later.len(), None);
+        let taken = TakenStep { step, end, stays, files, turned, spent, to_come, failure };
+        self.work.rounds.push(taken);
         self.work.worked = self.before + self.begun.elapsed();
         self.step = None;
         self.keep(Doing::Choosing)?;
