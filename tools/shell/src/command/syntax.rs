@@ -10,12 +10,8 @@ use super::word::{self, Word};
 
 /// Bytes of a line that are read.
 const MAX_BYTES: usize = 4096;
-/// Opening brackets and backquotes of a line that are read.
+/// Opening brackets of a line that are read.
 const MAX_OPENED: usize = 64;
-/// Backquotes among them. Each may open or close, and the grammar compares all ways to read them: among many operators, for ever.
-const MAX_BACKQUOTES: usize = 6;
-/// Backquotes times operators, of which the same is true.
-const MAX_COMPARED: usize = 128;
 /// Words that a shell takes for a part of its own syntax where a command could begin. `time` is a program, too.
 const KEYWORDS: [&str; 21] = [
     "!", "[[", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function",
@@ -48,13 +44,12 @@ pub(super) struct Glimpse {
 
 /// Reads a line.
 pub(super) fn read(text: &str) -> Result<Reading, Glimpse> {
-    let opened = text.bytes().filter(|byte| b"([{`".contains(byte)).count();
-    let backquotes = text.bytes().filter(|byte| *byte == b'`').count();
-    let operators = text.bytes().filter(|byte| b"|&;\n".contains(byte)).count();
-    let is_readable = text.len() <= MAX_BYTES
-        && opened <= MAX_OPENED
-        && backquotes <= MAX_BACKQUOTES
-        && backquotes * operators <= MAX_COMPARED;
+    let Some(nested) = word::with_brackets(text) else {
+        return Err(glimpse_of_text(text, Opaque::Substitution));
+    };
+    let text = nested.as_ref();
+    let opened = text.bytes().filter(|byte| b"([{".contains(byte)).count();
+    let is_readable = text.len() <= MAX_BYTES && opened <= MAX_OPENED;
     let Some(tree) = is_readable.then(|| parse(text)).flatten() else {
         return Err(glimpse_of_text(text, Opaque::TooLong));
     };

@@ -1,5 +1,7 @@
 //! One word of a command line as a shell would pass it: quotes taken away, nothing expanded. Pure.
 
+use std::borrow::Cow;
+
 use policy::Opaque;
 
 /// A word, read.
@@ -93,4 +95,49 @@ pub(super) fn ends_in_quotes(text: &str) -> bool {
         }
     }
     quote.is_some()
+}
+
+/// A line with `$(…)` in place of backquotes, which mean the same. To the grammar each backquote may open or close, and it
+/// compares all ways to read them, among many operators for ever. `None` for a line whose backquotes do not pair, or are quoted
+/// in a way that is not simple.
+pub(super) fn with_brackets(line: &str) -> Option<Cow<'_, str>> {
+    if !line.contains('`') {
+        return Some(line.into());
+    }
+    // Where quotes begin and end is told simply as long as nothing of this is there.
+    let is_simple = !line.contains(['#', '$']) && !line.contains("<<");
+    let (mut plain, mut quote, mut inside) = (String::with_capacity(line.len()), None, None);
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            // Within backquotes the next one closes them, whatever else is open.
+            (_, '`') if let Some(outer) = inside.take() => {
+                quote = outer;
+                plain.push(')');
+            }
+            (None | Some('"'), '`') => {
+                inside = Some(quote.take());
+                plain.push_str("$(");
+            }
+            (Some(_), '`') if !is_simple => return None,
+            (None | Some('"'), '\\') => {
+                let next = chars.next();
+                // Backquotes within backquotes.
+                if next == Some('`') && (inside.is_some() || !is_simple) {
+                    return None;
+                }
+                plain.push('\\');
+                plain.extend(next);
+            }
+            (open, c) => {
+                match open {
+                    None if matches!(c, '\'' | '"') => quote = Some(c),
+                    Some(open) if open == c => quote = None,
+                    None | Some(_) => {}
+                }
+                plain.push(c);
+            }
+        }
+    }
+    inside.is_none().then(|| plain.into())
 }
