@@ -203,7 +203,7 @@ pub fn without_dot_slash<'a>(path: &'a str, tolerances: &mut Vec<Leniency>) -> &
 
 /// As much of a line as an error quotes.
 pub fn quoted(line: &str) -> String {
-    line.chars().take(QUOTED_CHARS).collect()
+    line.trim().chars().take(QUOTED_CHARS).collect()
 }
 
 fn error(lines: &[&str], at: usize, rule: String) -> ContractError {
