@@ -322,11 +322,13 @@ fn a_session_that_somebody_works_in_is_left_alone() {
 
 #[test]
 fn what_the_checks_left_running_is_ended_before_they_run_again() {
-    let check = "grep -q world greet.txt || exit 1\n[ -e ../begun ] && exit 0\ntouch ../begun\nsleep 1000\n";
-    let parent = tempfile::tempdir().unwrap();
-    let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", check)]);
-    let begun = project.root().parent().unwrap().join("begun");
-    std::fs::remove_file(&begun).ok();
+    let outside = tempfile::tempdir().unwrap();
+    let begun = outside.path().join("begun");
+    let check = format!(
+        "grep -q world greet.txt || exit 1\n[ -e {0} ] && exit 0\ntouch {0}\nsleep 1000\n",
+        begun.display()
+    );
+    let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", &check)]);
     let world = World::of(project, Provider::new(mended())).unconfined();
     let mut running = world.deepseek(REQUEST).start();
     running.until(|| begun.exists());
@@ -334,8 +336,6 @@ fn what_the_checks_left_running_is_ended_before_they_run_again() {
     assert!(!left_in(world.project.root()).is_empty(), "the check should have been left");
     ends_and_replays(&world, &["run"], 0);
     assert!(left_in(world.project.root()).is_empty(), "{:?}", left_in(world.project.root()));
-    std::fs::remove_file(begun).unwrap();
-    drop(parent);
 }
 
 #[test]
