@@ -445,6 +445,32 @@ mod tests {
     }
 
     #[test]
+    fn what_models_are_told_of_the_language_is_so() {
+        for program in [
+            "class A:\n  def __init__(self): self.x = 1\nA().x",
+            "from collections import Counter, defaultdict\nCounter('a')['a']",
+            "import itertools\nlist(itertools.chain([1]))[0]",
+            "import functools\nfunctools.reduce(lambda a, b: a * b, [1, 1])",
+            "from dataclasses import dataclass\n@dataclass\nclass P:\n  a: int\nP(1).a",
+            "import re, json, math\nlen(re.findall('a', 'a')) * json.loads('1') * math.ceil(0.5)",
+        ] {
+            assert_eq!(result(program), "1", "{program}");
+        }
+        for program in [
+            "'%d' % 1",
+            "def f(): yield 1",
+            "match 1:\n  case _: pass",
+            "x = [1]\ndel x[0]",
+            "import os\nos.path.join('a', 'b')",
+            "from itertools import groupby",
+            "import re\nre.sub('a', lambda found: 'b', 'a')",
+            "list(map(lambda question: llm_query(question), ['why?']))",
+        ] {
+            raised(program);
+        }
+    }
+
+    #[test]
     fn a_program_goes_on_where_it_asked() {
         let program = "
 asked = []
