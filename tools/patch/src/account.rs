@@ -3,6 +3,8 @@
 use super::body;
 use super::elision::is_placeholder;
 use super::fence::Fence;
+use super::foreign;
+use super::leak;
 use super::parse::{Reading, Section};
 
 /// What a line of an answer is taken for. Every line is taken for something.
@@ -97,7 +99,10 @@ impl Walk {
     /// Whether a line that is passed over here looks like a part of a hunk.
     fn is_stray(&self, line: &[u8]) -> bool {
         let behind_fence = self.before == Some(Use::Closes);
-        is_marked(line) && (self.has_begun || self.in_diff)
+        is_marked(line) && (self.has_begun || self.in_diff || !self.in_fence)
+            || is_of_another_change(line) && !self.in_fence
+            || self.has_begun && (is_elision(line) || body::has_look_alike_marker(line))
+            || self.in_hunks && is_name(line)
             || behind_fence && self.lacks
             || self.is_cut && matches!(line, [b' ', next, ..] if !next.is_ascii_whitespace())
             || self.expects_hunks
@@ -108,7 +113,8 @@ impl Walk {
         match what {
             Use::Opens => {
                 self.in_hunks = false;
-                self.in_break = self.before == Some(Use::Body) && !self.is_sure;
+                self.in_break = self.before == Some(Use::Body) && !self.is_sure
+                    || self.before == Some(Use::Closes) && self.is_cut;
                 let info = Fence::info(line);
                 self.in_fence = true;
                 self.in_diff = info.starts_with(b"diff") || info.starts_with(b"patch");
@@ -133,6 +139,42 @@ fn is_marked(line: &[u8]) -> bool {
         [marker @ (b'+' | b'-'), next, ..] => next != marker,
         _ => false,
     }
+}
+
+/// Whether a line can only be a part of another change, which nobody reads: further in, quoted, in JSON or between tags.
+fn is_of_another_change(line: &[u8]) -> bool {
+    let inner = leak::without_zero_width(line.trim_ascii_start());
+    let quoted = inner.strip_prefix(b">").or(inner.strip_prefix(b"|"));
+    let bare = quoted.map_or(inner, <[u8]>::trim_ascii_start);
+    let is_header = || {
+        let marks: [&[u8]; 4] = [b"--- a/", b"+++ b/", b"@@ -", b"diff --git "];
+        marks.iter().any(|mark| bare.starts_with(mark)) || foreign::is_block_mark(bare)
+    };
+    let is_json = inner.starts_with(b"{\"") || inner.starts_with(b"[{");
+    let names_a_file = || {
+        let attributes: [&[u8]; 3] = [b" path=", b" file=", b" name="];
+        attributes.iter().any(|it| memchr::memmem::find(inner, it).is_some())
+    };
+    let runs = ["<<<", ">>>>", "\u{ff1c}\u{ff1c}", "[SEARCH]", "<find>"];
+    let is_mark = runs.iter().any(|run| inner.starts_with(run.as_bytes()));
+    bare.len() < line.len() && is_header()
+        || is_json
+        || is_mark
+        || inner.starts_with(b"<") && names_a_file()
+}
+
+/// Whether a line is nothing but the name of a file, as headings have it.
+fn is_name(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    let is_around = |byte: &u8| b"*`#: ".contains(byte);
+    let first = line.iter().position(|byte| !is_around(byte)).unwrap_or(line.len());
+    let last = line.iter().rposition(|byte| !is_around(byte)).map_or(first, |at| at + 1);
+    let name = line.get(first..last).unwrap_or_default();
+    let is_one = !name.is_empty() && !name.iter().any(u8::is_ascii_whitespace);
+    is_one
+        && (first > 0
+            || name.contains(&b'/')
+            || name.trim_ascii_end().contains(&b'.') && !name.ends_with(b"."))
 }
 
 /// Whether a line stands for others that were left out, in brackets or behind an ellipsis.

@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use tree::RepoPath;
 
 use super::account::Use;
+use super::fence::Fence;
 use super::refuse::{PatchMismatch, Reason};
 use super::resolve::Target;
+use super::tolerance::Tolerance;
 
 /// Characters that a line with nothing but a name may have besides: a language, quotes, a colon.
 const DECORATION: usize = 9;
@@ -36,7 +38,8 @@ pub(super) fn blocks<'a>(lines: &[&'a [u8]], uses: &[Use]) -> Vec<Block<'a>> {
         let above = above.filter(|above| {
             matches!(uses.get(*above), Some(Use::Prose | Use::Body)) && above + 2 >= at
         });
-        let labels = above.into_iter().chain([at, first]).map(line).collect();
+        let around = above.into_iter().chain([first]).map(line);
+        let labels = around.chain([Fence::label(line(at))]).collect();
         Some(Block { at, labels })
     };
     starts.filter_map(block).collect()
@@ -91,6 +94,28 @@ pub(super) fn whole_file(
             )),
         )
     })
+}
+
+/// Whether the fence around a section is labelled with another file; or, if the section has no names, one of the two lines above.
+pub(super) fn names_another(
+    lines: &[&[u8]],
+    target: &Target<'_, '_>,
+    is_file: &dyn Fn(&RepoPath) -> bool,
+) -> bool {
+    let is_it = |name: &RepoPath| {
+        let ends_in_it = |path: &RepoPath| path.as_str().ends_with(&format!("/{name}"));
+        target.paths().any(|path| path == name || ends_in_it(path))
+    };
+    let is_other = |label: &[u8]| {
+        let names = paths_in(label);
+        names.iter().any(is_file) && !names.iter().any(is_it)
+    };
+    let above = lines.get(..target.span.start).unwrap_or_default().iter().rev();
+    let mut above = above.filter(|line| !line.trim_ascii().is_empty()).peekable();
+    let fence = above.next_if(|line| Fence::opening(line).is_some());
+    let has_no_names = target.forgives.contains(&Tolerance::NoHeader);
+    fence.is_some_and(|line| is_other(Fence::label(line)))
+        || has_no_names && above.take(2).any(|line| is_other(line))
 }
 
 /// What may be the name of a file in a line of prose.

@@ -212,7 +212,16 @@ pub(super) fn without_tail(body: &[HunkLine<'_>]) -> Option<usize> {
     let run = body.len() - body.iter().rev().take_while(|line| is_loose(line)).count();
     let tail =
         body.get(run..)?.iter().position(|line| line.raw.is_empty() || is_terminator(line.raw))?;
-    Some(run + tail)
+    let is_lost = body.get(run..)?.iter().any(|line| has_look_alike_marker(line.raw));
+    (!is_lost).then_some(run + tail)
+}
+
+/// Whether a line begins with a character that looks like a marker, right before its text.
+pub(super) fn has_look_alike_marker(line: &[u8]) -> bool {
+    let looks = "\u{2212}\u{ff0b}\u{ff0d}\u{fe62}\u{fe63}\u{2795}\u{2796}\u{2010}\u{2011}\u{2012}\u{2013}\u{2014}\u{a0}";
+    let text = str::from_utf8(line).unwrap_or_default();
+    let rest = text.strip_prefix(|c| looks.contains(c));
+    rest.is_some_and(|rest| rest.starts_with(|c: char| !c.is_whitespace()))
 }
 
 /// Whether a tail is more than blank lines and what closes a wrapping.

@@ -94,7 +94,9 @@ pub(super) fn open(answer: &[u8], allowed: Tolerances) -> Result<Opened<'_>, Ref
         && let Some(text) = open.unglued(line)
     {
         repaired(Tolerance::Leaked);
+        let end = line.get(text.len()..).unwrap_or_default();
         *line = text;
+        lines.insert(last + 1, end);
     }
     let crlf = allowed.allow(Tolerance::CrlfAnswer) && is_crlf(&lines);
     if crlf {
@@ -127,7 +129,7 @@ fn ends_in_a_second_end(lines: &[&[u8]]) -> bool {
 }
 
 /// Skips a byte order mark and a leading block of reasoning, of which the model's template may have kept the opening tag.
-fn without_preamble(answer: &[u8]) -> Result<&[u8], Refusal> {
+pub(super) fn without_preamble(answer: &[u8]) -> Result<&[u8], Refusal> {
     const TAGS: [(&[u8], &[u8]); 3] = [
         (b"<think>", b"</think>"),
         (b"<thinking>", b"</thinking>"),

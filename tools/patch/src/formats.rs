@@ -1,48 +1,151 @@
-//! Formats of other agents that say what a unified diff says, turned into one: `apply_patch`, and search and replace. Whatever else
-//! an answer has beside them must be prose. Pure.
+//! Formats of other agents that say what a unified diff says, turned into one: `apply_patch`, search and replace, hunks in fences with
+//! names. Each is the grammar of a whole answer. Pure.
 
+use super::fence::Fence;
 use super::foreign;
-use super::translate::{is_of_a_change, names_of, path_in};
 
 /// The header of a hunk without numbers: it goes where its old lines are, if that is one place.
 const HUNK: &str = "@@ @@\n";
 
-/// The patch between `*** Begin Patch` and `*** End Patch`; none if it deletes a file, whose lines it does not tell.
-pub(super) fn apply_patch(answer: &str) -> Option<String> {
-    let (before, rest) = answer.split_once("*** Begin Patch\n")?;
-    let (patch, after) = rest.split_once("\n*** End Patch")?;
-    if before.lines().chain(after.lines()).any(is_of_a_change) {
+/// The lines of an answer without prose before and after. What is not told from code is not prose, and line ends have to be plain.
+pub(super) fn core(answer: &str) -> Option<Vec<&str>> {
+    if answer.contains('\r') {
         return None;
     }
-    let mut text = String::with_capacity(answer.len());
-    let mut lines = patch.lines().peekable();
-    while let Some(line) = lines.next() {
-        let next = lines.peek().copied().unwrap_or_default();
-        if let Some(path) = line.strip_prefix("*** Update File: ") {
-            let path = path.trim();
-            if let Some(to) = next.strip_prefix("*** Move to: ") {
-                lines.next();
-                text.push_str(&renamed(path, to.trim()));
-            } else {
-                text.push_str(&names_of(path));
-            }
-            let next = lines.peek().copied().unwrap_or_default();
-            if !next.starts_with("@@") && !next.starts_with("*** ") {
-                text.push_str(HUNK);
-            }
-        } else if let Some(path) = line.strip_prefix("*** Add File: ") {
-            text.extend(["--- /dev/null\n+++ b/", path.trim(), "\n", HUNK]);
-        } else if line.starts_with("*** ") {
-            // The end of a file is said by its lines, too.
-            if !line.starts_with("*** End of File") {
-                return None;
-            }
-        } else if !(line.starts_with("@@") && next.starts_with("@@")) {
-            // A header above another only leads to the place of that, which has to be the only one.
-            text.extend([line, "\n"]);
+    let lines: Vec<&str> = answer.lines().collect();
+    let may_be_prose = |line: &&str| {
+        let begins = line.starts_with(|c: char| c.is_alphabetic());
+        let has_words = line.contains(' ') || line.ends_with(['.', '!']);
+        let is_plain =
+            !line.contains(['<', '>', '{', '}', '[', ']', '|', '=', '@', '\\', '+', '…']);
+        line.trim().is_empty() || begins && has_words && is_plain && !line.contains("...")
+    };
+    let ends = |line: &str| line.trim_end().ends_with(['.', ':', '!', '?']);
+    let before = lines.iter().take_while(|line| may_be_prose(line)).count();
+    // A name may look like prose: that ends with a sentence.
+    let before = lines.get(..before)?.iter().rposition(|line| ends(line)).map_or(0, |at| at + 1);
+    let after = lines.iter().rev().take_while(|line| may_be_prose(line)).count();
+    let (rest, after) = lines.split_at_checked(lines.len() - after)?;
+    let last = after.iter().rfind(|line| !line.trim().is_empty());
+    let mut rest = rest.get(before..)?;
+    while let [blank, others @ ..] = rest
+        && blank.trim().is_empty()
+    {
+        rest = others;
+    }
+    last.is_none_or(|line| ends(line)).then(|| rest.to_vec())
+}
+
+/// The name that a line of text consists of, whatever is put around it.
+fn path_in(line: &str) -> Option<&str> {
+    let around = |c: char| c.is_whitespace() || "#*`'\":".contains(c);
+    let name = line.trim_matches(around);
+    let name = name.strip_prefix("File:").map_or(name, |rest| rest.trim_matches(around));
+    is_path(name).then_some(name)
+}
+
+/// Whether a name is told from other text.
+fn is_path(name: &str) -> bool {
+    let is_one = !name.is_empty() && !name.contains(char::is_whitespace);
+    is_one && !name.ends_with(['.', ')', '}', ']', '>'])
+}
+
+/// The header of a file that is changed.
+fn names_of(path: &str) -> String {
+    format!("--- a/{path}\n+++ b/{path}\n")
+}
+
+/// Whether a line can stand in a hunk.
+pub(super) fn is_body(line: &str) -> bool {
+    line.starts_with([' ', '+', '-'])
+}
+
+/// The name that an answer is about: said right before its change, once.
+#[derive(Default)]
+struct Subject<'a> {
+    path: Option<&'a str>,
+    /// Whether its change is still to come.
+    is_due: bool,
+}
+
+impl<'a> Subject<'a> {
+    /// Takes a name; none if that of another file stands without a change.
+    fn name(&mut self, path: &'a str) -> Option<()> {
+        let is_other = self.path != Some(path);
+        if self.is_due && is_other {
+            return None;
+        }
+        (self.path, self.is_due) = (Some(path), true);
+        Some(())
+    }
+
+    /// The name behind the language of the fence that `line` opens, if it has one.
+    fn name_in_fence(&mut self, line: &'a str) -> Option<()> {
+        let info = line.trim_start_matches(['`', '~', ' ']).trim_end();
+        match info.split_once([' ', ':']) {
+            None => Some(()),
+            Some((_, rest)) => self.name(path_in(rest.trim_start_matches("title="))?),
         }
     }
-    Some(text)
+}
+
+/// The patch between `*** Begin Patch` and `*** End Patch`, in a fence or a call of the shell. None if it deletes a file, whose lines it
+/// does not tell, or leads to a place by what is above that.
+pub(super) fn apply_patch(answer: &str) -> Option<String> {
+    let lines = core(answer)?;
+    let mut lines = lines.iter().copied().peekable();
+    let fence = lines.next_if(|line| Fence::opening(line.as_bytes()).is_some());
+    let call = lines.next_if(|line| line.starts_with("apply_patch <<"));
+    lines.next_if_eq(&"*** Begin Patch")?;
+    let mut text = String::with_capacity(answer.len());
+    // Whether hunks may follow, and new lines only.
+    let (mut is_changed, mut is_made) = (false, false);
+    loop {
+        let line = lines.next()?;
+        if line == "*** End Patch" {
+            break;
+        } else if let Some(path) = line.strip_prefix("*** Update File: ") {
+            let to = lines.next_if(|next| next.starts_with("*** Move to: "));
+            match to.map(|to| to.trim_start_matches("*** Move to: ")) {
+                Some(to) if is_path(path) && is_path(to) => text.push_str(&renamed(path, to)),
+                None if is_path(path) => text.push_str(&names_of(path)),
+                Some(_) | None => return None,
+            }
+            if lines.peek().is_some_and(|next| is_body(next)) {
+                text.push_str(HUNK);
+            }
+            (is_changed, is_made) = (true, false);
+        } else if let Some(path) = line.strip_prefix("*** Add File: ") {
+            let has_lines = lines.peek().is_some_and(|next| next.starts_with('+'));
+            if !is_path(path) || !has_lines {
+                return None;
+            }
+            text.extend(["--- /dev/null\n+++ b/", path, "\n", HUNK]);
+            (is_changed, is_made) = (false, true);
+        } else if line.starts_with("--- ") && lines.peek().is_some_and(|it| it.starts_with("+++ "))
+        {
+            text.extend([line, "\n", lines.next()?, "\n"]);
+            (is_changed, is_made) = (true, false);
+        } else if is_changed && line.trim_end() == "@@" {
+            text.push_str(HUNK);
+        } else if is_changed && (line.starts_with("@@ -") || is_body(line))
+            || is_made && line.starts_with('+')
+        {
+            text.extend([line, "\n"]);
+        } else if is_changed && line.is_empty() && lines.peek().is_some_and(|next| is_body(next)) {
+            text.push_str(" \n");
+        } else if !line.is_empty() || is_made && lines.peek().is_some_and(|next| is_body(next)) {
+            return None;
+        }
+    }
+    if let Some(call) = call {
+        let tag = call.trim_start_matches("apply_patch <<").trim_matches(['\'', '"', '-', ' ']);
+        lines.next_if_eq(&tag)?;
+    }
+    if let Some(fence) = fence.and_then(|line| Fence::opening(line.as_bytes())) {
+        lines.next_if(|line| fence.is_closed_by(line.as_bytes()))?;
+    }
+    lines.all(str::is_empty).then_some(text)
 }
 
 /// The headers of a file that is changed and moved.
@@ -52,30 +155,41 @@ fn renamed(from: &str, to: &str) -> String {
     )
 }
 
-/// Blocks of lines to look for and of those in their place. The file of a block is the one that the line above it names, or that
-/// of the block before.
+/// Blocks of lines to look for and of those in their place. The file of a block is named above it or by its fence, or it is that of
+/// the block right before.
 pub(super) fn search_and_replace(answer: &str) -> Option<String> {
     let mut text = String::with_capacity(answer.len());
-    let (mut named, mut above, mut found) = (None, None, false);
-    let mut lines = answer.lines();
+    let (mut subject, mut fence, mut written) = (Subject::default(), None::<Fence>, None);
+    let lines = core(answer)?;
+    let mut lines = lines.iter().copied();
     while let Some(line) = lines.next() {
-        if opens(line) {
-            if above.is_some() && above != named {
-                named = above;
-                text.push_str(&named.map(names_of).unwrap_or_default());
+        if let Some((_, closes)) = MARKS.iter().find(|(opens, _)| *opens == line) {
+            subject.is_due = false;
+            if written != Some(subject.path?) {
+                written = subject.path;
+                text.push_str(&names_of(subject.path?));
             }
-            let old = side(&mut lines, |line| line == "=======")?;
-            let new = side(&mut lines, closes)?;
+            let old = side(&mut lines, "=======", fence)?;
+            let new = side(&mut lines, closes, fence)?;
             text.push_str(&hunk(without_place(&old), &new)?);
-            found = true;
-        } else if is_of_a_change(line) {
-            return None;
-        } else if !line.trim().is_empty() && !line.trim_start().starts_with("```") {
-            above = path_in(line);
+        } else if fence.is_some_and(|fence| fence.is_closed_by(line.as_bytes())) {
+            fence = None;
+        } else if fence.is_none() && Fence::opening(line.as_bytes()).is_some() {
+            fence = Fence::opening(line.as_bytes());
+            subject.name_in_fence(line)?;
+        } else if !line.trim().is_empty() {
+            subject.name(path_in(line)?)?;
         }
     }
-    found.then_some(text)
+    (written.is_some() && fence.is_none() && !subject.is_due).then_some(text)
 }
+
+/// The marks of blocks: what opens one, and what closes it.
+const MARKS: [(&str, &str); 3] = [
+    ("<<<<<<< SEARCH", ">>>>>>> REPLACE"),
+    ("<<<<<<< ORIGINAL", ">>>>>>> UPDATED"),
+    ("------- SEARCH", "+++++++ REPLACE"),
+];
 
 /// The lines to look for, without the line at which some say that they begin.
 fn without_place<'l, 'a>(old: &'l [&'a str]) -> &'l [&'a str] {
@@ -105,28 +219,64 @@ fn hunk(old: &[&str], new: &[&str]) -> Option<String> {
     Some(text)
 }
 
-fn opens(line: &str) -> bool {
-    foreign::is_block_mark(line.as_bytes()) && line.trim_end().ends_with(['H', 'L'])
-}
-
-fn closes(line: &str) -> bool {
-    foreign::is_block_mark(line.as_bytes()) && line.trim_end().ends_with(['E', 'D'])
-}
-
-/// The lines up to the one that ends them; none if another mark comes first, or nothing ends them.
+/// The lines up to the one that ends them; none if anything comes first that looks like a mark or closes the fence around it.
 fn side<'a>(
     lines: &mut impl Iterator<Item = &'a str>,
-    ends: impl Fn(&str) -> bool,
+    ends: &str,
+    fence: Option<Fence>,
 ) -> Option<Vec<&'a str>> {
+    let looks_like_a_mark = |line: &str| {
+        foreign::is_block_mark(line.as_bytes())
+            || ["<<<<<", ">>>>>", "=====", "\\ No newline"].iter().any(|run| line.starts_with(run))
+    };
     let mut found = Vec::new();
     for line in lines {
-        if ends(line.trim_end()) {
+        if line == ends {
             return Some(found);
         }
-        if foreign::is_block_mark(line.as_bytes()) || line == "=======" {
+        if looks_like_a_mark(line) || fence.is_some_and(|it| it.is_closed_by(line.as_bytes())) {
             return None;
         }
         found.push(line);
     }
     None
+}
+
+/// Hunks in fences that name their files, or stand right below a name.
+pub(super) fn named(answer: &str) -> Option<String> {
+    let mut text = String::with_capacity(answer.len());
+    let mut subject = Subject::default();
+    let lines = core(answer)?;
+    let mut lines = lines.iter().copied().peekable();
+    while let Some(line) = lines.next() {
+        if let Some(fence) = Fence::opening(line.as_bytes()) {
+            subject.name_in_fence(line)?;
+            // Each of these fences begins with a name of its own.
+            if !std::mem::take(&mut subject.is_due) {
+                return None;
+            }
+            lines.peek().filter(|next| next.starts_with("@@"))?;
+            text.push_str(&names_of(subject.path?));
+            loop {
+                let line = lines.next()?;
+                if fence.is_closed_by(line.as_bytes()) {
+                    break;
+                }
+                let is_name = line.starts_with("--- ")
+                    && lines.peek().is_some_and(|next| next.starts_with("+++ "));
+                // Hunks of a file that is to be made have no names in this form.
+                let is_made = line.starts_with("@@ -0,0");
+                if is_name
+                    || is_made
+                    || !(line.is_empty() || line.starts_with("@@") || is_body(line))
+                {
+                    return None;
+                }
+                text.extend([line, "\n"]);
+            }
+        } else if !line.trim().is_empty() {
+            subject.name(path_in(line)?)?;
+        }
+    }
+    (!text.is_empty() && !subject.is_due).then_some(text)
 }

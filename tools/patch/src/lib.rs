@@ -62,4 +62,6 @@ mod shape_tests;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
+mod whole_tests;
+#[cfg(test)]
 mod wild_tests;

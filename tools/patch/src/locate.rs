@@ -183,7 +183,11 @@ fn locate_first<'h, 'a>(
         }
         ambiguous = tier;
         if let Some(place) = search.unique(tier, &mut candidates) {
-            return Search::Found(place);
+            // What fits elsewhere, and not to the letter, may be done where its result is.
+            return match search.result() {
+                Some(there) => Search::Nowhere(Reason::AmbiguousHunk, vec![place.start, there]),
+                None => Search::Found(place),
+            };
         }
     }
     if let Some(place) = search.near(ambiguous).filter(|_| !candidates.is_empty()) {
@@ -271,6 +275,15 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
             }
         }
         None
+    }
+
+    /// Where the file has all that the hunk would make, if that is more than a line or two, which are found by chance.
+    fn result(&self) -> Option<usize> {
+        self.readings().find_map(|reading| {
+            let new: Vec<_> = reading.body.iter().filter(|line| line.is_new()).collect();
+            let there = self.image.places(&new, Tier::Exact);
+            there.first().copied().filter(|_| new.len() > 2)
+        })
     }
 
     /// At one of several places: next to the line the header says, with nothing like it around.

@@ -6,6 +6,7 @@ use super::account::{self, Finding, Use};
 use super::blocks;
 use super::body::{self, Body};
 use super::envelope::Opened;
+use super::fence;
 use super::header::{Name, Numbers};
 use super::lines::show;
 use super::parser::{Counts, Parser, Stop};
@@ -72,6 +73,10 @@ impl Hunk<'_> {
 /// Parses an answer. Counts are believed if they hold for every hunk; else no count is.
 pub(super) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<PatchSet<'a>, Refusal> {
     let lines = &answer.lines;
+    if let Some(at) = fence::example(lines) {
+        let shown = at_line(Reason::UnsupportedFormat, lines, at);
+        return Err(shown.note("It shows a diff within another text.").into());
+    }
     let mut parser = Parser::new(lines, answer.complete, Counts::Trusted, allowed);
     let mut forgiven = Vec::new();
     let mut sections = match parser.run() {
@@ -86,7 +91,8 @@ pub(super) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<Patc
     if sections.is_empty() {
         return Err(no_diff(lines, &parser.uses).into());
     }
-    let is_cut = !answer.complete && parser.ends_in_a_header(&sections);
+    let is_cut =
+        !answer.complete && parser.ends_in_a_header(&sections) || parser.ends_in_an_opening();
     if is_cut || parser.lacks_lines(&sections) || only_the_last_lacks(&sections) {
         return Err(PatchMismatch::answer(Reason::TruncatedDiff).into());
     }
@@ -96,6 +102,12 @@ pub(super) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<Patc
         Finding::Among if allowed.allow(Tolerance::Tail) => forgiven.push(Tolerance::Tail),
         Finding::Among => return Err(PatchMismatch::answer(Reason::StrayLine).into()),
         Finding::Stray(at) => return Err(at_line(Reason::StrayLine, lines, at).into()),
+    }
+    // What ends in the middle of a fence may end in the middle of anything.
+    let is_whole = answer.complete && is_last_whole(&sections);
+    let is_cut = parser.fence_is_open() && (!is_whole || parser.ends_in_a_header(&sections));
+    if is_cut || parser.ends_in_an_opening() {
+        return Err(PatchMismatch::answer(Reason::TruncatedDiff).into());
     }
     Ok(PatchSet { sections, uses: parser.uses, forgiven })
 }
@@ -150,6 +162,14 @@ fn keep_what_is_counted(sections: &mut [Section<'_>]) {
         let hunks = sections.iter_mut().flat_map(|section| &mut section.hunks);
         hunks.filter(|hunk| is_counted(hunk)).for_each(|hunk| hunk.readings.truncate(1));
     }
+}
+
+/// Whether the last hunk, if there is one, has all lines that its header says, or at least all old ones.
+fn is_last_whole(sections: &[Section<'_>]) -> bool {
+    let Some(last) = sections.last().and_then(|section| section.hunks.last()) else { return true };
+    let has_all = |body| last.numbers.is_some_and(|numbers| body::has_all_old(body, numbers));
+    let mut readings = last.readings.iter().map(|reading| reading.body.as_slice());
+    readings.any(|body| body::holds(body, last.numbers) || has_all(body))
 }
 
 /// Whether the counts hold for every hunk but the last, of several, which has too few lines: it was cut short.

@@ -390,6 +390,23 @@ impl<'l, 'a> Parser<'l, 'a> {
         Ok((with_shorter(whole).collect(), None))
     }
 
+    /// Whether the last line opens a fence, or is the beginning of a line that opens a block.
+    pub(super) fn ends_in_an_opening(&self) -> bool {
+        const OPENINGS: [&[u8]; 3] = [b"*** Begin Patch", b"<<<<<<< SEARCH", b"------- SEARCH"];
+        let at = self.lines.iter().rposition(|line| !line.trim_ascii().is_empty());
+        let last = at.and_then(|at| Some((self.lines.get(at)?, self.uses.get(at)?)));
+        last.is_some_and(|(line, what)| {
+            let begins = |opening: &&[u8]| line.len() > 3 && opening.starts_with(line);
+            *what == Use::Opens && !Fence::info(line).is_empty()
+                || *what == Use::Prose && OPENINGS.iter().any(begins)
+        })
+    }
+
+    /// Whether a fence is open where the answer ends.
+    pub(super) fn fence_is_open(&self) -> bool {
+        self.fence.is_some()
+    }
+
     fn closes_fence(&self, line: &[u8]) -> bool {
         self.fence.is_some_and(|fence| fence.is_closed_by(line))
     }

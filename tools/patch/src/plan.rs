@@ -18,7 +18,7 @@ use super::planner::{self, Planner};
 use super::refuse::{PatchMismatch, Reason, Refusal};
 use super::resolve::{Intent, Known, Target, resolve};
 use super::tolerance::{Repair, Tolerance, Tolerances};
-use super::translate;
+use super::translate::{self, Translation};
 use tree::{Change, ChangeSummary, Entry, FileHash, RepoPath, TreeError};
 
 /// What a diff may touch, and what its author saw.
@@ -143,12 +143,23 @@ pub fn prepare_with(
     let read =
         |answer: &[u8], allowed| as_written(answer, scope, strategy, limits, current, allowed);
     let refusal = match read(answer, allowed) {
-        Err(refusal) if allowed.allow(Tolerance::Translated) => refusal,
+        Err(refusal) if allowed.allow(Tolerance::Translated) && refusal.is_of_form() => refusal,
         read => return read,
     };
+    let Ok(said) = envelope::without_preamble(answer) else { return Err(refusal) };
     // What is read otherwise has to fit all the better: it is the files that say that it is meant so.
     let strictly = LOOSE.into_iter().fold(allowed, Tolerances::without);
-    let mut plans = translate::readings(answer).filter_map(|other| read(&other, strictly).ok());
+    let has_entities = |plan: &ApplyPlan| {
+        let mut before = plan.changes.iter().filter_map(|change| change.before.as_ref());
+        before.any(|file| {
+            let has =
+                |(entity, _): &(&str, &str)| memchr::memmem::find(&file.bytes, entity.as_bytes());
+            translate::ENTITIES.iter().any(|entity| has(entity).is_some())
+        })
+    };
+    let mut plans = translate::readings(said).filter_map(|Translation { diff, of_entities }| {
+        read(&diff, strictly).ok().filter(|plan| !(of_entities && has_entities(plan)))
+    });
     let Some(mut plan) = plans.next() else { return Err(refusal) };
     // A file that is to be made, and that such an answer leaves out, may be what it has no way to say.
     let is_left_out = |path: &&RepoPath| {
@@ -165,7 +176,13 @@ pub fn prepare_with(
 }
 
 /// What an answer that is read otherwise than it is written is not forgiven.
-const LOOSE: [Tolerance; 8] = [
+const LOOSE: [Tolerance; 16] = [
+    Tolerance::Preamble,
+    Tolerance::Tail,
+    Tolerance::Eol,
+    Tolerance::Trailing,
+    Tolerance::Leaked,
+    Tolerance::Indented,
     Tolerance::Near,
     Tolerance::Numbered,
     Tolerance::Marker,
@@ -173,6 +190,8 @@ const LOOSE: [Tolerance; 8] = [
     Tolerance::Space,
     Tolerance::Gaps,
     Tolerance::AlreadyApplied,
+    Tolerance::NoHeader,
+    Tolerance::Accents,
     Tolerance::Aside,
 ];
 
@@ -194,6 +213,13 @@ fn as_written(
     let targets = all(patch.sections.iter().map(|section| resolve(section, &known)))?;
     if let Some(bare) = without_others(&targets) {
         return Err(PatchMismatch::file(Reason::EmptyFileSection, bare.as_str()).into());
+    }
+    let is_file = |path: &RepoPath| matches!(current(path), Ok(Entry::File(_)));
+    if let Some(other) =
+        targets.iter().find(|target| blocks::names_another(&answer.lines, target, &is_file))
+    {
+        let mismatch = PatchMismatch::file(Reason::ContradictoryHeaders, other.path.as_str());
+        return Err(mismatch.note("The text around its hunks names another file.").into());
     }
     let (strays, targets): (Vec<_>, Vec<_>) =
         targets.into_iter().partition(|target| target.stray.is_some());

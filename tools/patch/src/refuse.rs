@@ -277,6 +277,22 @@ impl Refusal {
         let of = self.mismatches.iter().filter(|it| it.reason == Reason::UndeclaredFile);
         of.filter_map(|it| RepoPath::parse(it.file.as_deref()?).ok()).collect()
     }
+
+    /// Whether it may be the form alone that was not understood: nothing fitted, and nothing fitted in two ways.
+    pub(super) fn is_of_form(&self) -> bool {
+        let is_of_form = |it: &PatchMismatch| {
+            matches!(
+                it.reason,
+                Reason::HunkNotFound
+                    | Reason::IndentMismatch
+                    | Reason::NoDiff
+                    | Reason::NoFileHeader
+                    | Reason::StrayLine
+                    | Reason::UnsupportedFormat
+            )
+        };
+        self.mismatches.iter().all(is_of_form)
+    }
 }
 
 impl From<PatchMismatch> for Refusal {

@@ -1,79 +1,105 @@
 //! What an answer in another form says, as a unified diff: escaped for JSON or HTML, a column further in, named by the text around it,
-//! or in a format of other agents. It reads no file: a reading counts only where the answer itself is refused and the files fit.
+//! or in a format of other agents. Each form is a grammar of the whole answer: besides prose before and after, every line has its
+//! place in it. It reads no file: a reading counts only where the answer itself is refused and the files fit. Pure.
 
-use serde_json::Value;
+use serde::Deserialize;
 
 use super::fence::Fence;
-use super::foreign;
-use super::formats::{apply_patch, search_and_replace};
+use super::formats::{apply_patch, core, is_body, named, search_and_replace};
+
+/// An answer as it can be read otherwise.
+#[derive(Debug)]
+pub(super) struct Translation {
+    /// The diff that it says.
+    pub(super) diff: Vec<u8>,
+    /// Whether it is freed of entities, which files of their own must not have.
+    pub(super) of_entities: bool,
+}
 
 /// Every way to read `answer` otherwise, each of which takes it as a whole.
-pub(super) fn readings(answer: &[u8]) -> impl Iterator<Item = Vec<u8>> {
-    let Ok(text) = std::str::from_utf8(answer) else { return Vec::new().into_iter() };
+pub(super) fn readings(answer: &[u8]) -> impl Iterator<Item = Translation> {
+    let text = std::str::from_utf8(answer).unwrap_or_default();
     let readings = [
-        from_json(text),
-        from_entities(text),
-        apply_patch(text),
-        search_and_replace(text),
-        named(text),
-        further_out(text, &[' ', '+', '-']),
-        further_out(text, &['+', '-']),
+        from_json(text).map(|diff| (diff, false)),
+        from_entities(text).map(|diff| (diff, true)),
+        apply_patch(text).map(|diff| (diff, false)),
+        search_and_replace(text).map(|diff| (diff, false)),
+        named(text).map(|diff| (diff, false)),
+        further_out(text).map(|diff| (diff, false)),
     ];
-    let readings: Vec<Vec<u8>> = readings.into_iter().flatten().map(String::into_bytes).collect();
-    readings.into_iter()
+    let read = |(diff, of_entities): (String, bool)| Translation { diff: diff.into(), of_entities };
+    readings.into_iter().flatten().map(read)
 }
 
-/// Whether a line can be a part of a change in any format.
-pub(super) fn is_of_a_change(line: &str) -> bool {
-    let marks = ["--- ", "+++ ", "@@", "diff ", "rename ", "*** "];
-    marks.iter().any(|mark| line.starts_with(mark)) || foreign::is_foreign(line.as_bytes())
+/// The values of JSON that are answers. What has a key more, or one twice, is none.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Value {
+    Text(String),
+    Lines(Vec<String>),
+    Fields(Fields),
+    Call(Call),
 }
 
-/// The name that a line of text consists of, whatever is put around it.
-pub(super) fn path_in(line: &str) -> Option<&str> {
-    let around = |c: char| c.is_whitespace() || "#*`'\":".contains(c);
-    let name = line.trim_matches(around);
-    let name = name.strip_prefix("File:").map_or(name, |rest| rest.trim_matches(around));
-    let is_one = !name.is_empty() && !name.contains(char::is_whitespace);
-    (is_one && !name.ends_with(['.', ')', '}', ']', '>'])).then_some(name)
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields {
+    #[serde(alias = "patch")]
+    diff: String,
+    /// The one file that it is about.
+    path: Option<String>,
+    #[serde(alias = "explanation", alias = "summary")]
+    note: Option<String>,
 }
 
-/// The diff that is the only text of several lines in a value of JSON, or whose lines are the value.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Call {
+    #[serde(rename = "name")]
+    _name: String,
+    arguments: Fields,
+}
+
+/// The diff in an answer that is nothing but a value of JSON, with a fence or the tags of a call around it.
 fn from_json(answer: &str) -> Option<String> {
-    let value = value_in(answer)?;
-    let lines = value.as_array().filter(|lines| lines.iter().all(Value::is_string));
-    let mut texts = Vec::new();
-    texts_of(&value, &mut texts);
-    if lines.is_some() {
-        texts = vec![texts.join("\n")];
+    let mut text = answer.trim();
+    if let Some(inside) = text.strip_prefix("```json\n") {
+        text = inside.strip_suffix("```")?;
+    } else if let Some(inside) = text.strip_prefix("<tool_call>") {
+        text = inside.strip_suffix("</tool_call>")?;
     }
-    let mut long = texts.into_iter().filter(|text| text.contains('\n'));
-    let diff = long.next().filter(|diff| diff.lines().any(|line| line.starts_with("@@")))?;
-    long.next().is_none().then_some(diff)
-}
-
-/// The value that an answer is, or that it has between lines of prose.
-fn value_in(answer: &str) -> Option<Value> {
-    if let Ok(value) = serde_json::from_str(answer) {
-        return Some(value);
-    }
-    let (before, rest) = answer.split_at(answer.find(['{', '['])?);
-    let (json, after) = rest.split_at(rest.rfind(['}', ']'])? + 1);
-    let is_prose = !before.lines().chain(after.lines()).any(is_of_a_change);
-    serde_json::from_str(json).ok().filter(|_| is_prose)
-}
-
-fn texts_of(value: &Value, texts: &mut Vec<String>) {
-    match value {
-        Value::String(text) => texts.push(text.clone()),
-        Value::Array(items) => items.iter().for_each(|item| texts_of(item, texts)),
-        Value::Object(fields) => fields.values().for_each(|field| texts_of(field, texts)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
+    let of = |diff| Fields { diff, path: None, note: None };
+    let fields = match serde_json::from_str(text).ok()? {
+        Value::Text(diff) => of(diff),
+        Value::Lines(lines) => of(lines.join("\n") + "\n"),
+        Value::Fields(fields) | Value::Call(Call { arguments: fields, .. }) => fields,
+    };
+    let is_of_a_diff = |line: &str| {
+        const WORDS: [&str; 10] = [
+            "diff ",
+            "index ",
+            "new file ",
+            "deleted file ",
+            "new mode ",
+            "old mode ",
+            "rename ",
+            "similarity ",
+            "@@",
+            "\\",
+        ];
+        line.is_empty() || is_body(line) || WORDS.iter().any(|word| line.starts_with(word))
+    };
+    let names = |path: &str| {
+        let mut names = fields.diff.lines().filter_map(|line| line.strip_prefix("+++ "));
+        names.all(|name| name.strip_prefix("b/").unwrap_or(name) == path)
+    };
+    let is_about = fields.path.is_none_or(|path| names(&path));
+    let is_noted = fields.note.is_none_or(|note| !note.contains('\n'));
+    (is_about && is_noted && fields.diff.lines().all(is_of_a_diff)).then_some(fields.diff)
 }
 
 /// The characters that are escaped for HTML, and how.
-const ENTITIES: [(&str, &str); 6] = [
+pub(super) const ENTITIES: [(&str, &str); 6] = [
     ("&lt;", "<"),
     ("&gt;", ">"),
     ("&quot;", "\""),
@@ -82,85 +108,61 @@ const ENTITIES: [(&str, &str); 6] = [
     ("&amp;", "&"),
 ];
 
-/// The answer with the characters that HTML escapes, if old lines have any, which the files have to bear out, and no new line has
-/// them in both ways.
+/// The answer with the characters that HTML escapes, if all of them are escaped, in old lines, too, and in no name.
 fn from_entities(answer: &str) -> Option<String> {
-    let plain = |line: &str| {
-        ENTITIES.iter().fold(line.to_owned(), |line, (entity, plain)| line.replace(entity, plain))
-    };
     let is_escaped = |line: &str| ENTITIES.iter().any(|(entity, _)| line.contains(entity));
-    let is_raw = |line: &str| {
-        let rest =
-            ENTITIES.iter().fold(line.to_owned(), |line, (entity, _)| line.replace(entity, ""));
-        rest.contains(['<', '>', '&'])
+    let replaced = |text: &str, with: fn(&'static str) -> &'static str| {
+        ENTITIES
+            .iter()
+            .fold(text.to_owned(), |text, (entity, plain)| text.replace(entity, with(plain)))
     };
-    let old = |line: &&str| line.starts_with([' ', '-']);
-    let new = |line: &&str| line.starts_with('+') && !line.starts_with("+++ ");
-    let shown = answer.lines().filter(old).any(is_escaped);
-    let escaped = answer.lines().filter(new).any(is_escaped);
-    let raw = answer.lines().filter(new).any(is_raw);
-    (shown && !(escaped && raw)).then(|| plain(answer))
+    let is_name =
+        |line: &&str| ["--- ", "+++ ", "diff ", "rename "].iter().any(|it| line.starts_with(it));
+    let is_old = |line: &&str| line.starts_with([' ', '-']) && !is_name(line);
+    let shown = answer.lines().filter(is_old).any(is_escaped);
+    let is_raw = replaced(answer, |_| "").contains(['<', '>', '&']);
+    let is_in_name = answer.lines().filter(is_name).any(is_escaped);
+    (shown && !is_raw && !is_in_name).then(|| replaced(answer, |plain| plain))
 }
 
-/// The answer without the space behind these markers, if each of them has one behind it, and each hunk has old lines that have.
-fn further_out(answer: &str, markers: &[char]) -> Option<String> {
+/// The answer without the space behind markers, if each of them has one behind it, and each hunk has old lines that have.
+fn further_out(answer: &str) -> Option<String> {
     let mut text = String::with_capacity(answer.len());
-    let (mut inside, mut shown) = (false, true);
-    let mut lines = answer.lines().peekable();
-    while let Some(line) = lines.next() {
-        let names =
-            line.starts_with("--- ") && lines.peek().is_some_and(|next| next.starts_with("+++ "));
-        if line.starts_with("@@") || names || line.starts_with("diff ") {
-            if inside && !shown {
+    let (mut inside, mut shown, mut fence) = (false, true, None::<Fence>);
+    let lines = core(answer)?;
+    for (at, line) in lines.iter().enumerate() {
+        let is_names = |at: usize| {
+            let starts =
+                |at: usize, with: &str| lines.get(at).is_some_and(|it| it.starts_with(with));
+            starts(at, "--- ") && starts(at + 1, "+++ ")
+        };
+        let is_header = is_names(at) || at > 0 && is_names(at - 1) || line.starts_with("diff ");
+        let is_end = fence.is_some_and(|fence| fence.is_closed_by(line.as_bytes()));
+        if (line.starts_with("@@") || is_header || is_end) && inside && !std::mem::take(&mut shown)
+        {
+            return None;
+        }
+        if line.starts_with("@@") || is_header || is_end {
+            (inside, shown) = (line.starts_with("@@"), !line.starts_with("@@"));
+            fence = fence.filter(|_| !is_end);
+        } else if inside && is_body(line) {
+            let (marker, rest) = line.split_at(1);
+            let rest = rest.strip_prefix(' ')?;
+            // Where the space is its own after all, what is left of it is odd.
+            let indentation = rest.len() - rest.trim_start_matches(' ').len();
+            if marker == "+" && indentation % 2 == 1 {
                 return None;
             }
-            inside = line.starts_with("@@");
-            shown = false;
+            shown |= marker == "-" || marker == " " && !rest.trim().is_empty();
+            text.extend([marker, rest, "\n"]);
+            continue;
+        } else if !inside && fence.is_none() && Fence::opening(line.as_bytes()).is_some() {
+            fence = Fence::opening(line.as_bytes());
+        } else if !line.is_empty() {
+            return None;
         }
-        let marked = line.strip_prefix(markers).filter(|_| inside && !line.starts_with("@@"));
-        match marked {
-            Some(rest) if !rest.is_empty() => {
-                let (marker, rest) = (line.chars().next()?, rest.strip_prefix(' ')?);
-                shown |= marker != '+' && (marker == '-' || !rest.trim().is_empty());
-                text.extend([marker]);
-                text.push_str(rest);
-            }
-            Some(_) | None => text.push_str(line),
-        }
-        text.push('\n');
-    }
-    (shown && text.len() < answer.len()).then_some(text)
-}
-
-/// The answer with the names that its fences have, or that stand above them, if nothing else in it names a file.
-fn named(answer: &str) -> Option<String> {
-    let names = ["--- ", "+++ ", "diff "];
-    if answer.lines().any(|line| names.iter().any(|name| line.starts_with(name))) {
-        return None;
-    }
-    let mut text = String::with_capacity(answer.len());
-    let (mut above, mut found) = (None, false);
-    let mut lines = answer.lines().peekable();
-    while let Some(line) = lines.next() {
         text.extend([line, "\n"]);
-        let begins = Fence::opening(line.as_bytes()).is_some()
-            && lines.peek().is_some_and(|next| next.starts_with("@@"));
-        if begins {
-            let info = line.trim_start_matches(['`', '~', ' ']);
-            let info =
-                info.split_once([' ', ':']).map(|(_, rest)| rest.trim_start_matches("title="));
-            let path = info.and_then(path_in).or(above)?;
-            text.push_str(&names_of(path));
-            found = true;
-        }
-        if !line.trim().is_empty() {
-            above = path_in(line);
-        }
     }
-    found.then_some(text)
-}
-
-/// The header of a file that is changed.
-pub(super) fn names_of(path: &str) -> String {
-    format!("--- a/{path}\n+++ b/{path}\n")
+    let is_whole = answer.ends_with('\n') && fence.is_none();
+    (is_whole && shown && text.len() < answer.len()).then_some(text)
 }
