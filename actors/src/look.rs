@@ -99,7 +99,7 @@ pub(crate) fn context(
     form: &str,
     tolerances: &mut Vec<Leniency>,
 ) -> Result<Vec<Look>, String> {
-    let (target, ranges) = ranged(rest);
+    let (target, ranges) = ranged(rest.trim().trim_end_matches('/'));
     if ranges.iter().any(|(first, last)| *first == 0 || last < first) {
         return Err("a range is one-based and reads first-last".to_owned());
     }

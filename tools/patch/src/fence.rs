@@ -51,6 +51,8 @@ impl Fence {
 /// The line, from 0, of a fence around a text in which a diff is shown: it has a fence of its own, or is code in which the diff is not
 /// first. Nobody asks to apply that.
 pub(super) fn example(lines: &[&[u8]]) -> Option<usize> {
+    /// Fences around nothing but a fence.
+    const MAX_WRAPS: usize = 3;
     const MAY_HOLD_DIFFS: [&[u8]; 9] =
         [b"", b"diff", b"patch", b"udiff", b"sh", b"bash", b"shell", b"console", b"text"];
     let is_diff = |at: usize| {
@@ -59,7 +61,7 @@ pub(super) fn example(lines: &[&[u8]]) -> Option<usize> {
         starts(at, b"--- ") && starts(at + 1, b"+++ ") || starts(at, b"@@ ")
     };
     let at_the_edge = |line: &[u8]| Fence::opening(line).filter(|_| !line.starts_with(b" "));
-    let mut at = 0;
+    let (mut at, mut wraps) = (0, 0);
     while let Some(line) = lines.get(at) {
         let Some(fence) = at_the_edge(line) else {
             at += 1;
@@ -83,12 +85,12 @@ pub(super) fn example(lines: &[&[u8]]) -> Option<usize> {
             let language = language.split(|byte| b" :".contains(byte)).next().unwrap_or_default();
             let is_code =
                 !MAY_HOLD_DIFFS.contains(&language) && first < diff && !line.starts_with(b"diff ");
-            if !is_wrapped && (has_fences || is_code) {
-                return Some(at);
-            }
-            if is_wrapped {
-                at += 1;
+            if is_wrapped && wraps < MAX_WRAPS {
+                (at, wraps) = (at + 1, wraps + 1);
                 continue;
+            }
+            if has_fences || is_code {
+                return Some(at);
             }
         }
         at += len + 2;
