@@ -27,6 +27,14 @@ use crate::workspace::project;
 /// Bytes of a file of configuration, or of `.env`.
 const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
+/// The variable by which the script of a shell asks what a word of a command line may become. Its value is the shell.
+pub(crate) const COMPLETING: &str = "DEEPSEEK_COMPLETE";
+
+/// The shell that asks so, if one does.
+pub(crate) fn completing() -> Option<String> {
+    std::env::var(COMPLETING).ok().filter(|shell| !shell.is_empty())
+}
+
 /// What is around the program.
 #[derive(Debug, Clone)]
 pub(crate) struct Surroundings {

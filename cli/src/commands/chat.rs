@@ -23,6 +23,7 @@ use crate::banner::{Banner, Begins};
 use crate::drive::{Drive, Use};
 use crate::flags::{Global, Output, Require};
 use crate::host::{ProgramHost, kept};
+use crate::nameable;
 use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
@@ -291,8 +292,8 @@ fn opening(
         commits: around.offers_commits(global),
         visits: if global.no_alt_screen { Visits::Never } else { Visits::Allowed },
         calls: around.calls(),
-        models: models(settings),
-        keys: settings.values().iter().map(|(key, ..)| key.clone()).collect(),
+        models: nameable::models(settings),
+        keys: nameable::keys(settings),
         ..Facts::default()
     };
     facts.keep_to(config);
@@ -304,20 +305,6 @@ fn opening(
         require: global.require.map(Require::level),
         banner,
     })
-}
-
-/// The models that the configuration knows, by role and by price.
-fn models(settings: &Settings) -> Vec<String> {
-    let priced = settings.values().iter().filter_map(|(key, ..)| {
-        key.strip_prefix("llm.prices.")?.rsplit_once('.').map(|(model, _)| model.to_owned())
-    });
-    let llm = &settings.config.llm;
-    let named = [&llm.base_model, &llm.max_think_model, &llm.flash_model];
-    let mut models: Vec<String> =
-        named.map(|it| it.model.clone()).into_iter().chain(priced).collect();
-    models.sort();
-    models.dedup();
-    models
 }
 
 /// The settings of the terminal, to put back when a line that is being read is given up.

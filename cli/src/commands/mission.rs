@@ -21,6 +21,9 @@ use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
 
+/// So many characters of a hash are shown.
+pub(crate) const HASH_SHOWN: usize = 12;
+
 /// Research a goal, and carry it out once its card is approved.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
@@ -78,12 +81,12 @@ impl MissionArgs {
 }
 
 /// A card of an earlier mission.
-struct Known {
+pub(crate) struct Known {
     session: String,
     run: Option<String>,
-    hash: FileHash,
+    pub(crate) hash: FileHash,
     at: String,
-    card: Card,
+    pub(crate) card: Card,
     state: CardState,
 }
 
@@ -158,7 +161,7 @@ async fn say(
 }
 
 /// All cards of this workspace, the latest last.
-fn cards(past: &Past) -> Result<Vec<Known>, CliError> {
+pub(crate) fn cards(past: &Past) -> Result<Vec<Known>, CliError> {
     let mut known: Vec<Known> = Vec::new();
     let sessions = past.sessions(Reach::Here)?;
     for summary in sessions.iter().rev() {
@@ -206,7 +209,7 @@ fn list(around: &Surroundings, global: &Global, cards: &[Known]) {
     }
     for Known { hash, at, card, state, .. } in cards {
         let (version, goal) = (card.version, render::harmless(&card.goal));
-        let hash: String = hash.to_string().chars().take(12).collect();
+        let hash: String = hash.to_string().chars().take(HASH_SHOWN).collect();
         let (at, state) = (around.local(at), state.name());
         render::line(&format!("{hash}  {at}  {state:<15}  version {version}  {goal}"));
     }
