@@ -114,6 +114,43 @@ fn a_change_is_taken_in_part_by_plain_lines_too() {
 }
 
 #[test]
+fn a_staged_change_is_taken_in_part_and_the_rest_stays_staged() {
+    let world = two_files();
+    let words = ["--force-execute", "--approval", "never", "-p", "Make the files"];
+    assert_eq!(world.deepseek(words).run().code, Some(3));
+    let staged = || world.deepseek(["diff", "--output", "json"]).run().stdout;
+    let whole = staged();
+    let mut terminal = Terminal::start(&mut world.deepseek(["apply", "--plain"]));
+    terminal.until("[y/N; files 1 2, no: WHY, show]", 1);
+    terminal.types("files 1\r");
+    assert_eq!(terminal.ends(), Some(0), "{}", terminal.shown());
+    assert!(
+        terminal.shown().contains("applied a.txt; the rest stays staged"),
+        "{}",
+        terminal.shown()
+    );
+    assert!(world.project.path("a.txt").exists() && !world.project.path("b.txt").exists());
+    let rest = staged();
+    assert!(!rest.contains("a.txt") && rest.contains("b.txt"), "{rest}");
+    let whole: serde_json::Value = serde_json::from_str(&whole).unwrap();
+    let again = world.deepseek(["apply", whole["patch"].as_str().unwrap(), "--yes"]).run();
+    assert_eq!(again.code, Some(2), "what was taken in part is not open any more");
+    // What is left out is asked about as the whole was, and a no leaves it where it is.
+    let mut terminal = Terminal::start(&mut world.deepseek(["apply", "--plain"]));
+    terminal.until("[y/N; no: WHY, show]", 1);
+    terminal.types("n\r");
+    assert_eq!(terminal.ends(), Some(3), "{}", terminal.shown());
+    assert_eq!(staged(), rest);
+    let run = world.deepseek(["apply", "--yes"]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(world.project.path("b.txt").exists());
+    let run = world.deepseek(["diff"]).run();
+    assert!(run.stderr.contains("nothing is staged"), "{}{}", run.stdout, run.stderr);
+    assert_eq!(world.deepseek(["rewind", "1"]).run().code, Some(0));
+    assert!(!world.project.path("a.txt").exists() && !world.project.path("b.txt").exists());
+}
+
+#[test]
 fn what_was_printed_is_read_on_a_screen_of_its_own() {
     let answer: Vec<String> = (1..=40).map(|n| format!("line {n}\n\n")).collect();
     let world = World::greeting(vec![Reply::text(answer.concat()).to("analysis")]);

@@ -1,7 +1,7 @@
 //! How a request or a command ends: exit codes and hints, from what came of it. Pure.
 
 use actors::delivery::{Delivery, FailureKind, Level, NeedsWork};
-use actors::workspace::{CommitRefused, NotApplied};
+use actors::workspace::{CommitRefused, Extent, NotApplied};
 use journal::log::LogError;
 use model::ErrorClass;
 use orchestrator::lock::LockError;
@@ -17,10 +17,10 @@ pub fn died(why: &Died) -> CliError {
         .hint("what was done is in the journal: `deepseek sessions show`")
 }
 
-/// What came of a change the user asked for directly; none when it was stopped at the question.
-pub fn of_change(result: Option<Result<(), CommitRefused>>) -> Result<(), CliError> {
+/// How much was written of a change that the user asked for directly, where it was not stopped at the question.
+pub fn of_change(result: Option<Result<Extent, CommitRefused>>) -> Result<Extent, CliError> {
     match result {
-        Some(Ok(())) => Ok(()),
+        Some(Ok(extent)) => Ok(extent),
         None => Err(CliError::new(Kind::Interrupted, "stopped; nothing was written")),
         Some(Err(CommitRefused::Denied(denied))) => {
             Err(CliError::new(Kind::Denied, denied.to_string())

@@ -227,8 +227,10 @@ impl RunView {
                 let shown = changes_as_text(changes, self.shows.paint) + &tolerated;
                 let paths = changes.iter().map(|change| change.path.to_string());
                 let offers = match taken {
-                    Taken::ByFile if changes.len() > 1 => Offers::Files(paths.collect()),
-                    Taken::ByFile | Taken::Whole => Offers::Once,
+                    taken if taken.is_by_file() && changes.len() > 1 => {
+                        Offers::Files(paths.collect())
+                    }
+                    Taken::ByFile | Taken::RestStays | Taken::Whole => Offers::Once,
                 };
                 (shown, "Apply it?", offers)
             }

@@ -267,7 +267,7 @@ impl Review {
             let those = self.files.iter().filter(|file| file.wanted == Some(wanted));
             those.map(|file| file.path.clone()).collect()
         };
-        if self.taken == Taken::ByFile {
+        if self.taken.is_by_file() {
             return Some(Answer::Only { paths: of(true), why: None });
         }
         let (good, bad) = (of(true).join(", "), of(false).join(", "));
