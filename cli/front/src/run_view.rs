@@ -22,8 +22,9 @@ use model::{AgentRole, ModelError};
 use orchestrator::orchestrator::Outcome;
 
 use crate::answer::{Offers, OnScreen};
-use crate::diff::{Paint, changes_as_text, harmless, harmless_text};
+use crate::diff::{changes_as_text, harmless, harmless_text};
 use crate::lanes::LaneTable;
+use crate::paint::{Background, Paint};
 
 pub use self::lines::settled;
 pub use self::mission::MissionState;
@@ -313,6 +314,11 @@ impl RunView {
 
     fn result(&mut self, text: impl Into<String>) {
         self.told.push(Told::Piece(text.into()));
+    }
+
+    /// What the terminal shows it on has turned out to be this.
+    pub fn stands_on(&mut self, background: Background) {
+        self.shows.paint = self.shows.paint.on(background);
     }
 
     fn style(&self, colour: AnsiColor, text: &str) -> String {

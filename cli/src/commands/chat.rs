@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use actors::delivery::Delivery;
 use config::Settings;
-use front::diff::Paint;
 use front::error::{CliError, Kind};
 use front::exit;
 use front::session::{Session, Which};
@@ -146,7 +145,7 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
     let mut global = global.clone();
     let is_open = global.resume.as_deref() == Some("");
     if is_open && around.has_live_rows(&global) && !global.no_alt_screen {
-        let paint = if around.colour_out(global.color) { Paint::Colour } else { Paint::Plain };
+        let paint = around.paint_out(global.color);
         let Some(id) = tui::pick(kept(&Past::find(around, &global)?)?, paint).await? else {
             return Ok(());
         };
@@ -299,7 +298,8 @@ fn opening(
     facts.keep_to(config);
     Ok(Opening {
         facts,
-        paint: if around.colour_out(global.color) { Paint::Colour } else { Paint::Plain },
+        paint: around.paint_out(global.color),
+        background: around.background(),
         cuts: around.terminal_cuts(),
         history: around.workspace_state(workspace)?.join("history.jsonl"),
         require: global.require.map(Require::level),

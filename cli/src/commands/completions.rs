@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::{Arg, Args, Command, FromArgMatches as _};
 use clap_complete::Shell;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
-use clap_complete::env::{EnvCompleter, Shells};
+use clap_complete::env::Shells;
 use front::error::{CliError, Kind};
 
 use crate::flags::Global;
@@ -30,9 +30,10 @@ pub(crate) struct CompletionsArgs {
 pub(crate) fn run(args: &CompletionsArgs) -> Result<(), CliError> {
     const NAME: &str = "deepseek";
     let mut script = Vec::new();
-    let written = on(Shells::builtins(), &args.shell.to_string(), |shell| {
-        shell.write_registration(COMPLETING, NAME, NAME, NAME, &mut script).ok()
-    });
+    let shells = Shells::builtins();
+    let shell = shells.completer(&args.shell.to_string());
+    let written =
+        shell.and_then(|it| it.write_registration(COMPLETING, NAME, NAME, NAME, &mut script).ok());
     written.ok_or_else(|| {
         CliError::new(Kind::Internal, format!("there is no script for {}", args.shell))
     })?;
@@ -61,19 +62,15 @@ pub(crate) fn answer(shell: &str, words: Vec<OsString>, program: Command) -> Exi
         program = with_options_behind(program);
     }
     let mut answer = Vec::new();
-    on(Shells::builtins(), shell, |shell| {
-        shell.write_complete(&mut program, words, Some(&cwd), &mut answer).ok()
-    });
+    let shells = Shells::builtins();
+    let shell = shells.completer(shell);
+    let answered =
+        shell.and_then(|it| it.write_complete(&mut program, words, Some(&cwd), &mut answer).ok());
+    if answered.is_none() {
+        return ExitCode::SUCCESS;
+    }
     render::text(&String::from_utf8_lossy(&answer));
     ExitCode::SUCCESS
-}
-
-fn on<T>(
-    shells: Shells<'_>,
-    name: &str,
-    work: impl FnOnce(&dyn EnvCompleter) -> Option<T>,
-) -> Option<T> {
-    shells.completer(name).and_then(work)
 }
 
 /// The flags that every command takes, as far as a line that is not complete has them.

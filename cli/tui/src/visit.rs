@@ -3,7 +3,8 @@
 use actors::publisher::Answer;
 use actors::workspace::Taken;
 use anstyle::{AnsiColor, Style};
-use front::diff::{Paint, harmless};
+use front::diff::harmless;
+use front::paint::Paint;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::keys::Key;
