@@ -187,6 +187,20 @@ fn a_staged_change_is_taken_in_part_and_the_rest_stays_staged() {
 }
 
 #[test]
+fn a_staged_change_is_taken_in_part_in_a_conversation() {
+    let world = two_files();
+    let words = ["--force-execute", "--approval", "never", "-p", "Make the files"];
+    assert_eq!(world.deepseek(words).run().code, Some(3));
+    let mut screen = talk(&world, &[]);
+    screen.types("/apply\r");
+    screen.until_shown("[y/N; files 1 2, no: WHY, show]");
+    screen.types("files 2\r");
+    screen.until_shown("applied b.txt; the rest stays staged");
+    leaves(&mut screen);
+    assert!(!world.project.path("a.txt").exists() && world.project.path("b.txt").exists());
+}
+
+#[test]
 fn what_was_printed_is_read_on_a_screen_of_its_own() {
     let answer: Vec<String> = (1..=40).map(|n| format!("line {n}\n\n")).collect();
     let world = World::greeting(vec![Reply::text(answer.concat()).to("analysis")]);

@@ -2,6 +2,7 @@
 
 mod args;
 mod banner;
+mod cards;
 mod checkpoints;
 mod commands;
 mod drive;

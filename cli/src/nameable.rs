@@ -3,13 +3,15 @@
 
 use config::{Inputs, Settings};
 use front::error::CliError;
+use journal::{Reach, Summary};
 use orchestrator::checkpoints::CheckpointHistory;
+use tools::clock::{Clock as _, SystemClock, Timestamp};
 use tools::ids::short;
 use tree::Checkpoint;
+use tui::KeptSession;
 
-use crate::commands::mission::{HASH_SHOWN, cards};
+use crate::cards::{HASH_SHOWN, cards};
 use crate::flags::Global;
-use crate::host::kept;
 use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
@@ -141,6 +143,36 @@ fn checkpoints(around: &Surroundings, global: &Global) -> Result<Vec<Checkpoint>
 fn settings(around: &Surroundings, global: &Global) -> Result<Settings, CliError> {
     let settings = around.workspace(global).and_then(|dir| around.settings(global, &dir));
     settings.or_else(|error| config::resolve(&Inputs::default()).map_err(|_| error))
+}
+
+/// The sessions of a workspace that something was asked in, newest first, as they are offered.
+pub(crate) fn kept(past: &Past) -> Result<Vec<KeptSession>, CliError> {
+    let now = SystemClock.now();
+    let asked = past.sessions(Reach::Here)?.into_iter().filter(|it| !it.requests.is_empty());
+    let kept = |session: Summary| KeptSession {
+        age: age(&session.started, now),
+        outcome: session.ended.unwrap_or("interrupted").replace('_', " "),
+        title: session
+            .requests
+            .first()
+            .and_then(|it| it.lines().next())
+            .unwrap_or_default()
+            .to_owned(),
+        id: session.id,
+    };
+    Ok(asked.map(kept).collect())
+}
+
+/// How long ago a moment was, in words.
+fn age(moment: &str, now: Timestamp) -> String {
+    let Ok(then) = moment.parse::<Timestamp>() else { return String::new() };
+    let minutes = now.as_second().saturating_sub(then.as_second()) / 60;
+    match minutes {
+        ..1 => "just now".to_owned(),
+        1..60 => format!("{minutes} min"),
+        60..1_440 => format!("{} h", minutes / 60),
+        _ => format!("{} d", minutes / 1_440),
+    }
 }
 
 /// The keys of the configuration.

@@ -6,23 +6,17 @@ use clap::{Args, Subcommand};
 use front::error::{CliError, Kind};
 use front::exit;
 use front::session::Which;
-use journal::Reach;
-use missions::card::Card;
-use missions::cards::{CardState, Cards, MadeCard};
 use orchestrator::chat::Intent;
 use orchestrator::request::Request;
 use serde_json::{Value, json};
-use tree::FileHash;
 
+use crate::cards::{HASH_SHOWN, Known, cards};
 use crate::commands::chat;
 use crate::drive::{Drive, Use};
 use crate::flags::{Global, Output};
 use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
-
-/// So many characters of a hash are shown.
-pub(crate) const HASH_SHOWN: usize = 12;
 
 /// Research a goal, and carry it out once its card is approved.
 #[derive(Debug, Args)]
@@ -78,16 +72,6 @@ impl MissionArgs {
     pub(crate) const fn asks(&self) -> bool {
         !matches!(self.action, Some(Action::List | Action::Show { .. } | Action::Explain { .. }))
     }
-}
-
-/// A card of an earlier mission.
-pub(crate) struct Known {
-    session: String,
-    run: Option<String>,
-    pub(crate) hash: FileHash,
-    at: String,
-    pub(crate) card: Card,
-    state: CardState,
 }
 
 /// Runs the command.
@@ -158,26 +142,6 @@ async fn say(
     let request = Request { card, ..Request::new(known.card.goal, Some(Intent::Mission)) };
     let outcome = drive.run(request, view.as_mut()).await?;
     exit::of(&outcome.delivery, None)
-}
-
-/// All cards of this workspace, the latest last.
-pub(crate) fn cards(past: &Past) -> Result<Vec<Known>, CliError> {
-    let mut known: Vec<Known> = Vec::new();
-    let sessions = past.sessions(Reach::Here)?;
-    for summary in sessions.iter().rev() {
-        let story = past.story(&summary.id)?;
-        let events = || story.entries.iter().filter_map(|it| Some((it, it.event.as_ref()?)));
-        let mut cards = Cards::default();
-        events().for_each(|(_, event)| cards.event(event));
-        let entries = events().filter(|(_, event)| matches!(event, Event::CardMade { .. }));
-        for ((entry, _), MadeCard { hash, card, state }) in entries.zip(cards.into_made()) {
-            let content = journal::read::content(&past.dir(&summary.id), &card);
-            let Some(card) = content.ok().and_then(|json| Card::from_json(&json)) else { continue };
-            let (session, run) = (summary.id.clone(), entry.run.clone());
-            known.push(Known { session, run, hash, at: entry.at.clone(), card, state });
-        }
-    }
-    Ok(known)
 }
 
 /// The one card whose hash begins so.
