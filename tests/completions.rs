@@ -145,7 +145,7 @@ fn what_cannot_be_read_is_not_offered_and_nobody_is_told() {
             if let Some(home) = home {
                 shell.env("DEEPSEEK_HOME", home);
             }
-            let run = asked(&mut shell, &format!("deepseek {words} x"));
+            let run = asked(&mut shell, &format!("deepseek {words} no-such"));
             assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{words}");
             assert_eq!(run.stdout, "0:\n\n", "{words}");
         }
