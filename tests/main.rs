@@ -74,6 +74,7 @@ mod projections;
 
 // The command line around the requests.
 mod commands;
+mod completions;
 mod lanes;
 mod start;
 

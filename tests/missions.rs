@@ -75,6 +75,14 @@ fn hash(world: &World) -> String {
     card["hash"].as_str().unwrap().to_owned()
 }
 
+/// A world with a card that waits, and its hash.
+pub(crate) fn with_a_card() -> (World, String) {
+    let world = world(planned(card("greet.txt", "sh check.sh")));
+    mission(&world, &[]);
+    let hash = hash(&world);
+    (world, hash)
+}
+
 #[test]
 fn a_mission_stops_after_its_card_and_goes_on_with_the_approval_of_its_hash() {
     let world =

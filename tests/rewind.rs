@@ -107,7 +107,7 @@ fn a_run_that_fails_names_the_way_back_to_its_start() {
     let run =
         world.deepseek(["--force-execute", "-p", "Fix the greeting", "--approval", "auto"]).run();
     assert_eq!(run.code, Some(1), "{}", run.stderr);
-    let told = "✗ not delivered; changed so far: greet.txt +1 -1\n  undo: deepseek rewind 1\n";
+    let told = "✗ not delivered: every attempt failed\n  changed so far: greet.txt +1 -1\n  undo: deepseek rewind 1\n";
     assert!(run.stderr.contains(told), "{}", run.stderr);
     let why = "    FAILED greet.txt::greeting - it says hello moon\n";
     assert_eq!(run.stderr.matches(why).count(), 1, "{}", run.stderr);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use mock::{Replies, Reply};
 
-use crate::support::{Project, Provider, Run, World, hashes_in, plan_verified_by};
+use crate::support::{Project, Provider, Run, Terminal, World, hashes_in, plan_verified_by};
 use crate::team_crashes::worktrees;
 
 /// What the lane planner answers.
@@ -59,6 +59,55 @@ fn three_files() -> Vec<Reply> {
         replies.extend(lane(id, file, &new_file(file, id), "sh check.sh"));
     }
     replies
+}
+
+/// What three lanes made, taken in part at a terminal.
+fn taken_in_part(check: &str, files: &str) -> (World, Terminal) {
+    let world = World::of(
+        Project::new(&[("base.txt", "base\n"), ("check.sh", check)]),
+        Provider::new(three_files()),
+    );
+    let words = ["-p", "Make the files", "--force-execute", "--teammate-mode=on", "--plain"];
+    let mut terminal =
+        Terminal::start(&mut world.deepseek(words.into_iter().chain(["--approval", "suggest"])));
+    terminal.until("[y/N; files 1 2, no: WHY, show]", 1);
+    terminal.types(&format!("{files}\r"));
+    (world, terminal)
+}
+
+#[test]
+fn what_lanes_made_is_taken_in_part_verified_so_and_the_rest_stays_staged() {
+    let (world, mut terminal) = taken_in_part("! grep -q bad *.txt\n", "files 1 3: not now");
+    assert_eq!(terminal.ends(), Some(0), "{}", terminal.shown());
+    let made = |file: &str| world.project.path(file).exists();
+    assert!(made("a.txt") && !made("b.txt") && made("c.txt"));
+    let shown = terminal.shown();
+    assert!(shown.contains(": a.txt +1 -0, c.txt +1 -0"), "{shown}");
+    assert!(!shown.contains("b.txt +1 -0"), "{shown}");
+    let ends: Vec<&str> = shown.lines().filter(|line| line.contains("lane 02 b — ")).collect();
+    assert!(ends.iter().any(|line| line.contains("staged, not in the workspace")), "{shown}");
+    let verified = shown.matches("verify all lanes").count();
+    assert_eq!(verified, 2, "the whole, and what was taken: {shown}");
+    let replay = world.deepseek(["replay"]).run();
+    assert_eq!(replay.code, Some(0), "{}{}", replay.stdout, replay.stderr);
+    let run = world.deepseek(["apply", "--yes"]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(made("b.txt"));
+}
+
+#[test]
+fn what_fails_without_the_rest_is_not_delivered() {
+    // With one of the two, both have to be there.
+    let check =
+        "[ -e a.txt ] && [ -e b.txt ] && exit 0\n[ -e a.txt ] && [ -e c.txt ] && exit 1\nexit 0\n";
+    let (world, mut terminal) = taken_in_part(check, "files 1 3");
+    assert_eq!(terminal.ends(), Some(1), "{}", terminal.shown());
+    let shown = terminal.shown();
+    assert!(shown.contains("changed so far: a.txt +1 -0, c.txt +1 -0"), "{shown}");
+    assert!(shown.contains("fail the checks without the others"), "{shown}");
+    let run = world.deepseek(["apply", "--yes"]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(world.project.path("b.txt").exists());
 }
 
 /// What became of each lane: `merged failed conflicted`.

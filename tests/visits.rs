@@ -22,7 +22,8 @@ fn two_files() -> World {
 
 fn talk(world: &World, more: &[&str]) -> Screen {
     let words = ["--force-execute", "--approval", "suggest"];
-    let mut program = world.deepseek(words.into_iter().chain(more.iter().copied()));
+    let words = if more.contains(&"--approval") { &words[..1] } else { &words[..] };
+    let mut program = world.deepseek(words.iter().chain(more).copied());
     let mut screen = Screen::start(program.env("XTERM_VERSION", "a test"), 12, 100);
     screen.until_shown("›");
     screen
@@ -111,6 +112,92 @@ fn a_change_is_taken_in_part_by_plain_lines_too() {
     assert!(told.contains("asked about more.txt and said no: it is generated"), "{told}");
     assert_eq!(world.project.read("greet.txt"), "hello world\n");
     assert!(!world.project.path("more.txt").exists());
+}
+
+#[test]
+fn colours_are_dark_where_the_terminal_says_that_it_is_light() {
+    const REPLY: &str = "\x1b]11;rgb:ffff/ffff/ffff\x07";
+    let (dark_green, own_green) = ("\x1b[38;5;28m", "\x1b[32m");
+    for (reply, is_light) in
+        [(REPLY, true), ("\x1b]11;rgb:0000/0000/0000\x1b\\", false), ("", false)]
+    {
+        let world = World::greeting(mended());
+        let mut screen = talk(&world, &["--approval", "auto"]);
+        screen.terminal.until("\x1b]11;?\x07", 1);
+        screen.types(reply);
+        screen.types("Mend the greeting\r");
+        screen.until_shown("✓ delivered");
+        leaves(&mut screen);
+        let shown = screen.terminal.shown();
+        assert!(!shown.contains("rgb:"), "{shown:?}");
+        assert_eq!(shown.contains(dark_green), is_light, "{reply:?}: {shown:?}");
+        assert_eq!(shown.contains(own_green), !is_light, "{reply:?}: {shown:?}");
+    }
+    // Where a variable says it, nothing has to be asked, and what ends at once knows it, too.
+    let world = two_files();
+    let words = ["--force-execute", "--approval", "never", "-p", "Make the files"];
+    assert_eq!(world.deepseek(words).run().code, Some(3));
+    let diff = |background: &str| {
+        let mut program = world.deepseek(["diff", "--color", "always"]);
+        program.env("COLORFGBG", background).run().stdout
+    };
+    assert!(diff("0;15").contains(dark_green) && diff("15;0").contains(own_green));
+    let mut program = world.deepseek([]);
+    let mut screen = Screen::start(program.env("COLORFGBG", "0;15"), 12, 100);
+    screen.until_shown("›");
+    leaves(&mut screen);
+    assert!(!screen.terminal.shown().contains("\x1b]11;"), "{}", screen.terminal.shown());
+}
+
+#[test]
+fn a_staged_change_is_taken_in_part_and_the_rest_stays_staged() {
+    let world = two_files();
+    let words = ["--force-execute", "--approval", "never", "-p", "Make the files"];
+    assert_eq!(world.deepseek(words).run().code, Some(3));
+    let staged = || world.deepseek(["diff", "--output", "json"]).run().stdout;
+    let whole = staged();
+    let mut terminal = Terminal::start(&mut world.deepseek(["apply", "--plain"]));
+    terminal.until("[y/N; files 1 2, no: WHY, show]", 1);
+    terminal.types("files 1\r");
+    assert_eq!(terminal.ends(), Some(0), "{}", terminal.shown());
+    assert!(
+        terminal.shown().contains("applied a.txt; the rest stays staged"),
+        "{}",
+        terminal.shown()
+    );
+    assert!(world.project.path("a.txt").exists() && !world.project.path("b.txt").exists());
+    let rest = staged();
+    assert!(!rest.contains("a.txt") && rest.contains("b.txt"), "{rest}");
+    let whole: serde_json::Value = serde_json::from_str(&whole).unwrap();
+    let again = world.deepseek(["apply", whole["patch"].as_str().unwrap(), "--yes"]).run();
+    assert_eq!(again.code, Some(2), "what was taken in part is not open any more");
+    // What is left out is asked about as the whole was, and a no leaves it where it is.
+    let mut terminal = Terminal::start(&mut world.deepseek(["apply", "--plain"]));
+    terminal.until("[y/N; no: WHY, show]", 1);
+    terminal.types("n\r");
+    assert_eq!(terminal.ends(), Some(3), "{}", terminal.shown());
+    assert_eq!(staged(), rest);
+    let run = world.deepseek(["apply", "--yes"]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(world.project.path("b.txt").exists());
+    let run = world.deepseek(["diff"]).run();
+    assert!(run.stderr.contains("nothing is staged"), "{}{}", run.stdout, run.stderr);
+    assert_eq!(world.deepseek(["rewind", "1"]).run().code, Some(0));
+    assert!(!world.project.path("a.txt").exists() && !world.project.path("b.txt").exists());
+}
+
+#[test]
+fn a_staged_change_is_taken_in_part_in_a_conversation() {
+    let world = two_files();
+    let words = ["--force-execute", "--approval", "never", "-p", "Make the files"];
+    assert_eq!(world.deepseek(words).run().code, Some(3));
+    let mut screen = talk(&world, &[]);
+    screen.types("/apply\r");
+    screen.until_shown("[y/N; files 1 2, no: WHY, show]");
+    screen.types("files 2\r");
+    screen.until_shown("applied b.txt; the rest stays staged");
+    leaves(&mut screen);
+    assert!(!world.project.path("a.txt").exists() && world.project.path("b.txt").exists());
 }
 
 #[test]

@@ -83,7 +83,9 @@ impl fmt::Display for Verified {
             Self::Proven => {
                 f.write_str("proven: a check fails without the change and passes with it")
             }
-            Self::Passed => f.write_str("checks passed"),
+            Self::Passed => {
+                f.write_str("checks passed; whether one would fail without the change is not known")
+            }
             Self::Unverified(why) => write!(f, "not verified: {why}"),
             Self::NotNeeded => f.write_str("nothing to verify"),
         }
@@ -93,11 +95,13 @@ impl fmt::Display for Verified {
 impl fmt::Display for Unverified {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NothingCouldFail => f.write_str("no command could have shown a failure"),
+            Self::NothingCouldFail => f.write_str(
+                "no test ran, and no command that did could have failed because of the change",
+            ),
             Self::Environment { missing } => {
                 write!(f, "{missing}, so the checks cannot run here, with the change or without it")
             }
-            Self::OldFailures => f.write_str("what fails failed before the change"),
+            Self::OldFailures => f.write_str("the checks fail as they did before the change"),
         }
     }
 }

@@ -154,6 +154,15 @@ pub enum Taken {
     Whole,
     /// Some of its files, and others not: whoever made it is told and goes on from there.
     ByFile,
+    /// Some of its files; the others stay staged, as a patch set of their own.
+    RestStays,
+}
+
+impl Taken {
+    /// Whether some of its files can be taken, and others not.
+    pub const fn is_by_file(self) -> bool {
+        matches!(self, Self::ByFile | Self::RestStays)
+    }
 }
 
 /// What of a change is in the tree.

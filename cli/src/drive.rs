@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actors::publisher::{Attendance, Signal};
-use actors::workspace::{CommitRefused, Staged};
+use actors::workspace::{CommitRefused, Extent, Staged};
 use config::Settings;
 use front::error::{CliError, Kind};
 use front::exit;
@@ -258,7 +258,7 @@ impl Drive {
         &mut self,
         staged: Staged,
         view: &mut dyn View,
-    ) -> Result<Option<Result<(), CommitRefused>>, CliError> {
+    ) -> Result<Option<Result<Extent, CommitRefused>>, CliError> {
         let interrupts = listen(&mut self.interrupts)?;
         let mut stopped = false;
         self.session.apply(staged);

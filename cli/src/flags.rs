@@ -20,7 +20,7 @@ pub(crate) struct Global {
     pub(crate) continue_last: bool,
 
     /// Resume this session: its id, the beginning or end of it, or `latest`; without a value, pick one.
-    #[arg(short = 'r', long, global = true, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
+    #[arg(short = 'r', long, global = true, value_name = "SESSION", num_args = 0..=1, default_missing_value = "")]
     pub(crate) resume: Option<String>,
 
     /// Work in this directory [default: the project that the current one belongs to].

@@ -6,14 +6,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clap::{Parser as _, ValueEnum as _};
 use config::Config;
-use front::error::CliError;
-use journal::{Reach, Summary};
-use tools::clock::{Clock as _, SystemClock, Timestamp};
 use tools::regular::{self, MAX_NOTE_BYTES};
 use tui::{KeptSession, Setting};
 
 use crate::args::Cli;
 use crate::flags::{ApprovalFlag, Global, Thinking};
+use crate::nameable::kept;
 use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
@@ -56,36 +54,6 @@ impl ProgramHost {
         global.color = color;
         global.set = set.into_iter().chain(std::mem::take(&mut global.set)).collect();
         Ok(cli)
-    }
-}
-
-/// The sessions of a workspace that something was asked in, newest first, as they are offered.
-pub(crate) fn kept(past: &Past) -> Result<Vec<KeptSession>, CliError> {
-    let now = SystemClock.now();
-    let asked = past.sessions(Reach::Here)?.into_iter().filter(|it| !it.requests.is_empty());
-    let kept = |session: Summary| KeptSession {
-        age: age(&session.started, now),
-        outcome: session.ended.unwrap_or("interrupted").replace('_', " "),
-        title: session
-            .requests
-            .first()
-            .and_then(|it| it.lines().next())
-            .unwrap_or_default()
-            .to_owned(),
-        id: session.id,
-    };
-    Ok(asked.map(kept).collect())
-}
-
-/// How long ago a moment was, in words.
-fn age(moment: &str, now: Timestamp) -> String {
-    let Ok(then) = moment.parse::<Timestamp>() else { return String::new() };
-    let minutes = now.as_second().saturating_sub(then.as_second()) / 60;
-    match minutes {
-        ..1 => "just now".to_owned(),
-        1..60 => format!("{minutes} min"),
-        60..1_440 => format!("{} h", minutes / 60),
-        _ => format!("{} d", minutes / 1_440),
     }
 }
 

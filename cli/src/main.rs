@@ -2,12 +2,14 @@
 
 mod args;
 mod banner;
+mod cards;
 mod checkpoints;
 mod commands;
 mod drive;
 mod flags;
 mod host;
 mod key_store;
+mod nameable;
 mod past;
 mod prompts;
 mod render;
@@ -36,6 +38,10 @@ fn main() -> ExitCode {
         return code;
     }
     keep_to_ourselves();
+    if let Some(shell) = surroundings::completing() {
+        let words = std::env::args_os().skip(1).collect();
+        return commands::completions::answer(&shell, words, Cli::command());
+    }
     let cli = match given() {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
@@ -175,7 +181,7 @@ fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
             Ok(())
         }
         Some(Command::Man(args)) => commands::man::run(around, args, Cli::command()),
-        Some(Command::Completions(args)) => commands::completions::run(args, Cli::command()),
+        Some(Command::Completions(args)) => commands::completions::run(args),
     };
     done.map(|()| ExitCode::SUCCESS)
 }

@@ -21,13 +21,30 @@ const FEW: usize = 4;
 /// All sessions, seen from a workspace.
 pub(crate) struct Past {
     history: History,
+    damage: Damage,
+}
+
+/// What becomes of damage that is come across in journals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Damage {
+    Warned,
+    PassedOver,
 }
 
 impl Past {
     /// Finds the sessions.
     pub(crate) fn find(around: &Surroundings, global: &Global) -> Result<Self, CliError> {
+        Self::seen(around, global, Damage::Warned)
+    }
+
+    /// Finds the sessions, and says nothing of those that are damaged.
+    pub(crate) fn find_quietly(around: &Surroundings, global: &Global) -> Result<Self, CliError> {
+        Self::seen(around, global, Damage::PassedOver)
+    }
+
+    fn seen(around: &Surroundings, global: &Global, damage: Damage) -> Result<Self, CliError> {
         let workspace = around.workspace(global)?;
-        Ok(Self { history: History::find(&around.state_dir()?, &workspace) })
+        Ok(Self { history: History::find(&around.state_dir()?, &workspace), damage })
     }
 
     /// The session with this id, the only one that is called so, or the latest of this workspace.
@@ -115,31 +132,31 @@ impl Past {
 
     /// Everything about one session, wherever it is at home.
     pub(crate) fn story(&self, session: &str) -> Result<Story, CliError> {
-        answered(self.history.story(session))
+        self.answered(self.history.story(session))
     }
 
     /// What is answered of many sessions. Journals that do not tell where they belong are warned of.
     fn of_many<T>(&self, answer: Result<Gathered<T>, HistoryError>) -> Result<T, CliError> {
-        warn_of(&self.history.homes.troubles);
-        answered(answer)
+        self.warn_of(&self.history.homes.troubles);
+        self.answered(answer)
     }
-}
 
-/// An answer, with a warning of each journal that is damaged.
-fn answered<T>(answer: Result<Gathered<T>, HistoryError>) -> Result<T, CliError> {
-    let answer = answer.map_err(|error| match error {
-        HistoryError::NotBegun(_) => CliError::caused(Kind::Usage, &error),
-        HistoryError::Projection(_) | HistoryError::Read(_) => {
-            CliError::caused(Kind::Internal, &error)
+    /// An answer, with a warning of each journal that is damaged.
+    fn answered<T>(&self, answer: Result<Gathered<T>, HistoryError>) -> Result<T, CliError> {
+        let answer = answer.map_err(|error| match error {
+            HistoryError::NotBegun(_) => CliError::caused(Kind::Usage, &error),
+            HistoryError::Projection(_) | HistoryError::Read(_) => {
+                CliError::caused(Kind::Internal, &error)
+            }
+        })?;
+        self.warn_of(&answer.troubles);
+        Ok(answer.value)
+    }
+
+    fn warn_of(&self, troubles: &[ReadError]) {
+        for trouble in troubles.iter().filter(|_| self.damage == Damage::Warned) {
+            let error = CliError::caused(Kind::Internal, trouble);
+            render::warn(&format!("warning: {}", render::harmless(error.message())));
         }
-    })?;
-    warn_of(&answer.troubles);
-    Ok(answer.value)
-}
-
-fn warn_of(troubles: &[ReadError]) {
-    for trouble in troubles {
-        let error = CliError::caused(Kind::Internal, trouble);
-        render::warn(&format!("warning: {}", render::harmless(error.message())));
     }
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use config::access::{Access, access};
 use config::{Config, FileText, Inputs, SUBAGENTS, Settings};
 use front::error::{CliError, Kind};
+use front::paint::{Background, Paint};
 use front::run_view::Commits;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -26,6 +27,14 @@ use crate::workspace::project;
 
 /// Bytes of a file of configuration, or of `.env`.
 const MAX_SETTINGS_BYTES: u64 = 1 << 20;
+
+/// The variable by which the script of a shell asks what a word of a command line may become. Its value is the shell.
+pub(crate) const COMPLETING: &str = "DEEPSEEK_COMPLETE";
+
+/// The shell that asks so, if one does.
+pub(crate) fn completing() -> Option<String> {
+    std::env::var(COMPLETING).ok().filter(|shell| !shell.is_empty())
+}
 
 /// What is around the program.
 #[derive(Debug, Clone)]
@@ -86,14 +95,19 @@ impl Surroundings {
         )
     }
 
-    /// Whether to colour what goes to standard error.
-    pub(crate) fn colour(&self, flag: Color) -> bool {
-        self.colours(flag, self.stderr_is_terminal)
+    /// How to paint what goes to standard error.
+    pub(crate) fn paint(&self, flag: Color) -> Paint {
+        self.painted(flag, self.stderr_is_terminal)
     }
 
-    /// Whether to colour what goes to standard output.
-    pub(crate) fn colour_out(&self, flag: Color) -> bool {
-        self.colours(flag, self.stdout_is_terminal)
+    /// How to paint what goes to standard output.
+    pub(crate) fn paint_out(&self, flag: Color) -> Paint {
+        self.painted(flag, self.stdout_is_terminal)
+    }
+
+    /// What the text of the terminal stands on, where a variable says so.
+    pub(crate) fn background(&self) -> Option<Background> {
+        self.var("COLORFGBG").and_then(Background::of_variable)
     }
 
     /// Whether a conversation has live rows at the bottom of the terminal: where there is one that can, and nothing else is
@@ -122,14 +136,16 @@ impl Surroundings {
         term == "linux" || is_screen || self.var("XTERM_VERSION").is_some()
     }
 
-    fn colours(&self, flag: Color, is_terminal: bool) -> bool {
-        match flag {
+    fn painted(&self, flag: Color, is_terminal: bool) -> Paint {
+        let is_coloured = match flag {
             Color::Always => true,
             Color::Never => false,
             Color::Auto => {
                 is_terminal && self.var("NO_COLOR").is_none() && self.var("TERM") != Some("dumb")
             }
-        }
+        };
+        let paint = if is_coloured { Paint::Colour } else { Paint::Plain };
+        self.background().map_or(paint, |background| paint.on(background))
     }
 
     /// The workspace, absolute: the project that the current directory belongs to, or what the user names.

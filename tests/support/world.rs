@@ -104,7 +104,12 @@ impl World {
         self.after(":", args)
     }
 
-    fn program<'a>(&self, file: &Path, args: impl IntoIterator<Item = &'a str>) -> Program {
+    /// Another program, in this world.
+    pub(crate) fn program<'a>(
+        &self,
+        file: &Path,
+        args: impl IntoIterator<Item = &'a str>,
+    ) -> Program {
         let mut program = Program::new(file, self.project.root());
         program
             .args(args)

@@ -7,34 +7,7 @@ use anstyle::{AnsiColor, Style};
 use similar::{ChangeTag, DiffOp, DiffTag, TextDiff};
 use tree::{Change, FileMode, FileState, Op};
 
-/// Whether to colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Paint {
-    /// With ANSI colours, for a terminal.
-    Colour,
-    /// Without, for a terminal.
-    Plain,
-    /// As it is, for programs.
-    Raw,
-}
-
-impl Paint {
-    /// `text` in `style`, or as it is.
-    pub fn with(self, style: Style, text: &str) -> String {
-        match self {
-            Self::Colour => format!("{style}{text}{style:#}"),
-            Self::Plain | Self::Raw => text.to_owned(),
-        }
-    }
-
-    /// `text` of a file, so that it cannot drive the terminal, if it goes to one.
-    fn content(self, text: &str) -> String {
-        match self {
-            Self::Colour | Self::Plain => harmless(text),
-            Self::Raw => text.to_owned(),
-        }
-    }
-}
+use crate::paint::Paint;
 
 /// All changes as one unified diff. Control characters of the files cannot reach the terminal.
 pub fn changes_as_text(changes: &[Change], paint: Paint) -> String {
@@ -80,7 +53,7 @@ fn change_as_text(change: &Change, paint: Paint) -> String {
         let header = Style::new().fg_color(Some(AnsiColor::Cyan.into()));
         writeln!(text, "{}", paint.with(header, hunk.header().to_string().trim_end())).ok();
         for op in hunk.ops() {
-            if paint == Paint::Colour && is_worth_comparing(op) {
+            if paint.is_coloured() && is_worth_comparing(op) {
                 for line in diff.iter_inline_changes(op) {
                     text.push_str(&shown_line(line.tag(), line.iter_strings_lossy(), paint));
                 }

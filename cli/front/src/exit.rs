@@ -1,7 +1,7 @@
 //! How a request or a command ends: exit codes and hints, from what came of it. Pure.
 
 use actors::delivery::{Delivery, FailureKind, Level, NeedsWork};
-use actors::workspace::{CommitRefused, NotApplied};
+use actors::workspace::{CommitRefused, Extent, NotApplied};
 use journal::log::LogError;
 use model::ErrorClass;
 use orchestrator::lock::LockError;
@@ -17,10 +17,10 @@ pub fn died(why: &Died) -> CliError {
         .hint("what was done is in the journal: `deepseek sessions show`")
 }
 
-/// What came of a change the user asked for directly; none when it was stopped at the question.
-pub fn of_change(result: Option<Result<(), CommitRefused>>) -> Result<(), CliError> {
+/// How much was written of a change that the user asked for directly, where it was not stopped at the question.
+pub fn of_change(result: Option<Result<Extent, CommitRefused>>) -> Result<Extent, CliError> {
     match result {
-        Some(Ok(())) => Ok(()),
+        Some(Ok(extent)) => Ok(extent),
         None => Err(CliError::new(Kind::Interrupted, "stopped; nothing was written")),
         Some(Err(CommitRefused::Denied(denied))) => {
             Err(CliError::new(Kind::Denied, denied.to_string())
@@ -44,7 +44,7 @@ pub fn of(delivery: &Delivery, require: Option<Level>) -> Result<(), CliError> {
             if require.is_some_and(|least| !verified.is_at_least(least)) =>
         {
             let error = CliError::new(Kind::NotDelivered, format!("not verified enough: {verified}"));
-            Err(error.hint("the change is in the workspace; what --require asks for is not shown"))
+            Err(error.hint("the change is in the workspace: keep it, undo it, or ask for a test that fails without it"))
         }
         Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. } => Ok(()),
         Delivery::NeedsWork { why, detail } => {
@@ -67,9 +67,11 @@ const fn way_on(why: NeedsWork) -> &'static str {
         NeedsWork::IterationsUsedUp | NeedsWork::NoDraft => {
             "say more precisely what is wanted, or raise agent_loop.max_iterations; what was tried: `deepseek sessions show`"
         }
-        NeedsWork::PreExisting => "the change is in the workspace; what fails now failed before it",
+        NeedsWork::PreExisting => {
+            "the change is in the workspace: keep it, undo it, or ask to have the earlier failures mended"
+        }
         NeedsWork::Unverifiable => {
-            "the change is in the workspace; see to the command and run it yourself"
+            "the change is in the workspace: keep it or undo it; to have it verified, install or allow what the checks need"
         }
         NeedsWork::NoPlan | NeedsWork::NoAnswer => {
             "say it in other words, or name the files; what was answered: `deepseek sessions show`"

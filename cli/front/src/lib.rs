@@ -6,6 +6,7 @@ pub mod error;
 pub mod exit;
 pub mod interrupts;
 mod lanes;
+pub mod paint;
 pub mod run_view;
 pub mod session;
 pub mod told;

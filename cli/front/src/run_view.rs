@@ -22,8 +22,9 @@ use model::{AgentRole, ModelError};
 use orchestrator::orchestrator::Outcome;
 
 use crate::answer::{Offers, OnScreen};
-use crate::diff::{Paint, changes_as_text, harmless, harmless_text};
+use crate::diff::{changes_as_text, harmless, harmless_text};
 use crate::lanes::LaneTable;
+use crate::paint::{Background, Paint};
 
 pub use self::lines::settled;
 pub use self::mission::MissionState;
@@ -227,8 +228,10 @@ impl RunView {
                 let shown = changes_as_text(changes, self.shows.paint) + &tolerated;
                 let paths = changes.iter().map(|change| change.path.to_string());
                 let offers = match taken {
-                    Taken::ByFile if changes.len() > 1 => Offers::Files(paths.collect()),
-                    Taken::ByFile | Taken::Whole => Offers::Once,
+                    taken if taken.is_by_file() && changes.len() > 1 => {
+                        Offers::Files(paths.collect())
+                    }
+                    Taken::ByFile | Taken::RestStays | Taken::Whole => Offers::Once,
                 };
                 (shown, "Apply it?", offers)
             }
@@ -311,6 +314,11 @@ impl RunView {
 
     fn result(&mut self, text: impl Into<String>) {
         self.told.push(Told::Piece(text.into()));
+    }
+
+    /// What the terminal shows it on has turned out to be this.
+    pub fn stands_on(&mut self, background: Background) {
+        self.shows.paint = self.shows.paint.on(background);
     }
 
     fn style(&self, colour: AnsiColor, text: &str) -> String {

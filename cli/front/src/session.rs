@@ -9,7 +9,7 @@ use std::time::Duration;
 use actors::Unanswered;
 use actors::delivery::Delivery;
 use actors::publisher::Signal;
-use actors::workspace::{CommitRefused, Staged};
+use actors::workspace::{CommitRefused, Extent, Staged};
 use config::Config;
 use futures_util::future::BoxFuture;
 use orchestrator::chat::Intent;
@@ -63,7 +63,7 @@ pub enum Happened {
     /// The request has ended, and everything of it was told before.
     Ended(Result<Box<Outcome>, Died>),
     /// A patch set was applied that was staged earlier, or was not.
-    Applied(Result<(), CommitRefused>),
+    Applied(Result<Extent, CommitRefused>),
 }
 
 /// The orchestrator is gone.
@@ -82,7 +82,7 @@ enum Work {
 /// What came of it.
 enum Done {
     Run(Result<Box<Outcome>, Unanswered>),
-    Apply(Result<(), CommitRefused>),
+    Apply(Result<Extent, CommitRefused>),
 }
 
 /// A session of this process.

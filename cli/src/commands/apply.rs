@@ -1,6 +1,6 @@
 //! `deepseek apply`: puts a staged patch set into the workspace, through the same gate as every other.
 
-use actors::workspace::{Staged, Taken};
+use actors::workspace::{Extent, LeftOut, Staged, Taken};
 use clap::Args;
 use front::error::{CliError, Kind};
 use front::exit;
@@ -17,6 +17,9 @@ use crate::surroundings::Surroundings;
 
 /// Apply a patch set that is staged but not applied.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Where it asks about several files, `files 1 3` takes some of them; the others stay staged."
+)]
 pub(crate) struct ApplyArgs {
     /// Its id, or its beginning or end [default: the newest of this workspace].
     patch: Option<String>,
@@ -54,13 +57,24 @@ pub(crate) async fn run(
         changes,
         repairs: Vec::new(),
         put_aside: Vec::new(),
-        taken: Taken::Whole,
+        taken: Taken::RestStays,
     };
-    exit::of_change(drive.apply(staged, view.as_mut()).await?)?;
-    view.note(&format!("applied {}", patch.id));
+    let left_out = match exit::of_change(drive.apply(staged, view.as_mut()).await?)? {
+        Extent::Whole => Vec::new(),
+        Extent::Part(LeftOut { paths, .. }) => paths,
+    };
+    let (rest, files): (Vec<_>, Vec<_>) =
+        files.into_iter().partition(|file| left_out.contains(&file.path));
+    let applied: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    if rest.is_empty() {
+        view.note(&format!("applied {}", patch.id));
+    } else {
+        let applied = render::harmless(&applied.join(", "));
+        view.note(&format!("applied {applied}; the rest stays staged: `deepseek diff` shows it"));
+    }
     if global.output != Output::Text {
         render::json_line(&json!({
-            "patch": patch.id, "title": patch.title, "applied": true, "files": files,
+            "patch": patch.id, "title": patch.title, "applied": true, "files": files, "left_out": left_out,
         }));
     }
     Ok(())

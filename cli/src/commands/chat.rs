@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use actors::delivery::Delivery;
 use config::Settings;
-use front::diff::Paint;
 use front::error::{CliError, Kind};
 use front::exit;
 use front::session::{Session, Which};
@@ -22,7 +21,8 @@ use tui::{Facts, Left, Opening, Visits};
 use crate::banner::{Banner, Begins};
 use crate::drive::{Drive, Use};
 use crate::flags::{Global, Output, Require};
-use crate::host::{ProgramHost, kept};
+use crate::host::ProgramHost;
+use crate::nameable::{self, kept};
 use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
@@ -145,7 +145,7 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
     let mut global = global.clone();
     let is_open = global.resume.as_deref() == Some("");
     if is_open && around.has_live_rows(&global) && !global.no_alt_screen {
-        let paint = if around.colour_out(global.color) { Paint::Colour } else { Paint::Plain };
+        let paint = around.paint_out(global.color);
         let Some(id) = tui::pick(kept(&Past::find(around, &global)?)?, paint).await? else {
             return Ok(());
         };
@@ -291,33 +291,20 @@ fn opening(
         commits: around.offers_commits(global),
         visits: if global.no_alt_screen { Visits::Never } else { Visits::Allowed },
         calls: around.calls(),
-        models: models(settings),
-        keys: settings.values().iter().map(|(key, ..)| key.clone()).collect(),
+        models: nameable::models(settings),
+        keys: nameable::keys(settings),
         ..Facts::default()
     };
     facts.keep_to(config);
     Ok(Opening {
         facts,
-        paint: if around.colour_out(global.color) { Paint::Colour } else { Paint::Plain },
+        paint: around.paint_out(global.color),
+        background: around.background(),
         cuts: around.terminal_cuts(),
         history: around.workspace_state(workspace)?.join("history.jsonl"),
         require: global.require.map(Require::level),
         banner,
     })
-}
-
-/// The models that the configuration knows, by role and by price.
-fn models(settings: &Settings) -> Vec<String> {
-    let priced = settings.values().iter().filter_map(|(key, ..)| {
-        key.strip_prefix("llm.prices.")?.rsplit_once('.').map(|(model, _)| model.to_owned())
-    });
-    let llm = &settings.config.llm;
-    let named = [&llm.base_model, &llm.max_think_model, &llm.flash_model];
-    let mut models: Vec<String> =
-        named.map(|it| it.model.clone()).into_iter().chain(priced).collect();
-    models.sort();
-    models.dedup();
-    models
 }
 
 /// The settings of the terminal, to put back when a line that is being read is given up.

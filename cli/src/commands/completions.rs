@@ -1,23 +1,110 @@
-//! `deepseek completions`: a completion script for a shell.
+//! `deepseek completions`: a script by which a shell asks this program what a word may become, and the answers.
 
-use clap::{Args, Command};
+use std::ffi::{OsStr, OsString};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{Arg, Args, Command, FromArgMatches as _};
 use clap_complete::Shell;
-use front::error::CliError;
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use clap_complete::env::Shells;
+use front::error::{CliError, Kind};
 
+use crate::flags::Global;
+use crate::nameable::Nameable;
 use crate::render;
+use crate::surroundings::{COMPLETING, Surroundings};
 
 /// Print a completion script for a shell.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "What changes is completed, too: sessions, patches, checkpoints, models, keys of the configuration. In bash:\n\
+  source <(deepseek completions bash)"
+)]
 pub(crate) struct CompletionsArgs {
     /// The shell.
     shell: Shell,
 }
 
-/// Runs the command, with the program as its command line describes it.
-#[expect(clippy::unnecessary_wraps, reason = "every command has the same form")]
-pub(crate) fn run(args: &CompletionsArgs, mut program: Command) -> Result<(), CliError> {
+/// Runs the command.
+pub(crate) fn run(args: &CompletionsArgs) -> Result<(), CliError> {
+    const NAME: &str = "deepseek";
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut program, "deepseek", &mut script);
+    let shells = Shells::builtins();
+    let shell = shells.completer(&args.shell.to_string());
+    let written =
+        shell.and_then(|it| it.write_registration(COMPLETING, NAME, NAME, NAME, &mut script).ok());
+    written.ok_or_else(|| {
+        CliError::new(Kind::Internal, format!("there is no script for {}", args.shell))
+    })?;
     render::text(&String::from_utf8_lossy(&script));
     Ok(())
+}
+
+/// Answers the script of a shell, which gives the words of a command line behind `--`: what the word at the cursor may become.
+/// It succeeds whatever is wrong, and then has nothing to say: the user is in the middle of a line.
+pub(crate) fn answer(shell: &str, words: Vec<OsString>, program: Command) -> ExitCode {
+    let mut words = words.into_iter().skip_while(|word| word != "--").skip(1).collect::<Vec<_>>();
+    // A shell that stands behind the last word may leave it out.
+    if words.len() == 1 {
+        words.push(OsString::new());
+    }
+    let Ok(around) = Surroundings::read() else { return ExitCode::SUCCESS };
+    // The word that is asked about says nothing yet.
+    let before = words.split_last().map_or_else(Default::default, |(_, before)| before);
+    let global = given(&program, before).or_else(|| given(&program, &[]));
+    let cwd = around.cwd.clone();
+    let mut program = match global {
+        Some(global) => with_offers(program, &Arc::new((around, global))),
+        None => program,
+    };
+    if words.last().is_some_and(|word| !word.as_encoded_bytes().starts_with(b"-")) {
+        program = with_options_behind(program);
+    }
+    let mut answer = Vec::new();
+    let shells = Shells::builtins();
+    let shell = shells.completer(shell);
+    let answered =
+        shell.and_then(|it| it.write_complete(&mut program, words, Some(&cwd), &mut answer).ok());
+    if answered.is_none() {
+        return ExitCode::SUCCESS;
+    }
+    render::text(&String::from_utf8_lossy(&answer));
+    ExitCode::SUCCESS
+}
+
+/// The flags that every command takes, as far as a line that is not complete has them.
+fn given(program: &Command, words: &[OsString]) -> Option<Global> {
+    let matches = program.clone().ignore_errors(true).try_get_matches_from(words).ok()?;
+    Global::from_arg_matches(&matches).ok()
+}
+
+/// The command line with what each argument can name.
+fn with_offers(program: Command, here: &Arc<(Surroundings, Global)>) -> Command {
+    let with = |arg: Arg| {
+        let names = arg.get_value_names().and_then(|names| names.first());
+        let name = names.map_or_else(|| arg.get_id().as_str().to_uppercase(), ToString::to_string);
+        let Some(nameable) = Nameable::called(&name).filter(|_| arg.get_action().takes_values())
+        else {
+            return arg;
+        };
+        let here = Arc::clone(here);
+        arg.add(ArgValueCompleter::new(move |word: &OsStr| {
+            let word = word.to_str().unwrap_or_default();
+            let offers = nameable.offers(&here.0, &here.1);
+            let named = offers.iter().filter_map(|offer| Some((offer.name(word)?, &offer.about)));
+            let candidate = |(name, about): (&str, &String)| {
+                let about = Some(about.clone()).filter(|about| !about.is_empty());
+                CompletionCandidate::new(name).help(about.map(Into::into))
+            };
+            named.map(candidate).collect()
+        }))
+    };
+    program.mut_args(with).mut_subcommands(|command| with_offers(command, here))
+}
+
+/// The command line whose options are offered only where nothing else is.
+fn with_options_behind(program: Command) -> Command {
+    let behind = |arg: Arg| if arg.is_positional() { arg } else { arg.hide(true) };
+    program.mut_args(behind).mut_subcommands(with_options_behind)
 }

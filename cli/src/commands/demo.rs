@@ -22,7 +22,7 @@ use shell::{CommandLine, Environment, Exit, RunOptions};
 use crate::commands::autopilot::{self, AutopilotArgs};
 use crate::drive::{Drive, Use};
 use crate::flags::{ApprovalFlag, Global, Output, TeammateMode};
-use crate::render::{self, Paint, changes_as_text};
+use crate::render::{self, changes_as_text};
 use crate::surroundings::Surroundings;
 
 /// See the whole pipeline at work, offline, on a sample repository; with --hetun, a mission.
@@ -182,7 +182,7 @@ pub(crate) async fn run(
         outcome = drive.run(approved, view.as_mut()).await?;
     }
     if global.output == Output::Text {
-        let paint = if around.colour_out(global.color) { Paint::Colour } else { Paint::Plain };
+        let paint = around.paint_out(global.color);
         render::text(&format!("\n{}", changes_as_text(&outcome.changes, paint)));
     }
     exit::of(&outcome.delivery, None)?;

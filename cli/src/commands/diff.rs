@@ -26,7 +26,7 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_name = "NN", value_parser = some_lane, conflicts_with_all = ["patch", "since"])]
     lane: Option<LaneId>,
     /// Show what a run or session changed: its id, the beginning or end of it, or `latest`.
-    #[arg(long, value_name = "ID", conflicts_with = "patch")]
+    #[arg(long, value_name = "RUN", conflicts_with = "patch")]
     run: Option<String>,
     /// Show what anybody changed since a checkpoint: its number, or `latest`.
     #[arg(long, value_name = "CHECKPOINT", conflicts_with_all = ["patch", "run"])]

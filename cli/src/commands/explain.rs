@@ -19,7 +19,7 @@ pub(crate) struct ExplainArgs {
     #[arg(value_parser = number)]
     seq: u64,
     /// The session: its id, the beginning or end of it, or `latest`.
-    #[arg(long, value_name = "ID", default_value = "latest")]
+    #[arg(long, value_name = "SESSION", default_value = "latest")]
     session: String,
     /// Show all there is of it: request and answer, diff, output.
     #[arg(long)]

@@ -21,7 +21,7 @@ use crate::surroundings::Surroundings;
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
     /// Its id, the beginning or end of it, or `latest`.
-    #[arg(default_value = "latest")]
+    #[arg(value_name = "SESSION", default_value = "latest")]
     id: String,
     /// The kind of document [default: md, or json with --output json].
     #[arg(long)]

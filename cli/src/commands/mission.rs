@@ -6,14 +6,11 @@ use clap::{Args, Subcommand};
 use front::error::{CliError, Kind};
 use front::exit;
 use front::session::Which;
-use journal::Reach;
-use missions::card::Card;
-use missions::cards::{CardState, Cards, MadeCard};
 use orchestrator::chat::Intent;
 use orchestrator::request::Request;
 use serde_json::{Value, json};
-use tree::FileHash;
 
+use crate::cards::{HASH_SHOWN, Known, cards};
 use crate::commands::chat;
 use crate::drive::{Drive, Use};
 use crate::flags::{Global, Output};
@@ -75,16 +72,6 @@ impl MissionArgs {
     pub(crate) const fn asks(&self) -> bool {
         !matches!(self.action, Some(Action::List | Action::Show { .. } | Action::Explain { .. }))
     }
-}
-
-/// A card of an earlier mission.
-struct Known {
-    session: String,
-    run: Option<String>,
-    hash: FileHash,
-    at: String,
-    card: Card,
-    state: CardState,
 }
 
 /// Runs the command.
@@ -157,26 +144,6 @@ async fn say(
     exit::of(&outcome.delivery, None)
 }
 
-/// All cards of this workspace, the latest last.
-fn cards(past: &Past) -> Result<Vec<Known>, CliError> {
-    let mut known: Vec<Known> = Vec::new();
-    let sessions = past.sessions(Reach::Here)?;
-    for summary in sessions.iter().rev() {
-        let story = past.story(&summary.id)?;
-        let events = || story.entries.iter().filter_map(|it| Some((it, it.event.as_ref()?)));
-        let mut cards = Cards::default();
-        events().for_each(|(_, event)| cards.event(event));
-        let entries = events().filter(|(_, event)| matches!(event, Event::CardMade { .. }));
-        for ((entry, _), MadeCard { hash, card, state }) in entries.zip(cards.into_made()) {
-            let content = journal::read::content(&past.dir(&summary.id), &card);
-            let Some(card) = content.ok().and_then(|json| Card::from_json(&json)) else { continue };
-            let (session, run) = (summary.id.clone(), entry.run.clone());
-            known.push(Known { session, run, hash, at: entry.at.clone(), card, state });
-        }
-    }
-    Ok(known)
-}
-
 /// The one card whose hash begins so.
 fn one(cards: Vec<Known>, hash: &str) -> Result<Known, CliError> {
     let mut matching = cards.into_iter().filter(|it| it.hash.to_string().starts_with(hash));
@@ -206,7 +173,7 @@ fn list(around: &Surroundings, global: &Global, cards: &[Known]) {
     }
     for Known { hash, at, card, state, .. } in cards {
         let (version, goal) = (card.version, render::harmless(&card.goal));
-        let hash: String = hash.to_string().chars().take(12).collect();
+        let hash: String = hash.to_string().chars().take(HASH_SHOWN).collect();
         let (at, state) = (around.local(at), state.name());
         render::line(&format!("{hash}  {at}  {state:<15}  version {version}  {goal}"));
     }

@@ -39,7 +39,7 @@ enum Action {
     /// Show the events of a session.
     Show {
         /// Its id, the beginning or end of it, or `latest`.
-        #[arg(default_value = "latest")]
+        #[arg(value_name = "SESSION", default_value = "latest")]
         id: String,
     },
 }

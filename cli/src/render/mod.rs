@@ -21,7 +21,8 @@ use tree::Change;
 
 pub(crate) use columns::side_by_side;
 pub(crate) use document::document;
-pub(crate) use front::diff::{Paint, changes_as_text, harmless_text as harmless};
+pub(crate) use front::diff::{changes_as_text, harmless_text as harmless};
+pub(crate) use front::paint::Paint;
 use front::run_view::CommandsGiven;
 pub(crate) use front::run_view::settled;
 pub(crate) use front::told;
@@ -100,10 +101,9 @@ pub(crate) fn changes(
     changes: &[Change],
 ) {
     if global.output == Output::Text {
-        let paint = match (around.colour_out(global.color), around.stdout_is_terminal) {
-            (true, _) => Paint::Colour,
-            (false, true) => Paint::Plain,
-            (false, false) => Paint::Raw,
+        let paint = match around.paint_out(global.color) {
+            Paint::Plain if !around.stdout_is_terminal => Paint::Raw,
+            paint @ (Paint::Colour | Paint::OnLight | Paint::Plain | Paint::Raw) => paint,
         };
         warn(&harmless(title));
         text(&changes_as_text(changes, paint));

@@ -8,7 +8,8 @@ use actors::publisher::{Attendance, OpenQuestion, Question, Signal};
 use actors::scope::Scope;
 use anstyle::{AnsiColor, Style};
 use front::answer::OnScreen;
-use front::diff::{Paint, harmless};
+use front::diff::harmless;
+use front::paint::Paint;
 use front::run_view::{Accounts, CommandsGiven, Detail, RunView, Shows, Streams, Told};
 use futures_util::future::BoxFuture;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -37,7 +38,7 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// A view for what is around.
     pub(crate) fn new(around: &Surroundings, global: &Global, commands: CommandsGiven) -> Self {
-        let paint = if around.colour(global.color) { Paint::Colour } else { Paint::Plain };
+        let paint = around.paint(global.color);
         let moves = around.stderr_is_terminal && !global.plain;
         let detail = if moves { Detail::Beside } else { Detail::All };
         let streams =

@@ -11,7 +11,8 @@ use std::time::Duration;
 use actors::publisher::{Answer, OpenQuestion, Proposal, Question};
 use actors::workspace::Taken;
 use front::answer::OnScreen;
-use front::diff::{Paint, harmless, harmless_text};
+use front::diff::{harmless, harmless_text};
+use front::paint::Paint;
 use front::run_view::{Accounts, CommandsGiven, Detail, RunView, Shows, Streams, Told};
 use orchestrator::request::Request;
 

@@ -8,10 +8,11 @@ use actors::delivery::Level;
 use actors::event::Event;
 use actors::publisher::Signal;
 use config::Config;
-use front::diff::{Paint, harmless_text};
+use front::diff::harmless_text;
 use front::error::{CliError, Kind};
 use front::exit;
 use front::interrupts::{Interrupt, Interrupts};
+use front::paint::{Background, Paint};
 use front::session::{Happened, Session};
 use orchestrator::orchestrator::Outcome;
 use orchestrator::request::Request;
@@ -20,7 +21,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::conversation::{Act, Conversation, Facts, Setting, Work};
 use crate::history::History;
-use crate::keys::{Key, Keys};
+use crate::keys::{ASK_BACKGROUND, Key, Keys};
 use crate::paint;
 use crate::picker::KeptSession;
 use crate::screen::{self, Narrowing, Screen};
@@ -38,6 +39,8 @@ pub struct Opening {
     pub facts: Facts,
     /// Whether to colour.
     pub paint: Paint,
+    /// What the terminal's text stands on, where that is known.
+    pub background: Option<Background>,
     /// Whether the terminal is one that cuts rows which become too long, and does not wrap them anew.
     pub cuts: bool,
     /// Where messages are kept for later conversations.
@@ -88,6 +91,10 @@ pub async fn converse(
 ) -> Result<Left, CliError> {
     let interrupts = Interrupts::listen()?;
     let (terminal, typed) = Terminal::enter().map_err(|error| no_terminal(&error))?;
+    // Nobody waits for the answer: what is painted before it comes is painted for any background.
+    if opening.paint.is_coloured() && opening.background.is_none() {
+        terminal::write(ASK_BACKGROUND).map_err(|error| no_terminal(&error))?;
+    }
     let history = History::read(opening.history);
     let narrowing = if opening.cuts { Narrowing::Cuts } else { Narrowing::Wraps };
     let mut talk = Conversation::new(opening.facts, opening.paint, history.messages.clone());

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use front::paint::Background;
+
 /// How long an escape may be the beginning of something longer.
 const ESCAPE: Duration = Duration::from_millis(40);
 /// How long a paste may pause: behind this its end has been lost.
@@ -11,6 +13,11 @@ const PASTE: Duration = Duration::from_secs(2);
 const LONGEST: usize = 64;
 
 const PASTE_END: &[u8] = b"\x1b[201~";
+
+/// Asks the terminal for the colour of its background. Many do not answer.
+pub(crate) const ASK_BACKGROUND: &str = "\x1b]11;?\x07";
+/// How an answer begins, behind `ESC ]`.
+const BACKGROUND_REPLY: &[u8] = b"11;";
 
 /// A key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +45,8 @@ pub(crate) enum Key {
     End,
     Ctrl(char),
     Alt(char),
+    /// No key: the terminal says what its text stands on.
+    Background(Background),
 }
 
 /// Bytes on their way to be keys.
@@ -90,11 +99,13 @@ impl Keys {
     }
 
     /// How long to wait for more before [`Self::lapse`]; none when nothing is under way.
-    pub(crate) const fn patience(&self) -> Option<Duration> {
-        match (&self.paste, self.pending.is_empty()) {
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        match (&self.paste, self.pending.as_slice()) {
             (Some(_), _) => Some(PASTE),
-            (None, false) => Some(ESCAPE),
-            (None, true) => None,
+            (None, []) => None,
+            // Nobody types this; over a slow line it comes in pieces, none of which is to reach the input.
+            (None, [0x1b, b']', rest @ ..]) if rest.starts_with(BACKGROUND_REPLY) => Some(PASTE),
+            (None, _) => Some(ESCAPE),
         }
     }
 
@@ -156,10 +167,17 @@ fn string(rest: &[u8]) -> Read {
     let bell = rest.iter().position(|byte| *byte == 0x07).map(|at| at + 1);
     let end = bell.or_else(|| find(rest, b"\x1b\\").map(|at| at + 2));
     match end {
-        Some(end) => Read::Key(2 + end, None),
+        Some(end) => Read::Key(2 + end, rest.get(..end).and_then(replied)),
         None if rest.len() > LONGEST => Read::Key(2, None),
         None => Read::Incomplete,
     }
+}
+
+/// What a terminal replies to a question.
+fn replied(string: &[u8]) -> Option<Key> {
+    let string = std::str::from_utf8(string.strip_prefix(BACKGROUND_REPLY)?).ok()?;
+    let colour = string.trim_end_matches(['\x07', '\x1b', '\\']);
+    Background::of_reply(colour).map(Key::Background)
 }
 
 /// A control sequence, behind `ESC [`.
@@ -311,11 +329,25 @@ mod tests {
             &b"\x1b[12;40R"[..],
             b"\x1b[?64;1c",
             b"\x1b[?1u",
-            b"\x1b]11;rgb:00/00/00\x07",
+            b"\x1b]10;rgb:00/00/00\x07",
+            b"\x1b]11;?\x07",
             b"\x1b[I",
         ] {
             assert_eq!(keys(reply), [], "{reply:?}");
         }
+    }
+
+    #[test]
+    fn the_background_is_heard_however_it_is_told() {
+        for (reply, background) in [
+            (&b"\x1b]11;rgb:ffff/ffff/ffff\x07"[..], Background::Light),
+            (b"\x1b]11;rgb:00/00/00\x1b\\", Background::Dark),
+        ] {
+            assert_eq!(keys(reply), [Key::Background(background)], "{reply:?}");
+        }
+        let mut slow = Keys::default();
+        assert_eq!(slow.feed(b"\x1b]11;rgb:ff"), []);
+        assert_eq!(slow.patience(), Some(PASTE));
     }
 
     #[test]

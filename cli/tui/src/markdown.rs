@@ -1,7 +1,7 @@
 //! Markdown of an answer, painted line by line, so that what is printed is never printed again. Pure.
 
 use anstyle::{AnsiColor, Style};
-use front::diff::Paint;
+use front::paint::Paint;
 
 /// Where in a text the next line stands.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -74,7 +74,7 @@ fn fence(line: &str) -> Option<(char, usize)> {
 
 /// A line outside of code: headings and bold text are bold, code is coloured. Where colours are off, it stays as it is.
 fn prose(line: &str, paint: Paint, code: Style) -> String {
-    if paint != Paint::Colour {
+    if !paint.is_coloured() {
         return line.to_owned();
     }
     let level = line.chars().take_while(|c| *c == '#').count();

@@ -1,7 +1,7 @@
 //! A session is picked before a conversation begins: keys in, rows of a screen of its own out.
 
-use front::diff::Paint;
 use front::error::{CliError, Kind};
+use front::paint::Paint;
 
 use crate::keys::Keys;
 use crate::picker::{KeptSession, Picker};

@@ -1,7 +1,8 @@
 //! Sessions to choose from, found by what they are about. Pure.
 
 use anstyle::AnsiColor;
-use front::diff::{Paint, harmless};
+use front::diff::harmless;
+use front::paint::Paint;
 use tools::ids::short;
 
 use crate::keys::Key;

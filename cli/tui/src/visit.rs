@@ -3,7 +3,8 @@
 use actors::publisher::Answer;
 use actors::workspace::Taken;
 use anstyle::{AnsiColor, Style};
-use front::diff::{Paint, harmless};
+use front::diff::harmless;
+use front::paint::Paint;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::keys::Key;
@@ -267,7 +268,7 @@ impl Review {
             let those = self.files.iter().filter(|file| file.wanted == Some(wanted));
             those.map(|file| file.path.clone()).collect()
         };
-        if self.taken == Taken::ByFile {
+        if self.taken.is_by_file() {
             return Some(Answer::Only { paths: of(true), why: None });
         }
         let (good, bad) = (of(true).join(", "), of(false).join(", "));

@@ -20,7 +20,7 @@ use actors::publisher::Publisher;
 use actors::run::Run;
 use actors::talk::Unheard;
 use actors::team::Other;
-use actors::workspace::{CommitRefused, NotApplied, Staged, Taken};
+use actors::workspace::{CommitRefused, Extent, LeftOut, NotApplied, Staged, Taken};
 use tools::blocking::on_a_thread;
 use tree::{RepoPath, SnapshotError, TreeId};
 
@@ -202,6 +202,10 @@ impl Conductor {
                         standing.written = true;
                         return Ok(Some(delivery));
                     }
+                    Written::Part(left_out) => {
+                        (standing.written, standing.left_out) = (true, left_out);
+                        return self.part(&mut together, standing, merged).await.map(Some);
+                    }
                     Written::No(delivery) => return Ok(Some(delivery)),
                     Written::Stale(_) if rounds == MOST_ROUNDS => {
                         return self.stage(&merged, standing, kept_changing()).await;
@@ -260,7 +264,8 @@ impl Conductor {
     async fn write(&self, merged: &MergedLanes, standing: &Standing) -> Result<Written, Delivery> {
         let staged = Self::staged(merged, &standing.title());
         Ok(match self.setup.workspace().commit(staged).await {
-            Ok(_) => Written::Yes,
+            Ok(Extent::Whole) => Written::Yes,
+            Ok(Extent::Part(LeftOut { paths, .. })) => Written::Part(paths),
             Err(CommitRefused::Denied(denied)) => Written::No(denied.delivery()),
             Err(CommitRefused::NotApplied(NotApplied::Stale { path })) => Written::Stale(path),
             Err(CommitRefused::NotApplied(error @ NotApplied::NotWritten { .. })) => {
@@ -270,10 +275,34 @@ impl Conductor {
         })
     }
 
+    /// Verifies what the user took of what was verified as a whole.
+    async fn part(
+        &self,
+        together: &mut Together,
+        standing: &Standing,
+        whole: MergedLanes,
+    ) -> Result<Delivery, Delivery> {
+        // The tree as it is now is what the rest would be merged with.
+        let tree = match together.merge(standing, &standing.order(), None).await? {
+            Merge::Done(rest) => rest.onto,
+            Merge::Conflict(..) => return Ok(kept_changing()),
+        };
+        let mut part = MergedLanes { tree, ..whole };
+        part.files.retain(|file| !standing.left_out.contains(&file.path));
+        Ok(match together.verify(&part, standing).await? {
+            Verdict::Green(delivery) | Verdict::Open(delivery) => delivery,
+            Verdict::Red(_) => Delivery::NeedsWork {
+                why: NeedsWork::LanesFailed,
+                detail:
+                    "the files that you took fail the checks without the others, which are staged"
+                        .into(),
+            },
+        })
+    }
+
     fn staged(merged: &MergedLanes, title: &str) -> Staged {
         let (id, repairs, put_aside) = (None, Vec::new(), Vec::new());
-        // What was verified is the whole.
-        let (purpose, changes, taken) = (StagedFor::Change, merged.changes(), Taken::Whole);
+        let (purpose, changes, taken) = (StagedFor::Change, merged.changes(), Taken::RestStays);
         Staged { id, purpose, title: title.into(), changes, repairs, put_aside, taken }
     }
 
@@ -380,6 +409,8 @@ impl Effect for Adding {
 enum Written {
     /// It is in the workspace.
     Yes,
+    /// It is, but for these files, which the user left out.
+    Part(Vec<RepoPath>),
     /// It will not be.
     No(Delivery),
     /// At this path, the workspace is another than the one it was made for.

@@ -25,6 +25,8 @@ pub(super) struct Standing {
     pub(super) kept: Vec<String>,
     /// Whether the result is in the workspace.
     pub(super) written: bool,
+    /// The files of the result that the user left out of it.
+    pub(super) left_out: Vec<RepoPath>,
 }
 
 impl Standing {
@@ -37,6 +39,7 @@ impl Standing {
             on_top_of: BTreeMap::new(),
             kept: Vec::new(),
             written: false,
+            left_out: Vec::new(),
         };
         for (lane, report) in reports {
             match report {
@@ -177,11 +180,13 @@ impl Standing {
     /// What became of each lane, by number.
     pub(super) fn ended(&self, spent: &BTreeMap<LaneId, Amount>) -> Vec<EndedLane> {
         let ended = |lane: &crate::team_plan::LanePlan| {
-            let empty = self.made.get(&lane.id).is_some_and(|made| made.files.is_empty());
+            let made = self.made.get(&lane.id).map_or(&[][..], |made| &made.files);
+            let is_written =
+                self.written && made.iter().any(|file| !self.left_out.contains(&file.path));
             let end = match self.out.get(&lane.id) {
                 Some(end) => end.clone(),
-                None if empty => LaneEnd::Empty,
-                None if self.written => LaneEnd::Merged,
+                None if made.is_empty() => LaneEnd::Empty,
+                None if is_written => LaneEnd::Merged,
                 None => LaneEnd::Staged,
             };
             let spent = spent.get(&lane.id).copied().unwrap_or_default();

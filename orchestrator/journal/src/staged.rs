@@ -61,17 +61,22 @@ pub(crate) fn applied(sessions: &[Kept]) -> BTreeSet<String> {
 }
 
 /// The patch sets for the workspace, newest first. That of a lane is one for its worktree, and never for the workspace.
-pub(crate) fn patches(sessions: &[Kept]) -> Vec<StagedPatch> {
+pub(crate) fn patches<'k>(sessions: &'k [Kept]) -> Vec<StagedPatch> {
     let applied = applied(sessions);
-    let of = |kept: &Kept| {
-        let own = || kept.known().rev().filter(|(entry, _)| entry.lane.is_none());
-        // What the user took a part of is not open any more.
-        let wholes: BTreeSet<&str> = own().filter_map(|(_, event)| whole_of(event)).collect();
+    let own = |kept: &'k Kept| kept.known().rev().filter(|(entry, _)| entry.lane.is_none());
+    // What the user took a part of is not open any more, in whatever session that was.
+    let events = sessions.iter().flat_map(own);
+    let wholes: BTreeSet<&str> = events.filter_map(|(_, event)| whole_of(event)).collect();
+    let mut known = BTreeSet::new();
+    let of = |kept: &'k Kept| {
         let patches =
-            own().filter_map(|(_, event)| StagedPatch::of(&kept.session, event, &applied));
+            own(kept).filter_map(|(_, event)| StagedPatch::of(&kept.session, event, &applied));
         patches.filter(|patch| !wholes.contains(patch.id.as_str())).collect::<Vec<_>>()
     };
-    sessions.iter().rev().flat_map(of).collect()
+    let mut patches: Vec<StagedPatch> = sessions.iter().rev().flat_map(of).collect();
+    // One that was asked about anew is staged there, too.
+    patches.retain(|patch| known.insert(patch.id.clone()));
+    patches
 }
 
 /// The patch set that the user took only a part of, as the event stages it.

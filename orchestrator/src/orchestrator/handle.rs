@@ -9,7 +9,7 @@ use actors::delivery::Delivery;
 use actors::event::{Blob, Event, FORMAT};
 use actors::publisher::{Publisher, Signal};
 use actors::run::{Terms, TermsError};
-use actors::workspace::{CommitRefused, Staged};
+use actors::workspace::{CommitRefused, Extent, Staged};
 use config::Config;
 use journal::log::{Capacity, Journal, LogError};
 use ractor::rpc::CallResult;
@@ -180,8 +180,8 @@ impl Orchestrator {
     }
 
     /// Applies a patch set that was staged earlier, through the same gate as every other.
-    pub async fn apply(&self, staged: Staged) -> Result<(), CommitRefused> {
-        commit(&self.actor, None, staged).await.map(drop)
+    pub async fn apply(&self, staged: Staged) -> Result<Extent, CommitRefused> {
+        commit(&self.actor, None, staged).await
     }
 
     /// Stops the request in hand. It ends as cancelled, if it has not ended before.

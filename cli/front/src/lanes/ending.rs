@@ -9,8 +9,8 @@ use tree::RepoPath;
 
 use super::lines::{list, reason, style, used};
 use super::{Lane, LaneTable, Stage};
-use crate::diff::Paint;
 use crate::diff::harmless_text as harmless;
+use crate::paint::Paint;
 
 impl LaneTable {
     /// What became of each lane, what it used and changed, and how to see that.

@@ -12,7 +12,8 @@ use anstyle::{AnsiColor, Style};
 use tree::RepoPath;
 
 use super::LaneTable;
-use crate::diff::{Paint, harmless_text as harmless};
+use crate::diff::harmless_text as harmless;
+use crate::paint::Paint;
 use crate::run_view::{check_in_words, why_it_failed};
 use crate::told;
 

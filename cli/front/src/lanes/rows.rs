@@ -8,7 +8,8 @@ use model::price::Usd;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::{Lane, LaneTable, Stage};
-use crate::diff::{Paint, harmless};
+use crate::diff::harmless;
+use crate::paint::Paint;
 use actors::wording::short;
 
 /// Cells before the title: two that are empty, the lane's number, and a gap.

@@ -12,7 +12,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::lines::Detail;
 use super::*;
-use crate::diff::Paint;
+use crate::paint::Paint;
 
 fn id(number: u8) -> LaneId {
     LaneId::new(number).unwrap()

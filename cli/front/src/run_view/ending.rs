@@ -2,16 +2,18 @@
 
 use std::time::Duration;
 
-use actors::delivery::{Delivery, NeedsWork, Rollback, Target, Verified};
+use actors::delivery::{Delivery, MissingKind, NeedsWork, Rollback, Target, Unverified, Verified};
 use actors::plan::Criterion;
 use anstyle::AnsiColor;
 use orchestrator::orchestrator::Outcome;
 use tree::{Change, ChangeSummary, RepoPath};
 
 use super::lines::plan_text;
-use super::{Commits, RunView};
+use super::{CommandsGiven, Commits, RunView};
 use crate::diff::{harmless, harmless_text};
 use crate::told::criteria;
+
+const NOTHING_CHANGED: &str = "  nothing was changed";
 
 impl RunView {
     pub(super) fn ended(&mut self, outcome: &Outcome, session: &str, at: Duration) {
@@ -58,6 +60,10 @@ impl RunView {
             "" => mark,
             what => format!("{mark}: {what}"),
         };
+        let so_far = match changed {
+            "" => NOTHING_CHANGED.to_owned(),
+            changed => format!("  changed so far: {changed}"),
+        };
         match delivery {
             Delivery::Delivered { verified: Verified::NotNeeded } => Vec::new(),
             Delivery::Delivered { verified } => {
@@ -66,30 +72,29 @@ impl RunView {
                     Verified::Unverified(_) => AnsiColor::Yellow,
                 };
                 let how = harmless(&verified.to_string());
-                vec![
-                    of(self.style(AnsiColor::Green, "✓ delivered"), changed),
-                    format!("  {}", self.style(colour, &how)),
-                ]
+                let next = next_to_verify(verified).map(|next| format!("  next: {next}"));
+                let delivered = of(self.style(AnsiColor::Green, "✓ delivered"), changed);
+                let how = format!("  {}", self.style(colour, &how));
+                [delivered, how].into_iter().chain(next).collect()
             }
             Delivery::NoEditNeeded { reason } => {
-                vec![of(
-                    self.style(AnsiColor::Green, "✓ nothing to edit"),
-                    &harmless(&reason.to_string()),
-                )]
+                let mark = self.style(AnsiColor::Green, "✓ nothing to edit");
+                vec![of(mark, &harmless(&reason.to_string())), NOTHING_CHANGED.to_owned()]
             }
             Delivery::NeedsWork { why: NeedsWork::Staged, .. } => {
                 let staged = counted(self.staged.iter().map(|it| (&it.path, it.added, it.removed)));
                 vec![of(self.style(AnsiColor::Yellow, "✗ staged, not written"), &staged)]
             }
-            Delivery::NeedsWork { .. }
-            | Delivery::Denied { .. }
-            | Delivery::Cancelled
-            | Delivery::BudgetExhausted { .. }
-            | Delivery::Failed { .. } => {
+            Delivery::NeedsWork { why, .. } => {
                 let mark = self.style(AnsiColor::Red, "✗ not delivered");
-                let so_far = format!("{mark}; changed so far");
-                vec![if changed.is_empty() { mark } else { of(so_far, changed) }]
+                vec![of(mark, came_to_nothing(*why)), so_far]
             }
+            Delivery::Denied { .. } => vec![self.style(AnsiColor::Red, "✗ denied"), so_far],
+            Delivery::Cancelled => vec![self.style(AnsiColor::Red, "✗ stopped"), so_far],
+            Delivery::BudgetExhausted { .. } => {
+                vec![self.style(AnsiColor::Red, "✗ stopped by the budget"), so_far]
+            }
+            Delivery::Failed { .. } => vec![self.style(AnsiColor::Red, "✗ failed"), so_far],
         }
     }
 
@@ -105,6 +110,11 @@ impl RunView {
             (None, None) => None,
         };
         ways.extend(undo.and_then(|words| commands.way("undo", &words)));
+        // In a conversation the next message goes on with it.
+        if matches!((&outcome.delivery, commands), (Delivery::Cancelled, CommandsGiven::OfTheShell))
+        {
+            ways.extend(commands.way("go on", "-c"));
+        }
         let is_delivered = matches!(outcome.delivery, Delivery::Delivered { .. });
         if is_delivered && !outcome.changes.is_empty() && self.shows.commits == Commits::Offered {
             ways.extend(commands.way("commit", "commit"));
@@ -118,6 +128,39 @@ impl RunView {
             }
         }
         ways
+    }
+}
+
+/// What the user can do to have a delivery verified that is not.
+const fn next_to_verify(verified: &Verified) -> Option<&'static str> {
+    let Verified::Unverified(why) = verified else { return None };
+    Some(match why {
+        Unverified::NothingCouldFail => {
+            "try it yourself, or ask for a test that fails without the change"
+        }
+        Unverified::Environment { missing } => match missing.kind {
+            MissingKind::Package | MissingKind::Program => "install it, and run the checks",
+            MissingKind::Service => "start the service, and run the checks",
+            MissingKind::Network => {
+                "run the checks where there is a network, or let commands use it: --network"
+            }
+        },
+        Unverified::OldFailures => "ask to have these failures mended",
+    })
+}
+
+/// Why a request came to nothing, in a few words.
+const fn came_to_nothing(why: NeedsWork) -> &'static str {
+    match why {
+        NeedsWork::IterationsUsedUp => "every attempt failed",
+        NeedsWork::PreExisting => "the checks fail as they did before the change",
+        NeedsWork::Unverifiable => "the checks could not be run",
+        NeedsWork::NoPlan => "the model gave no plan that can be used",
+        NeedsWork::NoDraft => "the model gave no diff that can be used",
+        NeedsWork::NoAnswer => "the model gave no answer that can be used",
+        NeedsWork::Crashed => "parts of the program crashed",
+        NeedsWork::LanesFailed => "lanes failed, or do not fit together",
+        NeedsWork::Staged => "it is staged",
     }
 }
 

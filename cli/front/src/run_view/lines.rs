@@ -53,7 +53,7 @@ pub(crate) const fn check_in_words(outcome: CheckOutcome) -> (AnsiColor, &'stati
     match outcome {
         CheckOutcome::Passed => (AnsiColor::Green, "passed"),
         CheckOutcome::Flaky => (AnsiColor::Yellow, "flaky: failed, then passed"),
-        CheckOutcome::Unverified => (AnsiColor::Yellow, "not verified"),
+        CheckOutcome::Unverified => (AnsiColor::Yellow, "ran no test"),
         CheckOutcome::Environment => (AnsiColor::Yellow, "cannot run here"),
         CheckOutcome::PreExisting => (AnsiColor::Yellow, "fails as before"),
         CheckOutcome::Infrastructure => (AnsiColor::Red, "the machine failed"),

@@ -15,6 +15,7 @@ use model::{ErrorClass, Usage};
 use tree::{Change, FileMode, FileState, Op, RepoPath};
 
 use super::*;
+use crate::exit;
 
 fn path(path: &str) -> RepoPath {
     RepoPath::parse(path).unwrap()
@@ -126,10 +127,12 @@ fn ends(delivery: Delivery, changes: Vec<Change>) -> Outcome {
     }
 }
 
-/// What is told at the end, after these events.
+/// What is told at the end, after these events, and how the command fails then.
 fn end(events: Vec<Event>, outcome: &Outcome) -> String {
     let (mut view, _) = view(shows(CommandsGiven::OfTheShell, Accounts::InALine), events);
-    lines(view.outcome(outcome, "01m80aa9hr33yegy", Duration::from_millis(24_400)))
+    let told = lines(view.outcome(outcome, "01m80aa9hr33yegy", Duration::from_millis(24_400)));
+    let error = exit::of(&outcome.delivery, None).err();
+    told + &error.map(|error| error.to_string()).unwrap_or_default()
 }
 
 fn delivered(verified: Verified) -> Outcome {
@@ -152,6 +155,8 @@ fn a_failed_check_says_why() {
     ");
     // What failed before is not what this is about.
     insta::assert_snapshot!(told(CheckOutcome::PreExisting), @"  `cargo test` fails as before (exit 101) in 2.1 s");
+    // What passed and tested nothing is not told as if it had.
+    insta::assert_snapshot!(told(CheckOutcome::Unverified), @"  `cargo test` ran no test (exit 101) in 2.1 s");
     let short = vec![checked(CheckOutcome::CommandMissing, "sh: 1: pytest: not found\n")];
     let in_talk = view(shows(CommandsGiven::OfTheConversation, Accounts::InALine), short).1;
     insta::assert_snapshot!(in_talk, @"
@@ -202,6 +207,7 @@ fn what_is_not_delivered_is_told_with_what_is_changed_so_far() {
     ];
     let changes = vec![change("src/lib.rs", "a\n", "b\n")];
     let tried = Outcome { rollbacks, ..ends(failed(), changes) };
+    let needs = |why| Delivery::NeedsWork { why, detail: "what happened".into() };
     let class = FailureKind::Model(ErrorClass::Auth);
     let unchanged = |delivery| end(vec![replied()], &ends(delivery, Vec::new()));
     insta::assert_snapshot!(page(vec![
@@ -209,6 +215,21 @@ fn what_is_not_delivered_is_told_with_what_is_changed_so_far() {
         ("needs work", end(vec![saved(), replied()], &tried)),
         ("needs work, without a checkpoint", end(vec![replied()], &tried)),
         ("needs work, nothing changed", unchanged(failed())),
+        (
+            "it failed before",
+            end(
+                vec![saved()],
+                &Outcome { delivery: needs(NeedsWork::PreExisting), ..tried.clone() }
+            )
+        ),
+        (
+            "it cannot be checked",
+            end(vec![saved()], &Outcome { delivery: needs(NeedsWork::Unverifiable), ..tried })
+        ),
+        ("no plan", unchanged(needs(NeedsWork::NoPlan))),
+        ("no diff", unchanged(needs(NeedsWork::NoDraft))),
+        ("no answer", unchanged(needs(NeedsWork::NoAnswer))),
+        ("lanes", unchanged(needs(NeedsWork::LanesFailed))),
         ("denied", unchanged(Delivery::Denied { what: "patch p".into(), hint: "h".into() })),
         ("stopped", unchanged(Delivery::Cancelled)),
         ("budget", unchanged(Delivery::BudgetExhausted { limit: Limit::Usd, detail: "d".into() })),

@@ -270,7 +270,7 @@ impl Pilot<'_> {
             put_aside: Vec::new(),
             taken: Taken::Whole,
         };
-        front::exit::of_change(self.drive.apply(staged, view).await?)
+        front::exit::of_change(self.drive.apply(staged, view).await?).map(drop)
     }
 
     /// Has the next request keep to what is left of time and budget.

@@ -23,6 +23,11 @@ impl Conversation {
     /// What a key does.
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
     pub(crate) fn key(&mut self, key: Key, at: Duration) -> Vec<Act> {
+        if let Key::Background(background) = key {
+            self.paint = self.paint.on(background);
+            self.run.stands_on(background);
+            return Vec::new();
+        }
         if self.visit.is_some() {
             return self.visit_key(&key, at);
         }
@@ -307,6 +312,7 @@ fn edit(input: &mut Composer, key: &Key) {
         | Key::Tab
         | Key::BackTab
         | Key::Esc
+        | Key::Background(_)
         | Key::Ctrl(_)
         | Key::Alt(_) => {}
     }

@@ -450,8 +450,12 @@ impl Question<'_> {
         wanted: &[String],
         said: Option<String>,
     ) -> Result<Extent, (DeniedBy, Option<String>)> {
-        let Proposal::Patch(changes, Taken::ByFile) = &self.proposal else {
-            return Err((DeniedBy::User, said));
+        let changes = match &self.proposal {
+            Proposal::Patch(changes, taken) if taken.is_by_file() => changes,
+            Proposal::Patch(..)
+            | Proposal::Command(..)
+            | Proposal::Network(_)
+            | Proposal::Mission(_) => return Err((DeniedBy::User, said)),
         };
         let is_wanted = |change: &&Change| wanted.iter().any(|it| it == change.path.as_str());
         let (taken, rest): (Vec<&Change>, Vec<&Change>) = changes.iter().partition(is_wanted);

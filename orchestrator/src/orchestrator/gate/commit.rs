@@ -3,7 +3,7 @@
 use actors::effect::{Effect, Trace};
 use actors::event::Event;
 use actors::run::Run;
-use actors::workspace::{CommitRefused, Extent, Staged};
+use actors::workspace::{CommitRefused, Extent, Staged, Taken};
 use tools::blocking::on_a_thread;
 use tree::{Change, Checkpoint, Note};
 
@@ -32,11 +32,20 @@ impl Gate {
             Err(denied) => return (Some(tree), Err(denied.into())),
         };
         if let Extent::Part(left_out) = &taken {
+            let mut rest = staged.clone();
+            rest.changes.retain(|change| left_out.paths.contains(&change.path));
             staged.changes.retain(|change| !left_out.paths.contains(&change.path));
-            let whole = std::mem::replace(&mut patch, self.run.fresh_id());
-            let event = Event::staged_part(&patch, &whole, &staged);
-            if self.run.publish(event).await.is_err() {
-                return (Some(tree), Err(CommitRefused::Gone));
+            let whole = patch;
+            let parts = match staged.taken {
+                Taken::RestStays => vec![&rest, &staged],
+                Taken::ByFile | Taken::Whole => vec![&staged],
+            };
+            patch = String::new();
+            for part in parts {
+                patch = self.run.fresh_id();
+                if self.run.publish(Event::staged_part(&patch, &whole, part)).await.is_err() {
+                    return (Some(tree), Err(CommitRefused::Gone));
+                }
             }
         }
         let (note, changes) = (self.note(&patch, &staged.title), staged.changes);

@@ -1,0 +1,193 @@
+//! How text is painted for a terminal, whatever its background is. Pure.
+//!
+//! The colours are the terminal's own sixteen, which its user chose to be read. On a light background many are too pale all the
+//! same: there, each is replaced by a dark one of its hue.
+
+use anstyle::{Ansi256Color, AnsiColor, Color, Effects, Style};
+
+use crate::diff::harmless;
+
+/// Whether to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Paint {
+    /// With ANSI colours, for a terminal.
+    Colour,
+    /// With colours that stand out from a light background, for a terminal that has one.
+    OnLight,
+    /// Without, for a terminal.
+    Plain,
+    /// As it is, for programs.
+    Raw,
+}
+
+impl Paint {
+    /// `text` in `style`, or as it is.
+    pub fn with(self, style: Style, text: &str) -> String {
+        let style = match self {
+            Self::Colour => style,
+            Self::OnLight => on_light(style),
+            Self::Plain | Self::Raw => return text.to_owned(),
+        };
+        format!("{style}{text}{style:#}")
+    }
+
+    /// Whether there are colours.
+    pub const fn is_coloured(self) -> bool {
+        matches!(self, Self::Colour | Self::OnLight)
+    }
+
+    /// The same on this background.
+    #[must_use]
+    pub const fn on(self, background: Background) -> Self {
+        match (self, background) {
+            (Self::Colour | Self::OnLight, Background::Light) => Self::OnLight,
+            (Self::Colour | Self::OnLight, Background::Dark) => Self::Colour,
+            (Self::Plain | Self::Raw, _) => self,
+        }
+    }
+
+    /// `text` of a file, so that it cannot drive the terminal, if it goes to one.
+    pub(crate) fn content(self, text: &str) -> String {
+        match self {
+            Self::Colour | Self::OnLight | Self::Plain => harmless(text),
+            Self::Raw => text.to_owned(),
+        }
+    }
+}
+
+/// What the text of a terminal stands on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Background {
+    /// Something light.
+    Light,
+    /// Something dark.
+    Dark,
+}
+
+impl Background {
+    /// What `COLORFGBG` says, in which some terminals tell the numbers of their colours: that of the background is the last.
+    pub fn of_variable(value: &str) -> Option<Self> {
+        let number = value.rsplit(';').next()?.parse::<u8>().ok()?;
+        match number {
+            7 | 9..=15 => Some(Self::Light),
+            0..=6 | 8 => Some(Self::Dark),
+            16.. => None,
+        }
+    }
+
+    /// What a terminal replies when it is asked: `rgb:ffff/ffff/ffff`, each part with one to four digits.
+    pub fn of_reply(colour: &str) -> Option<Self> {
+        const HALF: f64 = 0.5;
+        let colour = colour.strip_prefix("rgb:").or_else(|| colour.strip_prefix("rgba:"))?;
+        let mut parts = colour.split('/').map(|digits| {
+            let most = 16_u32.checked_pow(u32::try_from(digits.len()).ok()?)?.checked_sub(1)?;
+            let part = u32::from_str_radix(digits, 16).ok()?;
+            (most > 0).then(|| f64::from(part) / f64::from(most))
+        });
+        let [red, green, blue] = [parts.next()??, parts.next()??, parts.next()??];
+        // As bright as an eye sees it.
+        let brightness = 0.299 * red + 0.587 * green + 0.114 * blue;
+        Some(if brightness > HALF { Self::Light } else { Self::Dark })
+    }
+}
+
+/// A style that stands out from a light background.
+fn on_light(style: Style) -> Style {
+    let quiet = style.get_effects().contains(Effects::DIMMED);
+    let colour = match style.get_fg_color() {
+        None if quiet => Some(Ansi256Color(240)),
+        Some(Color::Ansi(colour)) => Some(dark(colour)),
+        Some(Color::Ansi256(_) | Color::Rgb(_)) | None => None,
+    };
+    let style = style.effects(style.get_effects().remove(Effects::DIMMED));
+    match colour {
+        Some(colour) => style.fg_color(Some(colour.into())),
+        None => style,
+    }
+}
+
+/// The dark colour of a hue.
+const fn dark(colour: AnsiColor) -> Ansi256Color {
+    Ansi256Color(match colour {
+        AnsiColor::Black => 16,
+        AnsiColor::Red | AnsiColor::BrightRed => 124,
+        AnsiColor::Green | AnsiColor::BrightGreen => 28,
+        AnsiColor::Yellow | AnsiColor::BrightYellow => 94,
+        AnsiColor::Blue | AnsiColor::BrightBlue => 25,
+        AnsiColor::Magenta | AnsiColor::BrightMagenta => 90,
+        AnsiColor::Cyan | AnsiColor::BrightCyan => 23,
+        AnsiColor::BrightBlack | AnsiColor::White | AnsiColor::BrightWhite => 240,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How bright one of the 256 colours is, from 0 to 1, as contrast is reckoned.
+    fn luminance(colour: Ansi256Color) -> f64 {
+        let step = |level: u8| if level == 0 { 0 } else { 55 + 40 * level };
+        let [red, green, blue] = match colour.0 {
+            grey @ 232.. => [8 + 10 * (grey - 232); 3],
+            cube => {
+                let at = cube - 16;
+                [step(at / 36), step(at / 6 % 6), step(at % 6)]
+            }
+        };
+        let linear = |part: u8| {
+            let part = f64::from(part) / 255.0;
+            if part <= 0.040_45 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
+    }
+
+    #[test]
+    fn every_colour_on_a_light_background_can_be_read() {
+        // The contrast that WCAG 2 asks of text.
+        const LEAST: f64 = 4.5;
+        for number in 0..16 {
+            let colour = Ansi256Color(number).into_ansi().unwrap();
+            let style = on_light(Style::new().fg_color(Some(colour.into())));
+            let Some(Color::Ansi256(shown)) = style.get_fg_color() else { panic!("{colour:?}") };
+            let contrast = 1.05 / (luminance(shown) + 0.05);
+            assert!(contrast >= LEAST, "{colour:?}: {contrast:.2}");
+        }
+    }
+
+    #[test]
+    fn what_is_quiet_is_grey_on_light_and_bold_stays_bold() {
+        let quiet = Paint::OnLight.with(Style::new().dimmed(), "x");
+        assert_eq!(quiet, "\x1b[38;5;240mx\x1b[0m");
+        let green = Style::new().fg_color(Some(AnsiColor::Green.into())).bold();
+        assert_eq!(Paint::OnLight.with(green, "x"), "\x1b[1m\x1b[38;5;28mx\x1b[0m");
+        assert_eq!(Paint::Colour.with(green, "x"), "\x1b[1m\x1b[32mx\x1b[0m");
+        assert_eq!(Paint::Plain.on(Background::Light).with(green, "x"), "x");
+    }
+
+    #[test]
+    fn terminals_tell_their_background_in_many_ways() {
+        use Background::{Dark, Light};
+        for (reply, background) in [
+            ("rgb:ffff/ffff/ffff", Some(Light)),
+            ("rgb:fd/f6/e3", Some(Light)),
+            ("rgb:0/0/0", Some(Dark)),
+            ("rgba:0000/2b2b/3636/ffff", Some(Dark)),
+            ("rgb:ffff/ffff", None),
+            ("rgb:/ff/ff", None),
+            ("rgb:g/0/0", None),
+            ("#ffffff", None),
+        ] {
+            assert_eq!(Background::of_reply(reply), background, "{reply}");
+        }
+        for (value, background) in [
+            ("0;15", Some(Light)),
+            ("0;default;7", Some(Light)),
+            ("15;0", Some(Dark)),
+            ("12;8", Some(Dark)),
+            ("0;default", None),
+            ("", None),
+        ] {
+            assert_eq!(Background::of_variable(value), background, "{value}");
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! The cards of missions that were made in a workspace, read from its journals.
+
+use actors::event::Event;
+use front::error::CliError;
+use journal::Reach;
+use missions::card::Card;
+use missions::cards::{CardState, Cards, MadeCard};
+use tree::FileHash;
+
+use crate::past::Past;
+
+/// So many characters of a hash are shown.
+pub(crate) const HASH_SHOWN: usize = 12;
+
+/// A card of an earlier mission.
+pub(crate) struct Known {
+    pub(crate) session: String,
+    pub(crate) run: Option<String>,
+    pub(crate) hash: FileHash,
+    pub(crate) at: String,
+    pub(crate) card: Card,
+    pub(crate) state: CardState,
+}
+
+/// All cards of this workspace, the latest last.
+pub(crate) fn cards(past: &Past) -> Result<Vec<Known>, CliError> {
+    let mut known: Vec<Known> = Vec::new();
+    let sessions = past.sessions(Reach::Here)?;
+    for summary in sessions.iter().rev() {
+        let story = past.story(&summary.id)?;
+        let events = || story.entries.iter().filter_map(|it| Some((it, it.event.as_ref()?)));
+        let mut cards = Cards::default();
+        events().for_each(|(_, event)| cards.event(event));
+        let entries = events().filter(|(_, event)| matches!(event, Event::CardMade { .. }));
+        for ((entry, _), MadeCard { hash, card, state }) in entries.zip(cards.into_made()) {
+            let content = journal::read::content(&past.dir(&summary.id), &card);
+            let Some(card) = content.ok().and_then(|json| Card::from_json(&json)) else { continue };
+            let (session, run) = (summary.id.clone(), entry.run.clone());
+            known.push(Known { session, run, hash, at: entry.at.clone(), card, state });
+        }
+    }
+    Ok(known)
+}

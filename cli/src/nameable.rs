@@ -1,0 +1,195 @@
+//! What there is to be named on a command line and in a conversation, for completion: sessions, patch sets, checkpoints, cards,
+//! models, keys of the configuration. What cannot be read is not offered, and nobody is told.
+
+use config::{Inputs, Settings};
+use front::error::CliError;
+use journal::{Reach, Summary};
+use orchestrator::checkpoints::CheckpointHistory;
+use tools::clock::{Clock as _, SystemClock, Timestamp};
+use tools::ids::short;
+use tree::Checkpoint;
+use tui::KeptSession;
+
+use crate::cards::{HASH_SHOWN, cards};
+use crate::flags::Global;
+use crate::past::Past;
+use crate::render;
+use crate::surroundings::Surroundings;
+
+/// What an argument names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Nameable {
+    Session,
+    /// Runs that changed the workspace.
+    Run,
+    /// Patch sets that are staged.
+    Patch,
+    Checkpoint,
+    /// Cards of missions.
+    Card,
+    Model,
+    Key,
+    /// A key with a value to come.
+    Assignment,
+}
+
+/// Something that can be named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Offer {
+    /// What it is called by, the shortest first.
+    names: Vec<String>,
+    /// What it is, in a line.
+    pub(crate) about: String,
+}
+
+impl Offer {
+    fn new(name: impl Into<String>, about: &str) -> Self {
+        let about = about.lines().next().unwrap_or_default();
+        Self { names: vec![name.into()], about: render::harmless(about) }
+    }
+
+    /// Something that has an id.
+    fn of_id(id: &str, about: &str) -> Self {
+        let mut offer = Self::new(short(id), about);
+        offer.names.push(id.to_owned());
+        offer
+    }
+
+    /// The shortest of its names that begins as a word does.
+    pub(crate) fn name(&self, word: &str) -> Option<&str> {
+        self.names.iter().map(String::as_str).find(|name| name.starts_with(word))
+    }
+}
+
+impl Nameable {
+    /// What an argument names by what it is called in the help.
+    pub(crate) fn called(argument: &str) -> Option<Self> {
+        Some(match argument {
+            "SESSION" => Self::Session,
+            "RUN" => Self::Run,
+            "PATCH" => Self::Patch,
+            "CHECKPOINT" => Self::Checkpoint,
+            "HASH" => Self::Card,
+            "MODEL" => Self::Model,
+            "KEY" => Self::Key,
+            "KEY=VALUE" => Self::Assignment,
+            _ => return None,
+        })
+    }
+
+    /// All there is, newest first where it has a time.
+    pub(crate) fn offers(self, around: &Surroundings, global: &Global) -> Vec<Offer> {
+        self.known(around, global).unwrap_or_default()
+    }
+
+    fn known(self, around: &Surroundings, global: &Global) -> Result<Vec<Offer>, CliError> {
+        let past = || Past::find_quietly(around, global);
+        let named = |names: Vec<String>| names.into_iter().map(|name| Offer::new(name, ""));
+        Ok(match self {
+            Self::Session => {
+                kept(&past()?)?.iter().map(|it| Offer::of_id(&it.id, &it.title)).collect()
+            }
+            Self::Run => {
+                let mut offers: Vec<Offer> = Vec::new();
+                for Checkpoint { note, .. } in checkpoints(around, global)?.iter().rev() {
+                    let run = note.run.as_ref().unwrap_or(&note.session);
+                    let offer = Offer::of_id(run, &note.title);
+                    if offers.iter().all(|known| known.names != offer.names) {
+                        offers.push(offer);
+                    }
+                }
+                offers
+            }
+            Self::Patch => {
+                let staged = past()?.patches()?.into_iter().filter(|patch| !patch.applied);
+                staged.map(|patch| Offer::of_id(&patch.id, &patch.title)).collect()
+            }
+            Self::Checkpoint => {
+                let kept = checkpoints(around, global)?;
+                let offer = |it: &Checkpoint| Offer::new(it.number.to_string(), &it.note.title);
+                kept.iter().rev().map(offer).collect()
+            }
+            Self::Card => {
+                let offer = |hash: String, goal: &str| {
+                    let shown = hash.chars().take(HASH_SHOWN).collect::<String>();
+                    let Offer { mut names, about } = Offer::new(shown, goal);
+                    names.push(hash);
+                    Offer { names, about }
+                };
+                let cards = cards(&past()?)?;
+                cards.iter().rev().map(|it| offer(it.hash.to_string(), &it.card.goal)).collect()
+            }
+            Self::Model => named(models(&settings(around, global)?)).collect(),
+            Self::Key => named(keys(&settings(around, global)?)).collect(),
+            Self::Assignment => {
+                let keys = keys(&settings(around, global)?);
+                named(keys.into_iter().map(|key| key + "=").collect()).collect()
+            }
+        })
+    }
+}
+
+/// The checkpoints of the workspace, oldest first. What was interrupted is left for whoever works there.
+fn checkpoints(around: &Surroundings, global: &Global) -> Result<Vec<Checkpoint>, CliError> {
+    let workspace = around.workspace(global)?;
+    let config = settings(around, global)?.config;
+    let history = CheckpointHistory::read(&around.places(&workspace)?, &workspace, &config);
+    history
+        .map(|history| history.checkpoints().to_vec())
+        .map_err(|error| crate::checkpoints::unreadable(&error))
+}
+
+/// The settings; where they cannot be read, those that the program has by itself.
+fn settings(around: &Surroundings, global: &Global) -> Result<Settings, CliError> {
+    let settings = around.workspace(global).and_then(|dir| around.settings(global, &dir));
+    settings.or_else(|error| config::resolve(&Inputs::default()).map_err(|_| error))
+}
+
+/// The sessions of a workspace that something was asked in, newest first, as they are offered.
+pub(crate) fn kept(past: &Past) -> Result<Vec<KeptSession>, CliError> {
+    let now = SystemClock.now();
+    let asked = past.sessions(Reach::Here)?.into_iter().filter(|it| !it.requests.is_empty());
+    let kept = |session: Summary| KeptSession {
+        age: age(&session.started, now),
+        outcome: session.ended.unwrap_or("interrupted").replace('_', " "),
+        title: session
+            .requests
+            .first()
+            .and_then(|it| it.lines().next())
+            .unwrap_or_default()
+            .to_owned(),
+        id: session.id,
+    };
+    Ok(asked.map(kept).collect())
+}
+
+/// How long ago a moment was, in words.
+fn age(moment: &str, now: Timestamp) -> String {
+    let Ok(then) = moment.parse::<Timestamp>() else { return String::new() };
+    let minutes = now.as_second().saturating_sub(then.as_second()) / 60;
+    match minutes {
+        ..1 => "just now".to_owned(),
+        1..60 => format!("{minutes} min"),
+        60..1_440 => format!("{} h", minutes / 60),
+        _ => format!("{} d", minutes / 1_440),
+    }
+}
+
+/// The keys of the configuration.
+pub(crate) fn keys(settings: &Settings) -> Vec<String> {
+    settings.values().iter().map(|(key, ..)| key.clone()).collect()
+}
+
+/// The models that the configuration knows, by role and by price.
+pub(crate) fn models(settings: &Settings) -> Vec<String> {
+    let priced = settings.values().iter().filter_map(|(key, ..)| {
+        key.strip_prefix("llm.prices.")?.rsplit_once('.').map(|(model, _)| model.to_owned())
+    });
+    let llm = &settings.config.llm;
+    let named = [&llm.base_model, &llm.max_think_model, &llm.flash_model];
+    let mut models: Vec<String> =
+        named.map(|it| it.model.clone()).into_iter().chain(priced).collect();
+    models.sort();
+    models.dedup();
+    models
+}
