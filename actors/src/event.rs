@@ -467,7 +467,7 @@ pub enum Event {
         /// Sections of the diff that are not part of it, since their files are not in the plan.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         put_aside: Vec<PutAside>,
-        /// The patch set that this is a part of: what the user took of it, or what is left of it.
+        /// The patch set that the user took only this of.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         part_of: Option<String>,
     },

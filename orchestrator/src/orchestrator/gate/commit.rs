@@ -35,15 +35,14 @@ impl Gate {
             let mut rest = staged.clone();
             rest.changes.retain(|change| left_out.paths.contains(&change.path));
             staged.changes.retain(|change| !left_out.paths.contains(&change.path));
-            let whole = patch;
-            let parts = match staged.taken {
-                Taken::RestStays => vec![&rest, &staged],
-                Taken::ByFile | Taken::Whole => vec![&staged],
+            let whole = std::mem::replace(&mut patch, self.run.fresh_id());
+            // The whole is open until the last of these says what was taken of it: nothing is lost in between.
+            let kept = match staged.taken {
+                Taken::RestStays => Some(Event::staged(&self.run.fresh_id(), &rest)),
+                Taken::ByFile | Taken::Whole => None,
             };
-            patch = String::new();
-            for part in parts {
-                patch = self.run.fresh_id();
-                if self.run.publish(Event::staged_part(&patch, &whole, part)).await.is_err() {
+            for event in kept.into_iter().chain([Event::staged_part(&patch, &whole, &staged)]) {
+                if self.run.publish(event).await.is_err() {
                     return (Some(tree), Err(CommitRefused::Gone));
                 }
             }
