@@ -54,8 +54,13 @@ pub(super) fn judge(lines: &[&[u8]], uses: &[Use], sections: &[Section<'_>]) -> 
         if let Some(hunk) = hunks.next_if(|hunk| hunk.at == at + 1) {
             let holds = |reading: &Reading<'_>| body::holds(&reading.body, hunk.numbers);
             walk.is_sure = hunk.readings.iter().any(holds);
-            walk.lacks =
-                hunk.readings.iter().all(|reading| body::lacks(&reading.body, hunk.numbers));
+            // What has more old lines than the header says is not how it is meant, where another reading has not.
+            let old = |reading: &&Reading<'_>| body::counts(&reading.body).0;
+            let is_likely =
+                |reading: &&Reading<'_>| hunk.numbers.is_none_or(|it| old(reading) <= it.old_count);
+            let mut likely = hunk.readings.iter().filter(is_likely).peekable();
+            walk.lacks = likely.peek().is_some()
+                && likely.all(|reading| body::lacks(&reading.body, hunk.numbers));
         }
         if *what == Use::Prose {
             if walk.is_stray(line) {

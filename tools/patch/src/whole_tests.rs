@@ -138,6 +138,10 @@ fn a_change_that_is_only_shown_is_not_made() {
     ];
     assert_eq!(applied(None, &answers), "");
     assert!(plan(None, &format!("````\n```diff\n{DIFF}```\n````\n")).is_ok(), "only wrapped twice");
+    let behind = "```\n--- /dev/null\n+++ b/new\n@@ -0,0 +1,3 @@\n+1\n+2\n\n```\n3```\n";
+    assert_eq!(applied(None, &[behind.to_owned()]), "", "a line of it stands behind the fence");
+    // Each fence is around all others, and none is closed.
+    assert_eq!(applied(None, &["```x\n".repeat(200_000) + DIFF]), "");
 }
 
 #[test]
