@@ -118,7 +118,7 @@ fn json_says_nothing_but_a_diff() {
 fn reasoning_is_never_carried_out() {
     let draft = BLOCK.replace("\nA\n", "\ndraft\n");
     let answers = [
-        format!("<think>\nMaybe\n{draft}No, that bre"),
+        format!("<think>\nMaybe\n{draft}No, that br"),
         format!("<think>\n{}No.\n</think>\nI need to see more first.\n", patch("")),
         format!("Maybe\n{draft}No.\n</think>\nI need to see more first.\n"),
     ];
