@@ -194,7 +194,10 @@ pub fn filled(text: &str, form: &str) -> Result<String, String> {
 
 /// A path without the `./` before it, which is tolerated. As everywhere in a line, blanks around it are none of it.
 pub fn without_dot_slash<'a>(path: &'a str, tolerances: &mut Vec<Leniency>) -> &'a str {
-    let bare = path.trim_start_matches("./").trim_start();
+    let mut bare = path.trim_start();
+    while let Some(rest) = bare.strip_prefix("./") {
+        bare = rest.trim_start();
+    }
     if bare.len() != path.len() && !tolerances.contains(&Leniency::DotSlash) {
         tolerances.push(Leniency::DotSlash);
     }
