@@ -117,7 +117,7 @@ fn flags_that_choose_workspace_and_configuration_count() {
 }
 
 #[test]
-fn what_cannot_be_read_is_not_offered_and_nobody_is_told() {
+fn what_cannot_be_read_is_left_out_without_a_message() {
     let world = eventful();
     let id = listed(&world, &["sessions"])[0]["id"].as_str().unwrap().to_owned();
     let journal = world.state().join("sessions").join(&id).join("events.jsonl");

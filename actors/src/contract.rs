@@ -204,7 +204,7 @@ pub fn without_dot_slash<'a>(path: &'a str, tolerances: &mut Vec<Leniency>) -> &
     bare
 }
 
-/// As much of a line as an error quotes.
+/// As much of a line as an error quotes, without the blanks around it.
 pub fn quoted(line: &str) -> String {
     line.trim().chars().take(QUOTED_CHARS).collect()
 }

@@ -1,5 +1,5 @@
 //! What there is to be named on a command line and in a conversation, for completion: sessions, patch sets, checkpoints, cards,
-//! models, keys of the configuration. What cannot be read is not offered, and nobody is told.
+//! models, keys of the configuration. What cannot be read is left out without a message.
 
 use config::{Inputs, Settings};
 use front::error::CliError;

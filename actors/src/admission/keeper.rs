@@ -149,7 +149,7 @@ impl State {
         if self.is_of_run(account) || account.child().is_some() {
             return &mut self.ledger;
         }
-        // A share that admission which died had given, and nobody knows of: it is what is left.
+        // Its share was given by an admission that died, and is not recorded: it gets what is left.
         let ledger = &mut self.ledger;
         self.parts.entry(account.clone()).or_insert_with(|| {
             let left = ledger.part(1);

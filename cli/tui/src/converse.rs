@@ -91,7 +91,7 @@ pub async fn converse(
 ) -> Result<Left, CliError> {
     let interrupts = Interrupts::listen()?;
     let (terminal, typed) = Terminal::enter().map_err(|error| no_terminal(&error))?;
-    // Nobody waits for the answer: what is painted before it comes is painted for any background.
+    // The program does not wait for the answer: what is painted before it comes is painted for any background.
     if opening.paint.is_coloured() && opening.background.is_none() {
         terminal::write(ASK_BACKGROUND).map_err(|error| no_terminal(&error))?;
     }

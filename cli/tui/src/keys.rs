@@ -103,7 +103,7 @@ impl Keys {
         match (&self.paste, self.pending.as_slice()) {
             (Some(_), _) => Some(PASTE),
             (None, []) => None,
-            // Nobody types this; over a slow line it comes in pieces, none of which is to reach the input.
+            // The terminal sends this, over a slow line in pieces, none of which may reach the input.
             (None, [0x1b, b']', rest @ ..]) if rest.starts_with(BACKGROUND_REPLY) => Some(PASTE),
             (None, _) => Some(ESCAPE),
         }

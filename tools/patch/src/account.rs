@@ -4,7 +4,7 @@ use super::body;
 use super::elision::is_placeholder;
 use super::fence::Fence;
 use super::foreign;
-use super::leak;
+use super::formats::path_in;
 use super::parse::{Reading, Section};
 
 /// What a line of an answer is taken for. Every line is taken for something.
@@ -105,7 +105,7 @@ impl Walk {
     fn is_stray(&self, line: &[u8]) -> bool {
         let behind_fence = self.before == Some(Use::Closes);
         is_marked(line) && (self.has_begun || self.in_diff || !self.in_fence)
-            || is_of_another_change(line) && !self.in_fence
+            || foreign::is_elsewhere(line) && !self.in_fence
             || self.has_begun && (is_elision(line) || body::has_look_alike_marker(line))
             || self.in_hunks && is_name(line)
             || behind_fence && self.lacks
@@ -146,40 +146,11 @@ fn is_marked(line: &[u8]) -> bool {
     }
 }
 
-/// Whether a line can only be a part of another change, which nobody reads: further in, quoted, in JSON or between tags.
-fn is_of_another_change(line: &[u8]) -> bool {
-    let inner = leak::without_zero_width(line.trim_ascii_start());
-    let quoted = inner.strip_prefix(b">").or(inner.strip_prefix(b"|"));
-    let bare = quoted.map_or(inner, <[u8]>::trim_ascii_start);
-    let is_header = || {
-        let marks: [&[u8]; 4] = [b"--- a/", b"+++ b/", b"@@ -", b"diff --git "];
-        marks.iter().any(|mark| bare.starts_with(mark)) || foreign::is_block_mark(bare)
-    };
-    let is_json = inner.starts_with(b"{\"") || inner.starts_with(b"[{");
-    let names_a_file = || {
-        let attributes: [&[u8]; 3] = [b" path=", b" file=", b" name="];
-        attributes.iter().any(|it| memchr::memmem::find(inner, it).is_some())
-    };
-    let runs = ["<<<", ">>>>", "\u{ff1c}\u{ff1c}", "[SEARCH]", "<find>"];
-    let is_mark = runs.iter().any(|run| inner.starts_with(run.as_bytes()));
-    bare.len() < line.len() && is_header()
-        || is_json
-        || is_mark
-        || inner.starts_with(b"<") && names_a_file()
-}
-
 /// Whether a line is nothing but the name of a file, as headings have it.
 fn is_name(line: &[u8]) -> bool {
-    let line = line.trim_ascii();
-    let is_around = |byte: &u8| b"*`#: ".contains(byte);
-    let first = line.iter().position(|byte| !is_around(byte)).unwrap_or(line.len());
-    let last = line.iter().rposition(|byte| !is_around(byte)).map_or(first, |at| at + 1);
-    let name = line.get(first..last).unwrap_or_default();
-    let is_one = !name.is_empty() && !name.iter().any(u8::is_ascii_whitespace);
-    is_one
-        && (first > 0
-            || name.contains(&b'/')
-            || name.trim_ascii_end().contains(&b'.') && !name.ends_with(b"."))
+    let text = str::from_utf8(line).unwrap_or_default();
+    let is_heading = text.trim_start().starts_with(['*', '`', '#']);
+    path_in(text).is_some_and(|name| is_heading || name.contains(['/', '.']))
 }
 
 /// Whether a line stands for others that were left out, in brackets or behind an ellipsis.

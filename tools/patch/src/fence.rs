@@ -48,56 +48,6 @@ impl Fence {
     }
 }
 
-/// The line, from 0, of a fence around a text in which a diff is shown: it has a fence of its own, or is code in which the diff is not
-/// first. Nobody asks to apply that.
-pub(super) fn example(lines: &[&[u8]]) -> Option<usize> {
-    /// Fences around nothing but a fence.
-    const MAX_WRAPS: usize = 3;
-    const MAY_HOLD_DIFFS: [&[u8]; 9] =
-        [b"", b"diff", b"patch", b"udiff", b"sh", b"bash", b"shell", b"console", b"text"];
-    let is_diff = |at: usize| {
-        let starts =
-            |at: usize, mark: &[u8]| lines.get(at).is_some_and(|line| line.starts_with(mark));
-        starts(at, b"--- ") && starts(at + 1, b"+++ ") || starts(at, b"@@ ")
-    };
-    let at_the_edge = |line: &[u8]| Fence::opening(line).filter(|_| !line.starts_with(b" "));
-    let (mut at, mut wraps) = (0, 0);
-    while let Some(line) = lines.get(at) {
-        let Some(fence) = at_the_edge(line) else {
-            at += 1;
-            continue;
-        };
-        let inside = lines.get(at + 1..).unwrap_or_default();
-        let len = inside.iter().position(|line| fence.is_closed_by(line)).unwrap_or(inside.len());
-        let mut diff = (at + 1..at + 1 + len).filter(|at| is_diff(*at));
-        let mut inside = (at + 1..)
-            .zip(inside.iter().take(len))
-            .filter(|(_, line)| !line.trim_ascii().is_empty());
-        if let (Some(diff), Some((first, line))) = (diff.next(), inside.next()) {
-            let inner = at_the_edge(line);
-            let is_wrapped = inner.is_some_and(|inner| {
-                let rest = inside.skip_while(|(_, line)| !inner.is_closed_by(line)).nth(1);
-                rest.is_none()
-            });
-            let has_fences =
-                (first..diff).any(|at| lines.get(at).is_some_and(|it| at_the_edge(it).is_some()));
-            let language = Fence::info(lines.get(at).copied().unwrap_or_default());
-            let language = language.split(|byte| b" :".contains(byte)).next().unwrap_or_default();
-            let is_code =
-                !MAY_HOLD_DIFFS.contains(&language) && first < diff && !line.starts_with(b"diff ");
-            if is_wrapped && wraps < MAX_WRAPS {
-                (at, wraps) = (at + 1, wraps + 1);
-                continue;
-            }
-            if has_fences || is_code {
-                return Some(at);
-            }
-        }
-        at += len + 2;
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,5 +1,7 @@
 //! Other ways to write changes than a unified diff, told by the lines that only they have. Pure.
 
+use super::leak;
+
 /// Whether `line` belongs to a change in another format, and cannot be prose.
 pub(super) fn is_foreign(line: &[u8]) -> bool {
     const MARKS: [&[u8]; 6] =
@@ -32,6 +34,28 @@ pub(super) fn is_block_mark(line: &[u8]) -> bool {
         _ => false,
     };
     is_mark || PATCH.iter().any(|mark| line.starts_with(mark))
+}
+
+/// Whether `line` can only be a part of a change that is not read: one further in, quoted, in JSON, or between tags or other marks.
+pub(super) fn is_elsewhere(line: &[u8]) -> bool {
+    let inner = leak::without_zero_width(line.trim_ascii_start());
+    let quoted = inner.strip_prefix(b">").or(inner.strip_prefix(b"|"));
+    let bare = quoted.map_or(inner, <[u8]>::trim_ascii_start);
+    let is_header = || {
+        let marks: [&[u8]; 4] = [b"--- a/", b"+++ b/", b"@@ -", b"diff --git "];
+        marks.iter().any(|mark| bare.starts_with(mark)) || is_block_mark(bare)
+    };
+    let is_json = inner.starts_with(b"{\"") || inner.starts_with(b"[{");
+    let names_a_file = || {
+        let attributes: [&[u8]; 3] = [b" path=", b" file=", b" name="];
+        attributes.iter().any(|it| memchr::memmem::find(inner, it).is_some())
+    };
+    let runs = ["<<<", ">>>>", "\u{ff1c}\u{ff1c}", "[SEARCH]", "<find>"];
+    let is_mark = runs.iter().any(|run| inner.starts_with(run.as_bytes()));
+    bare.len() < line.len() && is_header()
+        || is_json
+        || is_mark
+        || inner.starts_with(b"<") && names_a_file()
 }
 
 /// Whether `line` is a command of a diff without context: `3c3`, `12,14d11`, `5a6,9`.

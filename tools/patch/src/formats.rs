@@ -37,7 +37,7 @@ pub(super) fn core(answer: &str) -> Option<Vec<&str>> {
 }
 
 /// The name that a line of text consists of, whatever is put around it.
-fn path_in(line: &str) -> Option<&str> {
+pub(super) fn path_in(line: &str) -> Option<&str> {
     let around = |c: char| c.is_whitespace() || "#*`'\":".contains(c);
     let name = line.trim_matches(around);
     let name = name.strip_prefix("File:").map_or(name, |rest| rest.trim_matches(around));

@@ -14,6 +14,7 @@ mod done;
 mod edit;
 mod elision;
 mod envelope;
+mod example;
 mod feedback;
 mod fence;
 mod file;

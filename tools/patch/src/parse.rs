@@ -6,7 +6,7 @@ use super::account::{self, Finding, Use};
 use super::blocks;
 use super::body::{self, Body};
 use super::envelope::Opened;
-use super::fence;
+use super::example::example;
 use super::header::{Name, Numbers};
 use super::lines::show;
 use super::parser::{Counts, Parser, Stop};
@@ -73,7 +73,7 @@ impl Hunk<'_> {
 /// Parses an answer. Counts are believed if they hold for every hunk; else no count is.
 pub(super) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<PatchSet<'a>, Refusal> {
     let lines = &answer.lines;
-    if let Some(at) = fence::example(lines) {
+    if let Some(at) = example(lines) {
         let shown = at_line(Reason::UnsupportedFormat, lines, at);
         return Err(shown.note("It shows a diff within another text.").into());
     }

@@ -151,11 +151,7 @@ pub fn prepare_with(
     let strictly = LOOSE.into_iter().fold(allowed, Tolerances::without);
     let has_entities = |plan: &ApplyPlan| {
         let mut before = plan.changes.iter().filter_map(|change| change.before.as_ref());
-        before.any(|file| {
-            let has =
-                |(entity, _): &(&str, &str)| memchr::memmem::find(&file.bytes, entity.as_bytes());
-            translate::ENTITIES.iter().any(|entity| has(entity).is_some())
-        })
+        before.any(|file| translate::has_entities(&file.bytes))
     };
     let mut plans = translate::readings(said).filter_map(|Translation { diff, of_entities }| {
         read(&diff, strictly).ok().filter(|plan| !(of_entities && has_entities(plan)))

@@ -99,7 +99,7 @@ fn from_json(answer: &str) -> Option<String> {
 }
 
 /// The characters that are escaped for HTML, and how.
-pub(super) const ENTITIES: [(&str, &str); 6] = [
+const ENTITIES: [(&str, &str); 6] = [
     ("&lt;", "<"),
     ("&gt;", ">"),
     ("&quot;", "\""),
@@ -107,6 +107,11 @@ pub(super) const ENTITIES: [(&str, &str); 6] = [
     ("&apos;", "'"),
     ("&amp;", "&"),
 ];
+
+/// Whether a file has entities of its own.
+pub(super) fn has_entities(bytes: &[u8]) -> bool {
+    ENTITIES.iter().any(|(entity, _)| memchr::memmem::find(bytes, entity.as_bytes()).is_some())
+}
 
 /// The answer with the characters that HTML escapes, if all of them are escaped, in old lines, too, and in no name.
 fn from_entities(answer: &str) -> Option<String> {
