@@ -35,16 +35,16 @@ impl Gate {
             let mut rest = staged.clone();
             rest.changes.retain(|change| left_out.paths.contains(&change.path));
             staged.changes.retain(|change| !left_out.paths.contains(&change.path));
-            let whole = std::mem::replace(&mut patch, self.run.fresh_id());
             // The whole is open until the last of these says what was taken of it: nothing is lost in between.
-            let kept = match staged.taken {
-                Taken::RestStays => Some(Event::staged(&self.run.fresh_id(), &rest)),
-                Taken::ByFile | Taken::Whole => None,
-            };
-            for event in kept.into_iter().chain([Event::staged_part(&patch, &whole, &staged)]) {
-                if self.run.publish(event).await.is_err() {
-                    return (Some(tree), Err(CommitRefused::Gone));
-                }
+            if staged.taken == Taken::RestStays
+                && self.run.publish(Event::staged(&self.run.fresh_id(), &rest)).await.is_err()
+            {
+                return (Some(tree), Err(CommitRefused::Gone));
+            }
+            let whole = std::mem::replace(&mut patch, self.run.fresh_id());
+            let part = Event::staged_part(&patch, &whole, &staged);
+            if self.run.publish(part).await.is_err() {
+                return (Some(tree), Err(CommitRefused::Gone));
             }
         }
         let (note, changes) = (self.note(&patch, &staged.title), staged.changes);
