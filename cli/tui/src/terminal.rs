@@ -105,9 +105,13 @@ impl Terminal {
         let mut buffer = [0; 4096];
         let count = rustix::io::read(rustix::stdio::stdin(), &mut buffer)?;
         let mut typed = buffer.get(..count).unwrap_or_default().to_vec();
-        // While the terminal was not ours, it made newlines of what the Enter key sends.
-        for byte in typed.iter_mut().filter(|byte| **byte == b'\n') {
-            *byte = b'\r';
+        // While the terminal was not ours, it made other bytes of what the Enter key and Ctrl-D send.
+        for byte in &mut typed {
+            *byte = match *byte {
+                b'\n' => b'\r',
+                b'\0' => b'\x04',
+                other => other,
+            };
         }
         Ok(typed)
     }
