@@ -8,7 +8,8 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tree::FileHash;
 
-use crate::support::{Program, Project, Run, short_or_long};
+use crate::support::{Program, Project, Run, Terminal, short_or_long};
+use crate::visits::two_files;
 
 /// Rounds of each kind; a long run, asked for with `DEEPSEEK_LONG_TESTS`, makes them all.
 struct Rounds {
@@ -146,4 +147,34 @@ fn a_patch_killed_at_any_time_is_settled_by_the_next_start() {
         assert!(now == before || now == after, "round {round}: {}\n{now:?}", restart.stderr);
         assert_eq!(fifty.open(), 0, "round {round}");
     }
+}
+
+#[test]
+fn a_change_taken_in_part_and_killed_at_any_step_is_not_lost() {
+    let mut killed = 0;
+    for step in (0..).step_by(short_or_long(7, 1)) {
+        let world = two_files();
+        let words = ["--force-execute", "--approval", "never", "-p", "Make the files"];
+        assert_eq!(world.deepseek(words).run().code, Some(3));
+        let made = |file: &str| world.project.path(file).exists();
+        let mut apply = world.deepseek(["apply"]);
+        let mut terminal = Terminal::start(apply.env("DEEPSEEK_KILL_AT", step.to_string()));
+        terminal.until_or_end("files 1 2");
+        terminal.types("files 2\r");
+        let code = terminal.ends();
+        assert!(!made("a.txt"), "step {step}");
+        // What is staged is taken as it is found, the newest first.
+        let said = loop {
+            let run = world.deepseek(["apply", "--yes"]).run();
+            if run.code != Some(0) {
+                break run.stderr;
+            }
+        };
+        assert!(made("a.txt") && made("b.txt"), "step {step}: {said}");
+        if code == Some(0) {
+            break;
+        }
+        killed += 1;
+    }
+    assert!(killed > 3, "{killed}");
 }

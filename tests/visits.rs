@@ -11,7 +11,7 @@ use crate::support::{
 const AWAY: &str = "\x1b[?1049h";
 
 /// A conversation in which every message is an edit of two files.
-fn two_files() -> World {
+pub(crate) fn two_files() -> World {
     let change = |file: &str| {
         format!("--- /dev/null\n+++ b/{file}\n@@ -0,0 +1,20 @@\n{}", "+line\n".repeat(20))
     };

@@ -65,6 +65,14 @@ impl Terminal {
         assert!(seen.is_some(), "{text:?} is not shown {times} times:\n{}", self.shown());
     }
 
+    /// Waits until it has shown this, or has ended.
+    pub(crate) fn until_or_end(&mut self, text: &str) {
+        let seen = wait_until(HANGS, || {
+            (self.shown().contains(text) || self.child.try_wait().unwrap().is_some()).then_some(())
+        });
+        assert!(seen.is_some(), "it neither shows {text:?} nor ends:\n{}", self.shown());
+    }
+
     /// Types these characters.
     pub(crate) fn types(&mut self, text: &str) {
         self.typed.write_all(text.as_bytes()).unwrap();

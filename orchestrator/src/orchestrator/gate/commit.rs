@@ -48,8 +48,17 @@ impl Gate {
             }
         }
         let (note, changes) = (self.note(&patch, &staged.title), staged.changes);
-        let mut commit =
-            Commit { tree: Some(tree), patch, changes, note, checkpoint_made: false, begun: false };
+        // Whoever applied a patch set that was staged before may have been killed before that was recorded.
+        let maybe_written = staged.id.as_ref() == Some(&patch);
+        let mut commit = Commit {
+            tree: Some(tree),
+            patch,
+            changes,
+            note,
+            checkpoint_made: false,
+            begun: false,
+            maybe_written,
+        };
         let result = self.run.perform(&mut commit).await;
         (commit.tree, result.and_then(|written| written).map(|()| taken))
     }
@@ -64,6 +73,8 @@ struct Commit {
     note: Note,
     checkpoint_made: bool,
     begun: bool,
+    /// Whether the workspace may hold the change although nothing is recorded of that.
+    maybe_written: bool,
 }
 
 impl Effect for Commit {
@@ -107,7 +118,8 @@ impl Commit {
     /// Makes the checkpoint and then the change, as far as that was not done before.
     async fn write(&mut self, run: &Run) -> Result<(), CommitRefused> {
         let changes = self.changes.clone();
-        if self.begun && self.with_tree(move |tree| tree.holds(&changes)).await? {
+        let maybe_written = self.begun || self.maybe_written;
+        if maybe_written && self.with_tree(move |tree| tree.holds(&changes)).await? {
             return Ok(());
         }
         let checkpoint = self.checkpoint(run).await?;
