@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use tree::FileHash;
 
 use crate::support::{Program, Project, Run, Terminal, short_or_long};
-use crate::visits::two_files;
+use crate::visits::two_files_staged;
 
 /// Rounds of each kind; a long run, asked for with `DEEPSEEK_LONG_TESTS`, makes them all.
 struct Rounds {
@@ -153,9 +153,7 @@ fn a_patch_killed_at_any_time_is_settled_by_the_next_start() {
 fn a_change_taken_in_part_and_killed_at_any_step_is_not_lost() {
     let mut killed = 0;
     for step in (0..).step_by(short_or_long(7, 1)) {
-        let world = two_files();
-        let words = ["--force-execute", "--approval", "never", "-p", "Make the files"];
-        assert_eq!(world.deepseek(words).run().code, Some(3));
+        let world = two_files_staged();
         let made = |file: &str| world.project.path(file).exists();
         let mut apply = world.deepseek(["apply"]);
         let mut terminal = Terminal::start(apply.env("DEEPSEEK_KILL_AT", step.to_string()));

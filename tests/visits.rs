@@ -11,13 +11,21 @@ use crate::support::{
 const AWAY: &str = "\x1b[?1049h";
 
 /// A conversation in which every message is an edit of two files.
-pub(crate) fn two_files() -> World {
+fn two_files() -> World {
     let change = |file: &str| {
         format!("--- /dev/null\n+++ b/{file}\n@@ -0,0 +1,20 @@\n{}", "+line\n".repeat(20))
     };
     let both =
         || vec![architect(plan(&["a.txt", "b.txt"])), editor(change("a.txt") + &change("b.txt"))];
     World::greeting([both(), mended()].concat())
+}
+
+/// The same, with the change of one message staged.
+pub(crate) fn two_files_staged() -> World {
+    let world = two_files();
+    let words = ["--force-execute", "--approval", "never", "-p", "Make the files"];
+    assert_eq!(world.deepseek(words).run().code, Some(3));
+    world
 }
 
 fn talk(world: &World, more: &[&str]) -> Screen {
@@ -32,6 +40,10 @@ fn talk(world: &World, more: &[&str]) -> Screen {
 /// It has left as it came: on the main screen, with the cursor shown.
 fn leaves(screen: &mut Screen) {
     screen.types("\x04");
+    has_left(screen);
+}
+
+fn has_left(screen: &mut Screen) {
     assert_eq!(screen.terminal.ends(), Some(0), "{}", screen.terminal.shown());
     let shown = screen.terminal.shown();
     assert_eq!(shown.matches(AWAY).count(), shown.matches("\x1b[?1049l").count());
@@ -134,9 +146,7 @@ fn colours_are_dark_where_the_terminal_says_that_it_is_light() {
         assert_eq!(shown.contains(own_green), !is_light, "{reply:?}: {shown:?}");
     }
     // Where a variable says it, nothing has to be asked, and what ends at once knows it, too.
-    let world = two_files();
-    let words = ["--force-execute", "--approval", "never", "-p", "Make the files"];
-    assert_eq!(world.deepseek(words).run().code, Some(3));
+    let world = two_files_staged();
     let diff = |background: &str| {
         let mut program = world.deepseek(["diff", "--color", "always"]);
         program.env("COLORFGBG", background).run().stdout
@@ -151,9 +161,7 @@ fn colours_are_dark_where_the_terminal_says_that_it_is_light() {
 
 #[test]
 fn a_staged_change_is_taken_in_part_and_the_rest_stays_staged() {
-    let world = two_files();
-    let words = ["--force-execute", "--approval", "never", "-p", "Make the files"];
-    assert_eq!(world.deepseek(words).run().code, Some(3));
+    let world = two_files_staged();
     let staged = || world.deepseek(["diff", "--output", "json"]).run().stdout;
     let whole = staged();
     let mut terminal = Terminal::start(&mut world.deepseek(["apply", "--plain"]));
@@ -188,15 +196,13 @@ fn a_staged_change_is_taken_in_part_and_the_rest_stays_staged() {
 
 #[test]
 fn a_staged_change_is_taken_in_part_in_a_conversation() {
-    let world = two_files();
-    let words = ["--force-execute", "--approval", "never", "-p", "Make the files"];
-    assert_eq!(world.deepseek(words).run().code, Some(3));
+    let world = two_files_staged();
     let mut screen = talk(&world, &[]);
     screen.types("/apply\r");
     screen.until_shown("[y/N; files 1 2, no: WHY, show]");
     // Ctrl-D comes while the terminal is lent, and ends the conversation when it is back.
     screen.types("files 2\r\x04");
-    assert_eq!(screen.terminal.ends(), Some(0), "{}", screen.terminal.shown());
+    has_left(&mut screen);
     assert!(screen.terminal.shown().contains("applied b.txt; the rest stays staged"));
     assert!(!world.project.path("a.txt").exists() && world.project.path("b.txt").exists());
 }
