@@ -153,10 +153,16 @@ pub fn prepare_with(
         let mut before = plan.changes.iter().filter_map(|change| change.before.as_ref());
         before.any(|file| translate::has_entities(&file.bytes))
     };
-    let mut plans = translate::readings(said).filter_map(|Translation { diff, of_entities }| {
-        read(&diff, strictly).ok().filter(|plan| !(of_entities && has_entities(plan)))
-    });
-    let Some(mut plan) = plans.next() else { return Err(refusal) };
+    let (mut plans, mut unfit) = (Vec::new(), None);
+    for Translation { diff, of_entities } in translate::readings(said) {
+        match read(&diff, strictly) {
+            Ok(plan) if !(of_entities && has_entities(&plan)) => plans.push(plan),
+            Ok(_) => {}
+            Err(other) => unfit = unfit.or(Some(other)),
+        }
+    }
+    let mut plans = plans.into_iter();
+    let Some(mut plan) = plans.next() else { return Err(refusal.although_understood(unfit)) };
     // A file that is to be made, and that such an answer leaves out, may be what it has no way to say.
     let is_left_out = |path: &&RepoPath| {
         matches!(current(path), Ok(Entry::Missing))

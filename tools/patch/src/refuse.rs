@@ -293,6 +293,24 @@ impl Refusal {
         };
         self.mismatches.iter().all(is_of_form)
     }
+
+    /// The same; a format that is not asked for, but was understood, is not all that is wrong: what it says was `refused`, too.
+    pub(super) fn although_understood(mut self, refused: Option<Refusal>) -> Refusal {
+        let refused = refused.into_iter().flat_map(|it| it.mismatches).next();
+        if let [only] = &mut self.mismatches[..]
+            && only.reason == Reason::UnsupportedFormat
+            && let Some(refused) = refused
+        {
+            let file = refused.file.map(|file| format!("`{file}`: ")).unwrap_or_default();
+            let said = only.note.take().map(|note| note + " ").unwrap_or_default();
+            only.note = Some(format!(
+                "{said}What it says was understood and does not apply either: {file}{}: {}",
+                refused.reason,
+                refused.reason.meaning().trim()
+            ));
+        }
+        self
+    }
 }
 
 impl From<PatchMismatch> for Refusal {

@@ -536,6 +536,22 @@ fn a_file_to_be_made_is_not_left_out_by_a_format_that_can_make_none() {
 }
 
 #[test]
+fn a_format_that_is_understood_and_does_not_fit_is_not_refused_for_its_form_alone() {
+    let files = Files::default().file("a", "1\n2\n");
+    let block = |old: &str| format!("a\n<<<<<<< SEARCH\n{old}\n=======\ntwo\n>>>>>>> REPLACE\n");
+    let patch = "*** Begin Patch\n*** Update File: a\n@@\n-none\n+two\n*** End Patch\n";
+    for answer in [&block("none"), patch] {
+        let refusal = plan_of(&files, &["a"], answer).unwrap_err();
+        let text = refusal.to_string();
+        let said = "`a`: hunk_not_found: The old lines of the hunk are not in the file.";
+        assert!(text.starts_with("unsupported_format") && text.ends_with(said), "{text}");
+    }
+    let cut = block("2").replace(">>>>>>> REPLACE\n", "");
+    let text = plan_of(&files, &["a"], &cut).unwrap_err().to_string();
+    assert!(!text.contains("understood"), "{text}");
+}
+
+#[test]
 fn what_is_escaped_in_the_file_stays_so() {
     let diff = |body: &str| format!("--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n{body}");
     let page = "<p>1 &lt; 2</p>\n<p>3</p>\n";
