@@ -2,7 +2,8 @@
 //!
 //! A case is a digit, which picks the file and its change, and pairs of a letter and a digit, each of which dresses the
 //! answer. Every line of every file is there once, so that a diff has one meaning however it is dressed. What may mean
-//! something else is left out: a lost `-`, a bare fence where nothing is counted, and prose behind a hunk that lost lines and has wrong counts outside of a fence.
+//! something else is left out: a lost `-`, a bare fence where nothing is counted, a line that lost its `+` behind a bare fence and a blank line, and prose
+//! behind a hunk that lost lines and has wrong counts outside of a fence.
 
 use config::ApplyStrategy;
 use deepseek_patch::{PatchLimits, PatchScope, Tolerances, prepare_with};
@@ -41,7 +42,10 @@ pub fn check(input: &[u8]) {
     // One thing of a kind, and what is glued to the end comes last.
     around.sort_by_key(|(letter, _)| (*letter == b'T', b"KJ".contains(letter), *letter));
     around.dedup_by_key(|(letter, _)| if b"GHK".contains(letter) { b'G' } else { *letter });
-    if has(b"e") && has(b"vx") || has(b"f") && has(b"GHK") || has(b"J") && has(b"GHK") {
+    if has(b"e") && (has(b"vx") || has(b"n") && has(b"b"))
+        || has(b"f") && has(b"GHK")
+        || has(b"J") && has(b"GHK")
+    {
         return;
     }
     if has(b"f") {
