@@ -88,10 +88,12 @@ impl Program {
         self
     }
 
-    /// Starts it with everything at a terminal.
+    /// Starts it with everything at a terminal, which only it holds open then.
     pub(crate) fn at_terminal(&mut self, terminal: &File) -> Child {
         let end = || terminal.try_clone().unwrap();
-        self.command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap()
+        let child = self.command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
+        self.command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        child
     }
 
     /// Starts it. What it prints goes to files, so that nobody has to read while it runs.

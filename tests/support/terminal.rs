@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -22,6 +23,8 @@ pub(crate) struct Terminal {
     /// Its settings before the program came.
     pub(crate) settings_before: Termios,
     shown: Arc<Mutex<Vec<u8>>>,
+    /// Reads until nothing holds the terminal open.
+    reads: JoinHandle<()>,
 }
 
 impl Terminal {
@@ -44,13 +47,13 @@ impl Terminal {
         let typed = File::from(master);
         let shown: Arc<Mutex<Vec<u8>>> = Arc::default();
         let (mut read, heard) = (typed.try_clone().unwrap(), Arc::clone(&shown));
-        std::thread::spawn(move || {
+        let reads = std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(count @ 1..) = read.read(&mut buffer) {
                 heard.lock().unwrap().extend_from_slice(&buffer[..count]);
             }
         });
-        Self { child, typed, settings_before, shown }
+        Self { child, typed, settings_before, shown, reads }
     }
 
     /// What it has shown so far, control sequences included.
@@ -105,10 +108,13 @@ impl Terminal {
         self.ends()
     }
 
-    /// The same, of a terminal that is looked at afterwards.
+    /// The same, of a terminal that is looked at afterwards: all is read that was written to it.
     pub(crate) fn ends(&mut self) -> Option<i32> {
         let ended = wait_until(HANGS, || self.child.try_wait().unwrap());
-        ended.unwrap_or_else(|| panic!("it hangs:\n{}", self.shown())).code()
+        let ended = ended.unwrap_or_else(|| panic!("it hangs:\n{}", self.shown()));
+        let is_read = wait_until(HANGS, || self.reads.is_finished().then_some(()));
+        assert!(is_read.is_some(), "something still holds the terminal:\n{}", self.shown());
+        ended.code()
     }
 }
 
