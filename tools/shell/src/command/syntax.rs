@@ -12,6 +12,9 @@ use super::word::{self, Word};
 const MAX_BYTES: usize = 4096;
 /// Opening brackets of a line that are read.
 const MAX_OPENED: usize = 64;
+/// Pipes of a line that are read. Where a line has an error, the grammar compares all ways to go on behind it, and each pipe doubles
+/// them.
+const MAX_PIPES: usize = 16;
 /// Words that a shell takes for a part of its own syntax where a command could begin. `time` is a program, too.
 const KEYWORDS: [&str; 21] = [
     "!", "[[", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function",
@@ -49,7 +52,8 @@ pub(super) fn read(text: &str) -> Result<Reading, Glimpse> {
     };
     let text = nested.as_ref();
     let opened = text.bytes().filter(|byte| b"([{".contains(byte)).count();
-    let is_readable = text.len() <= MAX_BYTES && opened <= MAX_OPENED;
+    let is_readable =
+        text.len() <= MAX_BYTES && opened <= MAX_OPENED && word::pipes(text) <= MAX_PIPES;
     let Some(tree) = is_readable.then(|| parse(text)).flatten() else {
         return Err(glimpse_of_text(text, Opaque::TooLong));
     };

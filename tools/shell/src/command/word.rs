@@ -80,7 +80,36 @@ fn escaped<'a>(rest: &'a str, word: &mut Word) -> Result<&'a str, Opaque> {
     }
 }
 
-/// Whether the text ends within quotes. Only asked of what the grammar cannot read.
+/// Whether it is told simply where quotes begin and end.
+fn has_simple_quotes(line: &str) -> bool {
+    !line.contains(['#', '$']) && !line.contains("<<")
+}
+
+/// How many pipes a line may have: those in quotes are none, where that is told simply.
+pub(super) fn pipes(line: &str) -> usize {
+    let is_simple = has_simple_quotes(line) && !ends_in_quotes(line);
+    let (mut quote, mut run, mut pipes) = (None, 0, 0);
+    let mut chars = line.chars().chain([' ']);
+    while let Some(c) = chars.next() {
+        if c == '|' && (quote.is_none() || !is_simple) {
+            run += 1;
+            continue;
+        }
+        // `||` is none.
+        pipes += std::mem::take(&mut run) % 2;
+        match (quote, c) {
+            (None, '\'' | '"') => quote = Some(c),
+            (None | Some('"'), '\\') => {
+                chars.next();
+            }
+            (Some(open), c) if open == c => quote = None,
+            (Some(_) | None, _) => {}
+        }
+    }
+    pipes
+}
+
+/// Whether the text ends within quotes, where that is told simply.
 pub(super) fn ends_in_quotes(text: &str) -> bool {
     let mut quote = None;
     let mut chars = text.chars();
@@ -104,8 +133,7 @@ pub(super) fn with_brackets(line: &str) -> Option<Cow<'_, str>> {
     if !line.contains('`') {
         return Some(line.into());
     }
-    // Where quotes begin and end is told simply as long as nothing of this is there.
-    let is_simple = !line.contains(['#', '$']) && !line.contains("<<");
+    let is_simple = has_simple_quotes(line);
     let (mut plain, mut quote, mut inside) = (String::with_capacity(line.len()), None, None);
     let mut chars = line.chars();
     while let Some(c) = chars.next() {
