@@ -199,12 +199,50 @@ fn a_staged_change_is_taken_in_part_in_a_conversation() {
     let world = two_files_staged();
     let mut screen = talk(&world, &[]);
     screen.types("/apply\r");
-    screen.until_shown("[y/N; files 1 2, no: WHY, show]");
+    screen.until_shown("[y/N; files 1 2, no: WHY, show, review]");
     // Ctrl-D comes while the terminal is lent, and ends the conversation when it is back.
     screen.types("files 2\r\x04");
     has_left(&mut screen);
     assert!(screen.terminal.shown().contains("applied b.txt; the rest stays staged"));
     assert!(!world.project.path("a.txt").exists() && world.project.path("b.txt").exists());
+}
+
+#[test]
+fn a_staged_change_is_reviewed_where_it_is_applied() {
+    let world = two_files_staged();
+    let mut screen = talk(&world, &[]);
+    screen.types("/apply\r");
+    screen.until_shown("show, review]");
+    // Going back answers nothing, and the question stands where it stood.
+    screen.types("d\r");
+    screen.until_shown("1/2 a.txt");
+    screen.types("yq");
+    screen.until_shown("show, review] d");
+    screen.types("review\r");
+    screen.until_shown("1/2 a.txt: undecided");
+    screen.types("n");
+    screen.until_shown("2/2 b.txt");
+    screen.types("y\r");
+    screen.until_shown("applied b.txt; the rest stays staged");
+    assert!(!world.project.path("a.txt").exists() && world.project.path("b.txt").exists());
+    // Outside of a conversation it is the same, and not where the screen may not change.
+    let mut alone = Screen::start(&mut world.deepseek(["apply"]), 12, 100);
+    alone.until_shown("[y/N; no: WHY, show, review]");
+    alone.types("d\r");
+    alone.until_shown("1/1 a.txt: undecided");
+    alone.types("n\r");
+    assert_eq!(alone.terminal.ends(), Some(3), "{}", alone.terminal.shown());
+    leaves(&mut screen);
+    let mut screen = talk(&world, &["--no-alt-screen"]);
+    screen.types("/apply\r");
+    screen.until_shown("[y/N; no: WHY, show]");
+    screen.types("d\r");
+    screen.terminal.until("[y/N; no: WHY, show]", 2);
+    screen.types("y\r");
+    screen.until_shown("applied ");
+    leaves(&mut screen);
+    assert!(!screen.terminal.shown().contains(AWAY));
+    assert!(world.project.path("a.txt").exists());
 }
 
 #[test]

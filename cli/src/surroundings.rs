@@ -120,6 +120,11 @@ impl Surroundings {
         is_terminal && can && !logs && !global.plain && global.output == Output::Text
     }
 
+    /// Whether something may have a screen of its own.
+    pub(crate) fn may_visit(&self, global: &Global) -> bool {
+        self.has_live_rows(global) && !global.no_alt_screen
+    }
+
     /// How a terminal calls its user: few show notifications, and they say who they are.
     pub(crate) fn calls(&self) -> Calls {
         let shows = ["iTerm.app", "WezTerm", "ghostty"];

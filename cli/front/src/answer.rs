@@ -1,6 +1,7 @@
 //! A question as people see it, and their answer as they type it. Pure.
 
 use actors::publisher::Answer;
+use actors::workspace::Taken;
 
 use crate::diff::harmless;
 
@@ -15,6 +16,8 @@ pub struct OnScreen {
     pub asks: String,
     /// What can be answered.
     pub offers: Offers,
+    /// How the change can be taken that it is about, if it is about one.
+    pub change: Option<Taken>,
 }
 
 /// What can be answered beside yes and no.
@@ -35,6 +38,8 @@ pub enum Said {
     Answer(Answer),
     /// To see once more what it is about.
     Show,
+    /// To go through the change file by file.
+    Review,
     /// Nothing that is understood.
     Unclear,
 }
@@ -81,6 +86,7 @@ pub fn read(line: &str, offers: &Offers) -> Said {
             offers.only(numbers).map_or(Said::Unclear, Said::Answer)
         }
         ("s" | "show", "") => Said::Show,
+        ("d" | "review", "") => Said::Review,
         ("" | "n" | "no", "") => Said::Answer(Answer::No),
         ("n" | "no", why) => Said::Answer(Answer::Because(why.to_owned())),
         _ => Said::Unclear,
@@ -103,6 +109,8 @@ mod tests {
             ("no: use Python 3.12", because("use Python 3.12")),
             ("n too large", because("too large")),
             ("s", Said::Show),
+            ("d", Said::Review),
+            ("Review", Said::Review),
             ("always", Said::Answer(Answer::Always)),
             ("yes please", Said::Unclear),
             ("what?", Said::Unclear),

@@ -223,6 +223,10 @@ impl RunView {
     /// A question as it stands on the screen.
     pub fn question(&self, question: &Question) -> OnScreen {
         let tolerated = self.tolerated.get(&question.scope.lane()).cloned().unwrap_or_default();
+        let change = match question.what {
+            Proposal::Patch(_, taken) => Some(taken),
+            Proposal::Command(..) | Proposal::Mission(_) | Proposal::Network(_) => None,
+        };
         let (shown, asks, offers) = match &question.what {
             Proposal::Patch(changes, taken) => {
                 let shown = changes_as_text(changes, self.shows.paint) + &tolerated;
@@ -251,14 +255,15 @@ impl RunView {
             }
         };
         let who = asker(&question.scope);
-        OnScreen { who, shown, asks: format!("{}. {asks}", harmless_text(&question.why)), offers }
+        let asks = format!("{}. {asks}", harmless_text(&question.why));
+        OnScreen { who, shown, asks, offers, change }
     }
 
     /// A question of a model as it stands on the screen. It is answered in words.
     pub fn open_question(question: &OpenQuestion) -> OnScreen {
         let who = asker(&question.scope);
         let asks = harmless_text(&question.text);
-        OnScreen { who, shown: String::new(), asks, offers: Offers::Once }
+        OnScreen { who, shown: String::new(), asks, offers: Offers::Once, change: None }
     }
 
     /// What it is doing, in a line: for whoever waits.

@@ -144,7 +144,7 @@ pub(crate) async fn once(
 pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(), CliError> {
     let mut global = global.clone();
     let is_open = global.resume.as_deref() == Some("");
-    if is_open && around.has_live_rows(&global) && !global.no_alt_screen {
+    if is_open && around.may_visit(&global) {
         let paint = around.paint_out(global.color);
         let Some(id) = tui::pick(kept(&Past::find(around, &global)?)?, paint).await? else {
             return Ok(());

@@ -6,38 +6,65 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use actors::publisher::Answer;
 use front::answer::{Offers, OnScreen, Said, read};
+use front::paint::Paint;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::QueueSelector;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-/// Asks until there is an answer. Ends early when the program is stopped, or the question withdrawn.
-pub(super) async fn ask(question: OnScreen, mut answer_to: oneshot::Sender<Answer>) {
-    let whole = format!("{}{}{}", question.shown, question.who, question.asks);
+/// Asks until there is an answer. Ends early when the program is stopped, or the question withdrawn. With a paint, a change can be
+/// reviewed on a screen of its own.
+pub(super) async fn ask(
+    question: OnScreen,
+    screen: Option<Paint>,
+    mut answer_to: oneshot::Sender<Answer>,
+) {
+    let asks = question.who.clone() + &question.asks;
+    let files = question.offers.numbered().iter().fold(String::new(), |all, it| all + it + "\n");
+    let whole = format!("{}{files}{asks}", question.shown);
     forget_what_was_typed();
     say(&whole);
     loop {
-        let Some(line) = line(&mut answer_to).await else {
-            // The drive of the session hears of a stop, too, and withdraws the question: that is not a no.
-            tokio::spawn(async move { answer_to.closed().await });
-            return;
-        };
+        let Some(line) = line(&mut answer_to).await else { return leave_open(answer_to) };
         match read(&line, &question.offers) {
             Said::Answer(answer) => {
                 answer_to.send(answer).ok();
                 return;
             }
-            Said::Show => {
+            Said::Review if let (Some(paint), Some(taken)) = (screen, question.change) => {
+                let reviewed = tui::review(&question.shown, taken, paint);
+                match until_stopped(reviewed, &mut answer_to).await {
+                    Some(Ok(Some(answer))) => {
+                        answer_to.send(answer).ok();
+                        return;
+                    }
+                    Some(Ok(None)) => say(&asks),
+                    Some(Err(error)) => say(&format!("{error}\n{asks}")),
+                    None => return leave_open(answer_to),
+                }
+            }
+            Said::Show | Said::Review => {
                 forget_what_was_typed();
                 say(&whole);
             }
             Said::Unclear => {
                 forget_what_was_typed();
-                let known = format!("What can be typed: y, n, {}. ", question.offers.words());
-                say(&(known + &question.who + &question.asks));
+                let known = format!("What can be typed: y, n, {}. ", words(&question, screen));
+                say(&(known + &asks));
             }
         }
     }
+}
+
+/// What can be typed beside yes and no.
+pub(super) fn words(question: &OnScreen, screen: Option<Paint>) -> String {
+    let review = if question.change.is_some() && screen.is_some() { ", review" } else { "" };
+    question.offers.words().to_owned() + review
+}
+
+/// Leaves a question without an answer. The drive of the session hears of a stop, too, and withdraws it: that is not a no.
+fn leave_open<T: Send + 'static>(mut answer_to: oneshot::Sender<T>) {
+    tokio::spawn(async move { answer_to.closed().await });
 }
 
 /// Asks for a line of text. Ends early when the program is stopped, or the question withdrawn.
@@ -46,7 +73,7 @@ pub(super) async fn answer_in_words(question: &str, mut answer_to: oneshot::Send
     say(question);
     match line(&mut answer_to).await {
         Some(line) => drop(answer_to.send(line)),
-        None => drop(tokio::spawn(async move { answer_to.closed().await })),
+        None => leave_open(answer_to),
     }
 }
 
@@ -54,11 +81,9 @@ pub(super) async fn answer_in_words(question: &str, mut answer_to: oneshot::Send
 pub(crate) async fn yes_or_no(question: &str) -> bool {
     let (answer, answered) = oneshot::channel();
     let asks = "Do you want that? [y/N] ".to_owned();
-    ask(
-        OnScreen { who: String::new(), shown: format!("{question} "), asks, offers: Offers::Once },
-        answer,
-    )
-    .await;
+    let shown = format!("{question} ");
+    let offers = Offers::Once;
+    ask(OnScreen { who: String::new(), shown, asks, offers, change: None }, None, answer).await;
     answered.await.is_ok_and(|answer| answer == Answer::Yes)
 }
 
@@ -78,13 +103,21 @@ async fn line<T>(answer_to: &mut oneshot::Sender<T>) -> Option<String> {
     let given_up = Arc::new(AtomicBool::new(false));
     let listening = Arc::clone(&given_up);
     let said = tokio::task::spawn_blocking(move || line_from_terminal(&listening));
-    tokio::select! {
-        said = said => return Some(said.unwrap_or_default()),
-        () = stop_signal() => {}
-        () = answer_to.closed() => {}
-    }
+    let said = until_stopped(said, answer_to).await;
     given_up.store(true, Ordering::Relaxed);
-    None
+    said.map(Result::unwrap_or_default)
+}
+
+/// What comes of `work`, unless the program is stopped before or the question withdrawn.
+async fn until_stopped<T, A>(
+    work: impl Future<Output = T>,
+    answer_to: &mut oneshot::Sender<A>,
+) -> Option<T> {
+    tokio::select! {
+        done = work => Some(done),
+        () = stop_signal() => None,
+        () = answer_to.closed() => None,
+    }
 }
 
 /// A line from the terminal, or nothing once it is not wanted any more. Nothing is taken from the terminal before a line is there.

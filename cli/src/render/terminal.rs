@@ -7,7 +7,6 @@ use actors::event::Event;
 use actors::publisher::{Attendance, OpenQuestion, Question, Signal};
 use actors::scope::Scope;
 use anstyle::{AnsiColor, Style};
-use front::answer::OnScreen;
 use front::diff::harmless;
 use front::paint::Paint;
 use front::run_view::{Accounts, CommandsGiven, Detail, RunView, Shows, Streams, Told};
@@ -17,7 +16,7 @@ use orchestrator::orchestrator::Outcome;
 use rustix::termios::tcgetwinsize;
 
 use super::View;
-use super::ask::{answer_in_words, ask};
+use super::ask::{answer_in_words, ask, words};
 use crate::flags::Global;
 use crate::surroundings::Surroundings;
 
@@ -32,6 +31,8 @@ pub(crate) struct Terminal {
     bar: Option<ProgressBar>,
     moves: bool,
     attendance: Attendance,
+    /// How a screen of its own is painted, where there may be one.
+    screen: Option<Paint>,
     begun: Instant,
 }
 
@@ -52,7 +53,8 @@ impl Terminal {
         let commits = around.offers_commits(global);
         let shows = Shows { paint, detail, streams, accounts, commands, commits };
         let run = RunView::new(shows, Duration::ZERO);
-        Self { paint, run, bar: None, moves, attendance, begun: Instant::now() }
+        let screen = around.may_visit(global).then_some(paint);
+        Self { paint, run, bar: None, moves, attendance, screen, begun: Instant::now() }
     }
 
     fn tell(&mut self, told: Vec<Told>) {
@@ -90,13 +92,15 @@ impl Terminal {
             // There is no terminal: dropping the question says so.
             return;
         }
-        let OnScreen { who, shown, asks, offers } = self.run.question(&question);
+        let mut asked = self.run.question(&question);
         self.rest();
         let yellow = Style::new().fg_color(Some(AnsiColor::Yellow.into())).bold();
-        let who = if who.is_empty() { who } else { self.paint.with(yellow, &who) };
-        let asks = format!("{asks} [y/N; {}] ", offers.words());
-        let shown = offers.numbered().iter().fold(shown, |above, file| above + file + "\n");
-        ask(OnScreen { who, shown, asks, offers }, question.answer).await;
+        let words = words(&asked, self.screen);
+        if !asked.who.is_empty() {
+            asked.who = self.paint.with(yellow, &asked.who);
+        }
+        asked.asks.push_str(&format!(" [y/N; {words}] "));
+        ask(asked, self.screen, question.answer).await;
     }
 
     /// Lets the user answer a model in words.

@@ -8,8 +8,7 @@ mod pressed;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use actors::publisher::{Answer, OpenQuestion, Proposal, Question};
-use actors::workspace::Taken;
+use actors::publisher::{Answer, OpenQuestion, Question};
 use front::answer::OnScreen;
 use front::diff::{harmless, harmless_text};
 use front::paint::Paint;
@@ -100,14 +99,6 @@ impl Asked {
     /// Whether it is answered in words only.
     pub(crate) const fn wants_words(&self) -> bool {
         matches!(self.question, Waiting::ForWords(_))
-    }
-
-    /// How the change can be taken that it asks about.
-    const fn taken(&self) -> Taken {
-        match &self.question {
-            Waiting::ForApproval(Question { what: Proposal::Patch(_, taken), .. }) => *taken,
-            Waiting::ForApproval(_) | Waiting::ForWords(_) => Taken::Whole,
-        }
     }
 
     fn is_withdrawn(&self) -> bool {
@@ -217,7 +208,8 @@ impl Conversation {
     /// Shows the change that is asked about on a screen of its own. Whether there is one.
     pub(super) fn review(&mut self) -> bool {
         let asked = self.asked.front().filter(|_| self.facts.visits == Visits::Allowed);
-        let review = asked.and_then(|asked| Review::of(&asked.on_screen.shown, asked.taken()));
+        let review =
+            asked.and_then(|asked| Review::of(&asked.on_screen.shown, asked.on_screen.change?));
         self.visit = review.map(Visit::Review);
         self.visit.is_some()
     }

@@ -1,6 +1,7 @@
 //! The conversation at a terminal: finished text is printed once, into the terminal's own history, and below it stand a few
 //! live rows, the only ones that are ever repainted. Over [`front::run_view::RunView`], as every other front.
 
+mod alone;
 mod commands;
 mod completion;
 mod composer;
@@ -10,14 +11,13 @@ mod history;
 mod keys;
 mod markdown;
 mod paint;
-mod pick;
 mod picker;
 mod screen;
 mod styled;
 mod terminal;
 mod visit;
 
+pub use alone::{pick, review};
 pub use conversation::{Calls, Facts, Setting, Visits};
 pub use converse::{Host, Left, Opening, converse};
-pub use pick::pick;
 pub use picker::KeptSession;

@@ -155,8 +155,7 @@ fn question(it: &Conversation, asked: &Asked, width: usize) -> Vec<String> {
             Offers::Always => format!("{alt}a always · "),
             Offers::Files(_) | Offers::Once => String::new(),
         };
-        let is_diff = asked.on_screen.shown.contains("diff --git ");
-        let more = if is_diff { "d review" } else { "s show" };
+        let more = if asked.on_screen.change.is_some() { "d review" } else { "s show" };
         format!("  {alt}y yes · {always}{alt}n no, and why · {alt}{more}")
     };
     rows.push(keys);

@@ -32,6 +32,9 @@ static IS_AWAY: AtomicBool = AtomicBool::new(false);
 /// The settings of the terminal before it was ours, while it is.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
+/// Whether a panic is told only after the terminal was given back.
+static IS_GUARDED: AtomicBool = AtomicBool::new(false);
+
 /// The terminal, ours until this is dropped.
 pub(crate) struct Terminal {
     /// Asks whether there is something to read.
@@ -39,6 +42,8 @@ pub(crate) struct Terminal {
     /// Told when there is.
     told: mpsc::Receiver<Seen>,
     is_asked: bool,
+    /// Whether it was taken while it was lent, by what it was lent to.
+    is_within: bool,
 }
 
 /// What is seen of the input.
@@ -65,8 +70,12 @@ impl Terminal {
         thread::Builder::new()
             .name("keys".to_owned())
             .spawn(move || while asked.recv().is_ok() && tell.blocking_send(look()).is_ok() {})?;
-        let terminal = Self { asks, told, is_asked: false };
+        let is_within = IS_GUARDED.swap(true, Ordering::Relaxed);
+        let terminal = Self { asks, told, is_asked: false, is_within };
         let typed = Self::take()?;
+        if is_within {
+            return Ok((terminal, typed));
+        }
         let told_before = panic::take_hook();
         let ours = thread::current().id();
         panic::set_hook(Box::new(move |info| {
@@ -166,8 +175,11 @@ impl Terminal {
 impl Drop for Terminal {
     fn drop(&mut self) {
         give_back();
-        if !thread::panicking() {
-            drop(panic::take_hook());
+        if !self.is_within {
+            IS_GUARDED.store(false, Ordering::Relaxed);
+            if !thread::panicking() {
+                drop(panic::take_hook());
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Keys at a conversation, and what they lead to.
 
-use actors::publisher::Holds;
+use actors::publisher::{Holds, Proposal};
 use actors::scope::Scope;
 use front::run_view::Commits;
 use orchestrator::chat::Intent;
