@@ -70,8 +70,7 @@ fn one(line: &str, tolerances: &mut Vec<Leniency>) -> Result<Vec<Look>, String> 
         }
         "NEED_SYMBOL" => Look::Symbol { name: filled(rest, "NEED_SYMBOL|<name>")? },
         "NEED_LIST" => {
-            let bare = without_dot_slash(rest, tolerances).trim_end_matches('/');
-            let directory = match bare {
+            let directory = match bare(rest, tolerances) {
                 "" | "." => None,
                 bare => Some(path(bare)?),
             };
@@ -104,7 +103,7 @@ pub(crate) fn context(
         return Err("a range is one-based and reads first-last".to_owned());
     }
     let target = filled(target.trim(), form)?;
-    let path = path(without_dot_slash(&target, tolerances).trim_end_matches('/'))?;
+    let path = path(bare(&target, tolerances))?;
     if ranges.is_empty() {
         return Ok(vec![Look::Context { path, lines: None }]);
     }
@@ -127,6 +126,11 @@ fn search(rest: &str) -> (&str, Option<&str>) {
     }
 }
 
+/// A path without the `./` before it and the `/` of a directory behind it.
+fn bare<'a>(path: &'a str, tolerances: &mut Vec<Leniency>) -> &'a str {
+    without_dot_slash(path, tolerances).trim_end_matches(|c: char| c == '/' || c.is_whitespace())
+}
+
 fn path(text: &str) -> Result<RepoPath, String> {
     RepoPath::parse(text)
         .map_err(|error| format!("paths are relative to the workspace and inside it: {error}"))
@@ -146,8 +150,8 @@ mod tests {
 
     #[test]
     fn files_with_and_without_ranges() {
-        let answer = "NEED_CONTEXT|src/a.rs\n\nNEED_CONTEXT|./b.rs:3-400\nNEED_CONTEXT|odd:name\nNEED_CONTEXT|c:7\nNEED_CONTEXT|d:L1-L9, 20-30";
-        let expected = ["src/a.rs", "b.rs:3-400", "odd:name", "c:7-7", "d:1-9", "d:20-30"];
+        let answer = "NEED_CONTEXT|src/a.rs\n\nNEED_CONTEXT|./b.rs:3-400\nNEED_CONTEXT|odd:name\nNEED_CONTEXT|c:7\nNEED_CONTEXT|d:L1-L9, 20-30\nNEED_CONTEXT|e /:2-3";
+        let expected = ["src/a.rs", "b.rs:3-400", "odd:name", "c:7-7", "d:1-9", "d:20-30", "e:2-3"];
         assert_eq!(asked(answer), expected);
     }
 
