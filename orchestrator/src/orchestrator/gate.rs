@@ -3,6 +3,8 @@
 
 mod approval;
 mod commit;
+mod decision;
+mod question;
 
 use std::sync::Arc;
 

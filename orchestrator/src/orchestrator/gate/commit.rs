@@ -8,7 +8,7 @@ use tools::blocking::on_a_thread;
 use tree::{Change, Checkpoint, Note};
 
 use super::Gate;
-use super::approval::Goes;
+use super::decision::Goes;
 use crate::main_tree::MainTree;
 
 impl Gate {

@@ -1,0 +1,95 @@
+//! Tests: what is followed, what differs, and what is found again.
+
+use super::*;
+use crate::wording::Wording;
+use crate::words::{Asked, Side};
+
+fn turn(text: &str) -> Event {
+    Event::TurnAdded { speaker: Side::User, text: text.to_owned(), intent: None, card: None }
+}
+
+fn recording(events: Vec<Event>, beyond: Beyond) -> Recording {
+    let recorded = |(event, seq): (Event, u64)| Recorded { seq, scope: Scope::of_run("r"), event };
+    let events = events.into_iter().zip(7..).map(recorded).collect();
+    Recording::new(events, beyond, Requests::Compared)
+}
+
+fn end() -> Event {
+    let (spent, rollbacks) = (Amount::default(), Vec::new());
+    Event::RunFinished { delivery: Delivery::Cancelled, spent, rollbacks }
+}
+
+#[test]
+fn what_is_recorded_is_followed_and_then_the_run_goes_on_or_stops() {
+    for (beyond, last, then, differs) in [
+        (Beyond::GoOn, turn("two"), Followed::Beyond, false),
+        (Beyond::Stop, turn("two"), Followed::Different, false),
+        (Beyond::Stop, end(), Followed::Different, true),
+    ] {
+        let recording = recording(vec![turn("one"), last.clone()], beyond);
+        assert_eq!(recording.follow(&turn("one")), Followed::Same(7));
+        assert!(!recording.is_over());
+        assert_eq!(recording.follow(&last), Followed::Same(8));
+        assert!(recording.is_over());
+        assert_eq!(recording.follow(&turn("three")), then);
+        let different = Difference { recorded: None, done: Some(turn("three")) };
+        assert_eq!(recording.difference(), differs.then_some(different));
+    }
+}
+
+#[test]
+fn only_the_first_difference_counts() {
+    let recording = recording(vec![turn("one"), turn("two")], Beyond::GoOn);
+    assert_eq!(recording.follow(&turn("other")), Followed::Different);
+    assert_eq!(recording.follow(&turn("another")), Followed::Different);
+    let difference = recording.difference().unwrap();
+    assert_eq!(difference.recorded.as_ref().unwrap().seq, 7);
+    assert_eq!(difference.done, Some(turn("other")));
+}
+
+#[test]
+fn what_comes_too_late_for_an_end_from_outside_is_no_difference() {
+    let recording = recording(vec![turn("one"), end()], Beyond::Stop);
+    assert_eq!(recording.stops_here(), None);
+    recording.follow(&turn("one"));
+    assert_eq!(recording.stops_here(), Some(Delivery::Cancelled));
+    assert_eq!(recording.follow(&turn("two")), Followed::TooLate);
+    assert_eq!(recording.difference(), None);
+    assert_eq!(recording.follow(&end()), Followed::Same(8));
+}
+
+#[test]
+fn what_a_router_counted_that_died_is_not_compared() {
+    let died = Event::RoleCrashed { role: Role::Admission };
+    let finished = |calls| {
+        let spent = Amount { calls, ..Amount::default() };
+        Event::RunFinished { delivery: Delivery::Cancelled, spent, rollbacks: Vec::new() }
+    };
+    for (before, followed) in [(turn("x"), Followed::TooLate), (died, Followed::Same(8))] {
+        let recording = recording(vec![before, finished(1)], Beyond::Stop);
+        recording.follow(&turn("x"));
+        assert_eq!(recording.follow(&finished(2)), followed);
+    }
+}
+
+#[test]
+fn ids_are_those_of_the_record() {
+    let ask = |ask: &str| Event::ApprovalAsked {
+        ask: ask.to_owned(),
+        action: Asked::Command(String::new()),
+        why: Wording::default(),
+    };
+    let recording = recording(vec![ask("q1"), turn("x"), ask("q2")], Beyond::GoOn);
+    let ids = [(); 3].map(|()| recording.next_id());
+    assert_eq!(ids, [Some("q1".to_owned()), Some("q2".to_owned()), None]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_waits_where_something_is_recorded_stands_still() {
+    let recording = recording(vec![turn("one"), turn("two")], Beyond::Stop);
+    recording.follow(&turn("one"));
+    recording.stands_still(Duration::from_secs(5)).await;
+    let difference = recording.difference().unwrap();
+    assert_eq!(difference.recorded.as_ref().unwrap().seq, 8);
+    assert_eq!(difference.done, None);
+}

@@ -1,0 +1,122 @@
+//! What keys have led to, done: by the session, by the program around it, or by the terminal.
+
+use std::sync::Arc;
+
+use front::diff::harmless_text;
+use front::error::{CliError, Kind};
+
+use super::{Converse, Left, Then, no_terminal};
+use crate::conversation::{Act, Setting};
+use crate::terminal::Terminal;
+
+impl Converse {
+    /// Does what a key has led to.
+    pub(super) async fn act(&mut self, act: Act) -> Result<Then, CliError> {
+        match act {
+            Act::Begin(request) => self.begin(request).await?,
+            Act::Steer(words) => match self.session.steer(words.clone()).await {
+                Ok(()) => self.talk.steers(words),
+                Err(why) => self.talk.not_steered(&words, &why.to_string()),
+            },
+            Act::Cancel => self.session.cancel(),
+            Act::StopAtOnce => {
+                return Err(CliError::new(Kind::Interrupted, "stopped at once"));
+            }
+            Act::Leave => return Ok(self.leave()),
+            Act::Suspend => {
+                self.step_aside();
+                self.was_suspended = true;
+                self.typed = Terminal::suspend().map_err(|error| no_terminal(&error))?;
+            }
+            Act::Program(words) => {
+                self.step_aside();
+                Terminal::lend();
+                let host = Arc::clone(&self.host);
+                self.aside(move || host.command(&words)).await?;
+            }
+            Act::Set(setting, value) => self.set(setting, &value).await,
+            Act::Edit => {
+                self.step_aside();
+                Terminal::lend();
+                let (host, text) = (Arc::clone(&self.host), self.talk.composer.text());
+                match self.aside(move || host.edited(&text)).await? {
+                    Ok(text) => self.talk.composer.set(text.trim_end()),
+                    Err(why) => self.talk.say(&harmless_text(&why)),
+                }
+            }
+            Act::FindFiles => {
+                let host = Arc::clone(&self.host);
+                let files = tokio::task::spawn_blocking(move || host.files());
+                let files =
+                    files.await.map_err(|error| CliError::caused(Kind::Internal, &error))?;
+                self.talk.know_files(files);
+            }
+            Act::FindSessions => {
+                let host = Arc::clone(&self.host);
+                let kept = tokio::task::spawn_blocking(move || host.sessions());
+                match kept.await.map_err(|error| CliError::caused(Kind::Internal, &error))? {
+                    Ok(kept) => self.talk.offer_sessions(kept),
+                    Err(why) => self.talk.say(&harmless_text(&why)),
+                }
+            }
+            Act::Resume(called) => {
+                let host = Arc::clone(&self.host);
+                let found = tokio::task::spawn_blocking(move || host.session(&called));
+                match found.await.map_err(|error| CliError::caused(Kind::Internal, &error))? {
+                    Ok(id) if id == self.session.id => {
+                        self.talk.say("this session is already open");
+                    }
+                    Ok(id) => {
+                        self.left = Some(Left::For(id));
+                        return Ok(Then::End);
+                    }
+                    Err(why) => self.talk.say(&harmless_text(&why)),
+                }
+            }
+            Act::Clear => {
+                self.left = Some(Left::ForANew);
+                return Ok(Then::End);
+            }
+            Act::Redraw => {
+                let left = self.screen.leave(Terminal::size());
+                self.write(&left);
+            }
+            Act::Keep(message) => self.history.add(&message),
+        }
+        Ok(Then::On)
+    }
+
+    /// Changes the configuration of the requests that follow.
+    async fn set(&mut self, setting: Setting, value: &str) {
+        let said = match self.host.configured(setting, value) {
+            Ok(config) => {
+                self.talk.facts.keep_to(&config);
+                match self.session.keep_to(config).await {
+                    // The row of settings tells it.
+                    Ok(()) if setting == Setting::Mode => return,
+                    Ok(()) => format!("from the next request on: {} {value}", setting.name()),
+                    Err(error) => format!("error: {error}"),
+                }
+            }
+            Err(why) => why,
+        };
+        self.talk.say(&harmless_text(&said));
+    }
+
+    /// Prints what is finished and takes the live rows away, for whatever comes at the terminal next.
+    fn step_aside(&mut self) {
+        self.draw();
+        let left = self.screen.leave(Terminal::size());
+        self.write(&left);
+    }
+
+    /// Does something at the terminal that has been lent, and takes it back.
+    async fn aside<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, CliError> {
+        let done = tokio::task::spawn_blocking(work).await;
+        self.typed = Terminal::take().map_err(|error| no_terminal(&error))?;
+        done.map_err(|error| CliError::caused(Kind::Internal, &error))
+    }
+}
