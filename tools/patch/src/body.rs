@@ -134,10 +134,14 @@ pub(super) fn read_counted<'a>(
     let mut index = start;
     while old > 0 || new > 0 {
         let Some(raw) = lines.get(index) else { break };
-        if raw.starts_with(b"\\") || is_marked_end(raw, &body) {
+        if is_end(raw, &body) {
             end_file(&mut body, lines, index)?;
         } else {
-            let line = HunkLine::read(raw, index + 1);
+            let mut line = HunkLine::read(raw, index + 1);
+            // Where there are no old lines, a blank one is added.
+            if raw.is_empty() && numbers.old_count == 0 {
+                line.kind = Kind::Added;
+            }
             if line.is_bare() {
                 return None;
             }
@@ -147,11 +151,18 @@ pub(super) fn read_counted<'a>(
         }
         index += 1;
     }
-    if lines.get(index).is_some_and(|raw| raw.starts_with(b"\\ ") || is_marked_end(raw, &body)) {
+    // Behind all that is counted, it may be a column further in.
+    let is_behind = |raw: &&[u8]| is_end(raw.strip_prefix(b" ").unwrap_or(raw), &body);
+    if lines.get(index).is_some_and(is_behind) {
         end_file(&mut body, lines, index)?;
         index += 1;
     }
     let supplied = old;
+    // A blank line at the end may stand behind the file.
+    let is_apart = |line: &HunkLine<'_>| line.kind == Kind::Added && line.raw.is_empty();
+    if body.last().is_some_and(is_apart) {
+        return None;
+    }
     let may_supply = cut && supplied <= 3 && ends_whole(&body);
     if old != new || supplied > 0 && !may_supply || body.is_empty() {
         return None;
@@ -167,14 +178,25 @@ fn end_file<'a>(body: &mut Body<'a>, lines: &[&'a [u8]], index: usize) -> Option
     Some(())
 }
 
-/// Whether `raw` says with a `+` of its own that the file has no newline at its end; in a diff of diffs it is text.
-fn is_marked_end(raw: &[u8], body: &[HunkLine<'_>]) -> bool {
-    const END: &[u8] = b"\\ No newline at end of file";
-    let is_diff = |line: &HunkLine<'_>| line.text.starts_with(b"@@ -") || line.text == END;
-    raw.strip_prefix(b"+") == Some(END)
-        && body.last().is_some_and(|line| line.kind == Kind::Added)
-        && !body.iter().any(is_diff)
+/// Whether `raw` says that the file has no newline at its end, with a marker of its own or none; in a diff of diffs it is text.
+fn is_end(raw: &[u8], body: &[HunkLine<'_>]) -> bool {
+    let says_so = |text: &[u8]| {
+        let text = text.strip_prefix(b"\\").map(<[u8]>::trim_ascii_start);
+        text.is_some_and(|text| {
+            text.get(..END.len()).is_some_and(|start| start.eq_ignore_ascii_case(END))
+        })
+    };
+    let is_diff = |line: &HunkLine<'_>| line.text.starts_with(b"@@ -") || says_so(line.text);
+    let is_marked = || {
+        raw.strip_prefix(b"+").is_some_and(says_so)
+            && !body.iter().any(is_diff)
+            && body.last().is_some_and(|line| line.kind == Kind::Added)
+    };
+    raw.starts_with(b"\\ ") || says_so(raw) || is_marked()
 }
+
+/// What a marker says of a file without a newline at its end, at least.
+const END: &[u8] = b"No newline";
 
 /// Whether the last line of a body that was cut off behind it seems to be whole.
 ///
@@ -194,7 +216,7 @@ fn ends_whole(body: &[HunkLine<'_>]) -> bool {
 pub(super) fn read_all<'a>(lines: &[&'a [u8]], at: usize) -> Body<'a> {
     let mut body: Body<'a> = Vec::new();
     for (index, raw) in lines.iter().enumerate() {
-        let ends = raw.starts_with(b"\\ ") || is_marked_end(raw, &body);
+        let ends = is_end(raw, &body);
         if !ends || end_file(&mut body, lines, index).is_none() {
             body.push(HunkLine::read(raw, at + index));
         }
@@ -210,8 +232,8 @@ pub(super) fn without_tail(body: &[HunkLine<'_>]) -> Option<usize> {
     let is_loose =
         |line: &HunkLine<'_>| line.kind == Kind::Context && (line.raw.is_empty() || line.is_bare());
     let run = body.len() - body.iter().rev().take_while(|line| is_loose(line)).count();
-    let tail =
-        body.get(run..)?.iter().position(|line| line.raw.is_empty() || is_terminator(line.raw))?;
+    let ends = |line: &HunkLine<'_>| line.raw.is_empty() || is_terminator(line.raw, body);
+    let tail = body.get(run..)?.iter().position(ends)?;
     let is_lost = body.get(run..)?.iter().any(|line| has_look_alike_marker(line.raw));
     (!is_lost).then_some(run + tail)
 }
@@ -226,7 +248,7 @@ pub(super) fn has_look_alike_marker(line: &[u8]) -> bool {
 
 /// Whether a tail is more than blank lines and what closes a wrapping.
 pub(super) fn is_prose(tail: &[HunkLine<'_>]) -> bool {
-    tail.iter().find(|line| line.is_bare()).is_some_and(|line| !is_terminator(line.raw))
+    tail.iter().find(|line| line.is_bare()).is_some_and(|line| !is_terminator(line.raw, tail))
 }
 
 /// How many lines are left of `body` without a list, and what may stand around it, behind a blank line; none if there is none.
@@ -244,10 +266,13 @@ fn is_item(line: &HunkLine<'_>) -> bool {
     line.kind != Kind::Context && matches!(line.text, [b' ', first, _, ..] if is_word(first))
 }
 
-/// What diffs are wrapped in, closing.
-fn is_terminator(raw: &[u8]) -> bool {
-    raw.starts_with(b"</") && raw.ends_with(b">")
-        || matches!(raw, b"EOF" | b"PATCH" | b"DIFF" | b"END")
+/// Whether a line closes what a diff is wrapped in, and not what the lines of `body` open.
+fn is_terminator(raw: &[u8], body: &[HunkLine<'_>]) -> bool {
+    let has = |text: &[u8]| body.iter().any(|line| memchr::memmem::find(line.text, text).is_some());
+    let closed = raw.strip_prefix(b"</").and_then(|rest| rest.strip_suffix(b">"));
+    let is_wrapping = |name: &[u8]| !has(&[b"<", name].concat());
+    closed.is_some_and(is_wrapping)
+        || matches!(raw, b"EOF" | b"PATCH" | b"DIFF" | b"END") && !has(b"<<") && !has(b"BEGIN")
         || raw.starts_with(b"*** End")
 }
 

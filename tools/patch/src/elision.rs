@@ -28,6 +28,68 @@ pub(super) fn is_placeholder(line: &[u8]) -> bool {
     WORDS.iter().any(|word| rest.contains(word))
 }
 
+/// Whether an added `line` stands for code, or has a comment behind it that does: told more freely than where text may be prose.
+pub(super) fn stands_for_code(line: &[u8]) -> bool {
+    let has_dots = [&b"..."[..], "\u{2026}".as_bytes()]
+        .iter()
+        .any(|dots| memchr::memmem::find(line, dots).is_some());
+    let first = line.trim_ascii_start().first();
+    if !has_dots && !first.is_some_and(|first| b"/#*<-;%[(".contains(first)) {
+        return false;
+    }
+    let Ok(text) = std::str::from_utf8(line) else { return false };
+    let text = text.trim();
+    let behind = || [" # ", " // ", " /* ", " -- "].iter().find_map(|mark| text.rsplit_once(mark));
+    is_placeholder(line)
+        || comment(text)
+            .or_else(|| text.starts_with(['[', '(']).then_some(text))
+            .is_some_and(says_so)
+        || has_dots
+            && behind()
+                .is_some_and(|(_, comment)| is_placeholder(&[b"#", comment.as_bytes()].concat()))
+}
+
+/// Whether a comment says that code goes on as it was: between dots or in brackets, or in so many words.
+fn says_so(comment: &str) -> bool {
+    const SAME: [&str; 6] = ["unchanged", "the same", "as before", "as is", "as it was", "omitted"];
+    const BETWEEN: [&str; 14] = [
+        "other",
+        "more",
+        "same",
+        "existing",
+        "remaining",
+        "implementation",
+        "其余",
+        "其他",
+        "省略",
+        "不变",
+        "保持",
+        "残り",
+        "変更なし",
+        "나머지",
+    ];
+    let around = |c: char| c.is_whitespace() || ".…*/->".contains(c);
+    let bare = comment.trim();
+    let is_between = |open: &[&str], close: &[&str]| {
+        open.iter().any(|it| bare.starts_with(it))
+            && close.iter().any(|it| bare.trim_end_matches([' ', '*', '/', '-', '>']).ends_with(it))
+    };
+    let text = bare.trim_matches(around).to_lowercase();
+    let inner = text.trim_matches(['(', ')', '[', ']']);
+    let is_short = inner.split_whitespace().count() <= 4;
+    let dots = ["...", "…"];
+    let between_dots = is_between(&dots, &dots) && BETWEEN.iter().any(|word| inner.contains(word));
+    let in_brackets = is_between(&["(", "["], &[")", "]"])
+        && is_short
+        && ["existing ", "unchanged", "remaining ", "rest of "]
+            .iter()
+            .any(|it| inner.starts_with(it));
+    let in_words =
+        ["rest of ", "the rest of ", "remaining "].iter().any(|it| inner.starts_with(it))
+            && SAME.iter().any(|same| inner.trim_end_matches('.').ends_with(same));
+    between_dots || in_brackets || in_words
+}
+
 /// The text of a line that is nothing but a comment.
 fn comment(line: &str) -> Option<&str> {
     ["//", "#", "/*", "<!--", "--", ";", "%", "*"].iter().find_map(|mark| line.strip_prefix(mark))
@@ -57,6 +119,34 @@ mod tests {
             "let x = ..existing;",
         ] {
             assert!(!is_placeholder(line.as_bytes()), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_stands_for_code_is_told_in_other_words_too() {
+        for line in [
+            "    # rest of the function stays the same",
+            "    // (existing implementation)",
+            "// ... other fields ...",
+            "# ... 其余代码不变 ...",
+            "[rest of the function unchanged]",
+            "with open(p) as f:  # ... rest unchanged ...",
+            "/* ... more cases ... */",
+        ] {
+            assert!(stands_for_code(line.as_bytes()), "{line}");
+        }
+        for line in [
+            "// existing code",
+            "# ...",
+            "// ... and so on",
+            "// the rest of the buffer is zero",
+            "print('loading...')  # shown while other files load",
+            "// remaining bytes are kept",
+            "[existing]",
+            "#[must_use]",
+            "let all = [...others, ...same];",
+        ] {
+            assert!(!stands_for_code(line.as_bytes()), "{line}");
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The hunks of one file, placed and made into its new bytes. It knows neither paths nor other files.
 
 use super::body::{self, HunkLine, Kind};
+use super::damage;
 use super::done;
 use super::edit::{self, Edit};
-use super::elision::is_placeholder;
 use super::feedback;
 use super::lines::{Eol, Lines};
 use super::locate::{Image, Place, Search, is_left_behind, locate, locate_once};
@@ -101,7 +101,7 @@ impl Reader {
         }
         let first = edits.iter().map(|edit| edit.hunk).min();
         let Some((bytes, more)) =
-            first.and_then(|first| self.follow_up(&bytes, hunks, first, &refused))
+            first.and_then(|first| self.follow_up(&bytes, hunks, first, &refused, name))
         else {
             return Err(refused.into_iter().map(|(_, mismatch)| mismatch).collect());
         };
@@ -172,10 +172,10 @@ impl Reader {
                 }
                 Search::Found(place) => {
                     match edit::edits(&image.lines, &place, index, self.blind_eol) {
-                        Ok(edits) if edits.iter().any(|edit| elides(edit, image)) => {
-                            refuse(Reason::ElidedCode, &[]);
-                        }
-                        Ok(edits) => placed.edits.extend(edits),
+                        Ok(edits) => match damage_of(&edits, image, name) {
+                            Some(reason) => refuse(reason, &[]),
+                            None => placed.edits.extend(edits),
+                        },
                         Err(reason) => refuse(reason, &[place.start]),
                     }
                     let numbered = bare.as_ref().map(|_| &Tolerance::Numbered);
@@ -198,6 +198,7 @@ impl Reader {
         hunks: &[&Hunk<'_>],
         first: usize,
         refused: &[(usize, PatchMismatch)],
+        name: &str,
     ) -> Option<(Vec<u8>, Vec<Forgiven>)> {
         let is_next = |(index, mismatch): &(usize, PatchMismatch)| {
             mismatch.reason == Reason::HunkNotFound && *index >= first
@@ -214,7 +215,7 @@ impl Reader {
             let hunk = hunks.get(*index)?;
             let place = locate_once(&image, hunk, self.allowed)?;
             let found = edit::edits(&image.lines, &place, *index, self.blind_eol).ok()?;
-            if found.iter().any(|edit| elides(edit, &image)) {
+            if damage_of(&found, &image, name).is_some() {
                 return None;
             }
             let (tolerance, line) = (Tolerance::Sequential, Some(place.start + 1));
@@ -249,7 +250,7 @@ impl Reader {
                 let mismatch = PatchMismatch::file(Reason::ContradictoryHeaders, name);
                 return Err(vec![mismatch.note("A new file takes one hunk.")]);
             }
-            let (bytes, forgiven) = self.created(hunk).map_err(refuse)?;
+            let (bytes, forgiven) = self.created(hunk, name).map_err(refuse)?;
             let hunk = Some(index + 1);
             let forgiven = forgiven.map(|tolerance| Forgiven { tolerance, hunk, line: None });
             made.bytes.extend(bytes);
@@ -259,7 +260,7 @@ impl Reader {
     }
 
     /// What a hunk of a new file holds, and what was forgiven.
-    fn created(self, hunk: &Hunk<'_>) -> Result<(Vec<u8>, Option<Tolerance>), Reason> {
+    fn created(self, hunk: &Hunk<'_>, name: &str) -> Result<(Vec<u8>, Option<Tolerance>), Reason> {
         let all_added = |body: &[HunkLine<'_>]| {
             !body.is_empty() && body.iter().all(|line| line.kind == Kind::Added)
         };
@@ -278,8 +279,9 @@ impl Reader {
             let is_empty = hunk.readings.iter().all(|reading| reading.body.is_empty());
             return Err(if is_empty { Reason::EmptyHunk } else { Reason::NewFileHasOldLines });
         };
-        if reading.body.iter().any(|line| is_placeholder(line.text)) {
-            return Err(Reason::ElidedCode);
+        let added: Vec<&[u8]> = reading.body.iter().map(|line| line.text).collect();
+        if let Some(reason) = damage::found(&added, b"", name) {
+            return Err(reason);
         }
         if reading.body.iter().rev().skip(1).any(|line| line.eol == Eol::None) {
             return Err(Reason::EofMarkerNotAtEof);
@@ -380,9 +382,9 @@ fn growth(body: &[HunkLine<'_>]) -> isize {
         .sum()
 }
 
-/// Whether an edit brings in a placeholder that the file does not have anyway.
-fn elides(edit: &Edit<'_>, image: &Image<'_>) -> bool {
-    let is_new =
-        |text: &[u8]| !image.lines.from(0).any(|line| line.text.trim_ascii() == text.trim_ascii());
-    edit.insert.iter().any(|line| is_placeholder(line.text) && is_new(line.text))
+/// What is wrong with the lines that edits bring in.
+fn damage_of(edits: &[Edit<'_>], image: &Image<'_>, name: &str) -> Option<Reason> {
+    let added: Vec<&[u8]> =
+        edits.iter().flat_map(|edit| &edit.insert).map(|line| line.text).collect();
+    damage::found(&added, image.lines.bytes(), name)
 }

@@ -9,6 +9,7 @@ mod account;
 mod aside;
 mod blocks;
 mod body;
+mod damage;
 mod difference;
 mod done;
 mod edit;

@@ -127,6 +127,11 @@ fn every_reason() -> Vec<(Reason, Refusal)> {
             tree().refuse(&(create("n") + &create("n").replace("+x", "+y"))),
         ),
         (
+            Reason::DamagedLine,
+            tree()
+                .refuse(&create("n.py").replace("+x", "+1| x\n+2| y").replace("+1 @@", "+1,2 @@")),
+        ),
+        (
             Reason::ElidedCode,
             tree().refuse(&diff("a", "@@ -2,2 +2,2 @@\n two\n-three\n+// ... existing code ...")),
         ),

@@ -67,6 +67,8 @@ reasons! {
     ContradictoryHeaders "contradictory_headers" => "Name the same file and operation in all headers of a section.",
     /// The same path is given two operations.
     ContradictoryFileOps "contradictory_file_ops" => "Give each file one operation.",
+    /// Added lines hold what got into them on the way: line numbers, escaped characters, marks of a diff or of a block.
+    DamagedLine "damaged_line" => "Write added lines as the file is to have them, each behind one `+`.",
     /// Added lines hold a placeholder instead of code.
     ElidedCode "elided_code" => "Write out all lines; never use `...` for code.",
     /// New lines hold a mask for a secret that was not shown.
@@ -288,6 +290,7 @@ impl Refusal {
                     | Reason::NoDiff
                     | Reason::NoFileHeader
                     | Reason::StrayLine
+                    | Reason::DamagedLine
                     | Reason::UnsupportedFormat
             )
         };
