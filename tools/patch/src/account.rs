@@ -104,9 +104,12 @@ impl Walk {
     /// Whether a line that is passed over here looks like a part of a hunk.
     fn is_stray(&self, line: &[u8]) -> bool {
         let behind_fence = self.before == Some(Use::Closes);
+        let behind_lines = self.before == Some(Use::Body) && self.is_sure;
         is_marked(line) && (self.has_begun || self.in_diff || !self.in_fence)
             || foreign::is_elsewhere(line) && !self.in_fence
             || self.has_begun && (is_elision(line) || body::has_look_alike_marker(line))
+            || self.has_begun && is_extended(line) && !self.in_fence
+            || behind_lines && !is_remark(line)
             || self.in_hunks && is_name(line)
             || behind_fence && self.lacks
             || self.is_cut && matches!(line, [b' ', next, ..] if !next.is_ascii_whitespace())
@@ -144,6 +147,39 @@ fn is_marked(line: &[u8]) -> bool {
         [marker @ (b'+' | b'-'), next, ..] => next != marker,
         _ => false,
     }
+}
+
+/// Whether a line tells an operation or a mode, as it does below `diff --git`.
+pub(super) fn is_extended(line: &[u8]) -> bool {
+    const MARKS: [&str; 8] = [
+        "rename from ",
+        "rename to ",
+        "copy from ",
+        "copy to ",
+        "new file mode ",
+        "deleted file mode ",
+        "old mode ",
+        "new mode ",
+    ];
+    MARKS.iter().any(|mark| line.starts_with(mark.as_bytes()))
+}
+
+/// Whether a line right behind a hunk may be a remark, or close what the hunk is wrapped in, and not code that lost its marker.
+fn is_remark(line: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(line);
+    let text = text.trim();
+    let begins =
+        text.starts_with(|c: char| c.is_uppercase() || !c.is_ascii() || "*#>([_`".contains(c));
+    let is_plain = !text.contains(['=', '{', '}', ';', '\\', '|']);
+    let is_sentence = begins
+        && is_plain
+        && (text.contains(' ') || !text.is_ascii() || text.ends_with(['.', '!', ':']));
+    let is_around =
+        body::is_terminator(line, &[]) || text.starts_with("</") || text.starts_with("<|");
+    let is_separator = ["Index: ", "====", "diff ", "# HG ", "***", "---", "Only in "]
+        .iter()
+        .any(|mark| text.starts_with(mark));
+    is_sentence || is_around || is_separator
 }
 
 /// Whether a line is nothing but the name of a file, as headings have it.

@@ -45,26 +45,48 @@ pub(super) fn blocks<'a>(lines: &[&'a [u8]], uses: &[Use]) -> Vec<Block<'a>> {
     starts.filter_map(block).collect()
 }
 
-/// Files that have sections in more than one fence.
+/// Files that are changed in more than one fence, or with prose between.
 pub(super) fn in_several<'p>(
     targets: &'p [Target<'_, '_>],
     uses: &[Use],
 ) -> BTreeSet<&'p RepoPath> {
-    let opened = |before: &mut usize, what: &Use| {
-        *before += usize::from(*what == Use::Opens);
+    let parted = |before: &mut usize, what: &Use| {
+        *before += usize::from(matches!(what, Use::Opens | Use::Prose));
         Some(*before)
     };
-    let opened: Vec<usize> = uses.iter().scan(0, opened).collect();
-    let block = |target: &Target<'_, '_>| opened.get(target.span.start).copied().unwrap_or(0);
+    let parted: Vec<usize> = uses.iter().scan(0, parted).collect();
+    let block = |at: usize| parted.get(at).copied().unwrap_or(0);
     let mut first: BTreeMap<&RepoPath, usize> = BTreeMap::new();
     let mut several = BTreeSet::new();
     for target in targets {
-        let block = block(target);
-        if *first.entry(&target.path).or_insert(block) != block {
-            several.insert(&target.path);
+        for hunk in target.hunks {
+            let block = block(hunk.at.saturating_sub(1));
+            if *first.entry(&target.path).or_insert(block) != block {
+                several.insert(&target.path);
+            }
         }
     }
     several
+}
+
+/// A file of which a tag is closed between two changes: the first may be a draft, and the other what came of it.
+pub(super) fn may_be_drafts<'p>(
+    lines: &[&[u8]],
+    uses: &[Use],
+    targets: &'p [Target<'_, '_>],
+) -> Option<&'p RepoPath> {
+    let closes = |at: usize| {
+        let line = lines.get(at).map(|line| line.trim_ascii_start()).unwrap_or_default();
+        let marks: [&[u8]; 4] = [b"</", b"[/", "\u{25c1}/".as_bytes(), b"<|"];
+        uses.get(at) == Some(&Use::Prose) && marks.iter().any(|mark| line.starts_with(mark))
+    };
+    let mut last: BTreeMap<&RepoPath, usize> = BTreeMap::new();
+    let mut hunks =
+        targets.iter().flat_map(|target| target.hunks.iter().map(|hunk| (&target.path, hunk.at)));
+    let (path, _) = hunks.find(|(path, at)| {
+        last.insert(path, *at).is_some_and(|before| (before..*at).any(closes))
+    })?;
+    Some(path)
 }
 
 /// A block of code that is given as the new content of a file which the diff does not touch.
@@ -96,7 +118,77 @@ pub(super) fn whole_file(
     })
 }
 
-/// Whether the fence around a section is labelled with another file; or, if the section has no names, one of the two lines above.
+/// A declared file that the diff does not touch, and that a block of code is about: one that names it, or that follows the name of a
+/// file which is still to be made. Blocks of commands and of what they print only mention files.
+pub(super) fn left_out(
+    lines: &[&[u8]],
+    uses: &[Use],
+    touched: &[&RepoPath],
+    declared: &BTreeSet<RepoPath>,
+    exists: &dyn Fn(&RepoPath) -> bool,
+) -> Option<PatchMismatch> {
+    const COMMANDS: [&[u8]; 9] = [
+        b"sh",
+        b"bash",
+        b"shell",
+        b"zsh",
+        b"console",
+        b"text",
+        b"txt",
+        b"output",
+        b"shell-session",
+    ];
+    let rest: Vec<&RepoPath> = declared.iter().filter(|path| !touched.contains(path)).collect();
+    if rest.is_empty() {
+        return None;
+    }
+    let names = |line: &[u8], path: &RepoPath| {
+        let is_it = |name: &RepoPath| {
+            let name = name.as_str();
+            let bare = name.strip_prefix("a/").or(name.strip_prefix("b/")).unwrap_or(name);
+            name == path.as_str() || bare == path.as_str()
+        };
+        paths_in(line).iter().any(is_it)
+    };
+    // The fence that is open, unless it is one of commands; and prose since the last change or block.
+    let (mut inside, mut above): (Option<usize>, Vec<&[u8]>) = (None, Vec::new());
+    for (at, (line, what)) in lines.iter().zip(uses).enumerate() {
+        let named = match what {
+            Use::Opens => {
+                let info = Fence::info(line);
+                let is_code = !COMMANDS.contains(&info.trim_ascii());
+                inside = is_code.then_some(at);
+                None
+            }
+            Use::Closes | Use::Body | Use::Header => {
+                above.clear();
+                inside = inside.filter(|_| *what != Use::Closes);
+                None
+            }
+            Use::Prose if inside.is_some() => {
+                let is_due =
+                    |path: &&&RepoPath| !exists(path) && above.iter().any(|it| names(it, path));
+                rest.iter().find(|path| names(line, path)).or_else(|| rest.iter().find(is_due))
+            }
+            Use::Prose => {
+                above.push(line);
+                None
+            }
+            Use::Blank => None,
+        };
+        if let Some(path) = named {
+            let mismatch = PatchMismatch::file(Reason::UnsupportedFormat, path.as_str());
+            return Some(mismatch.note(format!(
+                "Line {} is in a block that seems to be about this file, which the diff does not change.",
+                at + 1
+            )));
+        }
+    }
+    None
+}
+
+/// Whether the fence around a section is labelled with another file; or, if the section has no names, one of the two lines above; or
+/// what stands between two of its hunks.
 pub(super) fn names_another(
     lines: &[&[u8]],
     target: &Target<'_, '_>,
@@ -108,14 +200,34 @@ pub(super) fn names_another(
     };
     let is_other = |label: &[u8]| {
         let names = paths_in(label);
-        names.iter().any(is_file) && !names.iter().any(is_it)
+        // As it stands, or below a directory that stands for a side of the diff.
+        let below = |name: &RepoPath| {
+            let below = name.as_str().split_once('/').map(|(_, rest)| RepoPath::parse(rest));
+            matches!(below, Some(Ok(path)) if is_file(&path))
+        };
+        names.iter().any(|name| is_file(name) || below(name)) && !names.iter().any(is_it)
     };
     let above = lines.get(..target.span.start).unwrap_or_default().iter().rev();
     let mut above = above.filter(|line| !line.trim_ascii().is_empty()).peekable();
     let fence = above.next_if(|line| Fence::opening(line).is_some());
     let has_no_names = target.forgives.contains(&Tolerance::NoHeader);
+    let ends = target.hunks.iter().map(|hunk| {
+        let shortest = hunk.readings.last().and_then(|reading| reading.body.last());
+        shortest.map_or(hunk.at, |line| line.at)
+    });
+    let mut between = ends.zip(target.hunks.iter().skip(1).map(|hunk| hunk.at.saturating_sub(1)));
+    let heads = |line: &[u8]| {
+        let is_name = |name: &RepoPath| name.as_str().contains(['/', '.']);
+        let length = |names: &[RepoPath]| names.iter().map(|it| it.as_str().len()).sum::<usize>();
+        let names = paths_in(line);
+        names.iter().any(is_name) || line.trim_ascii().len() <= length(&names) + DECORATION
+    };
     fence.is_some_and(|line| is_other(Fence::label(line)))
         || has_no_names && above.take(2).any(|line| is_other(line))
+        || between.any(|(end, next)| {
+            let lines = lines.get(end..next).unwrap_or_default();
+            lines.iter().any(|line| is_other(line) && heads(line))
+        })
 }
 
 /// What may be the name of a file in a line of prose.

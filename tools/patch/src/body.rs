@@ -267,7 +267,7 @@ fn is_item(line: &HunkLine<'_>) -> bool {
 }
 
 /// Whether a line closes what a diff is wrapped in, and not what the lines of `body` open.
-fn is_terminator(raw: &[u8], body: &[HunkLine<'_>]) -> bool {
+pub(super) fn is_terminator(raw: &[u8], body: &[HunkLine<'_>]) -> bool {
     let has = |text: &[u8]| body.iter().any(|line| memchr::memmem::find(line.text, text).is_some());
     let closed = raw.strip_prefix(b"</").and_then(|rest| rest.strip_suffix(b">"));
     let is_wrapping = |name: &[u8]| !has(&[b"<", name].concat());

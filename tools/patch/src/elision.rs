@@ -40,7 +40,9 @@ pub(super) fn stands_for_code(line: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(line) else { return false };
     let text = text.trim();
     let behind = || [" # ", " // ", " /* ", " -- "].iter().find_map(|mark| text.rsplit_once(mark));
+    let is_bare = || text.starts_with("... ") || text.starts_with("… ");
     is_placeholder(line)
+        || is_bare() && is_placeholder(&[b"#", text.as_bytes()].concat())
         || comment(text)
             .or_else(|| text.starts_with(['[', '(']).then_some(text))
             .is_some_and(says_so)
@@ -132,6 +134,7 @@ mod tests {
             "[rest of the function unchanged]",
             "with open(p) as f:  # ... rest unchanged ...",
             "/* ... more cases ... */",
+            "... rest unchanged",
         ] {
             assert!(stands_for_code(line.as_bytes()), "{line}");
         }
@@ -145,6 +148,7 @@ mod tests {
             "[existing]",
             "#[must_use]",
             "let all = [...others, ...same];",
+            "    ...existing,",
         ] {
             assert!(!stands_for_code(line.as_bytes()), "{line}");
         }

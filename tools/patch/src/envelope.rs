@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 
 use super::fence::Fence;
+use super::glue::{self, Glue};
 use super::leak;
 use super::lines::pieces;
+use super::parse::at_line;
 use super::refuse::{PatchMismatch, Reason, Refusal};
 use super::tolerance::{Repair, Tolerance, Tolerances};
 
@@ -60,14 +62,16 @@ pub(super) fn open(answer: &[u8], allowed: Tolerances) -> Result<Opened<'_>, Ref
         }
         rest = opened;
     }
-    if allowed.allow(Tolerance::Leaked)
+    while allowed.allow(Tolerance::Leaked)
         && let Some((before, found)) = leak::at_end(rest)
     {
         // Behind nothing but a marker it may as well be what is added.
         if matches!(pieces(before).last(), Some([b'+' | b'-' | b' '])) {
             return Err(PatchMismatch::answer(Reason::StrayLine).into());
         }
-        repaired(Tolerance::Leaked);
+        if token.is_none() {
+            repaired(Tolerance::Leaked);
+        }
         (rest, token) = (before, Some(found));
     }
     let complete = rest.ends_with(b"\n") || rest.is_empty() || token.is_some();
@@ -82,6 +86,13 @@ pub(super) fn open(answer: &[u8], allowed: Tolerances) -> Result<Opened<'_>, Ref
             let quoted = || line.strip_prefix(b"> ").or(line.strip_prefix(b">"));
             let is_quote = indentation.starts_with(b">");
             *line = bare.or_else(|| quoted().filter(|_| is_quote)).unwrap_or(line);
+        }
+    }
+    if allowed.allow(Tolerance::Leaked) {
+        match glue::cut(&mut lines) {
+            Glue::None => {}
+            Glue::Cut => repaired(Tolerance::Leaked),
+            Glue::Unclear(at) => return Err(at_line(Reason::StrayLine, &lines, at).into()),
         }
     }
     if ends_in_a_second_end(&lines) {
@@ -128,39 +139,62 @@ fn ends_in_a_second_end(lines: &[&[u8]]) -> bool {
     is_glued && open_fence(lines).is_none()
 }
 
-/// Skips a byte order mark and a leading block of reasoning, of which the model's template may have kept the opening tag.
+/// Skips a byte order mark and what stands before the answer itself: reasoning, and drafts between tags.
 pub(super) fn without_preamble(answer: &[u8]) -> Result<&[u8], Refusal> {
-    const TAGS: [(&[u8], &[u8]); 3] = [
-        (b"<think>", b"</think>"),
-        (b"<thinking>", b"</thinking>"),
-        (b"<reasoning>", b"</reasoning>"),
+    let mut rest = answer.strip_prefix(b"\xef\xbb\xbf").unwrap_or(answer);
+    while let Some(after) = behind_thought(rest)? {
+        rest = after;
+    }
+    Ok(rest)
+}
+
+/// What follows a block of reasoning, of which the model's template may have kept the opening tag; none if there is no such block.
+fn behind_thought(rest: &[u8]) -> Result<Option<&[u8]>, Refusal> {
+    // With whether the opening tag may be lost.
+    const TAGS: [(&str, &str, bool); 12] = [
+        ("<think>", "</think>", true),
+        ("<Think>", "</Think>", true),
+        ("[THINK]", "[/THINK]", true),
+        ("\u{25c1}think\u{25b7}", "\u{25c1}/think\u{25b7}", true),
+        ("<thinking>", "</thinking>", true),
+        ("<reasoning>", "</reasoning>", true),
+        ("<thought>", "</thought>", false),
+        ("<analysis>", "</analysis>", false),
+        ("<scratchpad>", "</scratchpad>", false),
+        ("<draft>", "</draft>", false),
+        ("<details type=\"reasoning\"", "</details>", false),
+        ("<|channel|>analysis", "<|channel|>final<|message|>", false),
     ];
-    let rest = answer.strip_prefix(b"\xef\xbb\xbf").unwrap_or(answer);
-    for (open, close) in TAGS {
+    for (open, close, may_be_lost) in TAGS {
+        let (open, close) = (open.as_bytes(), close.as_bytes());
         let after = |at: usize| rest.get(at + close.len()..).unwrap_or_default();
         if let Some(thought) = rest.trim_ascii_start().strip_prefix(open) {
             let end = memchr::memmem::find(thought, close);
             let end = end.ok_or_else(|| PatchMismatch::answer(Reason::TruncatedDiff))?;
-            return Ok(thought.get(end + close.len()..).unwrap_or_default());
+            return Ok(thought.get(end + close.len()..));
         }
-        // Where it ends a line that no diff can have, all before it is reasoning.
+        // Where it begins a line, or ends one that no diff can have, all before it is reasoning.
         let line = |at: usize| rest.get(..at).and_then(|before| pieces(before).last());
         let ends = memchr::memmem::rfind(rest, close).filter(|at| {
-            let begins = line(*at).and_then(<[u8]>::first);
-            let closes_line = matches!(after(*at).first(), None | Some(b'\n' | b'\r'));
-            closes_line && begins.is_none_or(|byte| !b" +-\t".contains(byte))
+            let before = line(*at).unwrap_or_default();
+            let behind = pieces(after(*at)).next().unwrap_or_default();
+            let has_line =
+                before.is_empty() || before.starts_with(b"<|") || behind.trim_ascii().is_empty();
+            has_line && before.first().is_none_or(|byte| !b" +-\t".contains(byte))
         });
         // What stands before the thought must not be a diff: that would be lost.
         let is_first = |at: &usize| {
             let before = rest.get(..*at).unwrap_or_default();
             let opened = memchr::memmem::find(before, open);
-            opened.is_none_or(|at| !pieces(before.get(..at).unwrap_or_default()).any(is_structural))
+            let is_diff =
+                |at: usize| pieces(before.get(..at).unwrap_or_default()).any(is_structural);
+            opened.map_or(may_be_lost, |at| !is_diff(at))
         };
         if let Some(at) = ends.filter(is_first) {
-            return Ok(after(at));
+            return Ok(Some(after(at)));
         }
     }
-    Ok(rest)
+    Ok(None)
 }
 
 /// Lines a diff cannot do without; their line ends and indentation speak for the whole answer.

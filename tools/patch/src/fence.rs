@@ -16,6 +16,11 @@ impl Fence {
         (run >= 3).then_some(Fence { byte, run })
     }
 
+    /// Whether it is made of this character.
+    pub(super) fn is_of(self, byte: u8) -> bool {
+        self.byte == byte
+    }
+
     /// Whether `line` closes it.
     pub(super) fn is_closed_by(self, line: &[u8]) -> bool {
         let line = line.trim_ascii_end();

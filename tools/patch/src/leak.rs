@@ -33,32 +33,38 @@ pub(super) fn without_zero_width(line: &[u8]) -> &[u8] {
     rest
 }
 
-/// The text before a token that it ends in, as a server leaves it there, and the token: `<|im_end|>`, `<｜end▁of▁sentence｜>`.
+/// The text before a token that it ends in, as a server leaves it there, and the token: `<|im_end|>`, `<｜end▁of▁sentence｜>`, `</s>`.
 ///
-/// It must be the only one: who writes about such tokens has them elsewhere, too.
+/// It must be the only one: who writes about such tokens has them elsewhere, too. Those with wide bars are in no other text.
 pub(super) fn at_end(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    const BAR: &[u8] = "\u{ff5c}".as_bytes();
-    const NAMES: [&str; 9] = [
+    const BAR: char = '\u{ff5c}';
+    const NAMES: [&str; 10] = [
         "im_end",
+        "im_start",
         "endoftext",
         "eot_id",
         "end_of_text",
         "end",
         "eom_id",
-        "end\u{2581}of\u{2581}sentence",
+        "return",
         "EOT",
         "User",
     ];
+    const WHOLE: [&str; 3] = ["</s>", "<end_of_turn>", "<eos>"];
     let text = text.trim_ascii_end();
-    [&b"|"[..], BAR].into_iter().find_map(|bar| {
-        let inner = text.strip_suffix(b">")?.strip_suffix(bar)?;
-        let open = [b"<", bar].concat();
-        let at = memchr::memmem::rfind(inner, &open)?;
-        let name = std::str::from_utf8(inner.get(at + open.len()..)?).ok()?;
-        let (before, token) = text.split_at_checked(at)?;
-        let is_only = memchr::memmem::find(before, token).is_none();
-        (NAMES.contains(&name) && is_only).then_some((before, token))
-    })
+    let roles = [&b"user"[..], b"assistant", b"system"];
+    let role =
+        roles.iter().find_map(|role| text.strip_suffix(*role).filter(|it| it.ends_with(b"|>")));
+    let inner = role.unwrap_or(text);
+    let (before, token) = inner.split_at_checked(memchr::memrchr(b'<', inner)?)?;
+    let name = std::str::from_utf8(token).ok()?.strip_prefix('<')?.strip_suffix('>')?;
+    let is_ours = match name.strip_prefix('|').and_then(|name| name.strip_suffix('|')) {
+        Some(name) => NAMES.contains(&name),
+        None => name.contains(BAR) && !name.contains(char::is_whitespace),
+    };
+    let is_whole = WHOLE.iter().any(|whole| whole.as_bytes() == token);
+    let is_only = memchr::memmem::find(before, token).is_none();
+    ((is_ours || is_whole) && is_only).then_some((before, token))
 }
 
 #[cfg(test)]
@@ -77,6 +83,10 @@ mod tests {
         assert_eq!(cut("+c<|im_end|>"), Some(&b"+c"[..]));
         assert_eq!(cut("+c<\u{ff5c}end\u{2581}of\u{2581}sentence\u{ff5c}>"), Some(&b"+c"[..]));
         assert_eq!(cut("```\n<|im_end|>\n"), Some(&b"```\n"[..]));
+        assert_eq!(cut("+c<\u{ff5c}tool\u{2581}calls\u{2581}end\u{ff5c}>"), Some(&b"+c"[..]));
+        assert_eq!(cut("+c\n</\u{ff5c}DSML\u{ff5c}function_calls>"), Some(&b"+c\n"[..]));
+        assert_eq!(cut("+c</s>"), Some(&b"+c"[..]));
+        assert_eq!(cut("+c\n<|im_start|>user\n"), Some(&b"+c\n"[..]));
         for text in ["<|im_end|>\n+<|im_end|>", "+c<|x|>", "+a|>"] {
             assert_eq!(cut(text), None, "{text}");
         }

@@ -22,6 +22,7 @@ mod file;
 mod fold;
 mod foreign;
 mod formats;
+mod glue;
 mod gutter;
 mod header;
 mod leak;

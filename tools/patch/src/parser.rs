@@ -103,6 +103,13 @@ impl<'l, 'a> Parser<'l, 'a> {
                         section.hunks.extend(hunk);
                     }
                 }
+            } else if self.is_extended(start, open, sections.last()) {
+                if !open || self.begins_a_rename(start) {
+                    sections.push(Section::default());
+                    open = true;
+                }
+                self.read_extended(sections.last_mut());
+                self.take(start, Use::Header);
             } else if foreign::is_foreign(line) {
                 return Err(Stop::Foreign(start));
             } else if line.starts_with(b"@@") && self.line(start + 1) == line {
@@ -194,6 +201,18 @@ impl<'l, 'a> Parser<'l, 'a> {
         let new = self.line(self.next).strip_prefix(b"+++ ").map(header::name);
         self.next += 1;
         (old, new)
+    }
+
+    /// Whether headers that usually follow `diff --git` stand at `index`: below names that have no hunk yet, or a rename alone.
+    fn is_extended(&self, index: usize, open: bool, last: Option<&Section<'_>>) -> bool {
+        let is_bare = |section: &&Section<'_>| open && section.hunks.is_empty();
+        last.filter(is_bare).is_some() && account::is_extended(self.line(index))
+            || self.begins_a_rename(index)
+    }
+
+    fn begins_a_rename(&self, index: usize) -> bool {
+        self.line(index).starts_with(b"rename from ")
+            && self.line(index + 1).starts_with(b"rename to ")
     }
 
     /// Reads the headers after `diff --git`; unknown ones are left to be skipped.
@@ -303,6 +322,11 @@ impl<'l, 'a> Parser<'l, 'a> {
             index += 1;
         }
         let line = self.line(index);
+        // Below a blank line, dashes are a rule.
+        let is_rule = index > self.next && line.len() > 2 && line.iter().all(|byte| *byte == b'-');
+        if is_rule && self.fence.is_none() {
+            return false;
+        }
         line.starts_with(b"\\") && index == self.next
             || line.first().is_some_and(|byte| b" +-".contains(byte)) && !self.is_structural(index)
     }

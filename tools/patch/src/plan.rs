@@ -216,7 +216,16 @@ fn as_written(
     if let Some(bare) = without_others(&targets) {
         return Err(PatchMismatch::file(Reason::EmptyFileSection, bare.as_str()).into());
     }
-    let is_file = |path: &RepoPath| matches!(current(path), Ok(Entry::File(_)));
+    let is_file = |path: &RepoPath| {
+        let is_declared = scope.declared.as_ref().is_some_and(|declared| declared.contains(path));
+        is_declared || matches!(current(path), Ok(Entry::File(_)))
+    };
+    if let Some(path) = blocks::may_be_drafts(&answer.lines, &patch.uses, &targets) {
+        let mismatch = PatchMismatch::file(Reason::ContradictoryFileOps, path.as_str());
+        return Err(mismatch
+            .note("A tag is closed between two changes of it: one may be a draft.")
+            .into());
+    }
     if let Some(other) =
         targets.iter().find(|target| blocks::names_another(&answer.lines, target, &is_file))
     {
@@ -231,6 +240,12 @@ fn as_written(
     let touched: Vec<&RepoPath> = targets.iter().chain(&strays).flat_map(Target::paths).collect();
     if let Some(block) =
         blocks::whole_file(&answer.lines, &patch.uses, &touched, scope.declared.as_ref())
+    {
+        return Err(block.into());
+    }
+    if let Some(declared) = &scope.declared
+        && let Some(block) =
+            blocks::left_out(&answer.lines, &patch.uses, &touched, declared, &exists)
     {
         return Err(block.into());
     }

@@ -98,7 +98,7 @@ impl Tolerance {
         match self {
             Tolerance::Preamble => "skipped a byte order mark or reasoning before the answer",
             Tolerance::Leaked => {
-                "took out escape codes, a special token or a fence glued to a line"
+                "took out escape codes or a special token, or parted what was glued to a line"
             }
             Tolerance::Indented => "removed the indentation or the quoting of the whole diff",
             Tolerance::CrlfAnswer => "read an answer with CRLF line ends",

@@ -1,0 +1,240 @@
+//! Lines of an answer that ran into each other, where a newline was lost: headers behind a line, a line behind the header of a hunk, the
+//! end of what surrounds a diff behind its last line. Pure.
+
+use super::body;
+use super::fence::Fence;
+use super::header::{self, Numbers};
+
+/// What became of the lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Glue {
+    None,
+    Cut,
+    /// There is some at this line, from 0, and it cannot be told where to cut.
+    Unclear(usize),
+}
+
+/// Lines that are cut in one answer, at most: the others are moved for each.
+const MAX_CUTS: usize = 64;
+
+/// Cuts lines where it is plain that two of them ran into each other.
+pub(super) fn cut(lines: &mut Vec<&[u8]>) -> Glue {
+    let Some(first) = lines.iter().position(|line| is_structural(line)) else { return Glue::None };
+    let (mut at, mut cuts) = (first, 0);
+    // The header of the hunk that a line is in.
+    let mut header: Option<(usize, Option<Numbers>)> = None;
+    while let Some(line) = lines.get(at).copied() {
+        let (rest, next) = (lines.get(at + 1..).unwrap_or_default(), at + 1);
+        if line.starts_with(b"@@") {
+            let numbers = header::numbers(line);
+            header = Some((at, numbers));
+            if let Some(behind) = behind_header(line)
+                && !numbers.is_some_and(|numbers| holds(rest, numbers))
+            {
+                let with = [&[behind], rest].concat();
+                if !numbers.is_some_and(|numbers| holds(&with, numbers)) || cuts == MAX_CUTS {
+                    return Glue::Unclear(at);
+                }
+                let end = line.len() - behind.len();
+                lines.splice(at..next, [line.get(..end).unwrap_or_default(), behind]);
+                cuts += 1;
+            }
+        } else if let Some(end) = names_behind(line, rest).or_else(|| {
+            let (above, numbers) = header?;
+            hunk_behind(line, lines.get(above + 1..at)?, numbers?, rest)
+        }) {
+            if cuts == MAX_CUTS {
+                return Glue::Unclear(at);
+            }
+            let (head, tail) = line.split_at_checked(end).unwrap_or((line, b""));
+            lines.splice(at..next, [head, tail]);
+            cuts += 1;
+        }
+        at += 1;
+    }
+    if ends_in_a_closing(lines, first) || cuts > 0 { Glue::Cut } else { Glue::None }
+}
+
+fn is_structural(line: &[u8]) -> bool {
+    let marks: [&[u8]; 4] = [b"diff --git ", b"@@", b"--- ", b"+++ "];
+    marks.iter().any(|mark| line.starts_with(mark))
+}
+
+/// Whether the counts of a header hold for the lines below it, and nothing like them follows.
+fn holds(below: &[&[u8]], numbers: Numbers) -> bool {
+    body::read_counted(below, 0, numbers, false).is_some_and(|counted| {
+        let next = below.get(counted.taken).copied().unwrap_or_default();
+        !is_marked(next) || is_structural(next)
+    })
+}
+
+fn is_marked(line: &[u8]) -> bool {
+    line.first().is_some_and(|byte| b" +-".contains(byte))
+}
+
+/// What follows the numbers of a hunk, where that is a line of it: git puts a line there that begins with a letter.
+fn behind_header(line: &[u8]) -> Option<&[u8]> {
+    let end = memchr::memmem::find(line.get(2..)?, b"@@")? + 4;
+    let rest = line.get(end..)?;
+    let rest = rest.strip_prefix(b" ").unwrap_or(rest);
+    matches!(rest, [b'+' | b'-', ..]).then_some(rest)
+}
+
+/// Where the first header of the next file begins in `line`: the one below names the same file.
+fn names_behind(line: &[u8], rest: &[&[u8]]) -> Option<usize> {
+    let next = rest.first()?;
+    if let Some(named) = next.strip_prefix(b"+++ b/") {
+        let at = memchr::memmem::rfind(line, b"--- ").filter(|at| *at > 0)?;
+        let name = line.get(at + 4..)?;
+        let is_same = name.strip_prefix(b"a/") == Some(named) || name == b"/dev/null";
+        return is_same.then_some(at);
+    }
+    let below: [&[u8]; 4] = [b"--- ", b"index ", b"new file mode ", b"deleted file mode "];
+    let is_header = below.iter().any(|mark| next.starts_with(mark));
+    memchr::memmem::rfind(line, b"diff --git a/").filter(|at| is_header && *at > 0)
+}
+
+/// Where the header of the next hunk begins in `line`: the hunk above is as long as it says with what stands before.
+fn hunk_behind(line: &[u8], above: &[&[u8]], numbers: Numbers, rest: &[&[u8]]) -> Option<usize> {
+    let at = memchr::memmem::rfind(line, b"@@ -").filter(|at| *at > 1 && is_marked(line))?;
+    header::numbers(line.get(at..)?)?;
+    let next = rest.first()?;
+    let lines = [above, &[line.get(..at)?]].concat();
+    let is_whole = body::holds(&body::read_all(&lines, 1), Some(numbers));
+    (is_whole && is_marked(next) && !is_structural(next)).then_some(at)
+}
+
+/// Takes off the last line what closes a block that was opened above the diff: glued to it, or behind a marker that is not counted.
+fn ends_in_a_closing(lines: &mut [&[u8]], first: usize) -> bool {
+    let (Some(before), Some(last)) =
+        (lines.get(..first), lines.iter().rposition(|line| !line.trim_ascii().is_empty()))
+    else {
+        return false;
+    };
+    let closings: Vec<Vec<u8>> = before.iter().filter_map(|line| closing(line)).collect();
+    let is_open =
+        |closing: &&Vec<u8>| !lines.iter().skip(first).any(|line| line.trim_ascii() == **closing);
+    let open: Vec<&Vec<u8>> = closings.iter().filter(is_open).collect();
+    let Some(mut line) = lines.get(last).copied() else { return false };
+    let whole = line;
+    if let Some(text) = line.strip_prefix(b"+")
+        && open.iter().any(|closing| text.trim_ascii_end() == closing.as_slice())
+        && is_counted_out(lines, last)
+    {
+        line = text;
+    }
+    let is_glued = |line: &[u8], closing: &[u8]| {
+        let is_tag = closing.starts_with(b"</") || closing == b"]]>";
+        is_tag && is_marked(line) && line.len() > closing.len() + 1 && line.ends_with(closing)
+    };
+    while let Some(closing) = open.iter().find(|closing| is_glued(line, closing)) {
+        let text = line.get(..line.len() - closing.len()).unwrap_or_default();
+        // Where the line opens it as well, it is its own.
+        let name = closing.strip_prefix(b"</").and_then(|name| name.strip_suffix(b">"));
+        if name.is_some_and(|name| memchr::memmem::find(text, &[b"<", name].concat()).is_some()) {
+            break;
+        }
+        line = text;
+    }
+    if line == whole {
+        return false;
+    }
+    lines.get_mut(last).into_iter().for_each(|last| *last = line);
+    true
+}
+
+/// Whether the last hunk is as long as it says without line `last`.
+fn is_counted_out(lines: &[&[u8]], last: usize) -> bool {
+    let above = lines.get(..last).unwrap_or_default();
+    let header = above.iter().rposition(|line| line.starts_with(b"@@"));
+    header.is_some_and(|at| {
+        let numbers = above.get(at).and_then(|line| header::numbers(line));
+        body::holds(&body::read_all(above.get(at + 1..).unwrap_or_default(), 1), numbers)
+    })
+}
+
+/// What closes the block that a line opens: a tag, a fence, a here-document, a patch.
+fn closing(line: &[u8]) -> Option<Vec<u8>> {
+    let text = line.trim_ascii();
+    if let Some(fence) = Fence::opening(text) {
+        let run = text.iter().take_while(|byte| fence.is_of(**byte)).copied().collect();
+        return Some(run);
+    }
+    if text.ends_with(b"<![CDATA[") {
+        return Some(b"]]>".to_vec());
+    }
+    if text.starts_with(b"*** Begin Patch") {
+        return Some(b"*** End Patch".to_vec());
+    }
+    if let Some(at) = memchr::memmem::find(text, b"<<") {
+        let word = text.get(at + 2..)?.trim_ascii();
+        let word: Vec<u8> = word.iter().filter(|byte| !b"'\"-".contains(byte)).copied().collect();
+        return (!word.is_empty() && word.iter().all(u8::is_ascii_alphabetic)).then_some(word);
+    }
+    let tag = text.strip_prefix(b"<")?.strip_suffix(b">")?;
+    let name = tag.split(|byte| !byte.is_ascii_alphanumeric() && !b"_-".contains(byte)).next()?;
+    (!name.is_empty()).then(|| [b"</", name, b">"].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut_in(answer: &str) -> (Glue, String) {
+        let mut lines: Vec<&[u8]> = answer.lines().map(str::as_bytes).collect();
+        let glue = cut(&mut lines);
+        (glue, String::from_utf8(lines.join(&b'\n')).unwrap())
+    }
+
+    const HEAD: &str = "--- a/f\n+++ b/f\n";
+
+    #[test]
+    fn lines_that_ran_into_each_other_are_cut() {
+        for (glued, parted) in [
+            ("@@ -1 +1 @@\n-a\n+b--- a/g\n+++ b/g\n@@ -1 +1 @@\n-x\n+y", "+b\n--- a/g\n+++ b/g"),
+            ("@@ -1 +1 @@\n-a\n+b--- /dev/null\n+++ b/g\n@@ -0,0 +1 @@\n+y", "+b\n--- /dev/null\n"),
+            ("@@ -1 +1 @@\n-a\n+bdiff --git a/g b/g\n--- a/g\n+++ b/g", "+b\ndiff --git a/g b/g\n"),
+            ("@@ -1 +1 @@\n-a\n+b@@ -9 +9 @@\n-x\n+y", "+b\n@@ -9 +9 @@\n-x"),
+            ("@@ -2,2 +2,2 @@-b\n+B\n c", "@@ -2,2 +2,2 @@\n-b\n+B"),
+            ("@@ -1 +1,2 @@ +first\n a", "@@ -1 +1,2 @@ \n+first\n a"),
+        ] {
+            let (glue, text) = cut_in(&format!("{HEAD}{glued}"));
+            assert!(glue == Glue::Cut && text.contains(parted), "{glued}: {glue:?} {text}");
+        }
+        for (before, end, after) in [
+            ("<patch>", "+b</patch>", "+b"),
+            ("<answer>\n<diff>", "+b</diff></answer>", "+b"),
+            ("<diff>", "+</diff>", "</diff>"),
+            ("```diff", "+```", "```"),
+            ("git apply <<'EOF'", "+EOF", "EOF"),
+            ("<x><![CDATA[", "+b]]>", "+b"),
+        ] {
+            let counts = if after.starts_with('+') { "1" } else { "2" };
+            let mut body = "-a\n";
+            if counts == "2" {
+                body = "-a\n+a\n+b\n";
+            }
+            let (glue, text) =
+                cut_in(&format!("{before}\n{HEAD}@@ -1 +1,{counts} @@\n{body}{end}"));
+            assert!(glue == Glue::Cut && text.ends_with(&format!("\n{after}")), "{end}: {text}");
+        }
+    }
+
+    #[test]
+    fn lines_that_are_whole_are_left() {
+        for whole in [
+            "@@ -1 +1 @@ fn x\n-a\n+b",
+            "@@ -1 +1 @@ -x\n-a\n+b",
+            "@@ -1 +1,3 @@\n-a\n+see --- a/g\n+++ b/h\n+c",
+            "@@ -1 +1 @@\n-a\n+say @@ -9 +9 @@\nDone.",
+            "@@ -1 +1 @@\n-a\n+<p>b</p>",
+        ] {
+            let answer = format!("{HEAD}{whole}");
+            assert_eq!(cut_in(&answer), (Glue::None, answer), "{whole}");
+        }
+        let own = format!("<p>\n{HEAD}@@ -1 +1 @@\n-a\n+<p>b</p>");
+        assert_eq!(cut_in(&own), (Glue::None, own));
+        let unclear = format!("{HEAD}@@ -1,9 +1,9 @@ -x\n-a\n+b");
+        assert_eq!(cut_in(&unclear).0, Glue::Unclear(2));
+    }
+}
