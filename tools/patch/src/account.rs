@@ -108,7 +108,7 @@ impl Walk {
         is_marked(line) && (self.has_begun || self.in_diff || !self.in_fence)
             || foreign::is_elsewhere(line) && !self.in_fence
             || self.has_begun && (is_elision(line) || body::has_look_alike_marker(line))
-            || self.has_begun && is_extended(line) && !self.in_fence
+            || is_extended(line) && (has_mode(line) || self.has_begun && !self.in_fence)
             || behind_lines && !is_remark(line)
             || self.in_hunks && is_name(line)
             || behind_fence && self.lacks
@@ -162,6 +162,12 @@ pub(super) fn is_extended(line: &[u8]) -> bool {
         "new mode ",
     ];
     MARKS.iter().any(|mark| line.starts_with(mark.as_bytes()))
+}
+
+/// Whether a line ends in the mode of a file.
+fn has_mode(line: &[u8]) -> bool {
+    let mode = line.trim_ascii_end().rsplit(|byte| *byte == b' ').next().unwrap_or_default();
+    mode.len() == 6 && mode.iter().all(u8::is_ascii_digit)
 }
 
 /// Whether a line right behind a hunk may be a remark, or close what the hunk is wrapped in, and not code that lost its marker.

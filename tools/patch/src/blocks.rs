@@ -127,17 +127,8 @@ pub(super) fn left_out(
     declared: &BTreeSet<RepoPath>,
     exists: &dyn Fn(&RepoPath) -> bool,
 ) -> Option<PatchMismatch> {
-    const COMMANDS: [&[u8]; 9] = [
-        b"sh",
-        b"bash",
-        b"shell",
-        b"zsh",
-        b"console",
-        b"text",
-        b"txt",
-        b"output",
-        b"shell-session",
-    ];
+    const COMMANDS: [&[u8]; 6] = [b"sh", b"bash", b"shell", b"zsh", b"console", b"shell-session"];
+    const TEXT: [&[u8]; 3] = [b"text", b"txt", b"output"];
     let rest: Vec<&RepoPath> = declared.iter().filter(|path| !touched.contains(path)).collect();
     if rest.is_empty() {
         return None;
@@ -150,14 +141,12 @@ pub(super) fn left_out(
         };
         paths_in(line).iter().any(is_it)
     };
-    // The fence that is open, unless it is one of commands; and prose since the last change or block.
-    let (mut inside, mut above): (Option<usize>, Vec<&[u8]>) = (None, Vec::new());
+    // What the open fence says of its block, unless that is commands; and prose since the last change or block.
+    let (mut inside, mut above): (Option<&[u8]>, Vec<&[u8]>) = (None, Vec::new());
     for (at, (line, what)) in lines.iter().zip(uses).enumerate() {
         let named = match what {
             Use::Opens => {
-                let info = Fence::info(line);
-                let is_code = !COMMANDS.contains(&info.trim_ascii());
-                inside = is_code.then_some(at);
+                inside = Some(Fence::info(line)).filter(|info| !COMMANDS.contains(info));
                 None
             }
             Use::Closes | Use::Body | Use::Header => {
@@ -168,7 +157,10 @@ pub(super) fn left_out(
             Use::Prose if inside.is_some() => {
                 let is_due =
                     |path: &&&RepoPath| !exists(path) && above.iter().any(|it| names(it, path));
-                rest.iter().find(|path| names(line, path)).or_else(|| rest.iter().find(is_due))
+                let shows = |path: &&&RepoPath| {
+                    !inside.is_some_and(|info| TEXT.contains(&info)) && names(line, path)
+                };
+                rest.iter().find(shows).or_else(|| rest.iter().find(is_due))
             }
             Use::Prose => {
                 above.push(line);

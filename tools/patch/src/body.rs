@@ -266,11 +266,42 @@ fn is_item(line: &HunkLine<'_>) -> bool {
     line.kind != Kind::Context && matches!(line.text, [b' ', first, _, ..] if is_word(first))
 }
 
+/// Tags that diffs are wrapped in.
+const WRAPPINGS: [&[u8]; 27] = [
+    b"answer",
+    b"artifact",
+    b"change",
+    b"changes",
+    b"code",
+    b"content",
+    b"details",
+    b"diff",
+    b"document",
+    b"edit",
+    b"edits",
+    b"file",
+    b"files",
+    b"final",
+    b"fix",
+    b"function_calls",
+    b"git_diff",
+    b"invoke",
+    b"output",
+    b"parameter",
+    b"patch",
+    b"pre",
+    b"response",
+    b"result",
+    b"solution",
+    b"tool_call",
+    b"udiff",
+];
+
 /// Whether a line closes what a diff is wrapped in, and not what the lines of `body` open.
 pub(super) fn is_terminator(raw: &[u8], body: &[HunkLine<'_>]) -> bool {
     let has = |text: &[u8]| body.iter().any(|line| memchr::memmem::find(line.text, text).is_some());
     let closed = raw.strip_prefix(b"</").and_then(|rest| rest.strip_suffix(b">"));
-    let is_wrapping = |name: &[u8]| !has(&[b"<", name].concat());
+    let is_wrapping = |name: &[u8]| WRAPPINGS.contains(&name) && !has(&[b"<", name].concat());
     closed.is_some_and(is_wrapping)
         || matches!(raw, b"EOF" | b"PATCH" | b"DIFF" | b"END") && !has(b"<<") && !has(b"BEGIN")
         || raw.starts_with(b"*** End")

@@ -26,7 +26,11 @@ pub(super) fn found(added: &[&[u8]], file: &[u8], name: &str) -> Option<Reason> 
         !super::lines::pieces(file).any(|old| old.trim_ascii() == text)
     };
     let is_dots = |line: &[u8]| matches!(line.trim_ascii(), b"..." | b"\xe2\x80\xa6");
-    let elides = |line: &&&[u8]| stands_for_code(line) || is_of(&WITHOUT_DOTS) && is_dots(line);
+    let elides = |line: &&&[u8]| {
+        stands_for_code(line)
+            || (is_of(&WITHOUT_DOTS) || is_of(&["yml", "yaml"]) && line.starts_with(b" "))
+                && is_dots(line)
+    };
     if added.iter().filter(elides).any(is_new) {
         return Some(Reason::ElidedCode);
     }
@@ -133,6 +137,7 @@ mod tests {
             assert_eq!(in_file(name, "", added), Some(Reason::DamagedLine), "{added:?}");
         }
         assert_eq!(in_file("a.rs", "x\n", &["    ..."]), Some(Reason::ElidedCode));
+        assert_eq!(in_file("a.yml", "x: 1\n", &["  ..."]), Some(Reason::ElidedCode));
     }
 
     #[test]

@@ -72,24 +72,32 @@ fn says_so(comment: &str) -> bool {
     ];
     let around = |c: char| c.is_whitespace() || ".…*/->".contains(c);
     let bare = comment.trim();
-    let is_between = |open: &[&str], close: &[&str]| {
+    let core = bare.trim_matches(['(', ')', '[', ']']);
+    let is_between = |bare: &str, open: &[&str], close: &[&str]| {
         open.iter().any(|it| bare.starts_with(it))
             && close.iter().any(|it| bare.trim_end_matches([' ', '*', '/', '-', '>']).ends_with(it))
     };
-    let text = bare.trim_matches(around).to_lowercase();
-    let inner = text.trim_matches(['(', ')', '[', ']']);
+    let inner = bare.trim_matches(around).trim_matches(['(', ')', '[', ']']);
+    let inner = inner.trim_matches(around).to_lowercase();
+    let inner = inner.as_str();
     let is_short = inner.split_whitespace().count() <= 4;
     let dots = ["...", "…"];
-    let between_dots = is_between(&dots, &dots) && BETWEEN.iter().any(|word| inner.contains(word));
-    let in_brackets = is_between(&["(", "["], &[")", "]"])
+    let says_same = |text: &str| SAME.iter().any(|same| text.trim_end_matches('.').ends_with(same));
+    let between_dots = is_between(core, &dots, &dots)
+        && (says_same(inner) || BETWEEN.iter().any(|word| inner.contains(word)));
+    let is_left_out =
+        ["省略", "不变"].iter().any(|word| inner.ends_with(word)) && inner.starts_with("其余");
+    let in_brackets = is_between(bare, &["(", "["], &[")", "]"])
         && is_short
         && ["existing ", "unchanged", "remaining ", "rest of "]
             .iter()
             .any(|it| inner.starts_with(it));
     let in_words =
         ["rest of ", "the rest of ", "remaining "].iter().any(|it| inner.starts_with(it))
-            && SAME.iter().any(|same| inner.trim_end_matches('.').ends_with(same));
-    between_dots || in_brackets || in_words
+            && says_same(inner)
+            || inner.starts_with("keep existing ")
+            || inner.starts_with("keep the existing ");
+    is_left_out || bare == "[...]" || between_dots || in_brackets || in_words
 }
 
 /// The text of a line that is nothing but a comment.
@@ -132,6 +140,11 @@ mod tests {
             "// ... other fields ...",
             "# ... 其余代码不变 ...",
             "[rest of the function unchanged]",
+            "        [...]",
+            "(... unchanged ...)",
+            "/* ... as before ... */",
+            "/* 其余部分省略 */",
+            "# keep existing code here",
             "with open(p) as f:  # ... rest unchanged ...",
             "/* ... more cases ... */",
             "... rest unchanged",

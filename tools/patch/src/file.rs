@@ -158,6 +158,14 @@ impl Reader {
                 forgive(Tolerance::Unchanged, line);
                 continue;
             }
+            // Where others go further down, what is put at the top of nothing may be of another file.
+            let begins =
+                |hunk: &Hunk<'_>| hunk.numbers.map(|numbers| (numbers.old, numbers.old_count));
+            let earlier = hunks.get(..index).unwrap_or_default();
+            if begins(hunk) == Some((0, 0)) && earlier.iter().any(|it| begins(it) > Some((0, 0))) {
+                refuse(Reason::NoAnchor, &[]);
+                continue;
+            }
             let mut search = locate(image, hunk, shift, self.allowed);
             let bare = matches!(search, Search::Nowhere(..) | Search::Already(_))
                 .then(|| numbered::without_numbers(image, hunk, shift))

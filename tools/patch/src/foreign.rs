@@ -42,8 +42,8 @@ pub(super) fn is_elsewhere(line: &[u8]) -> bool {
     let quoted = inner.strip_prefix(b">").or(inner.strip_prefix(b"|"));
     let bare = quoted.map_or(inner, <[u8]>::trim_ascii_start);
     let is_header = || {
-        let marks: [&[u8]; 4] = [b"--- a/", b"+++ b/", b"@@ -", b"diff --git "];
-        marks.iter().any(|mark| bare.starts_with(mark)) || is_block_mark(bare)
+        let marks: [&[u8]; 4] = [b"--- a/", b"+++ b/", b"@@ ", b"diff --git "];
+        marks.iter().any(|mark| bare.starts_with(mark)) || is_block_mark(bare) || is_command(bare)
     };
     let is_json = inner.starts_with(b"{\"") || inner.starts_with(b"[{");
     let names_a_file = || {

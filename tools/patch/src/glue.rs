@@ -111,13 +111,17 @@ fn ends_in_a_closing(lines: &mut [&[u8]], first: usize) -> bool {
     else {
         return false;
     };
-    let closings: Vec<Vec<u8>> = before.iter().filter_map(|line| closing(line)).collect();
+    let always = b"*** End Patch".to_vec();
+    let opened = before.iter().flat_map(|line| closings(line));
+    let closings: Vec<Vec<u8>> = opened.chain([always]).collect();
     let is_open =
         |closing: &&Vec<u8>| !lines.iter().skip(first).any(|line| line.trim_ascii() == **closing);
     let open: Vec<&Vec<u8>> = closings.iter().filter(is_open).collect();
     let Some(mut line) = lines.get(last).copied() else { return false };
     let whole = line;
-    if let Some(text) = line.strip_prefix(b"+")
+    if line == b"+No newline at end of file" && is_counted_out(lines, last) {
+        line = b"\\ No newline at end of file";
+    } else if let Some(text) = line.strip_prefix(b"+")
         && open.iter().any(|closing| text.trim_ascii_end() == closing.as_slice())
         && is_counted_out(lines, last)
     {
@@ -153,27 +157,29 @@ fn is_counted_out(lines: &[&[u8]], last: usize) -> bool {
     })
 }
 
-/// What closes the block that a line opens: a tag, a fence, a here-document, a patch.
-fn closing(line: &[u8]) -> Option<Vec<u8>> {
+/// What closes the blocks that a line opens: tags, a fence, a here-document, a patch.
+fn closings(line: &[u8]) -> Vec<Vec<u8>> {
     let text = line.trim_ascii();
     if let Some(fence) = Fence::opening(text) {
-        let run = text.iter().take_while(|byte| fence.is_of(**byte)).copied().collect();
-        return Some(run);
+        return vec![text.iter().take_while(|byte| fence.is_of(**byte)).copied().collect()];
     }
     if text.ends_with(b"<![CDATA[") {
-        return Some(b"]]>".to_vec());
-    }
-    if text.starts_with(b"*** Begin Patch") {
-        return Some(b"*** End Patch".to_vec());
+        return vec![b"]]>".to_vec()];
     }
     if let Some(at) = memchr::memmem::find(text, b"<<") {
-        let word = text.get(at + 2..)?.trim_ascii();
-        let word: Vec<u8> = word.iter().filter(|byte| !b"'\"-".contains(byte)).copied().collect();
-        return (!word.is_empty() && word.iter().all(u8::is_ascii_alphabetic)).then_some(word);
+        let word = text.get(at + 2..).unwrap_or_default().trim_ascii().iter();
+        let word: Vec<u8> = word.filter(|byte| !b"'\"-".contains(byte)).copied().collect();
+        let is_word = !word.is_empty() && word.iter().all(u8::is_ascii_alphabetic);
+        return is_word.then_some(word).into_iter().collect();
     }
-    let tag = text.strip_prefix(b"<")?.strip_suffix(b">")?;
-    let name = tag.split(|byte| !byte.is_ascii_alphanumeric() && !b"_-".contains(byte)).next()?;
-    (!name.is_empty()).then(|| [b"</", name, b">"].concat())
+    if !(text.starts_with(b"<") && text.ends_with(b">")) {
+        return Vec::new();
+    }
+    let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-".contains(byte);
+    let names = text.split(|byte| *byte == b'<').map(|tag| {
+        tag.get(..tag.iter().take_while(|byte| is_of_name(byte)).count()).unwrap_or_default()
+    });
+    names.filter(|name| !name.is_empty()).map(|name| [b"</", name, b">"].concat()).collect()
 }
 
 #[cfg(test)]
@@ -204,6 +210,9 @@ mod tests {
         for (before, end, after) in [
             ("<patch>", "+b</patch>", "+b"),
             ("<answer>\n<diff>", "+b</diff></answer>", "+b"),
+            ("<pre><code>", "+b</code></pre>", "+b"),
+            ("", "+*** End Patch", "*** End Patch"),
+            ("", "+No newline at end of file", "\\ No newline at end of file"),
             ("<diff>", "+</diff>", "</diff>"),
             ("```diff", "+```", "```"),
             ("git apply <<'EOF'", "+EOF", "EOF"),

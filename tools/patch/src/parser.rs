@@ -206,7 +206,7 @@ impl<'l, 'a> Parser<'l, 'a> {
     /// Whether headers that usually follow `diff --git` stand at `index`: below names that have no hunk yet, or a rename alone.
     fn is_extended(&self, index: usize, open: bool, last: Option<&Section<'_>>) -> bool {
         let is_bare = |section: &&Section<'_>| open && section.hunks.is_empty();
-        last.filter(is_bare).is_some() && account::is_extended(self.line(index))
+        last.as_ref().is_some_and(is_bare) && account::is_extended(self.line(index))
             || self.begins_a_rename(index)
     }
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::Reason;
 use super::Refusal;
 use super::testing::{Files, path, plan_of};
 
@@ -341,7 +342,7 @@ fn a_last_hunk_with_all_its_old_lines_is_not_cut_off() {
     assert_eq!(after, "1\ntwo\n3\n4\n5\n6\nsix\n7\n8\n9\n");
     for cut in [hunks("3 +6,6", ""), hunks("3 +6,6", " 8\n+seven\n"), hunks("4 +6,7", " 8\n")] {
         let refusal = plan_of(&files, &["f"], &cut).unwrap_err();
-        assert_eq!(refusal.mismatches[0].reason, super::Reason::TruncatedDiff, "{cut}");
+        assert_eq!(refusal.mismatches[0].reason, Reason::TruncatedDiff, "{cut}");
     }
 }
 
@@ -375,4 +376,17 @@ fn no_shape_is_written_wrongly() {
     }
     println!("{told}");
     assert!(!told.contains('!'), "{told}");
+}
+
+#[test]
+fn a_file_is_not_put_before_itself() {
+    let made = |hunks: &str| super::testing::applied("a\n\nb\n", hunks).map(|(text, _)| text);
+    assert_eq!(made("@@ -0,0 +1,4 @@\n+a\n+\n+b\n+c\n"), Err(Reason::AmbiguousHunk));
+    assert_eq!(made("@@ -0,0 +1,1 @@\n+c\n"), Ok("c\na\n\nb\n".to_owned()));
+    let second = "@@ -1 +1 @@\n-a\n+A\n@@ -0,0 +1,1 @@\n+c\n";
+    assert_eq!(
+        made(second),
+        Err(Reason::NoAnchor),
+        "what is put at the top of nothing is of another file"
+    );
 }
