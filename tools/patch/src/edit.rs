@@ -132,7 +132,7 @@ fn check_punctuation<'x>(
 }
 
 /// Edits in order, those given twice made one if `fold` says so, and how many those were; or two hunks, from 0, that
-/// are in conflict.
+/// are in conflict. Lines that are replaced may touch; what is inserted right beside a change may belong before it or after it.
 pub(super) fn combine(
     mut edits: Vec<Edit<'_>>,
     fold: bool,
@@ -142,8 +142,10 @@ pub(super) fn combine(
     edits.dedup_by(|b, a| {
         fold && (a.start, a.end, &a.insert) == (b.start, b.end, &b.insert) && a.hunk != b.hunk
     });
+    let only_inserts = |edit: &Edit<'_>| edit.start == edit.end;
     for (a, b) in edits.iter().zip(edits.iter().skip(1)) {
-        if a.hunk != b.hunk && a.end >= b.start {
+        let meets = a.end == b.start && (only_inserts(a) || only_inserts(b));
+        if a.hunk != b.hunk && (a.end > b.start || meets) {
             return Err([a.hunk, b.hunk]);
         }
     }

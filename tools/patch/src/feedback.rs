@@ -7,7 +7,7 @@ use super::body::HunkLine;
 use super::difference::{self, LineDifference};
 use super::lines::show;
 use super::locate::Image;
-use super::parse::Hunk;
+use super::parse::{Hunk, Reading};
 use super::refuse::{Candidate, Nearest, PatchMismatch, Reason, Refusal};
 
 /// Lines that occur more often than this say nothing about a place.
@@ -21,6 +21,9 @@ const CANDIDATES: usize = 5;
 /// Bytes told about one mismatch, and in all.
 const MISMATCH_BYTES: usize = 2_000;
 const REFUSAL_BYTES: usize = 6_000;
+/// What is told about added lines of which nobody can say whether they are put before those that are there.
+const HOLDS_ALL: &str = "Its added lines hold the whole file: remove the old lines if these are to replace them, else show \
+    the lines that they go next to.";
 
 /// Explains why `hunk` was refused; `places` are lines of the file, from 0, that are at issue.
 pub(super) fn explain(
@@ -33,7 +36,9 @@ pub(super) fn explain(
     if reason == Reason::AmbiguousHunk {
         let candidates =
             places.iter().take(CANDIDATES).map(|start| candidate(image, *start)).collect();
-        return PatchMismatch { candidates, ..mismatch };
+        let only_adds = |reading: &Reading<'_>| !reading.body.iter().any(HunkLine::is_old);
+        let note = hunk.readings.iter().any(only_adds).then(|| HOLDS_ALL.to_owned());
+        return PatchMismatch { candidates, note, ..mismatch };
     }
     let is_about_text = [Reason::HunkNotFound, Reason::IndentMismatch, Reason::IndentStyleMismatch]
         .contains(&reason);

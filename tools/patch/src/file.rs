@@ -6,7 +6,9 @@ use super::done;
 use super::edit::{self, Edit};
 use super::feedback;
 use super::lines::{Eol, Lines};
-use super::locate::{Image, Place, Search, is_left_behind, locate, locate_once};
+use super::locate::{
+    Image, Place, Search, exactly_at_its_line, is_left_behind, locate, locate_once,
+};
 use super::numbered;
 use super::parse::{Hunk, Reading};
 use super::refuse::{PatchMismatch, Reason};
@@ -139,6 +141,9 @@ impl Reader {
             |hunk: &Hunk<'_>| hunk.readings.iter().any(|reading| body::has_change(&reading.body));
         let may_show =
             self.allowed.allow(Tolerance::Unchanged) && hunks.iter().any(|hunk| changes(hunk));
+        let at_their_lines =
+            hunks.iter().map(|hunk| exactly_at_its_line(image, hunk, self.allowed));
+        let taken: Vec<usize> = at_their_lines.flatten().collect();
         for (index, hunk) in hunks.iter().enumerate() {
             let mut refuse = |reason, candidates: &[usize]| {
                 let mismatch = feedback::explain(image, hunk, reason, candidates);
@@ -166,13 +171,13 @@ impl Reader {
                 refuse(Reason::NoAnchor, &[]);
                 continue;
             }
-            let mut search = locate(image, hunk, shift, self.allowed);
+            let mut search = locate(image, hunk, shift, &taken, self.allowed);
             let bare = matches!(search, Search::Nowhere(..) | Search::Already(_))
                 .then(|| numbered::without_numbers(image, hunk, shift))
                 .flatten()
                 .filter(|_| self.allowed.allow(Tolerance::Numbered));
             if let Some(bare) = &bare {
-                search = locate(image, bare, shift, self.allowed);
+                search = locate(image, bare, shift, &taken, self.allowed);
             }
             match search {
                 Search::Found(place) if drops_code(image, hunk, &place) => {

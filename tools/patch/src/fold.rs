@@ -161,6 +161,12 @@ pub(super) fn fingerprint(text: &[u8]) -> u64 {
     })
 }
 
+/// Whether a line of a hunk is that of the file, with or without the white space and the CR that it ends with.
+pub(super) fn lacks_only_end(line: &HunkLine<'_>, file: &Line<'_>) -> bool {
+    let is_end = line.eol == file.eol || line.eol == Eol::Lf;
+    is_end && (line.text == file.text || line.text == file.text.trim_ascii_end())
+}
+
 /// Whether the ends of two matched lines agree, as far as they say anything: LF against CRLF does not.
 pub(super) fn ends_agree(line: Eol, file: Eol) -> bool {
     line == file || line == Eol::None || file == Eol::None

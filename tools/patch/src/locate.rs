@@ -7,7 +7,8 @@ use std::ops::Range;
 
 use super::body::{self, HunkLine};
 use super::done;
-use super::fold::{Tier, fingerprint};
+use super::fold::{self, Tier, fingerprint};
+use super::header::Numbers;
 use super::lines::Lines;
 use super::parse::{Hunk, Reading};
 use super::refuse::Reason;
@@ -121,14 +122,16 @@ impl<'a> Image<'a> {
     }
 }
 
-/// Searches the place of a hunk, which must not fit there however else it can be read.
+/// Searches the place of a hunk, which must not fit there however else it can be read. `shift` is by how many lines earlier
+/// hunks of the file have moved new line numbers; `taken` are the places of hunks that are exactly where they say.
 pub(super) fn locate<'h, 'a>(
     image: &Image<'_>,
     hunk: &'h Hunk<'a>,
     shift: isize,
+    taken: &[usize],
     allowed: Tolerances,
 ) -> Search<'h, 'a> {
-    let search = locate_first(image, hunk, shift, allowed);
+    let search = locate_first(image, hunk, shift, taken, allowed);
     if let (Search::Found(place), Some(rival)) = (&search, &hunk.rival) {
         let old: Vec<&HunkLine<'_>> = rival.iter().filter(|line| line.is_old()).collect();
         if image.fits(&old, place.start, Tier::Trailing) {
@@ -138,11 +141,12 @@ pub(super) fn locate<'h, 'a>(
     search
 }
 
-/// Searches the place of a hunk. `shift` is by how many lines earlier hunks of the file have moved new line numbers.
+/// Searches the place of a hunk.
 fn locate_first<'h, 'a>(
     image: &Image<'_>,
     hunk: &'h Hunk<'a>,
     shift: isize,
+    taken: &[usize],
     allowed: Tolerances,
 ) -> Search<'h, 'a> {
     let search = Searcher { image, hunk, allowed };
@@ -160,35 +164,37 @@ fn locate_first<'h, 'a>(
             .into_iter()
             .filter(|tier| tier.tolerance().is_none_or(|needed| allowed.allow(needed)))
     };
-    let declared = tiers().find_map(|tier| search.declared(tier));
-    let already =
-        if declared.is_none() { done::at_its_line(image, hunk, shift, allowed) } else { None };
+    if let Some(place) = tiers().find_map(|tier| search.declared(tier)) {
+        let rivals = search.rivals(&place, taken);
+        return if !rivals.is_empty() {
+            let places = std::iter::once(place.start).chain(rivals);
+            Search::Nowhere(Reason::AmbiguousHunk, places.collect())
+        } else if image.is_exhausted() {
+            Search::Nowhere(Reason::TooComplex, Vec::new())
+        } else {
+            Search::Found(place)
+        };
+    }
+    let already = done::at_its_line(image, hunk, shift, allowed);
     let mut candidates = Vec::new();
-    match (search.unique(Tier::Exact, &mut candidates), already) {
-        // The same edit may be due here or done there.
-        (Some(place), Some(there)) => {
-            return Search::Nowhere(Reason::AmbiguousHunk, vec![place.start, there]);
-        }
-        (None, Some(there)) => return Search::Already(there),
-        (Some(place), None) => return Search::Found(place),
-        (None, None) => {}
-    }
-    if let Some(place) = declared {
-        return Search::Found(place);
-    }
     let mut ambiguous = Tier::Exact;
-    for tier in tiers() {
-        if !candidates.is_empty() {
-            break;
-        }
+    for tier in std::iter::once(Tier::Exact).chain(tiers()) {
         ambiguous = tier;
         if let Some(place) = search.unique(tier, &mut candidates) {
             // What fits elsewhere, and not to the letter, may be done where its result is.
-            return match search.result() {
+            let result = || search.result().filter(|_| tier > Tier::Exact);
+            // The same edit may be due here or done there.
+            return match already.or_else(result) {
                 Some(there) => Search::Nowhere(Reason::AmbiguousHunk, vec![place.start, there]),
                 None => Search::Found(place),
             };
         }
+        if !candidates.is_empty() {
+            break;
+        }
+    }
+    if let Some(there) = already {
+        return Search::Already(there);
     }
     if let Some(place) = search.near(ambiguous).filter(|_| !candidates.is_empty()) {
         return Search::Found(place);
@@ -198,6 +204,16 @@ fn locate_first<'h, 'a>(
     }
     let reason = if candidates.is_empty() { Reason::HunkNotFound } else { Reason::AmbiguousHunk };
     Search::Nowhere(reason, candidates)
+}
+
+/// Where a hunk is exactly as its header says: the line, from 0.
+pub(super) fn exactly_at_its_line(
+    image: &Image<'_>,
+    hunk: &Hunk<'_>,
+    allowed: Tolerances,
+) -> Option<usize> {
+    let place = Searcher { image, hunk, allowed }.declared(Tier::Exact)?;
+    place.reading.iter().any(HunkLine::is_old).then_some(place.start)
 }
 
 /// The only place a hunk fits exactly, whatever its header says.
@@ -253,6 +269,23 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
         let (reading, _) =
             self.patterns().find(|(_, pattern)| self.image.fits(pattern, start, tier))?;
         Some(place(reading, start, tier))
+    }
+
+    /// Other places, but for those `taken`, that fit better than `place`, where the header says.
+    ///
+    /// Where white space at line ends is all that the old lines lack, none does: every model loses that.
+    fn rivals(&self, place: &Place<'_, '_>, taken: &[usize]) -> Vec<usize> {
+        let old = place.reading.iter().filter(|line| line.is_old());
+        let mut pairs = old.zip(self.image.lines.from(place.start));
+        if place.tier <= Tier::Trailing
+            && pairs.all(|(line, file)| fold::lacks_only_end(line, &file))
+        {
+            return Vec::new();
+        }
+        let mut stricter = Tier::LOOSE.into_iter().rev().filter(|tier| *tier < place.tier);
+        let stricter = stricter.next().unwrap_or(Tier::Exact);
+        let places = self.patterns().flat_map(|(_, old)| self.image.places(&old, stricter));
+        places.filter(|at| !taken.contains(at)).collect()
     }
 
     /// At the only place there is; other places go to `candidates`.
@@ -326,10 +359,20 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
         });
         Some(match sound {
             _ if is_empty => Search::Found(place(reading, 0, Tier::Exact)),
+            // It may be what all of the file is to be.
+            Some(Numbers { old: 0, .. }) if holds_all(&reading.body, &self.image.lines) => {
+                Search::Nowhere(Reason::AmbiguousHunk, Vec::new())
+            }
             Some(numbers) => Search::Found(place(reading, numbers.old, Tier::Exact)),
             None => Search::Nowhere(Reason::NoAnchor, Vec::new()),
         })
     }
+}
+
+/// Whether a body has every line of a file, in order.
+fn holds_all(body: &[HunkLine<'_>], lines: &Lines<'_>) -> bool {
+    let mut body = body.iter().map(|line| line.text.trim_ascii_end());
+    lines.from(0).all(|file| body.any(|text| text == file.text.trim_ascii_end()))
 }
 
 /// The lines at most `reach` away from `line`.

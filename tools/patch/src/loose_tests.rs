@@ -125,3 +125,79 @@ fn hunks_before_it_say_where_a_hunk_would_be_done() {
     let hunks = "@@ -1,3 +1 @@\n-a\n-b\n-c\n+abc\n@@ -7 +4 @@\n-no\n+ok\n";
     assert_eq!(applied(file, hunks).unwrap_err(), Reason::AmbiguousHunk);
 }
+
+/// Two blocks alike, one above the other, with `first` on the second line of the upper one.
+fn twice(first: &str, second: &str) -> String {
+    let between: Vec<String> = (1..=60).map(|n| format!("line {n}")).collect();
+    let between = between.join("\n");
+    format!("name = x\n{first}\nend\n{between}\nname = x\n{second}\nend\n")
+}
+
+fn limit(at: usize, old: &str) -> String {
+    format!("@@ -{at},3 +{at},3 @@\n name = x\n-{old}\n+limit = 2\n end\n")
+}
+
+#[test]
+fn white_space_that_is_lost_at_line_ends_does_not_lead_elsewhere() {
+    let crlf = twice("limit = 1", "limit = 1").replacen('\n', "\r\n", 3);
+    for file in [twice("limit = 1  ", "limit = 1"), crlf] {
+        let old = file.lines().nth(1).unwrap();
+        let (after, repairs) = applied(&file, &limit(1, "limit = 1")).unwrap();
+        assert_eq!(after, file.replacen(old, "limit = 2", 1));
+        assert!(repairs.iter().all(|(_, line)| *line == Some(1)), "{repairs:?}");
+        let both = limit(1, "limit = 1") + &limit(64, "limit = 1");
+        let (after, repairs) = applied(&file, &both).unwrap();
+        assert_eq!(after, file.replace(old, "limit = 2").replace("limit = 1", "limit = 2"));
+        assert_eq!(repairs.len(), 1, "{repairs:?}");
+    }
+}
+
+#[test]
+fn what_fits_better_elsewhere_than_at_its_line_is_not_guessed() {
+    let file = twice("limit = 1", "limit = 1  ");
+    assert_eq!(applied(&file, &limit(1, "limit = 1  ")), Err(Reason::AmbiguousHunk));
+    let alike = |context: &str| twice("limit = 1", "limit = 1").replacen("name = x", context, 1);
+    for context in ["name  =  x", "name\t= x", " name = x"] {
+        let file = alike(context);
+        assert_eq!(applied(&file, &limit(1, "limit = 1")), Err(Reason::AmbiguousHunk), "{file}");
+    }
+    let quoted = twice("limit = 1", "limit = 1").replace("name = x", "name = 'x'");
+    let hunk = limit(1, "limit = 1").replace("name = x", "name = \u{2019}x\u{2019}");
+    let far = quoted.clone() + "name = \u{2019}x\u{2019}\nlimit = 1\nend\n";
+    assert!(applied(&quoted, &hunk).is_ok());
+    assert_eq!(applied(&far, &hunk), Err(Reason::AmbiguousHunk));
+    // Of several, too.
+    let thrice = alike("name  =  x") + "name = x\nlimit = 1\nend\n";
+    assert_eq!(applied(&thrice, &limit(1, "limit = 1")), Err(Reason::AmbiguousHunk));
+}
+
+#[test]
+fn a_place_that_another_hunk_names_is_no_second_place() {
+    let file = twice("limit = 1", "limit = 1").replacen("name = x", "name  =  x", 1);
+    let both = limit(1, "limit = 1") + &limit(64, "limit = 1");
+    let (after, _) = applied(&file, &both).unwrap();
+    assert_eq!(after, file.replace("limit = 1", "limit = 2"));
+}
+
+#[test]
+fn what_is_done_here_may_be_due_where_it_fits_loosely() {
+    for due in ["limit = 1", "limit = 1  ", "limit  = 1"] {
+        let file = twice("limit = 2", due);
+        assert_eq!(applied(&file, &limit(1, "limit = 1")), Err(Reason::AmbiguousHunk), "{due}");
+    }
+}
+
+#[test]
+fn the_whole_new_file_is_not_put_before_the_old_one() {
+    for (file, added) in [("a\n", "+a\n+b\n"), ("a\nb\n", "+a\n+x\n+b \n"), ("a\n", "+a\n")] {
+        let hunk = format!("@@ -0,0 +1,{} @@\n{added}", added.lines().count());
+        assert_eq!(applied(file, &hunk), Err(Reason::AmbiguousHunk), "{hunk}");
+    }
+    for (file, after) in
+        [("b\na\n", "a\nb\nb\na\n"), ("a\nb\nc\n", "a\nb\na\nb\nc\n"), ("", "a\nb\n")]
+    {
+        assert_eq!(applied(file, "@@ -0,0 +1,2 @@\n+a\n+b\n").unwrap().0, after);
+    }
+    let below = applied("a\n", "@@ -1,0 +2,2 @@\n+a\n+b\n").unwrap();
+    assert_eq!(below.0, "a\na\nb\n");
+}

@@ -131,9 +131,9 @@ reasons! {
     Unreadable "unreadable" => "Leave this file alone.",
     /// The old lines of the hunk are not in the file.
     HunkNotFound "hunk_not_found" => "Send the whole diff again; copy context and removed lines from the file as it is, and keep 3 context lines.",
-    /// The old lines of the hunk are in several places of the file.
+    /// The hunk may be meant for several places of the file, or in several ways.
     AmbiguousHunk "ambiguous_hunk" => "Give more context, or the right line number.",
-    /// Two hunks change the same lines in different ways.
+    /// Two hunks change the same lines in different ways, or one inserts lines right beside what the other changes.
     ConflictingHunks "conflicting_hunks" => "Give one hunk per place.",
     /// The old lines fit only with other indentation, and so would the new ones.
     IndentMismatch "indent_mismatch" => "Copy the indentation of the file.",
