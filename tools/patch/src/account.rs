@@ -179,7 +179,7 @@ fn is_remark(line: &[u8]) -> bool {
     let is_plain = !text.contains(['=', '{', '}', ';', '\\', '|']);
     let is_sentence = begins
         && is_plain
-        && (text.contains(' ') || !text.is_ascii() || text.ends_with(['.', '!', ':']));
+        && (text.contains(' ') || !text.is_ascii() || text.ends_with(['.', '!', ':', '*']));
     let is_around =
         body::is_terminator(line, &[]) || text.starts_with("</") || text.starts_with("<|");
     let is_separator = ["Index: ", "====", "diff ", "# HG ", "***", "---", "Only in "]

@@ -324,3 +324,95 @@ fn a_path_with_its_accents_written_otherwise_is_the_only_one_like_it() {
     let twins = ["e\u{301}\u{e9}.py", "\u{e9}e\u{301}.py"];
     assert_eq!(made(&files(&twins), &twins, &edit("\u{e9}\u{e9}.py")).0, ["undeclared_file"]);
 }
+
+#[test]
+fn drafts_before_the_answer_are_taken_out_however_they_are_told() {
+    let draft = format!("{NAMES}@@ -1 +1,2 @@\n a\n+DRAFT\n");
+    let last = format!("{NAMES}@@ -4 +4 @@\n-c\n+D\n");
+    for answer in [
+        format!("{draft}</think>Here it is:\n{last}"),
+        format!("<think>Hm.</think>\nOr so:\n<think>\n{draft}</think>\n{last}"),
+        format!("<Think>\n{draft}</Think>\n{last}"),
+        format!("[THINK]\n{draft}[/THINK]\n{last}"),
+        format!("<draft>\n{draft}</draft>\n{last}"),
+        format!(
+            "<|channel|>analysis<|message|>\n{draft}<|end|><|channel|>final<|message|>\n{last}"
+        ),
+    ] {
+        assert_eq!(after(ABC, &answer).as_deref(), Ok("a\nb\n\nD\n"), "{answer}");
+    }
+    let tags = format!("<try>\n{draft}</try>\n<last>\n{last}</last>\n");
+    assert_eq!(after(ABC, &tags), Err(Reason::ContradictoryFileOps));
+    let files = Files::default().file("f", ABC);
+    let words = format!("{draft}\nThat is wrong. Instead of the above:\n\n{last}");
+    let plan = plan_of(&files, &["f"], &words).unwrap();
+    assert!(plan.repairs.iter().any(|repair| repair.tolerance == Tolerance::Blocks));
+}
+
+#[test]
+fn what_is_about_another_file_is_not_put_into_the_one_before() {
+    let first = format!("{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n");
+    for heading in ["### g.py", "Then in `g.py`:", "Index: g.py\n====", "*** g.py ***"] {
+        let answer = format!("{first}\n{heading}\n\n@@ -4 +4 @@\n-c\n+C\n");
+        assert_eq!(after(ABC, &answer), Err(Reason::ContradictoryHeaders), "{heading}");
+    }
+    let remark = format!("{first}\nAnd further down:\n\n@@ -4 +4 @@\n-c\n+C\n");
+    assert_eq!(after(ABC, &remark).as_deref(), Ok("a\nB\n\nC\n"));
+}
+
+#[test]
+fn a_declared_file_is_not_left_out_with_the_block_that_is_about_it() {
+    let first = format!("```diff\n{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n```\n");
+    for rest in [
+        "2. Second:\n   ```diff\n   --- a/g.py\n   +++ b/g.py\n   @@ -1 +1 @@\n   -x\n   +y\n   ```\n",
+        "```json\n{\"path\": \"g.py\", \"new\": \"y\"}\n```\n",
+        "```xml\n<edit path=\"g.py\">y</edit>\n```\n",
+        "Finally, create g.py.\n\nIt holds the words.\n\n```text\nhello\n```\n",
+    ] {
+        assert_eq!(after(ABC, &format!("{first}{rest}")), Err(Reason::UnsupportedFormat), "{rest}");
+    }
+    for rest in [
+        "Try it:\n\n```sh\nmake\nmake check FILES=g.py\n```\n",
+        "g.py stays.\n",
+        "```text\nok\n```\n",
+    ] {
+        assert_eq!(after(ABC, &format!("{first}{rest}")).as_deref(), Ok("a\nB\n\nc\n"), "{rest}");
+    }
+}
+
+#[test]
+fn code_right_below_a_hunk_is_not_passed_over() {
+    let hunk = format!("{NAMES}@@ -1,2 +1,3 @@\n a\n b\n+SRCS = main.c util.c\n");
+    for code in ["parse.c emit.c\n", "d = 4\n", "}\n"] {
+        assert_eq!(after(ABC, &format!("{hunk}{code}")), Err(Reason::StrayLine), "{code}");
+        let fenced = format!("```diff\n{hunk}{code}```\n");
+        assert_eq!(after(ABC, &fenced), Err(Reason::StrayLine), "{fenced}");
+    }
+    for remark in ["That is all.\n", "**Note**\n", "</diff>\n", "\n---\n\nDone.\n"] {
+        assert!(after(ABC, &format!("{hunk}{remark}")).is_ok(), "{remark}");
+    }
+    // What closes something that the hunk opens is a line of it.
+    let script =
+        format!("{NEW}@@ -0,0 +1,4 @@\n+#!/bin/sh\n+cat > c <<EOF\n+k=1\nEOF\nchmod 600 c\n");
+    assert_eq!(after("", &script), Err(Reason::NewFileHasOldLines));
+    let page = format!("```diff\n{NEW}@@ -0,0 +1,2 @@\n+<p>\n</p>\n```\n");
+    assert_eq!(after("", &page), Err(Reason::NewFileHasOldLines));
+}
+
+#[test]
+fn operations_are_told_below_names_and_alone_too() {
+    let script = "--- /dev/null\n+++ b/g.py\nnew file mode 100755\n@@ -0,0 +1 @@\n+x\n";
+    let plan = plan_of(&Files::default(), &["g.py"], script).unwrap();
+    let mode = plan.changes[0].after.as_ref().unwrap().mode;
+    assert_eq!(mode, tree::FileMode::of_file(true));
+    let hunk = "@@ -1,2 +1,2 @@\n a\n-b\n+B\n";
+    let files = Files::default().file("f", ABC);
+    let renamed = format!("rename from f\nrename to g.py\n{NAMES}{hunk}").replace("b/f", "b/g.py");
+    let plan = plan_of(&files, &["f", "g.py"], &renamed).unwrap();
+    assert_eq!(plan.changes[0].path, path("g.py"));
+    for lines in ["old mode 100644\nnew mode 100755\n", "copy from f\ncopy to g.py\n"] {
+        let behind = format!("{NAMES}{hunk}{lines}");
+        assert_eq!(after(ABC, &behind), Err(Reason::StrayLine), "{lines}");
+        assert!(after(ABC, &format!("{NAMES}{lines}{hunk}")).is_err(), "{lines}");
+    }
+}

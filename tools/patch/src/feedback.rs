@@ -22,7 +22,7 @@ const CANDIDATES: usize = 5;
 const MISMATCH_BYTES: usize = 2_000;
 const REFUSAL_BYTES: usize = 6_000;
 /// What is told about added lines of which nobody can say whether they are put before those that are there.
-const HOLDS_ALL: &str = "Its added lines hold the whole file: remove the old lines if these are to replace them, else show \
+const HOLDS_MOST: &str = "Its added lines hold most of the file: remove the old lines if these are to replace them, else show \
     the lines that they go next to.";
 
 /// Explains why `hunk` was refused; `places` are lines of the file, from 0, that are at issue.
@@ -37,7 +37,7 @@ pub(super) fn explain(
         let candidates =
             places.iter().take(CANDIDATES).map(|start| candidate(image, *start)).collect();
         let only_adds = |reading: &Reading<'_>| !reading.body.iter().any(HunkLine::is_old);
-        let note = hunk.readings.iter().any(only_adds).then(|| HOLDS_ALL.to_owned());
+        let note = hunk.readings.iter().any(only_adds).then(|| HOLDS_MOST.to_owned());
         return PatchMismatch { candidates, note, ..mismatch };
     }
     let is_about_text = [Reason::HunkNotFound, Reason::IndentMismatch, Reason::IndentStyleMismatch]

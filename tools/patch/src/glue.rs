@@ -163,23 +163,24 @@ fn closings(line: &[u8]) -> Vec<Vec<u8>> {
     if let Some(fence) = Fence::opening(text) {
         return vec![text.iter().take_while(|byte| fence.is_of(**byte)).copied().collect()];
     }
-    if text.ends_with(b"<![CDATA[") {
-        return vec![b"]]>".to_vec()];
-    }
-    if let Some(at) = memchr::memmem::find(text, b"<<") {
+    if !text.starts_with(b"<")
+        && let Some(at) = memchr::memmem::find(text, b"<<")
+    {
         let word = text.get(at + 2..).unwrap_or_default().trim_ascii().iter();
         let word: Vec<u8> = word.filter(|byte| !b"'\"-".contains(byte)).copied().collect();
         let is_word = !word.is_empty() && word.iter().all(u8::is_ascii_alphabetic);
         return is_word.then_some(word).into_iter().collect();
     }
-    if !(text.starts_with(b"<") && text.ends_with(b">")) {
+    let is_data = text.ends_with(b"<![CDATA[");
+    if !(text.starts_with(b"<") && (text.ends_with(b">") || is_data)) {
         return Vec::new();
     }
     let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-".contains(byte);
     let names = text.split(|byte| *byte == b'<').map(|tag| {
         tag.get(..tag.iter().take_while(|byte| is_of_name(byte)).count()).unwrap_or_default()
     });
-    names.filter(|name| !name.is_empty()).map(|name| [b"</", name, b">"].concat()).collect()
+    let tags = names.filter(|name| !name.is_empty()).map(|name| [b"</", name, b">"].concat());
+    tags.chain(is_data.then(|| b"]]>".to_vec())).collect()
 }
 
 #[cfg(test)]
@@ -217,6 +218,7 @@ mod tests {
             ("```diff", "+```", "```"),
             ("git apply <<'EOF'", "+EOF", "EOF"),
             ("<x><![CDATA[", "+b]]>", "+b"),
+            ("<x><![CDATA[", "+b]]></x>", "+b"),
         ] {
             let counts = if after.starts_with('+') { "1" } else { "2" };
             let mut body = "-a\n";

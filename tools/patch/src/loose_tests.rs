@@ -189,12 +189,12 @@ fn what_is_done_here_may_be_due_where_it_fits_loosely() {
 
 #[test]
 fn the_whole_new_file_is_not_put_before_the_old_one() {
-    for (file, added) in [("a\n", "+a\n+b\n"), ("a\nb\n", "+a\n+x\n+b \n"), ("a\n", "+a\n")] {
+    for (file, added) in [("a\n", "+a\n+b\n"), ("a\nb\nc\n", "+a\n+x\n+b \n"), ("a\n", "+a\n")] {
         let hunk = format!("@@ -0,0 +1,{} @@\n{added}", added.lines().count());
         assert_eq!(applied(file, &hunk), Err(Reason::AmbiguousHunk), "{hunk}");
     }
     for (file, after) in
-        [("b\na\n", "a\nb\nb\na\n"), ("a\nb\nc\n", "a\nb\na\nb\nc\n"), ("", "a\nb\n")]
+        [("x\na\n", "a\nb\nx\na\n"), ("a\nx\n\ny\n", "a\nb\na\nx\n\ny\n"), ("", "a\nb\n")]
     {
         assert_eq!(applied(file, "@@ -0,0 +1,2 @@\n+a\n+b\n").unwrap().0, after);
     }

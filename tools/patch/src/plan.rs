@@ -13,7 +13,7 @@ use super::blocks;
 use super::envelope::{self, Opened};
 use super::file::Reader;
 use super::lines::show;
-use super::parse;
+use super::parse::{self, at_line};
 use super::planner::{self, Planner};
 use super::refuse::{PatchMismatch, Reason, Refusal};
 use super::resolve::{Intent, Known, Target, resolve};
@@ -259,6 +259,12 @@ fn as_written(
         repairs.push(Repair::answer(Tolerance::Leaked));
     }
     repairs.extend(patch.forgiven.iter().map(|tolerance| Repair::answer(*tolerance)));
+    if let Some(block) = blocks::blocks(&answer.lines, &patch.uses).first() {
+        if !allowed.allow(Tolerance::PassedOver) {
+            return Err(at_line(Reason::UnsupportedFormat, &answer.lines, block.at).into());
+        }
+        repairs.push(Repair::answer(Tolerance::PassedOver));
+    }
     for path in blocks::in_several(&targets, &patch.uses) {
         if !allowed.allow(Tolerance::Blocks) {
             return Err(PatchMismatch::file(Reason::ContradictoryFileOps, path.as_str()).into());

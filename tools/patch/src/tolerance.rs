@@ -44,6 +44,8 @@ pub enum Tolerance {
     Sequential,
     /// Changes of one file in several blocks, which may be meant one instead of the other.
     Blocks,
+    /// A block of code beside the diff.
+    PassedOver,
     /// A hunk, or a file that is named, in which nothing is changed.
     Unchanged,
     /// The same edit twice.
@@ -64,7 +66,7 @@ pub enum Tolerance {
 
 impl Tolerance {
     /// All of them.
-    pub const ALL: [Tolerance; 26] = [
+    pub const ALL: [Tolerance; 27] = [
         Tolerance::Preamble,
         Tolerance::Leaked,
         Tolerance::Indented,
@@ -83,6 +85,7 @@ impl Tolerance {
         Tolerance::Gaps,
         Tolerance::Sequential,
         Tolerance::Blocks,
+        Tolerance::PassedOver,
         Tolerance::Unchanged,
         Tolerance::Duplicate,
         Tolerance::AlreadyApplied,
@@ -116,6 +119,7 @@ impl Tolerance {
             Tolerance::Gaps => "ignored white space between words, in removed lines too",
             Tolerance::Sequential => "placed the hunk on the result of earlier ones",
             Tolerance::Blocks => "took changes of the file from several blocks together",
+            Tolerance::PassedOver => "passed over a block that is no part of the diff",
             Tolerance::Unchanged => "left what is shown without a change",
             Tolerance::Duplicate => "made an edit given twice once",
             Tolerance::AlreadyApplied => "left lines that are there already",
