@@ -263,6 +263,22 @@ fn feedback_names_the_place_and_the_first_difference() {
 }
 
 #[test]
+fn feedback_says_where_the_file_ends() {
+    let files = Files::default().file("f", "a\nb\n").file("g", "a\nb\n\n");
+    let case = Case { files, ..tree() };
+    let hunk = "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c";
+    let refusal = case.refuse(&diff("f", hunk));
+    let told = refusal.for_model();
+    assert!(
+        told.contains("says  `c`\n  the file ends before that, with line 2\n  The file there:\n"),
+        "{told}"
+    );
+    assert_eq!(refusal.mismatches[0].found, None);
+    let blank = case.refuse(&diff("g", hunk)).for_model();
+    assert!(blank.contains("  line 3 of the file is  ``\n"), "{blank}");
+}
+
+#[test]
 fn feedback_is_bounded() {
     let hunk = "@@ -1 +1 @@\n-absent\n+x\n".repeat(400);
     assert!(tree().refuse(&diff("a", &hunk)).for_model().len() < 6_200);
