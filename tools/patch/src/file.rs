@@ -141,6 +141,9 @@ impl Reader {
             |hunk: &Hunk<'_>| hunk.readings.iter().any(|reading| body::has_change(&reading.body));
         let may_show =
             self.allowed.allow(Tolerance::Unchanged) && hunks.iter().any(|hunk| changes(hunk));
+        // A hunk further down says that the file stays.
+        let is_at_top = |hunk: &&Hunk<'_>| hunk.numbers.is_some_and(|numbers| numbers.old == 0);
+        let may_be_whole = !image.lines.is_empty() && hunks.iter().all(is_at_top);
         let at_their_lines =
             hunks.iter().map(|hunk| exactly_at_its_line(image, hunk, self.allowed));
         let taken: Vec<usize> = at_their_lines.flatten().collect();
@@ -174,6 +177,9 @@ impl Reader {
             match search {
                 Search::Found(place) if drops_code(image, hunk, &place) => {
                     refuse(Reason::StrayLine, &[place.start]);
+                }
+                Search::Found(place) if may_be_whole && holds_all(image, &place) => {
+                    refuse(Reason::AmbiguousHunk, &[]);
                 }
                 Search::Found(place) => {
                     match edit::edits(&image.lines, &place, index, self.blind_eol) {
@@ -319,6 +325,14 @@ fn drops_code(image: &Image<'_>, hunk: &Hunk<'_>, place: &Place<'_, '_>) -> bool
     let below = place.start + place.reading.iter().filter(|line| line.is_old()).count();
     let below = || image.lines.from(below).map(|line| line.text.trim_ascii());
     dropped().any(|line| !line.is_empty() && below().take(dropped().count()).any(|it| it == line))
+}
+
+/// Whether a hunk only adds lines, which have every line of the file among them, in order: they may be what it is to be.
+fn holds_all(image: &Image<'_>, place: &Place<'_, '_>) -> bool {
+    let mut body = place.reading.iter().map(|line| line.text.trim_ascii_end());
+    let mut has = |text: &[u8]| body.any(|line| line == text.trim_ascii_end());
+    let only_adds = place.reading.iter().all(|line| line.kind == Kind::Added);
+    only_adds && image.lines.from(0).all(|line| has(line.text))
 }
 
 /// Hunks that went elsewhere, although the result of the others has their place where they say.

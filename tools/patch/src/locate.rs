@@ -8,7 +8,6 @@ use std::ops::Range;
 use super::body::{self, HunkLine};
 use super::done;
 use super::fold::{self, Tier, fingerprint};
-use super::header::Numbers;
 use super::lines::Lines;
 use super::parse::{Hunk, Reading};
 use super::refuse::Reason;
@@ -359,20 +358,10 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
         });
         Some(match sound {
             _ if is_empty => Search::Found(place(reading, 0, Tier::Exact)),
-            // It may be what all of the file is to be.
-            Some(Numbers { old: 0, .. }) if holds_all(&reading.body, &self.image.lines) => {
-                Search::Nowhere(Reason::AmbiguousHunk, Vec::new())
-            }
             Some(numbers) => Search::Found(place(reading, numbers.old, Tier::Exact)),
             None => Search::Nowhere(Reason::NoAnchor, Vec::new()),
         })
     }
-}
-
-/// Whether a body has every line of a file, in order.
-fn holds_all(body: &[HunkLine<'_>], lines: &Lines<'_>) -> bool {
-    let mut body = body.iter().map(|line| line.text.trim_ascii_end());
-    lines.from(0).all(|file| body.any(|text| text == file.text.trim_ascii_end()))
 }
 
 /// The lines at most `reach` away from `line`.
