@@ -338,6 +338,28 @@ fn prefixes_are_settled_by_what_is_declared_or_there() {
 }
 
 #[test]
+fn a_git_line_with_one_name_leaves_it_to_the_names_below() {
+    let files = Files::default().file("f", "x\n").file("g", "x\n");
+    let names = "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-x\n+y\n";
+    let rename = "rename from f\nrename to h\n";
+    for (answer, at) in [
+        (format!("diff --git a/f\n{names}"), "f"),
+        (format!("diff --git f\n{names}"), "f"),
+        (format!("diff --git \"a/f\"\n{names}"), "f"),
+        (format!("diff --git a/f\n{rename}"), "h"),
+    ] {
+        assert_eq!(operations(&files, &answer)[0].0, at, "{answer}");
+    }
+    for (answer, reason) in [
+        (format!("diff --git a/g\n{names}"), Reason::ContradictoryHeaders),
+        (format!("diff --git a/g\n{rename}"), Reason::ContradictoryHeaders),
+        ("diff --git a/f\ndeleted file mode 100644\n".to_owned(), Reason::PathMismatch),
+    ] {
+        assert_eq!(plan(&files, &answer).unwrap_err().mismatches[0].reason, reason, "{answer}");
+    }
+}
+
+#[test]
 fn changes_made_meanwhile_are_merged_or_refused() {
     let base = "1\n2\n3\n4\n5\n6\n7\n8\n";
     let diff = format!("{NAMES}@@ -6,2 +6,2 @@\n 6\n-7\n+seven\n");
@@ -406,7 +428,7 @@ proptest! {
                 prop_assert_eq!(&plan.changes[0].after.as_ref().unwrap().bytes, after.as_bytes());
                 prop_assert!(plan.repairs.is_empty(), "{:?}", plan.repairs);
             }
-            // Without context a pure insertion has only its number to go by, and may hold the whole file.
+            // Without context a pure insertion has only its number to go by, and may be a whole file.
             Err(refusal) => prop_assert!(context == 0 && refusal.mismatches.iter().all(|found| [Reason::NoAnchor, Reason::AmbiguousHunk].contains(&found.reason)), "{}", refusal),
         }
     }

@@ -57,7 +57,7 @@ pub(super) fn explain(
     let column = nearest.difference.as_ref().map_or(1, |difference| difference.column);
     PatchMismatch {
         expected: said.map(|line| difference::cut(&show(line.text), column)),
-        found: Some(nearest.text.clone()),
+        found: (!nearest.is_past_end()).then(|| nearest.text.clone()),
         nearest: Some(nearest),
         ..mismatch
     }
@@ -84,10 +84,12 @@ fn nearest(
     let same = |(index, line): (usize, &&HunkLine<'_>)| is_at(image, line, start + index);
     let matched = old.iter().enumerate().filter(|(index, line)| same((*index, line))).count();
     let prefix = prefix(image, &old, start);
-    let differs_at = (start + prefix).min(image.lines.len().saturating_sub(1));
-    let line = old.get(prefix).or(old.last())?;
-    let text = image.lines.get(differs_at).map(|line| show(line.text)).unwrap_or_default();
-    let difference = LineDifference::between(&show(line.text), &text);
+    let index = prefix.min(old.len().checked_sub(1)?);
+    let (line, differs_at) = (old.get(index)?, start + index);
+    let found = image.lines.get(differs_at).map(|line| show(line.text));
+    let difference =
+        found.as_ref().and_then(|found| LineDifference::between(&show(line.text), found));
+    let text = found.unwrap_or_default();
     let column = difference.as_ref().map_or(1, |difference| difference.column);
     let from = differs_at.saturating_sub(AROUND);
     let excerpt = (from..).zip(image.lines.from(from)).take(2 * AROUND + 1);
@@ -217,6 +219,11 @@ impl PatchMismatch {
 }
 
 impl Nearest {
+    /// Whether the file has no line where the first difference is.
+    fn is_past_end(&self) -> bool {
+        self.excerpt.last().is_some_and(|(last, _)| *last < self.differs_at)
+    }
+
     fn tell(&self, expected: Option<&str>, out: &mut String) -> fmt::Result {
         let Nearest { line, text, matched, of, differs_at, answer_line, difference, excerpt } =
             self;
@@ -225,7 +232,11 @@ impl Nearest {
             "  The closest place begins at line {line} of the file; {matched} of {of} old lines are there."
         )?;
         writeln!(out, "  Line {answer_line} of the diff says  `{}`", expected.unwrap_or_default())?;
-        writeln!(out, "  line {differs_at} of the file is  `{text}`")?;
+        if self.is_past_end() {
+            writeln!(out, "  the file ends before that, with line {}", differs_at - 1)?;
+        } else {
+            writeln!(out, "  line {differs_at} of the file is  `{text}`")?;
+        }
         if let Some(LineDifference { column, expected, found }) = difference {
             writeln!(
                 out,

@@ -1,5 +1,7 @@
 //! The hunks of one file, placed and made into its new bytes. It knows neither paths nor other files.
 
+use std::collections::HashSet;
+
 use super::body::{self, HunkLine, Kind};
 use super::damage;
 use super::done;
@@ -141,6 +143,9 @@ impl Reader {
             |hunk: &Hunk<'_>| hunk.readings.iter().any(|reading| body::has_change(&reading.body));
         let may_show =
             self.allowed.allow(Tolerance::Unchanged) && hunks.iter().any(|hunk| changes(hunk));
+        // A hunk further down says that the file stays.
+        let is_at_top = |hunk: &&Hunk<'_>| hunk.numbers.is_some_and(|numbers| numbers.old == 0);
+        let may_be_whole = !image.lines.is_empty() && hunks.iter().all(is_at_top);
         let at_their_lines =
             hunks.iter().map(|hunk| exactly_at_its_line(image, hunk, self.allowed));
         let taken: Vec<usize> = at_their_lines.flatten().collect();
@@ -182,6 +187,9 @@ impl Reader {
             match search {
                 Search::Found(place) if drops_code(image, hunk, &place) => {
                     refuse(Reason::StrayLine, &[place.start]);
+                }
+                Search::Found(place) if may_be_whole && holds_most(image, &place) => {
+                    refuse(Reason::AmbiguousHunk, &[]);
                 }
                 Search::Found(place) => {
                     match edit::edits(&image.lines, &place, index, self.blind_eol) {
@@ -329,6 +337,17 @@ fn drops_code(image: &Image<'_>, hunk: &Hunk<'_>, place: &Place<'_, '_>) -> bool
     let below = place.start + place.reading.iter().filter(|line| line.is_old()).count();
     let below = || image.lines.from(below).map(|line| line.text.trim_ascii());
     dropped().any(|line| !line.is_empty() && below().take(dropped().count()).any(|it| it == line))
+}
+
+/// Whether a hunk only adds lines, which have most lines of the file among them: they may be what it is to be.
+fn holds_most(image: &Image<'_>, place: &Place<'_, '_>) -> bool {
+    let added: HashSet<&[u8]> =
+        place.reading.iter().map(|line| line.text.trim_ascii_end()).collect();
+    let texts = image.lines.from(0).map(|line| line.text.trim_ascii_end());
+    let (held, rest): (Vec<&[u8]>, Vec<&[u8]>) =
+        texts.filter(|text| !text.is_empty()).partition(|text| added.contains(text));
+    let only_adds = place.reading.iter().all(|line| line.kind == Kind::Added);
+    only_adds && held.len() > rest.len()
 }
 
 /// Hunks that went elsewhere, although the result of the others has their place where they say.

@@ -123,16 +123,18 @@ fn octal(byte: u8) -> Option<u8> {
 /// More spaces than this are not in two names.
 const MAX_SPACES: usize = 64;
 
-/// Every way to read `diff --git OLD NEW` as two names: names with spaces are not delimited.
+/// Every way to read `diff --git OLD NEW` as two names: names with spaces are not delimited. Where there is only one, the
+/// other says nothing.
 pub(super) fn git_names(rest: &[u8]) -> Vec<(Name, Name)> {
     let rest = rest.strip_suffix(b"\r").unwrap_or(rest).trim_ascii_end();
     if rest.starts_with(b"\"") {
         let Some((old, after)) = unquote(rest) else { return vec![(Name::Bad, Name::Bad)] };
-        return after
-            .strip_prefix(b" ")
-            .map(|new| (Name::Path(old), name(new)))
-            .into_iter()
-            .collect();
+        let new =
+            if after.is_empty() { Some(Name::Null) } else { after.strip_prefix(b" ").map(name) };
+        return new.map(|new| (Name::Path(old), new)).into_iter().collect();
+    }
+    if !rest.contains(&b' ') {
+        return vec![(Name::Path(rest.to_vec()), Name::Null)];
     }
     if rest.split(|byte| *byte == b' ').count() > MAX_SPACES + 1 {
         return vec![(Name::Bad, Name::Bad)];

@@ -6,6 +6,7 @@
 //! Any doubt on the way is a [`Refusal`]; a plan is complete or it is not made.
 
 mod account;
+mod advice;
 mod aside;
 mod blocks;
 mod body;

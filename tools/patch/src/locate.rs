@@ -2,13 +2,12 @@
 //! where one place is next to that line and all others are far away.
 
 use std::cell::{Cell, OnceCell};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::body::{self, HunkLine};
 use super::done;
 use super::fold::{self, Tier, fingerprint};
-use super::header::Numbers;
 use super::lines::Lines;
 use super::parse::{Hunk, Reading};
 use super::refuse::Reason;
@@ -359,23 +358,10 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
         });
         Some(match sound {
             _ if is_empty => Search::Found(place(reading, 0, Tier::Exact)),
-            // It may be what all of the file is to be.
-            Some(Numbers { old: 0, .. }) if holds_most(&reading.body, &self.image.lines) => {
-                Search::Nowhere(Reason::AmbiguousHunk, Vec::new())
-            }
             Some(numbers) => Search::Found(place(reading, numbers.old, Tier::Exact)),
             None => Search::Nowhere(Reason::NoAnchor, Vec::new()),
         })
     }
-}
-
-/// Whether a body has most lines of a file.
-fn holds_most(body: &[HunkLine<'_>], lines: &Lines<'_>) -> bool {
-    let added: HashSet<&[u8]> = body.iter().map(|line| line.text.trim_ascii_end()).collect();
-    let texts = lines.from(0).map(|line| line.text.trim_ascii_end());
-    let texts = texts.filter(|text| !text.is_empty());
-    let (held, rest): (Vec<&[u8]>, Vec<&[u8]>) = texts.partition(|text| added.contains(text));
-    held.len() > rest.len()
 }
 
 /// The lines at most `reach` away from `line`.

@@ -198,6 +198,8 @@ fn the_whole_new_file_is_not_put_before_the_old_one() {
     {
         assert_eq!(applied(file, "@@ -0,0 +1,2 @@\n+a\n+b\n").unwrap().0, after);
     }
+    let with_more = "@@ -0,0 +1,3 @@\n+a\n+x\n+b\n@@ -2 +5 @@\n-b\n+B\n";
+    assert_eq!(applied("a\nb\n", with_more).unwrap().0, "a\nx\nb\na\nB\n");
     let below = applied("a\n", "@@ -1,0 +2,2 @@\n+a\n+b\n").unwrap();
     assert_eq!(below.0, "a\na\nb\n");
 }

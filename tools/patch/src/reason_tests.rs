@@ -268,6 +268,60 @@ fn feedback_names_the_place_and_the_first_difference() {
 }
 
 #[test]
+fn feedback_says_where_the_file_ends() {
+    let files = Files::default().file("f", "a\nb\n").file("g", "a\nb\n\n");
+    let case = Case { files, ..tree() };
+    let hunk = "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c";
+    let refusal = case.refuse(&diff("f", hunk));
+    let told = refusal.for_model();
+    assert!(
+        told.contains("says  `c`\n  the file ends before that, with line 2\n  The file there:\n"),
+        "{told}"
+    );
+    assert_eq!(refusal.mismatches[0].found, None);
+    let blank = case.refuse(&diff("g", hunk)).for_model();
+    assert!(blank.contains("  line 3 of the file is  ``\n"), "{blank}");
+}
+
+#[test]
+fn what_is_told_about_names_works() {
+    let hunk = "@@ -2,2 +2,2 @@\n two\n-three\n+3\n";
+    let files = tree().files.file("src/a", "one\ntwo\nthree\n").file("f", "one\ntwo\nthree\n");
+    let case = || Case { files: files.clone(), ..tree() };
+    let told = |case: &Case, old: &str, new: &str| {
+        let refusal = case.refuse(&format!("--- {old}\n+++ {new}\n{hunk}"));
+        let mismatch = refusal.mismatches.into_iter().next().unwrap();
+        (mismatch.reason, mismatch.note.unwrap_or_default())
+    };
+    for (old, new, is) in [
+        ("f.orig", "f", "f"),
+        ("a/f", "b/f.new", "f"),
+        ("old/f", "new/f", "f"),
+        ("A/src/a", "B/src/a", "src/a"),
+        ("a/old/src/a", "b/new/src/a", "src/a"),
+    ] {
+        let (reason, note) = told(&case(), old, new);
+        let same = format!("To change `{is}`, write `--- a/{is}` and `+++ b/{is}`.");
+        assert!(reason == Reason::PathMismatch && note.starts_with(&same), "{old}: {note}");
+        assert_eq!(note.contains("rename from"), new == "b/f.new", "{old}: {note}");
+    }
+    for (old, new) in [("a/f", "b/a"), ("a/none", "b/nothing")] {
+        assert_eq!(told(&case(), old, new), (Reason::PathMismatch, String::new()));
+    }
+    let declared = case().declare(&["f"]);
+    assert_eq!(told(&declared, "a/src/a", "b/a"), (Reason::PathMismatch, String::new()));
+    for (name, is) in [("f:2", "f"), ("src/a:2", "src/a")] {
+        let (reason, note) = told(&case(), &format!("a/{name}"), &format!("b/{name}"));
+        let same =
+            format!("A line number is no part of a name: write `--- a/{is}` and `+++ b/{is}`.");
+        assert_eq!((reason, note), (Reason::FileNotFound, same));
+    }
+    for (name, reason) in [("n:2", Reason::NonPortableName), ("n:/2", Reason::AbsolutePath)] {
+        assert_eq!(told(&case(), &format!("a/{name}"), &format!("b/{name}")).0, reason);
+    }
+}
+
+#[test]
 fn feedback_is_bounded() {
     let hunk = "@@ -1 +1 @@\n-absent\n+x\n".repeat(400);
     assert!(tree().refuse(&diff("a", &hunk)).for_model().len() < 6_200);

@@ -207,17 +207,17 @@ pub struct HunkRef {
 pub struct Nearest {
     /// Line of the file where it begins.
     pub line: usize,
-    /// The first line of the file that is not as the hunk says, or the first of the place.
+    /// The first line of the file that is not as the hunk says, or the last of the place; empty behind the end of the file.
     pub text: String,
     /// Old lines of the hunk that are there.
     pub matched: usize,
     /// Old lines of the hunk.
     pub of: usize,
-    /// Line of the file where the first difference is.
+    /// Line of the file where the first difference is; one more than it has if it ends there.
     pub differs_at: usize,
     /// Line of the answer where the first difference is.
     pub answer_line: usize,
-    /// Where in those two lines it is; none if the line of the answer is as the file has it.
+    /// Where in those two lines it is; none if the line of the answer is as the file has it, or the file ends there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<LineDifference>,
     /// The lines of the file around it, with their numbers.

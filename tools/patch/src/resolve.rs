@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use super::advice;
 use super::difference::{self, LineDifference};
 use super::header::{self, Name};
 use super::lines::show;
@@ -56,6 +57,16 @@ pub(super) struct Known<'k> {
 }
 
 impl Known<'_> {
+    /// Whether it is declared, if anything is.
+    pub(super) fn may_change(&self, path: &RepoPath) -> bool {
+        self.declared.is_none_or(|declared| declared.contains(path))
+    }
+
+    /// Whether there is such a file, which may be changed.
+    pub(super) fn has(&self, path: &RepoPath) -> bool {
+        self.may_change(path) && (self.exists)(path)
+    }
+
     /// The only declared path, or without any the only one that is there, which is `path` but for the code points that its
     /// accents are written with.
     fn spelled(&self, path: &RepoPath) -> Option<RepoPath> {
@@ -89,14 +100,17 @@ pub(super) fn resolve<'p, 'a>(
     let refuse = |reason| {
         let file = Some(shown_name(section)).filter(|name| !name.is_empty());
         let mismatch = PatchMismatch { file, ..PatchMismatch::answer(reason) };
-        Refusal::from(match renamed(section).filter(|_| reason == Reason::PathMismatch) {
-            Some([old, new]) => mismatch.note(format!(
-                "A rename is written `diff --git a/{old} b/{new}`, `rename from {old}`, `rename to {new}`, and then the names and hunks."
-            )),
-            None => mismatch,
-        })
+        let note = if reason == Reason::PathMismatch {
+            advice::on_two_names(section, known)
+        } else {
+            advice::on_a_line_number(section, known).filter(|_| reason == Reason::FileNotFound)
+        };
+        Refusal::from(PatchMismatch { note, ..mismatch })
     };
     check_policy(section).map_err(refuse)?;
+    if !creates(section) && advice::on_a_line_number(section, known).is_some() {
+        return Err(refuse(Reason::FileNotFound));
+    }
     let names = Names::of(section, known).map_err(refuse)?;
     let (path, intent) = if section.rename_from.is_some() || section.rename_to.is_some() {
         names.rename(known).map_err(refuse)?
@@ -173,17 +187,6 @@ fn shown_name(section: &Section<'_>) -> String {
         .unwrap_or_default()
 }
 
-/// Two names of which the one may be meant to become the other, without prefixes.
-fn renamed(section: &Section<'_>) -> Option<[String; 2]> {
-    let (Some(Name::Path(old)), Some(Name::Path(new))) = (&section.old, &section.new) else {
-        return None;
-    };
-    let bare = |name: &[u8], prefix: &[u8]| {
-        show(name.strip_prefix(prefix).unwrap_or(name).trim_ascii_end())
-    };
-    Some([bare(old, b"a/"), bare(new, b"b/")])
-}
-
 /// What no section may do, whatever it names.
 fn check_policy(section: &Section<'_>) -> Result<(), Reason> {
     for mode in [section.new_file_mode, section.deleted_file_mode].into_iter().flatten() {
@@ -232,7 +235,7 @@ fn creates(section: &Section<'_>) -> bool {
 }
 
 /// The paths a name can mean: without its prefix, then as it is. `/dev/null` means none.
-type Paths = Vec<RepoPath>;
+pub(super) type Paths = Vec<RepoPath>;
 
 /// The names of a section as the paths they can mean, all of which are inside the workspace.
 struct Names {
@@ -374,7 +377,7 @@ fn spelled(name: &Name) -> Option<&[u8]> {
 }
 
 /// What a name can mean.
-fn candidates(name: &Name) -> Result<Paths, Reason> {
+pub(super) fn candidates(name: &Name) -> Result<Paths, Reason> {
     let raw = match name {
         Name::Null => return Ok(Vec::new()),
         Name::Bad => return Err(Reason::BadQuotedPath),
@@ -387,12 +390,16 @@ fn candidates(name: &Name) -> Result<Paths, Reason> {
     stripped
         .into_iter()
         .chain([raw])
-        .map(|path| RepoPath::from_bytes(path).map_err(reason_of))
+        .map(|path| RepoPath::from_bytes(path).map_err(|error| reason_of(error, path)))
         .collect()
 }
 
-fn reason_of(error: PathError) -> Reason {
+fn reason_of(error: PathError, path: &[u8]) -> Reason {
     match error {
+        // A drive without a separator is part of a name elsewhere.
+        PathError::Absolute if matches!(path, [b'a'..=b'z' | b'A'..=b'Z', b':', next, ..] if !b"/\\".contains(next)) => {
+            Reason::NonPortableName
+        }
         PathError::Empty | PathError::EmptyComponent => Reason::EmptyPath,
         PathError::Absolute => Reason::AbsolutePath,
         PathError::Escape => Reason::PathEscape,
