@@ -3,7 +3,7 @@
 use mock::Reply;
 use rustix::process::Signal;
 
-use crate::support::{Screen, World, architect, diff, editor, mended, plan};
+use crate::support::{Screen, World, architect, diff, editor, left_in, mended, plan};
 
 /// A conversation in which every message is an edit.
 pub(crate) fn edits(world: &World, rows: u16, columns: u16) -> Screen {
@@ -368,4 +368,37 @@ fn plain_lines_are_there_for_whoever_wants_them() {
         assert_eq!(screen.terminal.ends(), Some(0));
         assert!(!screen.terminal.shown().contains("\x1b[?7l"), "{}", screen.terminal.shown());
     }
+}
+
+#[test]
+fn a_line_of_shell_says_how_it_ended_and_is_stopped() {
+    let world = World::greeting(mended()).configure("[sandbox]\nmode = \"off\"\n");
+    let mut screen = edits(&world, 20, 60);
+    let until = |screen: &mut Screen, said: &str| {
+        screen.until(said, |rows| rows.iter().any(|row| row == said));
+    };
+    screen.types("!printf hello\r");
+    until(&mut screen, "hello");
+    screen.types("!false\r");
+    until(&mut screen, "exit 1");
+    screen.types("!echo out; exit 3\r");
+    until(&mut screen, "exit 3");
+    screen.types("!sleep 600\r");
+    screen.until_shown("Ctrl-C stops it");
+    screen.types("a draft");
+    screen.until_shown("› a draft");
+    screen.types("\x03\x03");
+    until(&mut screen, "stopped");
+    screen.types("\x14");
+    screen.until_shown("q goes back");
+    for said in ["hello", "exit 1", "out", "exit 3", "stopped"] {
+        until(&mut screen, said);
+    }
+    screen.types("q");
+    screen.until_shown("›");
+    screen.types("!sleep 600\r");
+    screen.until_shown("Ctrl-C stops it");
+    screen.terminal.signal(Signal::TERM);
+    ends(&mut screen, 0);
+    assert_eq!(left_in(world.project.root()), [""; 0]);
 }

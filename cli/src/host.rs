@@ -10,6 +10,7 @@ use tools::regular::{self, MAX_NOTE_BYTES};
 use tui::{KeptSession, Setting};
 
 use crate::args::Cli;
+use crate::commands::sandbox;
 use crate::flags::{ApprovalFlag, Global, Thinking};
 use crate::nameable::kept;
 use crate::past::Past;
@@ -67,6 +68,18 @@ impl tui::Host for ProgramHost {
         if let Err(error) = crate::perform(&cli, &self.around) {
             render::warn(&render::harmless(&error.to_string()));
         }
+    }
+
+    fn shell(&self, line: &str) -> tui::Shell {
+        let words = ["sandbox", "--", "sh", "-c", line].map(str::to_owned);
+        let parsed = self.parsed(&words).map_err(|error| error.render().to_string());
+        let around = self.around.clone();
+        Box::pin(async move {
+            let global = parsed?.global;
+            let [_, _, command @ ..] = words.as_slice() else { return Ok(String::new()) };
+            let told = sandbox::told(&around, &global, command).await;
+            told.map_err(|error| error.to_string())
+        })
     }
 
     fn configured(&self, setting: Setting, value: &str) -> Result<Config, String> {

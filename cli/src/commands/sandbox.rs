@@ -30,6 +30,40 @@ pub(crate) async fn run(
     global: &Global,
     args: &SandboxArgs,
 ) -> Result<ExitCode, CliError> {
+    let outcome = confined(around, global, &args.command).await?;
+    render::text(&outcome.output.text());
+    for note in notes(&outcome) {
+        render::warn(&note);
+    }
+    Ok(code(&outcome))
+}
+
+/// Runs a command as [`run`] does, away from the terminal: what it printed, and how it ended where that was not well. Dropping it
+/// ends the command.
+pub(crate) async fn told(
+    around: &Surroundings,
+    global: &Global,
+    command: &[String],
+) -> Result<String, CliError> {
+    let outcome = confined(around, global, command).await?;
+    let printed = outcome.output.text();
+    let printed = Some(printed.trim_end_matches('\n').to_owned()).filter(|it| !it.is_empty());
+    let exit = match outcome.exit {
+        Exit::Code(code) if code != 0 => Some(format!("exit {code}")),
+        Exit::Code(_) | Exit::NotStarted(_) | Exit::NotFound | Exit::TimedOut | Exit::Signal(_) => {
+            None
+        }
+    };
+    let lines: Vec<String> = printed.into_iter().chain(notes(&outcome)).chain(exit).collect();
+    Ok(lines.join("\n"))
+}
+
+/// Runs a command, unless nothing confines it here.
+async fn confined(
+    around: &Surroundings,
+    global: &Global,
+    command: &[String],
+) -> Result<CommandOutcome, CliError> {
     let workspace = around.workspace(global)?;
     let settings = around.settings(global, &workspace)?;
     let fence = fence(around, &settings, &workspace)?;
@@ -43,10 +77,7 @@ pub(crate) async fn run(
         )
         .hint("`deepseek doctor` says what is missing; without a sandbox: --no-sandbox"));
     }
-    let outcome = run_in(fence, around, &settings, &workspace, &args.command).await?;
-    render::text(&outcome.output.text());
-    tell(&outcome);
-    Ok(code(&outcome))
+    run_in(fence, around, &settings, &workspace, command).await
 }
 
 /// What confines commands in a workspace.
@@ -101,17 +132,19 @@ pub(crate) async fn run_in(
     Ok(shell::run(&line, &options).await)
 }
 
-fn tell(outcome: &CommandOutcome) {
-    match &outcome.exit {
-        Exit::NotStarted(why) => render::warn(&format!("the command was not started: {why}")),
-        Exit::NotFound => render::warn("there is no such program"),
-        Exit::TimedOut => render::warn("the command took too long and was ended"),
-        Exit::Signal(signal) => render::warn(&format!("the command was ended by signal {signal}")),
-        Exit::Code(_) => {}
-    }
-    for path in &outcome.discarded {
-        render::warn(&format!("not kept: {}", render::harmless(&path.to_string_lossy())));
-    }
+/// What is to be said of it besides what it printed.
+fn notes(outcome: &CommandOutcome) -> Vec<String> {
+    let ended = match &outcome.exit {
+        Exit::NotStarted(why) => Some(format!("the command was not started: {why}")),
+        Exit::NotFound => Some("there is no such program".to_owned()),
+        Exit::TimedOut => Some("the command took too long and was ended".to_owned()),
+        Exit::Signal(signal) => Some(format!("the command was ended by signal {signal}")),
+        Exit::Code(_) => None,
+    };
+    let discarded = outcome.discarded.iter();
+    let discarded =
+        discarded.map(|it| format!("not kept: {}", render::harmless(&it.to_string_lossy())));
+    ended.into_iter().chain(discarded).collect()
 }
 
 fn code(outcome: &CommandOutcome) -> ExitCode {

@@ -49,6 +49,10 @@ pub(crate) enum Act {
     Suspend,
     /// Run a command of the program at the terminal.
     Program(Vec<String>),
+    /// Run a line of shell, behind walls.
+    Shell(String),
+    /// End the line of shell that runs.
+    Kill,
     /// Change the configuration of the requests that follow.
     Set(Setting, String),
     /// Open the input in the user's editor.
@@ -67,13 +71,23 @@ pub(crate) enum Act {
     Keep(String),
 }
 
-/// Whether a request is in hand.
+/// What is in hand: a request, or a line of shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Work {
     Idle,
+    /// A line of shell runs.
+    Shell,
+    /// A request is at work.
     Busy,
     /// It was told to stop.
     Stopping,
+}
+
+impl Work {
+    /// Whether it is a request.
+    pub(crate) const fn is_a_request(self) -> bool {
+        matches!(self, Self::Busy | Self::Stopping)
+    }
 }
 
 /// A question that waits for its answer.
@@ -306,6 +320,14 @@ impl Conversation {
         self.work = Work::Idle;
         self.asked.clear();
         self.rings = Some("the request has ended");
+    }
+
+    /// The line of shell has ended: what it printed, and how it ended.
+    pub(crate) fn ran(&mut self, told: &str) {
+        self.work = Work::Idle;
+        if !told.is_empty() {
+            self.say(&harmless_text(told));
+        }
     }
 
     /// The request that is next, if one may begin.

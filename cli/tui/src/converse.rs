@@ -3,6 +3,7 @@
 mod acts;
 
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -53,10 +54,17 @@ pub struct Opening {
     pub banner: String,
 }
 
+/// A line of shell that runs: what it printed and how it ended, or why it was not run. Dropping it ends the command with all that
+/// it started.
+pub type Shell = Pin<Box<dyn Future<Output = Result<String, String>>>>;
+
 /// What a conversation wants of the program around it. Called off the runtime, with the terminal as it was before.
 pub trait Host: Send + Sync {
     /// Runs a command of the program, which prints what it has to say.
     fn command(&self, words: &[String]);
+
+    /// Runs a line of shell behind walls, away from the terminal. Called on the runtime.
+    fn shell(&self, line: &str) -> Shell;
 
     /// The configuration with one setting changed, which it stays from then on; an error says why that cannot be.
     fn configured(&self, setting: Setting, value: &str) -> Result<Config, String>;
@@ -119,6 +127,7 @@ pub async fn converse(
         was_suspended: false,
         is_gone: false,
         left: None,
+        shell: None,
     };
     let ended = it.go().await;
     terminal::visit(false);
@@ -153,6 +162,8 @@ struct Converse {
     is_gone: bool,
     /// What takes the place of this session.
     left: Option<Left>,
+    /// The line of shell that runs.
+    shell: Option<Shell>,
 }
 
 /// Whether the conversation goes on.
@@ -166,6 +177,8 @@ enum Then {
 enum Woken {
     Typed(std::io::Result<Vec<u8>>),
     Session(Happened),
+    /// The line of shell has ended.
+    Ran(Result<String, String>),
     Interrupted(Interrupt),
     Resized,
     /// The program had been stopped, and its shell may have changed the settings of the terminal.
@@ -213,6 +226,7 @@ impl Converse {
                 typed = self.terminal.read(), if !self.is_gone => Woken::Typed(typed),
                 interrupt = self.interrupts.next() => Woken::Interrupted(interrupt),
                 next = self.session.next() => Woken::Session(next),
+                ran = ended(&mut self.shell) => Woken::Ran(ran),
                 _ = resized.recv() => Woken::Resized,
                 _ = continued.recv() => Woken::Continued,
                 () = sleep_until(wake, self.begun) => Woken::Time,
@@ -230,6 +244,11 @@ impl Converse {
                 Woken::Session(Happened::Ended(Ok(outcome))) => self.ended(&outcome),
                 Woken::Session(Happened::Ended(Err(died))) => return Err(exit::died(&died)),
                 Woken::Session(Happened::Applied(_)) | Woken::Resized => Then::On,
+                Woken::Ran(ran) => {
+                    self.shell = None;
+                    self.talk.ran(&ran.unwrap_or_else(|why| why));
+                    Then::On
+                }
                 Woken::Continued => {
                     self.continued()?;
                     Then::On
@@ -404,6 +423,10 @@ impl Converse {
                 self.talk.cancel();
                 self.session.cancel();
             }
+            (Interrupt::Stop, Work::Shell) => {
+                self.talk.cancel();
+                self.shell = None;
+            }
             (Interrupt::Stop, Work::Idle) => {}
         }
         Ok(Then::On)
@@ -411,7 +434,7 @@ impl Converse {
 
     /// Leaves at once, or as soon as the request in hand has stopped.
     fn leave(&mut self) -> Then {
-        if self.talk.work == Work::Idle {
+        if !self.talk.work.is_a_request() {
             return Then::End;
         }
         if !self.talk.cancel().is_empty() {
@@ -419,6 +442,14 @@ impl Converse {
         }
         self.leaves = true;
         Then::On
+    }
+}
+
+/// Waits for the end of a line of shell, if one runs.
+async fn ended(shell: &mut Option<Shell>) -> Result<String, String> {
+    match shell {
+        Some(shell) => shell.await,
+        None => std::future::pending().await,
     }
 }
 

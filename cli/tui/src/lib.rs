@@ -19,5 +19,5 @@ mod visit;
 
 pub use alone::{pick, review};
 pub use conversation::{Calls, Facts, Setting, Visits};
-pub use converse::{Host, Left, Opening, converse};
+pub use converse::{Host, Left, Opening, Shell, converse};
 pub use picker::KeptSession;

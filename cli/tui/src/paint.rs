@@ -47,11 +47,12 @@ pub(crate) fn frame(it: &Conversation, size: Size, at: Duration) -> Frame {
     let queue = room.last(queue(it, room.at_most(MOST_QUEUED)), MOST_QUEUED + 1);
     let open = tail(it.answer.open(), width, room.at_most((height / 3).max(1)));
     let open = room.last(open, height);
-    let lanes = if it.work == Work::Idle { Vec::new() } else { it.run.lane_rows(width, at) };
+    let is_request = it.work.is_a_request();
+    let lanes = if is_request { it.run.lane_rows(width, at) } else { Vec::new() };
     let lanes = room.first(lanes);
-    let mission = if it.work == Work::Idle { Vec::new() } else { it.run.mission_rows(width) };
+    let mission = if is_request { it.run.mission_rows(width) } else { Vec::new() };
     let mission = room.first(mission);
-    let steps = room.first(if it.work == Work::Idle { Vec::new() } else { steps(it) });
+    let steps = room.first(if is_request { steps(it) } else { Vec::new() });
     let above = [open, steps, mission, lanes, progress, queue, question].concat();
     let row = above.len() + cursor.1;
     let rows = [above, input, menu, status].concat();
@@ -181,6 +182,7 @@ fn progress(it: &Conversation, at: Duration) -> Vec<String> {
     let spinner = SPINNER.get(spinner).copied().unwrap_or_default();
     match it.work {
         Work::Idle => Vec::new(),
+        Work::Shell => vec![format!("{spinner} the command runs · Ctrl-C stops it")],
         // Nothing moves while the user is waited for.
         Work::Busy if !it.asked.is_empty() => Vec::new(),
         Work::Busy => vec![format!("{spinner} {}", it.run.progress(at))],

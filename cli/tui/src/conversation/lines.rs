@@ -32,9 +32,8 @@ impl Conversation {
 
     /// A whole line of the user.
     fn say_or_do(&mut self, text: &str, at: Duration) -> Vec<Act> {
-        if let Some(command) = text.strip_prefix('!') {
-            let words = ["sandbox", "--", "sh", "-c", command.trim()].map(str::to_owned);
-            return self.program(words.to_vec(), text, at);
+        if let Some(line) = text.strip_prefix('!') {
+            return self.alone(Act::Shell(line.trim().to_owned()), text, at);
         }
         if let Some(question) = text.strip_prefix("? ") {
             return self.request(question, Some(Intent::Answer));
@@ -117,10 +116,7 @@ impl Conversation {
             What::Status => self.status(),
             What::Redraw => return vec![Act::Redraw],
             What::Transcript => self.show_transcript(at),
-            What::Resume | What::Clear if self.work != Work::Idle => {
-                self.composer.set(text);
-                self.hint_at("a request is at work: wait for its end, or stop it with Ctrl-C", at);
-            }
+            What::Resume | What::Clear if self.work != Work::Idle => self.wait_with(text, at),
             What::Resume if !rest.is_empty() => return vec![Act::Resume(rest.to_owned())],
             What::Resume if self.facts.visits == Visits::Never => {
                 self.hint_at("/resume ID; /sessions lists them", at);
@@ -148,13 +144,28 @@ impl Conversation {
 
     /// A command of the program. It has the terminal and the workspace to itself.
     fn program(&mut self, words: Vec<String>, text: &str, at: Duration) -> Vec<Act> {
-        if self.work == Work::Idle {
-            self.say(&format!("› {}", harmless_text(text)));
-            return vec![Act::Program(words)];
+        self.alone(Act::Program(words), text, at)
+    }
+
+    /// What cannot be done beside anything else.
+    fn alone(&mut self, act: Act, text: &str, at: Duration) -> Vec<Act> {
+        if self.work != Work::Idle {
+            self.wait_with(text, at);
+            return Vec::new();
         }
+        self.say(&format!("› {}", harmless_text(text)));
+        if matches!(act, Act::Shell(_)) {
+            self.work = Work::Shell;
+        }
+        vec![act]
+    }
+
+    /// What was typed has to wait for what is in hand.
+    fn wait_with(&mut self, text: &str, at: Duration) {
         self.composer.set(text);
-        self.hint_at("a request is at work: wait for its end, or stop it with Ctrl-C", at);
-        Vec::new()
+        let what = if self.work.is_a_request() { "a request" } else { "a command" };
+        let hint = format!("{what} is at work: wait for its end, or stop it with Ctrl-C");
+        self.hint_at(hint, at);
     }
 
     /// A request: begun at once, or queued while one is at work.

@@ -228,11 +228,12 @@ impl Conversation {
             return Vec::new();
         }
         match self.work {
-            Work::Busy => {
+            Work::Busy | Work::Shell => {
                 if self.again(&Key::Esc, at) {
                     return self.cancel();
                 }
-                self.hint_at("Esc again stops the request", at);
+                let what = if self.work.is_a_request() { "request" } else { "command" };
+                self.hint_at(format!("Esc again stops the {what}"), at);
             }
             Work::Idle if !self.composer.is_empty() => {
                 if self.again(&Key::Esc, at) {
@@ -249,7 +250,7 @@ impl Conversation {
     fn ctrl_c(&mut self, at: Duration) -> Vec<Act> {
         self.menu = None;
         match self.work {
-            Work::Busy => return self.cancel(),
+            Work::Busy | Work::Shell => return self.cancel(),
             Work::Stopping => return vec![Act::StopAtOnce],
             Work::Idle if !self.composer.is_empty() => self.clear(at),
             Work::Idle => {
@@ -266,18 +267,25 @@ impl Conversation {
         if self.work == Work::Idle {
             return vec![Act::Leave];
         }
-        self.hint_at("a request is at work; Ctrl-C stops it", at);
+        let what = if self.work.is_a_request() { "request" } else { "command" };
+        self.hint_at(format!("a {what} is at work; Ctrl-C stops it"), at);
         Vec::new()
     }
 
-    /// The request in hand is to stop.
+    /// What is in hand is to stop: a request in its own time, a line of shell at once.
     pub(crate) fn cancel(&mut self) -> Vec<Act> {
-        if self.work != Work::Busy {
-            return Vec::new();
+        match self.work {
+            Work::Idle | Work::Stopping => Vec::new(),
+            Work::Shell => {
+                self.ran("stopped");
+                vec![Act::Kill]
+            }
+            Work::Busy => {
+                self.work = Work::Stopping;
+                self.say("stopping …");
+                vec![Act::Cancel]
+            }
         }
-        self.work = Work::Stopping;
-        self.say("stopping …");
-        vec![Act::Cancel]
     }
 
     fn clear(&mut self, at: Duration) {

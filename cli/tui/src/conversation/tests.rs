@@ -191,8 +191,8 @@ fn lines_are_requests_commands_or_mistakes_that_can_be_mended() {
     );
     let asked = Request::new("why".to_owned(), Some(Intent::Answer));
     assert_eq!(types(&mut it, "/ask why\n", 0)[1..], [Act::Begin(asked)]);
-    let words = ["sandbox", "--", "sh", "-c", "ls -l"].map(str::to_owned).to_vec();
-    assert_eq!(types(&mut it, "!ls -l\n", 0)[1..], [Act::Program(words)]);
+    assert_eq!(types(&mut it, "!ls -l\n", 0)[1..], [Act::Shell("ls -l".to_owned())]);
+    assert_eq!(it.key(Key::Ctrl('c'), after(1)), [Act::Kill]);
     assert_eq!(types(&mut it, "/dif\n", 0), [], "it is completed");
     it.key(Key::Ctrl('u'), after(1));
     assert_eq!(types(&mut it, "/nothing\n", 2)[1..], []);

@@ -34,6 +34,8 @@ impl Converse {
                 let host = Arc::clone(&self.host);
                 self.aside(move || host.command(&words)).await?;
             }
+            Act::Shell(line) => self.shell = Some(self.host.shell(&line)),
+            Act::Kill => self.shell = None,
             Act::Set(setting, value) => self.set(setting, &value).await,
             Act::Edit => {
                 self.step_aside();
