@@ -137,11 +137,7 @@ pub(super) fn read_counted<'a>(
         if is_end(raw, &body) {
             end_file(&mut body, lines, index)?;
         } else {
-            let mut line = HunkLine::read(raw, index + 1);
-            // Where there are no old lines, a blank one is added.
-            if raw.is_empty() && numbers.old_count == 0 {
-                line.kind = Kind::Added;
-            }
+            let line = HunkLine::read(raw, index + 1);
             if line.is_bare() {
                 return None;
             }
@@ -158,11 +154,6 @@ pub(super) fn read_counted<'a>(
         index += 1;
     }
     let supplied = old;
-    // A blank line at the end may stand behind the file.
-    let is_apart = |line: &HunkLine<'_>| line.kind == Kind::Added && line.raw.is_empty();
-    if body.last().is_some_and(is_apart) {
-        return None;
-    }
     let may_supply = cut && supplied <= 3 && ends_whole(&body);
     if old != new || supplied > 0 && !may_supply || body.is_empty() {
         return None;
