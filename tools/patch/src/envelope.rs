@@ -6,7 +6,6 @@ use super::fence::Fence;
 use super::glue::{self, Glue};
 use super::leak;
 use super::lines::pieces;
-use super::parse::at_line;
 use super::refuse::{PatchMismatch, Reason, Refusal};
 use super::tolerance::{Repair, Tolerance, Tolerances};
 
@@ -92,7 +91,9 @@ pub(super) fn open(answer: &[u8], allowed: Tolerances) -> Result<Opened<'_>, Ref
         match glue::cut(&mut lines) {
             Glue::None => {}
             Glue::Cut => repaired(Tolerance::Leaked),
-            Glue::Unclear(at) => return Err(at_line(Reason::StrayLine, &lines, at).into()),
+            Glue::Unclear(at) => {
+                return Err(PatchMismatch::line(Reason::StrayLine, &lines, at).into());
+            }
         }
     }
     if ends_in_a_second_end(&lines) {

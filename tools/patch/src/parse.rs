@@ -74,7 +74,7 @@ impl Hunk<'_> {
 pub(super) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<PatchSet<'a>, Refusal> {
     let lines = &answer.lines;
     if let Some(at) = example(lines) {
-        let shown = at_line(Reason::UnsupportedFormat, lines, at);
+        let shown = PatchMismatch::line(Reason::UnsupportedFormat, lines, at);
         return Err(shown.note("It shows a diff within another text.").into());
     }
     let mut parser = Parser::new(lines, answer.complete, Counts::Trusted, allowed);
@@ -101,7 +101,7 @@ pub(super) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<Patc
         Finding::Sound => {}
         Finding::Among if allowed.allow(Tolerance::Tail) => forgiven.push(Tolerance::Tail),
         Finding::Among => return Err(PatchMismatch::answer(Reason::StrayLine).into()),
-        Finding::Stray(at) => return Err(at_line(Reason::StrayLine, lines, at).into()),
+        Finding::Stray(at) => return Err(PatchMismatch::line(Reason::StrayLine, lines, at).into()),
     }
     // What ends in the middle of a fence may end in the middle of anything.
     let is_whole = answer.complete && is_last_whole(&sections);
@@ -115,17 +115,10 @@ pub(super) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<Patc
 fn refusal(stop: &Stop, lines: &[&[u8]]) -> Refusal {
     match *stop {
         Stop::CountsFail => PatchMismatch::answer(Reason::TruncatedDiff),
-        Stop::Foreign(at) => at_line(Reason::UnsupportedFormat, lines, at),
-        Stop::Elided(at) => at_line(Reason::ElidedCode, lines, at),
+        Stop::Foreign(at) => PatchMismatch::line(Reason::UnsupportedFormat, lines, at),
+        Stop::Elided(at) => PatchMismatch::line(Reason::ElidedCode, lines, at),
     }
     .into()
-}
-
-/// A mismatch about one line of the answer, from 0.
-pub(super) fn at_line(reason: Reason, lines: &[&[u8]], at: usize) -> PatchMismatch {
-    let line = lines.get(at).map(|line| show(line)).unwrap_or_default();
-    PatchMismatch { expected: Some(line), ..PatchMismatch::answer(reason) }
-        .note(format!("It is line {} of the answer.", at + 1))
 }
 
 /// What an answer without a section is instead.

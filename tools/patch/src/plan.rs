@@ -13,7 +13,7 @@ use super::blocks;
 use super::envelope::{self, Opened};
 use super::file::Reader;
 use super::lines::show;
-use super::parse::{self, at_line};
+use super::parse;
 use super::planner::{self, Planner};
 use super::refuse::{PatchMismatch, Reason, Refusal};
 use super::resolve::{Intent, Known, Target, resolve};
@@ -261,7 +261,9 @@ fn as_written(
     repairs.extend(patch.forgiven.iter().map(|tolerance| Repair::answer(*tolerance)));
     if let Some(block) = blocks::blocks(&answer.lines, &patch.uses).first() {
         if !allowed.allow(Tolerance::PassedOver) {
-            return Err(at_line(Reason::UnsupportedFormat, &answer.lines, block.at).into());
+            return Err(
+                PatchMismatch::line(Reason::UnsupportedFormat, &answer.lines, block.at).into()
+            );
         }
         repairs.push(Repair::answer(Tolerance::PassedOver));
     }

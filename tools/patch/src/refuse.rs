@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 use tree::{CommitError, RepoPath};
 
 use super::difference::LineDifference;
+use super::lines::show;
 
 macro_rules! reasons {
     ($($(#[doc = $meaning:literal])+ $name:ident $code:literal => $advice:literal,)+) => {
@@ -247,6 +248,13 @@ impl PatchMismatch {
             candidates: Vec::new(),
             note: None,
         }
+    }
+
+    /// One about a line of the answer, from 0.
+    pub(super) fn line(reason: Reason, lines: &[&[u8]], at: usize) -> PatchMismatch {
+        let line = lines.get(at).map(|line| show(line)).unwrap_or_default();
+        PatchMismatch { expected: Some(line), ..PatchMismatch::answer(reason) }
+            .note(format!("It is line {} of the answer.", at + 1))
     }
 
     /// One about a mask in new lines.
