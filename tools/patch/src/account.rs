@@ -5,7 +5,7 @@ use super::elision::is_placeholder;
 use super::fence::Fence;
 use super::foreign;
 use super::formats::path_in;
-use super::parse::{Reading, Section};
+use super::section::{Reading, Section};
 
 /// What a line of an answer is taken for. Every line is taken for something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::header::Name;
-use super::parse::Section;
 use super::resolve::{Known, candidates};
+use super::section::Section;
 use tree::RepoPath;
 
 /// How to write two names that differ: as those of the only file that they can mean, or as a rename of the old one.

@@ -3,7 +3,7 @@
 use super::body::{self, HunkLine, Kind};
 use super::fold::Tier;
 use super::locate::Image;
-use super::parse::Hunk;
+use super::section::Hunk;
 use super::tolerance::{Tolerance, Tolerances};
 
 /// Places at which the context of a hunk is looked at; what stands in more places says nothing.

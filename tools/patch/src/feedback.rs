@@ -7,8 +7,8 @@ use super::body::HunkLine;
 use super::difference::{self, LineDifference};
 use super::lines::show;
 use super::locate::Image;
-use super::parse::{Hunk, Reading};
 use super::refuse::{Candidate, Nearest, PatchMismatch, Reason, Refusal};
+use super::section::{Hunk, Reading};
 
 /// Lines that occur more often than this say nothing about a place.
 const COMMON: usize = 200;

@@ -12,8 +12,8 @@ use super::locate::{
     Image, Place, Search, exactly_at_its_line, is_left_behind, locate, locate_once,
 };
 use super::numbered;
-use super::parse::{Hunk, Reading};
 use super::refuse::{PatchMismatch, Reason};
+use super::section::{Hunk, Reading};
 use super::tolerance::{Tolerance, Tolerances};
 
 /// New bytes of a file, and what was forgiven on the way.

@@ -37,6 +37,7 @@ mod plan;
 mod planner;
 mod refuse;
 mod resolve;
+mod section;
 mod space;
 mod tolerance;
 mod translate;

@@ -9,8 +9,8 @@ use super::body::{self, HunkLine};
 use super::done;
 use super::fold::{self, Tier, fingerprint};
 use super::lines::Lines;
-use super::parse::{Hunk, Reading};
 use super::refuse::Reason;
+use super::section::{Hunk, Reading};
 use super::tolerance::{Tolerance, Tolerances};
 
 /// Line comparisons one file may cost.

@@ -5,7 +5,7 @@ use super::fold::Tier;
 use super::gutter;
 use super::header::Numbers;
 use super::locate::Image;
-use super::parse::{Hunk, Reading};
+use super::section::{Hunk, Reading};
 
 /// The hunk without numbers, placed where they say; none if one of them may be content.
 ///

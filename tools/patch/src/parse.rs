@@ -1,57 +1,14 @@
 //! An answer as file sections and hunks. It knows the grammar of diffs, and neither files nor policy.
 
-use std::ops::Range;
-
 use super::account::{self, Finding, Use};
 use super::blocks;
-use super::body::{self, Body};
+use super::body;
 use super::envelope::Opened;
 use super::example::example;
-use super::header::{Name, Numbers};
-use super::lines::show;
 use super::parser::{Counts, Parser, Stop};
-use super::refuse::{HunkRef, PatchMismatch, Reason, Refusal};
+use super::refuse::{PatchMismatch, Reason, Refusal};
+use super::section::{Hunk, Section};
 use super::tolerance::{Tolerance, Tolerances};
-
-/// One file of a diff, as its headers tell it.
-#[derive(Debug, Default)]
-pub(super) struct Section<'a> {
-    /// What follows `diff --git `.
-    pub(super) git: Option<&'a [u8]>,
-    pub(super) old: Option<Name>,
-    pub(super) new: Option<Name>,
-    pub(super) rename_from: Option<Name>,
-    pub(super) rename_to: Option<Name>,
-    pub(super) new_file_mode: Option<&'a [u8]>,
-    pub(super) deleted_file_mode: Option<&'a [u8]>,
-    /// What follows `index `.
-    pub(super) index: Option<&'a [u8]>,
-    pub(super) changes_mode: bool,
-    pub(super) copies: bool,
-    pub(super) is_binary: bool,
-    pub(super) hunks: Vec<Hunk<'a>>,
-    /// Its lines in the answer, from 0.
-    pub(super) span: Range<usize>,
-}
-
-/// One hunk, with the ways to read its body, longest first.
-#[derive(Debug)]
-pub(super) struct Hunk<'a> {
-    pub(super) header: &'a [u8],
-    /// Line of the answer the header is on, from 1.
-    pub(super) at: usize,
-    pub(super) numbers: Option<Numbers>,
-    pub(super) readings: Vec<Reading<'a>>,
-    /// How it could be read instead. Where this fits, too, neither is known to be meant.
-    pub(super) rival: Option<Body<'a>>,
-}
-
-/// A way to read a body, and what it forgives.
-#[derive(Debug)]
-pub(super) struct Reading<'a> {
-    pub(super) body: Body<'a>,
-    pub(super) forgives: Option<Tolerance>,
-}
 
 /// A parsed answer.
 #[derive(Debug, Default)]
@@ -61,13 +18,6 @@ pub(super) struct PatchSet<'a> {
     pub(super) uses: Vec<Use>,
     /// Forgiven in the answer as a whole.
     pub(super) forgiven: Vec<Tolerance>,
-}
-
-impl Hunk<'_> {
-    /// The hunk as a mismatch names it; `index` counts from 0.
-    pub(super) fn reference(&self, index: usize, of: usize) -> HunkRef {
-        HunkRef { index: index + 1, of, line: self.at, header: show(self.header) }
-    }
 }
 
 /// Parses an answer. Counts are believed if they hold for every hunk; else no count is.

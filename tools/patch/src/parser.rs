@@ -5,7 +5,7 @@ use super::body::{self, Body, HunkLine};
 use super::fence::Fence;
 use super::foreign;
 use super::header::{self, Name, Numbers};
-use super::parse::{Hunk, Reading, Section};
+use super::section::{Hunk, Reading, Section};
 use super::tolerance::{Tolerance, Tolerances};
 
 /// Whether the counts of hunk headers say where bodies end.

@@ -9,10 +9,10 @@ use super::body::{HunkLine, Kind};
 use super::done;
 use super::file::{Forgiven, Reader, Rewritten};
 use super::merge::merge;
-use super::parse::Hunk;
 use super::plan::{ApplyPlan, BaseState, Current, PatchLimits, PatchScope};
 use super::refuse::{PatchMismatch, Reason, Refusal};
 use super::resolve::{Intent, Target};
+use super::section::Hunk;
 use super::tolerance::{Repair, Tolerance};
 use tree::{Change, Entry, FileMode, FileState, Op, RepoPath, TreeError};
 
