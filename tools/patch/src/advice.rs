@@ -1,4 +1,4 @@
-//! What the author of a diff is told about names that cannot be meant as they are written. Nothing is decided here.
+//! What the author of a diff is told about names that cannot be meant as they are written.
 
 use std::collections::BTreeSet;
 

@@ -184,7 +184,7 @@ pub(super) fn left_out(
 pub(super) fn names_another(
     lines: &[&[u8]],
     target: &Target<'_, '_>,
-    is_file: &dyn Fn(&RepoPath) -> bool,
+    is_known: &dyn Fn(&RepoPath) -> bool,
 ) -> bool {
     let is_it = |name: &RepoPath| {
         let ends_in_it = |path: &RepoPath| path.as_str().ends_with(&format!("/{name}"));
@@ -195,19 +195,14 @@ pub(super) fn names_another(
         // As it stands, or below a directory that stands for a side of the diff.
         let below = |name: &RepoPath| {
             let below = name.as_str().split_once('/').map(|(_, rest)| RepoPath::parse(rest));
-            matches!(below, Some(Ok(path)) if is_file(&path))
+            matches!(below, Some(Ok(path)) if is_known(&path))
         };
-        names.iter().any(|name| is_file(name) || below(name)) && !names.iter().any(is_it)
+        names.iter().any(|name| is_known(name) || below(name)) && !names.iter().any(is_it)
     };
     let above = lines.get(..target.span.start).unwrap_or_default().iter().rev();
     let mut above = above.filter(|line| !line.trim_ascii().is_empty()).peekable();
     let fence = above.next_if(|line| Fence::opening(line).is_some());
     let has_no_names = target.forgives.contains(&Tolerance::NoHeader);
-    let ends = target.hunks.iter().map(|hunk| {
-        let shortest = hunk.readings.last().and_then(|reading| reading.body.last());
-        shortest.map_or(hunk.at, |line| line.at)
-    });
-    let mut between = ends.zip(target.hunks.iter().skip(1).map(|hunk| hunk.at.saturating_sub(1)));
     let heads = |line: &[u8]| {
         let is_name = |name: &RepoPath| name.as_str().contains(['/', '.']);
         let length = |names: &[RepoPath]| names.iter().map(|it| it.as_str().len()).sum::<usize>();
@@ -216,10 +211,20 @@ pub(super) fn names_another(
     };
     fence.is_some_and(|line| is_other(Fence::label(line)))
         || has_no_names && above.take(2).any(|line| is_other(line))
-        || between.any(|(end, next)| {
-            let lines = lines.get(end..next).unwrap_or_default();
-            lines.iter().any(|line| is_other(line) && heads(line))
-        })
+        || between_hunks(lines, target).any(|line| is_other(line) && heads(line))
+}
+
+/// The lines that stand between the hunks of a section.
+fn between_hunks<'l>(
+    lines: &'l [&[u8]],
+    target: &'l Target<'_, '_>,
+) -> impl Iterator<Item = &'l [u8]> {
+    let ends = target.hunks.iter().map(|hunk| {
+        let shortest = hunk.readings.last().and_then(|reading| reading.body.last());
+        shortest.map_or(hunk.at, |line| line.at)
+    });
+    let next = target.hunks.iter().skip(1).map(|hunk| hunk.at.saturating_sub(1));
+    ends.zip(next).flat_map(|(end, next)| lines.get(end..next).unwrap_or_default()).copied()
 }
 
 /// What may be the name of a file in a line of prose.

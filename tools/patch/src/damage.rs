@@ -3,6 +3,8 @@
 
 use super::elision::stands_for_code;
 use super::fence::Fence;
+use super::gutter;
+use super::lines::pieces;
 use super::refuse::Reason;
 
 /// Files in which text for people stands, and may show whatever else is damage.
@@ -23,7 +25,7 @@ pub(super) fn found(added: &[&[u8]], file: &[u8], name: &str) -> Option<Reason> 
     let is_of = |kinds: &[&str]| kinds.contains(&ending.as_str());
     let is_new = |line: &&[u8]| {
         let text = line.trim_ascii();
-        !super::lines::pieces(file).any(|old| old.trim_ascii() == text)
+        !pieces(file).any(|old| old.trim_ascii() == text)
     };
     let is_dots = |line: &[u8]| matches!(line.trim_ascii(), b"..." | b"\xe2\x80\xa6");
     let elides = |line: &&&[u8]| {
@@ -98,13 +100,16 @@ fn is_fenced(lines: &[&[u8]]) -> bool {
     texts.next_back().is_some_and(|line| fence.is_closed_by(line))
 }
 
-/// The number before a line, as listings have it: `  12| x`, `12: x`, `12\tx`, `12→x`.
+/// The number before a line, as our listings have it, or others: `12: x`, `12\tx`, `12→x`.
 fn number(line: &[u8]) -> Option<usize> {
-    let line = std::str::from_utf8(line).ok()?.trim_start();
-    let end = line.find(|c: char| !c.is_ascii_digit())?;
-    let (number, rest) = line.split_at_checked(end)?;
-    let is_mark = rest.starts_with(['|', '\t', '→', '│']) || rest.starts_with(": ") || rest == ":";
-    number.parse().ok().filter(|_| is_mark)
+    let other = || {
+        let line = std::str::from_utf8(line).ok()?.trim_start();
+        let end = line.find(|c: char| !c.is_ascii_digit())?;
+        let (number, rest) = line.split_at_checked(end)?;
+        let is_mark = rest.starts_with(['\t', '→', '│']) || rest.starts_with(": ") || rest == ":";
+        number.parse().ok().filter(|_| is_mark)
+    };
+    gutter::read(line).map(|(number, _)| number).or_else(other)
 }
 
 #[cfg(test)]

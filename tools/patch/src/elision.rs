@@ -70,34 +70,28 @@ fn says_so(comment: &str) -> bool {
         "変更なし",
         "나머지",
     ];
-    let around = |c: char| c.is_whitespace() || ".…*/->".contains(c);
+    const DOTS: [&str; 2] = ["...", "…"];
     let bare = comment.trim();
     let core = bare.trim_matches(['(', ')', '[', ']']);
-    let is_between = |bare: &str, open: &[&str], close: &[&str]| {
-        open.iter().any(|it| bare.starts_with(it))
-            && close.iter().any(|it| bare.trim_end_matches([' ', '*', '/', '-', '>']).ends_with(it))
-    };
-    let inner = bare.trim_matches(around).trim_matches(['(', ')', '[', ']']);
-    let inner = inner.trim_matches(around).to_lowercase();
-    let inner = inner.as_str();
-    let is_short = inner.split_whitespace().count() <= 4;
-    let dots = ["...", "…"];
-    let says_same = |text: &str| SAME.iter().any(|same| text.trim_end_matches('.').ends_with(same));
-    let between_dots = is_between(core, &dots, &dots)
-        && (says_same(inner) || BETWEEN.iter().any(|word| inner.contains(word)));
-    let is_left_out =
-        ["省略", "不变"].iter().any(|word| inner.ends_with(word)) && inner.starts_with("其余");
+    let around = |c: char| c.is_whitespace() || ".…*/->()[]".contains(c);
+    let inner = bare.trim_matches(around).to_lowercase();
+    let begins = |words: &[&str]| words.iter().any(|word| inner.starts_with(word));
+    let says_same = SAME.iter().any(|same| inner.ends_with(same));
+    let between_dots = is_between(core, &DOTS, &DOTS)
+        && (says_same || BETWEEN.iter().any(|word| inner.contains(word)));
     let in_brackets = is_between(bare, &["(", "["], &[")", "]"])
-        && is_short
-        && ["existing ", "unchanged", "remaining ", "rest of "]
-            .iter()
-            .any(|it| inner.starts_with(it));
-    let in_words =
-        ["rest of ", "the rest of ", "remaining "].iter().any(|it| inner.starts_with(it))
-            && says_same(inner)
-            || inner.starts_with("keep existing ")
-            || inner.starts_with("keep the existing ");
-    is_left_out || bare == "[...]" || between_dots || in_brackets || in_words
+        && inner.split_whitespace().count() <= 4
+        && begins(&["existing ", "unchanged", "remaining ", "rest of "]);
+    let in_words = begins(&["rest of ", "the rest of ", "remaining "]) && says_same
+        || begins(&["keep existing ", "keep the existing "])
+        || begins(&["其余"]) && (inner.ends_with("省略") || inner.ends_with("不变"));
+    bare == "[...]" || between_dots || in_brackets || in_words
+}
+
+/// Whether `text` begins with one of `open` and ends, before what closes a comment, with one of `close`.
+fn is_between(text: &str, open: &[&str], close: &[&str]) -> bool {
+    let end = text.trim_end_matches([' ', '*', '/', '-', '>']);
+    open.iter().any(|it| text.starts_with(it)) && close.iter().any(|it| end.ends_with(it))
 }
 
 /// The text of a line that is nothing but a comment.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::fence::Fence;
 use super::glue::{self, Glue};
+use super::header::is_structural;
 use super::leak;
 use super::lines::pieces;
 use super::refuse::{PatchMismatch, Reason, Refusal};
@@ -196,13 +197,6 @@ fn behind_thought(rest: &[u8]) -> Result<Option<&[u8]>, Refusal> {
         }
     }
     Ok(None)
-}
-
-/// Lines a diff cannot do without; their line ends and indentation speak for the whole answer.
-fn is_structural(line: &[u8]) -> bool {
-    line.starts_with(b"diff --git ")
-        || line.starts_with(b"@@")
-        || (line.starts_with(b"--- ") || line.starts_with(b"+++ ")) && line.len() > 4
 }
 
 /// Whether every structural line ends in CR. A diff of a CRLF file has CR in its bodies only.

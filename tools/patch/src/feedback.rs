@@ -21,7 +21,7 @@ const CANDIDATES: usize = 5;
 /// Bytes told about one mismatch, and in all.
 const MISMATCH_BYTES: usize = 2_000;
 const REFUSAL_BYTES: usize = 6_000;
-/// What is told about added lines of which nobody can say whether they are put before those that are there.
+/// What is told about added lines that may stand before those of the file, or instead of them.
 const HOLDS_MOST: &str = "Its added lines hold most of the file: remove the old lines if these are to replace them, else show \
     the lines that they go next to.";
 

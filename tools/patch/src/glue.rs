@@ -3,7 +3,7 @@
 
 use super::body;
 use super::fence::Fence;
-use super::header::{self, Numbers};
+use super::header::{self, Numbers, is_structural};
 
 /// What became of the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,17 +17,20 @@ pub(super) enum Glue {
 /// Lines that are cut in one answer, at most: the others are moved for each.
 const MAX_CUTS: usize = 64;
 
+/// What a diff is wrapped in stands in so many lines right above it.
+const WRAPPING: usize = 16;
+
 /// Cuts lines where it is plain that two of them ran into each other.
 pub(super) fn cut(lines: &mut Vec<&[u8]>) -> Glue {
     let Some(first) = lines.iter().position(|line| is_structural(line)) else { return Glue::None };
     let (mut at, mut cuts) = (first, 0);
-    // The header of the hunk that a line is in.
-    let mut header: Option<(usize, Option<Numbers>)> = None;
+    // What the header of the hunk that a line is in says is still to come, above that line.
+    let mut due: Option<Due> = None;
     while let Some(line) = lines.get(at).copied() {
         let (rest, next) = (lines.get(at + 1..).unwrap_or_default(), at + 1);
         if line.starts_with(b"@@") {
             let numbers = header::numbers(line);
-            header = Some((at, numbers));
+            due = numbers.map(Due::of);
             if let Some(behind) = behind_header(line)
                 && !numbers.is_some_and(|numbers| holds(rest, numbers))
             {
@@ -39,25 +42,46 @@ pub(super) fn cut(lines: &mut Vec<&[u8]>) -> Glue {
                 lines.splice(at..next, [line.get(..end).unwrap_or_default(), behind]);
                 cuts += 1;
             }
-        } else if let Some(end) = names_behind(line, rest).or_else(|| {
-            let (above, numbers) = header?;
-            hunk_behind(line, lines.get(above + 1..at)?, numbers?, rest)
-        }) {
+        } else if let Some(end) =
+            names_behind(line, rest).or_else(|| hunk_behind(line, due?.without(line), rest))
+        {
             if cuts == MAX_CUTS {
                 return Glue::Unclear(at);
             }
             let (head, tail) = line.split_at_checked(end).unwrap_or((line, b""));
             lines.splice(at..next, [head, tail]);
             cuts += 1;
+        } else {
+            due = due.map(|due| due.without(line));
         }
         at += 1;
     }
     if ends_in_a_closing(lines, first) || cuts > 0 { Glue::Cut } else { Glue::None }
 }
 
-fn is_structural(line: &[u8]) -> bool {
-    let marks: [&[u8]; 4] = [b"diff --git ", b"@@", b"--- ", b"+++ "];
-    marks.iter().any(|mark| line.starts_with(mark))
+/// Lines of a hunk that are still to come, old and new; fewer than none if there are more than its header says.
+#[derive(Debug, Clone, Copy)]
+struct Due {
+    old: isize,
+    new: isize,
+}
+
+impl Due {
+    fn of(numbers: Numbers) -> Due {
+        let count = |count: usize| isize::try_from(count).unwrap_or(isize::MAX);
+        Due { old: count(numbers.old_count), new: count(numbers.new_count) }
+    }
+
+    /// What is to come behind `line`.
+    fn without(self, line: &[u8]) -> Due {
+        let (old, new) = match line.first() {
+            Some(b'+') => (0, 1),
+            Some(b'-') => (1, 0),
+            Some(b'\\') => (0, 0),
+            Some(_) | None => (1, 1),
+        };
+        Due { old: self.old.saturating_sub(old), new: self.new.saturating_sub(new) }
+    }
 }
 
 /// Whether the counts of a header hold for the lines below it, and nothing like them follows.
@@ -94,25 +118,23 @@ fn names_behind(line: &[u8], rest: &[&[u8]]) -> Option<usize> {
     memchr::memmem::rfind(line, b"diff --git a/").filter(|at| is_header && *at > 0)
 }
 
-/// Where the header of the next hunk begins in `line`: the hunk above is as long as it says with what stands before.
-fn hunk_behind(line: &[u8], above: &[&[u8]], numbers: Numbers, rest: &[&[u8]]) -> Option<usize> {
+/// Where the header of the next hunk begins in `line`, behind which nothing is `due` of the hunk above.
+fn hunk_behind(line: &[u8], due: Due, rest: &[&[u8]]) -> Option<usize> {
     let at = memchr::memmem::rfind(line, b"@@ -").filter(|at| *at > 1 && is_marked(line))?;
     header::numbers(line.get(at..)?)?;
     let next = rest.first()?;
-    let lines = [above, &[line.get(..at)?]].concat();
-    let is_whole = body::holds(&body::read_all(&lines, 1), Some(numbers));
+    let is_whole = (due.old, due.new) == (0, 0);
     (is_whole && is_marked(next) && !is_structural(next)).then_some(at)
 }
 
 /// Takes off the last line what closes a block that was opened above the diff: glued to it, or behind a marker that is not counted.
 fn ends_in_a_closing(lines: &mut [&[u8]], first: usize) -> bool {
-    let (Some(before), Some(last)) =
-        (lines.get(..first), lines.iter().rposition(|line| !line.trim_ascii().is_empty()))
-    else {
+    let above = lines.get(first.saturating_sub(WRAPPING)..first).unwrap_or_default();
+    let Some(last) = lines.iter().rposition(|line| !line.trim_ascii().is_empty()) else {
         return false;
     };
     let always = b"*** End Patch".to_vec();
-    let opened = before.iter().flat_map(|line| closings(line));
+    let opened = above.iter().flat_map(|line| closings(line));
     let closings: Vec<Vec<u8>> = opened.chain([always]).collect();
     let is_open =
         |closing: &&Vec<u8>| !lines.iter().skip(first).any(|line| line.trim_ascii() == **closing);

@@ -16,6 +16,13 @@ impl Numbers {
     }
 }
 
+/// Lines a diff cannot do without; their line ends and indentation speak for the whole answer.
+pub(super) fn is_structural(line: &[u8]) -> bool {
+    line.starts_with(b"diff --git ")
+        || line.starts_with(b"@@")
+        || (line.starts_with(b"--- ") || line.starts_with(b"+++ ")) && line.len() > 4
+}
+
 /// Reads the numbers of a hunk header; none if they are missing or garbled.
 pub(super) fn numbers(header: &[u8]) -> Option<Numbers> {
     let text = std::str::from_utf8(header.strip_prefix(b"@@")?.split(|byte| *byte == b'@').next()?)

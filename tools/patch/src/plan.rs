@@ -216,7 +216,8 @@ fn as_written(
     if let Some(bare) = without_others(&targets) {
         return Err(PatchMismatch::file(Reason::EmptyFileSection, bare.as_str()).into());
     }
-    let is_file = |path: &RepoPath| {
+    // A file that is there, or is to be made.
+    let is_known = |path: &RepoPath| {
         let is_declared = scope.declared.as_ref().is_some_and(|declared| declared.contains(path));
         is_declared || matches!(current(path), Ok(Entry::File(_)))
     };
@@ -227,7 +228,7 @@ fn as_written(
             .into());
     }
     if let Some(other) =
-        targets.iter().find(|target| blocks::names_another(&answer.lines, target, &is_file))
+        targets.iter().find(|target| blocks::names_another(&answer.lines, target, &is_known))
     {
         let mismatch = PatchMismatch::file(Reason::ContradictoryHeaders, other.path.as_str());
         return Err(mismatch.note("The text around its hunks names another file.").into());

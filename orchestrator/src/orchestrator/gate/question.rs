@@ -22,7 +22,7 @@ pub(super) enum Reply {
     No { by: DeniedBy, why: Wording, said: Option<String> },
 }
 
-/// The effect of a question that is journaled: the user answers, or nobody does.
+/// The effect of a question that is journaled: the user answers, or no answer comes.
 pub(super) struct Question<'g> {
     pub(super) gate: &'g Gate,
     pub(super) ask: String,
