@@ -311,7 +311,10 @@ async fn a_missing_or_wrong_key_is_reported_without_the_key() {
     let server = start(vec![], options).await;
     let missing = ask(&client(&server, PATIENT, None), &request("hi")).await.unwrap_err();
     assert_eq!(missing.class().name(), "auth");
-    assert!(missing.to_string().contains("no key was sent, THE_KEY is not set"), "{missing}");
+    assert!(
+        missing.to_string().contains("no key was sent, because THE_KEY is not set"),
+        "{missing}"
+    );
     let wrong =
         ask(&client(&server, PATIENT, Some("sk-12345678")), &request("hi")).await.unwrap_err();
     assert_eq!(wrong.class().name(), "auth");
