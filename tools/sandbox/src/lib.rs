@@ -1,7 +1,8 @@
-//! Confines commands: what they see, what they write, whom they reach.
+//! Confines commands: what they see, what they write, which network they reach.
 //!
-//! A command runs at one of three levels, of which [`Sandbox::level`] finds out by trying which this machine allows. The walls
-//! are put up by the program itself, started once more as a helper ([`helper()`]), which then runs the command behind them.
+//! A command runs at one of three levels. [`Sandbox::level`] finds out by trial which one this machine allows. The
+//! program confines a command by starting itself once more as a helper ([`helper()`]), which restricts itself and then
+//! runs the command.
 
 mod orders;
 mod sandbox;
