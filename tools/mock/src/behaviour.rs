@@ -1,4 +1,4 @@
-//! How the fake answers: every way in which the real one has been seen to, and some in which a network may.
+//! The fake's ways to answer: everything the real server has been seen to do, and some network failures.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,10 +11,10 @@ macro_rules! behaviours {
         }
 
         impl Behaviour {
-            /// All there are.
+            /// All behaviours.
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
-            /// Its name in scripts and logs.
+            /// Returns its name in scripts and logs.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
             }
