@@ -5,7 +5,7 @@ const K1: f64 = 1.2;
 /// How much long texts are penalized.
 const B: f64 = 0.75;
 
-/// Returns the weight of a word that `having` of `all` texts contain. Never zero, since there is no list of stop words.
+/// Returns the weight of a word that `having` of `all` texts contain. Always positive, so that common words also count.
 pub(crate) fn idf(all: usize, having: usize) -> f64 {
     let (all, having) = (count(all), count(having));
     (1.0 + (all - having + 0.5) / (having + 0.5)).ln()

@@ -90,7 +90,7 @@ fn last_line(line: usize, lines: &[&str]) -> usize {
             if word.starts_with('}') || word == "end" {
                 return next;
             }
-            // The signature goes on.
+            // A line that starts with one of these continues the signature.
             if !word.starts_with([')', ']', '{']) {
                 break;
             }

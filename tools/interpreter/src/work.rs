@@ -425,7 +425,7 @@ mod tests {
                 "grep('a', 'b', around=2)",
                 "grep: unexpected or repeated argument `around`; it takes pattern, x, context=0",
             ),
-            ("head('a', -1)", "TypeError: head: `n` must be a non-negative int, not int"),
+            ("head('a', -1)", "TypeError: head: `n` must be a non-negative int"),
             ("peek(7)", "TypeError: peek: `x` must be a text or lines of a file, not int"),
             ("peek(lines('src/a.rs', 1, 2)._replace(last=99))", "Error"),
             ("cite('a text', 'a claim')", "ValueError: cite: only lines of a file can be cited"),

@@ -27,7 +27,7 @@ pub(super) struct Assembly<'a> {
     key: Option<&'a Secret>,
     max_tokens: u32,
     max_bytes: u64,
-    /// Whether the model may call tools.
+    /// True if tools were offered to the model.
     offers_tools: bool,
     id: String,
     model: String,

@@ -8,7 +8,7 @@ use serde_json::Value;
 /// Estimated bytes per token, for when the server's counts are missing or not trusted.
 pub const BYTES_PER_TOKEN: u64 = 4;
 
-/// Which role of the program sends a request; sent as `X-Agent-Role`.
+/// The role of the program that sends a request; sent as `X-Agent-Role`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AgentRole {

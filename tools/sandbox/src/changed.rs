@@ -27,7 +27,7 @@ const MAX_COMPARED: u64 = 1 << 20;
 
 impl Layer {
     /// Returns the changed paths as a notice.
-    pub(crate) fn told(&self) -> Notice {
+    pub(crate) fn notice(&self) -> Notice {
         let mut found = Vec::new();
         if let Err(error) = self.collect(self.upper.as_fd(), Path::new(""), &mut found) {
             tracing::debug!(%error, "could not list all changes of a command");

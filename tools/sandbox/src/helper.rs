@@ -63,7 +63,7 @@ fn outer(words: &[OsString], report: &mut File) -> Result<(), Failure> {
             limits::keep_for_init()?;
             let inner = inner(words, report)?;
             let waited = attend::wait_for(&inner, &signals);
-            let told = waited.and_then(|_| layer.map_or(Ok(()), |it| tell(report, &it.told())));
+            let told = waited.and_then(|_| layer.map_or(Ok(()), |it| tell(report, &it.notice())));
             told.map_err(|error| Failure::of(Step::Init, &error))
         }
         Walls::Floor(grants) => {

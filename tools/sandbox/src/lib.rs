@@ -26,12 +26,10 @@ mod start;
 mod walls;
 
 #[cfg(not(target_os = "linux"))]
-mod elsewhere;
+mod unsupported;
 
 #[cfg(target_os = "linux")]
 pub use alone::shut_in;
-#[cfg(not(target_os = "linux"))]
-pub use elsewhere::{helper, shut_in};
 #[cfg(target_os = "linux")]
 pub use helper::helper;
 pub use orders::{Ended, Failure, Lack, Network, ProcessBounds, Step};
@@ -39,3 +37,5 @@ pub use sandbox::{
     Confined, Confining, Degree, Ends, ReportFile, Reported, Sandbox, SandboxPlaces, Wanted,
 };
 pub use survey::{Tree, Writes};
+#[cfg(not(target_os = "linux"))]
+pub use unsupported::{helper, shut_in};

@@ -79,7 +79,7 @@ pub(crate) struct View {
     pub(crate) built: Vec<OsString>,
     /// Paths in the tree that are read-only, without a layer for writes.
     pub(crate) fixed: Vec<OsString>,
-    /// Files that appear empty.
+    /// Files and directories that appear empty.
     pub(crate) hidden: Vec<OsString>,
     /// Maximum size of discarded writes, in bytes.
     pub(crate) scratch_bytes: u64,
@@ -238,7 +238,7 @@ pub(crate) fn tell(file: &mut File, told: &Notice) -> io::Result<()> {
 }
 
 /// Returns the notices after the first `start` bytes of `file`. Stops at the first invalid line.
-pub(crate) fn told(file: &mut File, start: u64) -> io::Result<Vec<Notice>> {
+pub(crate) fn notices(file: &mut File, start: u64) -> io::Result<Vec<Notice>> {
     const MAX_BYTES: u64 = 1 << 20;
     file.seek(SeekFrom::Start(start))?;
     let mut text = Vec::new();

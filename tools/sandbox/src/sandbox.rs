@@ -12,12 +12,12 @@ use config::{Floor, SandboxMode};
 use serde::{Deserialize, Serialize};
 use tools::regular;
 
-#[cfg(not(target_os = "linux"))]
-use crate::elsewhere::level as tried;
 use crate::orders::{Ended, Failure, Lack, Network};
 #[cfg(target_os = "linux")]
 use crate::probe::level as tried;
 use crate::survey::Tree;
+#[cfg(not(target_os = "linux"))]
+use crate::unsupported::level as tried;
 
 /// Maximum size of the file that records what the user accepted, in bytes.
 const MAX_ACCEPTANCE_BYTES: u64 = 1 << 16;
@@ -258,8 +258,8 @@ impl ReportFile {
     pub fn read(mut self) -> io::Result<Reported> {
         use crate::orders::Notice;
         let mut outcome = Reported::default();
-        for told in crate::orders::told(&mut self.file, self.start)? {
-            match told {
+        for notice in crate::orders::notices(&mut self.file, self.start)? {
+            match notice {
                 Notice::Failed(failure) => outcome.failed = Some(failure),
                 Notice::Lacks(_) => {}
                 Notice::NotStarted(errno) => outcome.not_started = Some(errno),
@@ -274,8 +274,8 @@ impl ReportFile {
 
     pub(crate) fn lacks(&mut self) -> io::Result<Vec<Lack>> {
         use crate::orders::Notice;
-        let told = crate::orders::told(&mut self.file, self.start)?;
-        Ok(told
+        let notices = crate::orders::notices(&mut self.file, self.start)?;
+        Ok(notices
             .into_iter()
             .filter_map(|it| if let Notice::Lacks(lack) = it { Some(lack) } else { None })
             .collect())

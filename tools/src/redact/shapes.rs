@@ -248,11 +248,11 @@ fn lines(text: &str, part: Range<usize>, spans: &mut Vec<Range<usize>>) {
             })
         });
         let shown = line.get(gutter.map_or(0, |bar| bar + 1)..).unwrap_or_default();
-        let behind = line.len() - shown.trim_start_matches([' ', '\t', '-', '+']).len();
-        let content = line.get(behind..).unwrap_or_default().trim_end();
+        let prefix = line.len() - shown.trim_start_matches([' ', '\t', '-', '+']).len();
+        let content = line.get(prefix..).unwrap_or_default().trim_end();
         // Text that is already masked is not masked again.
         if !content.is_empty() && !content.starts_with(super::OPENING) {
-            spans.push(at + behind..at + behind + content.len());
+            spans.push(at + prefix..at + prefix + content.len());
         }
         at += line.len();
     }

@@ -99,9 +99,10 @@ fn values_in_line(line: &str) -> Vec<&str> {
     let named = set.filter(|(name, value)| is_secret_name(name) && is_secret_value(value));
     let whole = set.map_or(line, |(_, value)| value);
     let words = line.split(BREAKS);
-    let told = std::iter::once(whole).filter(|value| !value.contains([' ', '\t'])).chain(words);
-    let told = told.filter(|value| !is_ordinary(value));
-    named.map(|(_, value)| value).into_iter().chain(told).collect()
+    let candidates =
+        std::iter::once(whole).filter(|value| !value.contains([' ', '\t'])).chain(words);
+    let candidates = candidates.filter(|value| !is_ordinary(value));
+    named.map(|(_, value)| value).into_iter().chain(candidates).collect()
 }
 
 /// Strips one pair of quotes.

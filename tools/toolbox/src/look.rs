@@ -96,7 +96,7 @@ pub enum Look {
 impl fmt::Display for Look {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Context { path, lines } => write!(f, "{path}{}", behind(*lines)),
+            Self::Context { path, lines } => write!(f, "{path}{}", suffix(*lines)),
             Self::Search { pattern, glob: Some(glob) } => write!(f, "`{pattern}` in {glob}"),
             Self::Search { pattern, glob: None } => write!(f, "`{pattern}`"),
             Self::Symbol { name } => write!(f, "symbol {name}"),
@@ -111,7 +111,7 @@ impl fmt::Display for Look {
             }
             Self::GitShow { revision, path: None, .. } => write!(f, "git show {revision}"),
             Self::GitShow { revision, path: Some(path), lines } => {
-                write!(f, "git show {revision}:{path}{}", behind(*lines))
+                write!(f, "git show {revision}:{path}{}", suffix(*lines))
             }
             Self::Query { words } => write!(f, "files about \"{words}\""),
             Self::Program { program, paths } => {
@@ -126,7 +126,7 @@ impl fmt::Display for Look {
 }
 
 /// Formats lines as a suffix of a path.
-fn behind(lines: Option<(usize, usize)>) -> String {
+fn suffix(lines: Option<(usize, usize)>) -> String {
     match lines {
         None => String::new(),
         Some((first, usize::MAX)) => format!(":{first}-"),
