@@ -11,7 +11,7 @@ pub struct RetryPolicy {
     pub max_retries: u32,
     /// The first wait; it doubles with each retry.
     pub base: Duration,
-    /// The longest wait, and the longest `Retry-After` that is honored.
+    /// The longest wait, and the longest `Retry-After` that is obeyed.
     pub cap: Duration,
 }
 
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_is_honored_or_ends_the_retries() {
+    fn retry_after_is_obeyed_or_ends_the_retries() {
         assert_eq!(
             next(&POLICY, &limited(Some(10)), 0, 0.9),
             Retry::After(Duration::from_secs(10))

@@ -108,7 +108,7 @@ fn run(shell: &str, line: &CommandLine, status: u8) -> Vec<Vec<String>> {
     }
     fs::write(dir.path().join("out"), "").unwrap();
     fs::create_dir(dir.path().join("empty")).unwrap();
-    #[expect(clippy::disallowed_methods, reason = "the test is about the behavior of shells")]
+    #[expect(clippy::disallowed_methods, reason = "the test is about how shells behave")]
     let mut process = Process::new(shell);
     process
         .args(["-c", &format!("{script}{}\n", line.text())])
