@@ -1,15 +1,15 @@
-//! The one clock and the one source of ids; both are made in `main` and handed down.
+//! The program's one clock and one source of ids; `main` creates both and passes them down.
 //!
-//! Waiting is not done here: waits use tokio's time, which tests pause.
+//! Waiting does not happen here: waits use tokio's time, which tests can pause.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use jiff::Timestamp;
 
-/// Tells wall-clock time.
+/// Tells the wall-clock time.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
-    /// The time now.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 }
 
@@ -23,7 +23,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still, for tests and replays.
+/// A clock stopped at one time, for tests and replays.
 #[derive(Debug, Clone, Copy)]
 pub struct FixedClock(pub Timestamp);
 
@@ -33,13 +33,13 @@ impl Clock for FixedClock {
     }
 }
 
-/// Makes ids: short, sortable by the order of making, unique in the state directory.
+/// Creates ids that are short, sort in creation order, and are unique in the state directory.
 pub trait IdSource: fmt::Debug + Send + Sync + 'static {
-    /// A fresh id.
+    /// Returns a new id.
     fn fresh(&self) -> String;
 }
 
-/// Ids from time and chance: 10 characters of milliseconds and 6 of randomness, base 32.
+/// Ids from time and randomness: 10 characters of milliseconds and 6 random ones, in base 32.
 #[derive(Debug)]
 pub struct RandomIds;
 
@@ -60,17 +60,17 @@ impl IdSource for CountingIds {
     }
 }
 
-/// A number from 0 to 1, to spread waits. It decides when something happens, never what.
+/// Returns a random number from 0 to 1 for jitter. It may decide when something happens, never what.
 pub fn chance() -> f64 {
     fastrand::f64()
 }
 
-/// Sixteen characters that nothing else has, for names of files that are made and gone.
+/// Returns 16 random hexadecimal characters for the names of temporary files.
 pub fn token() -> String {
     format!("{:016x}", fastrand::u64(..))
 }
 
-/// The last `width` base-32 digits of `value`, in Crockford's alphabet, lower case.
+/// Returns the last `width` base-32 digits of `value`, in Crockford's alphabet, lower case.
 fn base32(value: u64, width: u32) -> String {
     const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
     (0..width)

@@ -1,11 +1,12 @@
-//! Places between two steps that must survive a crash, where a test can make this program fail or die. Not in what is shipped.
-//!
-//! The feature `fault-points` is on in tests only. There, the variable `DEEPSEEK_KILL_AT` is the number of the point at
-//! which the process kills itself, and `armed::at` does the same for one thread.
+//! Fault points: places between two steps that must survive a crash, where a test can make the program fail or die.
+//! Releases do
+//! not contain them.
+//! Only tests enable the feature `fault-points`. With it, the process kills itself at the point whose number is in the
+//! variable `DEEPSEEK_KILL_AT`; `armed::at` injects a fault into the current thread only.
 
 use std::io;
 
-/// A step was made, and the next was not begun. It is an error only where a test wants one.
+/// Marks that a step is complete and the next has not begun. Fails only where a test injects a fault.
 #[cfg(not(any(test, feature = "fault-points")))]
 #[inline]
 pub const fn point() -> io::Result<()> {
@@ -17,7 +18,7 @@ pub use armed::point;
 
 #[cfg(any(test, feature = "fault-points"))]
 pub mod armed {
-    //! The points as tests see them.
+    //! Fault points in test builds.
 
     use std::cell::Cell;
     use std::sync::OnceLock;
@@ -25,12 +26,12 @@ pub mod armed {
 
     use super::io;
 
-    /// What happens at a point.
+    /// What happens at a fault point.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Fault {
-        /// The step is an error, as on a full disk.
+        /// The point returns an error, as on a full disk.
         Fails,
-        /// The thread unwinds without tidying up, as if the process died.
+        /// The thread unwinds without cleaning up, as if the process had died.
         Dies,
     }
 
@@ -38,7 +39,8 @@ pub mod armed {
         static HERE: Cell<Option<(u64, Fault)>> = const { Cell::new(None) };
     }
 
-    /// Runs `work` with `fault` at its point number `at`, counted from zero. It says whether the point was reached.
+    /// Runs `work` with `fault` armed at its point number `at`, counted from zero. Also returns whether that point was
+    /// reached.
     pub fn at<T>(at: u64, fault: Fault, work: impl FnOnce() -> T) -> (T, bool) {
         HERE.set(Some((at, fault)));
         let done = work();

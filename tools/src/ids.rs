@@ -1,14 +1,15 @@
-//! What ids are called by: their beginning, or their end, which differs sooner because ids begin with the time. Pure.
+//! Names ids by their beginning or by their end, which is more distinctive because ids begin with the time. Pure.
 
-/// So many characters of an id are chance.
+/// How many of an id's characters are random.
 const SHORT: usize = 6;
 
-/// The end of an id: short, and as good as unique.
+/// Returns the random end of an id: short, and practically unique.
 pub fn short(id: &str) -> &str {
     id.len().checked_sub(SHORT).and_then(|at| id.get(at..)).unwrap_or(id)
 }
 
-/// Those of `ids` that `word` may mean: the one that it is, or those that begin so, or else those that end so. Each once.
+/// Returns the `ids` that `word` may refer to, without duplicates: an exact match, or those that begin with it, or else
+/// those that end with it.
 pub fn called<'a>(ids: impl Iterator<Item = &'a str>, word: &str) -> Vec<&'a str> {
     let mut ids: Vec<&str> = if word.is_empty() { Vec::new() } else { ids.collect() };
     ids.sort_unstable();

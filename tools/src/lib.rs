@@ -1,7 +1,7 @@
-//! What every tool stands on: the clock and ids, threads for what blocks, regular files, redaction, places to fail.
+//! What every tool builds on: clock and ids, threads for blocking work, regular files, redaction, fault points.
 //!
-//! The tools themselves are the crates beside it: this floor acts on the world or decides about it, one tool a crate, and
-//! knows nothing of roles, runs or sessions.
+//! The tools themselves are the crates next to this one. This layer acts on the world or decides about it, one tool per
+//! crate, and knows nothing about roles, runs or sessions.
 
 pub mod blocking;
 pub mod clock;

@@ -1,8 +1,8 @@
-//! Takes secrets out of text before it reaches a prompt, the journal or a screen: those that are known, by value, and what looks
-//! like one, by shape. Pure.
+//! Removes secrets from text before it reaches a prompt, the journal or a screen: known secrets by value, likely ones
+//! by shape. Pure.
 //!
-//! What is taken out leaves a mask. The same value has the same mask wherever it stands, and a mask never spans lines, so that
-//! text which was masked can be told line by line from text which was not, and a diff of it be read as one of the original.
+//! Each secret is replaced by a mask. Equal values get equal masks, and a mask never spans lines. So masked and
+//! original text can be compared line by line, and a diff of masked text can be applied to the original.
 
 mod encoded;
 mod shapes;
@@ -24,15 +24,15 @@ pub use self::unmask::unmask;
 use self::values::SHORTEST;
 pub use self::values::{is_secret_name, values_in, values_of_variables};
 
-/// What a mask begins with; four characters that stand for the value and a bracket follow.
+/// Every mask starts with this; four characters derived from the value and a bracket follow.
 const OPENING: &str = "[redacted:";
-/// The characters that stand for a value.
+/// The characters used to encode a value in its mask.
 const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
-/// Bytes of a mask.
+/// Length of a mask in bytes.
 const MASK_BYTES: usize = OPENING.len() + 5;
-/// Values that are looked for at most; the longest come first.
+/// Maximum number of known values; the longest are kept.
 const MAX_VALUES: usize = 4_000;
-/// Bytes that all of them may have.
+/// Maximum total size of the known values, in bytes.
 const MAX_VALUE_BYTES: usize = 1 << 20;
 
 /// Finds secrets and masks them. Cheap to clone.
@@ -41,10 +41,10 @@ pub struct Redactor(Arc<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
-    /// What masks depend on besides the value, so that a mask does not tell whether a guess is right.
+    /// Mixed into every mask, so that nobody can test a guessed value against a mask.
     salt: String,
     values: BTreeSet<String>,
-    /// Finds them, and what they are when they are encoded.
+    /// Matches the values in plain and in encoded form.
     finder: Option<AhoCorasick>,
 }
 
@@ -56,17 +56,18 @@ impl PartialEq for Redactor {
 
 impl Eq for Redactor {}
 
-/// Text without secrets.
+/// Text with its secrets masked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redacted<'t> {
     /// The text.
     pub text: Cow<'t, str>,
-    /// How many places of it are masked.
+    /// The number of masked places.
     pub count: usize,
 }
 
 impl Redactor {
-    /// Knows these values, besides what looks like a secret. One of fewer than 8 bytes is a word like any other.
+    /// Creates a redactor that knows `values` in addition to the shapes of secrets. Values under 8 bytes are ignored:
+    /// they are too common to be secrets.
     pub fn new(salt: &str, values: impl IntoIterator<Item = String>) -> Self {
         let can_be_told = |value: &String| value.len() >= SHORTEST && !value.contains(OPENING);
         let mut values: Vec<String> = values.into_iter().filter(can_be_told).collect();
@@ -85,13 +86,13 @@ impl Redactor {
         Self(Arc::new(Known { salt: salt.to_owned(), values, finder }))
     }
 
-    /// The same, and more values.
+    /// Returns a copy that also knows the values in `more`.
     #[must_use]
     pub fn knowing(&self, more: impl IntoIterator<Item = String>) -> Self {
         Self::new(&self.0.salt, self.0.values.iter().cloned().chain(more))
     }
 
-    /// The same, with masks of its own.
+    /// Returns a copy with a different salt, so its masks differ.
     #[must_use]
     pub fn salted(&self, salt: &str) -> Self {
         let Known { values, finder, .. } = &*self.0;
@@ -99,12 +100,12 @@ impl Redactor {
         Self(Arc::new(Known { salt: salt.to_owned(), values, finder }))
     }
 
-    /// `text` with every secret masked.
+    /// Returns `text` with every secret masked.
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.redacted(text).text
     }
 
-    /// `text` with every secret masked, and how many there were.
+    /// Returns `text` with every secret masked, and the number of masks.
     pub fn redacted<'t>(&self, text: &'t str) -> Redacted<'t> {
         let spans = self.spans(text);
         if spans.is_empty() {
@@ -121,14 +122,14 @@ impl Redactor {
         Redacted { text: Cow::Owned(masked), count: spans.len() }
     }
 
-    /// Where `text` has values that this redactor knows: bytes from and to, of each value once.
+    /// Finds the known values in `text`: a byte range (start, end) for each distinct value.
     pub fn known_in(&self, text: &str) -> Vec<(usize, usize)> {
         let found = self.known_spans(text).filter_map(|span| Some((text.get(span.clone())?, span)));
         let found: BTreeMap<&str, Range<usize>> = found.collect();
         found.into_values().map(|span| (span.start, span.end)).collect()
     }
 
-    /// What the masks in the redacted `text` stand for; a mask that stands for two values is not among them.
+    /// Maps each mask in the redacted `text` to its value. Omits masks shared by two different values.
     pub fn masks_of(&self, text: &str) -> BTreeMap<String, String> {
         let mut masks: BTreeMap<String, Option<&str>> = BTreeMap::new();
         for value in self.spans(text).into_iter().filter_map(|span| text.get(span)) {
@@ -138,7 +139,7 @@ impl Redactor {
         masks.into_iter().filter_map(|(mask, value)| Some((mask, value?.to_owned()))).collect()
     }
 
-    /// Where secrets are, in order; none spans lines or touches another.
+    /// Finds all secrets, in order; no span crosses a line or overlaps another.
     fn spans(&self, text: &str) -> Vec<Range<usize>> {
         let mut spans: Vec<Range<usize>> = shapes::spans(text);
         spans.extend(self.known_spans(text));
@@ -179,7 +180,7 @@ impl Redactor {
     }
 }
 
-/// The masks in `text`, in order.
+/// Finds the masks in `text`, in order.
 pub fn masks_in(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices(OPENING).filter_map(|(at, _)| {
         let mask = text.get(at..at + MASK_BYTES)?;
@@ -199,13 +200,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_short_to_be_told_is_left() {
+    fn values_too_short_to_be_distinctive_are_not_masked() {
         let text = "demo: /tmp/demo/cart";
         assert_eq!(Redactor::new("salt", ["demo".to_owned()]).redact(text), text);
     }
 
     #[test]
-    fn a_value_has_one_mask_and_another_value_another() {
+    fn equal_values_share_a_mask_and_different_values_do_not() {
         let redactor = redactor();
         let text = format!("a {VALUE} b {VALUE}\ncorrect horse battery staple");
         let Redacted { text, count } = redactor.redacted(&text);
@@ -218,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_masked_is_masked_once() {
+    fn redacting_twice_changes_nothing_more() {
         let redactor = redactor();
         let once =
             redactor.redact(&format!("PASSWORD={VALUE} sk-{}", "a1".repeat(20))).into_owned();
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn masks_are_led_back_to_what_they_stand_for() {
+    fn masks_can_be_mapped_back_to_their_values() {
         let redactor = redactor();
         let text = format!("k = \"{VALUE}\"\nt = \"ghp_{}\"\n", "x9Y".repeat(12));
         let masked = redactor.redact(&text).into_owned();
@@ -248,13 +249,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_known_and_nothing_found_costs_no_copy() {
+    fn text_without_secrets_is_not_copied() {
         assert!(matches!(Redactor::default().redact("plain text"), Cow::Borrowed(_)));
         assert!(matches!(redactor().redact("plain text"), Cow::Borrowed(_)));
     }
 
     #[test]
-    fn what_a_repository_makes_up_does_not_make_it_slow() {
+    fn adversarial_values_do_not_make_it_slow() {
         let nested = (8..3_000).map(|count| "a".repeat(count));
         let redactor = Redactor::new("", nested);
         let text = "a".repeat(3_000_000);

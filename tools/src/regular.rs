@@ -1,5 +1,5 @@
-//! Opens files in whose place a repository, or another program, may have put anything: a pipe, a device, a giant. Only regular
-//! files are opened, without waiting, and no more is read of them than was asked for.
+//! Opens files safely where a repository or another program may have put anything: a pipe, a device, a huge file. Opens
+//! regular files only, never blocks, and never reads more than the caller's limit.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
@@ -8,21 +8,21 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// Bytes that no file of this program's own state has.
+/// Upper bound for any file of this program's own state, in bytes.
 pub const MAX_STATE_BYTES: u64 = 16 << 30;
-/// Bytes that no note has: a lock, a time that was measured.
+/// Upper bound for a small state file, such as a lock or a measured time, in bytes.
 pub const MAX_NOTE_BYTES: u64 = 16 << 20;
-/// Modes of what is made: whatever the umask, nobody else gets at it.
+/// Modes of new files and directories: private to the user, whatever the umask.
 const PRIVATE_FILE: u32 = 0o600;
 const PRIVATE_DIR: u32 = 0o700;
 
-/// Opens a regular file of this program's own state. A symlink is none: what it leads to is somebody else's. A file that is made
-/// is the user's alone.
+/// Opens a regular file of this program's own state. Refuses symlinks, because they may lead to other people's files. A
+/// new file is private to the user.
 pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     opened(path, options, fs::symlink_metadata(path), OFlags::NOFOLLOW)
 }
 
-/// Opens a regular file for reading. A symlink to one counts.
+/// Opens a regular file, or a symlink to one, for reading.
 pub fn open_to_read(path: &Path) -> io::Result<File> {
     opened(path, OpenOptions::new().read(true), fs::metadata(path), OFlags::empty())
 }
@@ -33,7 +33,8 @@ fn opened(
     looked_at: io::Result<Metadata>,
     flags: OFlags,
 ) -> io::Result<File> {
-    // Looked at first, because a device may do something when it is opened; and again, because it may be another by then.
+    // Checked before opening, because opening a device may have effects, and after, because the file may have been
+    // replaced.
     match looked_at {
         Ok(data) if !data.is_file() => return Err(not_regular()),
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -45,25 +46,25 @@ fn opened(
     if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular()) }
 }
 
-/// Makes a file that is not there yet.
+/// Creates a file that must not exist yet.
 pub fn create_new(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(PRIVATE_FILE).open(path)
 }
 
-/// Makes a file, or empties the one that is there.
+/// Creates a file, or truncates an existing one.
 pub fn create(path: &Path) -> io::Result<File> {
     let file = open(path, OpenOptions::new().write(true).create(true))?;
     file.set_len(0)?;
     Ok(file)
 }
 
-/// Makes a directory and those above it that are not there, each of them the user's alone.
+/// Creates a directory and its missing parents, each private to the user.
 pub fn create_dir(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(PRIVATE_DIR).create(dir)
 }
 
-/// Takes from others what an earlier version, or somebody's mistake, let them see in a directory. One that is not there, or
-/// belongs to another user, stays as it is.
+/// Removes the access of other users to a directory, left by an earlier version or by mistake. A directory that does
+/// not exist or belongs to another user is left alone.
 pub fn keep_private(dir: &Path) {
     let is_open = |data: Metadata| data.is_dir() && data.permissions().mode() & 0o077 != 0;
     if fs::symlink_metadata(dir).is_ok_and(is_open) {
@@ -71,7 +72,7 @@ pub fn keep_private(dir: &Path) {
     }
 }
 
-/// Reads a regular file of at most `max_bytes`.
+/// Reads a regular file of at most `max_bytes`. A larger one is an error.
 pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     let file = open_to_read(path)?;
     let size = file.metadata()?.len();
@@ -89,13 +90,13 @@ pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a regular file of at most `max_bytes` as text.
+/// Reads a regular file of at most `max_bytes` as UTF-8.
 pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<String> {
     String::from_utf8(read(path, max_bytes)?)
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
 }
 
-/// Writes a regular file, in the place of the one that is there.
+/// Writes a regular file, replacing its content.
 pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     create(path)?.write_all(content)
 }
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_is_the_users_alone() {
+    fn new_files_and_directories_are_private_to_the_user() {
         let home = tempfile::tempdir().unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let dir = home.path().join("a/b");

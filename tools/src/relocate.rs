@@ -1,8 +1,9 @@
-//! Text that names one directory by its absolute path, made to name another.
+//! Rewrites text that names one directory by its absolute path to name another.
 
-/// `text` with `to` wherever it named `from` or something below it; `None` if it does not.
+/// Returns `text` with `from` replaced by `to` wherever it names `from` or a path below it; `None` if there is no such
+/// place.
 ///
-/// A path is named where it begins and ends as one: in `/mnt/app` and `/app-2`, `/app` is not.
+/// A match must begin and end like a path: `/mnt/app` and `/app-2` do not name `/app`.
 pub fn relocate(text: &[u8], from: &[u8], to: &[u8]) -> Option<Vec<u8>> {
     let (from, to) = (without_end(from), without_end(to));
     if from.is_empty() {
@@ -32,7 +33,7 @@ fn without_end(mut path: &[u8]) -> &[u8] {
     path
 }
 
-/// Whether an absolute path may begin after `before`: an option of one letter, or the scheme of a URL, is no directory.
+/// Returns whether an absolute path may begin after `before`; a one-letter option or the scheme of a URL may precede it.
 fn is_begin(before: &[u8]) -> bool {
     match before {
         [] | [.., b':', b'/', b'/'] => true,
@@ -44,7 +45,8 @@ fn is_begin(before: &[u8]) -> bool {
     }
 }
 
-/// Whether a name of a file goes on with a byte. What could, and rather separates paths, is taken for the latter.
+/// Returns whether a byte can be part of a file name. A byte that could be, but more often separates paths, counts as a
+/// separator.
 const fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(byte, b'.' | b'_' | b'-' | b'~' | b'+' | b'@' | b'%')
@@ -74,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_it_stays() {
+    fn similar_paths_are_left_alone() {
         for text in ["", "/home/u/app-2", "/home/u/apple/x", "/mnt/home/u/app", "x/-I/home/u/app"] {
             assert_eq!(moved(text), None, "{text}");
         }

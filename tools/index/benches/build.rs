@@ -1,10 +1,10 @@
-//! How long it takes to build an index, to bring it up to date and to ask it, and what it holds in memory while nobody asks.
+//! Measures building an index, updating it, querying it, and its memory while idle.
 //!
-//! `cargo bench -p deepseek-index --bench build -- DIRECTORY...`, where each is a tree of files. Building is compared with
-//! tantivy alone: one thread that is given documents which are ready. What makes them ready, listing, reading, finding
-//! words and definitions, is measured apart.
+//! `cargo bench -p deepseek-index --bench build -- DIRECTORY...`, where each directory is a tree of files. Building is
+//! compared with tantivy alone: one thread that indexes prepared documents. Preparing them (listing, reading, finding
+//! words and definitions) is measured separately.
 
-#![expect(clippy::print_stdout, reason = "it is there to tell figures")]
+#![expect(clippy::print_stdout, reason = "it prints figures")]
 
 use std::error::Error;
 use std::fs;
@@ -24,10 +24,10 @@ use tree::{Entry, ReadTree};
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 const MAX_FILE_BYTES: u64 = 2_000_000;
-/// Memory of tantivy's writer, as the index gives it.
+/// Memory of tantivy's writer, the same as in the index.
 const WRITER_BYTES: usize = 40 << 20;
 const ROUNDS: usize = 3;
-/// Questions of one to three words of the tree's own files.
+/// Number of queries, of one to three words from the tree's own files each.
 const QUESTIONS: usize = 200;
 
 fn main() -> Outcome<()> {
@@ -94,7 +94,7 @@ fn measure(directory: &Path) -> Outcome<()> {
     one_changed_file(directory, &dir)
 }
 
-/// Adds a file and takes it away again.
+/// Adds a file and removes it again, several times.
 fn one_changed_file(directory: &Path, dir: &Path) -> Outcome<()> {
     let path = directory.join("deepseek-benchmark.rs");
     let (mut times, text) = (Vec::new(), "fn a_changed_file() {}\n".repeat(100));
@@ -124,7 +124,7 @@ fn open(directory: &Path, dir: &Path) -> Outcome<Index> {
     Ok(Index::new(ReadTree::open(directory)?, options))
 }
 
-/// The documents of all files of text, with the texts.
+/// Prepares the documents of all text files, with their texts.
 fn prepare(directory: &Path) -> Outcome<Vec<(Document, String)>> {
     let tree = ReadTree::open(directory)?;
     let mut documents = Vec::new();
@@ -138,7 +138,7 @@ fn prepare(directory: &Path) -> Outcome<Vec<(Document, String)>> {
     Ok(documents)
 }
 
-/// A document as tantivy takes it.
+/// Converts a document to tantivy's form.
 fn ready((document, _): &(Document, String)) -> TantivyDocument {
     let (_, [id, words, stored]) = schema();
     let token = |(line, text): &(u32, String)| Token {
@@ -160,7 +160,7 @@ fn ready((document, _): &(Document, String)) -> TantivyDocument {
     made
 }
 
-/// The same fields as the index has.
+/// Returns the same schema as the index.
 fn schema() -> (Schema, [tantivy::schema::Field; 3]) {
     let mut builder = Schema::builder();
     let words = TextFieldIndexing::default()
@@ -189,13 +189,13 @@ fn tantivy_alone(dir: &Path, ready: Vec<TantivyDocument>) -> Outcome<Duration> {
     Ok(began.elapsed())
 }
 
-/// Some words of a text.
+/// Returns some words of a text.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 3);
     words.step_by(97)
 }
 
-/// Bytes of memory that the process has.
+/// Returns the resident memory of the process, in bytes.
 fn resident() -> Outcome<f64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;

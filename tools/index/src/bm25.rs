@@ -1,23 +1,23 @@
-//! The score BM25 of words in texts. Pure.
+//! The BM25 score of words in texts. Pure.
 
-/// How soon a word that is repeated says nothing new.
+/// How quickly repetitions of a word stop counting.
 const K1: f64 = 1.2;
-/// How much a long text is held against itself.
+/// How much long texts are penalized.
 const B: f64 = 0.75;
 
-/// What a word says that `having` of `all` texts have; never nothing, since no word is left out.
+/// Returns the weight of a word that `having` of `all` texts contain. Always positive, so that common words also count.
 pub(crate) fn idf(all: usize, having: usize) -> f64 {
     let (all, having) = (count(all), count(having));
     (1.0 + (all - having + 0.5) / (having + 0.5)).ln()
 }
 
-/// The score of a word that is `times` in a text of `length` words, where texts have `average` words.
+/// Scores a word that occurs `times` times in a text of `length` words, where texts have `average` words.
 pub(crate) fn score(idf: f64, times: usize, length: usize, average: f64) -> f64 {
     let norm = 1.0 - B + B * count(length) / average.max(1.0);
     saturated(idf, times, norm)
 }
 
-/// The same where all texts are of one length.
+/// Scores a word where all texts have the same length.
 pub(crate) fn score_of_equals(idf: f64, times: usize) -> f64 {
     saturated(idf, times, 1.0)
 }
@@ -27,12 +27,12 @@ fn saturated(idf: f64, times: usize, norm: f64) -> f64 {
     idf * times * (K1 + 1.0) / (times + K1 * norm)
 }
 
-/// The mean of `sum` over `all`.
+/// Returns the mean of `sum` over `all`.
 pub(crate) fn average(sum: usize, all: usize) -> f64 {
     count(sum) / count(all.max(1))
 }
 
-/// A count as a number to calculate with; all that occur here are exact.
+/// Converts a count to a float; exact for all counts that occur here.
 pub(crate) fn count(count: usize) -> f64 {
     u32::try_from(count).map_or(f64::from(u32::MAX), f64::from)
 }

@@ -1,32 +1,32 @@
-//! What a file defines, and on which lines: by a grammar where one is built in, else by patterns for lines. Pure.
+//! Finds what a file defines, and on which lines: by a built-in grammar, or else by patterns for lines. Pure.
 
 use tree::RepoPath;
 
 use crate::{grammar, patterns};
 
-/// Larger files are described by patterns, which take no longer than reading.
+/// Larger files use patterns, which take no longer than reading the file.
 const MAX_GRAMMAR_BYTES: usize = 1 << 20;
-/// Definitions of one file that are kept; the rest of a generated file is no news.
+/// Maximum number of definitions kept per file; more occur only in generated files.
 const MAX_DEFINITIONS: usize = 2000;
 
-/// Something a file defines.
+/// A definition in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
-    /// The word of the language for it: `fn`, `class`, `interface`.
+    /// The keyword of the language, such as `fn`, `class` or `interface`.
     pub kind: String,
     /// Its name.
     pub name: String,
-    /// Where it begins, from 1, with what is written above it: attributes, decorators, documentation.
+    /// The first line, from 1, including attributes, decorators and documentation above it.
     pub first: u32,
-    /// The line of its name.
+    /// The line of the name.
     pub line: u32,
-    /// Its last line.
+    /// The last line.
     pub last: u32,
-    /// How many definitions it lies in.
+    /// Number of enclosing definitions.
     pub depth: u32,
 }
 
-/// The definitions of the file, in the order of their names' lines.
+/// Returns the definitions of a file, ordered by the lines of their names.
 pub fn definitions(path: &RepoPath, text: &str) -> Vec<Definition> {
     let extension = path.name().rsplit_once('.').map_or("", |(_, extension)| extension);
     let by_grammar = (text.len() <= MAX_GRAMMAR_BYTES)
@@ -35,7 +35,7 @@ pub fn definitions(path: &RepoPath, text: &str) -> Vec<Definition> {
     by_grammar.unwrap_or_else(|| patterns::definitions(extension, text, MAX_DEFINITIONS))
 }
 
-/// Writes definitions in a form that [`read`] reads, a line each.
+/// Writes definitions in a form that [`read`] parses, one per line.
 pub(crate) fn write(definitions: &[Definition]) -> String {
     let mut text = String::new();
     for Definition { kind, name, first, line, last, depth } in definitions {
@@ -44,7 +44,7 @@ pub(crate) fn write(definitions: &[Definition]) -> String {
     text
 }
 
-/// Reads what `write` wrote; a line that cannot be read is passed over.
+/// Parses the output of `write`; skips invalid lines.
 pub(crate) fn read(text: &str) -> Vec<Definition> {
     text.lines().filter_map(read_line).collect()
 }
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn languages_without_a_grammar_are_described_by_patterns() {
+    fn languages_without_a_grammar_use_patterns() {
         let c = "#define MAX 3\nstruct a {\n};\nstatic int b(int x)\n{\n  if (x) { c(x); }\n}\nint e(void);\n";
         assert_eq!(defined("a.c", c), ["define MAX 1-1", "struct a 2-3", "fn b 4-7"]);
         assert!(defined("a.unknown", "fn a() {}").is_empty());

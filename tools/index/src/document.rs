@@ -1,26 +1,26 @@
-//! A file as the index knows it: its words with their lines, and its definitions. Pure.
+//! A file in the index: its words with their lines, and its definitions. Pure.
 
 use tree::{FileHash, RepoPath};
 
 use crate::definitions::{Definition, definitions};
 use crate::words;
 
-/// A word of a path counts as often as this in the text.
+/// How often a word of the path counts, compared with one in the text.
 const PATH_WEIGHT: usize = 3;
-/// A word of the name of a definition counts as often as this more than where it stands.
+/// How often a word in the name of a definition counts in addition to its occurrence in the text.
 const DEFINITION_WEIGHT: usize = 2;
 
-/// A file of text.
+/// A text file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
-    /// The stem of each word and its line, in the order of lines. Words of the path are on line 0.
+    /// The stem of each word and its line, ordered by line. Words of the path are on line 0.
     pub(crate) words: Vec<(u32, String)>,
-    /// What the file defines.
+    /// The definitions in the file.
     pub(crate) definitions: Vec<Definition>,
 }
 
 impl Document {
-    /// The file at `path` with this text.
+    /// Creates the document of the file at `path` with this text.
     pub fn of(path: &RepoPath, text: &str) -> Document {
         let definitions = definitions(path, text);
         let mut words = Vec::new();
@@ -29,18 +29,18 @@ impl Document {
         Document { words, definitions }
     }
 
-    /// The stem of each word and its line, in the order of lines.
+    /// Returns the stem of each word and its line, ordered by line.
     pub fn words(&self) -> &[(u32, String)] {
         &self.words
     }
 
-    /// What the file defines.
+    /// Returns the definitions in the file.
     pub fn definitions(&self) -> &[Definition] {
         &self.definitions
     }
 }
 
-/// Gives each word that counts, as often as it does, to `on_word`, with its line. The lines do not come in order.
+/// Calls `on_word` with the line and stem of each word, repeated by its weight. The lines are not in order.
 pub(crate) fn each_word(
     path: &RepoPath,
     text: &str,
@@ -54,7 +54,7 @@ pub(crate) fn each_word(
     words::each_by_line(text, on_word);
 }
 
-/// Names a file with this content: the same everywhere, and for nothing else.
+/// Returns the id of a file with this content: the same everywhere, and different for any other path or content.
 pub(crate) fn id(path: &RepoPath, hash: &FileHash) -> u64 {
     let name = FileHash::of(format!("{path}\0{hash}").as_bytes());
     name.as_bytes().iter().take(8).fold(0, |id, byte| (id << 8) | u64::from(*byte))

@@ -1,4 +1,4 @@
-//! The history of a workspace, read from the user's repository. It writes nothing there.
+//! Reads the history of a workspace from the user's repository, without writing to it.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,15 +11,15 @@ use tree::{UserRepository, head_of};
 
 use crate::history::{COMMITS, Commit, History, MAX_PATHS};
 
-/// Merges and other commits that are passed over on the way to those that are remembered.
+/// Maximum number of commits visited, including merges and others that are skipped.
 const MAX_WALKED: usize = 4 * COMMITS;
 
-/// The commit that is checked out in the workspace.
+/// Returns the commit that is checked out in the workspace.
 pub(crate) fn head(workspace: &Path) -> Option<String> {
     head_of(workspace)
 }
 
-/// The history of the workspace. What `known` has is not read again.
+/// Reads the history of the workspace. Commits in `known` are not read again.
 pub(crate) fn history(workspace: &Path, known: History) -> Option<History> {
     let UserRepository { mut repository, top } = UserRepository::around(workspace)?;
     repository.object_cache_size_if_unset(8 << 20);
@@ -36,7 +36,7 @@ pub(crate) fn history(workspace: &Path, known: History) -> Option<History> {
         .ok()?;
     let mut commits = Vec::new();
     let mut state = gix::diff::tree::State::default();
-    // A shallow clone ends where the walk cannot go on.
+    // In a shallow clone, the walk fails at the oldest commit.
     for info in walk.take(MAX_WALKED).map_while(Result::ok) {
         let [parent] = *info.parent_ids else { continue };
         let id = info.id.to_string();

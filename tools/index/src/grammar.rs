@@ -1,20 +1,20 @@
-//! Definitions as the grammar of a language sees them. Pure; a text with mistakes in it is described as far as it is clear.
+//! Finds definitions with the grammar of a language. Pure. In a text with syntax errors, finds the unambiguous ones.
 
 use tree_sitter::{Language, Node, Parser};
 
 use crate::definitions::Definition;
 
-/// Lines above a definition that belong to it.
+/// Maximum number of lines above a definition that belong to it.
 const MAX_LEAD_LINES: usize = 12;
 
-/// The definitions in a file whose name ends in `extension`; none of a language without a grammar.
+/// Finds the definitions in a file with this extension; `None` for a language without a grammar.
 pub(crate) fn definitions(extension: &str, text: &str, most: usize) -> Option<Vec<Definition>> {
     let mut parser = Parser::new();
     parser.set_language(&language(extension)?).ok()?;
     let tree = parser.parse(text, None)?;
     let mut found: Vec<Definition> = Vec::new();
     let mut cursor = tree.walk();
-    // Last lines of the definitions around the node.
+    // End offsets of the definitions that enclose the node.
     let mut around: Vec<usize> = Vec::new();
     loop {
         let node = cursor.node();
@@ -79,7 +79,7 @@ fn definition(node: Node<'_>, text: &str, depth: usize) -> Option<Definition> {
     })
 }
 
-/// The word for what `node` defines, and the field of its name.
+/// Returns the keyword for what `node` defines, and the field with its name.
 fn kind<'a>(node: Node<'_>, text: &'a str) -> Option<(&'a str, &'static str)> {
     let kind = match node.kind() {
         "function_item" | "function_signature_item" => "fn",
@@ -113,7 +113,7 @@ fn kind<'a>(node: Node<'_>, text: &'a str) -> Option<(&'a str, &'static str)> {
     Some((kind, "name"))
 }
 
-/// The node with what only wraps it: `export`, decorators, the keyword of a variable.
+/// Returns the node including its wrappers: `export`, decorators, the keyword of a variable.
 fn with_wrapper(node: Node<'_>) -> Node<'_> {
     let mut whole = node;
     while let Some(parent) = whole.parent() {
@@ -142,7 +142,7 @@ fn first_row(node: Node<'_>) -> usize {
             above.kind(),
             "attribute_item" | "decorator" | "line_comment" | "block_comment" | "comment"
         );
-        // What ends a line of code is about that line.
+        // A comment at the end of a line of code belongs to that line.
         let alone =
             above.prev_sibling().is_none_or(|before| last_row(before) < above.start_position().row);
         if !leads
@@ -158,7 +158,7 @@ fn first_row(node: Node<'_>) -> usize {
     first
 }
 
-/// The row of the last character; some nodes end at the beginning of the next line.
+/// Returns the row of the last character; some nodes end at the beginning of the next line.
 fn last_row(node: Node<'_>) -> usize {
     let end = node.end_position();
     if end.column == 0 { end.row.saturating_sub(1).max(node.start_position().row) } else { end.row }

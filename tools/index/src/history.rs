@@ -1,12 +1,13 @@
-//! What earlier commits said, and which files they changed. It is read and written as text; git is read elsewhere. Pure.
+//! The messages of earlier commits, and the files they changed, with a text format for storage. Pure: `git` reads the
+//! repository.
 
 use crate::words;
 
-/// Commits that are remembered.
+/// Number of commits that are remembered.
 pub(crate) const COMMITS: usize = 1500;
-/// A commit of more files says nothing about any of them.
+/// Maximum number of files in a useful commit; a larger one says nothing about any of its files.
 pub(crate) const MAX_PATHS: usize = 200;
-/// Bytes of a message that are read.
+/// How much of a message is read, in bytes.
 const MAX_MESSAGE_BYTES: usize = 4000;
 const HEAD: &str = "deepseek history 1";
 
@@ -14,13 +15,13 @@ const HEAD: &str = "deepseek history 1";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Commit {
     pub(crate) id: String,
-    /// Stems of its message, with spaces between them.
+    /// The stems of the message's words, separated by spaces.
     pub(crate) words: String,
-    /// Files below the workspace that it changed.
+    /// The changed files, relative to the workspace.
     pub(crate) paths: Vec<String>,
 }
 
-/// Commits, newest first.
+/// A list of commits, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct History {
     /// The commit that was checked out.
@@ -29,7 +30,7 @@ pub(crate) struct History {
 }
 
 impl Commit {
-    /// A commit with this message that changed `paths`.
+    /// Creates a commit with this message that changed `paths`.
     pub(crate) fn new(id: String, message: &str, mut paths: Vec<String>) -> Commit {
         let message = message.get(..message.floor_char_boundary(MAX_MESSAGE_BYTES));
         let mut all = String::new();
@@ -44,14 +45,14 @@ impl Commit {
     }
 }
 
-/// `Signed-off-by: A U Thor` and its like name people.
+/// Returns whether a line is a trailer that names a person, such as `Signed-off-by: A U Thor`.
 fn is_trailer(line: &str) -> bool {
     line.split_once(": ")
         .is_some_and(|(key, _)| key.to_ascii_lowercase().ends_with("-by") && !key.contains(' '))
 }
 
 impl History {
-    /// The text that [`History::read`] reads.
+    /// Writes the history as text for [`History::read`].
     pub(crate) fn write(&self) -> String {
         let mut text = format!("{HEAD}\ntip {}\n", self.tip);
         for Commit { id, words, paths } in &self.commits {
@@ -64,7 +65,7 @@ impl History {
         text
     }
 
-    /// Reads what [`History::write`] wrote; nothing else is a history.
+    /// Parses the output of [`History::write`]; `None` for anything else.
     pub(crate) fn read(text: &str) -> Option<History> {
         let mut lines = text.strip_suffix("end\n")?.lines();
         if lines.next()? != HEAD {
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_and_nothing_else() {
+    fn a_history_round_trips_and_damage_is_detected() {
         let text = history().write();
         assert_eq!(History::read(&text), Some(history()));
         assert!(!text.contains("person"));

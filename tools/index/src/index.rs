@@ -1,4 +1,5 @@
-//! The index of a workspace as a run holds it: it asks for updates, which a thread makes, and never waits longer than it may.
+//! The index of a workspace, as used by a run. Updates happen on a background thread, and a run waits for them only for
+//! a limited time.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,22 +18,22 @@ use crate::update::{self, Updated};
 /// Decides whether a file may be read.
 pub type MayRead = Arc<dyn Fn(&RepoPath) -> bool + Send + Sync>;
 
-/// Where an index is kept, and of what.
+/// The location and limits of an index.
 #[derive(Clone)]
 pub struct IndexOptions {
-    /// A directory of its own; what lies beside it with the same name is its own, too.
+    /// A directory for the index alone. Files next to it with the same stem also belong to the index.
     pub dir: PathBuf,
-    /// Most files of the tree.
+    /// Maximum number of files from the tree.
     pub max_files: usize,
-    /// Larger files are not searched.
+    /// Larger files are not searched, in bytes.
     pub max_file_bytes: u64,
-    /// How long a request waits for an index that is not there yet.
+    /// How long a request waits for an index that is still being built.
     pub wait: Duration,
-    /// Other files are not looked at.
+    /// Returns whether a file may be read; the others are ignored.
     pub may_read: MayRead,
 }
 
-/// The index of a workspace. Cheap to clone; nothing is read before something is asked.
+/// The index of a workspace. Cheap to clone; reads nothing until its first use.
 #[derive(Clone)]
 pub struct Index {
     shared: Arc<Shared>,
@@ -42,61 +43,61 @@ struct Shared {
     tree: ReadTree,
     options: IndexOptions,
     work: Mutex<Work>,
-    /// Something of the work is done.
+    /// Notified when a part of an update is complete.
     done: Condvar,
     reading: Mutex<Option<Arc<Reading>>>,
     history: Mutex<Option<Arc<Mentions>>>,
-    /// Held while something is written.
+    /// Held while the index is written.
     writing: Mutex<()>,
 }
 
-/// What the thread has to do and has done.
+/// The state of the background thread.
 #[derive(Default)]
 struct Work {
     is_running: bool,
-    /// How often an update was asked for, and the last of them whose history, and whose files, are done.
+    /// Number of updates requested so far, and the last request whose history, and whose files, are complete.
     asked: u64,
     history: u64,
     files: u64,
 }
 
-/// A part of an update.
+/// One of the two parts of an update.
 #[derive(Clone, Copy)]
 enum Part {
     History,
     Files,
 }
 
-/// How an index stands to its tree.
+/// How well an index matches its tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
-    /// It has every file as it is.
+    /// Every file is up to date.
     Fresh,
-    /// This many files are not as it has them.
+    /// This many files differ.
     Stale(usize),
-    /// There is none.
+    /// There is no index.
     Missing,
-    /// It is of no use, and the next update builds it anew.
+    /// The index is unusable, and the next update rebuilds it. Contains the reason.
     Corrupt(String),
 }
 
-/// What is known of an index.
+/// The status of an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
-    /// How it stands to the tree.
+    /// How well it matches the tree.
     pub condition: Condition,
-    /// Files it has.
+    /// Number of files in it.
     pub files: usize,
-    /// One hash over the paths and contents of them.
+    /// One hash over the paths and contents of its files.
     pub root: Option<String>,
     /// The commit that was checked out when it was updated.
     pub baseline: Option<String>,
-    /// Earlier commits that are remembered.
+    /// Number of earlier commits that are remembered.
     pub commits: usize,
 }
 
 impl Index {
-    /// The index of `tree`.
+    /// Creates the index of `tree`.
     pub fn new(tree: ReadTree, options: IndexOptions) -> Index {
         let shared = Shared {
             tree,
@@ -110,29 +111,29 @@ impl Index {
         Index { shared: Arc::new(shared) }
     }
 
-    /// The tree it is of.
+    /// Returns the tree that is indexed.
     pub fn tree(&self) -> &ReadTree {
         &self.shared.tree
     }
 
-    /// Whether a file may be read.
+    /// Returns whether a file may be read.
     pub fn may_read(&self, path: &RepoPath) -> bool {
         (self.shared.options.may_read)(path)
     }
 
-    /// The size above which files are not searched.
+    /// Returns the size above which files are not searched, in bytes.
     pub fn max_file_bytes(&self) -> u64 {
         self.shared.options.max_file_bytes
     }
 
-    /// The files that may be read, sorted by path, and whether there are more.
+    /// Lists the files that may be read, sorted by path, and returns whether the list is truncated.
     pub fn files(&self) -> (Vec<Listed>, bool) {
         self.shared.files()
     }
 
-    /// Ranks `files`, which are those of [`Index::files`], for a request.
+    /// Ranks `files`, as returned by [`Index::files`], for a request.
     ///
-    /// What the index does not have as it is now is read; where that is much, an index that is being made is waited for.
+    /// Reads files that are missing or outdated in the index. If they are large, waits for an update in progress.
     pub fn rank(&self, request: &str, files: &[Listed]) -> Ranking {
         let shared = &self.shared;
         let max_bytes = shared.options.max_file_bytes;
@@ -156,29 +157,29 @@ impl Index {
         };
         rank(reading)
             .or_else(|error| {
-                tracing::warn!(%error, "the index is not used");
+                tracing::warn!(%error, "ranking without the index");
                 rank(None)
             })
             .unwrap_or_default()
     }
 
-    /// Brings the index up to date on this thread. `on_file` is told how many files of how many are done.
+    /// Updates the index on this thread. Calls `on_file` with the number of files done and their total.
     pub fn update(&self, on_file: impl FnMut(usize, usize)) -> Result<Updated, StoreError> {
         self.shared.update_history()?;
         self.shared.update_files(on_file)
     }
 
-    /// Waits until all of the index is on the disk. One that never was is built anew after a power cut.
+    /// Syncs the index to disk. An index that was never synced is rebuilt after a power failure.
     pub fn settle(&self) -> Result<(), StoreError> {
         self.shared.settle()
     }
 
-    /// Forgets what is on disk, so that the next update builds it anew.
+    /// Deletes the index from disk, so that the next update rebuilds it.
     pub fn remove(&self) -> Result<(), StoreError> {
         crate::store::remove(&self.shared.options.dir)
     }
 
-    /// How it stands to the tree.
+    /// Compares the index with the tree.
     pub fn status(&self) -> Status {
         let shared = &self.shared;
         let commits = update::read_mentions(&shared.history_path());
@@ -226,7 +227,7 @@ impl Shared {
         self.options.dir.with_extension("history")
     }
 
-    /// The index on disk, if there is one.
+    /// Returns the index on disk, if there is one.
     fn reading(&self) -> Option<Arc<Reading>> {
         let mut known = lock(&self.reading);
         let current = known.as_ref().filter(|known| known.is_current(&self.options.dir));
@@ -234,7 +235,7 @@ impl Shared {
             *known = match Reading::open(&self.options.dir) {
                 Ok(reading) => Some(Arc::new(reading)),
                 Err(error) => {
-                    tracing::debug!(%error, "there is no index to read");
+                    tracing::debug!(%error, "no index to read");
                     None
                 }
             };
@@ -242,7 +243,8 @@ impl Shared {
         known.clone()
     }
 
-    /// The history of the commit that is checked out; an empty one where there is no repository.
+    /// Returns the history of the commit that is checked out; an empty one without a repository, `None` if it must be
+    /// read first.
     fn history(&self) -> Option<Arc<Mentions>> {
         let Some(tip) = git::head(self.tree.root()) else { return Some(Arc::default()) };
         let mut known = lock(&self.history);
@@ -253,7 +255,7 @@ impl Shared {
         known.clone()
     }
 
-    /// Asks for an update; the thread that makes it is started if there is none.
+    /// Requests an update, starting the background thread if necessary. Returns the number of the request.
     fn ask(shared: &Arc<Shared>) -> u64 {
         let mut work = lock(&shared.work);
         work.asked += 1;
@@ -266,17 +268,17 @@ impl Shared {
         work.asked
     }
 
-    /// Updates until nothing more is asked for.
+    /// Runs updates until no more are requested.
     fn work(&self) {
         loop {
             let asked = lock(&self.work).asked;
             if let Err(error) = self.update_history() {
-                tracing::warn!(%error, "earlier commits cannot be remembered");
+                tracing::warn!(%error, "cannot update the history of commits");
             }
             lock(&self.work).history = asked;
             self.done.notify_all();
             if let Err(error) = self.update_files(|_, _| ()) {
-                tracing::warn!(%error, "the index cannot be updated");
+                tracing::warn!(%error, "cannot update the index");
             }
             let mut work = lock(&self.work);
             work.files = asked;
@@ -285,7 +287,7 @@ impl Shared {
             if !work.is_running {
                 drop(work);
                 if let Err(error) = self.settle() {
-                    tracing::warn!(%error, "the index is not on the disk yet");
+                    tracing::warn!(%error, "cannot sync the index to disk");
                 }
                 return;
             }
@@ -309,12 +311,12 @@ impl Shared {
         })
     }
 
-    /// Others may write meanwhile.
+    /// Does not hold the lock, so that others can write during the sync.
     fn settle(&self) -> Result<(), StoreError> {
         Ok(settled::settle(&self.options.dir)?)
     }
 
-    /// Waits for a part of an update, for as long as a request may.
+    /// Waits for a part of an update, at most as long as a request may.
     fn wait(&self, asked: u64, part: Part) {
         let is_due = |work: &mut Work| {
             let done = match part {
@@ -328,7 +330,7 @@ impl Shared {
     }
 }
 
-/// Nothing that is locked here is left half done.
+/// Locks a mutex, ignoring poisoning: no operation here leaves its data half changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! What must hold of an index whatever was done to it: it finds what is there, as if it had just been built.
+//! Properties of an index that hold whatever happened to it: its results equal those of a newly built one.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -32,12 +32,12 @@ const QUERIES: [&str; 5] = [
     "pager: the page returns x",
 ];
 
-/// A tree, and its index.
+/// A tree and its index.
 struct World {
     tree: TempDir,
     state: TempDir,
     kept: Index,
-    /// Counts changes: each gets a time of its own, long ago.
+    /// Number of changes; gives each change a distinct time in the distant past.
     changes: u64,
 }
 
@@ -70,7 +70,7 @@ impl World {
         }
     }
 
-    /// What is found by an index that was just built, and without any.
+    /// Returns the results of a newly built index, and the results without any index.
     fn found_anew(&self) -> (Vec<Vec<RankedFile>>, Vec<Vec<RankedFile>>) {
         let state = tempfile::tempdir().unwrap();
         let fresh = index(&self.tree, state.path(), Duration::ZERO);
@@ -106,7 +106,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_same_tree_gives_the_same_whatever_came_before(
+    fn results_depend_on_the_tree_only(
         steps in vec((select(&PATHS[..]), proptest::option::of(vec(select(&WORDS[..]), 0..30)), any::<bool>()), 1..14)
     ) {
         let mut world = World::new();
@@ -120,7 +120,7 @@ proptest! {
             }
         }
         let (fresh, none) = world.found_anew();
-        // First with what changed since, then up to date.
+        // First with outdated files, then up to date.
         prop_assert_eq!(&found(&world.kept), &fresh);
         world.kept.update(|_, _| ()).unwrap();
         let reading = Reading::open(&world.kept.shared.options.dir).unwrap();
@@ -132,7 +132,7 @@ proptest! {
 }
 
 #[test]
-fn only_what_changed_is_taken_in() {
+fn an_update_reads_changed_files_only() {
     let mut world = World::new();
     world.write_all();
     world.write("secret.rs", "fn pager() {}\n");
@@ -150,7 +150,7 @@ fn only_what_changed_is_taken_in() {
 }
 
 #[test]
-fn what_is_hidden_from_models_is_not_found() {
+fn files_hidden_from_models_are_not_found() {
     let mut world = World::new();
     world.write_all();
     world.write(".deepseekignore", "src\n");
@@ -160,7 +160,7 @@ fn what_is_hidden_from_models_is_not_found() {
 }
 
 #[test]
-fn its_condition_is_told() {
+fn the_status_reports_missing_fresh_and_stale() {
     let mut world = World::new();
     world.write("a.rs", "fn pager() {}\n");
     assert_eq!(world.kept.status().condition, Condition::Missing);
@@ -173,7 +173,7 @@ fn its_condition_is_told() {
 }
 
 #[test]
-fn what_is_damaged_is_not_used_and_built_anew() {
+fn a_damaged_index_is_ignored_and_rebuilt() {
     let mut world = World::new();
     world.write_all();
     world.kept.update(|_, _| ()).unwrap();
@@ -198,7 +198,7 @@ fn what_is_damaged_is_not_used_and_built_anew() {
 }
 
 #[test]
-fn what_a_power_cut_may_have_caught_is_built_anew() {
+fn an_index_that_was_not_synced_is_rebuilt_after_a_restart() {
     let mut world = World::new();
     world.write_all();
     let dir = world.state.path().join("index");
@@ -212,13 +212,16 @@ fn what_a_power_cut_may_have_caught_is_built_anew() {
     is_started_again();
     assert_eq!(begun_anew.status().condition, Condition::Fresh);
     world.write("a.rs", "fn other() {}\n");
-    assert_eq!(begun_anew.update(|_, _| ()).unwrap().added, 1, "and is written on");
+    assert_eq!(begun_anew.update(|_, _| ()).unwrap().added, 1, "and it can be updated further");
     is_started_again();
-    assert!(matches!(begun_anew.status().condition, Condition::Corrupt(_)), "unless not settled");
+    assert!(
+        matches!(begun_anew.status().condition, Condition::Corrupt(_)),
+        "unless it was not synced"
+    );
 }
 
 #[test]
-fn what_a_killed_writer_left_is_in_nobodys_way() {
+fn leftovers_of_a_killed_writer_do_no_harm() {
     let mut world = World::new();
     world.write_all();
     world.kept.update(|_, _| ()).unwrap();
@@ -227,7 +230,7 @@ fn what_a_killed_writer_left_is_in_nobodys_way() {
     let postings = names().map(|name| name.into_string().unwrap());
     let segments: Vec<String> =
         postings.filter_map(|name| name.strip_suffix(".idx").map(str::to_owned)).collect();
-    // Whatever number the next list of deleted documents gets, it is there already.
+    // Leftovers for every number that the next list of deleted documents may get.
     for segment in &segments {
         (0..200).for_each(|at| fs::write(dir.join(format!("{segment}.{at}.del")), "x").unwrap());
     }
@@ -238,7 +241,7 @@ fn what_a_killed_writer_left_is_in_nobodys_way() {
 }
 
 #[test]
-fn state_that_goes_away_and_comes_back_is_no_matter() {
+fn a_deleted_index_is_rebuilt() {
     let mut world = World::new();
     world.write_all();
     let index = &world.kept;
@@ -251,7 +254,7 @@ fn state_that_goes_away_and_comes_back_is_no_matter() {
 }
 
 #[test]
-fn where_nothing_can_be_written_it_goes_on_without() {
+fn an_unwritable_directory_only_disables_the_index() {
     let mut world = World::new();
     world.write_all();
     let expected = world.found_anew().0;
@@ -263,7 +266,7 @@ fn where_nothing_can_be_written_it_goes_on_without() {
 }
 
 #[test]
-fn a_second_writer_is_turned_away_and_reads() {
+fn a_second_writer_is_refused_but_can_read() {
     let mut world = World::new();
     world.write_all();
     world.kept.update(|_, _| ()).unwrap();
@@ -277,7 +280,7 @@ fn a_second_writer_is_turned_away_and_reads() {
 }
 
 #[test]
-fn an_index_is_made_in_the_background() {
+fn an_index_is_built_in_the_background() {
     let mut world = World::new();
     world.write_all();
     let index = index(&world.tree, world.state.path(), Duration::from_mins(1));

@@ -1,23 +1,23 @@
-//! What a file is for, by its path: source comes before tests, and tests before documents. Pure.
+//! Determines the purpose of a file from its path: source ranks before tests, and tests before documents. Pure.
 
 use tree::RepoPath;
 
-/// What a file is for.
+/// The purpose of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FileKind {
-    /// A program.
+    /// Program code.
     Source,
-    /// Tests of it.
+    /// Tests of the program.
     Test,
     /// Documents, configuration and data.
     Document,
-    /// What repeats what is said elsewhere, or says nothing of the program: lock files, changelogs, templates. It counts
-    /// only when it is named.
+    /// Files that repeat other content or say nothing about the program: lock files, changelogs, templates. They count
+    /// only when the request names them.
     Aside,
 }
 
 impl FileKind {
-    /// Of the file at `path`.
+    /// Returns the kind of the file at `path`.
     pub fn of(path: &RepoPath) -> FileKind {
         let lower = path.as_str().to_ascii_lowercase();
         let name = lower.rsplit('/').next().unwrap_or(&lower);
@@ -33,7 +33,7 @@ impl FileKind {
         }
     }
 
-    /// What the score of such a file is multiplied by.
+    /// Returns the factor applied to the score of such a file.
     pub(crate) fn weight(self) -> f64 {
         match self {
             FileKind::Source => 1.0,
@@ -44,7 +44,8 @@ impl FileKind {
     }
 }
 
-/// Whether a program writes the file at `path`, and nobody reads it: lock files, minified ones. A diff of it says nothing.
+/// Returns whether the file at `path` is generated and not meant to be read, such as lock files and minified code. A
+/// diff of it says nothing.
 pub fn is_generated(path: &str) -> bool {
     const ENDS: [&str; 7] =
         [".lock", "-lock.json", "-lock.yaml", ".min.js", ".min.css", ".map", ".sum"];
@@ -115,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_say_what_files_are_for() {
+    fn paths_determine_the_kind_of_a_file() {
         for (path, kind) in [
             ("src/main.rs", FileKind::Source),
             ("src/latest.rs", FileKind::Source),

@@ -1,6 +1,6 @@
-//! Which files and lines of a tree a request is about.
+//! Finds the files and lines of a tree that a request is about.
 //!
-//! Everything here blocks and belongs on a blocking thread. Nothing here writes into a tree, and nothing asks a model.
+//! Everything here blocks and must run on a blocking thread. Nothing here writes to a tree or calls a model.
 
 mod bm25;
 mod definitions;

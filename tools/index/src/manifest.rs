@@ -1,61 +1,63 @@
-//! What an index holds: every file with its hash, and when it was last looked at. It is read and written as text; where it
-//! lies is not its business. Pure.
+//! The manifest of an index: every file with its hash and modification time, with a text format for storage. Pure:
+//! callers do the I/O.
 
 use std::collections::BTreeMap;
 
 use thiserror::Error;
 use tree::{FileHash, Listed, RepoPath};
 
-/// Raised whenever what is written changes its meaning, words and stems included: an index of another version is built anew.
+/// The format version. Raise it whenever the meaning of stored data changes, including words and stems; an index of
+/// another version is rebuilt.
 pub(crate) const VERSION: u32 = 1;
 
-/// A file that was looked at.
+/// A file that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// Its size.
+    /// The size in bytes.
     pub(crate) bytes: u64,
-    /// When it was modified, in nanoseconds since 1970.
+    /// The modification time, in nanoseconds since 1970.
     pub(crate) modified: i64,
-    /// Of its content.
+    /// The hash of the content.
     pub(crate) hash: FileHash,
-    /// Names the document of this file with this content.
+    /// The id of the document for this file and content.
     pub(crate) id: u64,
-    /// How many words the document has; none has what is not text, and that has no document.
+    /// Number of words in the document; 0 for a file that is not text, which has no document.
     pub(crate) words: u32,
 }
 
-/// The files of an index.
+/// The files in an index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Manifest {
-    /// By path.
+    /// The files by path.
     pub(crate) entries: BTreeMap<RepoPath, Entry>,
     /// The commit that was checked out.
     pub(crate) baseline: Option<String>,
-    /// When it was begun to look at the files, in nanoseconds since 1970.
+    /// When reading the files began, in nanoseconds since 1970.
     pub(crate) started: i64,
 }
 
-/// A file that was modified so shortly before it was looked at may have been modified again without a later time.
+/// A file modified within this time before it was read, in nanoseconds, may have changed again without a newer timestamp.
 const SAME_TIME: i64 = 20_000_000;
 
-/// Why a manifest is of no use.
+/// Why a manifest is unusable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ManifestError {
-    /// Another version of the program wrote it.
-    #[error("another version of the program wrote it")]
+    /// It was written by another version of the program.
+    #[error("it was written by another version of deepseek")]
     OtherVersion,
-    /// It is not what was written.
+    /// It differs from what was written.
     #[error("it is damaged")]
     Damaged,
 }
 
 impl Manifest {
-    /// What is known of the file if it is as it was: of this size, modified at this time and not at the last moment.
+    /// Returns the entry of a file if the file is unchanged: same size and modification time, and not modified just
+    /// before it was read.
     pub(crate) fn unchanged(&self, path: &RepoPath, bytes: u64, modified: i64) -> Option<&Entry> {
         self.entries.get(path).filter(|entry| self.is_as_it_was(entry, bytes, modified))
     }
 
-    /// The same for each of `files`, which are sorted by path.
+    /// Like [`Manifest::unchanged`], for each of `files`, which must be sorted by path.
     pub(crate) fn unchanged_among(&self, files: &[Listed]) -> Vec<Option<&Entry>> {
         let mut entries = self.entries.iter().peekable();
         let known = files.iter().map(|file| {
@@ -71,13 +73,13 @@ impl Manifest {
         is_settled && entry.bytes == bytes && entry.modified == modified
     }
 
-    /// One hash over the paths and contents of all files.
+    /// Returns one hash over the paths and contents of all files.
     pub(crate) fn root(&self) -> FileHash {
         let lines = self.entries.iter().map(|(path, entry)| format!("{path}\0{}\n", entry.hash));
         FileHash::of(lines.collect::<String>().as_bytes())
     }
 
-    /// The text that [`Manifest::read`] reads.
+    /// Writes the manifest as text for [`Manifest::read`].
     pub(crate) fn write(&self) -> String {
         let baseline = self.baseline.as_deref().unwrap_or("-");
         let (root, started) = (self.root(), self.started);
@@ -92,7 +94,7 @@ impl Manifest {
         text
     }
 
-    /// Reads what [`Manifest::write`] wrote.
+    /// Parses the output of [`Manifest::write`].
     pub(crate) fn read(text: &str) -> Result<Manifest, ManifestError> {
         if text.lines().next() != Some(&format!("deepseek index {VERSION}")) {
             return Err(ManifestError::OtherVersion);
@@ -148,14 +150,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn a_manifest_round_trips() {
         for manifest in [manifest(), Manifest::default()] {
             assert_eq!(Manifest::read(&manifest.write()), Ok(manifest));
         }
     }
 
     #[test]
-    fn damage_and_other_versions_are_seen() {
+    fn damage_and_other_versions_are_detected() {
         let text = manifest().write();
         for (at, _) in text.char_indices() {
             assert!(Manifest::read(text.get(..at).unwrap()).is_err(), "{at}");
@@ -166,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_unchanged_by_its_size_and_time_unless_it_was_just_modified() {
+    fn a_file_with_the_same_size_and_time_is_unchanged_unless_just_modified() {
         let (mut manifest, path) = (manifest(), RepoPath::parse("a b.rs").unwrap());
         manifest.started = SAME_TIME;
         assert!(manifest.unchanged(&path, 3, -1).is_some());
@@ -189,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_root_follows_paths_and_contents_only() {
+    fn the_root_depends_on_paths_and_contents_only() {
         let (mut other, root) = (manifest(), manifest().root());
         other.baseline = None;
         for entry in other.entries.values_mut() {

@@ -1,5 +1,5 @@
-//! Earlier commits as a request asks of them: which have a word in their message, and which changed a file. It is read and
-//! written as text, sorted, so that only the lines of what is sought are looked at. Pure.
+//! An inverted index over earlier commits: which have a word in their message, and which changed a file. Stored as
+//! sorted text, so that a lookup reads only the lines it needs. Pure.
 
 use std::collections::BTreeMap;
 
@@ -8,35 +8,35 @@ use tree::Listed;
 use crate::bm25;
 use crate::history::{Commit, History};
 
-/// The newest commits count for how often a file changes.
+/// How many of the newest commits count for the change frequency of a file.
 const RECENT: usize = 1000;
 const HEAD: &str = "deepseek mentions 1";
 
-/// What the history says of each file, in the order of files.
+/// What the history says about each file, in the order of the files.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Credits {
-    /// How much earlier commits to the file have to do with the request.
+    /// How relevant earlier commits to the file are to the request.
     pub(crate) messages: Vec<f64>,
-    /// How often it changes.
+    /// How often the file changes.
     pub(crate) changes: Vec<f64>,
 }
 
-/// Commits, newest first, by the words of their messages and by the files that they changed.
+/// Commits, newest first, indexed by the words of their messages and by the files they changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Mentions {
     /// The commit that was checked out.
     pub(crate) tip: String,
     text: String,
-    /// How many words each message has, and how many files each commit changed.
+    /// For each commit, the number of words in its message and the number of files it changed.
     sizes: Vec<(u32, u32)>,
-    /// Where the lines begin and end that tell of words, sorted by word: `WORD COMMIT:TIMES …`.
+    /// The start and end of each line about a word, sorted by word: `WORD COMMIT:TIMES …`.
     words: Vec<(u32, u32)>,
-    /// The same of files, sorted by path: `COMMIT,COMMIT,… PATH`.
+    /// The start and end of each line about a file, sorted by path: `COMMIT,COMMIT,… PATH`.
     paths: Vec<(u32, u32)>,
 }
 
 impl Mentions {
-    /// The text of what `history` mentions.
+    /// Writes the index of `history` as text.
     pub(crate) fn write(history: &History) -> String {
         let mut words: BTreeMap<&str, Vec<(usize, u32)>> = BTreeMap::new();
         let mut paths: BTreeMap<&str, Vec<String>> = BTreeMap::new();
@@ -74,7 +74,7 @@ impl Mentions {
         text
     }
 
-    /// Reads what [`Mentions::write`] wrote; nothing else is read.
+    /// Parses the output of [`Mentions::write`]; `None` for anything else.
     pub(crate) fn read(text: String) -> Option<Mentions> {
         let body = text.strip_suffix("end\n").filter(|body| body.ends_with('\n'))?;
         let mut begin = 0;
@@ -96,12 +96,12 @@ impl Mentions {
         (words.len() == count).then_some(Mentions { tip, text, sizes, words, paths })
     }
 
-    /// How many commits there are.
+    /// Returns the number of commits.
     pub(crate) fn len(&self) -> usize {
         self.sizes.len()
     }
 
-    /// What they say about a request for these words, of those `files`, sorted by path, that have words.
+    /// Computes the credits of `files`, sorted by path, for a request with these words. Files without words get none.
     pub(crate) fn credits(&self, sought: &[String], files: &[Listed], lengths: &[u32]) -> Credits {
         let scores = self.scores(sought);
         let mut credits = Credits::default();
@@ -123,7 +123,7 @@ impl Mentions {
         credits
     }
 
-    /// How much each commit has to do with these words, for each of the files that it changed.
+    /// Scores each commit for these words, divided among the files that it changed.
     fn scores(&self, sought: &[String]) -> Vec<f64> {
         let sum = self.sizes.iter().map(|(length, _)| *length as usize).sum();
         let average = bm25::average(sum, self.len());
@@ -161,7 +161,7 @@ impl Mentions {
     }
 }
 
-/// Reads `A:B`.
+/// Parses `A:B`.
 fn pair(text: &str) -> Option<(u32, u32)> {
     let (one, other) = text.split_once(':')?;
     Some((one.parse().ok()?, other.parse().ok()?))
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_what_was_written_is_read() {
+    fn damaged_text_is_refused() {
         let (text, read) = mentions();
         assert_eq!((read.len(), read.tip.as_str()), (3, "c"));
         for (at, _) in text.char_indices() {
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_is_found_by_its_whole() {
+    fn only_whole_words_are_found() {
         let (_, mentions) = mentions();
         let of = |word: &str| mentions.of_word(word);
         assert_eq!(of("other"), Some("other 2:2"));

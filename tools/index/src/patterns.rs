@@ -1,5 +1,5 @@
-//! Definitions by patterns for single lines, for languages without a grammar. Pure. They are fast, bounded and right about
-//! ordinary code.
+//! Finds definitions by patterns for single lines, for languages without a grammar. Pure. The patterns are fast,
+//! bounded and right about ordinary code.
 
 use std::sync::LazyLock;
 
@@ -7,10 +7,10 @@ use regex::{Captures, Regex};
 
 use crate::definitions::Definition;
 
-/// Most lines of a definition whose end is found by its indentation.
+/// Maximum length of a definition whose end is found by its indentation, in lines.
 const MAX_LINES: usize = 200;
 
-/// The definitions in a file whose name ends in `extension`.
+/// Finds the definitions in a file with this extension.
 pub(crate) fn definitions(extension: &str, text: &str, most: usize) -> Vec<Definition> {
     let Some(pattern) = pattern(extension) else { return Vec::new() };
     let lines: Vec<&str> = text.lines().collect();
@@ -25,7 +25,8 @@ pub(crate) fn definitions(extension: &str, text: &str, most: usize) -> Vec<Defin
     found
 }
 
-/// In each alternative the first group that takes part is the kind, and the last is the name; alone it is a function's name.
+/// Returns the pattern for a language. In each alternative, the first matching group is the kind and the last is the
+/// name; a single group is the name of a function.
 fn pattern(extension: &str) -> Option<&'static Regex> {
     static JAVA: LazyLock<Option<Regex>> = LazyLock::new(|| {
         const MODIFIERS: &str =
@@ -76,7 +77,7 @@ fn definition(captures: &Captures<'_>, line: usize, lines: &[&str]) -> Option<De
     })
 }
 
-/// Where the definition that begins on `line` ends, as far as its indentation shows.
+/// Returns the last line of the definition that begins on `line`, judging by indentation.
 fn last_line(line: usize, lines: &[&str]) -> usize {
     let base = indent(lines.get(line - 1).copied().unwrap_or_default());
     let mut last = line;
@@ -89,7 +90,7 @@ fn last_line(line: usize, lines: &[&str]) -> usize {
             if word.starts_with('}') || word == "end" {
                 return next;
             }
-            // The signature goes on.
+            // A line that starts with one of these continues the signature.
             if !word.starts_with([')', ']', '{']) {
                 break;
             }

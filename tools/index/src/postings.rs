@@ -1,32 +1,32 @@
-//! Where words stand: for each word of a query the files that have it, with the lines. Pure.
+//! Postings: for each word of a query, the files that contain it, with the lines. Pure.
 
-/// Where one word stands.
+/// The occurrences of one word.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Postings {
-    /// A file, and where its lines begin and end in `lines`.
+    /// For each file, its number and the range of its lines in `lines`.
     places: Vec<(u32, u32, u32)>,
     lines: Vec<u32>,
 }
 
 impl Postings {
-    /// Adds a file, whose lines `fill` appends in their order: one for each time the word is there.
+    /// Adds a file. `fill` appends its lines in order, one for each occurrence of the word.
     pub(crate) fn add(&mut self, file: u32, fill: impl FnOnce(&mut Vec<u32>)) {
         let start = offset(&self.lines);
         fill(&mut self.lines);
         self.places.push((file, start, offset(&self.lines)));
     }
 
-    /// Puts the files in order; each was added once.
+    /// Sorts the files; each must have been added only once.
     pub(crate) fn sort(&mut self) {
         self.places.sort_unstable();
     }
 
-    /// How many files have the word.
+    /// Returns the number of files that contain the word.
     pub(crate) fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Each file with the lines the word stands on.
+    /// Iterates over the files and the lines on which the word occurs.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &[u32])> {
         self.places.iter().map(|(file, start, end)| {
             let lines = self.lines.get(*start as usize..*end as usize);

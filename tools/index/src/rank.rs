@@ -1,4 +1,4 @@
-//! Which files a request is about, and which lines of them: several rankings, made one by their ranks. Pure.
+//! Ranks files and their lines for a request, by fusing several rankings. Pure.
 
 use std::collections::HashMap;
 
@@ -7,52 +7,53 @@ use crate::kind::FileKind;
 use crate::mentions::Credits;
 use crate::postings::Postings;
 
-/// Lines of a window, and how far apart windows begin: each line is in two of them.
+/// Lines in a window. Windows begin half a window apart, so each line is in two of them.
 pub const WINDOW: u32 = 40;
 const STRIDE: u32 = WINDOW / 2;
-/// Files of which windows are told and single lines are weighed.
+/// How many of the first files get windows and line scores.
 const WITH_LINES: usize = 40;
-/// Added to each rank, so that the first places do not decide alone.
+/// Added to each rank, so that the first places do not dominate.
 const RANK_OFFSET: f64 = 20.0;
-/// What the second window of a file adds to its first.
+/// Weight of a file's second-best window relative to its best.
 const SECOND_WINDOW: f64 = 0.5;
-/// What each ranking counts: words, windows, names, paths, messages, changes.
+/// Weights of the rankings: words, windows, names, paths, messages, changes.
 const WEIGHTS: [f64; 6] = [1.0, 1.0, 0.7, 0.8, 1.0, 0.1];
 
-/// A file of the tree.
+/// What the ranking needs to know about a file.
 #[derive(Debug, Clone)]
 pub(crate) struct FileFacts {
-    /// What it is for.
+    /// The purpose of the file.
     pub(crate) kind: FileKind,
-    /// How many words it has.
+    /// Number of words in the file.
     pub(crate) words: u32,
-    /// How much the words of its name say, if all of them are in the request.
+    /// The weight of the words in its name; zero unless the request contains all of them.
     pub(crate) name: f64,
-    /// How much those words of its path say that are in the request.
+    /// The weight of the words in its path that the request contains.
     pub(crate) path: f64,
 }
 
-/// A file with something to do with a request.
+/// A file that is relevant to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Ranked {
-    /// Its number.
+    /// The number of the file.
     pub(crate) file: u32,
-    /// Windows in which words of the request stand, best first; only of the first files.
+    /// Windows that contain words of the request, best first; only for the first files.
     pub(crate) windows: Vec<Window>,
-    /// Lines with such words, and how much they say; only of the first files.
+    /// Lines that contain words of the request, with their weights; only for the first files.
     pub(crate) lines: Vec<(u32, f64)>,
 }
 
-/// Some lines of a file.
+/// A range of lines in a file.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Window {
-    /// The first line, from 1. There are [`WINDOW`] of them, or as many as the file has.
+    /// The first line, from 1. A window has [`WINDOW`] lines, or fewer at the end of a file.
     pub first: u32,
-    /// How much they have to do with the request.
+    /// How relevant the lines are to the request.
     pub score: f64,
 }
 
-/// Orders the files, of which so many are `texts`, best first. `postings` are those of each word of the request.
+/// Orders the files, best first. `texts` is the number of text files among them; `postings` has one entry per word of
+/// the request.
 pub(crate) fn rank(
     files: &[FileFacts],
     texts: usize,
@@ -92,7 +93,7 @@ pub(crate) fn rank(
     ranked.collect()
 }
 
-/// The score of a file's best window, and a part of that of its second.
+/// Returns the score of a file's best window plus a part of that of its second.
 fn best_two(scores: &[f64]) -> f64 {
     let (best, second) = scores.iter().fold((0.0_f64, 0.0_f64), |(best, second), score| {
         (best.max(*score), second.max(score.min(best)))
@@ -100,7 +101,7 @@ fn best_two(scores: &[f64]) -> f64 {
     best + SECOND_WINDOW * second
 }
 
-/// What each line of these files says about the request.
+/// Returns the weight of each line of these files for the request.
 fn lines(files: &[u32], texts: usize, postings: &[Postings]) -> HashMap<u32, Vec<(u32, f64)>> {
     let mut weights: HashMap<u32, Vec<(u32, f64)>> =
         files.iter().map(|file| (*file, Vec::new())).collect();
@@ -123,7 +124,7 @@ fn lines(files: &[u32], texts: usize, postings: &[Postings]) -> HashMap<u32, Vec
     weights
 }
 
-/// Files with a score, best first, then by number.
+/// Returns the files with a score, best first, then by number.
 fn in_order(scores: &[f64]) -> Vec<u32> {
     let scored = (0..).zip(scores).filter(|(_, score)| **score > 0.0);
     let mut order: Vec<(u32, f64)> = scored.map(|(file, score)| (file, *score)).collect();
@@ -131,7 +132,7 @@ fn in_order(scores: &[f64]) -> Vec<u32> {
     order.into_iter().map(|(file, _)| file).collect()
 }
 
-/// The score of each file.
+/// Scores each file by its words.
 fn by_words(files: &[FileFacts], texts: usize, postings: &[Postings]) -> Vec<f64> {
     let sum: usize = files.iter().map(|file| file.words as usize).sum();
     let average = bm25::average(sum, texts);
@@ -146,7 +147,7 @@ fn by_words(files: &[FileFacts], texts: usize, postings: &[Postings]) -> Vec<f64
     scores
 }
 
-/// Of each file the score of each window.
+/// Scores each window of each file.
 fn windows(files: usize, texts: usize, postings: &[Postings]) -> Vec<Vec<f64>> {
     let mut scores: Vec<Vec<f64>> = vec![Vec::new(); files];
     for postings in postings {
@@ -162,7 +163,7 @@ fn windows(files: usize, texts: usize, postings: &[Postings]) -> Vec<Vec<f64>> {
     scores
 }
 
-/// The windows with these scores that have one, best first.
+/// Returns the windows with a positive score, best first.
 fn sorted(scores: &[f64]) -> Vec<Window> {
     let firsts = (0..).map(|number| 1 + number * STRIDE);
     let windows = firsts.zip(scores).map(|(first, score)| Window { first, score: *score });
@@ -171,7 +172,7 @@ fn sorted(scores: &[f64]) -> Vec<Window> {
     windows
 }
 
-/// Adds a word that stands on `lines`. Half a window is the second half of the window before it.
+/// Adds a word that occurs on `lines`. A half window is also the second half of the window before it.
 fn add_word(lines: &[u32], idf: f64, scores: &mut Vec<f64>) {
     let half = |line: u32| (line - 1) / STRIDE;
     let mut halves = lines
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_of_the_path_alone_opens_no_window() {
+    fn words_of_the_path_alone_do_not_make_a_window() {
         assert!(sorted(&windows(1, 9, &[postings(&[(0, &[0, 0])])])[0]).is_empty());
     }
 
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_has_words_of_the_request_counts() {
+    fn words_of_the_request_in_a_path_count() {
         let files = [0.0, 0.0, 2.0].map(|path| FileFacts { path, ..source(10) });
         let words = [postings(&[(0, &[1]), (1, &[1]), (2, &[1])])];
         let ranked = rank(&files, files.len(), &words, &Credits::default());
@@ -253,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_come_after_source_and_what_is_aside_not_at_all() {
+    fn tests_rank_after_source_and_aside_files_are_left_out() {
         let kinds = [FileKind::Aside, FileKind::Test, FileKind::Source];
         let files = kinds.map(|kind| FileFacts { kind, words: 10, name: 0.0, path: 0.0 });
         let words = [postings(&[(0, &[1]), (1, &[1]), (2, &[1])])];
@@ -263,7 +264,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn windows_count_each_line_in_both(lines in proptest::collection::btree_set(1u32..400, 1..20)) {
+        fn each_line_counts_in_both_of_its_windows(lines in proptest::collection::btree_set(1u32..400, 1..20)) {
             let lines: Vec<u32> = lines.into_iter().collect();
             let found = sorted(&windows(1, 9, &[postings(&[(0, &lines)])])[0]);
             let idf = bm25::idf(9, 1);

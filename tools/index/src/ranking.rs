@@ -1,4 +1,4 @@
-//! What a request is about, found in an index and in the files that the index does not have as they are.
+//! Ranks files for a request, using an index, and the files themselves where the index is missing or outdated.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
@@ -17,22 +17,22 @@ use crate::store::{Places, Reading, StoreError};
 use crate::update::text_of;
 use crate::words;
 
-/// Different words of a request that are looked for.
+/// Maximum number of distinct words of a request to search for.
 const MAX_WORDS: usize = 256;
-/// A longer beginning before a colon is a sentence.
+/// A longer text before a colon is a sentence, not a scope, in bytes.
 const MAX_SCOPE_BYTES: usize = 40;
-/// Files whose names say only what they are in their directory.
+/// File names that say nothing by themselves; the directory's name is used instead.
 const NAMELESS: [&str; 6] = ["mod", "lib", "main", "index", "__init__", "src"];
-/// Bytes of text outside the index whose definitions are looked for, and that are searched at all.
+/// Limits for text outside the index, in bytes: up to the first, definitions are found; up to the second, text is searched.
 pub(crate) const MAX_PARSED_BYTES: u64 = 1 << 20;
 const MAX_SEARCHED_BYTES: u64 = 64 << 20;
 
 /// The files of a tree that a request is about.
 #[derive(Default)]
 pub struct Ranking {
-    /// Best first.
+    /// The files, best first.
     pub files: Vec<RankedFile>,
-    /// Whether something was not there in time: earlier commits, definitions, or all of the text.
+    /// True if something was not available in time: earlier commits, definitions, or some of the text.
     pub partial: bool,
     source: Option<(Arc<Reading>, Places)>,
 }
@@ -40,20 +40,20 @@ pub struct Ranking {
 /// A file that a request is about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankedFile {
-    /// Its place in the list of files.
+    /// The index of the file in the list of files.
     pub number: u32,
-    /// Where it is.
+    /// The path of the file.
     pub path: RepoPath,
-    /// What it is for.
+    /// The purpose of the file.
     pub kind: FileKind,
-    /// Windows of its lines with words of the request, best first.
+    /// Windows that contain words of the request, best first.
     pub windows: Vec<Window>,
-    /// Lines with such words, in order, and how much they say; only of the first files.
+    /// Lines that contain such words, in order, with their weights; only for the first files.
     pub lines: Vec<(u32, f64)>,
 }
 
 impl Ranking {
-    /// The definitions of a file; its text is asked for if they are not in the index.
+    /// Returns the definitions of a file. Calls `text` if they are not in the index.
     pub fn definitions(
         &self,
         file: &RankedFile,
@@ -66,7 +66,7 @@ impl Ranking {
         })
     }
 
-    /// The hash of a file, if the index has the file as it is.
+    /// Returns the hash of a file, if it is up to date in the index.
     pub fn hash(&self, file: &RankedFile) -> Option<FileHash> {
         let (reading, places) = self.source.as_ref()?;
         let entry = reading.manifest.entries.get(&file.path);
@@ -74,7 +74,7 @@ impl Ranking {
     }
 }
 
-/// Words that only hold a sentence together. No other word is too common to be looked for.
+/// Function words, which are not searched for. All other words are, however common.
 const FUNCTION_WORDS: &str = "\
     about all also an and any are as at be because been but by can could did do does doesn don for from \
     had has have here how however if in instead into is isn it its may me might must my no not now of on \
@@ -93,7 +93,7 @@ fn function_words() -> &'static HashSet<String> {
     &STEMS
 }
 
-/// The words of a request, each once, as they are looked for.
+/// Returns the distinct words of a request, stemmed for the search.
 pub(crate) fn words_of(request: &str) -> Vec<String> {
     let mut sought: Vec<String> = Vec::new();
     words::each(request, |word| {
@@ -107,7 +107,8 @@ pub(crate) fn words_of(request: &str) -> Vec<String> {
     sought
 }
 
-/// The words before the colon of a request that begins `pager: …`: what it is about, and in a path as telling as the rarest.
+/// Returns the words before the colon of a request like `pager: …`. They name its subject, so in a path they weigh as
+/// much as the rarest word.
 fn scope(request: &str) -> HashSet<String> {
     let mut scope = HashSet::new();
     let first = request.trim_start().lines().next().and_then(|line| line.split_once(": "));
@@ -119,13 +120,13 @@ fn scope(request: &str) -> HashSet<String> {
     scope
 }
 
-/// What the manifest knows of each file that is as it has it.
+/// Returns the manifest's entry for each file that is unchanged.
 fn known<'m>(manifest: Option<&'m Manifest>, files: &[Listed]) -> Vec<Option<&'m Entry>> {
     let none = || files.iter().map(|_| None).collect();
     manifest.map_or_else(none, |manifest| manifest.unchanged_among(files))
 }
 
-/// The files that are not as the manifest has them, and their bytes.
+/// Returns the files that differ from the manifest, and their total size in bytes.
 pub(crate) fn changed<'a>(
     manifest: Option<&Manifest>,
     files: &'a [Listed],
@@ -138,7 +139,7 @@ pub(crate) fn changed<'a>(
     (changed, bytes)
 }
 
-/// Ranks `files`, sorted by path, for a request.
+/// Ranks `files`, which must be sorted by path, for a request.
 pub(crate) fn rank(
     request: &str,
     tree: &ReadTree,
@@ -148,7 +149,7 @@ pub(crate) fn rank(
     history: Option<&Mentions>,
 ) -> Result<Ranking, StoreError> {
     let sought = words_of(request);
-    // Of each file how many words it has; none means that it is no text.
+    // The number of words in each file; zero means that it is not text.
     let mut lengths = vec![0_u32; files.len()];
     let mut file_of = HashMap::new();
     let mut outside = Vec::new();
@@ -186,7 +187,7 @@ pub(crate) fn rank(
     let weights: Vec<f64> = weights.collect();
     let mut in_path = vec![0.0; files.len()];
     for (found, weight) in postings.iter().zip(&weights) {
-        // The words of a path stand on no line.
+        // Words of a path are on line 0.
         for (file, _) in found.iter().filter(|(_, lines)| lines.first() == Some(&0)) {
             if let Some(sum) = in_path.get_mut(file as usize) {
                 *sum += weight;
@@ -215,7 +216,7 @@ pub(crate) fn rank(
     Ok(Ranking { files: named.collect(), partial: !complete || history.is_none(), source })
 }
 
-/// Adds what is in files outside the index; whether all of it was seen.
+/// Searches files outside the index. Returns whether all of their text and definitions were covered.
 fn search(
     tree: &ReadTree,
     outside: &[(u32, &Listed)],
@@ -263,7 +264,7 @@ fn search(
     complete
 }
 
-/// How much the words of the file's name say, if all of them are sought: nothing otherwise.
+/// Returns the total weight of the words in the file's name if all of them are sought, otherwise zero.
 fn name_score(path: &RepoPath, sought: &[String], weights: &[f64]) -> f64 {
     let stem = |name: &str| name.split_once('.').map_or(name, |(stem, _)| stem).to_owned();
     let mut parts = path.as_str().rsplit('/');
@@ -289,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_short_beginning_before_a_colon_is_the_scope() {
+    fn a_short_text_before_a_colon_is_the_scope() {
         let of = |request: &str| {
             let mut words: Vec<String> = scope(request).into_iter().collect();
             words.sort();
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_the_scope_says_as_much_as_the_rarest_word() {
+    fn a_file_name_from_the_scope_weighs_as_much_as_the_rarest_word() {
         let home = tempfile::tempdir().unwrap();
         for name in ["list", "page", "read"] {
             let text = "fn list() {}\nfn read() {}\n";

@@ -1,5 +1,6 @@
-//! Whether an index is what was written. It is written without waiting for the disk, so after a power cut it may be anything: it
-//! counts only if the machine has not been started again since, or if all of it was on the disk and a note says so.
+//! Decides whether an index on disk is intact. The index is written without syncing, so a power failure may leave it in
+//! any state. It counts as intact only if the machine has not been restarted since, or if a file records that all of it
+//! was synced.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
@@ -8,24 +9,24 @@ use std::path::Path;
 use tools::regular;
 use tree::FileHash;
 
-/// What tantivy keeps as its own manifest: another one with every commit.
+/// Tantivy's own manifest, which changes with every commit.
 pub(crate) const META: &str = "meta.json";
-/// Bytes that it never has.
+/// Upper bound for its size, in bytes.
 pub(crate) const MAX_META_BYTES: u64 = 64 << 20;
-/// Names the start of the machine during which the index was written last.
+/// Contains the id of the boot during which the index was last written.
 const WRITTEN: &str = "written";
-/// Names the commit of which all is on the disk.
+/// Contains the commit that was completely synced.
 const SETTLED: &str = "settled";
 const MAX_NOTE_BYTES: u64 = 200;
-/// Where Linux names the start of the machine; elsewhere nothing is known of it.
+/// The boot id on Linux; other systems have none.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
-/// Whether what is in `dir` is what was written there.
+/// Returns whether the index in `dir` is intact.
 pub(crate) fn is_sound(dir: &Path) -> bool {
     is_of_this_start(dir, boot().as_deref()) || is_settled(dir)
 }
 
-/// Says that `dir` is about to be written. It must be said before.
+/// Records that `dir` is about to be written. Call this before the first write.
 pub(crate) fn begin(dir: &Path) -> io::Result<()> {
     let boot = boot();
     if is_of_this_start(dir, boot.as_deref()) {
@@ -34,7 +35,7 @@ pub(crate) fn begin(dir: &Path) -> io::Result<()> {
     regular::write(&dir.join(WRITTEN), boot.unwrap_or_default().as_bytes())
 }
 
-/// Has all of `dir` on the disk, and says so. What another process writes meanwhile is not meant.
+/// Syncs all of `dir` and records that. Concurrent writes by another process are not covered.
 pub(crate) fn settle(dir: &Path) -> io::Result<()> {
     let Some(meta) = commit(dir) else { return Ok(()) };
     if is_settled(dir) {
@@ -64,7 +65,7 @@ fn is_settled(dir: &Path) -> bool {
     commit(dir).is_some_and(|meta| note(dir, SETTLED) == Some(meta))
 }
 
-/// The commit that is there, by its hash.
+/// Returns the current commit, identified by its hash.
 fn commit(dir: &Path) -> Option<String> {
     let meta = regular::read(&dir.join(META), MAX_META_BYTES).ok()?;
     Some(FileHash::of(&meta).to_string())
@@ -74,7 +75,7 @@ fn note(dir: &Path, name: &str) -> Option<String> {
     regular::read_text(&dir.join(name), MAX_NOTE_BYTES).ok()
 }
 
-/// The start of the machine.
+/// Returns the id of the current boot, if the system has one.
 fn boot() -> Option<String> {
     let boot = fs::read_to_string(BOOT).ok()?;
     Some(boot.trim().to_owned()).filter(|boot| !boot.is_empty())
@@ -85,21 +86,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_before_a_start_counts_only_if_it_was_settled() {
+    fn an_index_from_an_earlier_boot_is_intact_only_if_it_was_synced() {
         let home = tempfile::tempdir().unwrap();
         let dir = home.path();
         let write = |name: &str, text: &str| fs::write(dir.join(name), text).unwrap();
-        assert!(!is_sound(dir), "nothing is there");
+        assert!(!is_sound(dir), "there is no index");
         write(META, "one");
-        assert!(!is_sound(dir), "nothing is said of it");
+        assert!(!is_sound(dir), "no boot id is recorded");
         begin(dir).unwrap();
-        assert_eq!(is_sound(dir), boot().is_some(), "the machine runs since");
+        assert_eq!(is_sound(dir), boot().is_some(), "the machine was not restarted");
         write(WRITTEN, "another start");
-        assert!(!is_sound(dir), "it was started again");
+        assert!(!is_sound(dir), "the machine was restarted");
         settle(dir).unwrap();
-        assert!(is_sound(dir), "all of it was on the disk");
+        assert!(is_sound(dir), "everything was synced");
         write(META, "two");
-        assert!(!is_sound(dir), "but not of this commit");
+        assert!(!is_sound(dir), "but not for this commit");
         begin(dir).unwrap();
         assert_eq!(is_sound(dir), boot().is_some());
     }

@@ -1,7 +1,7 @@
-//! The stem of an English word, so that `delayed` finds `delay`. It is consistent rather than right: two forms of a word
-//! have to meet, and where they do is not shown. Pure.
+//! Stems English words, so that `delayed` finds `delay`. Consistent rather than correct: the forms of a word must share
+//! a stem, which is never displayed. Pure.
 
-/// Endings that are taken off, and how many letters have to be left. The first that fits is taken.
+/// Endings to remove, and how many letters must remain. The first match is taken.
 const ENDINGS: [(&str, usize); 20] = [
     ("ational", 4),
     ("ization", 4),
@@ -25,7 +25,7 @@ const ENDINGS: [(&str, usize); 20] = [
     ("al", 4),
 ];
 
-/// Shortens `word`, which is in lower case, to its stem. A word with anything but ASCII letters is its own.
+/// Shortens `word`, in lower case, to its stem. A word with anything but ASCII letters is left alone.
 pub(crate) fn stem(word: &mut String) {
     if word.len() < 4 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return;
@@ -65,13 +65,13 @@ fn plural(word: &mut String) {
     }
 }
 
-/// `running` and `planned` lose their ending, and the letter that is doubled before it.
+/// Removes `ing` and `ed`, as in `running` and `planned`, along with a doubled letter before it.
 fn inflection(word: &mut String) {
     let Some(ending) = ["ing", "ed"].into_iter().find(|ending| word.ends_with(ending)) else {
         return;
     };
     let left = word.len() - ending.len();
-    // `iterating` meets `iterate`, and `repeating` meets `repeat`.
+    // `iterating` gets the stem of `iterate`, and `repeating` that of `repeat`.
     if let Some(verb) = word.get(..left).and_then(|verb| verb.strip_suffix("at"))
         && verb.len() >= 4
         && !verb.ends_with(['a', 'e', 'i', 'o', 'u', 'm'])
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_of_a_word_meet() {
+    fn forms_of_a_word_share_a_stem() {
         for forms in [
             &["delay", "delayed", "delays", "delaying"][..],
             &["compress", "compressed", "compresses", "compression"],
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn other_words_stay_apart() {
+    fn other_words_keep_different_stems() {
         for word in ["bus", "this", "class", "red", "thing", "ion", "größen", "utf8s", "io"] {
             assert_eq!(of(word), word);
         }
@@ -130,7 +130,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn nothing_is_made_longer_or_lost(word in "[a-z]{1,12}|\\PC{0,8}") {
+        fn a_stem_is_neither_longer_nor_empty(word in "[a-z]{1,12}|\\PC{0,8}") {
             let stem = of(&word);
             proptest::prop_assert!(stem.len() <= word.len());
             proptest::prop_assert!(!stem.is_empty() || word.is_empty());

@@ -1,8 +1,9 @@
-//! An index on disk: tantivy keeps the postings, and a manifest says of which files. It ranks nothing and reads no file of a
-//! tree.
+//! The index on disk: tantivy stores the postings, and a manifest lists the files they cover. Does not rank, and does
+//! not read the files of a tree.
 //!
-//! Positions are numbers of lines. A commit of tantivy names the manifest that belongs to it, so both change together, and a
-//! document is named by its path and content: what a reader finds is right whatever was written meanwhile.
+//! Tantivy's token positions are used for line numbers. Each tantivy commit names its manifest, so both change
+//! atomically. A document's id is derived from its path and content, so a reader's results are correct whatever is
+//! written concurrently.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -34,28 +35,28 @@ use crate::postings::Postings;
 use crate::settled::{self, MAX_META_BYTES, META};
 use crate::unsynced::Unsynced;
 
-/// Memory of the writer; what does not fit is written as a part of its own.
+/// Memory of the writer, in bytes; what does not fit becomes a segment of its own.
 const WRITER_BYTES: usize = 40 << 20;
-/// Bytes that no manifest has.
+/// Upper bound for the size of a manifest, in bytes.
 const MAX_MANIFEST_BYTES: u64 = 1 << 30;
 
-/// Why there is no index.
+/// Why an index cannot be used.
 #[derive(Debug, Error)]
 pub enum StoreError {
-    /// There is none.
+    /// There is no index.
     #[error("there is no index")]
     Missing,
-    /// It is of no use, and is built anew.
-    #[error("the index is of no use: {0}")]
+    /// The index is unusable and will be rebuilt.
+    #[error("the index is unusable: {0}")]
     Unusable(#[from] ManifestError),
-    /// Another process writes it.
-    #[error("another process writes the index")]
+    /// Another process is writing it.
+    #[error("another process is writing the index")]
     Locked,
-    /// The system said no.
-    #[error("the index cannot be read or written")]
+    /// An I/O error.
+    #[error("cannot read or write the index")]
     Io(#[from] io::Error),
-    /// The library said no.
-    #[error("the index cannot be read or written")]
+    /// An error of tantivy.
+    #[error("cannot read or write the index")]
     Library(#[from] tantivy::TantivyError),
 }
 
@@ -81,35 +82,35 @@ fn schema() -> (Schema, Fields) {
     (builder.build(), fields)
 }
 
-/// An index that is read: as it was when it was opened.
+/// An index open for reading, as it was when it was opened.
 pub(crate) struct Reading {
-    /// What it holds.
+    /// The files in the index.
     pub(crate) manifest: Manifest,
-    /// Of what tantivy keeps as its own manifest.
+    /// The hash of tantivy's own manifest.
     meta: FileHash,
-    /// The files that are read, with their sizes.
+    /// The files of the index on disk, with their sizes.
     parts: Vec<(PathBuf, u64)>,
     searcher: Searcher,
     fields: Fields,
-    /// The document at each place of each segment.
+    /// The document ids in each segment, by position; `None` for deleted documents.
     ids: Vec<Vec<Option<u64>>>,
 }
 
-/// Which documents of a [`Reading`] stand for which files.
+/// Maps documents of a [`Reading`] to files, and back.
 pub(crate) struct Places {
     by_segment: Vec<Vec<Option<u32>>>,
     by_file: HashMap<u32, DocAddress>,
 }
 
 impl Places {
-    /// Whether the file has a document.
+    /// Returns whether the file has a document.
     pub(crate) fn has(&self, file: u32) -> bool {
         self.by_file.contains_key(&file)
     }
 }
 
 impl Reading {
-    /// Opens what is in `dir`.
+    /// Opens the index in `dir`.
     pub(crate) fn open(dir: &Path) -> Result<Reading, StoreError> {
         if !dir.join(META).exists() {
             return Err(StoreError::Missing);
@@ -155,14 +156,15 @@ impl Reading {
         Ok(Reading { manifest, meta: FileHash::of(&meta), parts, searcher, fields, ids })
     }
 
-    /// Whether `dir` still has just this. What is mapped into memory is not what was opened once a file is cut short.
+    /// Returns whether `dir` still has exactly this index. Sizes are checked as well, since truncating a file changes
+    /// its memory map.
     pub(crate) fn is_current(&self, dir: &Path) -> bool {
         let meta = regular::read(&dir.join(META), MAX_META_BYTES).ok();
         meta.is_some_and(|meta| FileHash::of(&meta) == self.meta)
             && self.parts.iter().all(|(path, bytes)| size(path) == Some(*bytes))
     }
 
-    /// Finds the documents; `file_of` says the file of each that counts. Others do not exist.
+    /// Locates documents; `file_of` maps the ids of the relevant ones to their files. All others are ignored.
     pub(crate) fn places(&self, file_of: &HashMap<u64, u32>) -> Places {
         let mut by_file = HashMap::new();
         let mut by_segment = Vec::new();
@@ -181,7 +183,7 @@ impl Reading {
         Places { by_segment, by_file }
     }
 
-    /// Adds where `word` stands.
+    /// Adds the occurrences of `word`.
     pub(crate) fn postings(
         &self,
         word: &str,
@@ -204,7 +206,7 @@ impl Reading {
         Ok(())
     }
 
-    /// The definitions of a file that has a document here.
+    /// Returns the definitions of a file, if it has a document.
     pub(crate) fn definitions(&self, file: u32, places: &Places) -> Option<Vec<Definition>> {
         let document: TantivyDocument = self.searcher.doc(*places.by_file.get(&file)?).ok()?;
         let text = document.get_first(self.fields.definitions)?;
@@ -212,11 +214,11 @@ impl Reading {
     }
 }
 
-/// An index that is written, by this process alone.
+/// An index open for writing, exclusively for this process.
 pub(crate) struct Writing {
-    /// What it will hold.
+    /// The files that it will contain.
     pub(crate) manifest: Manifest,
-    /// What it held, if there was one.
+    /// The files that it contained before, if it existed.
     pub(crate) before: Option<Manifest>,
     dir: PathBuf,
     fields: Fields,
@@ -225,7 +227,7 @@ pub(crate) struct Writing {
 }
 
 impl Writing {
-    /// Opens what is in `dir` for writing, or begins anew where that is of no use.
+    /// Opens the index in `dir` for writing, or creates a new one if it is unusable.
     pub(crate) fn begin(dir: &Path) -> Result<Writing, StoreError> {
         if let Some(above) = dir.parent() {
             regular::create_dir(above)?;
@@ -260,7 +262,7 @@ impl Writing {
         })
     }
 
-    /// Takes in a file, in the place of what was known of it.
+    /// Adds a file, replacing its previous version.
     pub(crate) fn put(
         &mut self,
         path: RepoPath,
@@ -276,14 +278,14 @@ impl Writing {
         Ok(())
     }
 
-    /// Forgets a file.
+    /// Removes a file.
     pub(crate) fn remove(&mut self, path: &RepoPath) {
         if let Some(entry) = self.manifest.entries.remove(path) {
             self.writer.delete_term(Term::from_field_u64(self.fields.id, entry.id));
         }
     }
 
-    /// Makes everything until now what readers find.
+    /// Makes all changes so far visible to readers.
     pub(crate) fn commit(&mut self) -> Result<(), StoreError> {
         let text = self.manifest.write();
         let name = format!("manifest-{:.16}", FileHash::of(text.as_bytes()).to_string());
@@ -303,7 +305,7 @@ impl Writing {
         Ok(())
     }
 
-    /// Waits until the parts are put together, and lets others write.
+    /// Waits for segment merges, and releases the lock.
     pub(crate) fn finish(self) -> Result<(), StoreError> {
         Ok(self.writer.wait_merging_threads()?)
     }
@@ -313,13 +315,13 @@ fn size(path: &Path) -> Option<u64> {
     fs::metadata(path).ok().map(|data| data.len())
 }
 
-/// Writes to the file, and says when that was by the clock that says when files are modified.
+/// Writes to the file and returns its modification time, which comes from the same clock as those of the indexed files.
 fn touched(file: &mut File) -> io::Result<i64> {
     file.write_all(b".")?;
     Ok(tree::modified(&file.metadata()?))
 }
 
-/// Deletes what is in `dir`. Threads of a writer that was dropped end in their own time, and may leave another file there.
+/// Deletes `dir`. Retries, because threads of a dropped writer may still add files to it.
 pub(crate) fn remove(dir: &Path) -> Result<(), StoreError> {
     const TRIES: usize = 100;
     for _ in 1..TRIES {
@@ -333,7 +335,7 @@ pub(crate) fn remove(dir: &Path) -> Result<(), StoreError> {
     gone(fs::remove_dir_all(dir))
 }
 
-/// What is not there is removed.
+/// Treats a missing directory as removed.
 fn gone(removed: io::Result<()>) -> Result<(), StoreError> {
     match removed {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
@@ -341,8 +343,8 @@ fn gone(removed: io::Result<()>) -> Result<(), StoreError> {
     }
 }
 
-/// Removes lists of deleted documents that a writer which was killed left: the next one would give its own the same names, and
-/// cannot.
+/// Removes lists of deleted documents left by a killed writer. The next writer would create files of the same names,
+/// and fail.
 fn remove_left(index: &tantivy::Index, dir: &Path) -> Result<(), StoreError> {
     let named = |segment: &SegmentMeta| {
         segment.delete_opstamp().map(|at| format!("{}.{at}.del", segment.id().uuid_string()))

@@ -1,4 +1,4 @@
-//! A directory of tantivy that does not wait for the disk. What a power cut may leave of it is for [`crate::settled`] to say.
+//! A tantivy directory that does not sync. [`crate::settled`] decides whether an index survived a power failure.
 
 use std::fmt;
 use std::fs::File;
@@ -14,7 +14,7 @@ use tantivy::directory::{
 };
 use tools::regular;
 
-/// Reads as tantivy does, and writes without waiting.
+/// Reads like tantivy's own directory, and writes without syncing.
 #[derive(Clone)]
 pub(crate) struct Unsynced {
     reads: MmapDirectory,
@@ -80,7 +80,7 @@ impl Directory for Unsynced {
     }
 }
 
-/// A file that is complete once it is written.
+/// A file that needs no further action after it is written.
 struct Plain(File);
 
 impl Write for Plain {

@@ -1,4 +1,4 @@
-//! Brings an index up to date with a tree, file by file. Only one thread of one process does so at a time.
+//! Updates an index file by file. Only one thread of one process does this at a time.
 
 use std::path::Path;
 
@@ -11,21 +11,22 @@ use crate::manifest::Entry;
 use crate::mentions::Mentions;
 use crate::store::{StoreError, Writing};
 
-/// Bytes of text after which what there is can be found.
+/// How much text to add before each commit, in bytes, so that results become visible during a long update.
 const BATCH_BYTES: u64 = 16 << 20;
 
-/// What an update did.
+/// The result of an update.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Updated {
-    /// Files that were taken in, anew or for the first time.
+    /// Files that were added or re-read.
     pub added: usize,
-    /// Files that are there no more.
+    /// Files that no longer exist.
     pub removed: usize,
-    /// Files that were there as they are.
+    /// Files that were up to date.
     pub kept: usize,
 }
 
-/// Makes the index in `dir` one of the `files`, sorted by path. `on_file` is told how many of them are done.
+/// Updates the index in `dir` to cover `files`, which must be sorted by path. Calls `on_file` with the number of files
+/// done.
 pub(crate) fn update(
     dir: &Path,
     tree: &ReadTree,
@@ -84,7 +85,7 @@ pub(crate) fn update(
     Ok(updated)
 }
 
-/// The file as it is, with its text if it has any that is searched.
+/// Reads a file. Returns its entry, and its text if it is to be searched.
 fn look(tree: &ReadTree, file: &Listed, max_bytes: u64) -> (Entry, Option<String>) {
     let content = match tree.entry(&file.path, max_bytes) {
         Ok(Found::File(state)) => Some(state.bytes),
@@ -96,12 +97,12 @@ fn look(tree: &ReadTree, file: &Listed, max_bytes: u64) -> (Entry, Option<String
     (Entry { bytes: file.bytes, modified: file.modified, hash, id, words: 0 }, text)
 }
 
-/// The text in `bytes`, unless they are something else.
+/// Returns `bytes` as text, unless they are binary.
 pub(crate) fn text_of(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
 }
 
-/// Makes what is in `path` the history of the workspace, and returns what it mentions.
+/// Updates the stored history of the workspace, at `path`, and returns its index.
 pub(crate) fn update_history(path: &Path, workspace: &Path) -> Result<Mentions, StoreError> {
     let tip = git::head(workspace).unwrap_or_default();
     if let Some(mentions) = read_mentions(path).filter(|mentions| mentions.tip == tip) {
@@ -126,16 +127,16 @@ fn write(path: &Path, text: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The ending of the file with what the history beside it mentions.
+/// The extension of the file with the index of the history next to it.
 const MENTIONS: &str = "mentions";
 const MAX_HISTORY_BYTES: u64 = 256 << 20;
 
-/// The history in `path`.
+/// Reads the history stored at `path`.
 fn read_history(path: &Path) -> Option<History> {
     History::read(&tools::regular::read_text(path, MAX_HISTORY_BYTES).ok()?)
 }
 
-/// What the history in `path` mentions.
+/// Reads the index of the history stored at `path`.
 pub(crate) fn read_mentions(path: &Path) -> Option<Mentions> {
     let text = tools::regular::read_text(&path.with_extension(MENTIONS), MAX_HISTORY_BYTES);
     Mentions::read(text.ok()?)

@@ -1,15 +1,15 @@
-//! The words of a text, by line: identifiers come apart at humps and underscores, Chinese in pairs of characters. Pure.
+//! Splits a text into words by line: identifiers at case changes and underscores, Chinese into pairs of characters. Pure.
 
 use crate::stem::stem;
 
-/// Longer lines were not written by hand.
+/// Longer lines, in bytes, were not written by hand.
 const MAX_LINE_BYTES: usize = 2000;
-/// Longer words are hashes and encoded data.
+/// Longer words, in bytes, are hashes and encoded data.
 const MAX_WORD_BYTES: usize = 40;
 /// Longer numbers are data.
 const MAX_DIGITS: usize = 5;
 
-/// Gives the stem of every word of `text`, with the line it stands on, from 1, to `on_word`.
+/// Calls `on_word` with the line, from 1, and the stem of every word of `text`.
 pub(crate) fn each_by_line(text: &str, mut on_word: impl FnMut(u32, &str)) {
     let mut buffer = String::new();
     for (line, number) in text.lines().zip(1..) {
@@ -19,7 +19,7 @@ pub(crate) fn each_by_line(text: &str, mut on_word: impl FnMut(u32, &str)) {
     }
 }
 
-/// Gives the stem of every word of `text` to `on_word`.
+/// Calls `on_word` with the stem of every word of `text`.
 pub(crate) fn each(text: &str, mut on_word: impl FnMut(&str)) {
     each_with(text, &mut String::new(), &mut on_word);
 }
@@ -44,12 +44,12 @@ fn each_with(text: &str, buffer: &mut String, on_word: &mut impl FnMut(&str)) {
     }
 }
 
-/// A Chinese character.
+/// Returns whether a character is Chinese.
 fn is_han(c: char) -> bool {
     matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}')
 }
 
-/// The words of an identifier without underscores: `HttpClient`, `HTTPServer2`.
+/// Splits an identifier without underscores into words, such as `HttpClient` or `HTTPServer2`.
 fn humps<'a>(run: &'a str, mut on_part: impl FnMut(&'a str)) {
     let mut start = 0;
     let mut before: Option<char> = None;
@@ -114,19 +114,19 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_come_apart_and_are_stemmed() {
+    fn identifiers_are_split_and_stemmed() {
         assert_eq!(plain("parse_range HttpClients"), ["pars", "rang", "http", "client"]);
         assert_eq!(plain("HTTPServer2 __init__ utf8"), ["http", "server2", "init", "utf8"]);
         assert_eq!(plain("größeMax a 1234567 404"), ["größe", "max", "404"]);
     }
 
     #[test]
-    fn chinese_comes_in_pairs() {
+    fn chinese_is_split_into_pairs() {
         assert_eq!(plain("登录页面 x修"), ["登录", "录页", "页面", "修"]);
     }
 
     #[test]
-    fn lines_are_counted_from_one_and_long_ones_passed_over() {
+    fn lines_are_counted_from_one_and_long_ones_are_skipped() {
         let text = format!("one\n\n{}\r\ntwo two", "long ".repeat(500));
         let words = [(1, "one"), (4, "two"), (4, "two")].map(|(line, word)| (line, word.into()));
         assert_eq!(of(&text), words);

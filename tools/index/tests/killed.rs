@@ -1,7 +1,7 @@
-//! A process that is killed while it writes an index leaves one that is found, or built anew, and never one that lies.
+//! A process killed while it writes an index leaves one that works or is rebuilt, never one with wrong results.
 
-#![expect(clippy::disallowed_methods, reason = "the test starts itself once more, to kill it")]
-#![expect(clippy::unwrap_used, reason = "what cannot be done fails the test")]
+#![expect(clippy::disallowed_methods, reason = "the test starts a copy of itself, to kill it")]
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use deepseek_index::{Condition, Index, IndexOptions, RankedFile};
 use tempfile::TempDir;
 use tree::ReadTree;
 
-/// Where the child finds the tree, and the state beside it.
+/// Tells the child the directory with the tree and the state.
 const CHILD: &str = "DEEPSEEK_INDEX_KILLED_CHILD";
 const FILES: usize = 120;
 const ROUNDS: u64 = 12;
@@ -41,7 +41,7 @@ fn found(index: &Index) -> Vec<Vec<RankedFile>> {
     REQUESTS.iter().map(|request| index.rank(request, &files).files).collect()
 }
 
-/// What the child does: it builds the index, brings it up to date and builds it again, until it is killed.
+/// The child process: builds the index, updates it and rebuilds it, until it is killed.
 #[test]
 fn child() {
     let Some(home) = std::env::var_os(CHILD) else { return };
@@ -65,7 +65,7 @@ fn start(home: &Path) -> Child {
 }
 
 #[test]
-fn an_index_whose_writer_was_killed_finds_what_is_there() {
+fn an_index_whose_writer_was_killed_gives_correct_results() {
     let home = TempDir::new().unwrap();
     let home = home.path();
     fs::create_dir(home.join("tree")).unwrap();
@@ -74,7 +74,7 @@ fn an_index_whose_writer_was_killed_finds_what_is_there() {
     let mut conditions = Vec::new();
     for round in 0..ROUNDS {
         let mut child = start(home);
-        // No two rounds end at the same moment of the work.
+        // Each round kills the child at a different moment.
         let patience = Duration::from_micros(3000 + round * round * 4817 % 400_000);
         assert_eq!(clock.recv_timeout(patience), Err(RecvTimeoutError::Timeout));
         assert!(child.try_wait().unwrap().is_none(), "the child works until it is killed");
@@ -86,7 +86,7 @@ fn an_index_whose_writer_was_killed_finds_what_is_there() {
         let killed = index(home, &home.join("state"));
         conditions.push(killed.status().condition);
         assert_eq!(found(&killed), expected, "{round}: {conditions:?}");
-        // Once more for files that were modified at the last moment.
+        // The second update covers files that were modified just before the first.
         for _ in 0..2 {
             killed.update(|_, _| ()).unwrap();
         }
@@ -94,5 +94,5 @@ fn an_index_whose_writer_was_killed_finds_what_is_there() {
         assert_eq!(found(&killed), expected, "{round}");
     }
     let stale = conditions.iter().filter(|it| matches!(it, Condition::Stale(_))).count();
-    assert!(stale > 0, "some were killed while they wrote: {conditions:?}");
+    assert!(stale > 0, "some children must be killed while writing: {conditions:?}");
 }

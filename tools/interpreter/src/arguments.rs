@@ -1,4 +1,4 @@
-//! The arguments of a helper: bound to its parameters, and made of what Python has.
+//! The arguments of a helper: binds them to its parameters, and converts them from and to Python objects.
 
 use monty::FunctionCall;
 use monty_types::{ExcType, MontyException, MontyObject};
@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 use crate::globs;
 use crate::pieces::{Files, Lines, Piece, Span};
 
-/// Bytes of a compiled pattern.
+/// Maximum size of a compiled pattern, in bytes.
 const MAX_PATTERN_BYTES: usize = 1 << 20;
-/// The names of fields: of lines of a file, and of a match.
+/// The field names of a span (lines of a file), and of a match.
 const SPAN: [&str; 3] = ["path", "first", "last"];
 const FOUND: [&str; 2] = ["text", "span"];
 
-/// What is wrong with a call: Python raises it.
+/// An error in a call; raised as an exception in Python.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wrong {
     kind: ExcType,
@@ -22,22 +22,22 @@ pub(crate) struct Wrong {
 }
 
 impl Wrong {
-    /// An argument is of the right kind, and cannot be used.
+    /// An argument has the right type but an invalid value.
     pub(crate) fn value(text: impl Into<String>) -> Self {
         Self { kind: ExcType::ValueError, text: text.into() }
     }
 
-    /// An argument is of the wrong kind.
+    /// An argument has the wrong type.
     pub(crate) fn kind(text: impl Into<String>) -> Self {
         Self { kind: ExcType::TypeError, text: text.into() }
     }
 
-    /// There is nothing of this name.
+    /// The name is not defined.
     pub(crate) fn unknown(name: &str) -> Self {
         Self { kind: ExcType::NameError, text: format!("name '{name}' is not defined") }
     }
 
-    /// What Python raises for a call of `name`.
+    /// Returns the exception to raise for a call of `name`.
     pub(crate) fn exception(self, name: &str) -> MontyException {
         let text = match self.kind {
             ExcType::NameError => self.text,
@@ -47,14 +47,14 @@ impl Wrong {
     }
 }
 
-/// The arguments of a call, taken one after the other in the order of the parameters.
+/// The arguments of a call, consumed in the order of the parameters.
 pub(crate) struct Given<'g> {
     files: &'g Files,
     values: std::vec::IntoIter<(&'static str, Option<MontyObject>)>,
 }
 
 impl<'g> Given<'g> {
-    /// Binds the arguments of a call to parameters. One that is `None` is left out.
+    /// Binds the arguments of a call to parameters. An argument of `None` counts as omitted.
     pub(crate) fn of(
         call: &mut FunctionCall,
         parameters: &'static [&'static str],
@@ -74,7 +74,10 @@ impl<'g> Given<'g> {
             let MontyObject::String(name) = name else { continue };
             let free = values.iter_mut().find(|(it, slot)| *it == name && slot.is_none());
             let Some((_, slot)) = free else {
-                return Err(Wrong::kind(format!("`{name}` is not for it; it takes {}", takes())));
+                return Err(Wrong::kind(format!(
+                    "unexpected or repeated argument `{name}`; it takes {}",
+                    takes()
+                )));
             };
             *slot = Some(value);
         }
@@ -88,7 +91,7 @@ impl<'g> Given<'g> {
         self.values.next().unwrap_or_default()
     }
 
-    /// An argument that may be left out.
+    /// Takes an optional argument.
     pub(crate) fn any(&mut self) -> Option<MontyObject> {
         self.next().1
     }
@@ -98,66 +101,64 @@ impl<'g> Given<'g> {
         Ok((name, value.ok_or_else(|| Wrong::kind(format!("`{name}` is missing")))?))
     }
 
-    /// A number that is not negative.
+    /// Takes a non-negative number, or the default.
     pub(crate) fn number(&mut self, otherwise: usize) -> Result<usize, Wrong> {
         match self.next() {
             (_, None) => Ok(otherwise),
             (_, Some(MontyObject::Int(number))) if number >= 0 => {
                 Ok(usize::try_from(number).unwrap_or(usize::MAX))
             }
-            (name, Some(other)) => {
-                Err(Wrong::kind(format!("`{name}` is a count, not {}", other.type_name())))
-            }
+            (name, Some(_)) => Err(Wrong::kind(format!("`{name}` must be a non-negative int"))),
         }
     }
 
-    /// A text, as it is.
+    /// Takes a text, unchanged.
     pub(crate) fn text(&mut self) -> Result<String, Wrong> {
         let (name, value) = self.needed()?;
         text(name, value)
     }
 
-    /// A regular expression.
+    /// Takes a regular expression.
     pub(crate) fn pattern(&mut self) -> Result<Regex, Wrong> {
         let (name, value) = self.needed()?;
         pattern(name, &text(name, value)?)
     }
 
-    /// A glob that may be left out.
+    /// Takes an optional glob.
     pub(crate) fn glob_if_any(&mut self) -> Result<Option<Regex>, Wrong> {
         let (name, value) = self.next();
         value.map(|value| pattern(name, &globs::regular(&text(name, value)?))).transpose()
     }
 
-    /// A piece of text that is read: no path of a file that is not there.
+    /// Takes a piece of text to read. A path must be that of an existing file.
     pub(crate) fn piece(&mut self) -> Result<Piece, Wrong> {
         let (name, value) = self.needed()?;
         is_there(piece(self.files, name, value)?)
     }
 
-    /// Pieces of text that are read: one, or a list of them.
+    /// Takes pieces of text to read: one, or a list of them.
     pub(crate) fn pieces(&mut self) -> Result<Vec<Piece>, Wrong> {
         self.items()?.into_iter().map(is_there).collect()
     }
 
-    /// Pieces of text that may be paths for themselves: one, or a list of them.
+    /// Takes pieces of text that may be paths not meant to be read: one, or a list of them.
     pub(crate) fn items(&mut self) -> Result<Vec<Piece>, Wrong> {
         let (name, value) = self.needed()?;
         pieces(self.files, name, value)
     }
 
-    /// Pieces of text that may be left out.
+    /// Takes optional pieces of text.
     pub(crate) fn pieces_if_any(&mut self) -> Result<Vec<Piece>, Wrong> {
         let (name, value) = self.next();
         value.map_or(Ok(Vec::new()), |value| pieces(self.files, name, value))
     }
 
-    /// The members of a list.
+    /// Takes a list.
     pub(crate) fn list(&mut self) -> Result<Vec<MontyObject>, Wrong> {
         match self.needed()? {
             (_, MontyObject::List(list) | MontyObject::Tuple(list)) => Ok(list),
             (name, other) => {
-                Err(Wrong::kind(format!("`{name}` is a list, not {}", other.type_name())))
+                Err(Wrong::kind(format!("`{name}` must be a list, not {}", other.type_name())))
             }
         }
     }
@@ -166,28 +167,31 @@ impl<'g> Given<'g> {
 fn text(name: &str, value: MontyObject) -> Result<String, Wrong> {
     match value {
         MontyObject::String(text) => Ok(text),
-        other => Err(Wrong::kind(format!("`{name}` is a str, not {}", other.type_name()))),
+        other => Err(Wrong::kind(format!("`{name}` must be a str, not {}", other.type_name()))),
     }
 }
 
-/// A regular expression of bounded size.
+/// Compiles a regular expression of bounded size.
 pub(crate) fn pattern(name: &str, text: &str) -> Result<Regex, Wrong> {
     let compiled = RegexBuilder::new(text).size_limit(MAX_PATTERN_BYTES).build();
-    compiled.map_err(|error| Wrong::value(format!("`{name}` is no regular expression: {error}")))
+    compiled.map_err(|error| {
+        Wrong::value(format!("`{name}` is not a valid regular expression: {error}"))
+    })
 }
 
-/// A piece, unless it is a text that can only be meant as the path of a file: no file has it, or it would be lines of that.
+/// Returns the piece, or an error if it is a text that can only be meant as a path. The path of an existing file would
+/// already be a span.
 fn is_there(piece: Piece) -> Result<Piece, Wrong> {
     match &piece {
         Piece::Text(text) if globs::is_path(text) => {
-            let files = "files() lists those that this program was given";
+            let files = "files() lists the files of this program";
             Err(Wrong::value(format!("there is no file {text}; {files}")))
         }
         Piece::Text(_) | Piece::Span(_) => Ok(piece),
     }
 }
 
-/// A piece of text: lines of a file, a match, the path of a file, or any other text.
+/// Converts a value to a piece of text: lines of a file, a match, the path of a file, or any other text.
 pub(crate) fn piece(files: &Files, name: &str, value: MontyObject) -> Result<Piece, Wrong> {
     match value {
         MontyObject::String(text) => Ok(files.meant(text)),
@@ -213,10 +217,10 @@ pub(crate) fn piece(files: &Files, name: &str, value: MontyObject) -> Result<Pie
 }
 
 fn not_a_piece(name: &str, given: &str) -> Wrong {
-    Wrong::kind(format!("`{name}` is a text or lines of a file, not {given}"))
+    Wrong::kind(format!("`{name}` must be a text or lines of a file, not {given}"))
 }
 
-/// Pieces of text: one, or a list of them.
+/// Converts a value to pieces of text: one, or a list of them.
 pub(crate) fn pieces(files: &Files, name: &str, value: MontyObject) -> Result<Vec<Piece>, Wrong> {
     match value {
         MontyObject::List(list) | MontyObject::Tuple(list) => {
@@ -226,12 +230,12 @@ pub(crate) fn pieces(files: &Files, name: &str, value: MontyObject) -> Result<Ve
     }
 }
 
-/// The lines of a piece.
+/// Returns the lines of a piece.
 pub(crate) fn lines<'p>(files: &'p Files, piece: &'p Piece) -> Result<Lines<'p>, Wrong> {
     files.read(piece).map_err(|error| Wrong::value(error.to_string()))
 }
 
-/// A piece as Python has it.
+/// Converts a piece to a Python object.
 pub(crate) fn of_piece(piece: Piece) -> MontyObject {
     match piece {
         Piece::Text(text) => MontyObject::String(text),
@@ -239,13 +243,13 @@ pub(crate) fn of_piece(piece: Piece) -> MontyObject {
     }
 }
 
-/// Lines of a file as Python has them.
+/// Converts a span to a Python object.
 pub(crate) fn of_span(Span { path, first, last }: Span) -> MontyObject {
     let values = vec![MontyObject::String(path), of_count(first), of_count(last)];
     named_tuple("Span", &SPAN, values)
 }
 
-/// A match as Python has it.
+/// Converts a match to a Python object.
 pub(crate) fn of_match((text, span): (String, Option<Span>)) -> MontyObject {
     let values = vec![MontyObject::String(text), span.map_or(MontyObject::None, of_span)];
     named_tuple("Found", &FOUND, values)
@@ -256,12 +260,12 @@ fn named_tuple(name: &str, fields: &[&str], values: Vec<MontyObject>) -> MontyOb
     MontyObject::NamedTuple { type_name: name.to_owned(), field_names, values }
 }
 
-/// A count as Python has it.
+/// Converts a count to a Python object.
 pub(crate) fn of_count(count: usize) -> MontyObject {
     MontyObject::Int(i64::try_from(count).unwrap_or(i64::MAX))
 }
 
-/// JSON as Python has it.
+/// Converts JSON to a Python object.
 pub(crate) fn of_json(value: Value) -> MontyObject {
     match value {
         Value::Null => MontyObject::None,

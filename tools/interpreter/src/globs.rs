@@ -1,7 +1,8 @@
-//! Which paths a glob stands for, and what can only be a path. Pure.
+//! Converts globs to regular expressions, and recognizes paths. Pure.
 
-/// A glob as a regular expression over whole paths: `**` is any directories, `*` and `?` stay within a name, `{a,b}` is one or the
-/// other. Without a `/` it is about names, wherever they are; with one at the end it is all below a directory.
+/// Converts a glob to a regular expression over whole paths. `**` matches any directories, `*` and `?` stay within a
+/// name, `{a,b}` matches either. A glob without `/` matches names in any directory; one that ends in `/` matches
+/// everything below that directory.
 pub(crate) fn regular(glob: &str) -> String {
     let glob = glob.strip_prefix("./").unwrap_or(glob);
     let mut regular = String::from(if glob.contains('/') { "^" } else { "(^|/)" });
@@ -30,7 +31,7 @@ pub(crate) fn regular(glob: &str) -> String {
     regular
 }
 
-/// Whether a text can only be meant as the path of a file: words with a `/` between them, and an ending.
+/// Returns whether a text can only be a path: words separated by `/`, with a file extension.
 pub(crate) fn is_path(text: &str) -> bool {
     let is_of_path = |c: char| c.is_alphanumeric() || "_-./+@".contains(c);
     let Some((above, name)) = text.rsplit_once('/') else { return false };
@@ -50,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn globs_stand_for_paths() {
+    fn globs_match_paths() {
         for (glob, path, expected) in [
             ("*.rs", "src/a.rs", true),
             ("a.rs", "src/aa.rs", false),
@@ -72,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_only_be_a_path() {
+    fn paths_are_recognized() {
         for path in ["src/a.rs", "crates/core/flags/defs.rs", "./a-b/c.test.ts"] {
             assert!(is_path(path), "{path}");
         }

@@ -1,4 +1,4 @@
-//! The helpers of a program: what each is called, what it takes, and what it does. Nothing else reaches out of a program.
+//! The helpers of a program: their names, their parameters, and what they do. A program can reach nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -13,35 +13,35 @@ use crate::pieces::{Files, Lines, Piece, Span};
 use crate::task::{Batch, Cite, Excerpt, ProgramQuestion};
 use crate::texts;
 
-/// Members of a list that a helper gives back.
+/// Maximum number of items in a list that a helper returns.
 const MAX_ITEMS: usize = 1000;
-/// Bytes of a text that a helper gives back.
+/// Maximum size of a text that a helper returns, in bytes.
 const MAX_TEXT: usize = 200_000;
-/// Bytes that the questions of one batch may be about.
+/// Maximum size of the texts that one batch of questions is about, in bytes.
 const MAX_ASKED: usize = 1_000_000;
 
-/// What helpers know, and what they leave.
+/// The state of the helpers.
 pub(crate) struct Helpers {
     files: Rc<Files>,
-    /// What was cut.
+    /// Notes about results that were cut.
     pub(crate) notes: Vec<String>,
     pub(crate) cites: Vec<Cite>,
 }
 
-/// What a call comes to.
+/// The result of a call.
 pub(crate) enum Called {
-    /// It gives this.
+    /// The call returns this.
     Value(MontyObject),
-    /// It ends the program with this.
+    /// The program ends with this.
     Final(MontyObject),
-    /// Models are asked first. Whether the answer is a list.
+    /// Models must answer first. The flag is true if the call returns a list.
     Asks(Batch, bool),
 }
 
-/// Helpers that give the same kind of thing: each with its parameters, and what they give.
+/// Helpers with the same return type: each with its parameters, and a description of the type.
 type Kind = (&'static [(&'static str, &'static [&'static str])], &'static str);
 
-/// All helpers, as a model is told of them.
+/// All helpers, as described to models.
 const HELPERS: [Kind; 12] = [
     (&[("files", &["glob=None"])], "list of the files that can be read, as spans"),
     (&[("peek", &["x", "chars=4000"])], "str"),
@@ -103,10 +103,10 @@ const HELPERS: [Kind; 12] = [
     ),
 ];
 
-/// What a program may be, and what helpers it has, in words for a model.
+/// A description of the language and the helpers, for models.
 pub const TOLD: &str = include_str!("helpers.txt");
 
-/// The helpers with what they take.
+/// Returns the signatures of the helpers.
 #[cfg(test)]
 pub(crate) fn signatures() -> String {
     let told = |(helpers, gives): &Kind| {
@@ -117,13 +117,13 @@ pub(crate) fn signatures() -> String {
     HELPERS.iter().map(told).collect::<Vec<_>>().join("\n")
 }
 
-/// The parameters of a helper, if there is one of this name.
+/// Returns the parameters of a helper; `None` if there is no helper of this name.
 pub(crate) fn parameters(name: &str) -> Option<&'static [&'static str]> {
     let all = HELPERS.iter().flat_map(|(helpers, _)| helpers.iter());
     all.into_iter().find(|(it, _)| *it == name).map(|(_, takes)| *takes)
 }
 
-/// Claims that a program may leave.
+/// Maximum number of claims that a program can cite.
 const MAX_CITES: usize = 200;
 
 impl Helpers {
@@ -131,7 +131,7 @@ impl Helpers {
         Self { files: Rc::new(files), notes: Vec::new(), cites: Vec::new() }
     }
 
-    /// Does what a program calls.
+    /// Performs a call.
     pub(crate) fn call(&mut self, call: &mut FunctionCall) -> Result<Called, Wrong> {
         let name = call.function_name.clone();
         let parameters = parameters(&name).ok_or_else(|| Wrong::unknown(&name))?;
@@ -168,7 +168,7 @@ impl Helpers {
                 if spans.is_empty() && wanted.is_some() {
                     let of = self.files.spans().count();
                     return Err(Wrong::value(format!(
-                        "none of the {of} files that can be read is meant by this glob; it is like `*.rs`, `src/**/*.py` or `directory/`"
+                        "none of the {of} files that can be read matches this glob; write it like `*.rs`, `src/**/*.py` or `directory/`"
                     )));
                 }
                 self.list(&name, spans)
@@ -200,7 +200,7 @@ impl Helpers {
                 } else {
                     let most = texts::MAX_COMPARED_LINES;
                     if one.all.len().max(other.all.len()) > most {
-                        let error = format!("texts of at most {most} lines are compared");
+                        let error = format!("only texts of at most {most} lines can be compared");
                         return Err(Wrong::value(error));
                     }
                     let differs = texts::diff(&(one.text() + "\n"), &(other.text() + "\n"));
@@ -226,7 +226,7 @@ impl Helpers {
         Ok(Called::Value(value))
     }
 
-    /// One part of a text.
+    /// Calls a helper that returns one part of a text.
     fn part(&self, name: &str, given: &mut Given<'_>) -> Result<MontyObject, Wrong> {
         let of = given.piece()?;
         let read = lines(&self.files, &of)?;
@@ -245,7 +245,7 @@ impl Helpers {
         Ok(part.map_or(MontyObject::None, of_piece))
     }
 
-    /// A text in parts.
+    /// Calls a helper that splits a text into parts.
     fn parts(&self, name: &str, given: &mut Given<'_>) -> Result<Vec<Piece>, Wrong> {
         let of = given.piece()?;
         let read = lines(&self.files, &of)?;
@@ -256,7 +256,7 @@ impl Helpers {
         })
     }
 
-    /// What a pattern finds in texts.
+    /// Calls a helper that searches texts for a pattern.
     fn found(&self, name: &str, given: &mut Given<'_>) -> Result<Found, Wrong> {
         let fixed = match name {
             "extract_urls" => Some(texts::URL),
@@ -284,7 +284,7 @@ impl Helpers {
         })
     }
 
-    /// Texts in another order, or put together.
+    /// Calls a helper that reorders or groups texts.
     fn sorted(&mut self, name: &str, given: &mut Given<'_>) -> Result<MontyObject, Wrong> {
         let items = given.items()?;
         let texts: Vec<String> = items
@@ -352,9 +352,9 @@ impl Helpers {
         Ok(Cite { span, claim, novelty, weight })
     }
 
-    /// A question: its words, or a pair of them and what it alone is about.
+    /// Converts a question: a text, or a pair of a text and what only this question is about.
     fn question(&self, value: MontyObject) -> Result<ProgramQuestion, Wrong> {
-        let wrong = || Wrong::kind("a question is a str, or (str, x) in this order");
+        let wrong = || Wrong::kind("a question must be a str, or a tuple (str, x)");
         match value {
             MontyObject::String(text) => Ok(ProgramQuestion { text, about: Vec::new() }),
             MontyObject::Tuple(pair) => {
@@ -386,25 +386,25 @@ impl Helpers {
         pieces.into_iter().map(excerpt).collect()
     }
 
-    /// A list, cut to what fits.
+    /// Returns a list, cut to its limit.
     fn list(&mut self, name: &str, mut items: Vec<MontyObject>) -> MontyObject {
         if items.len() > MAX_ITEMS {
-            self.note(format!("{name} gave the first {MAX_ITEMS} of {}", items.len()));
+            self.note(format!("{name} returned the first {MAX_ITEMS} of {}", items.len()));
             items.truncate(MAX_ITEMS);
         }
         MontyObject::List(items)
     }
 
-    /// A text, cut to what fits.
+    /// Returns a text, cut to its limit.
     fn text(&mut self, name: &str, mut text: String, most: usize) -> MontyObject {
         if text.len() > most {
-            self.note(format!("{name} gave the first {most} of {} bytes", text.len()));
+            self.note(format!("{name} returned the first {most} of {} bytes", text.len()));
             text.truncate(text.floor_char_boundary(most));
         }
         MontyObject::String(text)
     }
 
-    /// Notes something, once, and not without end.
+    /// Adds a note, unless it is a duplicate or there are too many.
     pub(crate) fn note(&mut self, note: String) {
         const MOST: usize = 50;
         if self.notes.len() < MOST && !self.notes.contains(&note) {
@@ -413,7 +413,7 @@ impl Helpers {
     }
 }
 
-/// What a pattern found.
+/// The result of a search for a pattern.
 enum Found {
     Pieces(Vec<Piece>),
     Matches(Vec<(String, Option<Span>)>),
@@ -429,7 +429,8 @@ fn asks(
     let own = questions.iter().flat_map(|question| &question.about);
     let bytes: usize = own.chain(&about).map(|excerpt| excerpt.text.len()).sum();
     if bytes > MAX_ASKED {
-        let error = format!("questions at once are about at most {MAX_ASKED} bytes of text");
+        let error =
+            format!("the texts of one batch of questions may have at most {MAX_ASKED} bytes");
         return Err(Wrong::value(error));
     }
     if questions.is_empty() {

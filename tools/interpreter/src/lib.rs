@@ -1,11 +1,11 @@
-//! Small programs that models write, in Python: run in a process of their own, with helpers over texts and nothing else.
+//! Runs small Python programs that models write, each in a separate process, with helpers over texts and nothing else.
 //!
-//! A program has no files, clock or network. Where it asks a model it pauses: the process ends, and what is left of the program
-//! is a state that another process goes on from, whenever the answers are there.
+//! A program has no files, clock or network. When it asks a model, it pauses: the process ends, and the program is
+//! saved as a state from which another process continues once the answers are available.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
-    reason = "Python has far more kinds of values than anything takes"
+    reason = "no code here handles all of Python's many types"
 )]
 
 mod arguments;

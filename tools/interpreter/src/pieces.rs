@@ -1,4 +1,4 @@
-//! Pieces of text that a program handles: lines of a file, which can be cited, and texts that it made. Pure.
+//! Pieces of text in a program: lines of a file, which can be cited, and texts that the program made. Pure.
 
 use std::fmt;
 
@@ -8,20 +8,20 @@ use thiserror::Error;
 /// A file that a program can read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
-    /// Its path.
+    /// The path of the file.
     pub path: String,
-    /// What it says.
+    /// The content of the file.
     pub text: String,
 }
 
-/// Lines of a file, by number from one, both included.
+/// A range of lines in a file, numbered from one, both ends included.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Span {
-    /// The file.
+    /// The path of the file.
     pub path: String,
-    /// Its first line.
+    /// The first line.
     pub first: usize,
-    /// Its last line.
+    /// The last line.
     pub last: usize,
 }
 
@@ -36,16 +36,16 @@ impl fmt::Display for Span {
 pub(crate) enum Piece {
     /// Lines of a file.
     Span(Span),
-    /// A text of the program's own.
+    /// A text that the program made.
     Text(String),
 }
 
-/// Why there is no such piece.
+/// Why a piece cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum NoPiece {
     #[error("there is no file {0}; files() lists them")]
     NoFile(String),
-    #[error("{0} is not there: the file has {1} lines")]
+    #[error("{0} does not exist: the file has {1} lines")]
     NoLines(Span, usize),
 }
 
@@ -62,13 +62,13 @@ impl Files {
         Self(counted.collect())
     }
 
-    /// All of them, each as a whole. Empty ones have no lines to be named.
+    /// Iterates over the files, each as a whole. Empty files are skipped, since they have no lines.
     pub(crate) fn spans(&self) -> impl Iterator<Item = Span> {
         let filled = self.0.iter().filter(|(_, lines)| *lines > 0);
         filled.map(|(file, lines)| Span { path: file.path.clone(), first: 1, last: *lines })
     }
 
-    /// What a text means: the file of that path, if there is one, or itself.
+    /// Interprets a text: as the file with that path if there is one, or else as itself.
     pub(crate) fn meant(&self, text: String) -> Piece {
         let named = self.0.iter().find(|(file, lines)| file.path == text && *lines > 0);
         match named {
@@ -77,7 +77,7 @@ impl Files {
         }
     }
 
-    /// How many lines a file has.
+    /// Returns the number of lines in a file.
     pub(crate) fn lines_of(&self, path: &str) -> Result<usize, NoPiece> {
         self.file(path).map(|(_, lines)| *lines)
     }
@@ -87,7 +87,7 @@ impl Files {
         found.ok_or_else(|| NoPiece::NoFile(path.to_owned()))
     }
 
-    /// The lines of a piece.
+    /// Returns the lines of a piece.
     pub(crate) fn read<'p>(&'p self, piece: &'p Piece) -> Result<Lines<'p>, NoPiece> {
         match piece {
             Piece::Text(text) => Ok(Lines { of: None, first: 1, all: text.lines().collect() }),
@@ -104,19 +104,19 @@ impl Files {
     }
 }
 
-/// The lines of a piece, which know where they stand.
+/// The lines of a piece, with their location.
 #[derive(Debug, Clone)]
 pub(crate) struct Lines<'p> {
-    /// The file; none for a text of the program's own.
+    /// The path of the file; `None` for a text that the program made.
     of: Option<&'p str>,
-    /// The number of the first.
+    /// The number of the first line.
     pub(crate) first: usize,
-    /// What each says.
+    /// The content of the lines.
     pub(crate) all: Vec<&'p str>,
 }
 
 impl Lines<'_> {
-    /// Some of them, counted from zero, the last not included; at least one, or nothing.
+    /// Returns the lines from `from` to `to`, counted from zero, without the last; `None` if there are none.
     pub(crate) fn part(&self, from: usize, to: usize) -> Option<Piece> {
         let to = to.min(self.all.len());
         let lines = self.all.get(from..to).filter(|lines| !lines.is_empty())?;
@@ -124,13 +124,13 @@ impl Lines<'_> {
         Some(span.unwrap_or_else(|| Piece::Text(lines.join("\n"))))
     }
 
-    /// Where some of them stand, as [`Self::part`] counts; nowhere if the program made them.
+    /// Returns the location of such a range; `None` if the program made the text.
     pub(crate) fn span(&self, from: usize, to: usize) -> Option<Span> {
         let (path, first) = (self.of?.to_owned(), self.first);
         Some(Span { path, first: first + from, last: first + to - 1 })
     }
 
-    /// What they say.
+    /// Returns the lines as one text.
     pub(crate) fn text(&self) -> String {
         self.all.join("\n")
     }

@@ -1,69 +1,69 @@
-//! What the process that runs a program is given, and what it gives back. Pure.
+//! The input and the output of the process that runs a program. Pure.
 
 use serde::{Deserialize, Serialize};
 
 use crate::pieces::{File, Span};
 
-/// What a program may use.
+/// The resources of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramLimits {
-    /// Seconds that it computes, in all; waiting for answers is not counted.
+    /// Seconds of computation, in total; waiting for answers does not count.
     pub seconds: u64,
-    /// Bytes of memory.
+    /// Memory in bytes.
     pub memory_bytes: u64,
-    /// Times that it may ask models.
+    /// Number of times that it may ask models.
     pub batches: u32,
-    /// Questions that it may ask, in all.
+    /// Number of questions that it may ask, in total.
     pub questions: u32,
 }
 
-/// A part of the way of a program: from where it begins to where it asks, or to its end.
+/// One step of a program: from its beginning or its last answers to its next questions or its end.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Task {
-    /// What it may use.
+    /// The resources of the program.
     pub limits: ProgramLimits,
-    /// What it can read.
+    /// The files that it can read.
     pub files: Vec<File>,
-    /// Where it begins.
+    /// Where the step begins.
     pub begin: Begin,
 }
 
-/// Where a part of the way begins.
+/// Where a step begins.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Begin {
-    /// With its first line.
+    /// At the first line of this program.
     Program(String),
-    /// Where it asked.
+    /// Where the program asked.
     Answered {
-        /// What was left of it then.
+        /// The state of the program when it paused.
         state: Vec<u8>,
-        /// For each question its answer, or why there is none.
+        /// The answer to each question, or why there is none.
         answers: Vec<Result<String, String>>,
-        /// What is to be noted beside them.
+        /// Notes to add.
         notes: Vec<String>,
     },
 }
 
-/// What came of a part of the way.
+/// The result of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum ProgramStep {
-    /// It asks.
+    /// The program asks questions.
     Paused {
-        /// What is left of the program.
+        /// The state of the program.
         state: Vec<u8>,
         /// The questions.
         batch: Batch,
     },
-    /// It is over.
+    /// The program ended.
     Ended(ProgramOutcome),
 }
 
-/// Questions to models that are asked at once.
+/// Questions to models that are asked together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
-    /// Whether each may be answered by a program in turn.
+    /// True if each question may itself be answered by a program.
     pub is_recursive: bool,
-    /// What all are about.
+    /// What all questions are about.
     pub about: Vec<Excerpt>,
     /// The questions.
     pub questions: Vec<ProgramQuestion>,
@@ -72,42 +72,42 @@ pub struct Batch {
 /// A question to a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramQuestion {
-    /// Its words.
+    /// The text of the question.
     pub text: String,
-    /// What it alone is about.
+    /// What only this question is about.
     pub about: Vec<Excerpt>,
 }
 
 /// A text that a question is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Excerpt {
-    /// Where it stands, and how many lines the file has; nowhere if the program made it.
+    /// The location of the text and the number of lines in the file; `None` if the program made the text.
     pub place: Option<(Span, usize)>,
-    /// What it says.
+    /// The text.
     pub text: String,
 }
 
-/// What a program leaves.
+/// The result of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramOutcome {
-    /// How it ended.
+    /// How the program ended.
     pub end: ProgramEnding,
-    /// What it printed: the beginning.
+    /// What it printed, cut at a limit.
     pub printed: String,
-    /// Claims with the lines that show them.
+    /// Claims with the lines that support them.
     pub cites: Vec<Cite>,
-    /// What was cut, and which questions have no answer.
+    /// Notes about results that were cut and questions without an answer.
     pub notes: Vec<String>,
-    /// How many questions it asked.
+    /// Number of questions that it asked.
     #[serde(default)]
     pub asked: u32,
-    /// How many of them have no answer.
+    /// Number of questions without an answer.
     #[serde(default)]
     pub unanswered: u32,
 }
 
 impl ProgramOutcome {
-    /// That of a program that left nothing but how it ended.
+    /// Creates the outcome of a program that has nothing but an ending.
     pub const fn of(end: ProgramEnding) -> Self {
         Self {
             end,
@@ -124,29 +124,29 @@ impl ProgramOutcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProgramEnding {
-    /// With this result, of `FINAL` or of its last line.
+    /// With this result, from `FINAL` or its last line.
     Result(String),
-    /// With an exception, as Python tells it.
+    /// With this exception, as Python reports it.
     Raised(String),
-    /// It computed longer than it may.
+    /// It exceeded its computing time.
     TimedOut,
-    /// It used more memory than it may, or the interpreter failed.
+    /// It exceeded its memory, or the interpreter failed.
     Died,
     /// Its process could not be started.
     NotStarted,
-    /// What was left of it when it paused is not readable: another version of this program wrote it.
+    /// Its saved state cannot be read; another version of this program wrote it.
     Unreadable,
 }
 
-/// A claim, with the lines that show it.
+/// A claim, with the lines that support it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cite {
     /// The lines.
     pub span: Span,
-    /// What they show.
+    /// The claim.
     pub claim: String,
-    /// How surprising that is, to nine.
+    /// How surprising the claim is, from 0 to 9.
     pub novelty: u8,
-    /// How much it matters, to nine.
+    /// How important the claim is, from 0 to 9.
     pub weight: u8,
 }

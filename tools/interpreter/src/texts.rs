@@ -1,4 +1,4 @@
-//! What helpers do to texts. Each takes time in proportion to what it reads. Pure.
+//! The text functions behind the helpers. Their time is linear in the size of their input. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,20 +10,20 @@ use crate::pieces::{Lines, Piece, Span};
 
 /// Links.
 pub(crate) const URL: &str = r#"https?://[^\s<>"'`)\]]+"#;
-/// Paths of files: with a separator, or with a short extension.
+/// File paths: with a separator, or with a short extension.
 pub(crate) const PATH: &str = r"(?:[\w.-]+/)+[\w.-]+|\b[\w-]+\.[A-Za-z]{1,5}\b";
-/// Days, with the time if it stands beside.
+/// Dates, with the time if it follows.
 pub(crate) const DATE: &str = r"\b\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?\b";
-/// Lines of the longer text that a comparison takes; its time may grow faster than they do.
+/// Maximum number of lines of each text in a comparison, whose time may grow faster than linearly.
 pub(crate) const MAX_COMPARED_LINES: usize = 5000;
 
-/// Pieces of at most so many lines.
+/// Splits a text into pieces of at most `most` lines.
 pub(crate) fn chunk(lines: &Lines<'_>, most: usize) -> Vec<Piece> {
     let most = most.max(1);
     (0..lines.all.len()).step_by(most).filter_map(|at| lines.part(at, at + most)).collect()
 }
 
-/// From each line that matches `start` to the next that matches `end`, both included.
+/// Returns the ranges from each line that matches `start` to the next that matches `end`, both included.
 pub(crate) fn between(lines: &Lines<'_>, start: &Regex, end: &Regex) -> Vec<Piece> {
     let (mut found, mut open) = (Vec::new(), None);
     for (at, line) in lines.all.iter().enumerate() {
@@ -39,12 +39,12 @@ pub(crate) fn between(lines: &Lines<'_>, start: &Regex, end: &Regex) -> Vec<Piec
     found
 }
 
-/// What stands above the first line that matches.
+/// Returns the lines before the first match.
 pub(crate) fn before(lines: &Lines<'_>, pattern: &Regex) -> Option<Piece> {
     lines.part(0, first_line(lines, pattern)?)
 }
 
-/// What stands below the first line that matches.
+/// Returns the lines after the first match.
 pub(crate) fn after(lines: &Lines<'_>, pattern: &Regex) -> Option<Piece> {
     lines.part(first_line(lines, pattern)? + 1, lines.all.len())
 }
@@ -53,8 +53,8 @@ fn first_line(lines: &Lines<'_>, pattern: &Regex) -> Option<usize> {
     lines.all.iter().position(|line| pattern.is_match(line))
 }
 
-/// Lines that match, or those that do not, each with so many around it; what touches is one piece. With none around, each line
-/// is a piece of its own.
+/// Returns the lines that match, or that do not, with `around` lines of context. Overlapping ranges are merged; without
+/// context, each line is a separate piece.
 pub(crate) fn grep(lines: &Lines<'_>, pattern: &Regex, wanted: bool, around: usize) -> Vec<Piece> {
     let (mut found, mut open): (Vec<Piece>, Option<(usize, usize)>) = (Vec::new(), None);
     for (at, line) in lines.all.iter().enumerate() {
@@ -75,7 +75,7 @@ pub(crate) fn grep(lines: &Lines<'_>, pattern: &Regex, wanted: bool, around: usi
     found
 }
 
-/// Pieces that begin with each line that matches; what stands above the first is one, too.
+/// Splits a text before each line that matches.
 pub(crate) fn split_by(lines: &Lines<'_>, pattern: &Regex) -> Vec<Piece> {
     let matching = lines.all.iter().enumerate().filter(|(_, line)| pattern.is_match(line));
     let mut edges: Vec<usize> = matching.map(|(at, _)| at).collect();
@@ -86,12 +86,12 @@ pub(crate) fn split_by(lines: &Lines<'_>, pattern: &Regex) -> Vec<Piece> {
     edges.windows(2).filter_map(|edge| lines.part(*edge.first()?, *edge.last()?)).collect()
 }
 
-/// How many matches there are.
+/// Counts the matches.
 pub(crate) fn count_matches(lines: &Lines<'_>, pattern: &Regex) -> usize {
     lines.all.iter().map(|line| pattern.find_iter(line).count()).sum()
 }
 
-/// All matches, or what their first group has, each with its line if that is of a file.
+/// Returns all matches, or their first group, each with its line if the text is from a file.
 pub(crate) fn find_all(lines: &Lines<'_>, pattern: &Regex) -> Vec<(String, Option<Span>)> {
     let on = |(at, line): (usize, &&str)| {
         let texts = pattern.captures_iter(line).filter_map(|found| {
@@ -102,7 +102,7 @@ pub(crate) fn find_all(lines: &Lines<'_>, pattern: &Regex) -> Vec<(String, Optio
     lines.all.iter().enumerate().flat_map(on).collect()
 }
 
-/// The JSON objects in a text, outermost first.
+/// Returns the outermost JSON objects in a text.
 pub(crate) fn json_objects(text: &str) -> Vec<Value> {
     let (mut found, mut at) = (Vec::new(), 0);
     while let Some(start) = text.get(at..).and_then(|rest| rest.find('{')).map(|ahead| at + ahead) {
@@ -119,7 +119,7 @@ pub(crate) fn json_objects(text: &str) -> Vec<Value> {
     found
 }
 
-/// The words of a text in small letters, with how often each stands there.
+/// Counts the words of a text, in lower case.
 fn words(text: &str) -> BTreeMap<String, usize> {
     let mut counted = BTreeMap::new();
     let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
@@ -129,7 +129,7 @@ fn words(text: &str) -> BTreeMap<String, usize> {
     counted
 }
 
-/// The places of texts, those first that have most of the words of a query; rare words count more.
+/// Returns the indices of texts, ordered by how well they match a query; rare words count more.
 pub(crate) fn ranked(texts: &[String], query: &str) -> Vec<usize> {
     let counted: Vec<BTreeMap<String, usize>> = texts.iter().map(|text| words(text)).collect();
     #[expect(clippy::cast_precision_loss, reason = "counts of words are small")]
@@ -150,7 +150,7 @@ pub(crate) fn ranked(texts: &[String], query: &str) -> Vec<usize> {
     scored.into_iter().map(|(at, _)| at).collect()
 }
 
-/// Texts with how often each is there, the most frequent first.
+/// Counts equal texts, the most frequent first.
 pub(crate) fn frequency(texts: impl Iterator<Item = String>) -> Vec<(String, usize)> {
     let mut counted: BTreeMap<String, usize> = BTreeMap::new();
     for text in texts {
@@ -161,14 +161,14 @@ pub(crate) fn frequency(texts: impl Iterator<Item = String>) -> Vec<(String, usi
     counted
 }
 
-/// The first match in a text, or what its first group has; empty if there is none.
+/// Returns the first match in a text, or its first group; empty without a match.
 pub(crate) fn first_match(pattern: &Regex, text: &str) -> String {
     let found = pattern.captures(text);
     let group = found.and_then(|it| it.get(1).or_else(|| it.get(0)));
     group.map_or_else(String::new, |it| it.as_str().to_owned())
 }
 
-/// The share of their words that two texts have in common.
+/// Returns the share of their words that two texts have in common.
 pub(crate) fn similarity(one: &str, other: &str) -> f64 {
     let (one, other): (BTreeSet<String>, BTreeSet<String>) =
         (words(one).into_keys().collect(), words(other).into_keys().collect());
@@ -181,7 +181,7 @@ pub(crate) fn similarity(one: &str, other: &str) -> f64 {
     share
 }
 
-/// What differs between two texts, line by line.
+/// Returns a unified diff of two texts.
 pub(crate) fn diff(one: &str, other: &str) -> String {
     let diff = TextDiff::configure().algorithm(Algorithm::Histogram).diff_lines(one, other);
     diff.unified_diff().context_radius(3).to_string()

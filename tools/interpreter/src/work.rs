@@ -1,4 +1,4 @@
-//! A program is taken from where it begins to where it asks, or to its end. Nothing here waits, and nothing reaches out.
+//! Runs one step of a program. Does not wait, and reaches nothing outside the process.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -14,21 +14,21 @@ use crate::helpers::{Called, Helpers, parameters};
 use crate::pieces::Files;
 use crate::task::{Begin, Cite, ProgramEnding, ProgramLimits, ProgramOutcome, ProgramStep, Task};
 
-/// What a program is called where it raises an exception.
+/// The file name of a program in tracebacks.
 const NAME: &str = "program.py";
-/// Calls of functions within each other.
+/// Maximum depth of function calls.
 const MAX_RECURSION: usize = 200;
-/// Bytes of what is told of an exception.
+/// Maximum size of the text of an exception, in bytes.
 const MAX_TOLD: usize = 4096;
-/// Bytes of what a program prints, and of its result.
+/// Maximum size of what a program prints, and of its result, in bytes.
 const MAX_PRINTED: usize = 32 * 1024;
 
-/// What is kept of a program that asks.
+/// The saved state of a program that asks.
 #[derive(Serialize, Deserialize)]
 struct State {
-    /// The interpreter.
+    /// The state of the interpreter.
     paused: Vec<u8>,
-    /// Whether it waits for a list.
+    /// True if the program waits for a list.
     is_list: bool,
     printed: Printed,
     notes: Vec<String>,
@@ -38,7 +38,7 @@ struct State {
     unanswered: u32,
 }
 
-/// What a program prints, cut at its bound.
+/// The output of a program, cut at its limit.
 #[derive(Default, Serialize, Deserialize)]
 struct Printed {
     text: String,
@@ -66,7 +66,7 @@ impl PrintWriterCallback for Printed {
     }
 }
 
-/// Takes a program a part of its way.
+/// Runs one step of a program.
 pub fn work(Task { limits, files, begin }: Task) -> ProgramStep {
     let mut program = Program {
         limits,
@@ -98,7 +98,7 @@ pub fn work(Task { limits, files, begin }: Task) -> ProgramStep {
     }
 }
 
-/// A program on its way.
+/// A running program.
 struct Program {
     limits: ProgramLimits,
     helpers: Helpers,
@@ -108,7 +108,7 @@ struct Program {
     unanswered: u32,
 }
 
-/// What is done next.
+/// What to do next.
 enum Next {
     Go(Box<RunProgress>),
     Stop(ProgramStep),
@@ -140,16 +140,14 @@ impl Program {
                 RunProgress::FunctionCall(call) => self.called(call),
                 RunProgress::NameLookup(lookup) => self.named(lookup).map(go_on),
                 RunProgress::OsCall(call) => {
-                    let text =
-                        "a program has no files, clock or network; files() lists what can be read";
+                    let text = "a program has no files, clock or network; files() lists the files it can read";
                     let error =
                         MontyException::new(ExcType::PermissionError, Some(text.to_owned()));
                     let writer = PrintWriter::Callback(&mut self.printed);
                     call.resume(error, writer).map(go_on)
                 }
                 RunProgress::ResolveFutures(_) => {
-                    let text =
-                        "nothing is there to be awaited: llm_query_batched asks many at once";
+                    let text = "there is nothing to await; use llm_query_batched to ask several questions at once";
                     return self.ended(ProgramEnding::Raised(text.to_owned()));
                 }
             };
@@ -161,7 +159,7 @@ impl Program {
         }
     }
 
-    /// A name that the program did not define: a helper, or nothing.
+    /// Resolves a name that the program did not define: a helper, or undefined.
     fn named(&mut self, lookup: NameLookup) -> Result<RunProgress, MontyException> {
         let name = lookup.name.clone();
         let found = match parameters(&name) {
@@ -190,7 +188,7 @@ impl Program {
         let ProgramLimits { batches, questions, .. } = self.limits;
         if self.batches > batches || self.questions > questions {
             let text = format!(
-                "a program may ask at most {batches} times, and {questions} questions in all"
+                "a program may ask at most {batches} times, and {questions} questions in total"
             );
             let error = MontyException::new(ExcType::RuntimeError, Some(text));
             return call.abort(error, writer).map(go_on);
@@ -215,7 +213,7 @@ impl Program {
         }))
     }
 
-    /// Goes back to where a program asked: the call that waits, and whether it does for a list.
+    /// Restores a program from its state. Returns the call that is waiting, and whether it expects a list.
     fn restore(&mut self, state: &[u8]) -> Option<(FunctionCall, bool)> {
         let state: State = postcard::from_bytes(state).ok()?;
         let Session::Running(progress) = Dump::load(&state.paused).ok()?.state else { return None };
@@ -228,7 +226,7 @@ impl Program {
         Some((call, state.is_list))
     }
 
-    /// Answers as the program gets them: a question alone that has none raises.
+    /// Converts answers to the result of the call. A single question without an answer raises an exception.
     fn answered(
         &mut self,
         answers: Vec<Result<String, String>>,
@@ -271,7 +269,7 @@ impl Program {
     fn take_end(&mut self, end: ProgramEnding) -> ProgramStep {
         let Printed { text: printed, left_out } = std::mem::take(&mut self.printed);
         if left_out > 0 {
-            self.helpers.note(format!("{left_out} bytes that it printed are left out"));
+            self.helpers.note(format!("{left_out} bytes of its output are left out"));
         }
         let (cites, notes) =
             (std::mem::take(&mut self.helpers.cites), std::mem::take(&mut self.helpers.notes));
@@ -280,7 +278,7 @@ impl Program {
     }
 }
 
-/// A value as a model is told it.
+/// Formats a value for a model.
 fn shown(value: &MontyObject) -> String {
     match value {
         MontyObject::None => String::new(),
@@ -289,7 +287,7 @@ fn shown(value: &MontyObject) -> String {
     }
 }
 
-/// What Python tells of an exception: where it was raised stands at the beginning, and what it is at the end.
+/// Shortens the text of an exception. The beginning says where it was raised, and the end what it is.
 fn without_middle(text: &str) -> String {
     if text.len() <= MAX_TOLD {
         return text.to_owned();
@@ -367,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn every_helper_does_what_it_says() {
+    fn every_helper_gives_the_documented_result() {
         for (program, expected) in [
             ("[s.path for s in files()]", "['src/a.rs', 'notes.md']"),
             ("files('*.md')[0].last", "2"),
@@ -416,19 +414,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_call_is_raised_where_it_stands() {
+    fn errors_in_calls_are_raised_as_exceptions() {
         for (program, expected) in [
-            ("grep('(', 'x')", "ValueError: grep: `pattern` is no regular expression"),
+            ("grep('(', 'x')", "ValueError: grep: `pattern` is not a valid regular expression"),
             ("grep('a')", "TypeError: grep: `x` is missing"),
             ("grep('a', 'src/b.rs')", "ValueError: grep: there is no file src/b.rs; files() lists"),
             ("files('lib/*.rs')", "ValueError: files: none of the 2 files that can be read"),
             ("grep('a', 'b', 1, 2)", "grep: too many arguments; it takes pattern, x, context=0"),
             (
                 "grep('a', 'b', around=2)",
-                "grep: `around` is not for it; it takes pattern, x, context=0",
+                "grep: unexpected or repeated argument `around`; it takes pattern, x, context=0",
             ),
-            ("head('a', -1)", "TypeError: head: `n` is a count, not int"),
-            ("peek(7)", "TypeError: peek: `x` is a text or lines of a file, not int"),
+            ("head('a', -1)", "TypeError: head: `n` must be a non-negative int"),
+            ("peek(7)", "TypeError: peek: `x` must be a text or lines of a file, not int"),
             ("peek(lines('src/a.rs', 1, 2)._replace(last=99))", "Error"),
             ("cite('a text', 'a claim')", "ValueError: cite: only lines of a file can be cited"),
             ("open('/etc/passwd')", "PermissionError"),
@@ -445,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn what_models_are_told_of_the_language_is_so() {
+    fn the_description_of_the_language_is_correct() {
         for program in [
             "class A:\n  def __init__(self): self.x = 1\nA().x",
             "from collections import Counter, defaultdict\nCounter('a')['a']",
@@ -471,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_goes_on_where_it_asked() {
+    fn a_program_continues_where_it_asked() {
         let program = "
 asked = []
 for part in chunk('src/a.rs', 4):
@@ -486,7 +484,7 @@ FINAL(asked)";
         let ProgramQuestion { text, about } = &batch.questions[1];
         assert_eq!((text.as_str(), about[0].text.lines().next()), ("and here?", Some("# Notes")));
         assert!(!batch.is_recursive);
-        // The same state goes on more than once, and in the same way.
+        // The same state can be continued more than once, with the same result.
         let (again, _) = paused(answered(state.clone(), &[Ok("A"), Err("it could not be paid")]));
         let (state, batch) = paused(answered(state, &[Ok("A"), Err("it could not be paid")]));
         assert_eq!(batch.about[0].place.as_ref().unwrap().0.first, 5);
@@ -503,7 +501,7 @@ FINAL(asked)";
     }
 
     #[test]
-    fn a_question_alone_gives_its_answer_or_raises() {
+    fn a_single_question_returns_its_answer_or_raises() {
         let (state, batch) = paused(begin("'<' + rlm_query('why?') + '>'"));
         assert!(batch.is_recursive && batch.about.is_empty());
         let outcome = ended(answered(state.clone(), &[Ok("so")]));
@@ -525,16 +523,16 @@ FINAL(asked)";
             (outcome.end, outcome.printed.len()),
             (ProgramEnding::Result(String::new()), MAX_PRINTED)
         );
-        assert_eq!(outcome.notes, ["167232 bytes that it printed are left out"]);
+        assert_eq!(outcome.notes, ["167232 bytes of its output are left out"]);
         let outcome = ended(begin("len(find_all('a', 'a' * 5000))"));
         assert_eq!(outcome.end, ProgramEnding::Result("1000".to_owned()));
-        assert_eq!(outcome.notes, ["find_all gave the first 1000 of 5000"]);
+        assert_eq!(outcome.notes, ["find_all returned the first 1000 of 5000"]);
         let outcome = ended(begin("len(replace_all('a', 'bb', 'a' * 200000))"));
-        assert_eq!(outcome.notes, ["replace_all gave the first 200000 of 400000 bytes"]);
+        assert_eq!(outcome.notes, ["replace_all returned the first 200000 of 400000 bytes"]);
         assert!(raised("llm_query('x', 'a' * 2000000)").contains("at most 1000000 bytes"));
         assert!(
             raised("try:\n  llm_query_batched(['q'] * 11)\nexcept Exception: pass")
-                .contains("10 questions in all")
+                .contains("10 questions in total")
         );
         let mut step = begin("while True: llm_query('again')");
         for _ in 0..3 {
@@ -545,7 +543,7 @@ FINAL(asked)";
     }
 
     #[test]
-    fn a_state_that_is_none_is_said_to_be() {
+    fn an_invalid_state_is_reported_as_unreadable() {
         let (mut state, _) = paused(begin("llm_query('why?')"));
         assert_eq!(ended(answered(b"no state".to_vec(), &[])).end, ProgramEnding::Unreadable);
         state.truncate(state.len() / 2);
@@ -553,8 +551,8 @@ FINAL(asked)";
     }
 
     #[test]
-    fn helpers_take_time_in_proportion_to_what_they_read() {
-        // Each is far beyond what a slower way would do within the limit.
+    fn helpers_take_linear_time() {
+        // With quadratic time, each of these would exceed the limit by far.
         for program in [
             "len(extract_json_objects('{\"a\":[' * 60000))",
             "count_matches('(a*)*b', 'a' * 400000)",
@@ -568,7 +566,7 @@ FINAL(asked)";
     }
 
     #[test]
-    fn the_helpers_are_told_in_few_words() {
+    fn helpers_txt_contains_all_signatures() {
         assert!(crate::HELPERS.contains(&signatures()), "helpers.txt lacks:\n{}", signatures());
     }
 }

@@ -1,4 +1,5 @@
-//! The process that runs a program: this one once more, shut in before it reads a word, with a pipe in and a pipe out.
+//! The process that runs a program: a copy of this program that isolates itself before it reads any input, connected by
+//! pipes.
 
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
@@ -15,14 +16,14 @@ use tokio::process::Command;
 use crate::task::{ProgramEnding, ProgramOutcome, ProgramStep, Task};
 use crate::work::work;
 
-/// The first word of a command line that is the worker's.
+/// The first word of the worker's command line.
 const WORKER: &str = "--within-a-program";
-/// Bytes that a worker is given, and that it may answer.
+/// Maximum size of a worker's input and output, in bytes.
 const MAX_BYTES: u64 = 64 << 20;
-/// Beyond what it may compute, a worker may take this long.
+/// How much longer than its computing time a worker may take.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Does the work of the worker, if the command line says so. None otherwise.
+/// Does the work of the worker if the command line asks for it. Returns `None` otherwise.
 pub fn worker(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     if args.nth(1)?.to_str()? != WORKER {
         return None;
@@ -45,7 +46,7 @@ fn work_here() -> io::Result<()> {
     stdout.flush()
 }
 
-/// Has a program taken a part of its way in a process of its own. Dropping the future ends the process.
+/// Runs one step of a program in a separate process. Dropping the future ends the process.
 pub async fn step(task: &Task) -> ProgramStep {
     let wall = Duration::from_secs(task.limits.seconds) + GRACE;
     let attended = tokio::time::timeout(wall, attend(task)).await;
@@ -66,7 +67,7 @@ async fn attend(task: &Task) -> Result<ProgramStep, ProgramEnding> {
         return Err(ProgramEnding::NotStarted);
     };
     let give = async move {
-        // A worker that died does not take it all; its end says why.
+        // A worker that died does not read all of it; its exit status says why.
         stdin.write_all(&given).await.ok();
     };
     let take = async move {
@@ -86,10 +87,10 @@ async fn attend(task: &Task) -> Result<ProgramStep, ProgramEnding> {
     }
 }
 
-/// What the system ends a process with that used the processor longer than it may.
+/// The signals with which the system ends a process that exceeded its processor time.
 const OUT_OF_TIME: [Signal; 2] = [Signal::XCPU, Signal::KILL];
 
-/// This program, also when its file was replaced meanwhile.
+/// Returns the command that starts this program again, even if its file has been replaced.
 fn process() -> io::Result<Command> {
     let program = if cfg!(target_os = "linux") {
         PathBuf::from("/proc/self/exe")

@@ -1,4 +1,4 @@
-//! An answer down to its bytes and pauses, as a plan that the server carries out.
+//! A response as a plan of bytes and pauses, which the server carries out.
 
 use std::time::Duration;
 
@@ -17,19 +17,19 @@ pub(super) struct Response {
     pub(super) end: End,
 }
 
-/// How the length of a body is told.
+/// How the length of a body is indicated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// Chunks, one for each piece sent.
+    /// `Transfer-Encoding: chunked`, one chunk for each piece sent.
     Chunked,
     /// `Content-Length`.
     Length,
 }
 
-/// How bytes reach the network.
+/// How bytes are written to the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writes {
-    /// As many at once as there are.
+    /// As many at a time as there are.
     Whole,
     /// One at a time, with a wait before each.
     Bytewise(Duration),
@@ -38,7 +38,7 @@ pub(super) enum Writes {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
     Send(Bytes),
-    /// What was sent before goes out now.
+    /// Writes out everything sent so far.
     Flush,
     Pause(Duration),
     Comments {
@@ -49,20 +49,20 @@ pub(super) enum Step {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum End {
-    /// The body ends as it should; the connection stays.
+    /// The body ends properly; the connection stays open.
     Complete,
     /// The connection is reset.
     Reset,
     /// The connection is reset, and nothing was sent before.
     ResetUnanswered,
-    /// Nothing more comes.
+    /// Nothing more is sent.
     Hang,
-    /// The same comes over and over until the client goes.
+    /// The same piece is sent over and over until the client disconnects.
     Repeat { piece: Bytes, every: Duration },
 }
 
 impl Response {
-    /// A body of known length.
+    /// Creates a response with a body of known length.
     pub(super) fn plain(status: u16, content_type: &str, body: impl Into<Bytes>) -> Self {
         Self {
             status,
@@ -82,7 +82,7 @@ impl Response {
         Self::json(refusal.status, refusal.body())
     }
 
-    /// A stream of events.
+    /// Creates a stream of events.
     pub(super) fn stream(steps: Vec<Step>) -> Self {
         Self {
             status: 200,
@@ -108,12 +108,12 @@ impl Response {
         }
     }
 
-    /// The status the client gets to see.
+    /// Returns the status that the client sees; `None` if it sees none.
     pub(super) fn status(&self) -> Option<u16> {
         (self.end != End::ResetUnanswered).then_some(self.status)
     }
 
-    /// Status line and headers.
+    /// Returns the status line and headers.
     pub(super) fn head(&self) -> Vec<u8> {
         let length = || self.steps.iter().map(Step::length).sum::<usize>();
         let framing = match self.framing {
@@ -136,7 +136,7 @@ impl Step {
     }
 }
 
-/// Clients show these at most.
+/// Returns the reason phrase, which clients at most display.
 const fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",

@@ -1,4 +1,4 @@
-//! How the fake answers: every way in which the real one has been seen to, and some in which a network may.
+//! The fake's ways to answer: everything the real server has been seen to do, and some network failures.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,10 +11,10 @@ macro_rules! behaviours {
         }
 
         impl Behaviour {
-            /// All there are.
+            /// All behaviours.
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
-            /// Its name in scripts and logs.
+            /// Returns its name in scripts and logs.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
             }
@@ -26,7 +26,7 @@ behaviours! {
     /// The text, then `stop`. Reasoning comes first if the script has any and the request thinks.
     #[default]
     Text = "text",
-    /// As `text`, with a word of reasoning if the script has none.
+    /// Like `text`, with default reasoning if the script has none.
     ReasoningText = "reasoning_text",
     /// Reasoning, no text, `stop`.
     ReasoningOnly = "reasoning_only",
@@ -44,21 +44,21 @@ behaviours! {
     InsufficientSystemResource = "insufficient_system_resource",
     /// Nothing, `stop`.
     EmptyStop = "empty_stop",
-    /// Blanks in place of the text, as JSON mode does it, `stop`.
+    /// Blanks instead of the text, as in JSON mode, `stop`.
     BlankJson = "blank_json",
-    /// Tool calls whose arguments are no JSON.
+    /// Tool calls whose arguments are not valid JSON.
     InvalidJsonArguments = "invalid_json_arguments",
-    /// The text; usage in a last chunk of its own, without choices.
+    /// The text; the usage follows in an extra chunk without choices.
     UsageTrailingChunk = "usage_trailing_chunk",
-    /// The text, never any usage.
+    /// The text, without usage.
     UsageAbsent = "usage_absent",
     /// Comments for `keepalive_total_ms`, then the text.
     KeepaliveThenText = "keepalive_then_text",
-    /// Comments for ever.
+    /// Comments forever.
     KeepaliveForever = "keepalive_forever",
-    /// Empty lines, then the answer as one JSON object, even if a stream was asked for.
+    /// Empty lines, then the answer as one JSON object, even if a stream was requested.
     NonstreamEmptyLines = "nonstream_empty_lines",
-    /// Half of the stream, then comments for ever.
+    /// Half of the stream, then comments forever.
     KeepaliveMid = "keepalive_mid",
     /// Headers, then nothing.
     StallAfterHeaders = "stall_after_headers",
@@ -78,29 +78,29 @@ behaviours! {
     ErrorEvent = "error_event",
     /// Chunks with `choices` null, missing and empty between the others.
     ChoicesNull = "choices_null",
-    /// Unknown fields wherever there can be some.
+    /// Unknown fields wherever possible.
     UnknownFields = "unknown_fields",
     /// A byte order mark, and CRLF at the end of lines.
     CrlfAndBom = "crlf_and_bom",
     /// Writes that end within characters.
     Utf8Split = "utf8_split",
-    /// Every byte in a write of its own.
+    /// Every byte in a separate write.
     OneByteWrites = "one_byte_writes",
-    /// Every byte in a write of its own, with a wait before each: `chunk_delay_ms`, or 10.
+    /// Every byte in a separate write, with a wait before each: `chunk_delay_ms`, or 10.
     Stutter = "stutter",
-    /// The text over and over, without end; `chunk_delay_ms`, or 1, between the events.
+    /// The text over and over, forever; `chunk_delay_ms`, or 1, between the events.
     EndlessText = "endless_text",
-    /// The same as reasoning.
+    /// The text as reasoning, over and over, forever.
     EndlessReasoning = "endless_reasoning",
-    /// The same in one event that never ends.
+    /// The text over and over in one event that never ends.
     EndlessLine = "endless_line",
-    /// Events that say nothing, without end.
+    /// Events without content, forever.
     EndlessEvents = "endless_events",
     /// The body compressed.
     Gzip = "gzip",
-    /// The stream, said to be HTML.
+    /// The stream, with the content type of HTML.
     WrongContentType = "wrong_content_type",
-    /// Status 200 with a page of HTML.
+    /// Status 200 with an HTML page.
     HtmlPage = "html_page",
     /// Status 400.
     Http400 = "http_400",
@@ -116,13 +116,13 @@ behaviours! {
     Http429 = "http_429",
     /// Status 500.
     Http500 = "http_500",
-    /// Status 502 with a page of HTML.
+    /// Status 502 with an HTML page.
     Http502Html = "http_502_html",
     /// Status 503, with `Retry-After` if the script has `retry_after`.
     Http503 = "http_503",
     /// A wait before each event and the end: `chunk_delay_ms`, or 10.
     Slow = "slow",
-    /// One of `of`, drawn from the server's `seed`.
+    /// One of `of`, chosen at random with the server's `seed`.
     Random = "random",
 }
 

@@ -1,7 +1,9 @@
-//! The prefix cache: which part of a prompt counts as a hit. Deterministic, as counted in recorded sessions of the real one.
+//! The prefix cache: decides which part of a prompt is a cache hit. Deterministic, modeled on recorded sessions with
+//! the real server.
 //!
-//! A request hits only what was stored as a whole: earlier prompts, and earlier prompts with their answers. Tokens are bytes by
-//! four, and a hit is rounded down to 128 of them. Stored are hashes at the places where a hit can end, not texts.
+//! A request hits only prefixes that were stored as a whole: earlier prompts, and earlier prompts with their answers.
+//! One token is counted per four bytes, and a hit is rounded down to a multiple of 128 tokens. The cache stores hashes
+//! at the places where a hit can end, not texts.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher as _};
@@ -13,22 +15,22 @@ const BYTES_PER_TOKEN: usize = 4;
 const UNIT_TOKENS: usize = 128;
 const UNIT_BYTES: usize = UNIT_TOKENS * BYTES_PER_TOKEN;
 
-/// The tokens of a text.
+/// Returns the number of tokens in a text.
 pub(super) fn tokens(text: &str) -> u64 {
     u64::try_from(text.len().div_ceil(BYTES_PER_TOKEN)).unwrap_or(u64::MAX)
 }
 
-/// A conversation as the cache sees it: the same bytes for what the provider would see the same.
+/// A conversation as the cache sees it: equal bytes if the provider would consider it equal.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Canonical {
     bytes: Vec<u8>,
-    /// Where messages end.
+    /// The end of each message, as an offset.
     ends: Vec<usize>,
     with_reasoning: bool,
 }
 
 impl Canonical {
-    /// Model, user, tools and effort stand before the messages. Reasoning counts only beside tools.
+    /// The model, user, tools and effort come before the messages. Reasoning counts only when there are tools.
     pub(super) fn new(body: &Body, raw: &serde_json::Value) -> Self {
         let mut canonical = Self { with_reasoning: body.has_tools(), ..Self::default() };
         let tools = if body.has_tools() { raw["tools"].to_string() } else { String::new() };
@@ -81,7 +83,7 @@ impl Canonical {
         self.bytes.len() / BYTES_PER_TOKEN
     }
 
-    /// Every place where a stored prefix can end, with the hash of all bytes before it.
+    /// Returns every place where a stored prefix can end, with the hash of all bytes before it.
     fn marks(&self) -> Vec<Mark> {
         let units = (1..=self.bytes.len() / UNIT_BYTES).map(|unit| unit * UNIT_BYTES);
         let mut places: Vec<usize> = self.ends.iter().copied().chain(units).collect();
@@ -104,19 +106,19 @@ impl Canonical {
     }
 }
 
-/// A prefix: its length in bytes and the hash of them.
+/// A prefix: its length in bytes, and its hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Mark {
     end: usize,
     hash: u64,
 }
 
-/// What was stored so far.
+/// The prefixes stored so far.
 #[derive(Debug)]
 pub(super) struct Cache {
     mode: CacheMode,
     stored: HashSet<Mark>,
-    /// Prefixes of earlier prompts that are not stored, but will be when a second request has them.
+    /// Prefixes of earlier prompts that will be stored when a second request has them.
     seen: HashSet<Mark>,
 }
 
@@ -125,13 +127,13 @@ impl Cache {
         Self { mode, stored: HashSet::new(), seen: HashSet::new() }
     }
 
-    /// Tokens of `prompt` that are found.
+    /// Returns how many tokens of `prompt` are in the cache.
     pub(super) fn hit(&self, prompt: &Canonical) -> usize {
         let longest = prompt.marks().into_iter().rev().find(|mark| self.stored.contains(mark));
         longest.map_or(0, |mark| mark.end / UNIT_BYTES * UNIT_TOKENS)
     }
 
-    /// Stores what an answered request leaves behind.
+    /// Stores the prefixes of an answered request.
     pub(super) fn store(&mut self, prompt: &Canonical, answer: &Message) {
         if self.mode == CacheMode::Off {
             return;
@@ -179,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn an_appending_conversation_hits_all_but_its_newest_message() {
+    fn a_growing_conversation_hits_all_but_its_newest_message() {
         let long = "x".repeat(4000);
         let mut cache = Cache::new(CacheMode::Boundaries);
         let first = canonical(&[("user", &long)]);
@@ -202,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_common_prefix_is_stored_by_the_second_and_hit_by_the_third() {
+    fn a_common_prefix_is_stored_by_the_second_request_and_hit_by_the_third() {
         let long = "x".repeat(4000);
         let request = |text: &str| canonical(&[("system", &long), ("user", text)]);
         let mut cache = Cache::new(CacheMode::CommonPrefix);
@@ -216,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn reasoning_counts_only_beside_tools() {
+    fn reasoning_counts_only_with_tools() {
         let length = |tools| {
             let (body, raw) = body(tools, &[("user", "x")]);
             let mut canonical = Canonical::new(&body, &raw);

@@ -1,8 +1,8 @@
-//! What the pretended model says: reasoning, text and tool calls, cut and emptied as the behaviour wants it. Pure.
+//! The content of an answer: reasoning, text and tool calls, cut or emptied as the behaviour requires. Pure.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
-    reason = "each layer names the behaviours that change it; all others pass through"
+    reason = "each function lists the behaviours it handles; all others pass through"
 )]
 
 use super::cache::tokens;
@@ -11,12 +11,12 @@ use super::script::ScriptedCall;
 use super::{Behaviour, Reply};
 use model::Usage;
 
-/// What is said when the script has no text.
+/// The text if the script has none.
 const DEFAULT_TEXT: &str = "ok";
-/// What is thought when a behaviour needs a thought.
+/// The reasoning if a behaviour needs some and the script has none.
 const DEFAULT_REASONING: &str = "Let me think.";
 
-/// The words of one answer.
+/// The content of one answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Content {
     pub(super) reasoning: String,
@@ -64,7 +64,7 @@ impl Content {
         if thinks { content } else { Self { reasoning: String::new(), ..content } }
     }
 
-    /// The tokens of a call with this prompt.
+    /// Returns the token counts of a call with this prompt.
     pub(super) fn usage(&self, prompt: usize, hit: usize) -> Usage {
         let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         let called: u64 =
@@ -78,7 +78,7 @@ impl Content {
         }
     }
 
-    /// The message a client would replay.
+    /// Returns the message that a client would send back.
     pub(super) fn message(&self, number: u64) -> Message {
         let calls = self.calls.iter().enumerate().map(|(at, call)| Call {
             id: call_id(number, at),
@@ -92,7 +92,7 @@ impl Content {
     }
 }
 
-/// The id of the call at `at` in the answer to request `number`.
+/// Returns the id of the call at index `at` in the answer to request `number`.
 pub(super) fn call_id(number: u64, at: usize) -> String {
     format!("call_{at:02}_{number:024}")
 }

@@ -1,4 +1,4 @@
-//! The page about the fake, compared with the fake.
+//! Checks that the documentation page of the fake is complete.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::*;
 
 const PAGE: &str = include_str!("../../../docs/mock.md");
 
-/// The names in the first column of the table under `heading`.
+/// Returns the names in the first column of the table under `heading`.
 fn documented(heading: &str) -> Vec<&'static str> {
     let (_, section) = PAGE.split_once(&format!("## {heading}\n")).unwrap();
     let section = section.split_once("\n## ").map_or(section, |(section, _)| section);
@@ -32,7 +32,7 @@ fn every_key_is_documented() {
 }
 
 #[test]
-fn the_examples_are_scripts() {
+fn the_examples_are_valid_scripts() {
     let examples: Vec<&str> =
         PAGE.split("```toml\n").skip(1).map(|rest| rest.split_once("```\n").unwrap().0).collect();
     assert_eq!(examples.len(), 2);

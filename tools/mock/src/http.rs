@@ -1,17 +1,18 @@
-//! As much of HTTP/1.1 as a fake needs: one request from a connection, byte by byte under our control.
+//! A minimal HTTP/1.1 server side: reads single requests from a connection and leaves every byte of the response to the
+//! caller.
 
 use std::io;
 
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
-/// Bytes of the head of a request.
+/// Maximum size of a request's head, in bytes.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
-/// Bytes of a body: the provider's own limit.
+/// Maximum size of a body, in bytes; the same as the provider's limit.
 const MAX_BODY_BYTES: usize = 48 * 1024 * 1024;
 const MAX_HEADERS: usize = 64;
 
-/// A request off the wire.
+/// A request as received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Incoming {
     pub(super) method: String,
@@ -20,7 +21,7 @@ pub(super) struct Incoming {
     pub(super) body: Bytes,
 }
 
-/// Reads the next request; `None` when the client has no more. `buffer` keeps what was read beyond it.
+/// Reads the next request; `None` when the client sends no more. `buffer` keeps bytes beyond the request.
 pub(super) async fn read(
     reader: &mut (impl AsyncRead + Unpin),
     writer: &mut (impl AsyncWrite + Unpin),
@@ -45,10 +46,12 @@ pub(super) async fn read(
         incoming.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     };
     if header("transfer-encoding").is_some() {
-        return Err(invalid("requests in chunks are not understood"));
+        return Err(invalid("chunked requests are not supported"));
     }
     let body_length: usize = match header("content-length") {
-        Some(length) => length.parse().map_err(|_| invalid("the length is no number"))?,
+        Some(length) => {
+            length.parse().map_err(|_| invalid("the content length is not a number"))?
+        }
         None => 0,
     };
     if body_length > MAX_BODY_BYTES {
@@ -68,7 +71,7 @@ pub(super) async fn read(
     Ok(Some(incoming))
 }
 
-/// The head of the request at the start of `buffer`, and its length, once it is whole.
+/// Parses the head of the request at the start of `buffer`, and returns it with its length; `None` if it is incomplete.
 fn head(buffer: &[u8]) -> io::Result<Option<(Incoming, usize)>> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
@@ -107,7 +110,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn requests_follow_each_other_on_a_connection() {
+    async fn a_connection_can_carry_several_requests() {
         let all = requests(
             b"POST /a?x=1 HTTP/1.1\r\nX-Agent-Role: editor\r\nContent-Length: 2\r\n\r\nhiGET /b HTTP/1.1\r\n\r\n",
         )
@@ -120,7 +123,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_request_is_an_error() {
+    async fn invalid_requests_are_errors() {
         assert!(requests(b"hello\r\n\r\n").await.is_err());
         assert!(requests(b"POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\nshort").await.is_err());
         assert!(requests(b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n").await.is_err());

@@ -1,6 +1,6 @@
-//! The fake DeepSeek: a server on loopback that validates, caches, fails and answers as the real one does, from a script.
+//! The fake DeepSeek: a server on loopback that validates, caches, fails and answers like the real one, following a script.
 //!
-//! It is not a model: what it says is written down beforehand, or made by a function of the request.
+//! It is not a model: answers come from the script or from a function of the request.
 
 mod answer;
 mod behaviour;

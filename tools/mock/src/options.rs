@@ -1,4 +1,4 @@
-//! How the fake is set up, apart from what it answers.
+//! The settings of the fake, apart from its answers.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,27 +6,27 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Options {
-    /// Whether a request must carry `Authorization: Bearer …`.
+    /// True if a request must carry `Authorization: Bearer …`.
     pub require_key: bool,
-    /// The only key that is accepted; any when absent.
+    /// The only key that is accepted; `None` accepts any.
     pub expected_key: Option<String>,
-    /// Whether every request is refused for lack of balance.
+    /// True to refuse every request for lack of balance.
     pub empty_balance: bool,
-    /// Requests in flight beyond which 429 is answered, using up no reply; zero is no limit.
+    /// Number of requests in flight above which the server answers 429, without using up a reply; 0 for no limit.
     pub concurrency_429: usize,
-    /// How long connections are refused after the start.
+    /// How long connections are refused after the start, in milliseconds.
     pub connection_refused_ms: u64,
-    /// Models that are served.
+    /// The models that are served.
     pub models: Vec<String>,
-    /// Tokens of prompt and answer together.
+    /// Maximum tokens of prompt and answer together.
     pub context_tokens: u64,
-    /// Which assistant messages must bring their reasoning back, when the request thinks and has tools.
+    /// Which assistant messages must carry their reasoning when the request thinks and has tools.
     pub reasoning_check: ReasoningCheck,
-    /// What the prefix cache keeps.
+    /// What the prefix cache stores.
     pub cache: CacheMode,
-    /// Where `random` starts.
+    /// The seed of `random`.
     pub seed: u64,
-    /// Requests that are remembered; the oldest are forgotten.
+    /// Number of requests to remember; older ones are forgotten.
     pub remember: usize,
 }
 
@@ -50,7 +50,7 @@ impl Default for Options {
     }
 }
 
-/// Which assistant messages must bring their reasoning back.
+/// Which assistant messages must carry their reasoning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReasoningCheck {
@@ -62,7 +62,7 @@ pub enum ReasoningCheck {
     All,
 }
 
-/// What the prefix cache keeps.
+/// What the prefix cache stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheMode {
@@ -70,6 +70,6 @@ pub enum CacheMode {
     Off,
     /// Prompts, and prompts with their answers.
     Boundaries,
-    /// Also what two requests have in common, from the second of them on.
+    /// Also prefixes common to two requests, once the second has been answered.
     CommonPrefix,
 }

@@ -1,4 +1,4 @@
-//! Carries an answer out on a connection: writes, waits, breaks off.
+//! Sends a response on a connection: writes, waits, disconnects.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,18 +11,18 @@ use super::answer::{End, Framing, Response, Step, Writes};
 
 pub(super) const COMMENT: &[u8] = b": keep-alive\n\n";
 
-/// What becomes of the connection.
+/// What happens to the connection afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
-    /// It may carry another request.
+    /// It can carry another request.
     Keep,
     /// It is reset.
     Reset,
 }
 
-/// Sends `answer`, and calls `ending` before its last bytes go out: who has them may count on what that did.
+/// Sends `answer`, and calls `ending` before its last bytes go out, so that a client that has them can rely on its effects.
 ///
-/// Some answers never end; the caller stops when the client goes. What they repeat is counted in `repeated`.
+/// Some answers never end; the caller stops when the client disconnects. `repeated` counts their repetitions.
 pub(super) async fn play(
     writer: &mut (impl AsyncWrite + Unpin),
     answer: &Response,
@@ -72,7 +72,7 @@ pub(super) async fn play(
     }
 }
 
-/// Frames bytes and holds them back, so that a whole answer goes out in one write.
+/// Frames and buffers bytes, so that a whole answer goes out in one write.
 struct Out<'a, W> {
     writer: &'a mut W,
     framing: Framing,
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_answer_is_framed_and_ended() {
+    async fn an_answer_is_framed_and_terminated() {
         let mut written = Vec::new();
         let steps = vec![Step::Send("data: a\n\n".into()), Step::Send("data: b\n\n".into())];
         assert_eq!(
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn comments_last_as_long_as_told() {
+    async fn comments_last_for_the_configured_time() {
         let mut written = Vec::new();
         let comments =
             Step::Comments { every: Duration::from_secs(15), total: Duration::from_mins(1) };

@@ -1,8 +1,8 @@
-//! An answer that is an error, in the shape of the real server's.
+//! An error response, in the format of the real server.
 
 use serde_json::json;
 
-/// Why a request is not answered, with the literal text.
+/// Why a request is refused, with the exact message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) status: u16,

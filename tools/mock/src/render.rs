@@ -1,8 +1,8 @@
-//! Turns what the pretended model says into an answer on the wire, in the shape and with the fault that the behaviour wants. Pure.
+//! Renders the content of an answer as a response, in the format and with the fault that the behaviour requires. Pure.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
-    reason = "each layer names the behaviours that change it; all others pass through"
+    reason = "each function lists the behaviours it handles; all others pass through"
 )]
 
 use std::io::Write as _;
@@ -20,21 +20,21 @@ use super::refusal::Refusal;
 use super::{Behaviour, Reply};
 use model::Usage;
 
-/// Time between comments when the script has none.
+/// Default time between comments, in milliseconds.
 const KEEPALIVE_MS: u64 = 10;
-/// Time for which comments are sent when the script has none.
+/// Default time for which comments are sent, in milliseconds.
 const KEEPALIVE_TOTAL_MS: u64 = 50;
-/// Wait before each event of `slow` when the script has none.
+/// Default wait before each event of `slow`, in milliseconds.
 const SLOW_MS: u64 = 10;
-/// Wait between the events of an answer without end, when the script has none.
+/// Default wait between the events of an endless answer, in milliseconds.
 const ENDLESS_MS: u64 = 1;
-/// All answers were made at the same time: the fake has no clock.
+/// The creation time of all answers; the fake has no clock.
 const CREATED: u64 = 1_781_234_567;
 
-/// An event whose text has no end.
+/// The beginning of an event whose text never ends.
 const UNCLOSED: &[u8] = b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"";
 
-/// Everything an answer is made of.
+/// Everything needed to render an answer.
 #[derive(Debug)]
 pub(super) struct Turn<'a> {
     pub(super) number: u64,
@@ -44,11 +44,11 @@ pub(super) struct Turn<'a> {
     pub(super) content: &'a Content,
     pub(super) usage: Usage,
     pub(super) streams: bool,
-    /// Whether every chunk names its usage, null or not.
+    /// True if every chunk has a `usage` field, possibly null.
     pub(super) names_usage: bool,
 }
 
-/// The answer of a behaviour that never looks at the conversation; `None` for the others.
+/// Returns the response of a behaviour that does not depend on the conversation; `None` for the others.
 pub(super) fn failure(behaviour: Behaviour, reply: &Reply) -> Option<Response> {
     let (status, message) = match behaviour {
         Behaviour::ResetBeforeHeaders => return Some(Response::reset()),
@@ -80,7 +80,7 @@ pub(super) fn failure(behaviour: Behaviour, reply: &Reply) -> Option<Response> {
 }
 
 impl Turn<'_> {
-    /// The whole answer.
+    /// Renders the response.
     pub(super) fn answer(&self) -> Response {
         if self.behaviour == Behaviour::NonstreamEmptyLines {
             return self.after_empty_lines();
@@ -140,7 +140,7 @@ impl Turn<'_> {
         or_default(self.reply.chunk_delay_ms, default)
     }
 
-    /// What an answer without end says over and over.
+    /// Returns the piece that an endless answer repeats.
     fn repeated(&self) -> Bytes {
         let text = self.content.text.as_str();
         let delta = match self.behaviour {
@@ -152,7 +152,7 @@ impl Turn<'_> {
         event(&self.chunk(&delta, None)).into()
     }
 
-    /// The events with a wait before each, and before the end of the body.
+    /// Adds a wait before each event, and before the end of the body.
     fn paced(&self, events: &[String]) -> Vec<Step> {
         let pause = match self.behaviour {
             Behaviour::Slow => self.pause(SLOW_MS),
@@ -167,7 +167,7 @@ impl Turn<'_> {
         paced.chain([Step::Pause(pause)]).collect()
     }
 
-    /// The events of the stream, with the faults that are in its text.
+    /// Renders the events of the stream, with the faults in their text.
     fn events(&self) -> Vec<String> {
         let mut events: Vec<String> = self.chunks().iter().map(event).collect();
         let half = events.len() / 2;
@@ -225,7 +225,7 @@ impl Turn<'_> {
         chunks
     }
 
-    /// Thinking opens with an empty piece of reasoning, and speech with an empty piece of text.
+    /// The first delta: an empty piece of reasoning if the model thinks, otherwise an empty piece of text.
     fn opening(&self) -> Value {
         if self.content.thinks {
             json!({"role": "assistant", "content": null, "reasoning_content": ""})
@@ -258,7 +258,7 @@ impl Turn<'_> {
         chunk
     }
 
-    /// Usage rides on the last chunk, or in older days on one of its own.
+    /// Adds the usage to the last chunk, or to an extra chunk as older servers did.
     fn with_usage(&self, chunks: &mut Vec<Value>) {
         match self.behaviour {
             Behaviour::UsageAbsent => {
@@ -300,7 +300,7 @@ impl Turn<'_> {
         })
     }
 
-    /// The answer in one object.
+    /// Renders the answer as one object, without streaming.
     fn completion(&self) -> Value {
         let mut message = json!({"role": "assistant", "content": self.content.text});
         if self.content.thinks {
@@ -336,7 +336,7 @@ impl Turn<'_> {
 }
 
 impl Response {
-    /// Keeps this many events, and then ends as it should not.
+    /// Keeps this many events, and then ends the response with a fault.
     fn cut(&mut self, events: usize, end: End) {
         let mut left = events;
         self.steps.retain(|step| {
@@ -357,14 +357,14 @@ fn or_default(millis: u64, default: u64) -> Duration {
     Duration::from_millis(if millis == 0 { default } else { millis })
 }
 
-/// `text` in pieces of `chars` characters, or in one.
+/// Splits `text` into pieces of `chars` characters; 0 keeps it whole.
 fn pieces(text: &str, chars: usize) -> Vec<String> {
     let all: Vec<char> = text.chars().collect();
     let chars = if chars == 0 { all.len().max(1) } else { chars };
     all.chunks(chars).map(|piece| piece.iter().collect()).collect()
 }
 
-/// Chunks that say nothing, in every way, before and between those that do.
+/// Inserts chunks with `choices` null, missing and empty between the others.
 fn without_choices(chunks: &mut Vec<Value>) {
     let Some(first) = chunks.first().cloned() else { return };
     let (mut null, mut missing, mut empty) = (first.clone(), first.clone(), first);
@@ -398,7 +398,7 @@ fn gzip(text: &str) -> Bytes {
     written.expect("a Vec takes everything").into()
 }
 
-/// Pieces that end within each character of more than one byte.
+/// Splits a text inside every multi-byte character.
 fn split_characters(text: &str) -> Vec<Step> {
     let inside = text.char_indices().filter(|(_, char)| char.len_utf8() > 1).map(|(at, _)| at + 1);
     let mut steps = Vec::new();

@@ -1,4 +1,4 @@
-//! A request as it arrived, and what was made of it.
+//! A request as received, and how it was answered.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,30 +10,30 @@ use serde_json::{Value, json};
 use super::Behaviour;
 use model::Usage;
 
-/// A request as it arrived.
+/// A request as received.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReceivedRequest {
-    /// Counted from one, in order of arrival.
+    /// The number of the request, from one, in order of arrival.
     pub number: u64,
-    /// `POST`.
+    /// The HTTP method, such as `POST`.
     pub method: String,
-    /// Without the query.
+    /// The path without the query.
     pub path: String,
-    /// Names in lower case, in order.
+    /// The headers in order, with names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The bytes of the body.
+    /// The body.
     pub body: Bytes,
-    /// The body parsed; null when it is no JSON.
+    /// The body as JSON; null if it is not valid JSON.
     pub json: Value,
 }
 
 impl ReceivedRequest {
-    /// The first header of this name, given in lower case.
+    /// Returns the first header of this name, which must be in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Role and text of each message whose text is a string.
+    /// Iterates over the role and text of each message whose content is a string.
     pub fn messages(&self) -> impl Iterator<Item = (&str, &str)> {
         let messages = self.json.get("messages").and_then(Value::as_array);
         messages.into_iter().flatten().filter_map(|message| {
@@ -42,7 +42,7 @@ impl ReceivedRequest {
         })
     }
 
-    /// Whether the last message has this text in it.
+    /// Returns whether the last message contains this text.
     pub fn asks(&self, text: &str) -> bool {
         self.messages().last().is_some_and(|(_, said)| said.contains(text))
     }
@@ -60,42 +60,42 @@ impl ReceivedRequest {
     }
 }
 
-/// A request and what was decided about it before the first byte of the answer was written.
+/// A request and the decision about it, made before the first byte of the answer was written.
 #[derive(Debug, Clone)]
 pub struct Exchange {
-    /// What was asked.
+    /// The request.
     pub request: Arc<ReceivedRequest>,
-    /// Time from the start of the server to the arrival.
+    /// Time from the start of the server to the arrival of the request.
     pub at: Duration,
-    /// The connection it came on, counted from one.
+    /// The number of the connection, from one.
     pub connection: u64,
-    /// Requests being answered at the arrival, this one included.
+    /// Number of requests in flight at the arrival, including this one.
     pub in_flight: usize,
-    /// HTTP status; `None` when the connection is reset instead.
+    /// The HTTP status; `None` if the connection is reset instead.
     pub status: Option<u16>,
-    /// How it is answered; `None` when it was refused before a reply was looked for.
+    /// The behaviour of the answer; `None` if the request was refused before a reply was chosen.
     pub behaviour: Option<Behaviour>,
-    /// Why it was refused.
+    /// Why the request was refused.
     pub refusal: Option<String>,
-    /// What it used, whether the answer says so or not.
+    /// The tokens used, even if the answer does not report them.
     pub usage: Option<Usage>,
-    /// What was counted, whatever the script has it say; without what was repeated.
+    /// The computed token counts, before overrides by the script and without repetitions.
     pub(super) counted: Option<Usage>,
-    /// Tokens that an answer without end repeats.
+    /// Number of tokens that an endless answer repeats.
     pub(super) piece: u64,
-    /// How often it did so.
+    /// Number of repetitions so far.
     pub(super) repeated: Arc<AtomicU64>,
 }
 
 impl Exchange {
-    /// What it really used so far; nothing where it was refused.
+    /// Returns the tokens really used so far; zero if the request was refused.
     pub fn counted(&self) -> Usage {
         let counted = self.counted.unwrap_or_default();
         let repeated = self.piece.saturating_mul(self.repeated.load(Ordering::Relaxed));
         Usage { output: counted.output.saturating_add(repeated), ..counted }
     }
 
-    /// As a line of the log, without the key. `raw` is the body as it arrived, `body` the same parsed.
+    /// Formats the exchange for the log, without the key. `raw` is the body as received, `body` the parsed body.
     pub fn to_json(&self) -> Value {
         let request = &self.request;
         let headers: serde_json::Map<String, Value> = request

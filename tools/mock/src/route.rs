@@ -1,9 +1,9 @@
-//! Where a request goes, and whether its key may go there. Pure.
+//! Routes requests and checks their key. Pure.
 
 use super::refusal::Refusal;
 use super::{Options, ReceivedRequest};
 
-/// What a path leads to.
+/// The endpoint of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Route {
     /// `POST /chat/completions`.
@@ -14,7 +14,7 @@ pub(super) enum Route {
     Balance,
 }
 
-/// Finds the route; paths are the same bare, under `/v1` and under `/beta`.
+/// Finds the endpoint of a request. Paths work without a prefix, under `/v1` and under `/beta`.
 pub(super) fn route(request: &ReceivedRequest) -> Result<Route, Refusal> {
     let path = request.path.as_str();
     let beta = path.strip_prefix("/beta");
@@ -31,7 +31,7 @@ pub(super) fn route(request: &ReceivedRequest) -> Result<Route, Refusal> {
     Ok(route)
 }
 
-/// Checks the key.
+/// Checks the key of a request.
 pub(super) fn key(request: &ReceivedRequest, options: &Options) -> Result<(), Refusal> {
     let header = request.header("authorization");
     let key = header.and_then(|header| header.strip_prefix("Bearer ")).map(str::trim);
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_lead_somewhere_or_nowhere() {
+    fn paths_and_methods_are_routed() {
         let to = |method: &str, path: &str| {
             let request = ReceivedRequest {
                 method: method.into(),
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_checked_as_told() {
+    fn keys_are_checked_according_to_the_options() {
         let check = |header: Option<&str>, options: &Options| {
             let headers = header.map(|value| ("authorization".to_owned(), value.to_owned()));
             let request = ReceivedRequest {

@@ -1,4 +1,4 @@
-//! The body of a chat request as the real server's types read it, and the words in which it complains.
+//! The body of a chat request as the real server's types parse it, with the real server's error messages.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -149,7 +149,7 @@ impl Body {
         self.tools.as_ref().is_some_and(|tools| !tools.is_empty())
     }
 
-    /// The limit that holds, by the mode when none was given.
+    /// Returns the limit that applies; without an explicit one, it depends on the mode.
     pub(super) fn max_tokens(&self) -> u64 {
         let unset = match self.effort() {
             Effort::None => 8 * 1024,
@@ -168,7 +168,7 @@ impl Body {
     }
 }
 
-/// The message that cannot be read, as the real server names it; empty when the fault is elsewhere.
+/// Returns the path of the message that cannot be parsed, as the real server reports it; empty if the error is elsewhere.
 fn path_of_the_fault(bytes: &[u8]) -> String {
     let body: Value = serde_json::from_slice(bytes).unwrap_or_default();
     let messages = body.get("messages").and_then(Value::as_array).into_iter().flatten();
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_are_those_of_the_real_server() {
+    fn error_messages_match_the_real_server() {
         let target = "Failed to deserialize the JSON body into the target type: ";
         assert_eq!(
             complaint(r#"{"model":"m","messages":[{"role":"developer","content":"x"}]}"#),

@@ -1,4 +1,4 @@
-//! What the fake answers: replies in the order in which they are used up, or a function of the request.
+//! The answers of the fake: a list of replies that are used up in order, or a function of the request.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,95 +10,95 @@ use thiserror::Error;
 use super::{Behaviour, Options, ReceivedRequest};
 use model::Usage;
 
-/// One answer. In a script it has a role and an order; a function just returns it.
+/// One answer. In a script, the role and the order of replies matter; a function just returns one.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Reply {
-    /// `X-Agent-Role` of the requests it is for; any when absent.
+    /// Only for requests with this `X-Agent-Role`; `None` for any.
     pub role: Option<String>,
-    /// `X-Agent-Lane` of the requests it is for; any, or none, when absent.
+    /// Only for requests with this `X-Agent-Lane`; `None` for any, with or without a lane.
     pub lane: Option<String>,
-    /// Text in the last message of the requests it is for; any when absent.
+    /// Only for requests whose last message contains this text; `None` for any.
     pub asks: Option<String>,
-    /// Whether it is kept after use, so that it answers all that follow.
+    /// True to keep the reply after use, so that it answers all later requests.
     pub repeat: bool,
-    /// How it is answered.
+    /// How to answer.
     pub behaviour: Behaviour,
-    /// Text of the answer, or message of the error.
+    /// The text of the answer, or the message of the error.
     pub text: Option<String>,
-    /// File of the text, relative to the script.
+    /// A file with the text, relative to the script.
     pub file: Option<PathBuf>,
-    /// Reasoning before the text; only sent to requests that think.
+    /// Reasoning before the text; sent only to requests that think.
     pub reasoning: Option<String>,
-    /// Tool calls, for the behaviours that make some.
+    /// Tool calls, for behaviours that make some.
     pub tool_calls: Vec<ScriptedCall>,
-    /// Wait before the first byte.
+    /// Wait before the first byte, in milliseconds.
     pub delay_ms: u64,
-    /// Characters of each piece of text; zero sends it in one.
+    /// Characters in each piece of text; 0 sends the text in one piece.
     pub chunk_chars: usize,
-    /// Wait before each event, and before the end.
+    /// Wait before each event and before the end, in milliseconds.
     pub chunk_delay_ms: u64,
-    /// Time between comments; zero is 10.
+    /// Time between comments, in milliseconds; 0 means 10.
     pub keepalive_ms: u64,
-    /// Time for which `keepalive_then_text` sends them; zero is 50.
+    /// Time for which `keepalive_then_text` sends comments, in milliseconds; 0 means 50.
     pub keepalive_total_ms: u64,
-    /// `Retry-After` of an error.
+    /// The `Retry-After` header of an error.
     pub retry_after: Option<String>,
-    /// Counts that replace the computed ones.
+    /// Token counts that replace the computed ones.
     pub usage: UsageOverride,
-    /// What is sent in the place of usage, whatever it is.
+    /// A value to send as `usage`, of any type.
     pub usage_told: Option<serde_json::Value>,
-    /// What `random` draws from.
+    /// The behaviours that `random` chooses from.
     pub of: Vec<Behaviour>,
 }
 
 impl Reply {
-    /// A complete answer.
+    /// Creates a complete answer with this text.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: Some(text.into()), ..Self::default() }
     }
 
-    /// An answer of this behaviour with a text of its own.
+    /// Creates an answer with this behaviour and the default text.
     pub fn of(behaviour: Behaviour) -> Self {
         Self { behaviour, ..Self::default() }
     }
 
-    /// The same, for requests of `role` only.
+    /// Restricts the reply to requests of `role`.
     #[must_use]
     pub fn to(self, role: impl Into<String>) -> Self {
         Self { role: Some(role.into()), ..self }
     }
 
-    /// The same, for requests of `lane` only.
+    /// Restricts the reply to requests of `lane`.
     #[must_use]
     pub fn in_lane(self, lane: impl Into<String>) -> Self {
         Self { lane: Some(lane.into()), ..self }
     }
 
-    /// The same, for requests only whose last message has this text in it.
+    /// Restricts the reply to requests whose last message contains this text.
     #[must_use]
     pub fn when_asked(self, asks: impl Into<String>) -> Self {
         Self { asks: Some(asks.into()), ..self }
     }
 
-    /// The same, for all requests that follow.
+    /// Makes the reply answer all later requests as well.
     #[must_use]
     pub fn forever(self) -> Self {
         Self { repeat: true, ..self }
     }
 }
 
-/// A call of a tool.
+/// A tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptedCall {
-    /// Name of the function.
+    /// The name of the function.
     pub name: String,
-    /// Its arguments, JSON in a string.
+    /// The arguments: JSON in a string.
     pub arguments: String,
 }
 
-/// Counts that are set instead of computed.
+/// Token counts that replace the computed ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UsageOverride {
@@ -108,7 +108,7 @@ pub struct UsageOverride {
     pub hit: Option<u64>,
     /// Answer tokens.
     pub output: Option<u64>,
-    /// Reasoning tokens among them.
+    /// Reasoning tokens, included in the answer tokens.
     pub reasoning: Option<u64>,
 }
 
@@ -123,22 +123,23 @@ impl UsageOverride {
     }
 }
 
-/// Where replies come from.
+/// The source of replies.
 #[derive(Clone)]
 pub enum Replies {
-    /// The first reply that is for the role, the lane and the last message of the request, used up unless it repeats.
+    /// Uses the first reply that matches the role, the lane and the last message of the request, and drops it unless it
+    /// repeats.
     Script(Vec<Reply>),
-    /// A function of the request.
+    /// Calls a function with the request.
     Driven(Arc<dyn Fn(&ReceivedRequest) -> Reply + Send + Sync>),
 }
 
 impl Replies {
-    /// Replies made by a function.
+    /// Creates replies from a function.
     pub fn driven(reply: impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static) -> Self {
         Self::Driven(Arc::new(reply))
     }
 
-    /// The reply to `request`; `None` when the script is exhausted.
+    /// Returns the reply to `request`; `None` if the script is exhausted.
     pub fn take(&mut self, request: &ReceivedRequest) -> Option<Reply> {
         match self {
             Self::Script(replies) => {
@@ -173,11 +174,11 @@ impl From<Vec<Reply>> for Replies {
     }
 }
 
-/// A script: how the server is set up, and what it answers.
+/// A script: the settings of the server, and its answers.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Script {
-    /// The server.
+    /// The settings of the server.
     pub server: Options,
     /// The replies, in order.
     #[serde(rename = "reply")]
@@ -190,33 +191,33 @@ pub enum ScriptError {
     /// A file cannot be read.
     #[error("cannot read {}", path.display())]
     Read {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The I/O error.
         #[source]
         source: std::io::Error,
     },
-    /// The TOML is wrong.
+    /// The TOML is invalid.
     #[error("the script is not valid")]
     Toml(#[source] toml::de::Error),
-    /// A line of the JSONL is wrong.
+    /// A line of the JSONL is invalid.
     #[error("line {line} of the script is not valid")]
     Line {
-        /// Counted from one.
+        /// The number of the line, from one.
         line: usize,
-        /// Why.
+        /// The error.
         #[source]
         source: serde_json::Error,
     },
-    /// `text` and `file` at once.
+    /// A reply has both `text` and `file`.
     #[error("reply {reply} of the script has both a text and a file")]
     TwoTexts {
-        /// Counted from one.
+        /// The number of the reply, from one.
         reply: usize,
     },
 }
 
-/// A line of a script in JSONL: a reply, or the server's table.
+/// A line of a JSONL script with the server's settings.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ServerLine {
@@ -224,7 +225,7 @@ struct ServerLine {
 }
 
 impl Script {
-    /// Reads a script; one that ends in `.jsonl` has a reply a line, any other is TOML.
+    /// Loads a script. A file that ends in `.jsonl` has one reply per line; any other file is TOML.
     pub fn load(path: &Path) -> Result<Self, ScriptError> {
         let text = read(path)?;
         let jsonl = path.extension().is_some_and(|extension| extension == "jsonl");
@@ -232,12 +233,12 @@ impl Script {
         script.with_files(path.parent().unwrap_or(Path::new("")))
     }
 
-    /// Parses TOML: a table `server` and tables `reply`.
+    /// Parses TOML with a table `server` and tables `reply`.
     pub fn from_toml(text: &str) -> Result<Self, ScriptError> {
         toml::from_str(text).map_err(ScriptError::Toml)
     }
 
-    /// Parses JSONL: a reply a line, and `{"server": {…}}` where the server is set up.
+    /// Parses JSONL with one reply per line; a line `{"server": {…}}` contains the server's settings.
     pub fn from_jsonl(text: &str) -> Result<Self, ScriptError> {
         let mut script = Self::default();
         for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -251,7 +252,7 @@ impl Script {
         Ok(script)
     }
 
-    /// Puts the contents of the files in the place of the texts.
+    /// Replaces file names by the contents of the files.
     fn with_files(mut self, base: &Path) -> Result<Self, ScriptError> {
         for (at, reply) in self.replies.iter_mut().enumerate() {
             let Some(file) = reply.file.take() else { continue };
@@ -297,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn toml_and_jsonl_say_the_same() {
+    fn toml_and_jsonl_are_equivalent() {
         let toml = Script::from_toml(
             "[server]\nrequire_key = false\n\n[[reply]]\nrole = \"editor\"\ntext = '''\n--- a/x\n+++ b/x\n'''\n\
              \n[[reply]]\nbehaviour = \"http_429\"\nretry_after = \"1\"\nusage = { output = 5 }\n",
@@ -314,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_script_can_not_say_is_refused() {
+    fn unknown_keys_and_values_are_refused() {
         assert!(Script::from_toml("[[reply]]\nbehavior = \"text\"").is_err());
         assert!(Script::from_toml("[[reply]]\nbehaviour = \"texts\"").is_err());
         let error = Script::from_jsonl("{}\n{\"tex\":1}").unwrap_err();
@@ -322,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_come_from_files_beside_the_script() {
+    fn texts_can_come_from_files_next_to_the_script() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("plan.txt"), "the plan\n").unwrap();
         let script = dir.path().join("s.toml");

@@ -1,4 +1,4 @@
-//! The fake's sockets: accepts, has every request decided under one lock, and carries the answers out.
+//! The sockets of the fake: accepts connections, decides about requests under one lock, and sends the responses.
 
 use std::fs::File;
 use std::io;
@@ -20,27 +20,28 @@ use super::play::{After, play};
 use super::state::State;
 use super::{Exchange, Options, Replies};
 
-/// Accepting fails when the process has too many files open: others must get the time to close theirs.
+/// The pause after an error in accepting. Accepting fails when the process has too many open files; the pause lets some
+/// close.
 const AFTER_ACCEPT_ERROR: Duration = Duration::from_millis(10);
 
 /// Why the fake cannot start.
 #[derive(Debug, Error)]
 pub enum ServerError {
-    /// The address is taken or none of ours.
+    /// The address is in use or not local.
     #[error("cannot listen on {addr}")]
     Listen {
         /// The address.
         addr: SocketAddr,
-        /// Why.
+        /// The I/O error.
         #[source]
         source: io::Error,
     },
     /// The log cannot be written.
     #[error("cannot write the log {}", path.display())]
     Log {
-        /// Its path.
+        /// The path of the log.
         path: PathBuf,
-        /// Why.
+        /// The I/O error.
         #[source]
         source: io::Error,
     },
@@ -55,7 +56,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens on `addr`, whose port may be 0 for any free one. Each request is also written to `log`, as a line of JSON.
+    /// Starts a server on `addr`, whose port may be 0 to choose a free one. If `log` is given, each request is also
+    /// written to it as a line of JSON.
     pub async fn start(
         addr: SocketAddr,
         source: impl Into<Replies>,
@@ -83,22 +85,22 @@ impl Server {
         Ok(Self { addr, shared, accepting })
     }
 
-    /// Where it listens.
+    /// Returns the address it listens on.
     pub const fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// Its base URL.
+    /// Returns its base URL.
     pub fn base_url(&self) -> String {
         format!("http://{}", self.addr)
     }
 
-    /// The requests so far, oldest first, each remembered before the first byte of its answer.
+    /// Returns the requests so far, oldest first. Each is recorded before the first byte of its answer.
     pub fn requests(&self) -> Vec<Exchange> {
         self.shared.state().exchanges()
     }
 
-    /// Requests that are being answered.
+    /// Returns the number of requests in flight.
     pub fn in_flight(&self) -> usize {
         self.shared.in_flight.load(Ordering::Relaxed)
     }
@@ -124,7 +126,7 @@ impl Shared {
     }
 }
 
-/// Counts a request for as long as it is being answered.
+/// Counts a request while it is being answered.
 struct InFlight<'a>(&'a AtomicUsize);
 
 impl Drop for InFlight<'_> {
@@ -133,7 +135,7 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// Accepts connections. They live in this task and end with it.
+/// Accepts connections. They run in this task and end with it.
 async fn accept(mut listener: TcpListener, closed: Duration, shared: Arc<Shared>) {
     if !closed.is_zero() {
         let Ok(addr) = listener.local_addr() else { return };
@@ -142,7 +144,7 @@ async fn accept(mut listener: TcpListener, closed: Duration, shared: Arc<Shared>
         listener = match TcpListener::bind(addr).await {
             Ok(listener) => listener,
             Err(error) => {
-                tracing::error!(%addr, %error, "the port was lost while it was closed");
+                tracing::error!(%addr, %error, "another process took the port while it was closed");
                 return;
             }
         };
@@ -153,7 +155,7 @@ async fn accept(mut listener: TcpListener, closed: Duration, shared: Arc<Shared>
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => drop(connections.spawn(serve(stream, Arc::clone(&shared)))),
                 Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
+                    tracing::warn!(%error, "cannot accept a connection");
                     sleep(AFTER_ACCEPT_ERROR).await;
                 }
             },
@@ -207,7 +209,7 @@ async fn sleep_if(wait: Duration) {
     }
 }
 
-/// Ends when the client closes the connection. What it sends meanwhile is kept.
+/// Completes when the client closes the connection. Bytes that it sends until then are kept.
 async fn gone(reader: &mut ReadHalf<'_>, buffer: &mut Vec<u8>) {
     while matches!(reader.read_buf(buffer).await, Ok(1..)) {}
 }

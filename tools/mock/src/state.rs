@@ -1,4 +1,4 @@
-//! What the fake knows, and what it decides about a request. No sockets: the server asks, and carries the decision out.
+//! The state of the fake, and its decisions about requests. No sockets: the server asks for decisions and carries them out.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -19,7 +19,7 @@ use super::validate::{self, Accepted};
 use super::{Behaviour, Exchange, Options, ReceivedRequest, Replies, Reply};
 use model::Usage;
 
-/// What `random` draws from when the script does not say: mostly answers, and what passes.
+/// The default choices of `random`: mostly answers, and temporary failures.
 const RANDOM_MIX: [Behaviour; 10] = [
     Behaviour::Text,
     Behaviour::Text,
@@ -33,7 +33,7 @@ const RANDOM_MIX: [Behaviour; 10] = [
     Behaviour::EmptyStop,
 ];
 
-/// Script, cache and memory of a fake.
+/// The script, cache and recorded requests of a fake.
 #[derive(Debug)]
 pub(super) struct State {
     options: Options,
@@ -45,18 +45,18 @@ pub(super) struct State {
     log: Option<File>,
 }
 
-/// What becomes of a request.
+/// The decision about a request.
 pub(super) struct Decision {
     pub(super) delay: Duration,
     pub(super) answer: Response,
-    /// What the cache keeps when the answer begins.
+    /// What the cache stores when the answer begins.
     pub(super) stored: Option<(Canonical, Message)>,
     behaviour: Option<Behaviour>,
     refusal: Option<String>,
     usage: Option<Usage>,
     counted: Option<Usage>,
     piece: u64,
-    /// How often what has no end is sent.
+    /// Number of repetitions of an endless answer.
     pub(super) repeated: Arc<AtomicU64>,
 }
 
@@ -94,17 +94,17 @@ impl State {
         }
     }
 
-    /// The requests that are remembered, oldest first.
+    /// Returns the recorded requests, oldest first.
     pub(super) fn exchanges(&self) -> Vec<Exchange> {
         self.exchanges.iter().cloned().collect()
     }
 
-    /// Has the cache keep what an answered request leaves behind.
+    /// Stores an answered request in the cache.
     pub(super) fn store(&mut self, prompt: &Canonical, answer: &Message) {
         self.cache.store(prompt, answer);
     }
 
-    /// Decides about a request that arrived `at` after the start, and remembers both.
+    /// Decides about a request that arrived `at` after the start, and records both.
     pub(super) fn decide(
         &mut self,
         incoming: Incoming,
@@ -185,7 +185,7 @@ impl State {
         }
     }
 
-    /// The behaviour itself, or the one that chance puts in its place.
+    /// Returns the reply's behaviour, or a random one if that is `random`.
     fn drawn(&mut self, reply: &Reply) -> Behaviour {
         if reply.behaviour != Behaviour::Random {
             return reply.behaviour;
@@ -194,12 +194,12 @@ impl State {
         self.random.choice(mix).copied().unwrap_or_default()
     }
 
-    /// A line goes to the page cache, which takes microseconds: not worth a thread.
+    /// Records an exchange. Writing a line takes microseconds, since it goes to the page cache, so it needs no thread.
     fn remember(&mut self, exchange: Exchange) {
         if let Some(log) = &mut self.log
             && let Err(error) = writeln!(log, "{}", exchange.to_json())
         {
-            tracing::error!(%error, "the log cannot be written");
+            tracing::error!(%error, "cannot write the log");
         }
         self.exchanges.push_back(exchange);
         while self.exchanges.len() > self.options.remember {
@@ -210,7 +210,7 @@ impl State {
 
 const BALANCE: &str = r#"{"is_available":true,"balance_infos":[{"currency":"USD","total_balance":"110.00","granted_balance":"10.00","topped_up_balance":"100.00"}]}"#;
 
-/// The canonical ids: older names are served, but not listed.
+/// Lists the canonical model ids; older names are served but not listed.
 fn models(options: &Options) -> String {
     let entries: Vec<serde_json::Value> = options
         .models
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_and_errors_wait_as_long_as_told() {
+    fn answers_and_errors_are_delayed_as_configured() {
         for behaviour in [Behaviour::Text, Behaviour::Http500] {
             let reply = Reply { delay_ms: 30, ..Reply::of(behaviour) };
             let mut state = State::new(vec![reply].into(), Options::default(), None);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_uses_up_no_reply() {
+    fn a_refused_request_uses_up_no_reply() {
         let replies = vec![Reply::text("plan").to("architect")];
         let mut state = State::new(replies.into(), Options::default(), None);
         let keyless = Incoming { headers: Vec::new(), ..chat("architect") };
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn models_and_balance_are_told() {
+    fn models_and_balance_are_served() {
         let mut state = State::new(vec![].into(), Options::default(), None);
         for path in ["/models", "/v1/user/balance"] {
             let get = Incoming { method: "GET".into(), path: path.into(), ..chat("") };

@@ -1,8 +1,8 @@
-//! Which schemas strict mode accepts. Pure.
+//! Checks schemas against the rules of strict mode. Pure.
 
 use serde_json::Value;
 
-/// The first thing in `schema` that strict mode does not support.
+/// Returns the first thing in `schema` that strict mode does not support.
 pub(super) fn fault(schema: &Value) -> Option<String> {
     let kind = schema["type"].as_str().unwrap_or_default();
     let forbidden: &[&str] = match kind {
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_strict_mode_supports_passes() {
+    fn only_supported_schemas_pass() {
         assert_eq!(fault(&object(&json!({"type": "string", "pattern": "x"}))), None);
         assert_eq!(
             fault(&object(&json!({"anyOf": [{"type": "array", "items": {"type": "null"}}]}))),

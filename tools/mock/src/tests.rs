@@ -1,4 +1,4 @@
-//! The client against the fake, over real sockets: every behaviour and the class it must end in.
+//! Tests the client against the fake, over real sockets: every behaviour and the error class it must lead to.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use model::{
 
 const ANYWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// Long enough for anything that works, on a busy machine too.
+/// Long enough for anything that works, even on a busy machine.
 const PATIENT: AnswerBounds = AnswerBounds {
     connect: Duration::from_secs(5),
     first_token: Duration::from_secs(10),
@@ -24,10 +24,10 @@ const PATIENT: AnswerBounds = AnswerBounds {
     stream_bytes: 1 << 20,
 };
 
-/// For answers that never come. Long enough for what does come, on a machine that is busy with something else.
+/// For answers that never come. Still long enough for those that do, on a busy machine.
 const IMPATIENT: AnswerBounds = AnswerBounds { idle: Duration::from_millis(900), ..PATIENT };
 
-/// For answers of which nothing but signs of life comes.
+/// For answers that consist of keep-alives only.
 const UNHEARD: AnswerBounds = AnswerBounds { first_token: Duration::from_millis(300), ..PATIENT };
 
 async fn start(replies: Vec<Reply>, options: Options) -> Server {
@@ -58,7 +58,7 @@ async fn ask(client: &DeepSeekClient, request: &ChatRequest) -> Result<ModelRepl
     client.attempt(request, &mut |_| {}).await
 }
 
-/// What one reply leads to.
+/// Returns the result of a request that gets this reply.
 async fn outcome(
     reply: Reply,
     bounds: AnswerBounds,
@@ -70,7 +70,7 @@ async fn outcome(
     (result, deltas)
 }
 
-/// The class every behaviour must end in.
+/// Returns the class that every behaviour must lead to.
 const fn expected(behaviour: Behaviour) -> &'static str {
     match behaviour {
         Behaviour::Text
@@ -121,7 +121,7 @@ const fn expected(behaviour: Behaviour) -> &'static str {
 }
 
 #[tokio::test]
-async fn every_behaviour_ends_in_its_class() {
+async fn every_behaviour_leads_to_its_class() {
     let text = "naïve 你好 🎉\n--- a/x\n+++ b/x\n";
     for behaviour in Behaviour::ALL {
         let expected = expected(*behaviour);
@@ -130,7 +130,7 @@ async fn every_behaviour_ends_in_its_class() {
             if *behaviour == Behaviour::EndlessLine { text.repeat(100) } else { text.into() };
         let reply = Reply { behaviour: *behaviour, of, ..Reply::text(said) };
         let bounds = match (behaviour, expected) {
-            // It sends more bytes than there are hundredths of a second in this.
+            // `stutter` sends one byte per 10 ms, and its answer has more bytes than fit in this time.
             (Behaviour::Stutter, _) => {
                 AnswerBounds { whole: Duration::from_millis(300), ..PATIENT }
             }
@@ -157,7 +157,7 @@ async fn every_behaviour_ends_in_its_class() {
 }
 
 #[tokio::test]
-async fn a_timeout_says_which_wait_ended() {
+async fn a_timeout_reports_what_was_awaited() {
     for (behaviour, bounds, expected, started) in [
         (Behaviour::KeepaliveForever, UNHEARD, Awaited::FirstToken, false),
         (Behaviour::StallAfterHeaders, IMPATIENT, Awaited::Byte, false),
@@ -178,7 +178,7 @@ async fn a_timeout_says_which_wait_ended() {
 }
 
 #[tokio::test]
-async fn a_slow_answer_has_no_hurry_once_it_has_begun() {
+async fn a_slow_answer_may_take_its_time_once_it_has_begun() {
     let first_token = Duration::from_secs(2);
     let slow = Reply { chunk_chars: 1, chunk_delay_ms: 500, ..Reply::text("seven") };
     let (result, _) = outcome(slow, AnswerBounds { first_token, ..PATIENT }).await;
@@ -186,8 +186,8 @@ async fn a_slow_answer_has_no_hurry_once_it_has_begun() {
 }
 
 #[tokio::test]
-async fn calls_one_after_the_other_share_a_connection() {
-    // Slow, so that the end of the body comes after `[DONE]` and not along with it.
+async fn successive_calls_share_a_connection() {
+    // Slow, so that the end of the body arrives after `[DONE]` and not together with it.
     let reply = Reply { chunk_delay_ms: 1, ..Reply::of(Behaviour::Slow) }.forever();
     let server = start(vec![reply], Options::default()).await;
     let client = client(&server, PATIENT, Some("k"));
@@ -195,12 +195,12 @@ async fn calls_one_after_the_other_share_a_connection() {
         ask(&client, &request("hi")).await.unwrap();
     }
     let most = server.requests().iter().map(|exchange| exchange.connection).max();
-    // A machine that is busy may close one too early; one for each call would mean that none is ever used again.
+    // A busy machine may close some connections early; one for each call would mean that none is ever reused.
     assert!(most < Some(9), "{most:?} connections for 10 calls");
 }
 
 #[tokio::test]
-async fn what_breaks_off_says_what_had_arrived() {
+async fn an_interrupted_answer_reports_what_arrived() {
     let reply = |behaviour| Reply { chunk_chars: 1, behaviour, ..Reply::text("four") };
     for behaviour in [Behaviour::ResetMid, Behaviour::StallMid, Behaviour::MalformedJsonEvent] {
         let error = outcome(reply(behaviour), IMPATIENT).await.0.unwrap_err();
@@ -214,7 +214,7 @@ async fn what_breaks_off_says_what_had_arrived() {
 }
 
 #[tokio::test]
-async fn what_has_no_end_is_cut_and_counted() {
+async fn endless_answers_are_cut_and_counted() {
     for behaviour in [Behaviour::EndlessText, Behaviour::EndlessReasoning, Behaviour::EndlessLine] {
         let server =
             start(vec![Reply { behaviour, ..Reply::text("x".repeat(100)) }], Options::default())
@@ -233,7 +233,7 @@ async fn what_has_no_end_is_cut_and_counted() {
             tokio::task::yield_now().await;
         }
         let counted = server.requests()[0].counted().output;
-        // The head of the event counts for the one, and not for the other.
+        // Only one of the two numbers includes the head of the event.
         assert!(counted * 4 + 100 >= heard, "{counted} tokens, {heard} bytes");
     }
     let bounds = AnswerBounds { stream_bytes: 10_000, ..PATIENT };
@@ -242,7 +242,7 @@ async fn what_has_no_end_is_cut_and_counted() {
 }
 
 #[tokio::test]
-async fn what_is_told_of_usage_may_be_anything() {
+async fn the_usage_field_may_be_anything() {
     for told in [json!(null), json!("much"), json!({"prompt_tokens": -1, "completion_tokens": 2})] {
         let reply = Reply { usage_told: Some(told.clone()), ..Reply::text("x") };
         assert_eq!(outcome(reply, PATIENT).await.0.unwrap().usage, None, "{told}");
@@ -261,7 +261,7 @@ async fn keep_alives_and_reasoning_are_passed_on() {
 }
 
 #[tokio::test]
-async fn retry_after_comes_with_the_error() {
+async fn retry_after_is_part_of_the_error() {
     for behaviour in [Behaviour::Http429, Behaviour::Http503] {
         let with = Reply { retry_after: Some("7".into()), ..Reply::of(behaviour) };
         let error = outcome(with, PATIENT).await.0.unwrap_err();
@@ -272,7 +272,7 @@ async fn retry_after_comes_with_the_error() {
 }
 
 #[tokio::test]
-async fn a_request_is_remembered_as_it_was_sent() {
+async fn a_request_is_recorded_as_it_was_sent() {
     let server = start(vec![Reply::text("yes").to("editor")], Options::default()).await;
     let asked = request("is it?");
     ask(&client(&server, PATIENT, Some("sk-right")), &asked).await.unwrap();
@@ -298,7 +298,7 @@ async fn a_request_is_remembered_as_it_was_sent() {
 }
 
 #[tokio::test]
-async fn an_exhausted_script_says_so() {
+async fn an_exhausted_script_is_a_server_error() {
     let server = start(vec![Reply::text("plan").to("architect")], Options::default()).await;
     let error = ask(&client(&server, PATIENT, Some("k")), &request("hi")).await.unwrap_err();
     let message = "mock script exhausted".to_owned();
@@ -311,7 +311,10 @@ async fn a_missing_or_wrong_key_is_reported_without_the_key() {
     let server = start(vec![], options).await;
     let missing = ask(&client(&server, PATIENT, None), &request("hi")).await.unwrap_err();
     assert_eq!(missing.class().name(), "auth");
-    assert!(missing.to_string().contains("no key was sent, THE_KEY is not set"), "{missing}");
+    assert!(
+        missing.to_string().contains("no key was sent, because THE_KEY is not set"),
+        "{missing}"
+    );
     let wrong =
         ask(&client(&server, PATIENT, Some("sk-12345678")), &request("hi")).await.unwrap_err();
     assert_eq!(wrong.class().name(), "auth");
@@ -322,7 +325,7 @@ async fn a_missing_or_wrong_key_is_reported_without_the_key() {
 }
 
 #[tokio::test]
-async fn a_conversation_that_only_grows_is_found_in_the_cache() {
+async fn a_growing_conversation_hits_the_cache() {
     let long = "x".repeat(4000);
     let server = start(vec![Reply::text(&long).forever()], Options::default()).await;
     let client = client(&server, PATIENT, Some("k"));
@@ -343,7 +346,7 @@ async fn a_conversation_that_only_grows_is_found_in_the_cache() {
 }
 
 #[tokio::test]
-async fn counts_can_be_set() {
+async fn token_counts_can_be_overridden() {
     let usage =
         UsageOverride { prompt: Some(10), hit: Some(4), output: Some(3), reasoning: Some(2) };
     let (result, _) = outcome(Reply { usage, ..Reply::text("x") }, PATIENT).await;
@@ -364,7 +367,7 @@ async fn a_function_can_answer() {
 }
 
 #[tokio::test]
-async fn too_many_at_once_are_refused_and_use_up_nothing() {
+async fn excess_concurrent_requests_are_refused_and_use_up_nothing() {
     let options = Options { concurrency_429: 1, ..Options::default() };
     let hang = Reply::of(Behaviour::StallAfterHeaders);
     let server = start(vec![hang, Reply::text("then")], options).await;
@@ -390,7 +393,7 @@ async fn a_closed_port_refuses_and_opens_later() {
     let options = Options { connection_refused_ms: 150, ..Options::default() };
     let server = start(vec![Reply::text("late")], options).await;
     let client = client(&server, PATIENT, Some("k"));
-    // The port is given up by a task of the server, which has not run yet.
+    // The server's task, which has not run yet, must first close the port.
     tokio::task::yield_now().await;
     let refused = ask(&client, &request("hi")).await.unwrap_err();
     assert_eq!(refused.class().name(), "transport");
@@ -404,7 +407,7 @@ async fn a_closed_port_refuses_and_opens_later() {
 }
 
 #[tokio::test]
-async fn a_dropped_server_is_gone() {
+async fn dropping_a_server_closes_its_connections() {
     let server = start(vec![Reply::of(Behaviour::StallMid)], Options::default()).await;
     let client = client(&server, PATIENT, Some("k"));
     let asked = request("hi");
@@ -420,7 +423,7 @@ async fn a_dropped_server_is_gone() {
 }
 
 #[tokio::test]
-async fn the_same_seed_draws_the_same() {
+async fn the_same_seed_gives_the_same_choices() {
     let mut seen = Vec::new();
     for _ in 0..2 {
         let of =

@@ -1,4 +1,4 @@
-//! What the real server refuses in the body of a chat request, in its order and its words. Pure.
+//! Refuses invalid chat requests like the real server: the same checks in the same order, with the same messages. Pure.
 
 use super::cache::Canonical;
 use super::options::{Options, ReasoningCheck};
@@ -9,14 +9,14 @@ use super::{ReceivedRequest, strict};
 /// The largest `max_tokens`.
 const MAX_OUTPUT_TOKENS: i64 = 393_216;
 
-/// A request that will be answered.
+/// A valid request.
 #[derive(Debug)]
 pub(super) struct Accepted {
     pub(super) body: Body,
     pub(super) prompt: Canonical,
 }
 
-/// Checks everything in the body, in order; `in_flight` counts this request.
+/// Checks the whole body, in order; `in_flight` includes this request.
 pub(super) fn chat(
     request: &ReceivedRequest,
     options: &Options,
@@ -41,7 +41,7 @@ pub(super) fn chat(
     Ok(Accepted { body, prompt })
 }
 
-/// The text of too many requests at once.
+/// The error for too many concurrent requests.
 pub(super) fn concurrency(in_flight: usize, limit: usize) -> Refusal {
     let message = format!(
         "Your current concurrency is {in_flight}, which exceeds your concurrency limit of {limit} based on your \
@@ -156,7 +156,7 @@ fn mentions_json(messages: &[Message]) -> bool {
     })
 }
 
-/// Every call is answered by the tool messages right behind it, and tool messages answer nothing else.
+/// Checks that every call is answered by the tool messages directly after it, and that tool messages answer nothing else.
 fn structure(messages: &[Message]) -> Result<(), Refusal> {
     let mut open: Vec<&str> = Vec::new();
     for message in messages {
@@ -246,7 +246,7 @@ mod tests {
         }
     }
 
-    /// The complaint about a valid request with these fields set.
+    /// Returns the error for a valid request with these fields set, or an empty string.
     fn complaint(fields: &Value) -> String {
         let mut body =
             json!({"model": "deepseek-flash", "messages": [{"role": "user", "content": "hi"}]});
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_must_hang_together() {
+    fn tool_calls_and_results_must_match() {
         let call = json!({"role": "assistant", "content": "", "reasoning_content": "hm",
             "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]});
         let user = json!({"role": "user", "content": "hi"});
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn balance_and_concurrency_come_in_their_order() {
+    fn balance_and_concurrency_are_checked_in_order() {
         let body = json!({"model": "deepseek-flash", "max_tokens": 0, "messages": [{"role": "user", "content": "hi"}]});
         let poor = Options { empty_balance: true, ..Options::default() };
         assert_eq!(chat(&request(&body), &poor, false, 1).unwrap_err().status, 402);

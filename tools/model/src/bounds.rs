@@ -1,5 +1,5 @@
-//! The four waits of one attempt and which of them ends first, and how much may come meanwhile. Pure but for the instants it is
-//! given.
+//! The four timeouts of an attempt, which of them expires first, and the size limit. Pure except for the instants
+//! passed in.
 
 use std::time::Duration;
 
@@ -7,19 +7,19 @@ use tokio::time::Instant;
 
 use super::{Awaited, ModelError, Partial};
 
-/// How long an attempt may take, in parts and in all, and how much may come of it.
+/// The limits of one attempt: how long it may take, in parts and in total, and how large the answer may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnswerBounds {
-    /// To establish a connection.
+    /// Until the connection is established.
     pub connect: Duration,
-    /// To the first token; comments are none.
+    /// Until the first token; SSE comments do not count.
     pub first_token: Duration,
-    /// Without a single byte; once the answer has begun, without a piece of it, since a server that is at work has no need to
-    /// say that it lives.
+    /// Without any byte; once the answer has begun, without a piece of the answer, since a server that is sending
+    /// tokens needs no keep-alives.
     pub idle: Duration,
     /// For the whole attempt.
     pub whole: Duration,
-    /// Bytes of the body, whatever they say.
+    /// Maximum size of the response body, in bytes.
     pub stream_bytes: u64,
 }
 
@@ -35,7 +35,7 @@ impl From<&config::Llm> for AnswerBounds {
     }
 }
 
-/// Which wait came to its end.
+/// A timeout that expired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Passed {
     pub(super) what: Awaited,
@@ -48,7 +48,7 @@ impl Passed {
     }
 }
 
-/// The waits of a running attempt, and what has come.
+/// The timeouts of a running attempt, and what has been received.
 #[derive(Debug)]
 pub(super) struct Watch {
     bounds: AnswerBounds,
@@ -63,7 +63,7 @@ impl Watch {
         Self { bounds, start, last_sign: start, waiting_for_token: true, bytes: 0 }
     }
 
-    /// Bytes came. False when they are more than an answer may have.
+    /// Records received bytes. Returns false when they exceed the limit.
     pub(super) const fn bytes(&mut self, count: u64, now: Instant) -> bool {
         if self.waiting_for_token {
             self.last_sign = now;
@@ -72,7 +72,7 @@ impl Watch {
         self.bytes <= self.bounds.stream_bytes
     }
 
-    /// A piece of the answer came.
+    /// Records a piece of the answer.
     pub(super) const fn event(&mut self, now: Instant) {
         self.last_sign = now;
     }
@@ -81,7 +81,7 @@ impl Watch {
         self.waiting_for_token = false;
     }
 
-    /// The nearest end of a wait, and which one it is.
+    /// Returns the earliest deadline, and which timeout it is.
     pub(super) fn next(&self) -> (Instant, Passed) {
         let AnswerBounds { first_token, idle, whole, .. } = self.bounds;
         let silence = (self.last_sign + idle, Passed { what: Awaited::Byte, after: idle });
@@ -106,7 +106,7 @@ mod tests {
     };
 
     #[test]
-    fn the_nearest_wait_ends_first() {
+    fn the_earliest_deadline_wins() {
         let start = Instant::now();
         let after = |seconds| start + Duration::from_secs(seconds);
         let mut watch = Watch::new(BOUNDS, start);
@@ -119,13 +119,17 @@ mod tests {
         watch.token();
         assert_eq!(next(&watch), (Duration::from_secs(25), Awaited::Byte));
         watch.bytes(1, after(24));
-        assert_eq!(next(&watch).0, Duration::from_secs(25), "a comment is no piece of an answer");
+        assert_eq!(
+            next(&watch).0,
+            Duration::from_secs(25),
+            "a comment is not a piece of an answer"
+        );
         watch.event(after(95));
         assert_eq!(next(&watch), (Duration::from_secs(100), Awaited::End));
     }
 
     #[test]
-    fn what_comes_is_counted_whatever_it_is() {
+    fn all_received_bytes_are_counted() {
         let mut watch = Watch::new(BOUNDS, Instant::now());
         assert!(watch.bytes(60, watch.start) && watch.bytes(40, watch.start));
         assert!(!watch.bytes(1, watch.start));

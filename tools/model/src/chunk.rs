@@ -1,11 +1,11 @@
-//! One event of a streaming answer, read leniently: everything may be missing or null, and nothing unknown is an error.
+//! One event of a streaming answer, parsed leniently: any field may be missing or null, and unknown ones are ignored.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::{FinishReason, Usage};
 
-/// A chunk of an answer, or an error in its place.
+/// A chunk of an answer, or an error in place of one.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Chunk {
     #[serde(default, deserialize_with = "lenient")]
@@ -16,20 +16,20 @@ pub(super) struct Chunk {
     pub(super) choices: Vec<Choice>,
     #[serde(default)]
     usage: Option<Value>,
-    /// Not in the documentation, but what servers send when they fail after the status line.
+    /// Undocumented, but servers send it when they fail after the status line.
     #[serde(default)]
     pub(super) error: Option<Value>,
 }
 
 impl Chunk {
-    /// What the server counted, if this chunk says so. A count that is missing, or is none that a model could come to, is not
-    /// zero: nothing is known then. A hit is never more than the prompt, nor reasoning more than the output, whatever the server says.
+    /// Returns the server's token counts, if this chunk has them. A missing or impossible count is not zero: `None`
+    /// then. Hits are capped at the prompt and reasoning at the output, whatever the server says.
     pub(super) fn usage(&self) -> Option<Usage> {
         let usage = self.usage.as_ref()?;
         let is_possible = |count: &u64| u32::try_from(*count).is_ok();
         let count = |path| usage.pointer(path).and_then(Value::as_u64).filter(is_possible);
         let (prompt, output) = (count("/prompt_tokens")?, count("/completion_tokens")?);
-        // Both spellings of the cache hit, the second of them older.
+        // Both spellings of the cache hit; the second is the older one.
         let hit = count("/prompt_tokens_details/cached_tokens")
             .or_else(|| count("/prompt_cache_hit_tokens"));
         let reasoning = count("/completion_tokens_details/reasoning_tokens");
@@ -60,7 +60,7 @@ pub(super) struct WireDelta {
     pub(super) tool_calls: Vec<CallDelta>,
 }
 
-/// A piece of the call of a tool: the first names it, all add to its arguments.
+/// A piece of a tool call: the first piece names the tool, all of them add to its arguments.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct CallDelta {
     #[serde(default, deserialize_with = "lenient")]
@@ -85,7 +85,7 @@ impl CallDelta {
     }
 }
 
-/// Null is the same as missing.
+/// Treats null like a missing value.
 fn lenient<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
     T: Default + Deserialize<'de>,
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_is_none_is_not_zero() {
+    fn an_invalid_count_is_not_zero() {
         let told = |prompt: &str, output: &str| {
             let usage = format!(r#"{{"prompt_tokens":{prompt},"completion_tokens":{output}}}"#);
             chunk(&format!(r#"{{"usage":{usage}}}"#)).usage()

@@ -1,4 +1,4 @@
-//! Which error a refusal is: status, headers and body in, one `ModelError` out. Pure, and no key leaves it.
+//! Maps a refusal to an error: status, headers and body in, one `ModelError` out. Pure. Never lets a key through.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::{ModelError, Partial};
 
-/// Characters of a provider's message that are kept.
+/// Maximum length of a provider's message, in characters; the rest is cut.
 const MAX_MESSAGE_CHARS: usize = 500;
 
-/// What a server answered instead of a stream.
+/// A response other than a stream.
 #[derive(Debug)]
 pub(super) struct Refusal<'a> {
     pub(super) status: u16,
@@ -20,7 +20,7 @@ pub(super) struct Refusal<'a> {
     pub(super) body: &'a [u8],
 }
 
-/// Classifies a refusal; `key` is the one that was sent.
+/// Classifies a refusal; `key` is the key that was sent.
 pub(super) fn refusal(refusal: &Refusal<'_>, key: Option<&Secret>) -> ModelError {
     let message = match message(&String::from_utf8_lossy(refusal.body)) {
         message if message.is_empty() => "no message".to_owned(),
@@ -37,7 +37,7 @@ pub(super) fn refusal(refusal: &Refusal<'_>, key: Option<&Secret>) -> ModelError
     }
 }
 
-/// Classifies an error that came as an event of a stream.
+/// Classifies an error that arrived as an event of a stream.
 pub(super) fn in_stream(error: &Value, key: Option<&Secret>, partial: Partial) -> ModelError {
     let message = masked(&text_of(error).unwrap_or_else(|| error.to_string()), key);
     match topic(&message) {
@@ -47,7 +47,8 @@ pub(super) fn in_stream(error: &Value, key: Option<&Secret>, partial: Partial) -
     }
 }
 
-/// Reads `Retry-After`: seconds, or an HTTP date, which is compared with the `Date` of the same answer and so by one clock.
+/// Parses `Retry-After`: seconds, or an HTTP date. A date is compared with the `Date` of the same response, so both
+/// come from one clock.
 pub(super) fn retry_after(value: &str, date: Option<&str>) -> Option<Duration> {
     let value = value.trim();
     if let Ok(seconds) = value.parse::<u64>() {
@@ -58,7 +59,7 @@ pub(super) fn retry_after(value: &str, date: Option<&str>) -> Option<Duration> {
     Some(Duration::try_from(wait).unwrap_or(Duration::ZERO))
 }
 
-/// `text` without anything that is or looks like a key, on one line, and not too long.
+/// Returns `text` on one line, shortened, with `key` and anything that looks like a key masked.
 pub(super) fn masked(text: &str, key: Option<&Secret>) -> String {
     static KEY_LIKE: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(
@@ -82,14 +83,15 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// What a text that stands for a class of its own is about, whatever its status.
+/// A subject of an error message that determines its class, whatever the status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Topic {
     Quota,
     Context,
 }
 
-/// "Balance" alone is not enough: the concurrency limit depends on it, and that one passes.
+/// Finds the topic of a message. "Balance" alone is not a quota error: the concurrency limit depends on the balance and
+/// is temporary.
 fn topic(message: &str) -> Option<Topic> {
     static QUOTA: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(?i)(insufficient|exhausted|exceeded your|out of|run out of)[\w ,]{0,20}\b(balance|quota|credits?)\b|\b(balance|quota|credits?)\b[\w ,]{0,20}(insufficient|exhausted|used up)|insufficient_quota")
@@ -110,7 +112,7 @@ fn topic(message: &str) -> Option<Topic> {
     }
 }
 
-/// The words for a human in a body of JSON, HTML or plain text.
+/// Extracts the human-readable message from a JSON, HTML or plain text body.
 fn message(body: &str) -> String {
     static TAGS: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(?is)<(style|script)\b.*?</(style|script)>|<[^>]*>")
@@ -125,7 +127,7 @@ fn message(body: &str) -> String {
     }
 }
 
-/// The message of an error in JSON, wherever servers put it.
+/// Finds the message of a JSON error in any of the places where servers put it.
 fn text_of(json: &Value) -> Option<String> {
     match json {
         Value::String(text) => Some(text.clone()),
@@ -146,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_seen_in_the_wild_are_classed() {
+    fn real_error_messages_are_classified() {
         let error =
             |message: &str| format!("{{\"error\":{{\"message\":{message:?},\"type\":\"x\"}}}}");
         for (status, message, expected) in [
@@ -188,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_are_found_in_any_kind_of_body() {
+    fn the_message_is_found_in_any_kind_of_body() {
         assert_eq!(message(r#"{"error":{"message":"a b","code":1}}"#), "a b");
         assert_eq!(message(r#"{"error":"a"}"#), "a");
         assert_eq!(message(r#"{"detail":"a"}"#), "a");
@@ -216,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn long_messages_are_cut_at_a_character() {
+    fn long_messages_are_cut_at_a_character_boundary() {
         let long = masked(&"é".repeat(600), None);
         assert_eq!(long.chars().count(), 501);
     }

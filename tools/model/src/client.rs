@@ -1,5 +1,4 @@
-//! The client: one attempt of one request over HTTP. What bytes mean is decided in `sse`, `reply` and `classify`; retries are
-//! the caller's.
+//! The HTTP client: makes one attempt of one request. `sse`, `reply` and `classify` interpret the bytes; callers retry.
 
 use std::error::Error;
 use std::io;
@@ -22,38 +21,40 @@ use super::{
     Awaited, ChatModel, ChatRequest, Delta, ModelError, ModelReply, Partial, SseEvent, SseParser,
 };
 
-/// Bytes of one event, beyond those of the answer: its frame. Answers come a token at a time, but some servers send a whole one at
-/// once.
+/// Maximum size of an event's frame, on top of the answer's own limit, in bytes. Answers usually come one token at a
+/// time, but some servers send a whole answer in one event.
 const MAX_FRAME_BYTES: u64 = 16 * 1024;
-/// Bytes of a refusal that are read.
+/// How much of a refusal's body is read, in bytes.
 const MAX_REFUSAL_BYTES: usize = 16 * 1024;
-/// How long the end of the body is waited for after `[DONE]`, so that the connection can be used again.
+/// How long to wait for the end of the body after `[DONE]`, so that the connection can be reused.
 const LAST_BYTES: Duration = Duration::from_millis(20);
 
 /// Why a client cannot be made.
 #[derive(Debug, Error)]
 pub enum ClientError {
-    /// The base URL is none.
-    #[error("the base url {url:?} is not an http or https url")]
+    /// The base URL is not an http or https URL.
+    #[error("the base URL {url:?} is not an http or https URL")]
     BaseUrl {
-        /// As it was given.
+        /// The URL as given.
         url: String,
     },
     /// The base URL carries a user name or password.
-    #[error("the base url of {host} carries credentials: the key is the only one that is sent")]
+    #[error(
+        "the base URL for {host} contains a user name or password; remove it, only the API key is sent"
+    )]
     Credentials {
-        /// Its host.
+        /// The host of the URL.
         host: String,
     },
-    /// The key cannot be a header.
-    #[error("the key has characters that cannot be sent")]
+    /// The key cannot be sent as a header.
+    #[error("the API key contains characters that cannot be sent")]
     Key,
     /// The machine's certificates or proxy settings cannot be used.
-    #[error("the connection cannot be set up")]
+    #[error("cannot set up the connection")]
     Setup(#[source] reqwest::Error),
 }
 
-/// Talks to DeepSeek, or to any server that speaks as it does.
+/// A client for DeepSeek, or for any server with a compatible API.
 #[derive(Debug)]
 pub struct DeepSeekClient {
     http: Client,
@@ -65,7 +66,8 @@ pub struct DeepSeekClient {
 }
 
 impl DeepSeekClient {
-    /// A client for the server at `base_url`. Without a key no `Authorization` is sent: a local server may want none.
+    /// Creates a client for the server at `base_url`. Without a key, no `Authorization` is sent, since a local server
+    /// may not need one.
     pub fn new(
         llm: &config::Llm,
         base_url: &str,
@@ -75,7 +77,8 @@ impl DeepSeekClient {
         Self::with_bounds(bounds, base_url, key, llm.api_key_env.clone())
     }
 
-    /// Like `new`, with the bounds given directly; `key_variable` is named to a user whose key is missing.
+    /// Like `new`, with the bounds given directly. `key_variable` is the environment variable named in the error about
+    /// a missing key.
     pub fn with_bounds(
         bounds: AnswerBounds,
         base_url: &str,
@@ -136,9 +139,9 @@ impl DeepSeekClient {
         }
     }
 
-    /// Asks for the list of models: whether server and key are good cannot be learnt for less. Nothing is spent.
+    /// Checks the server and the key by requesting the list of models, the cheapest request that shows both. Costs nothing.
     ///
-    /// A server without such a list is taken to be good.
+    /// A server without such a list passes.
     pub async fn check_access(&self) -> Result<(), ModelError> {
         let mut url = self.url.clone();
         url.set_path(&self.url.path().replace("/chat/completions", "/models"));
@@ -180,7 +183,7 @@ impl DeepSeekClient {
         })
     }
 
-    /// The next bytes of the body, or nothing at its end.
+    /// Reads the next bytes of the body; `None` at its end.
     async fn read(
         &self,
         response: &mut Response,
@@ -191,13 +194,13 @@ impl DeepSeekClient {
         let bytes = bytes.map_err(|error| self.broken(error, partial))?;
         let count = bytes.as_ref().map_or(0, |bytes| bytes.len() as u64);
         if !watch.bytes(count, Instant::now()) {
-            let message = format!("an answer of more than {} bytes", self.bounds.stream_bytes);
+            let message = format!("the answer has more than {} bytes", self.bounds.stream_bytes);
             return Err(ModelError::Malformed { message, partial });
         }
         Ok(bytes)
     }
 
-    /// The start of a body that is no stream. What could be read before it broke is enough.
+    /// Reads the start of a body that is not a stream. If the connection breaks, what was read so far is enough.
     async fn body(&self, mut response: Response, watch: &mut Watch) -> Vec<u8> {
         let mut body = Vec::new();
         while body.len() < MAX_REFUSAL_BYTES {
@@ -218,7 +221,8 @@ impl DeepSeekClient {
         let error =
             classify::refusal(&Refusal { status, retry_after, body: &body }, self.key.as_ref());
         if let (ModelError::Auth { message }, None) = (&error, &self.key) {
-            let message = format!("no key was sent, {} is not set; {message}", self.key_variable);
+            let message =
+                format!("no key was sent, because {} is not set; {message}", self.key_variable);
             return ModelError::Auth { message };
         }
         error
@@ -230,12 +234,12 @@ impl DeepSeekClient {
         let body = self.body(response, watch).await;
         let text = classify::masked(&String::from_utf8_lossy(&body), self.key.as_ref());
         ModelError::Malformed {
-            message: format!("{kind} instead of a stream of events: {text}"),
+            message: format!("expected a stream of events, got {kind}: {text}"),
             partial: Partial::default(),
         }
     }
 
-    /// A connection that failed, or framing or compression that cannot be read.
+    /// Converts a transport error: a failed connection, or framing or compression that cannot be decoded.
     fn broken(&self, error: reqwest::Error, partial: Partial) -> ModelError {
         let error = error.without_url();
         let causes: Vec<&(dyn Error + 'static)> =
@@ -245,7 +249,8 @@ impl DeepSeekClient {
         let message = classify::masked(&message, self.key.as_ref());
         if causes.iter().any(|cause| speaks_no_tls(*cause)) {
             let message =
-                "it does not speak TLS: its address begins with http, not https".to_owned();
+                "the server does not speak TLS: use http:// instead of https:// in its address"
+                    .to_owned();
             return ModelError::Transport { url: self.url.to_string(), message, partial };
         }
         let unreadable = |cause: &io::Error| {
@@ -268,7 +273,7 @@ impl ChatModel for DeepSeekClient {
     }
 }
 
-/// Waits for `future`, but not beyond the nearest deadline.
+/// Waits for `future` until the earliest deadline of `watch`.
 async fn within<T>(
     watch: &Watch,
     partial: Partial,
@@ -278,28 +283,28 @@ async fn within<T>(
     timeout_at(deadline, future).await.map_err(|_| passed.error(partial))
 }
 
-/// Reads what follows `[DONE]`, usually the end of the body and nothing else. A server that lingers loses its connection.
+/// Reads what follows `[DONE]`, usually just the end of the body. A server that takes too long loses its connection.
 async fn drained(mut response: Response) {
     let end = async { while let Ok(Some(_)) = response.chunk().await {} };
     drop(timeout(LAST_BYTES, end).await);
 }
 
-/// Servers that name no type are taken at their word.
+/// Returns whether a response is a stream of events. One without a content type is assumed to be.
 fn is_event_stream(response: &Response) -> bool {
     response.headers().get(CONTENT_TYPE).is_none_or(|kind| {
         kind.to_str().is_ok_and(|kind| kind.trim_start().starts_with("text/event-stream"))
     })
 }
 
-/// Whether it is meant for a browser.
+/// Returns whether a response is a web page.
 fn is_page(response: &Response) -> bool {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     kind.is_some_and(|kind| kind.trim_start().starts_with("text/html"))
 }
 
-/// Whether what answered does not speak TLS.
+/// Returns whether an error means that the server does not speak TLS.
 fn speaks_no_tls(cause: &(dyn Error + 'static)) -> bool {
-    // An I/O error hides the error that is in it from the chain of causes.
+    // An I/O error does not report the error inside it as its source.
     let inside = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
     match (cause.downcast_ref::<rustls::Error>(), inside) {
         (Some(tls), _) => matches!(tls, rustls::Error::InvalidMessage(_)),
@@ -308,7 +313,7 @@ fn speaks_no_tls(cause: &(dyn Error + 'static)) -> bool {
     }
 }
 
-/// Where requests go: the base, with or without `/v1` and slashes, and the path.
+/// Builds the request URL from a base with or without `/v1` and trailing slashes.
 fn endpoint(base_url: &str) -> Result<Url, ClientError> {
     let wrong = || ClientError::BaseUrl { url: base_url.to_owned() };
     let mut url = Url::parse(base_url.trim()).map_err(|_| wrong())?;
@@ -337,9 +342,9 @@ fn headers(key: Option<&Secret>) -> Result<HeaderMap, ClientError> {
     Ok(headers)
 }
 
-/// The connection pool. A server on this machine needs neither certificates nor a proxy, and loading them is slow.
+/// Creates the connection pool. A server on this machine needs neither certificates, which are slow to load, nor a proxy.
 fn http(url: &Url, connect: Duration) -> reqwest::Result<Client> {
-    // It is already there when another client was made before this one.
+    // Fails if an earlier client already installed it.
     drop(rustls::crypto::ring::default_provider().install_default());
     let builder = Client::builder()
         .user_agent(concat!("deepseek/", env!("CARGO_PKG_VERSION")))
@@ -385,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_sent_but_can_not_be_printed() {
+    fn a_key_is_sent_but_cannot_be_printed() {
         let headers = headers(Some(&Secret::from("sk-1".to_owned()))).unwrap();
         assert_eq!(headers[AUTHORIZATION].to_str().unwrap(), "Bearer sk-1");
         assert!(!format!("{headers:?}").contains("sk-1"));
@@ -394,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_is_told_from_others() {
+    fn loopback_addresses_are_recognized() {
         for (url, expected) in [
             ("http://localhost:1", true),
             ("http://127.1.2.3", true),

@@ -1,4 +1,5 @@
-//! Servers that lie below what they say: in how they send it. Each is a thread that answers one connection with bytes.
+//! Tests against servers that misbehave at the HTTP level. Each server is a thread that answers one connection with raw
+//! bytes.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -13,7 +14,7 @@ use crate::{AgentRole, ToolChoice};
 
 const ANSWER: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"four\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
 const STREAM: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n";
-/// What the silent are waited for.
+/// Short timeouts, for servers that go silent.
 const BOUNDS: AnswerBounds = AnswerBounds {
     connect: Duration::from_secs(10),
     first_token: Duration::from_millis(300),
@@ -22,7 +23,7 @@ const BOUNDS: AnswerBounds = AnswerBounds {
     stream_bytes: 1 << 20,
 };
 
-/// What comes of a request to a server that answers with what `say` writes, and holds the connection then.
+/// Sends a request to a server that answers with what `say` writes and then keeps the connection open. Returns the result.
 fn asked(
     bounds: AnswerBounds,
     say: impl FnOnce(&mut TcpStream) -> io::Result<()> + Send + 'static,
@@ -34,7 +35,7 @@ fn asked(
         let (mut stream, _) = listener.accept().unwrap();
         let heard = stream.read(&mut [0; 1 << 12]).unwrap();
         assert!(heard > 0);
-        // Whoever asked may have heard enough before all is said.
+        // The client may have left before everything is written.
         drop(say(&mut stream));
         is_over.recv().unwrap_err();
     });
@@ -59,12 +60,12 @@ fn asked(
     reply
 }
 
-/// What a server does, by what it writes.
+/// Sends a request to a server that answers with `text`.
 fn of(text: String) -> Result<ModelReply, ModelError> {
     asked(BOUNDS, move |stream| stream.write_all(text.as_bytes()))
 }
 
-/// A compressed stream that says `piece` over and over: many megabytes.
+/// Compresses `piece` repeated over many megabytes, after `begin`.
 fn bomb(begin: &str, piece: &str) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(begin.as_bytes()).unwrap();
@@ -74,7 +75,7 @@ fn bomb(begin: &str, piece: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_compressed_stream_counts_as_what_it_becomes() {
+fn a_compressed_stream_counts_by_its_decompressed_size() {
     for (begin, piece) in
         [("", ": alive, still alive\n\n"), ("data: ", "never-ending-line"), ("", "\n\n\n\n")]
     {
@@ -88,7 +89,7 @@ fn a_compressed_stream_counts_as_what_it_becomes() {
 }
 
 #[test]
-fn an_answer_may_come_a_byte_at_a_time() {
+fn an_answer_may_arrive_a_byte_at_a_time() {
     let chunks: String =
         ANSWER.split_inclusive(|_| true).flat_map(|byte| ["1\r\n", byte, "\r\n"]).collect();
     let reply = of(format!("{STREAM}transfer-encoding: chunked\r\n\r\n{chunks}0\r\n\r\n"));
@@ -96,7 +97,7 @@ fn an_answer_may_come_a_byte_at_a_time() {
 }
 
 #[test]
-fn a_redirection_takes_the_key_nowhere() {
+fn redirects_are_not_followed() {
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let place = format!("http://{}/chat/completions", other.local_addr().unwrap());
     for status in ["301 Moved", "302 Found", "307 Temporary Redirect", "308 Permanent Redirect"] {
@@ -110,7 +111,7 @@ fn a_redirection_takes_the_key_nowhere() {
 }
 
 #[test]
-fn headers_without_end_are_no_answer() {
+fn endless_headers_are_an_error() {
     let long = format!("HTTP/1.1 200 OK\r\nx: {}\r\n\r\n{ANSWER}", "x".repeat(1 << 20));
     let many = format!("HTTP/1.1 200 OK\r\n{}\r\n{ANSWER}", "x: y\r\n".repeat(1 << 17));
     for text in [long, many] {
@@ -120,7 +121,7 @@ fn headers_without_end_are_no_answer() {
             "{reply:?}"
         );
     }
-    // Answers before the answer, for ever.
+    // An endless series of interim responses.
     let reply = asked(BOUNDS, |stream| {
         loop {
             stream.write_all(&b"HTTP/1.1 102 Processing\r\n\r\n".repeat(100))?;
@@ -130,7 +131,7 @@ fn headers_without_end_are_no_answer() {
 }
 
 #[test]
-fn an_answer_that_is_never_said_to_be_over_is_not_waited_for() {
+fn an_answer_without_its_end_marker_times_out() {
     let text = ANSWER.replace("data: [DONE]\n\n", "");
     let reply =
         of(format!("{STREAM}transfer-encoding: chunked\r\n\r\n{:x}\r\n{text}\r\n", text.len()));
@@ -138,7 +139,7 @@ fn an_answer_that_is_never_said_to_be_over_is_not_waited_for() {
 }
 
 #[test]
-fn lengths_that_are_wrong_are_found_out() {
+fn wrong_lengths_are_errors() {
     let chunk =
         |size: &str| format!("{STREAM}transfer-encoding: chunked\r\n\r\n{size}\r\n: x\n\n\r\n");
     for text in [

@@ -1,4 +1,4 @@
-//! Why an attempt failed, and what a caller may conclude from it. How a failure is recognised is decided in `classify` and `reply`.
+//! Why an attempt failed, and what a caller may conclude from it. `classify` and `reply` recognize the failures.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,18 +8,18 @@ use thiserror::Error;
 
 use super::Usage;
 
-/// What had arrived of an answer that never became whole. The provider may bill for it all the same.
+/// What arrived of an answer that was never completed. The provider may bill for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Partial {
-    /// Events of the answer, empty ones included; keep-alives are none. Above zero, the prompt has been worked through.
+    /// Events of the answer, including empty ones but not keep-alives. Above zero, the provider has processed the prompt.
     pub events: u64,
-    /// Bytes of text, reasoning and tool calls, and of an event that had no end yet.
+    /// Bytes of text, reasoning and tool calls, and of an incomplete event.
     pub bytes: u64,
-    /// What the provider had counted, if it had come to that.
+    /// The provider's token counts, if they had arrived.
     pub usage: Option<Usage>,
 }
 
-/// Something that is waited for, and was not there in time.
+/// What did not arrive in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Awaited {
@@ -27,7 +27,7 @@ pub enum Awaited {
     Connection,
     /// The first token of the answer.
     FirstToken,
-    /// Any byte at all.
+    /// Any data.
     Byte,
     /// The end of the answer.
     End,
@@ -38,8 +38,8 @@ impl fmt::Display for Awaited {
         f.write_str(match self {
             Self::Connection => "no connection",
             Self::FirstToken => "no first token",
-            Self::Byte => "silence",
-            Self::End => "no end",
+            Self::Byte => "no data",
+            Self::End => "no complete answer",
         })
     }
 }
@@ -51,27 +51,27 @@ pub enum ModelError {
     /// 401 or 403.
     #[error("the provider refused the key: {message}")]
     Auth {
-        /// What it said, with the key masked.
+        /// The provider's message, with the key masked.
         message: String,
     },
     /// The account is out of balance or quota.
     #[error("the account has no balance or quota left: {message}")]
     Quota {
-        /// What it said.
+        /// The provider's message.
         message: String,
     },
-    /// 429 of the transient kind.
-    #[error("the provider is throttling: {message}")]
+    /// 429 for a temporary reason.
+    #[error("the provider is rate limiting requests: {message}")]
     RateLimited {
-        /// What it said.
+        /// The provider's message.
         message: String,
-        /// How long it asked to wait.
+        /// How long the provider asked to wait.
         retry_after: Option<Duration>,
     },
     /// The conversation does not fit the model.
     #[error("the conversation is too long for the model: {message}")]
     ContextTooLong {
-        /// What it said.
+        /// The provider's message.
         message: String,
     },
     /// Another 4xx.
@@ -79,7 +79,7 @@ pub enum ModelError {
     InvalidRequest {
         /// HTTP status.
         status: u16,
-        /// What it said.
+        /// The provider's message.
         message: String,
     },
     /// 5xx.
@@ -87,57 +87,57 @@ pub enum ModelError {
     Server {
         /// HTTP status.
         status: u16,
-        /// What it said.
+        /// The provider's message.
         message: String,
-        /// How long it asked to wait.
+        /// How long the provider asked to wait.
         retry_after: Option<Duration>,
     },
-    /// The connection could not be made or broke.
-    #[error("cannot talk to {url}: {message}")]
+    /// The connection failed or broke.
+    #[error("the connection to {url} failed: {message}")]
     Transport {
-        /// Where, without credentials.
+        /// The URL, without credentials.
         url: String,
         /// What went wrong.
         message: String,
-        /// What of an answer had arrived.
+        /// What had arrived of an answer.
         partial: Partial,
     },
     /// A deadline passed.
-    #[error("the provider took too long: {what} after {seconds} s")]
+    #[error("the provider timed out: {what} within {seconds} s")]
     TimedOut {
-        /// What was not there in time.
+        /// What did not arrive in time.
         what: Awaited,
-        /// Its length.
+        /// The length of the timeout, in seconds.
         seconds: u64,
-        /// What of an answer had arrived.
+        /// What had arrived of an answer.
         partial: Partial,
     },
     /// The stream ended without `[DONE]`.
-    #[error("the answer broke off before its end")]
+    #[error("the answer was cut off before its end")]
     Truncated {
-        /// What of an answer had arrived.
+        /// What had arrived of an answer.
         partial: Partial,
     },
     /// An error in the middle of a stream that had begun with status 200.
-    #[error("the provider broke off the answer: {message}")]
+    #[error("the provider aborted the answer: {message}")]
     Interrupted {
-        /// What it said.
+        /// The provider's message.
         message: String,
-        /// What of an answer had arrived.
+        /// What had arrived of an answer.
         partial: Partial,
     },
-    /// The stream was not what the wire promises.
-    #[error("the provider sent something unreadable: {message}")]
+    /// The stream violates the protocol.
+    #[error("the provider sent an unreadable answer: {message}")]
     Malformed {
-        /// What was wrong with it.
+        /// What is wrong with it.
         message: String,
-        /// What of an answer had arrived.
+        /// What had arrived of an answer.
         partial: Partial,
     },
-    /// A complete answer with nothing in it.
-    #[error("the model answered nothing")]
+    /// A complete but empty answer.
+    #[error("the model gave an empty answer")]
     Empty {
-        /// What it used.
+        /// The tokens used.
         usage: Option<Usage>,
     },
     /// Cut at `max_tokens`.
@@ -145,37 +145,37 @@ pub enum ModelError {
     Length {
         /// The limit.
         max_tokens: u32,
-        /// What it used.
+        /// The tokens used.
         usage: Option<Usage>,
     },
     /// Withheld by the provider's filter.
     #[error("the provider's content filter withheld the answer")]
     ContentFilter {
-        /// What it used.
+        /// The tokens used.
         usage: Option<Usage>,
     },
-    /// The provider ran out of capacity in the middle.
-    #[error("the provider ran out of capacity in the middle of the answer")]
+    /// The provider ran out of capacity during the answer.
+    #[error("the provider ran out of capacity during the answer")]
     OutOfCapacity {
-        /// What it used.
+        /// The tokens used.
         usage: Option<Usage>,
     },
-    /// This program was killed before it could write the answer down. It may have to be paid all the same.
-    #[error("the program was killed before the answer was kept")]
+    /// This program was killed before it recorded the answer. The provider may still bill for it.
+    #[error("the program was killed before the answer was saved")]
     Lost,
 }
 
-/// The classes of errors.
+/// The class of a [`ModelError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorClass {
     /// The key was refused.
     Auth,
-    /// The account has no money left.
+    /// The account has no balance or quota left.
     Quota,
     /// Too many requests.
     RateLimited,
-    /// The prompt is longer than the model can hold.
+    /// The prompt is longer than the model's context.
     ContextTooLong,
     /// The request was refused.
     InvalidRequest,
@@ -183,28 +183,28 @@ pub enum ErrorClass {
     Server,
     /// The connection failed.
     Transport,
-    /// Nothing was heard in time.
+    /// A timeout expired.
     TimedOut,
     /// The stream ended too early.
     Truncated,
-    /// The server broke the answer off.
+    /// The server aborted the answer.
     Interrupted,
     /// The answer could not be read.
     Malformed,
-    /// There was no answer in the answer.
+    /// The answer was empty.
     Empty,
-    /// The answer was cut at its limit.
+    /// The answer was cut at its token limit.
     Length,
-    /// The filter of the provider refused it.
+    /// The provider's content filter withheld the answer.
     ContentFilter,
-    /// The provider had no room.
+    /// The provider ran out of capacity.
     OutOfCapacity,
-    /// The program was killed before the answer was kept.
+    /// The program was killed before the answer was saved.
     Lost,
 }
 
 impl ErrorClass {
-    /// The class as one word.
+    /// Returns the class as one word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Auth => "auth",
@@ -228,7 +228,7 @@ impl ErrorClass {
 }
 
 impl ModelError {
-    /// Its class.
+    /// Returns the class of this error.
     pub const fn class(&self) -> ErrorClass {
         match self {
             Self::Auth { .. } => ErrorClass::Auth,
@@ -250,10 +250,10 @@ impl ModelError {
         }
     }
 
-    /// Whether the same request may do better a little later.
+    /// Returns whether the same request may succeed a little later.
     ///
-    /// Yes where the fault was the network's, the server's or the moment's, and where the model gave nothing or nothing
-    /// readable: none of that repeats by necessity. No where the same request must fail again, or was answered in full.
+    /// True if the network, the server or the load was at fault, or if the answer was missing or unreadable: none of
+    /// these needs to happen again. False if the same request would fail again, or was answered in full.
     pub const fn retryable(&self) -> bool {
         match self {
             Self::RateLimited { .. }
@@ -275,7 +275,7 @@ impl ModelError {
         }
     }
 
-    /// Whether it ends what the call was for: neither the same request nor another way to ask can do better.
+    /// Returns whether the call is hopeless: neither the same request nor a reworded one can succeed.
     pub const fn is_final(&self) -> bool {
         matches!(
             self,
@@ -287,7 +287,7 @@ impl ModelError {
         )
     }
 
-    /// What had arrived of an answer that broke off; `None` where an answer never began or came to its end.
+    /// Returns what had arrived of an incomplete answer; `None` if the answer never began or was complete.
     pub const fn partial(&self) -> Option<Partial> {
         if let Self::Transport { partial, .. }
         | Self::TimedOut { partial, .. }
@@ -301,7 +301,7 @@ impl ModelError {
         }
     }
 
-    /// What the provider counted before it failed.
+    /// Returns the token counts that the provider sent before it failed.
     pub fn usage(&self) -> Option<Usage> {
         if let Self::Empty { usage }
         | Self::Length { usage, .. }
@@ -314,7 +314,7 @@ impl ModelError {
         }
     }
 
-    /// Whether the provider had begun to answer, so that the attempt may cost money.
+    /// Returns whether the provider had begun to answer, so that the attempt may cost money.
     pub fn answer_started(&self) -> bool {
         let ended = matches!(
             self,
@@ -326,7 +326,7 @@ impl ModelError {
         ended || self.partial().is_some_and(|partial| partial.events > 0 || partial.bytes > 0)
     }
 
-    /// How long the provider asked to wait.
+    /// Returns how long the provider asked to wait.
     pub const fn retry_after(&self) -> Option<Duration> {
         if let Self::RateLimited { retry_after, .. } | Self::Server { retry_after, .. } = self {
             *retry_after
@@ -341,7 +341,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_broke_off_after_its_first_event_may_cost_money() {
+    fn an_answer_cut_off_after_its_first_event_may_cost_money() {
         let silent = ModelError::Truncated { partial: Partial::default() };
         assert!(!silent.answer_started());
         let usage = Some(Usage { prompt: 7, ..Usage::default() });

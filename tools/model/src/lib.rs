@@ -1,4 +1,4 @@
-//! The provider: what is asked, what comes back, what it costs, and a fake of it to test against.
+//! The provider: requests, answers, errors and prices.
 
 mod bounds;
 mod chunk;
@@ -22,14 +22,14 @@ pub use wire::{
 
 use futures_util::future::BoxFuture;
 
-/// Something that answers chat requests. One call is one attempt: retries are the caller's business.
+/// Answers chat requests. One call is one attempt; callers retry.
 ///
 /// Dropping the returned future cancels the attempt and closes its connection.
 pub trait ChatModel: Send + Sync + 'static {
-    /// Sends `request` and streams what comes to `deltas`.
+    /// Sends `request` and passes the answer to `deltas` as it arrives.
     ///
     /// Succeeds only when the answer is complete (`[DONE]` seen, finish reason `stop` or `tool_calls`, not empty).
-    /// What `deltas` saw of a failed attempt must not be used.
+    /// The deltas of a failed attempt must not be used.
     fn attempt<'a>(
         &'a self,
         request: &'a ChatRequest,
@@ -37,7 +37,7 @@ pub trait ChatModel: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<ModelReply, ModelError>>;
 }
 
-/// The model of those who ask none.
+/// A model that always fails, for code that never calls one.
 #[derive(Debug, Clone, Copy)]
 pub struct NoModel;
 
@@ -47,7 +47,7 @@ impl ChatModel for NoModel {
         _: &'a ChatRequest,
         _: &'a mut (dyn FnMut(Delta) + Send),
     ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
-        let message = "no model is asked here".to_owned();
+        let message = "no model is available here".to_owned();
         Box::pin(std::future::ready(Err(ModelError::InvalidRequest { status: 0, message })))
     }
 }

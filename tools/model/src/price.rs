@@ -1,4 +1,5 @@
-//! What calls cost, by the configured table. Pure: an estimate, since only the provider knows, and it may not say.
+//! The cost of calls, by the configured price table. Pure. An estimate: only the provider knows the real cost, and it
+//! may not tell.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +15,7 @@ use thiserror::Error;
 
 use super::Usage;
 
-/// US dollars, in billionths.
+/// An amount in US dollars, stored in billionths.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
@@ -22,32 +23,32 @@ use super::Usage;
 pub struct Usd(u64);
 
 impl Usd {
-    /// Nothing.
+    /// Zero dollars.
     pub const ZERO: Self = Self(0);
     const PER_DOLLAR: u64 = 1_000_000_000;
 
-    /// From billionths of a dollar.
+    /// Converts from billionths of a dollar.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// The amount in dollars, as closely as a float has it.
+    /// Returns the amount in dollars, with a float's precision.
     #[expect(clippy::cast_precision_loss, reason = "amounts are far below what a float counts")]
     pub fn dollars(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// From dollars, as configured; less than nothing is nothing.
+    /// Converts from dollars, as configured; negative amounts become zero.
     pub fn from_dollars(dollars: f64) -> Self {
         Self(rounded(dollars * 1e9))
     }
 
-    /// In billionths of a dollar.
+    /// Returns the amount in billionths of a dollar.
     pub const fn nanos(self) -> u64 {
         self.0
     }
 
-    /// What is left of `self` after `other`; never less than nothing.
+    /// Returns `self` minus `other`, or zero if that would be negative.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
@@ -69,7 +70,7 @@ impl Sum for Usd {
 }
 
 impl fmt::Display for Usd {
-    /// Two decimals from a dollar on, four below.
+    /// Two decimals from one dollar up, four below.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: u64 = Usd::PER_DOLLAR / 10_000;
         if self.0 > 0 && self.0 < SHOWN {
@@ -90,41 +91,41 @@ pub enum PriceError {
     /// Not `HH:MM-HH:MM`.
     #[error("llm.peak.windows: {window:?} is not HH:MM-HH:MM")]
     Window {
-        /// As configured.
+        /// The text as configured.
         window: String,
     },
     /// Not `YYYY-MM-DD`.
     #[error("llm.peak.holidays: {date:?} is not YYYY-MM-DD")]
     Holiday {
-        /// As configured.
+        /// The text as configured.
         date: String,
     },
     /// Not 1 to 7.
     #[error("llm.peak.weekdays: {weekday} is not 1 (Monday) to 7 (Sunday)")]
     Weekday {
-        /// As configured.
+        /// The number as configured.
         weekday: u8,
     },
-    /// Less than nothing, or no number.
-    #[error("llm.prices.{model}: a price or factor is less than zero or no number")]
+    /// Negative or not a number.
+    #[error("llm.prices.{model}: a price or factor is negative or not a number")]
     Price {
-        /// Whose price.
+        /// The model whose price it is.
         model: String,
     },
 }
 
-/// The price table, read once.
+/// The parsed price table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prices {
     models: BTreeMap<String, Price>,
     weekdays: Vec<u8>,
-    /// Minutes of the day, start inclusive, end exclusive; one that ends before it starts goes on after midnight.
+    /// Minutes of the day, start inclusive, end exclusive. A window that ends before it starts extends past midnight.
     windows: Vec<(u16, u16)>,
     holidays: Vec<Date>,
 }
 
 impl Prices {
-    /// Reads the table from the configuration.
+    /// Parses the table from the configuration.
     pub fn new(models: &BTreeMap<String, Price>, peak: &Peak) -> Result<Self, PriceError> {
         for (model, price) in models {
             let parts = [price.hit, price.miss, price.output, price.peak_factor];
@@ -143,7 +144,7 @@ impl Prices {
         })
     }
 
-    /// What a call cost that was answered at `at`; `None` for a model without a price or an unknown usage.
+    /// Returns the cost of a call answered at `at`; `None` if the model has no price or the usage is unknown.
     pub fn cost(&self, model: &str, usage: Option<Usage>, at: Timestamp) -> Option<Usd> {
         let (price, usage) = (self.models.get(model)?, usage?);
         let factor = if self.is_peak(at) { price.peak_factor } else { 1.0 };
@@ -152,8 +153,8 @@ impl Prices {
         Some(total(&tokens, factor))
     }
 
-    /// What a call can cost at most: no cache hit, the whole answer, and the dearer of peak and off-peak, since it may
-    /// begin in one and end in the other. `None` for a model without a price.
+    /// Returns the maximum cost of a call: no cache hit, the longest answer, and the higher of peak and off-peak
+    /// prices, since the call may begin in one and end in the other. `None` if the model has no price.
     pub fn worst_case(&self, model: &str, prompt_tokens: u64, max_tokens: u32) -> Option<Usd> {
         let price = self.models.get(model)?;
         let tokens =
@@ -161,7 +162,7 @@ impl Prices {
         Some(total(&tokens, price.peak_factor.max(1.0)))
     }
 
-    /// Whether the peak prices hold at `at`.
+    /// Returns whether peak prices apply at `at`.
     pub fn is_peak(&self, at: Timestamp) -> bool {
         let now = Offset::UTC.to_datetime(at);
         let minute = minute_of_day(now);
@@ -176,7 +177,7 @@ impl Prices {
         })
     }
 
-    /// Whether windows open on `date`.
+    /// Returns whether peak windows open on `date`.
     fn has_peak(&self, date: Date) -> bool {
         let weekday = date.weekday().to_monday_one_offset();
         self.weekdays.iter().any(|day| i16::from(*day) == i16::from(weekday))
@@ -188,9 +189,9 @@ fn minute_of_day(time: DateTime) -> u16 {
     u16::try_from(i16::from(time.hour()) * 60 + i16::from(time.minute())).unwrap_or(0)
 }
 
-/// The sum over tokens and dollars per million tokens. It is rounded up, once, so that a bound of it stays one.
+/// Sums tokens times dollars per million tokens. Rounds up, once at the end, so that an upper bound stays one.
 fn total(tokens: &[(u64, f64)], factor: f64) -> Usd {
-    /// Prices are turned into whole millionths of a millionth of a dollar per token.
+    /// Prices are converted to integers: trillionths of a dollar per token.
     const PICO_PER_NANO: u128 = 1000;
     let picos: u128 = tokens
         .iter()
@@ -202,7 +203,7 @@ fn total(tokens: &[(u64, f64)], factor: f64) -> Usd {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "the cast saturates, which is what is wanted here"
+    reason = "the cast saturates, as intended"
 )]
 fn rounded(value: f64) -> u64 {
     value.round() as u64
@@ -293,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_shown_short() {
+    fn amounts_are_displayed_briefly() {
         for (nanos, shown) in [
             (0, "$0.0000"),
             (1, "<$0.0001"),
@@ -309,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_table_is_refused() {
+    fn invalid_tables_are_refused() {
         let models = BTreeMap::new();
         let peak = |weekday: u8, window: &str, holiday: &str| Peak {
             weekdays: vec![weekday],

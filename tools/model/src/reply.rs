@@ -1,4 +1,4 @@
-//! Puts the events of a stream together to an answer, or to the reason why there is none. Pure: reading and waiting are the client's.
+//! Assembles the events of a stream into an answer, or the reason why there is none. Pure: the client reads and waits.
 
 use std::collections::BTreeMap;
 
@@ -8,32 +8,32 @@ use super::chunk::{CallDelta, Chunk};
 use super::classify;
 use super::{ChatRequest, Delta, FinishReason, ModelError, ModelReply, Partial, ToolCall, Usage};
 
-/// Calls of one answer that are kept, as many as tools can be offered.
+/// Maximum number of tool calls kept of one answer, equal to the number of tools that can be offered.
 const MAX_CALLS: usize = 128;
 
-/// Whether the stream goes on.
+/// Whether the stream continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stream {
-    /// There is more to come.
+    /// More events may follow.
     Open,
-    /// `[DONE]` was seen. What may follow it means nothing.
+    /// `[DONE]` was seen. Anything after it is ignored.
     Done,
 }
 
-/// An answer in the making.
+/// An answer being assembled.
 #[derive(Debug, Default)]
 pub(super) struct Assembly<'a> {
-    /// What must not appear in an error.
+    /// The key that was sent; masked in errors.
     key: Option<&'a Secret>,
     max_tokens: u32,
     max_bytes: u64,
-    /// Whether the model may call tools.
+    /// True if tools were offered to the model.
     offers_tools: bool,
     id: String,
     model: String,
     content: String,
     reasoning: String,
-    /// The calls of tools, by the place they have in the answer.
+    /// The tool calls, by their index in the answer.
     calls: BTreeMap<usize, ToolCall>,
     finish: Option<FinishReason>,
     usage: Option<Usage>,
@@ -43,14 +43,15 @@ pub(super) struct Assembly<'a> {
 }
 
 impl<'a> Assembly<'a> {
-    /// An answer of which nothing has come yet; `key` is the one that was sent.
+    /// Creates an empty answer; `key` is the key that was sent.
     pub(super) fn new(request: &ChatRequest, key: Option<&'a Secret>) -> Self {
         let ChatRequest { max_tokens, max_bytes, .. } = *request;
         let offers_tools = !request.tools.is_empty();
         Self { key, max_tokens, max_bytes, offers_tools, ..Self::default() }
     }
 
-    /// Takes in the data of one event and passes its text on. An answer beyond its bytes is cut: the server should have done it.
+    /// Adds the data of one event and passes its text on. An answer that exceeds `max_bytes` is cut; the server should
+    /// have done so.
     pub(super) fn event(
         &mut self,
         data: &str,
@@ -62,14 +63,14 @@ impl<'a> Assembly<'a> {
             _ => {}
         }
         let chunk: Chunk = serde_json::from_str(data).map_err(|error| ModelError::Malformed {
-            message: format!("an event is not a chunk: {error}"),
+            message: format!("an event is invalid: {error}"),
             partial: self.partial(0),
         })?;
         if let Some(error) = &chunk.error {
             return Err(classify::in_stream(error, self.key, self.partial(0)));
         }
         self.events += 1;
-        // What was told once is spent: a count that shrinks later takes nothing back.
+        // Reported tokens are spent: a count that shrinks later is ignored.
         self.usage = match (chunk.usage(), self.usage) {
             (Some(told), Some(before)) => Some(told.at_least(before.prompt, before.output)),
             (told, before) => told.or(before),
@@ -78,7 +79,7 @@ impl<'a> Assembly<'a> {
         keep_first(&mut self.model, chunk.model);
         for choice in chunk.choices {
             self.finish = choice.finish_reason.or(self.finish);
-            // Thinking opens with an empty piece of reasoning, and text with an empty piece of text: neither is a delta.
+            // Thinking starts with an empty piece of reasoning, and text with an empty piece of text; neither is passed on.
             let (reasoning, text) = (choice.delta.reasoning_content, choice.delta.content);
             let called = choice.delta.tool_calls.iter().map(CallDelta::bytes).sum();
             self.bytes += (reasoning.len() + text.len() + called) as u64;
@@ -101,7 +102,7 @@ impl<'a> Assembly<'a> {
         Ok(Stream::Open)
     }
 
-    /// Takes in a piece of a call.
+    /// Adds a piece of a tool call.
     fn call(&mut self, CallDelta { index, id, function }: CallDelta) {
         if !self.offers_tools || (self.calls.len() >= MAX_CALLS && !self.calls.contains_key(&index))
         {
@@ -113,20 +114,20 @@ impl<'a> Assembly<'a> {
         call.arguments.push_str(&function.arguments);
     }
 
-    /// What would be lost if the stream broke off now, with so many bytes of an event that has no end yet.
+    /// Returns what would be lost if the stream broke now; `unfinished` is the size of the incomplete event in bytes.
     pub(super) const fn partial(&self, unfinished: usize) -> Partial {
         let bytes = self.bytes + unfinished as u64;
         Partial { events: self.events, bytes, usage: self.usage }
     }
 
-    /// Whether anything of the answer has come.
+    /// Returns whether any part of the answer has arrived.
     pub(super) const fn has_tokens(&self) -> bool {
         self.bytes > 0
     }
 
-    /// Judges the answer after `[DONE]`.
+    /// Checks the answer after `[DONE]`.
     ///
-    /// Text counts as an answer, and calls of tools that were offered. One of blanks or of reasoning alone is empty.
+    /// Text counts as an answer, and so do calls of offered tools. Blanks or reasoning alone are an empty answer.
     pub(super) fn finish(self) -> Result<ModelReply, ModelError> {
         let usage = self.usage;
         match self.finish {
@@ -152,20 +153,20 @@ impl<'a> Assembly<'a> {
                 Err(ModelError::OutOfCapacity { usage })
             }
             Some(FinishReason::Unknown) | None => Err(ModelError::Malformed {
-                message: "the answer ended without a known reason".to_owned(),
+                message: "the answer ended without a known finish reason".to_owned(),
                 partial: self.partial(0),
             }),
         }
     }
 }
 
-/// A call that has a name to answer it by.
+/// Gives a tool call without an id one, so that it can be answered.
 fn named((index, call): (usize, ToolCall)) -> ToolCall {
     let id = if call.id.is_empty() { format!("call_{index}") } else { call.id };
     ToolCall { id, ..call }
 }
 
-/// The chunks of one answer all carry the same id and model; the first that is there is kept.
+/// Keeps the first value: all chunks of an answer carry the same id and model.
 fn keep_first(kept: &mut String, seen: String) {
     if kept.is_empty() {
         *kept = seen;
@@ -176,7 +177,7 @@ fn keep_first(kept: &mut String, seen: String) {
 mod tests {
     use super::*;
 
-    /// The result of a stream of these events, and the deltas it gave.
+    /// Assembles a stream of these events. Returns the result and the deltas.
     fn assemble(events: &[&str]) -> (Result<ModelReply, ModelError>, Vec<Delta>) {
         let mut assembly = Assembly { max_tokens: 100, max_bytes: 40, ..Assembly::default() };
         let mut seen = Vec::new();
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_empty_reasoning_does_not_open_reasoning() {
+    fn an_empty_first_piece_of_reasoning_is_not_reasoning() {
         let (reply, _) = assemble(&[
             r#"{"choices":[{"delta":{"reasoning_content":""}}]}"#,
             r#"{"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}"#,
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn usage_that_shrinks_takes_nothing_back() {
+    fn usage_never_shrinks() {
         let told = |usage: &str| {
             let begun = r#"{"choices":[{"delta":{"content":"x"}}],"usage":{"prompt_tokens":90,"completion_tokens":70}}"#;
             let end = r#"{"choices":[{"delta":{},"finish_reason":"stop"}],"usage":USAGE}"#;
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_tools_that_were_offered_are_an_answer() {
+    fn calls_of_offered_tools_are_an_answer() {
         let events = [
             r#"{"choices":[{"delta":{"content":"Let me look.","tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"fs_list","arguments":""}}]}}]}"#,
             r#"{"choices":[{"delta":{"tool_calls":[{"index":2,"function":{"name":"fs_read","arguments":"{}"}},{"index":0,"function":{"arguments":"{\"directory\":"}}]}}]}"#,
@@ -283,7 +284,7 @@ mod tests {
         };
         let list = call("a", "fs_list", r#"{"directory":"src"}"#);
         assert_eq!(calls(true), [list, call("call_2", "fs_read", "{}")]);
-        assert!(calls(false).is_empty(), "what nobody offered is not called");
+        assert!(calls(false).is_empty(), "calls of tools that were not offered are dropped");
     }
 
     #[test]
@@ -309,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_beyond_its_bytes_is_cut() {
+    fn an_answer_that_exceeds_its_byte_limit_is_cut() {
         let of = |field: &str, bytes| {
             let text = "x".repeat(bytes);
             let delta = match field {
@@ -328,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_off_says_how_far_it_came() {
+    fn an_incomplete_answer_reports_what_arrived() {
         let begun = r#"{"choices":[{"delta":{"content":"four"}}],"usage":{"prompt_tokens":5,"completion_tokens":0}}"#;
         let partial = Partial { events: 1, bytes: 4, usage: USAGE };
         assert_eq!(assemble(&[begun]).0, Err(ModelError::Truncated { partial }));

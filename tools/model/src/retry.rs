@@ -1,13 +1,13 @@
-//! Whether and when a failed attempt is made again. Pure: the waiting and the counting are the caller's.
+//! Decides whether and when to retry a failed attempt. Pure: the caller waits and counts.
 
 use std::time::Duration;
 
 use super::ModelError;
 
-/// The bounds of trying again.
+/// The limits of retrying.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// Retries of one call.
+    /// Maximum number of retries of one call.
     pub max_retries: u32,
     /// The first wait; it doubles with each retry.
     pub base: Duration,
@@ -28,15 +28,17 @@ impl From<&config::Llm> for RetryPolicy {
 /// What to do after a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
-    /// Try again after this wait.
+    /// Retry after this wait.
     After(Duration),
-    /// The error stands.
+    /// Return the error.
     GiveUp,
 }
 
-/// Decides after `error`, when `retries_so_far` retries have been made. `jitter` in 0..1 spreads the wait by ±10 %.
+/// Decides what to do after `error`, when `retries_so_far` retries have been made. `jitter` in 0..1 spreads the wait by
+/// ±10 %.
 ///
-/// A `Retry-After` is waited out to the letter. One beyond the cap ends it: the server said that earlier is useless.
+/// A `Retry-After` is waited out exactly. One beyond the cap ends the retries: the server said that retrying sooner is
+/// useless.
 pub fn next(policy: &RetryPolicy, error: &ModelError, retries_so_far: u32, jitter: f64) -> Retry {
     if retries_so_far >= policy.max_retries || !error.retryable() {
         return Retry::GiveUp;
@@ -97,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_is_obeyed_or_ends_it() {
+    fn retry_after_is_obeyed_or_ends_the_retries() {
         assert_eq!(
             next(&POLICY, &limited(Some(10)), 0, 0.9),
             Retry::After(Duration::from_secs(10))
@@ -107,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_change_is_not_tried_again() {
+    fn permanent_errors_are_not_retried() {
         let cut = ModelError::Length { max_tokens: 1, usage: None };
         assert_eq!(next(&POLICY, &cut, 0, 0.5), Retry::GiveUp);
         let broken = ModelError::Truncated { partial: Partial::default() };

@@ -1,11 +1,11 @@
-//! Server-sent events: bytes in any split become events. It knows nothing of what the events say, and does no reading itself.
+//! Server-sent events: turns bytes, split anywhere, into events. Does not interpret the events, and does no I/O.
 //!
-//! Follows the parsing rules of the HTML standard, with two differences: comments are reported, since they prove that the
-//! server lives, and text that is not UTF-8 is an error instead of being patched over.
+//! Follows the parsing rules of the HTML standard, with two differences: comments are reported, since they prove that
+//! the server is alive, and text that is not UTF-8 is an error instead of being replaced.
 
 use thiserror::Error;
 
-/// Something the server sent.
+/// An event or a comment from the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SseEvent {
     /// The `data` of one event, its lines joined by `\n`.
@@ -17,26 +17,26 @@ pub enum SseEvent {
 /// Why a stream cannot be read any further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum SseError {
-    /// An event or line beyond the bound.
+    /// An event or a line exceeds the limit.
     #[error("an event has more than {max} bytes")]
     TooLarge {
-        /// The bound.
+        /// The limit in bytes.
         max: usize,
     },
-    /// Bytes that are no text.
+    /// Bytes that are not text.
     #[error("an event is not UTF-8")]
     NotUtf8,
 }
 
 /// An incremental parser: feed it, then take events until there are none.
 ///
-/// What is left in it at the end of a stream is no event: an event ends with a blank line.
+/// Data left in it at the end of a stream is not an event: an event ends with a blank line.
 #[derive(Debug)]
 pub struct SseParser {
-    /// Bytes fed and not yet taken apart start at `read`.
+    /// The bytes fed so far; those not yet parsed start at `read`.
     buffer: Vec<u8>,
     read: usize,
-    /// How far beyond `read` there is known to be no end of line.
+    /// Number of bytes after `read` that are known to contain no line end.
     searched: usize,
     /// `data` of the event being read; `None` before its first `data` line.
     data: Option<String>,
@@ -46,7 +46,7 @@ pub struct SseParser {
 }
 
 impl SseParser {
-    /// A parser that refuses events of more than `max_event_bytes`.
+    /// Creates a parser that refuses events of more than `max_event_bytes`.
     pub const fn new(max_event_bytes: usize) -> Self {
         Self {
             buffer: Vec::new(),
@@ -59,19 +59,19 @@ impl SseParser {
         }
     }
 
-    /// Takes in what the network gave, split wherever it happened to be.
+    /// Adds bytes from the network, split anywhere.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.buffer.drain(..self.read);
         self.read = 0;
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Bytes of what is not complete yet.
+    /// Returns the size of the incomplete event, in bytes.
     pub fn unfinished(&self) -> usize {
         self.buffer.len().saturating_sub(self.read) + self.data.as_ref().map_or(0, String::len)
     }
 
-    /// The next event that is complete, if there is one.
+    /// Returns the next complete event, if there is one.
     pub fn next_event(&mut self) -> Result<Option<SseEvent>, SseError> {
         while let Some(line) = self.next_line()? {
             if line.is_empty() {
@@ -87,7 +87,7 @@ impl SseParser {
         Ok(None)
     }
 
-    /// Only `data` means something on this wire; `event`, `id` and `retry` are read over.
+    /// Handles one field. Only `data` matters here; `event`, `id` and `retry` are ignored.
     fn field(&mut self, line: &str) -> Result<(), SseError> {
         let (name, value) = line.split_once(':').unwrap_or((line, ""));
         if name != "data" {
@@ -104,7 +104,8 @@ impl SseParser {
         self.bounded(self.data.as_ref().map_or(0, String::len))
     }
 
-    /// The next complete line without its end: LF, CR or CRLF. A CR ends its line at once, the LF after it is skipped later.
+    /// Returns the next complete line without its end: LF, CR or CRLF. A CR ends the line immediately; an LF after it
+    /// is skipped later.
     fn next_line(&mut self) -> Result<Option<String>, SseError> {
         let mut rest = self.buffer.get(self.read..).unwrap_or_default();
         if self.after_cr && !rest.is_empty() {
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_blank_line_at_the_end_is_no_event() {
+    fn an_event_without_a_final_blank_line_is_dropped() {
         assert_eq!(parse(&[b"data: a\n\ndata: [DONE]\n"]), Ok(vec![data("a")]));
         assert_eq!(parse(&[b"data: [DONE]"]), Ok(vec![]));
     }
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn cr_and_lf_are_one_end_of_line_even_when_they_come_apart() {
+    fn crlf_is_one_line_end_even_when_split() {
         let joined = Ok(vec![data("a\nb")]);
         assert_eq!(parse(&[b"data: a\r\ndata: b\r\n\r\n"]), joined);
         assert_eq!(parse(&[b"data: a\r", b"\ndata: b\r", b"", b"\n\r", b"\n"]), joined);
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_character_may_be_split_but_must_be_whole() {
+    fn a_character_may_be_split_but_must_be_complete() {
         assert_eq!(parse(&[b"data: \xe4\xbd", b"\xa0\n\n"]), Ok(vec![data("你")]));
         assert_eq!(parse(&[b"data: \xe4\xbd\n\n"]), Err(SseError::NotUtf8));
     }

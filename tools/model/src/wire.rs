@@ -1,14 +1,14 @@
-//! The words of the chat-completions wire, and the one deterministic encoding of a request.
+//! The types of the chat-completions API, and the one deterministic encoding of a request.
 
 use bytes::Bytes;
 use config::Effort;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Bytes of a token, where nobody else counts, or nobody who is believed.
+/// Estimated bytes per token, for when the server's counts are missing or not trusted.
 pub const BYTES_PER_TOKEN: u64 = 4;
 
-/// Who in the program is asking; sent as `X-Agent-Role`.
+/// The role of the program that sends a request; sent as `X-Agent-Role`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AgentRole {
@@ -16,20 +16,20 @@ pub enum AgentRole {
     Architect,
     /// Writes the diff.
     Editor,
-    /// Splits a task over lanes.
+    /// Splits a task into lanes.
     LanePlanner,
     /// Answers a question.
     Analysis,
-    /// Tells an edit from a question.
+    /// Decides whether a request is an edit or a question.
     Intent,
-    /// Leads the research of a mission, and writes its card.
+    /// Leads the research of a mission and writes its card.
     Researcher,
-    /// Answers one small question of a mission, among many.
+    /// Answers one of the many small questions of a mission.
     Child,
 }
 
 impl AgentRole {
-    /// All of them.
+    /// All roles.
     pub const ALL: [Self; 7] = [
         Self::Architect,
         Self::Editor,
@@ -40,7 +40,7 @@ impl AgentRole {
         Self::Child,
     ];
 
-    /// The word that is sent.
+    /// Returns the role's name as sent.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Architect => "architect",
@@ -58,104 +58,105 @@ impl AgentRole {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
 pub enum Message {
-    /// Standing instructions.
+    /// Fixed instructions.
     System {
         /// The text.
         content: String,
     },
-    /// What the user, or the program in the user's place, says.
+    /// A message of the user, or of the program on the user's behalf.
     User {
         /// The text.
         content: String,
     },
-    /// What the model answered.
+    /// An answer of the model.
     Assistant {
         /// The text.
         content: String,
-        /// Its reasoning, kept so that it can be replayed where the provider wants it.
+        /// The reasoning, kept so that it can be sent back where the provider wants it.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         reasoning_content: Option<String>,
-        /// The tools it called.
+        /// The tool calls in the answer.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         tool_calls: Vec<ToolCall>,
     },
-    /// What came of a call. All calls of an answer are followed by theirs at once.
+    /// The result of a tool call. The results must follow directly after the answer with the calls, one for each call.
     Tool {
-        /// The call.
+        /// The id of the call.
         tool_call_id: String,
-        /// What came of it; never empty.
+        /// The result; never empty.
         content: String,
     },
 }
 
-/// A tool as it is offered to a model.
+/// A tool offered to a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ToolOffer {
     /// Letters, digits, `_` and `-`.
     pub name: String,
-    /// What it is for.
+    /// What the tool is for.
     pub description: String,
-    /// The JSON Schema of its arguments.
+    /// The JSON Schema of the arguments.
     pub parameters: Value,
 }
 
-/// The call of a tool, as the model wrote it.
+/// A tool call as the model wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// Names the call among those of an answer.
+    /// Identifies the call within its answer.
     pub id: String,
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
-    /// Should be JSON.
+    /// The arguments; should be JSON.
     pub arguments: String,
 }
 
-/// Whether a model may call the tools that it is offered. Offered they stay, so that a provider's cache keeps the prefix.
+/// Whether a model may call the offered tools. The tools stay in the request either way, so that the provider's cache
+/// keeps the prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolChoice {
-    /// It may.
+    /// The model may call tools.
     #[default]
     Auto,
-    /// It may not: it answers.
+    /// The model must answer without tools.
     None,
 }
 
 impl ToolChoice {
-    /// Whether it is what a provider takes for granted where tools are offered.
+    /// Returns whether this is the provider's default when tools are offered.
     pub fn is_auto(&self) -> bool {
         *self == Self::Auto
     }
 }
 
-/// A request, complete but for the key.
+/// A request, complete except for the key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatRequest {
     /// Sent as `X-Agent-Role`.
     pub role: AgentRole,
     /// Sent as `X-Agent-Run`.
     pub run: String,
-    /// Sent as `X-Agent-Lane`, when in a lane.
+    /// Sent as `X-Agent-Lane`; `None` outside lanes.
     pub lane: Option<String>,
-    /// Model id.
+    /// The model's id.
     pub model: String,
-    /// Effort of thinking; `None` turns thinking off.
+    /// The thinking effort; `None` turns thinking off.
     pub thinking: Option<Effort>,
-    /// Upper bound of the answer in tokens.
+    /// Maximum length of the answer, in tokens.
     pub max_tokens: u32,
-    /// Bytes after which the answer is cut, whatever the server thinks of `max_tokens`.
+    /// Size at which the client cuts the answer, in bytes, even if the server ignores `max_tokens`.
     pub max_bytes: u64,
-    /// What the model may call.
+    /// The tools offered to the model.
     pub tools: Vec<ToolOffer>,
-    /// Whether it may call them now.
+    /// Whether the model may call them.
     pub tool_choice: ToolChoice,
     /// The conversation.
     pub messages: Vec<Message>,
 }
 
 impl ChatRequest {
-    /// The body as it goes over the wire. The same request always gives the same bytes; `messages` come last, so that the
-    /// body of a grown conversation shares all but its last two bytes with the one before.
+    /// Returns the request body. The same request always gives the same bytes. `messages` come last, so that the body
+    /// of a longer conversation starts with all but the last two bytes of the shorter one.
     pub fn body(&self) -> Bytes {
         let body = Body {
             model: &self.model,
@@ -173,7 +174,7 @@ impl ChatRequest {
         serde_json::to_vec(&body).expect("strings and numbers always serialize").into()
     }
 
-    /// Bytes of what is said in it.
+    /// Returns the number of bytes of the messages and tools.
     pub fn prompt_bytes(&self) -> u64 {
         let said = self.messages.iter().map(|message| self.on_the_wire(message).bytes());
         let offered =
@@ -181,10 +182,10 @@ impl ChatRequest {
         said.chain(offered).sum::<usize>() as u64
     }
 
-    /// What of a message is sent, whatever comes before or after it.
+    /// Converts a message to its wire form, independently of the messages around it.
     ///
-    /// Reasoning goes with it where tools are offered: the provider wants it back then. Without, it is answered as if there were
-    /// none.
+    /// Reasoning is included when tools are offered, because the provider requires it then. Otherwise the provider
+    /// ignores it.
     fn on_the_wire<'a>(&self, message: &'a Message) -> WireMessage<'a> {
         let said = |role, content| WireMessage { role, content, ..WireMessage::default() };
         match message {
@@ -204,10 +205,10 @@ impl ChatRequest {
 }
 
 const FUNCTION: &str = "function";
-/// Sent in the place of reasoning that there was none of: where it is wanted back, it must not be missing.
+/// Sent where the provider requires reasoning and there was none.
 const NO_REASONING: &str = "(none)";
 
-/// The fields in the order in which they are sent.
+/// The fields, in the order in which they are sent.
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
@@ -261,7 +262,7 @@ impl WireMessage<'_> {
     }
 }
 
-/// The call of a tool as it is sent back: to the byte as it came.
+/// A tool call as sent back, byte for byte as it was received.
 #[derive(Serialize)]
 struct Called<'a> {
     id: &'a str,
@@ -295,9 +296,9 @@ pub enum Delta {
     Text(String),
     /// Text of the reasoning.
     Reasoning(String),
-    /// So many bytes of the call of a tool.
+    /// A piece of a tool call, with its size in bytes.
     ToolCall(usize),
-    /// The server said that it is alive.
+    /// A keep-alive from the server.
     KeepAlive,
 }
 
@@ -309,43 +310,43 @@ pub enum FinishReason {
     Stop,
     /// Cut at `max_tokens`.
     Length,
-    /// Withheld by the provider.
+    /// Withheld by the provider's content filter.
     ContentFilter,
-    /// The model wants tools.
+    /// The model called tools.
     ToolCalls,
-    /// The provider ran out of capacity in the middle.
+    /// The provider ran out of capacity during the answer.
     InsufficientSystemResource,
-    /// Something this client does not know.
+    /// A reason unknown to this client.
     #[serde(other)]
     Unknown,
 }
 
-/// Tokens of one call, as the provider counted them.
+/// Token counts of one call, as reported by the provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Usage {
-    /// Prompt tokens, hit and miss together.
+    /// Prompt tokens, cache hits included.
     pub prompt: u64,
-    /// Of those, found in the provider's cache.
+    /// Prompt tokens found in the provider's cache.
     pub hit: u64,
     /// Answer tokens, reasoning included.
     pub output: u64,
-    /// Of those, reasoning.
+    /// Answer tokens spent on reasoning.
     pub reasoning: u64,
 }
 
 impl Usage {
-    /// Prompt tokens that were not in the cache.
+    /// Returns the prompt tokens that were not in the cache.
     pub const fn miss(&self) -> u64 {
         self.prompt.saturating_sub(self.hit)
     }
 
-    /// The same, but no less than was counted: a server may tell too little.
+    /// Raises the counts to at least these values, because a server may report too few.
     #[must_use]
     pub fn at_least(self, prompt: u64, output: u64) -> Self {
         Self { prompt: self.prompt.max(prompt), output: self.output.max(output), ..self }
     }
 
-    /// Prompt and answer together.
+    /// Returns the sum of prompt and answer tokens.
     pub const fn total(&self) -> u64 {
         self.prompt.saturating_add(self.output)
     }
@@ -358,14 +359,14 @@ pub struct ModelReply {
     pub content: String,
     /// The reasoning, if there was any.
     pub reasoning: Option<String>,
-    /// The tools it wants called; none where none were offered.
+    /// The tools to call; empty if none were offered.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub tool_calls: Vec<ToolCall>,
-    /// Why it stopped: `stop` or `tool_calls`.
+    /// Why the model stopped: `stop` or `tool_calls`.
     pub finish: FinishReason,
-    /// What it used; absent when the server did not say.
+    /// The tokens used; `None` if the server did not report them.
     pub usage: Option<Usage>,
-    /// The model the server named.
+    /// The model named by the server.
     pub model: String,
     /// The server's id of the answer.
     pub id: String,
@@ -427,20 +428,20 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_is_as_long_as_what_is_said_in_it() {
+    fn prompt_bytes_counts_the_content_of_the_messages() {
         let asked = request(vec![Message::System { content: "be\nbrief".into() }, user("你好")]);
         assert_eq!(asked.prompt_bytes(), 14);
     }
 
     #[test]
-    fn what_was_counted_is_the_least_that_was_used() {
+    fn usage_is_at_least_what_was_counted() {
         let told = Usage { prompt: 7, hit: 7, output: 1, reasoning: 1 };
         let more = told.at_least(10, 0);
         assert_eq!((more, more.miss()), (Usage { prompt: 10, ..told }, 3));
         assert_eq!(told.at_least(1, 5), Usage { output: 5, ..told });
     }
 
-    /// A tool was called, and gave an answer.
+    /// A conversation with one tool call and its result.
     fn looked() -> Vec<Message> {
         let call = ToolCall { id: "c1".into(), name: "look".into(), arguments: "{ }".into() };
         let (content, reasoning_content) = (String::new(), Some("2+2".into()));
@@ -465,7 +466,7 @@ mod tests {
         let bound = text(&ChatRequest { tool_choice: ToolChoice::None, ..with.clone() });
         assert_eq!(bound, free.replace(",\"messages\"", ",\"tool_choice\":\"none\",\"messages\""));
         let bare = ChatRequest { tool_choice: ToolChoice::None, ..without.clone() };
-        assert_eq!(text(&bare), text(&without), "where no tool is offered nothing is chosen");
+        assert_eq!(text(&bare), text(&without), "without tools there is no tool choice");
         let unthinking = ChatRequest { thinking: None, ..with.clone() };
         assert!(!text(&unthinking).contains("reasoning_content"));
         assert!(with.prompt_bytes() > without.prompt_bytes() + 3);

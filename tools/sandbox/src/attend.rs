@@ -1,4 +1,4 @@
-//! Starts the command behind the walls, waits for its end, and ends what it left.
+//! Starts the confined command, waits for its end, and ends what it left running.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -11,10 +11,10 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process
 
 use crate::orders::{Ended, Failure, Notice, Step, tell};
 
-/// What tells a helper to end everything it started, and itself.
+/// The signal that makes a helper end everything it started, and itself.
 pub(crate) const END_ALL: Signal = Signal::USR1;
 
-/// Signals that the helper is not ended by: what they are for reaches the command, which is of the same group.
+/// The signals that do not end the helper; the command, in the same group, still receives them.
 pub(crate) fn held_back() -> SigSet {
     [
         NixSignal::SIGCHLD,
@@ -28,7 +28,7 @@ pub(crate) fn held_back() -> SigSet {
     .collect()
 }
 
-/// Holds them back, for good.
+/// Blocks these signals permanently and returns a descriptor to read them from.
 pub(crate) fn hold_back() -> Result<SignalFd, Failure> {
     let signals = held_back();
     let held = || {
@@ -38,13 +38,13 @@ pub(crate) fn hold_back() -> Result<SignalFd, Failure> {
     held().map_err(|error: nix::Error| Failure::of(Step::Session, &error.into()))
 }
 
-/// Starts a command. None if there is nothing to wait for, which is told.
+/// Starts a command. Returns `None` if there is nothing to wait for; the reason is reported.
 pub(crate) fn start(words: &[OsString], report: &mut File) -> io::Result<Option<Child>> {
     let Some((program, arguments)) = words.split_first() else {
         tell(report, &Notice::Ended(Ended::Code(0)))?;
         return Ok(None);
     };
-    #[expect(clippy::disallowed_methods, reason = "this is what the crate shell has started")]
+    #[expect(clippy::disallowed_methods, reason = "runs on behalf of the crate shell")]
     let mut command = Command::new(program);
     match command.args(arguments).stdin(Stdio::null()).spawn() {
         Ok(child) => Ok(Some(child)),
@@ -55,7 +55,7 @@ pub(crate) fn start(words: &[OsString], report: &mut File) -> io::Result<Option<
     }
 }
 
-/// Waits for the end of what was started, and tells of it.
+/// Waits for the end of the started command, and reports it.
 pub(crate) fn follow(
     started: Option<Child>,
     signals: &SignalFd,
@@ -65,7 +65,8 @@ pub(crate) fn follow(
     wait_for(&child, signals)?.map_or(Ok(()), |ended| tell(report, &Notice::Ended(ended)))
 }
 
-/// Waits until a child ends, or this process is told to end everything. How the child ended.
+/// Waits until a child ends or this process is told to end everything. Returns how the child ended; `None` in the
+/// latter case.
 pub(crate) fn wait_for(child: &Child, signals: &SignalFd) -> io::Result<Option<Ended>> {
     let leader = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     while let Some(signal) = next(signals)? {
@@ -85,7 +86,7 @@ fn next(signals: &SignalFd) -> io::Result<Option<Signal>> {
     Ok(read.and_then(|read| Signal::from_named_raw(i32::try_from(read.ssi_signo).ok()?)))
 }
 
-/// Waits for all that ended. How `leader` did, if it did.
+/// Reaps all ended children. Returns how `leader` ended, if it did.
 fn reap(leader: Option<Pid>) -> io::Result<Option<Ended>> {
     loop {
         match wait(WaitOptions::NOHANG) {
@@ -101,9 +102,10 @@ fn ended(status: WaitStatus) -> Option<Ended> {
     status.exit_status().map(Ended::Code).or_else(|| status.terminating_signal().map(Ended::Signal))
 }
 
-/// Ends everything below this process, which takes in what lost its parent: without a pid namespace it does not end by itself.
+/// Ends all descendants of this process, including orphans. Needed because without a pid namespace they do not end by
+/// themselves.
 pub(crate) fn end_the_rest() {
-    // What starts others as quickly as they are ended is not followed for ever.
+    // Gives up on processes that start others as fast as they are ended.
     const ROUNDS: usize = 1000;
     for _ in 0..ROUNDS {
         loop {
@@ -114,14 +116,14 @@ pub(crate) fn end_the_rest() {
             }
         }
         for child in children() {
-            // It may have ended meanwhile.
+            // It may have ended by now.
             kill_process(child, Signal::KILL).ok();
         }
         std::thread::yield_now();
     }
 }
 
-/// The processes whose parent is this one.
+/// Returns the child processes of this process.
 fn children() -> Vec<Pid> {
     let me = getpid();
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
@@ -131,7 +133,7 @@ fn children() -> Vec<Pid> {
 
 fn parent(pid: Pid) -> Option<Pid> {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
-    // The name, in brackets, may hold anything.
+    // The name, in parentheses, may contain anything.
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_whitespace().nth(1)?.parse().ok().and_then(Pid::from_raw)
 }

@@ -1,4 +1,5 @@
-//! What a command changed in the tree, read from the layer that its writes went to before the layer is thrown away.
+//! Lists what a command changed in the tree, from the overlay layer that received its writes, before the layer is
+//! discarded.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -11,25 +12,25 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat};
 
 use crate::orders::Notice;
 
-/// What lies over a directory.
+/// An overlay over a directory.
 pub(crate) struct Layer {
-    /// What was written.
+    /// The layer with what was written.
     pub(crate) upper: File,
-    /// What it was written over.
+    /// The directory underneath.
     pub(crate) lower: File,
 }
 
-/// As many paths are told.
+/// Maximum number of paths reported.
 const MAX_TOLD: usize = 1000;
-/// Files up to this size are compared, so that one that was only touched is not told.
+/// Files up to this size, in bytes, are compared, so that a file that was only touched is not reported.
 const MAX_COMPARED: u64 = 1 << 20;
 
 impl Layer {
-    /// What differs now.
-    pub(crate) fn told(&self) -> Notice {
+    /// Returns the changed paths as a notice.
+    pub(crate) fn notice(&self) -> Notice {
         let mut found = Vec::new();
         if let Err(error) = self.collect(self.upper.as_fd(), Path::new(""), &mut found) {
-            tracing::debug!(%error, "what a command changed could not be read whole");
+            tracing::debug!(%error, "could not list all changes of a command");
         }
         found.sort();
         found.truncate(MAX_TOLD);
@@ -73,7 +74,7 @@ impl Layer {
         Ok(())
     }
 
-    /// Whether a file has the content that it had below the layer.
+    /// Returns whether a file has the same content as below the layer.
     fn is_as_before(
         &self,
         dir: std::os::fd::BorrowedFd<'_>,

@@ -1,5 +1,5 @@
-//! The helper: this program once more, which puts walls up around itself and runs a command behind them. Nothing of the program
-//! runs before it, no thread above all.
+//! The helper: this program started once more. It confines itself and runs a command in this confinement. No other code
+//! of the program runs before it, and in particular no thread.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,12 +17,12 @@ use crate::orders::{Failure, Grants, Lack, Network, Notice, Orders, Step, Walls,
 use crate::walls::seccomp::Behind;
 use crate::walls::{landlock, limits, namespaces, seccomp, view};
 
-/// The first word of a command line that is the helper's.
+/// The first word of the helper's command line.
 pub(crate) const OUTER: &str = "--behind-walls";
-/// That of the process that the helper starts in turn.
+/// The first word of the command line of the inner process, started by the helper.
 const INNER: &str = "--within-walls";
 
-/// Does the work of the helper, if the command line says so: the words of the command follow. None otherwise.
+/// Does the work of the helper if the command line asks for it; the words of the command follow. Returns `None` otherwise.
 pub fn helper(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let is_inner = match args.nth(1)?.to_str()? {
         OUTER => false,
@@ -44,7 +44,7 @@ fn orders_file() -> io::Result<File> {
     Ok(File::from(rustix::io::dup(rustix::stdio::stdin())?))
 }
 
-/// The outer process: it puts up the walls that others then stand on, and ends what is left behind them.
+/// The outer process: sets up the confinement that the inner process needs, and ends what is left running in it.
 fn outer(words: &[OsString], report: &mut File) -> Result<(), Failure> {
     let orders = take(report).map_err(|error| Failure::of(Step::Orders, &error))?;
     setsid().map_err(|error| Failure::of(Step::Session, &error.into()))?;
@@ -63,7 +63,7 @@ fn outer(words: &[OsString], report: &mut File) -> Result<(), Failure> {
             limits::keep_for_init()?;
             let inner = inner(words, report)?;
             let waited = attend::wait_for(&inner, &signals);
-            let told = waited.and_then(|_| layer.map_or(Ok(()), |it| tell(report, &it.told())));
+            let told = waited.and_then(|_| layer.map_or(Ok(()), |it| tell(report, &it.notice())));
             told.map_err(|error| Failure::of(Step::Init, &error))
         }
         Walls::Floor(grants) => {
@@ -72,7 +72,7 @@ fn outer(words: &[OsString], report: &mut File) -> Result<(), Failure> {
             }
             set_child_subreaper(Some(rustix::process::getpid()))
                 .map_err(|error| Failure::of(Step::Session, &error.into()))?;
-            let started = on_the_floor(words, grants, orders.network, report)?;
+            let started = start_on_floor(words, grants, orders.network, report)?;
             let followed = attend::follow(started, &signals, report);
             attend::end_the_rest();
             followed.map_err(|error| Failure::of(Step::Init, &error))
@@ -80,9 +80,9 @@ fn outer(words: &[OsString], report: &mut File) -> Result<(), Failure> {
     }
 }
 
-/// Starts the command from a thread that gives up its rights and is gone then: the walls are around what a thread starts, and
-/// this process, outside of them, can be signalled by nothing that is behind them.
-fn on_the_floor(
+/// Starts the command from a temporary thread that gives up its rights. The confinement applies to what this thread
+/// starts; this process stays outside, where no confined process can signal it.
+fn start_on_floor(
     words: &[OsString],
     grants: &Grants,
     network: Network,
@@ -106,14 +106,15 @@ fn inner(words: &[OsString], report: &mut File) -> Result<Child, Failure> {
     let mut started = || {
         let stdin = report.try_clone()?;
         report.rewind()?;
-        #[expect(clippy::disallowed_methods, reason = "it runs what the crate shell has started")]
+        #[expect(clippy::disallowed_methods, reason = "runs on behalf of the crate shell")]
         let mut inner = Command::new("/proc/self/exe");
         inner.arg(INNER).args(words).stdin(stdin).spawn()
     };
     started().map_err(|error| Failure::of(Step::Init, &error))
 }
 
-/// The inner process, the first of its pid namespace, with which all in it end: it gives up what it may, and runs the command.
+/// The inner process: gives up its remaining rights and runs the command. It is the first of its pid namespace, so all
+/// processes in it end with it.
 fn within(words: &[OsString], report: &mut File) -> Result<(), Failure> {
     let orders = take(report).map_err(|error| Failure::of(Step::Orders, &error))?;
     let Walls::Full(seen) = &orders.walls else {
@@ -132,14 +133,14 @@ fn within(words: &[OsString], report: &mut File) -> Result<(), Failure> {
         .map_err(|error| Failure::of(Step::Init, &error))
 }
 
-/// The last walls: from here on nothing can be taken back, by whoever is behind them.
+/// Applies the final restrictions. From here on, a confined process cannot undo anything.
 fn shut(
     grants: &Grants,
     behind: Behind,
     network: Network,
     report: &mut File,
 ) -> Result<(), Failure> {
-    // What is reported must not be written by the command, which is of the same user.
+    // Otherwise the command, which runs as the same user, could write to the report.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(|error| Failure::of(Step::Session, &error.into()))?;
     if let Some(lack) = landlock::restrict(grants)? {
@@ -152,8 +153,8 @@ fn lacks(lack: Lack, report: &mut File) -> Result<(), Failure> {
     tell(report, &Notice::Lacks(lack)).map_err(|error| Failure::of(Step::Orders, &error))
 }
 
-/// Has the kernel send this process a signal when its parent ends. Whether the parent is still there. What changes the rights
-/// of a process takes this back.
+/// Makes the kernel send this process a signal when its parent ends. Returns whether the parent is still alive.
+/// Changing the rights of the process cancels this.
 fn end_with_parent(signal: Signal, orders: &Orders) -> Result<bool, Failure> {
     set_parent_process_death_signal(Some(signal))
         .map_err(|error| Failure::of(Step::Session, &error.into()))?;

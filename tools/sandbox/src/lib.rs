@@ -1,7 +1,8 @@
-//! Confines commands: what they see, what they write, whom they reach.
+//! Confines commands: what they see, what they write, which network they reach.
 //!
-//! A command runs at one of three levels, of which [`Sandbox::level`] finds out by trying which this machine allows. The walls
-//! are put up by the program itself, started once more as a helper ([`helper()`]), which then runs the command behind them.
+//! A command runs at one of three levels. [`Sandbox::level`] finds out by trial which one this machine allows. The
+//! program confines a command by starting itself once more as a helper ([`helper()`]), which restricts itself and then
+//! runs the command.
 
 mod orders;
 mod sandbox;
@@ -25,12 +26,10 @@ mod start;
 mod walls;
 
 #[cfg(not(target_os = "linux"))]
-mod elsewhere;
+mod unsupported;
 
 #[cfg(target_os = "linux")]
 pub use alone::shut_in;
-#[cfg(not(target_os = "linux"))]
-pub use elsewhere::{helper, shut_in};
 #[cfg(target_os = "linux")]
 pub use helper::helper;
 pub use orders::{Ended, Failure, Lack, Network, ProcessBounds, Step};
@@ -38,3 +37,5 @@ pub use sandbox::{
     Confined, Confining, Degree, Ends, ReportFile, Reported, Sandbox, SandboxPlaces, Wanted,
 };
 pub use survey::{Tree, Writes};
+#[cfg(not(target_os = "linux"))]
+pub use unsupported::{helper, shut_in};

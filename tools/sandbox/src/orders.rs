@@ -1,4 +1,4 @@
-//! What the helper is told to do, and what it tells of it: both in one file in memory that is the helper's standard input.
+//! The helper's orders and its reports, both in one in-memory file that is the helper's standard input.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -7,169 +7,169 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 
 use serde::{Deserialize, Serialize};
 
-/// How a command is to be confined.
+/// How to confine a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Orders {
-    /// The process that starts the helper: without it there is nothing to do.
+    /// The process that starts the helper; if it is gone, there is nothing to do.
     pub(crate) parent: i32,
-    /// The walls.
+    /// The kind of confinement.
     pub(crate) walls: Walls,
-    /// Whom the command reaches.
+    /// The network the command can reach.
     pub(crate) network: Network,
-    /// What it may use.
+    /// The resources it may use.
     pub(crate) limits: Limits,
 }
 
-/// The walls around a command.
+/// The confinement of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Walls {
-    /// Namespaces with a view of their own, and what the floor has.
+    /// Namespaces with a file system view of its own, and everything that `Floor` has.
     Full(View),
-    /// Landlock and seccomp alone.
+    /// Landlock and seccomp only.
     Floor(Grants),
 }
 
-/// Whom a command reaches.
+/// The network that a command can reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Network {
-    /// Itself.
+    /// Its own loopback interface.
     Own,
-    /// Whom the user reaches.
+    /// The user's network.
     Host,
 }
 
-/// What a command may use.
+/// The resources that a command may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Limits {
-    /// Processes at once, where they are counted for the command alone.
+    /// Maximum number of processes at a time, where they are counted for the command alone.
     pub(crate) processes: u64,
-    /// Bytes of a file.
+    /// Maximum size of a file, in bytes.
     pub(crate) file_bytes: u64,
 }
 
-/// What a process may use that needs nothing but what it has open.
+/// Limits for a process that needs only what it has open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessBounds {
-    /// Bytes of memory.
+    /// Maximum memory, in bytes.
     pub memory_bytes: u64,
-    /// Seconds of the processor.
+    /// Maximum processor time, in seconds.
     pub cpu_seconds: u64,
 }
 
-/// What a command sees, where it has a view of its own. All paths are absolute and without symbolic links.
+/// The file system as a command sees it at level `Full`. All paths are absolute and without symbolic links.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct View {
-    /// Where it starts.
+    /// The working directory.
     pub(crate) cwd: OsString,
-    /// The tree.
+    /// The root of the tree.
     pub(crate) tree: OsString,
-    /// Whether it is a copy that is written. Otherwise the command sees its own writes there, and they are thrown away.
+    /// True if the tree is a copy that is written to. Otherwise the command's writes go to a layer that is discarded.
     pub(crate) is_copy: bool,
-    /// What lies elsewhere and can be read.
+    /// Readable paths outside the tree.
     pub(crate) read: Vec<OsString>,
-    /// Symbolic links, each with what it says.
+    /// Symbolic links, each with its target.
     pub(crate) links: Vec<(OsString, OsString)>,
-    /// Directories elsewhere that seem to be written, like the tree.
+    /// Directories outside the tree under a discarded layer of writes.
     pub(crate) layered: Vec<OsString>,
-    /// Directories that are written, each with where it is seen.
+    /// Writable directories, each with the path where it appears.
     pub(crate) kept: Vec<(OsString, OsString)>,
-    /// The home directory, which is seen empty but for what the other lists have.
+    /// The home directory, which appears empty except for what the other lists contain.
     pub(crate) home: Option<OsString>,
-    /// What lies in the tree and is written: build directories.
+    /// Writable paths in the tree: build directories.
     pub(crate) built: Vec<OsString>,
-    /// What lies in the tree and is not even written over.
+    /// Paths in the tree that are read-only, without a layer for writes.
     pub(crate) fixed: Vec<OsString>,
-    /// Files that are seen empty.
+    /// Files and directories that appear empty.
     pub(crate) hidden: Vec<OsString>,
-    /// Bytes that may be written to what is thrown away.
+    /// Maximum size of discarded writes, in bytes.
     pub(crate) scratch_bytes: u64,
 }
 
-/// What a command may open, where it has no view of its own.
+/// What a command may open at level `Floor`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Grants {
-    /// Read and executed, with all that lies below.
+    /// Paths to read and execute, with everything below.
     pub(crate) read: Vec<OsString>,
-    /// Directories that are listed, and nothing else.
+    /// Directories that may only be listed.
     pub(crate) list: Vec<OsString>,
-    /// Read, executed and written, with all that lies below.
+    /// Paths to read, execute and write, with everything below.
     pub(crate) write: Vec<OsString>,
 }
 
-/// A thing that the helper tells.
+/// A report from the helper.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Notice {
-    /// The walls do not stand, and nothing was run.
+    /// The confinement failed, and nothing was run.
     Failed(Failure),
-    /// The walls stand, all but this.
+    /// The command is confined except for this.
     Lacks(Lack),
-    /// The command could not be started, for this error number.
+    /// The command could not be started; the error number.
     NotStarted(i32),
     /// The command ended.
     Ended(Ended),
-    /// What it changed in the tree and is gone, by paths below it: the first of it.
+    /// Paths in the tree, relative to it, whose changes were discarded; only the first ones.
     Discarded(Vec<OsString>),
 }
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ended {
-    /// With this status.
+    /// Exited with this status.
     Code(i32),
-    /// By this signal.
+    /// Ended by this signal.
     Signal(i32),
 }
 
-/// A wall that could not be put up.
+/// A step of the confinement that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// What was tried.
+    /// The step.
     pub step: Step,
-    /// On what, if that says more.
+    /// What it was applied to, where that helps.
     pub on: Option<String>,
     /// The error number; 0 if there was none.
     pub errno: i32,
 }
 
-/// What walls are put up with.
+/// A step in setting up the confinement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Step {
-    /// The helper reads its orders.
+    /// Reading the helper's orders.
     Orders,
-    /// A session of its own.
+    /// Creating a session.
     Session,
-    /// New namespaces.
+    /// Creating namespaces.
     Namespaces,
-    /// Ids in the user namespace.
+    /// Mapping ids in the user namespace.
     Ids,
-    /// The loopback interface.
+    /// Turning on the loopback interface.
     Loopback,
-    /// A root of its own.
+    /// Creating a root directory.
     Root,
-    /// Something seen in it.
+    /// Mounting a path into it.
     Bind,
-    /// A layer over a directory.
+    /// Mounting an overlay over a directory.
     Overlay,
-    /// Devices.
+    /// Creating devices.
     Devices,
-    /// The first process of the pid namespace.
+    /// Starting the first process of the pid namespace.
     Init,
-    /// Rights of the helper that the command does not get.
+    /// Dropping capabilities.
     Capabilities,
-    /// Limits of resources.
+    /// Setting resource limits.
     Limits,
-    /// Landlock.
+    /// Applying Landlock.
     Landlock,
-    /// The filter of system calls.
+    /// Filtering system calls.
     Seccomp,
 }
 
-/// What walls can stand without.
+/// An optional part of the confinement that is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Lack {
-    /// A `/proc` of the pid namespace alone: that of the machine is seen.
+    /// A `/proc` of its own: the command sees all processes of the machine.
     OwnProc,
-    /// The scopes of Landlock: processes outside can be signalled.
+    /// The scopes of Landlock: the command can signal processes outside.
     Signals,
 }
 
@@ -187,7 +187,7 @@ impl fmt::Display for Step {
             Self::Devices => "devices",
             Self::Init => "a first process",
             Self::Capabilities => "dropping capabilities",
-            Self::Limits => "limits of resources",
+            Self::Limits => "resource limits",
             Self::Landlock => "Landlock",
             Self::Seccomp => "seccomp",
         })
@@ -208,13 +208,13 @@ impl fmt::Display for Failure {
 }
 
 impl Failure {
-    /// That of an error.
+    /// Creates a failure from an I/O error.
     pub(crate) fn of(step: Step, error: &io::Error) -> Self {
         Self { step, on: None, errno: error.raw_os_error().unwrap_or_default() }
     }
 }
 
-/// Writes orders to `file`, which is read from its beginning then. The number of bytes.
+/// Writes orders to `file` and rewinds it. Returns their size in bytes.
 pub(crate) fn give(file: &mut File, orders: &Orders) -> io::Result<u64> {
     let text = serde_json::to_vec(orders)?;
     file.write_all(&text)?;
@@ -222,14 +222,14 @@ pub(crate) fn give(file: &mut File, orders: &Orders) -> io::Result<u64> {
     Ok(text.len() as u64)
 }
 
-/// Reads orders from where `file` stands to its end.
+/// Reads orders from the current position of `file` to its end.
 pub(crate) fn take(file: &mut File) -> io::Result<Orders> {
     let mut text = Vec::new();
     file.read_to_end(&mut text)?;
     Ok(serde_json::from_slice(&text)?)
 }
 
-/// Adds what is told at the end of `file`.
+/// Appends a notice to `file`.
 pub(crate) fn tell(file: &mut File, told: &Notice) -> io::Result<()> {
     let mut line = serde_json::to_vec(told)?;
     line.push(b'\n');
@@ -237,8 +237,8 @@ pub(crate) fn tell(file: &mut File, told: &Notice) -> io::Result<()> {
     file.write_all(&line)
 }
 
-/// What was told behind the first `start` bytes of `file`. A line that is none ends it.
-pub(crate) fn told(file: &mut File, start: u64) -> io::Result<Vec<Notice>> {
+/// Returns the notices after the first `start` bytes of `file`. Stops at the first invalid line.
+pub(crate) fn notices(file: &mut File, start: u64) -> io::Result<Vec<Notice>> {
     const MAX_BYTES: u64 = 1 << 20;
     file.seek(SeekFrom::Start(start))?;
     let mut text = Vec::new();

@@ -1,4 +1,4 @@
-//! What a command sees, reads and writes: worked out from the settings, the machine and the tree.
+//! Works out what a command sees, reads and writes, from the settings, the machine and the tree.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -14,37 +14,37 @@ use crate::orders::{Grants, Limits, Network, Orders, View, Walls};
 use crate::sandbox::{Confining, Ground, Wanted};
 use crate::survey::{Survey, Writes, survey};
 
-/// Bytes of a file that names another directory of git.
+/// Maximum size of a file that points to a git directory, in bytes.
 const MAX_POINTER_BYTES: u64 = 1 << 16;
-/// What lies in a tree and is not written, whatever is around it.
+/// Paths in a tree that are never written to.
 const FIXED: [&str; 2] = [".git", ".deepseek"];
-/// Devices that are written on the floor.
+/// Devices that are writable at level `Floor`.
 const DEVICES: [&str; 4] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty"];
 
-/// Orders for a command, and what goes with them.
+/// Orders for a command, and what belongs to them.
 pub(crate) struct Plan {
     pub(crate) orders: Orders,
-    /// Variables that are different.
+    /// Variables to set for the command.
     pub(crate) env: Vec<(OsString, OsString)>,
-    /// Directories that were made.
+    /// Directories that were created.
     pub(crate) made: Vec<PathBuf>,
-    /// The temporary directory.
+    /// The temporary directory, at level `Floor`.
     pub(crate) scratch: Option<tempfile::TempDir>,
 }
 
-/// What a command reads outside its tree.
+/// The paths outside the tree that a command can use.
 #[derive(Default)]
 struct Outside {
     read: BTreeSet<PathBuf>,
-    /// Seems to be written.
+    /// Directories under a discarded layer of writes.
     layered: BTreeSet<PathBuf>,
-    /// Symbolic links on the way there, each with where it leads.
+    /// Symbolic links on the way to the readable paths, each with its target.
     links: BTreeSet<(PathBuf, PathBuf)>,
     env: Vec<(OsString, OsString)>,
 }
 
 impl Ground {
-    /// Works out what a command gets at `level`; none where it is not confined.
+    /// Works out what a command gets at `level`; `None` if it is not confined.
     pub(crate) fn plan(&self, level: &Confining, wanted: &Wanted<'_>) -> io::Result<Option<Plan>> {
         let survey = survey(wanted.tree, &self.settings.built)?;
         let mut outside = self.outside(wanted);
@@ -79,13 +79,13 @@ impl Ground {
         Ok(Some(Plan { orders, env: outside.env, made, scratch }))
     }
 
-    /// A new directory for temporary files.
+    /// Creates a directory for temporary files.
     pub(crate) fn scratch(&self) -> io::Result<tempfile::TempDir> {
         let dir = private(&self.places.private.join("tmp"))?;
         tempfile::Builder::new().prefix("command-").tempdir_in(dir)
     }
 
-    /// What lies outside the tree and is read, or seems to be written.
+    /// Collects the paths outside the tree that are readable or get a layer for writes.
     fn outside(&self, wanted: &Wanted<'_>) -> Outside {
         let mut outside = Outside::default();
         for path in &self.settings.read {
@@ -112,7 +112,7 @@ impl Ground {
         }
         let path = self.places.vars.get("PATH").map(String::as_str).unwrap_or_default();
         for dir in std::env::split_paths(path).filter(|dir| dir.is_absolute()) {
-            // Shims run what lies beside them.
+            // Shims run programs from the directory that contains theirs.
             let dir = match dir.parent() {
                 Some(beside) if dir.ends_with("shims") => beside.to_owned(),
                 _ => dir,
@@ -124,13 +124,13 @@ impl Ground {
                 outside.add_to_read(&dir);
             }
         }
-        // What is kept for the workspace lies in one directory.
+        // Everything kept for the workspace is in one directory.
         let own = self.places.private.parent().unwrap_or(&self.places.private);
         for dir in git_dirs(wanted.tree.root, own).iter().chain(wanted.read) {
             outside.add_to_read(dir);
         }
         if wanted.network == Network::Host {
-            // Where names are looked up may be somewhere else.
+            // `/etc/resolv.conf` may be a link to somewhere else.
             outside.add_to_read(Path::new("/etc/resolv.conf"));
         }
         let root = wanted.tree.root;
@@ -148,7 +148,7 @@ impl Ground {
 
     fn hidden(&self) -> impl Iterator<Item = PathBuf> {
         let real = |path: &String| self.expanded(path)?.canonicalize().ok();
-        // What the user cannot read, no command of theirs can.
+        // Commands run as the user, so paths that the user cannot read need not be hidden.
         let can_be_read = |path: &PathBuf| access(path, Access::READ_OK).is_ok();
         self.settings.hidden.iter().filter_map(real).filter(can_be_read)
     }
@@ -161,7 +161,7 @@ impl Ground {
         built: &[PathBuf],
     ) -> io::Result<View> {
         let tree = wanted.tree.root;
-        // A tree that the user lives in is seen as it is.
+        // If the tree contains the home directory, the home directory is not hidden.
         let home = self.places.home.as_ref().filter(|home| !home.starts_with(tree));
         let home = home.and_then(|home| home.canonicalize().ok());
         let mut kept = Vec::new();
@@ -221,10 +221,10 @@ impl Ground {
 }
 
 impl Outside {
-    /// Adds what is there, by where it really is, and the link that leads there.
+    /// Adds an existing path by its real location, along with the link that leads there.
     fn add_to_read(&mut self, path: &Path) {
         let Ok(real) = path.canonicalize() else { return };
-        // The whole machine is not what anything outside means.
+        // A path outside the tree never stands for the whole file system.
         if real == Path::new("/") {
             return;
         }
@@ -235,8 +235,8 @@ impl Outside {
     }
 }
 
-/// Grants what is at `path` without what is hidden below: rules only add, so what lies beside it is granted one by one, and
-/// the directory itself is listed.
+/// Grants access to `path` except for hidden paths below it. Landlock rules can only add access, so a directory with
+/// hidden content is only listed, and its other entries are granted one by one.
 fn grant_without(
     path: &Path,
     hidden: &[PathBuf],
@@ -253,7 +253,7 @@ fn grant_without(
     list.push(path.into());
     for entry in fs::read_dir(path)? {
         let entry = entry?;
-        // What a link leads to is granted where it is, or not.
+        // The target of a link is granted, or not, at its own location.
         if !entry.file_type()?.is_symlink() {
             grant_without(&entry.path(), hidden, access, list)?;
         }
@@ -261,9 +261,10 @@ fn grant_without(
     Ok(())
 }
 
-/// The directories of git that a tree is part of, outside it: the repository that a `.git` file names and that knows of the
-/// tree in turn, and what that shares with others. `own` is where this program keeps repositories: of those, the objects that
-/// they borrow, too. Any tar ball can bring a file that says where a repository is, so its word alone counts for nothing.
+/// Returns the git directories outside a tree that it belongs to: the repository named by its `.git` file, if that
+/// refers back to the tree, and the directory it shares with other work trees. For repositories of this program, in
+/// `own`, also the object directories that they borrow from. Any archive can contain a `.git` file that names a
+/// repository, so the file alone is not trusted.
 fn git_dirs(tree: &Path, own: &Path) -> Vec<PathBuf> {
     let read = |path: &Path| regular::read_text(path, MAX_POINTER_BYTES).ok();
     let named = |file: &Path, base: &Path| Some(base.join(read(file)?.trim()));
@@ -288,13 +289,13 @@ fn git_dirs(tree: &Path, own: &Path) -> Vec<PathBuf> {
     [Some(dir), common].into_iter().flatten().chain(borrowed).collect()
 }
 
-/// Makes the build directories that are not there, so that what is built in them stays.
+/// Creates missing build directories, so that what is built in them persists.
 fn make(survey: &Survey) -> Vec<PathBuf> {
     let single = survey.unbuilt.iter();
     single.filter(|dir| fs::create_dir(dir).is_ok()).cloned().collect()
 }
 
-/// A directory of the user alone.
+/// Creates a directory private to the user, and returns its real path.
 fn private(dir: &Path) -> io::Result<PathBuf> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     dir.canonicalize()

@@ -1,5 +1,5 @@
-//! How far commands can be confined on this machine, found out by confining one that does nothing: what the kernel says it can
-//! do is not always what it lets a program do.
+//! Finds out how far commands can be confined on this machine by confining one that does nothing. What the kernel
+//! claims to support is not always what it lets a program do.
 
 use std::io;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::orders::{Failure, Lack, Network, Step};
 use crate::sandbox::{Confining, Ground, Wanted};
 use crate::survey::{Tree, Writes};
 
-/// Tries the levels from the highest down.
+/// Tries the levels from the strongest down.
 pub(crate) fn level(ground: &Ground) -> Confining {
     let deadline = Instant::now() + Duration::from_millis(ground.settings.probe_timeout_ms);
     let full = match ground.settings.mode {
@@ -31,7 +31,7 @@ pub(crate) fn level(ground: &Ground) -> Confining {
     }
 }
 
-/// Confines a command that does nothing in a tree that is empty. What is lacking at this level.
+/// Confines a command that does nothing, in an empty tree. Returns what is missing at this level.
 fn attempt(ground: &Ground, level: &Confining, deadline: Instant) -> Result<Vec<Lack>, Failure> {
     let failed = |error: &io::Error| Failure::of(Step::Init, error);
     let dir = ground.scratch().map_err(|error| failed(&error))?;
@@ -48,10 +48,7 @@ fn attempt(ground: &Ground, level: &Confining, deadline: Instant) -> Result<Vec<
         return Err(Failure { step: Step::Init, on: None, errno: 0 });
     };
     let [program, first] = confined.program;
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "it runs no command, and has a deadline of its own"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "it runs no command and has its own deadline")]
     let mut helper = Command::new(program);
     helper.arg(first).stdin(Stdio::from(confined.stdin)).env_clear();
     let child = helper.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
@@ -61,7 +58,7 @@ fn attempt(ground: &Ground, level: &Confining, deadline: Instant) -> Result<Vec<
     if !matches!(ended, Some(Ok(true))) {
         child.kill().ok();
         child.wait().map_err(|error| failed(&error))?;
-        return Err(Failure { step: Step::Init, on: Some("it took too long".into()), errno: 0 });
+        return Err(Failure { step: Step::Init, on: Some("timed out".into()), errno: 0 });
     }
     child.wait().map_err(|error| failed(&error))?;
     let lacks = confined.report.lacks().map_err(|error| failed(&error))?;
@@ -73,7 +70,7 @@ fn attempt(ground: &Ground, level: &Confining, deadline: Instant) -> Result<Vec<
     }
 }
 
-/// Waits for a process to end, but not for ever. Whether it did.
+/// Waits until a process ends or the deadline passes. Returns whether it ended.
 fn wait_until(pid: rustix::process::Pid, deadline: Instant) -> io::Result<bool> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::process::{PidfdFlags, pidfd_open};

@@ -1,4 +1,4 @@
-//! The sandbox of this process: how far commands can be confined here, found out by trying, and what a command needs to run so.
+//! The sandbox of this process: how far commands can be confined, found out by trial, and what a confined command needs.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -12,36 +12,36 @@ use config::{Floor, SandboxMode};
 use serde::{Deserialize, Serialize};
 use tools::regular;
 
-#[cfg(not(target_os = "linux"))]
-use crate::elsewhere::level as tried;
 use crate::orders::{Ended, Failure, Lack, Network};
 #[cfg(target_os = "linux")]
 use crate::probe::level as tried;
 use crate::survey::Tree;
+#[cfg(not(target_os = "linux"))]
+use crate::unsupported::level as tried;
 
-/// Bytes of a note on what the user accepted.
+/// Maximum size of the file that records what the user accepted, in bytes.
 const MAX_ACCEPTANCE_BYTES: u64 = 1 << 16;
 
 /// How far commands are confined.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Confining {
-    /// Wholly, but for what is named.
+    /// Fully, except for the parts listed.
     Full(Vec<Lack>),
-    /// With Landlock and seccomp alone.
+    /// With Landlock and seccomp only.
     Floor {
-        /// Why not wholly; none where the configuration says so.
+        /// Why not fully; `None` if the configuration asks for this level.
         missing: Option<Failure>,
-        /// What else is not there.
+        /// Other parts that are missing.
         lacks: Vec<Lack>,
     },
-    /// Not at all: why not even in part.
+    /// Not at all; why even `Floor` failed.
     None(Failure),
-    /// Not at all, because the user said so.
+    /// Not at all, because the user turned the sandbox off.
     Off,
 }
 
 impl Confining {
-    /// It in one word.
+    /// Returns the level without its details.
     pub const fn degree(&self) -> Degree {
         match self {
             Self::Full(_) => Degree::Full,
@@ -79,110 +79,110 @@ impl fmt::Display for Confining {
     }
 }
 
-/// How far a command was confined, in one word.
+/// How far a command was confined, without details.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Degree {
-    /// Wholly.
+    /// Fully.
     Full,
-    /// In part.
+    /// Partly.
     Floor,
     /// Not at all.
     #[default]
     None,
 }
 
-/// Where things are that a sandbox is made of.
+/// The directories and variables that a sandbox needs.
 #[derive(Debug, Clone, Default)]
 pub struct SandboxPlaces {
     /// The user's home directory.
     pub home: Option<PathBuf>,
-    /// A directory of the state that is the workspace's alone: caches of commands are kept there.
+    /// A state directory of this workspace only; the caches of commands are kept there.
     pub private: PathBuf,
-    /// Values of variables of the environment that the program was started in.
+    /// The environment variables that the program was started with.
     pub vars: std::collections::BTreeMap<String, String>,
 }
 
-/// How commands are confined by this process.
+/// Confines the commands of this process.
 #[derive(Debug)]
 pub struct Sandbox {
-    /// What walls are made of; none where there are none.
+    /// What confinement is based on; `None` if the sandbox is off.
     ground: Option<Box<Ground>>,
     tried: OnceLock<Confining>,
 }
 
-/// Settings and places.
+/// The settings and places.
 #[derive(Debug)]
 pub(crate) struct Ground {
     pub(crate) settings: config::SandboxSettings,
     pub(crate) places: SandboxPlaces,
 }
 
-/// What a command needs of the sandbox.
+/// What a command needs from the sandbox.
 #[derive(Clone, Copy)]
 pub struct Wanted<'w> {
-    /// The tree it runs in.
+    /// The tree in which it runs.
     pub tree: &'w Tree<'w>,
-    /// Where in the tree.
+    /// The working directory in the tree.
     pub cwd: &'w Path,
-    /// What it may read beside the tree.
+    /// Further paths that it may read, outside the tree.
     pub read: &'w [PathBuf],
-    /// Whom it reaches.
+    /// The network it can reach.
     pub network: Network,
 }
 
-/// A command that is ready to be started behind walls.
+/// A confined command, ready to be started.
 #[derive(Debug)]
 pub struct Confined {
-    /// The program to start, and its first arguments; the words of the command follow.
+    /// The program to start and its first argument; the words of the command follow.
     pub program: [&'static OsStr; 2],
     /// Its standard input.
     pub stdin: File,
-    /// Variables that are different for it.
+    /// Variables to set for it.
     pub env: Vec<(OsString, OsString)>,
     /// How far it is confined.
     pub degree: Degree,
-    /// How it is ended before its time.
+    /// How to end it early.
     pub ends: Ends,
-    /// What is told of it later.
+    /// The file in which the helper reports.
     pub report: ReportFile,
 }
 
-/// How a command behind walls is ended with all that it started.
+/// How to end a confined command with everything it started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ends {
-    /// Its process group is killed, and the kernel does the rest.
+    /// Kill its process group; the kernel ends the rest.
     Killed,
-    /// Its helper is told with `SIGUSR1`, and ends what there is before it ends itself.
+    /// Signal its helper with `SIGUSR1`; the helper ends everything else, then itself.
     Told,
 }
 
-/// What will be told of a command.
+/// The file in which the helper reports about a command.
 #[derive(Debug)]
 pub struct ReportFile {
     file: File,
     start: u64,
-    /// Directories that were made for it, and go again if they are empty.
+    /// Directories created for the command; they are removed again if empty.
     made: Vec<PathBuf>,
-    /// A directory that goes with it.
+    /// A temporary directory that is deleted with the report.
     scratch: Option<tempfile::TempDir>,
 }
 
-/// What was told of a command.
+/// The helper's report about a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reported {
-    /// How it ended, if it did.
+    /// How the command ended, if it did.
     pub ended: Option<Ended>,
-    /// The error number for which it could not be started.
+    /// The error number if it could not be started.
     pub not_started: Option<i32>,
-    /// The wall that could not be put up, so that nothing was run.
+    /// The step of the confinement that failed; nothing was run then.
     pub failed: Option<Failure>,
-    /// What it changed in the tree, which is not kept: the first of it.
+    /// Paths in the tree whose changes were discarded; only the first ones.
     pub discarded: Vec<PathBuf>,
 }
 
 impl Sandbox {
-    /// One with these settings.
+    /// Creates a sandbox with these settings.
     pub fn new(settings: config::SandboxSettings, places: SandboxPlaces) -> Self {
         if settings.mode == SandboxMode::Off {
             return Self::off();
@@ -191,12 +191,12 @@ impl Sandbox {
         Self { ground: Some(Box::new(ground)), tried: OnceLock::new() }
     }
 
-    /// None: commands are not confined.
+    /// Creates a sandbox that does not confine commands.
     pub fn off() -> Self {
         Self { ground: None, tried: OnceLock::new() }
     }
 
-    /// What a command needs to be started behind walls; none where there are none. Blocks.
+    /// Prepares a confined command; `None` if commands are not confined. Blocks.
     #[cfg(target_os = "linux")]
     pub fn confine(&self, wanted: &Wanted<'_>) -> io::Result<Option<Confined>> {
         match &self.ground {
@@ -205,12 +205,12 @@ impl Sandbox {
         }
     }
 
-    /// How far commands are confined. The first time it tries, and blocks as long as `probe_timeout_ms` at most.
+    /// Returns how far commands are confined. The first call tries it, which blocks for up to `probe_timeout_ms`.
     pub fn level(&self) -> &Confining {
         self.tried.get_or_init(|| self.ground.as_deref().map_or(Confining::Off, tried))
     }
 
-    /// Whether the user accepted that commands are confined only so far in this workspace.
+    /// Returns whether the user accepted this level of confinement in this workspace.
     pub fn is_accepted(&self, level: &Confining) -> bool {
         let Some(ground) = &self.ground else { return false };
         let noted = || {
@@ -220,7 +220,7 @@ impl Sandbox {
         ground.settings.floor == Floor::Accept || noted().as_ref() == Some(level)
     }
 
-    /// Notes that the user accepted it.
+    /// Records that the user accepted this level.
     pub fn accept(&self, level: &Confining) -> io::Result<()> {
         let Some(ground) = &self.ground else { return Ok(()) };
         let path = ground.acceptance();
@@ -230,14 +230,14 @@ impl Sandbox {
         regular::write(&path, &serde_json::to_vec(level)?)
     }
 
-    /// How far commands are confined, if that was tried already.
+    /// Returns how far commands are confined, if that has been tried already.
     pub fn known_level(&self) -> Option<&Confining> {
         self.tried.get()
     }
 }
 
 impl Ground {
-    /// Where it is noted what the user accepted.
+    /// Returns the file that records what the user accepted.
     fn acceptance(&self) -> PathBuf {
         self.places.private.join("accepted")
     }
@@ -254,12 +254,12 @@ impl ReportFile {
         self
     }
 
-    /// Reads it. All of the command has ended.
+    /// Reads the report. Call it after everything of the command has ended.
     pub fn read(mut self) -> io::Result<Reported> {
         use crate::orders::Notice;
         let mut outcome = Reported::default();
-        for told in crate::orders::told(&mut self.file, self.start)? {
-            match told {
+        for notice in crate::orders::notices(&mut self.file, self.start)? {
+            match notice {
                 Notice::Failed(failure) => outcome.failed = Some(failure),
                 Notice::Lacks(_) => {}
                 Notice::NotStarted(errno) => outcome.not_started = Some(errno),
@@ -274,8 +274,8 @@ impl ReportFile {
 
     pub(crate) fn lacks(&mut self) -> io::Result<Vec<Lack>> {
         use crate::orders::Notice;
-        let told = crate::orders::told(&mut self.file, self.start)?;
-        Ok(told
+        let notices = crate::orders::notices(&mut self.file, self.start)?;
+        Ok(notices
             .into_iter()
             .filter_map(|it| if let Notice::Lacks(lack) = it { Some(lack) } else { None })
             .collect())
@@ -285,13 +285,13 @@ impl ReportFile {
 impl Drop for ReportFile {
     fn drop(&mut self) {
         for dir in &self.made {
-            // One that something was built in stays.
+            // Directories in which something was built are kept.
             fs::remove_dir(dir).ok();
         }
         if let Some(scratch) = self.scratch.take()
             && let Err(error) = scratch.close()
         {
-            tracing::debug!(%error, "temporary files of a command could not be removed");
+            tracing::debug!(%error, "could not remove the temporary files of a command");
         }
     }
 }

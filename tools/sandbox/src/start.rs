@@ -1,4 +1,4 @@
-//! Gets a command ready to be started behind walls.
+//! Prepares a confined command for its start.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -10,11 +10,11 @@ use crate::helper::OUTER;
 use crate::orders::{Orders, Walls, give};
 use crate::sandbox::{Confined, Confining, Degree, Ends, Ground, ReportFile, Wanted};
 
-/// This program, also when its file was replaced meanwhile.
+/// This program, even if its file has been replaced since it started.
 const SELF: &str = "/proc/self/exe";
 
 impl Ground {
-    /// What a command needs to be started behind walls; none where there are none. Blocks.
+    /// Prepares a confined command; `None` if commands are not confined. Blocks.
     pub(crate) fn confine(
         &self,
         level: &Confining,
@@ -32,7 +32,7 @@ impl Ground {
     }
 }
 
-/// The orders as the helper's standard input, and what it will tell.
+/// Returns the orders as the helper's standard input, and the file for its report.
 fn handed_over(orders: &Orders) -> io::Result<(File, ReportFile)> {
     let mut file = File::from(memfd_create("orders", MemfdFlags::CLOEXEC)?);
     let start = give(&mut file, orders)?;

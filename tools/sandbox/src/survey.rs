@@ -1,4 +1,4 @@
-//! What lies in a tree that commands must not read, and what they may write: found by one walk over names.
+//! Finds the files in a tree that commands must not read, and the directories they may write to, in one walk over names.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,47 +6,47 @@ use std::io;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
-/// Entries looked at. A tree with more is not known well enough to run a command in it.
+/// Maximum number of entries examined. A larger tree is not known well enough to run a command in it.
 const MAX_ENTRIES: usize = 2_000_000;
-/// Directories without secrets of the user, and with many files.
+/// Directories that are not searched: they have many files and no secrets of the user.
 const NOT_ENTERED: [&str; 4] = [".git", "node_modules", ".venv", "venv"];
 
-/// What becomes of what a command writes to its tree, but for build directories.
+/// What happens to a command's writes to its tree, except those to build directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writes {
-    /// It is thrown away: the tree is the user's.
+    /// They are discarded: the tree is the user's.
     Discarded,
-    /// It stays: the tree is a copy.
+    /// They are kept: the tree is a copy.
     Kept,
-    /// It writes nothing, to build directories neither.
+    /// Nothing may be written, not even to build directories.
     Nothing,
 }
 
-/// What is asked of a tree.
+/// A tree, and what its owner knows about it.
 #[derive(Clone, Copy)]
 pub struct Tree<'t> {
     /// Its directory, absolute and without symbolic links.
     pub root: &'t Path,
-    /// What becomes of what is written to it.
+    /// What happens to writes to it.
     pub writes: Writes,
-    /// Whether the file at a path below it is secret.
+    /// Returns whether the file at a path relative to the tree is secret.
     pub is_secret: &'t (dyn Fn(&str) -> bool + Sync),
-    /// Whether git tracks something in a directory.
+    /// Returns whether git tracks anything in a directory.
     pub has_tracked: &'t (dyn Fn(&Path) -> bool + Sync),
 }
 
-/// What was found.
+/// The result of a survey.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Survey {
-    /// Secret files, and sockets. Where one is a symbolic link, what it leads to in the tree.
+    /// Secret files, and sockets. For a symbolic link, its target if that is in the tree.
     pub(crate) secrets: Vec<PathBuf>,
-    /// Directories that builds write and that are there.
+    /// Existing directories that builds write to.
     pub(crate) built: Vec<PathBuf>,
-    /// Those at the root that are not there yet.
+    /// Build directories at the root that do not exist yet.
     pub(crate) unbuilt: Vec<PathBuf>,
 }
 
-/// Looks a tree over; `built` says which directories builds write, by the file beside which they lie.
+/// Surveys a tree. `built` maps the name of a file to the build directories that belong next to it.
 pub(crate) fn survey(tree: &Tree<'_>, built: &BTreeMap<String, Vec<String>>) -> io::Result<Survey> {
     let mut survey = Survey::default();
     let mut entries = 0;
@@ -55,9 +55,9 @@ pub(crate) fn survey(tree: &Tree<'_>, built: &BTreeMap<String, Vec<String>>) -> 
         let mut below = Vec::new();
         let mut names = Vec::new();
         let listed = match fs::read_dir(&dir) {
-            // What cannot be listed here cannot be by the command.
+            // A directory that cannot be listed here cannot be listed by the command either.
             Err(error) if dir != tree.root => {
-                tracing::debug!(%error, dir = %dir.display(), "not looked over");
+                tracing::debug!(%error, dir = %dir.display(), "directory not surveyed");
                 continue;
             }
             listed => listed?,
@@ -66,7 +66,9 @@ pub(crate) fn survey(tree: &Tree<'_>, built: &BTreeMap<String, Vec<String>>) -> 
             let entry = entry?;
             entries += 1;
             if entries > MAX_ENTRIES {
-                return Err(io::Error::other(format!("there are more than {MAX_ENTRIES} files")));
+                return Err(io::Error::other(format!(
+                    "the tree has more than {MAX_ENTRIES} files"
+                )));
             }
             let name = entry.file_name();
             let kind = entry.file_type()?;
@@ -78,7 +80,7 @@ pub(crate) fn survey(tree: &Tree<'_>, built: &BTreeMap<String, Vec<String>>) -> 
                 continue;
             }
             let relative = path.strip_prefix(tree.root).unwrap_or(&path).to_string_lossy();
-            // A socket is a way out: whoever listens is not confined.
+            // A socket is a way out: the process listening on it is not confined.
             if kind.is_socket() || (tree.is_secret)(&relative) {
                 survey.secrets.extend(real(&path, tree.root));
             }
@@ -111,7 +113,7 @@ pub(crate) fn survey(tree: &Tree<'_>, built: &BTreeMap<String, Vec<String>>) -> 
     Ok(survey)
 }
 
-/// Where a path leads, if that is in the tree.
+/// Resolves a path; `None` if it leads out of the tree.
 fn real(path: &Path, root: &Path) -> Option<PathBuf> {
     path.canonicalize().ok().filter(|real| real.starts_with(root))
 }
@@ -129,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_found_at_any_depth_and_build_directories_beside_what_names_them() {
+    fn secrets_are_found_at_any_depth_and_build_directories_next_to_their_manifest() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         for path in [

@@ -1,4 +1,4 @@
-//! The walls themselves, each put up by the helper for itself and what it starts.
+//! The mechanisms of confinement. The helper applies each to itself and to what it starts.
 
 pub(crate) mod landlock;
 pub(crate) mod limits;

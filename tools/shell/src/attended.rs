@@ -1,4 +1,4 @@
-//! Programs that the user runs by us at the terminal, unconfined: the editor, the pager, git with the user's hooks.
+//! Programs that run unconfined at the user's terminal: the editor, the pager, git with the user's hooks.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -7,8 +7,11 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 
-/// A program with its options, in words that spaces divide.
-#[expect(clippy::disallowed_methods, reason = "it wants the terminal, and its group")]
+/// Creates the command for a program and its options, split at white space.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the program needs the terminal and stays in its process group"
+)]
 fn program(words: &str) -> Command {
     let mut words = words.split_whitespace();
     let mut command = Command::new(words.next().unwrap_or_default());
@@ -16,17 +19,17 @@ fn program(words: &str) -> Command {
     command
 }
 
-/// Runs the user's editor on a file, at the user's terminal, to its end. `editor` may carry options.
+/// Runs the user's editor on a file at the terminal, and waits for it. `editor` may contain options.
 pub fn interactive(editor: &str, file: &Path) -> io::Result<ExitStatus> {
     program(editor).arg(file).status()
 }
 
-/// The user's own git in a directory. Variables of these names are not seen by it, nor by hooks.
+/// The user's own git, run in a directory.
 #[derive(Debug, Clone, Copy)]
 pub struct Git<'g> {
-    /// Where it works.
+    /// The working directory.
     pub dir: &'g Path,
-    /// Variables that are left out.
+    /// Names of environment variables hidden from git and its hooks.
     pub hidden: &'g [&'g str],
 }
 
@@ -40,20 +43,19 @@ impl Git<'_> {
         command
     }
 
-    /// What it says to these words; what it complains of is part of the output. Waits for its end.
+    /// Runs git with these words and returns its output, including standard error. Waits for it to end.
     pub fn output<S: AsRef<OsStr>>(self, words: &[S]) -> io::Result<Output> {
         self.command(words).stdin(Stdio::null()).output()
     }
 
-    /// Runs it with what the user sees: hooks and questions for a passphrase may use the terminal. What it prints goes to
-    /// standard error.
+    /// Runs git at the terminal, so that hooks and passphrase prompts can use it. What git prints goes to standard error.
     pub fn attended<S: AsRef<OsStr>>(self, words: &[S]) -> io::Result<ExitStatus> {
         let stderr = rustix::io::dup(rustix::stdio::stderr())?;
         self.command(words).stdout(Stdio::from(stderr)).status()
     }
 }
 
-/// A pager that has taken the place of standard output, until this is dropped.
+/// A pager that replaces standard output until it is dropped.
 #[derive(Debug)]
 pub struct Pager {
     child: Child,
@@ -61,7 +63,7 @@ pub struct Pager {
 }
 
 impl Pager {
-    /// Starts it: what is written to standard output from now on goes to it. `pager` may carry options.
+    /// Starts the pager and redirects standard output to it. `pager` may contain options.
     pub fn start(pager: &str) -> io::Result<Self> {
         let before = rustix::io::dup(rustix::stdio::stdout())?;
         let mut child = program(pager).stdin(Stdio::piped()).spawn()?;
@@ -74,9 +76,9 @@ impl Pager {
 
 impl Drop for Pager {
     fn drop(&mut self) {
-        // The pager sees the end of its input, and stays until the user has read.
+        // The pager gets the end of its input, and stays until the user quits it.
         if let Err(error) = rustix::stdio::dup2_stdout(&self.before) {
-            tracing::warn!(%error, "standard output is not what it was");
+            tracing::warn!(%error, "cannot restore standard output");
         }
         self.child.wait().ok();
     }

@@ -1,7 +1,7 @@
-//! A command line read into words, so that policy can match them instead of text. Pure.
+//! Parses a command line into words, so that policy can match words instead of text. Pure.
 //!
-//! What cannot be understood without running a shell (substitutions, subshells, variables) is marked opaque, never guessed; so is
-//! what only some shells know, since `sh` runs it.
+//! Anything that needs a shell to understand (substitutions, subshells, variables) is marked opaque, never guessed. So
+//! is syntax that only some shells know, since `sh` runs the command.
 
 use policy::{Command, Opaque, SimpleCommand, Unread, hands_on};
 use thiserror::Error;
@@ -23,30 +23,30 @@ pub struct CommandLine {
     masks_failure: bool,
 }
 
-/// Why a text is no command.
+/// Why a text is not a command.
 #[derive(Debug, Clone, Copy, Error, PartialEq, Eq)]
 pub enum CommandSyntaxError {
-    /// Nothing to run.
+    /// There is nothing to run.
     #[error("the command is empty")]
     Empty,
     /// A quote is not closed.
     #[error("a quote is not closed")]
     OpenQuote,
-    /// `&& &&`, a leading `|` or the like.
-    #[error("an operator has no command beside it")]
+    /// `&& &&`, a leading `|` and similar.
+    #[error("an operator has no command before or after it")]
     MissingCommand,
     /// A control character that is not white space.
-    #[error("the command has a control character")]
+    #[error("the command contains a control character")]
     ControlCharacter,
 }
 
-/// How deep scripts in the words of commands are read: `sh -c "sh -c …"`.
+/// How deeply nested scripts are parsed, as in `sh -c "sh -c …"`.
 const MAX_SCRIPTS: usize = 6;
-/// Commands that are read in such scripts, of one line.
+/// Maximum number of commands parsed in such scripts, per line.
 const MAX_INNER: usize = 64;
 
 impl CommandLine {
-    /// Reads `text`, without expanding anything.
+    /// Parses `text` without expanding anything.
     pub fn parse(text: &str) -> Result<Self, CommandSyntaxError> {
         let text = text.trim_matches([' ', '\t', '\n']);
         if text.chars().any(|c| c.is_control() && c != '\t' && c != '\n') {
@@ -79,38 +79,38 @@ impl CommandLine {
         &self.text
     }
 
-    /// The same as policy sees it.
+    /// Returns the command as policy sees it.
     pub const fn command(&self) -> &Command {
         &self.command
     }
 
-    /// The simple commands it runs. Of what is opaque: those that can be found.
+    /// Returns the simple commands of the line; for an opaque line, those that can be found.
     pub fn segments(&self) -> &[SimpleCommand] {
         &self.command.segments
     }
 
-    /// Whether it has to be run by a shell.
+    /// Returns whether the line needs a shell to run.
     pub const fn needs_shell(&self) -> bool {
         self.needs_shell
     }
 
-    /// Whether it can end well although a command in it failed: it has an operator other than `&&`.
+    /// Returns whether the line can succeed although a command in it failed, because it has an operator other than `&&`.
     pub const fn masks_failure(&self) -> bool {
         self.masks_failure
     }
 
-    /// What in it cannot be judged by its words, if anything.
+    /// Returns what in the line cannot be judged by its words; `None` if everything can.
     pub fn opaque(&self) -> Option<Opaque> {
         self.command.opaque.as_ref().map(|unread| unread.what)
     }
 
-    /// The program that runs first.
+    /// Returns the program that runs first.
     pub fn program(&self) -> &str {
         self.segments().first().and_then(|segment| segment.words.first()).map_or("", String::as_str)
     }
 }
 
-/// The errors that can be named in what the grammar cannot read.
+/// Detects the specific errors in a text that the grammar cannot parse.
 fn refuse(text: &str) -> Result<(), CommandSyntaxError> {
     if word::ends_in_quotes(text) {
         return Err(CommandSyntaxError::OpenQuote);
@@ -122,11 +122,11 @@ fn refuse(text: &str) -> Result<(), CommandSyntaxError> {
     Ok(())
 }
 
-/// The commands in words that a program may run: scripts of `sh -c`, `eval`, `env -S` and their like.
+/// Finds the commands inside words that a program may run: the scripts of `sh -c`, `eval`, `env -S` and similar.
 #[derive(Default)]
 struct Scripts {
     found: Vec<SimpleCommand>,
-    /// Whether there was more than is read.
+    /// True if there were more commands than are parsed.
     has_more: bool,
 }
 
@@ -136,7 +136,7 @@ impl Scripts {
             return;
         }
         let scripts = words.iter().skip(1).filter(|word| word.contains(char::is_whitespace));
-        // `eval` puts its words together before it reads them.
+        // `eval` joins its words before it parses them.
         let joined = words.get(1..).unwrap_or_default().join(" ");
         for script in scripts.chain([&joined]) {
             if depth == 0 || self.found.len() > MAX_INNER {
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn one_command_is_run_without_a_shell() {
+    fn a_single_command_needs_no_shell() {
         let command = CommandLine::parse("cargo test -p 'my crate' \"a \\\" b\" c\\ d").unwrap();
         let expected = ["cargo", "test", "-p", "my crate", "a \" b", "c d"];
         assert_eq!(command.segments()[0].words, expected);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_words_do_not_show_is_opaque() {
+    fn syntax_beyond_plain_words_is_opaque() {
         for text in [
             "a $(rm x)",
             "a `b`",
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn backquotes_are_read_as_the_brackets_that_mean_the_same() {
+    fn backquotes_are_read_like_dollar_parentheses() {
         let read = |text: &str| CommandLine::parse(text).unwrap();
         for (backquotes, brackets) in [
             ("a `b c | d`", "a $(b c | d)"),
@@ -226,7 +226,7 @@ mod tests {
         for unclear in ["a `b", "a `b \\`c\\``", "a '`' # it's", "a \"${b:-'`'}\""] {
             assert_eq!(read(unclear).opaque(), Some(Opaque::Substitution), "{unclear}");
         }
-        // The grammar would compare all ways to read these, for ever.
+        // The grammar would compare all ways to parse these, and never finish.
         for backquotes in 1..20 {
             let line = format!("a {} {}b", "`x ".repeat(backquotes), "b |".repeat(200));
             assert!(read(&line).opaque().is_some(), "{backquotes}");
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_lines_are_errors() {
+    fn malformed_lines_are_errors() {
         let error = |text| CommandLine::parse(text).unwrap_err();
         assert_eq!(error("  "), CommandSyntaxError::Empty);
         assert_eq!(error("a 'b"), CommandSyntaxError::OpenQuote);
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_the_same_is_the_same_command_however_it_is_written() {
+    fn equivalent_spellings_are_the_same_command() {
         let command = |text| CommandLine::parse(text).unwrap().command().clone();
         assert_eq!(command("cargo test 'a b'"), command("cargo  \"test\" a\\ b"));
         let differ = [
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_long_or_nested_is_opaque_and_no_crash() {
+    fn long_or_deeply_nested_lines_are_opaque_and_do_not_crash() {
         let pieces = [
             "(",
             "{ ",
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn pipes_behind_an_error_are_not_read_for_ever() {
+    fn pipes_after_a_syntax_error_are_parsed_in_bounded_time() {
         for (before, after) in [
             ("$(a|b| )  ", "c$"),
             ("`a|b| `  ", "c$"),
@@ -319,7 +319,7 @@ mod tests {
         }
     }
 
-    /// More than is read, in bytes.
+    /// The longest line that is parsed, in bytes.
     const MAX_TEXT: usize = 4096;
 
     proptest::proptest! {

@@ -1,20 +1,20 @@
-//! What commands see of the environment that the program was started in: what they need to work, and nothing that is secret.
+//! The environment variables that commands see: what they need to work, without secrets.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tools::redact::is_secret_name;
 
-/// The variables that commands are given, and no others.
+/// The environment of commands: these variables and no others.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
-    /// Names and values.
+    /// The variables by name.
     pub vars: Arc<BTreeMap<String, String>>,
 }
 
 impl Environment {
-    /// Those of `vars` that `given` lists, by name or by how names begin (`CARGO_*`), but for those in `never`. A secret is given
-    /// by its whole name only.
+    /// Selects the `vars` listed in `given`, by name or by prefix (`CARGO_*`), except those in `never`. Secrets must be
+    /// listed by their full name.
     pub fn of(vars: &BTreeMap<String, String>, given: &[String], never: &[&str]) -> Self {
         let is_given = |name: &str| {
             given.iter().any(|pattern| match pattern.strip_suffix('*') {
@@ -28,7 +28,7 @@ impl Environment {
         Self { vars: Arc::new(vars) }
     }
 
-    /// Whether there is a program of this name in one of the directories of `PATH`. Blocks.
+    /// Returns whether a directory of `PATH` contains a program of this name. Blocks.
     pub fn finds(&self, program: &str) -> bool {
         let path = self.vars.get("PATH").map(String::as_str).unwrap_or_default();
         std::env::split_paths(path).any(|dir| dir.join(program).is_file())
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_listed_is_given_and_secrets_only_by_their_whole_name() {
+    fn listed_variables_are_passed_but_secrets_only_by_their_full_name() {
         let names =
             ["PATH", "CARGO_HOME", "CARGO_REGISTRY_TOKEN", "NPM_TOKEN", "MY_KEY", "OTHER", "PATHS"];
         let vars = names.map(|name| (name.to_owned(), "x".to_owned())).into();

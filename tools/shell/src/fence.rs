@@ -1,4 +1,4 @@
-//! What a command is confined with, as it is held by whoever runs commands: the sandbox, the tree, and what is known of it.
+//! How a command is confined, from the caller's side: the sandbox, the tree, and what is known about the tree.
 
 use std::fmt;
 use std::io;
@@ -8,29 +8,29 @@ use std::sync::Arc;
 use policy::{Confinement, Gaps};
 use sandbox::{Confined, Confining, Network, Sandbox, Tree, Wanted, Writes};
 
-/// A question about a path.
+/// A predicate on a path.
 type Asked<P> = Arc<dyn Fn(&P) -> bool + Send + Sync>;
 
-/// What a command is confined with. Cheap to clone.
+/// The confinement of a command. Cheap to clone.
 #[derive(Clone)]
 pub struct Fence {
-    /// How commands are confined on this machine.
+    /// The sandbox of this process.
     pub sandbox: Arc<Sandbox>,
-    /// The tree that it runs in.
+    /// The tree in which the command runs.
     pub tree: PathBuf,
-    /// What becomes of what it writes there.
+    /// What happens to its writes in the tree.
     pub writes: Writes,
-    /// What it may read beside it.
+    /// Further paths that it may read, outside the tree.
     pub read: Vec<PathBuf>,
-    /// Whom it reaches.
+    /// The network it can reach.
     pub network: Network,
-    /// Whether a file, by its path below the tree, is secret.
+    /// Returns whether a file is secret, given its path relative to the tree.
     pub is_secret: Asked<str>,
-    /// Whether git tracks something in a directory.
+    /// Returns whether git tracks anything in a directory.
     pub has_tracked: Asked<Path>,
 }
 
-/// How far commands are confined, to policy.
+/// Converts the level of confinement to policy's terms.
 pub fn confinement(sandbox: &Sandbox, level: &Confining) -> Confinement {
     match level {
         Confining::Full(_) => Confinement::Full,
@@ -50,7 +50,7 @@ impl fmt::Debug for Fence {
 }
 
 impl Fence {
-    /// What a command in `cwd` needs to be started behind walls; none where there are none.
+    /// Prepares a confined command in `cwd`; `None` if commands are not confined.
     pub(super) async fn confine(&self, cwd: &Path) -> io::Result<Option<Confined>> {
         let (fence, cwd) = (self.clone(), cwd.to_owned());
         let looked = tokio::task::spawn_blocking(move || {

@@ -1,4 +1,5 @@
-//! Commands that outlived the program that started them: noted while they run, and ended by the next that looks.
+//! Ends commands that outlived the program that started them. Running commands are recorded in files, and the next
+//! start looks for leftovers.
 
 use std::fs;
 use std::io;
@@ -9,13 +10,13 @@ use rustix::process::{Pid, Signal, getpid, kill_process_group};
 use sandbox::Ends;
 use tools::regular::{self, MAX_NOTE_BYTES};
 
-/// A command's process group that is noted, until this is dropped.
+/// The record of a running command's process group. Dropping it deletes the record.
 #[derive(Debug)]
 pub(super) struct Noted(PathBuf);
 
 impl Noted {
-    /// Notes in the directory `dir` that this process runs the group of `leader`. Best effort: without it a command may
-    /// outlive a crash, and nothing else. `ends` says how the group ends when this process does.
+    /// Records in `dir` that this process runs the group of `leader`. Best effort: without the record, a command may
+    /// outlive a crash, nothing worse. `ends` says how the group ends when this process does.
     pub(super) fn new(dir: &Path, leader: Pid, ends: Ends) -> Option<Self> {
         let note = Note {
             boot: boot()?,
@@ -28,7 +29,7 @@ impl Noted {
         let written = regular::create_dir(dir)
             .and_then(|()| regular::write(&path, note.to_text().as_bytes()));
         if let Err(error) = &written {
-            tracing::debug!(%error, "a command that runs could not be noted");
+            tracing::debug!(%error, "could not record a running command");
         }
         written.ok().map(|()| Self(path))
     }
@@ -36,19 +37,19 @@ impl Noted {
 
 impl Drop for Noted {
     fn drop(&mut self) {
-        // One that stays is found to be nobody's later.
+        // A record left behind is recognized later as having no owner.
         fs::remove_file(&self.0).ok();
     }
 }
 
-/// Who runs a group, told by numbers that no other process has.
+/// Identifies the owner and the leader of a group beyond their reusable process ids.
 #[derive(Debug, PartialEq, Eq)]
 struct Note {
     boot: String,
     owner: i32,
     owner_started: u64,
     leader_started: u64,
-    /// Whether the leader ends all that it started as soon as the owner is gone, and is the only one who can.
+    /// True if the leader ends everything it started as soon as the owner is gone, and is the only process that can.
     ends_itself: bool,
 }
 
@@ -69,23 +70,23 @@ impl Note {
         })
     }
 
-    /// Whether whoever started the group is gone, and it is the group that was started.
+    /// Returns whether the owner is gone and the group is still the one that was recorded.
     fn is_left(&self, leader: Pid) -> bool {
         let owner = Pid::from_raw(self.owner).and_then(started);
-        // A number is not given to another group as long as one of this group lives: a leader that is there is the one that
-        // was noted, or another since all of them are gone.
+        // A process id is not reused as long as a process of its group lives. So an existing leader is the recorded
+        // one, unless the whole group is gone.
         let is_the_group = started(leader).is_none_or(|start| start == self.leader_started);
         boot().as_ref() == Some(&self.boot) && owner != Some(self.owner_started) && is_the_group
     }
 }
 
-/// How long a group is waited for that is ending.
+/// How long to wait for a group to end.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long to wait before looking again.
+/// The interval between checks.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Ends what was noted in `dir` by processes that are gone, and tells how many groups that were. Comes back when they are gone,
-/// since what they still write would be taken for the work of whoever goes on. Blocks.
+/// Ends the groups recorded in `dir` by processes that are gone, and returns their number. Waits until they are gone,
+/// since their further writes would be attributed to the resumed run. Blocks.
 pub fn end_leftovers(dir: &Path) -> io::Result<usize> {
     let entries = match fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
@@ -104,7 +105,7 @@ pub fn end_leftovers(dir: &Path) -> io::Result<usize> {
         }
         if note.is_left(leader) && is_there(leader) {
             if !(note.ends_itself && has_ended(leader)) {
-                // It may have ended meanwhile.
+                // It may have ended by now.
                 kill_process_group(leader, Signal::KILL).ok();
                 has_ended(leader);
             }
@@ -115,8 +116,8 @@ pub fn end_leftovers(dir: &Path) -> io::Result<usize> {
     Ok(ended)
 }
 
-/// Whether a group is empty, or becomes so while it is waited for.
-#[expect(clippy::disallowed_methods, reason = "it has a deadline, and is off the runtime")]
+/// Waits for a group to become empty. Returns false on a timeout.
+#[expect(clippy::disallowed_methods, reason = "the wait has a deadline, and is off the runtime")]
 fn has_ended(group: Pid) -> bool {
     let began = Instant::now();
     while is_there(group) {
@@ -128,7 +129,7 @@ fn has_ended(group: Pid) -> bool {
     true
 }
 
-/// Whether a process of a group lives. One that is only waited for does not.
+/// Returns whether a process of a group is alive; zombies do not count.
 fn is_there(group: Pid) -> bool {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let mut pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -141,26 +142,26 @@ fn is_there(group: Pid) -> bool {
     })
 }
 
-/// When a process was started, in ticks since the machine was; none if it is gone.
+/// Returns when a process was started, in ticks since boot; `None` if it is gone.
 fn started(process: Pid) -> Option<u64> {
     let fields = fields(process)?;
     let mut fields = fields.split_whitespace();
     let state = fields.next()?;
-    // One that is only waited for is gone.
+    // A zombie is gone.
     if state == "Z" {
         return None;
     }
     fields.nth(18)?.parse().ok()
 }
 
-/// What the system says of a process, from its state on.
+/// Returns the fields of a process's `stat` file, from its state on.
 fn fields(process: Pid) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero())).ok()?;
-    // The name, in brackets, may hold anything.
+    // The name, in parentheses, may contain anything.
     Some(stat.rsplit_once(')')?.1.to_owned())
 }
 
-/// What tells this run of the machine from others.
+/// Returns the id of the current boot.
 fn boot() -> Option<String> {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").ok().map(|id| id.trim().to_owned())
 }
@@ -172,7 +173,10 @@ mod tests {
 
     use super::*;
 
-    #[expect(clippy::disallowed_methods, reason = "a test needs a process that nobody ends")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a test needs a process that does not end by itself"
+    )]
     fn group() -> Child {
         Command::new("sleep").arg("1000").process_group(0).spawn().unwrap()
     }
@@ -185,7 +189,7 @@ mod tests {
         let mut note = Note {
             boot: boot().unwrap(),
             owner: of.as_raw_nonzero().get(),
-            // Another that had the same number: it is gone.
+            // An earlier process with the same id, now gone.
             owner_started: 0,
             leader_started: started(of).unwrap(),
             ends_itself: false,
@@ -195,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_left_that_is_gone_is_ended_and_nothing_else() {
+    fn only_groups_whose_owner_is_gone_are_ended() {
         let dir = tempfile::tempdir().unwrap();
         let [mut left, mut owned, mut other, mut of_old] = [(); 4].map(|()| group());
         note(dir.path(), pid(&left), |_| {});
@@ -207,7 +211,7 @@ mod tests {
         note(dir.path(), pid(&of_old), |note| note.boot.push('x'));
         fs::write(dir.path().join("stray"), "what is this").unwrap();
         assert_eq!(end_leftovers(dir.path()).unwrap(), 1);
-        assert!(!left.try_wait().unwrap().unwrap().success(), "it is waited for");
+        assert!(!left.try_wait().unwrap().unwrap().success(), "the call waits for its end");
         for alive in [&mut owned, &mut other, &mut of_old] {
             assert!(alive.try_wait().unwrap().is_none());
             alive.kill().unwrap();
@@ -218,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_itself_is_let_end() {
+    fn a_group_that_ends_itself_is_given_time() {
         let dir = tempfile::tempdir().unwrap();
         #[expect(clippy::disallowed_methods, reason = "a test needs a process that ends itself")]
         let mut left = Command::new("sh")
@@ -234,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_lasts_as_long_as_it_is_held() {
+    fn a_record_lasts_until_it_is_dropped() {
         let dir = tempfile::tempdir().unwrap();
         let mut child = group();
         let noted = Noted::new(dir.path(), pid(&child), Ends::Killed).unwrap();

@@ -1,6 +1,6 @@
-//! Commands of the project: read into words, run in their own process group, drained, capped and timed.
+//! Commands of the project: parses them into words, and runs each in its own process group with limits on output and time.
 //!
-//! Whether a command may run is decided in `policy`; what its failure means, by the Verifier.
+//! `policy` decides whether a command may run; the Verifier interprets its failure.
 
 mod attended;
 mod command;

@@ -1,5 +1,5 @@
-//! Runs one command: behind the walls that there are, in a process group of its own, without a terminal, its output drained to a
-//! cap, ended with its children at the deadline or on drop.
+//! Runs one command: confined as far as possible, in its own process group, without a terminal. Its output is drained
+//! up to a cap. At the deadline or on drop, it is ended with all its children.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -22,44 +22,44 @@ use super::{CommandLine, Environment};
 use tools::redact::{Redacted, Redactor};
 use tools::relocate::relocate;
 
-/// How a command is run.
+/// The options of a run.
 #[derive(Debug, Clone)]
 pub struct RunOptions {
     /// Working directory.
     pub cwd: PathBuf,
-    /// Killed after this long.
+    /// The command is killed after this time.
     pub timeout: Duration,
-    /// Bytes kept from the start and from the end of the output, each.
+    /// Bytes of output to keep from the start, and as many from the end.
     pub keep_bytes: usize,
-    /// Between the polite and the final signal, and for stragglers that keep the pipe open.
+    /// Time between the polite and the final signal, and to wait for children that keep the pipe open.
     pub kill_grace: Duration,
-    /// What it sees of the environment.
+    /// The environment of the command.
     pub env: Environment,
-    /// The directory in whose place it runs: variables that name it name `cwd` for the command, and those that lead git to
-    /// another repository than the one of `cwd` are not seen.
+    /// The directory that `cwd` is a copy of. Variables that name it are changed to name `cwd`, and variables that lead
+    /// git to another repository are removed.
     pub in_place_of: Option<PathBuf>,
-    /// Where it is noted while it runs, for [`super::end_leftovers`].
+    /// The directory that records the running command for [`super::end_leftovers`]; `None` to keep no record.
     pub notes: Option<PathBuf>,
-    /// What confines it; none where nothing is to.
+    /// The confinement; `None` to run unconfined.
     pub fence: Option<Fence>,
 }
 
 /// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Exit {
-    /// With this status.
+    /// Exited with this status.
     Code(i32),
-    /// By this signal.
+    /// Ended by this signal.
     Signal(i32),
     /// Killed at its deadline.
     TimedOut,
-    /// There is no such program.
+    /// The program does not exist.
     NotFound,
-    /// The system could not start it.
+    /// The system could not start it; the reason.
     NotStarted(String),
 }
 
-/// What a command printed, both streams in the order written: all of it, or head and tail.
+/// The output of a command, both streams in the order written: all of it, or its head and tail.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Captured {
     head: Vec<u8>,
@@ -80,18 +80,18 @@ impl Captured {
         let (head, tail) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
         self.head.extend_from_slice(head);
         self.tail.extend_from_slice(tail);
-        // Trimmed in bulk: twice the cap is held at most.
+        // Trimmed in bulk, so at most twice the cap is held.
         if self.tail.len() > self.keep * 2 {
             self.tail.drain(..self.tail.len() - self.keep);
         }
     }
 
-    /// Bytes printed in all.
+    /// Returns the size of the whole output, in bytes.
     pub const fn total(&self) -> u64 {
         self.total
     }
 
-    /// Takes secrets out of it.
+    /// Masks the secrets in it.
     pub fn mask(&mut self, redactor: &Redactor) {
         let mut masked = |bytes: &[u8]| {
             let text = String::from_utf8_lossy(bytes);
@@ -101,7 +101,7 @@ impl Captured {
         };
         let left_out = self.total - (self.head.len() + self.tail.len()) as u64;
         (self.head, self.tail) = if left_out == 0 {
-            // What is cut in two is found as a whole.
+            // Joined first, to find a secret that is split between head and tail.
             (masked(&[self.head.as_slice(), &self.tail].concat()), Vec::new())
         } else {
             (masked(&self.head), masked(&self.tail))
@@ -109,17 +109,17 @@ impl Captured {
         self.total = left_out + (self.head.len() + self.tail.len()) as u64;
     }
 
-    /// How many secrets were taken out of it.
+    /// Returns the number of masked secrets.
     pub const fn masked(&self) -> usize {
         self.masked
     }
 
-    /// The text, with a line that says what was left out of the middle. Invalid UTF-8 is replaced.
+    /// Returns the text, with a line in place of the omitted middle. Invalid UTF-8 is replaced.
     pub fn text(&self) -> String {
         self.excerpt(self.keep)
     }
 
-    /// As [`Self::text`], with at most `keep` bytes of the start and of the end.
+    /// Like [`Self::text`], with at most `keep` bytes of the start and of the end.
     pub fn excerpt(&self, keep: usize) -> String {
         let (head, tail) = (self.head.as_slice(), self.tail.as_slice());
         let left_out_between = self.total - (head.len() + tail.len()) as u64;
@@ -136,7 +136,7 @@ impl Captured {
     }
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandOutcome {
     /// How it ended.
@@ -147,12 +147,12 @@ pub struct CommandOutcome {
     pub elapsed: Duration,
     /// How far it was confined.
     pub confined: Degree,
-    /// What it changed in the tree, by paths below it, which is not kept: the first of it.
+    /// Paths in the tree, relative to it, whose changes were discarded; only the first ones.
     pub discarded: Vec<PathBuf>,
 }
 
 impl CommandOutcome {
-    /// Of one that was not started.
+    /// Creates the outcome of a command that was not started.
     pub fn not_started(why: String) -> Self {
         Self {
             exit: Exit::NotStarted(why),
@@ -163,13 +163,13 @@ impl CommandOutcome {
         }
     }
 
-    /// Exit status 0 within the limit: the only success there is.
+    /// Returns whether it succeeded: exit status 0 within the time limit.
     pub fn succeeded(&self) -> bool {
         self.exit == Exit::Code(0)
     }
 }
 
-/// Runs `command` to its end. Dropping the future ends the command and all that it started.
+/// Runs `command` to its end. Dropping the future ends the command and everything it started.
 pub async fn run(command: &CommandLine, options: &RunOptions) -> CommandOutcome {
     let start = Instant::now();
     let mut output = Captured::new(options.keep_bytes);
@@ -179,7 +179,7 @@ pub async fn run(command: &CommandLine, options: &RunOptions) -> CommandOutcome 
             confined = group.degree;
             let exit = attend(&mut group, pipe, options, start, &mut output).await;
             match group.report.take() {
-                Some(report) if exit != Exit::TimedOut => told(report, &mut discarded),
+                Some(report) if exit != Exit::TimedOut => reported_exit(report, &mut discarded),
                 _ => exit,
             }
         }
@@ -189,18 +189,20 @@ pub async fn run(command: &CommandLine, options: &RunOptions) -> CommandOutcome 
     CommandOutcome { exit, output, elapsed: start.elapsed(), confined, discarded }
 }
 
-/// How a command behind walls ended, by what was told of it.
-fn told(report: ReportFile, discarded: &mut Vec<PathBuf>) -> Exit {
+/// Determines from its report how a confined command ended.
+fn reported_exit(report: ReportFile, discarded: &mut Vec<PathBuf>) -> Exit {
     const NO_SUCH_FILE: i32 = 2;
     let outcome = match report.read() {
         Ok(outcome) => outcome,
-        Err(error) => return Exit::NotStarted(format!("the sandbox told nothing: {error}")),
+        Err(error) => {
+            return Exit::NotStarted(format!("the sandbox's report cannot be read: {error}"));
+        }
     };
     let Reported { ended, not_started, failed, discarded: paths } = outcome;
     *discarded = paths;
     match (failed, not_started, ended) {
         (Some(failure), ..) => Exit::NotStarted(format!(
-            "the sandbox could not be set up: {failure}; `deepseek doctor` tries it"
+            "cannot set up the sandbox: {failure}; run `deepseek doctor` to check it"
         )),
         (None, Some(NO_SUCH_FILE), _) => Exit::NotFound,
         (None, Some(errno), _) => Exit::NotStarted(io::Error::from_raw_os_error(errno).to_string()),
@@ -210,7 +212,7 @@ fn told(report: ReportFile, discarded: &mut Vec<PathBuf>) -> Exit {
     }
 }
 
-/// The child with the reading end of the one pipe both its streams go to.
+/// Starts the command. Returns it with the reading end of the pipe that both its streams go to.
 async fn start_group(
     command: &CommandLine,
     options: &RunOptions,
@@ -235,9 +237,9 @@ async fn start_group(
         moved_env(&mut process, &options.env, other, &options.cwd);
     }
     let degree = confined.as_ref().map_or(Degree::None, |confined| confined.degree);
-    let (ends, report) = behind_walls(&mut process, confined);
+    let (ends, report) = apply_confinement(&mut process, confined);
     let child = process.spawn()?;
-    // `process` still holds the writing ends; the pipe closes only when they are gone.
+    // `process` still holds the write ends; the pipe closes only when they are dropped.
     drop(process);
     let pipe = pipe::Receiver::from_owned_fd(reader.into())?;
     let leader = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
@@ -245,7 +247,7 @@ async fn start_group(
     Ok((Group { child, leader, degree, ends, report, _noted: noted }, pipe))
 }
 
-/// The process to start: the command itself, or the helper that puts up the walls for it.
+/// Returns the process to start: the command itself, or the helper that confines it.
 fn process_of(words: Vec<OsString>, confined: Option<&Confined>) -> Command {
     let first = confined.into_iter().flat_map(|confined| confined.program).map(OsString::from);
     let mut all = first.chain(words);
@@ -254,7 +256,8 @@ fn process_of(words: Vec<OsString>, confined: Option<&Confined>) -> Command {
     process
 }
 
-/// Variables that name directories which are elsewhere behind walls: where they are by default, there is one.
+/// Variables naming directories that are elsewhere in the sandbox. Without the variable, programs use the default
+/// place, which exists there.
 const NAMING_PLACES: [&str; 9] = [
     "GOCACHE",
     "TEMP",
@@ -267,21 +270,25 @@ const NAMING_PLACES: [&str; 9] = [
     "XDG_STATE_HOME",
 ];
 
-/// What is different for a process that puts up walls. Without them it gets a process group, which the helper makes itself.
-fn behind_walls(process: &mut Command, confined: Option<Confined>) -> (Ends, Option<ReportFile>) {
+/// Adjusts a process for its confinement. Without one it gets its own process group, which the helper otherwise creates
+/// itself.
+fn apply_confinement(
+    process: &mut Command,
+    confined: Option<Confined>,
+) -> (Ends, Option<ReportFile>) {
     let Some(Confined { stdin, env, ends, report, .. }) = confined else {
         process.stdin(Stdio::null()).process_group(0).kill_on_drop(true);
         return (Ends::Killed, None);
     };
     process.stdin(stdin).envs(env).kill_on_drop(ends == Ends::Killed);
-    // They name places that are not there.
+    // They name directories that do not exist in the sandbox.
     for name in NAMING_PLACES {
         process.env_remove(name);
     }
     (ends, Some(report))
 }
 
-/// The variables that git calls local to a repository (`git rev-parse --local-env-vars`), all but those of its configuration.
+/// The variables that git considers local to a repository (`git rev-parse --local-env-vars`), except its configuration.
 const OF_A_REPOSITORY: [&str; 11] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",
@@ -296,9 +303,9 @@ const OF_A_REPOSITORY: [&str; 11] = [
     "GIT_WORK_TREE",
 ];
 
-/// What the environment says of `from`, said of `to`.
+/// Changes variables that name `from` to name `to`.
 fn moved_env(process: &mut Command, env: &Environment, from: &Path, to: &Path) {
-    // Of a directory that the user lives in, commands need far more than a copy has.
+    // The copy lacks most of what commands need from a home directory.
     let is_home = env.vars.get("HOME").is_some_and(|home| Path::new(home).starts_with(from));
     let (from, to) = (from.as_os_str().as_bytes(), to.as_os_str().as_bytes());
     for (name, value) in env.vars.iter().filter(|_| !is_home) {
@@ -311,7 +318,7 @@ fn moved_env(process: &mut Command, env: &Environment, from: &Path, to: &Path) {
     }
 }
 
-/// A child and everything it started, ended when this is dropped.
+/// A child and everything it started. Dropping it ends them all.
 struct Group {
     child: Child,
     leader: Option<Pid>,
@@ -322,15 +329,15 @@ struct Group {
 }
 
 impl Group {
-    /// Signals all that is left of the group, its first process or not.
+    /// Signals the whole group, even if its leader is gone.
     fn signal(&self, signal: Signal) {
         if let Some(leader) = self.leader {
-            // It may be gone already, which is what was wanted.
+            // It may be gone already, which is fine.
             kill_process_group(leader, signal).ok();
         }
     }
 
-    /// Ends all of it.
+    /// Ends the whole group.
     fn end(&self) {
         match (self.ends, self.leader) {
             (Ends::Told, Some(helper)) => {
@@ -347,7 +354,7 @@ impl Drop for Group {
     }
 }
 
-/// Drains the pipe and waits for the end, whichever comes last, within the deadline.
+/// Drains the pipe and waits for the end, both within the deadline.
 async fn attend(
     group: &mut Group,
     mut pipe: pipe::Receiver,
@@ -375,18 +382,18 @@ async fn attend(
         group.end();
         Exit::TimedOut
     };
-    // Children that outlived their parent: what they printed is taken, what they hold is not waited for.
+    // Children may outlive their parent: their output is collected, but they are not waited for.
     let rest = async {
         while open {
             open = take(&pipe.read(&mut buffer).await, &buffer, output);
         }
     };
     tokio::time::timeout(options.kill_grace, rest).await.ok();
-    // Dropping the group ends what is left of it.
+    // Dropping the group ends the rest of it.
     exit
 }
 
-/// Keeps what was read; false at the end of the pipe.
+/// Stores what was read. Returns false at the end of the pipe.
 fn take(read: &io::Result<usize>, buffer: &[u8], output: &mut Captured) -> bool {
     match read {
         Ok(0) | Err(_) => false,
@@ -397,7 +404,7 @@ fn take(read: &io::Result<usize>, buffer: &[u8], output: &mut Captured) -> bool 
     }
 }
 
-/// The exit in our words.
+/// Converts an exit status.
 fn exit_of(status: io::Result<ExitStatus>) -> Exit {
     match status {
         Ok(status) => match (status.code(), status.signal()) {
@@ -409,7 +416,7 @@ fn exit_of(status: io::Result<ExitStatus>) -> Exit {
     }
 }
 
-/// A shell says 127 for a program that is not there.
+/// Converts an exit code; a shell exits with 127 if the program does not exist.
 const fn exit_of_code(code: i32) -> Exit {
     match code {
         127 => Exit::NotFound,
@@ -441,7 +448,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn exit_codes_signals_and_missing_programs_are_told_apart() {
+    async fn exit_codes_signals_and_missing_programs_are_distinguished() {
         let options = options();
         assert!(sh("true", &options).await.succeeded());
         assert_eq!(sh("false", &options).await.exit, Exit::Code(1));
@@ -454,7 +461,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_set_before_a_command_is_set_for_it() {
+    async fn assignments_before_a_command_apply_to_it() {
         let line = "GREETING='good day' sh -c 'test \"$GREETING\" = \"good day\"'";
         assert!(sh(line, &options()).await.succeeded());
     }
@@ -472,7 +479,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_names_the_other_directory_names_this_one_unless_the_user_lives_there() {
+    async fn variables_naming_the_original_directory_are_moved_unless_it_holds_the_home() {
         let cwd = std::env::temp_dir();
         for (home, is) in [("/home/u", cwd.join("bin")), ("/w/home", PathBuf::from("/w/bin"))] {
             let vars = [("HERE", "/w/bin"), ("HOME", home)];
@@ -495,7 +502,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_grandchild_that_keeps_the_pipe_does_not_keep_us() {
+    async fn a_grandchild_that_holds_the_pipe_does_not_block_the_run() {
         let outcome = sh("sleep 600 & echo done", &options()).await;
         assert_eq!((outcome.exit, outcome.output.text()), (Exit::Code(0), "done\n".to_owned()));
     }

@@ -1,10 +1,10 @@
-//! The ways in which a secret is written: as it is, and as programs encode it. Pure.
+//! The forms in which a secret can appear: plain, and in common encodings. Pure.
 
 use std::collections::BTreeSet;
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// All of them, as far as they are known.
+/// Returns every form of `value` to search for: plain, hexadecimal, percent-encoded, and base64 at each alignment.
 pub(super) fn ways(value: &str) -> BTreeSet<String> {
     let bytes = value.as_bytes();
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
@@ -23,10 +23,10 @@ pub(super) fn ways(value: &str) -> BTreeSet<String> {
     ways
 }
 
-/// What of the base 64 of a text depends on `bytes` alone, if these stand `before` bytes behind a multiple of three.
+/// Returns the base64 digits that depend on `bytes` alone, when `bytes` starts `before` bytes past a multiple of three.
 fn base64_after(bytes: &[u8], before: usize) -> String {
     let bits = bytes.len() * 8;
-    // The first bit that begins a digit, counted from the first bit of `bytes`.
+    // The first bit at which a digit starts, counted from the first bit of `bytes`.
     let first = (6 - before * 8 % 6) % 6;
     let digit = |at: usize| {
         let bit = |at: usize| {
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base64_is_found_wherever_the_value_stands() {
+    fn base64_is_found_at_every_alignment() {
         let value = "hunter2-hunter2";
         // base64 of `value`, `x` + value, and `xy` + value, followed by a letter.
         let encoded =

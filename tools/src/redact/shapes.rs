@@ -1,4 +1,4 @@
-//! Finds what looks like a secret: what the table of shapes has, and blocks of lines. Pure.
+//! Finds text that looks like a secret: the shapes in the table, and key blocks of several lines. Pure.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -9,21 +9,21 @@ use regex::bytes::Regex;
 use super::table::{Begins, Found, KEYS, Made, PATTERNS};
 use super::values::{is_ordinary, is_placeholder, is_secret_name};
 
-/// Bytes that a pattern is looked for in: what is longer is cut, and what is secret of it goes on as far as its last word.
+/// Bytes that a pattern is matched against. A longer secret is cut there, and then extended to the end of its last word.
 const WINDOW: usize = 1024;
-/// Longer words are no names.
+/// Longer words are not names.
 const LONGEST_NAME: usize = 64;
 
-/// The ends of headers of blocks of lines.
+/// How the header lines of key blocks end.
 const BLOCKS: [&str; 2] = ["PRIVATE KEY-----", "PRIVATE KEY BLOCK-----"];
-/// What their headers begin with, and how many bytes before the end at most.
+/// How these headers begin, and at most how many bytes before the end.
 const HEADER: (&str, usize) = ("-----BEGIN ", 40);
-/// What ends them.
+/// How the line after a block begins.
 const FOOTER: &str = "-----END ";
-/// A block of which the number of lines is told.
+/// The header of a block that states its number of lines.
 const COUNTED_BLOCK: &str = "Private-Lines: ";
 
-/// What something of a text begins to look like.
+/// What the text at a match may turn out to be.
 #[derive(Clone, Copy)]
 enum Shape {
     Key(Made, usize),
@@ -62,11 +62,12 @@ static SHAPES: LazyLock<Option<Shapes>> = LazyLock::new(|| {
     Some(Shapes { finder, of, patterns: patterns.collect::<Result<_, _>>().ok()? })
 });
 
-/// Where something looks like a secret. None spans lines.
+/// Finds everything that looks like a secret. No span crosses a line.
 pub(super) fn spans(text: &str) -> Vec<Range<usize>> {
     let mut spans = Vec::new();
     let Some(shapes) = SHAPES.as_ref() else { return spans };
-    // What is secret, or was looked at, is not looked at again: no text takes longer than its length.
+    // Text that is secret or was already examined is not examined again, so that the time stays linear in the length of
+    // the text.
     let mut done = 0;
     let mut looked_at = vec![0; shapes.of.len()];
     for found in shapes.finder.find_overlapping_iter(text) {
@@ -99,7 +100,7 @@ pub(super) fn spans(text: &str) -> Vec<Range<usize>> {
     spans
 }
 
-/// What something turns out to be that has the form of a secret.
+/// The verdict on text that has the form of a secret.
 enum Looks {
     Secret(Range<usize>),
     /// Words, names, places.
@@ -108,7 +109,7 @@ enum Looks {
     },
 }
 
-/// A key of which the beginning stands here.
+/// Examines a key whose prefix is at `beginning`.
 fn key(text: &str, beginning: Range<usize>, made: Made, least: usize) -> Option<Looks> {
     let before = text.as_bytes().get(..beginning.start)?.last();
     if before.is_some_and(u8::is_ascii_alphanumeric) {
@@ -117,7 +118,7 @@ fn key(text: &str, beginning: Range<usize>, made: Made, least: usize) -> Option<
     let rest = text.as_bytes().get(beginning.end..)?;
     let until = beginning.end + rest.iter().take_while(|byte| made.of(**byte)).count();
     let whole = text.get(beginning.end..until)?;
-    // Names that are put together of words, like `sk-learn-contrib-example`, are no keys.
+    // Names made of words, like `sk-learn-contrib-example`, are not keys.
     let is_words = matches!(made, Made::Words | Made::Dotted) && is_ordinary(whole);
     let is_key = whole.len() >= least && !is_words;
     Some(if is_key { Looks::Secret(beginning.start..until) } else { Looks::Ordinary { until } })
@@ -170,7 +171,7 @@ impl Shapes {
     }
 }
 
-/// Whether a name, of which the first letter may be cut off, is that of a secret.
+/// Returns whether a name is that of a secret, even if its first letter is cut off.
 fn names_a_secret(name: &str) -> bool {
     const CUT: [&str; 10] = [
         "assword",
@@ -188,13 +189,13 @@ fn names_a_secret(name: &str) -> bool {
     is_secret_name(name) || CUT.contains(&flat.to_lowercase().as_str())
 }
 
-/// Whether a word or a key goes on across this place.
+/// Returns whether `at` is in the middle of a word or a key.
 fn is_within(text: &str, at: usize) -> bool {
     let before = text.as_bytes().get(..at).unwrap_or_default().last();
     before.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
 }
 
-/// The lines of a block with this header, as far as they look like it; and where they end.
+/// Marks the lines of the block with this header, as far as they look like key material. Returns where they end.
 fn block(text: &str, header: Range<usize>, spans: &mut Vec<Range<usize>>) -> usize {
     let before = text.as_bytes().get(header.start.saturating_sub(HEADER.1)..header.start);
     let begins = |bytes: &[u8]| memchr::memmem::find(bytes, HEADER.0.as_bytes()).is_some();
@@ -217,7 +218,7 @@ fn block(text: &str, header: Range<usize>, spans: &mut Vec<Range<usize>>) -> usi
     header.end + length
 }
 
-/// Whether a line may stand in a block: digits of base 64, or a header, also where it is quoted, numbered or part of a diff.
+/// Returns whether a line can belong to a block: base64 digits or a header, possibly quoted, numbered or part of a diff.
 fn is_of_a_block(line: &str) -> bool {
     let may_stand =
         |byte: u8| byte.is_ascii_alphanumeric() || b"+/=\\\"',|- \t\r\n:.[]".contains(&byte);
@@ -225,7 +226,7 @@ fn is_of_a_block(line: &str) -> bool {
     line.bytes().all(may_stand) && (words <= 2 || line.contains(": "))
 }
 
-/// As many lines behind this one as it says.
+/// Marks as many of the following lines as the header states.
 fn counted_block(text: &str, from: usize, spans: &mut Vec<Range<usize>>) -> usize {
     let rest = text.get(from..).unwrap_or_default();
     let mut all = rest.split_inclusive('\n');
@@ -237,7 +238,7 @@ fn counted_block(text: &str, from: usize, spans: &mut Vec<Range<usize>>) -> usiz
     begin + length
 }
 
-/// The lines of a part of a text, without what stands before them where it is shown with line numbers or as a diff.
+/// Marks the lines of a part of a text, without the line numbers or diff signs in front of them.
 fn lines(text: &str, part: Range<usize>, spans: &mut Vec<Range<usize>>) {
     let mut at = part.start;
     for line in text.get(part).unwrap_or_default().split_inclusive('\n') {
@@ -247,11 +248,11 @@ fn lines(text: &str, part: Range<usize>, spans: &mut Vec<Range<usize>>) {
             })
         });
         let shown = line.get(gutter.map_or(0, |bar| bar + 1)..).unwrap_or_default();
-        let behind = line.len() - shown.trim_start_matches([' ', '\t', '-', '+']).len();
-        let content = line.get(behind..).unwrap_or_default().trim_end();
-        // What is masked already is not masked again.
+        let prefix = line.len() - shown.trim_start_matches([' ', '\t', '-', '+']).len();
+        let content = line.get(prefix..).unwrap_or_default().trim_end();
+        // Text that is already masked is not masked again.
         if !content.is_empty() && !content.starts_with(super::OPENING) {
-            spans.push(at + behind..at + behind + content.len());
+            spans.push(at + prefix..at + prefix + content.len());
         }
         at += line.len();
     }

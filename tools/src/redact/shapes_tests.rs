@@ -1,9 +1,9 @@
-//! Every shape that is known, found where it stands and nowhere else.
+//! Tests that every known shape is found wherever it occurs, and that nothing else is.
 
 use super::shapes::spans;
 use super::table::{KEYS, Made};
 
-/// What is masked of a text.
+/// Returns the parts of a text that are masked.
 fn masked(text: &str) -> Vec<&str> {
     spans(text).into_iter().map(|span| text.get(span).unwrap()).collect()
 }
@@ -16,7 +16,7 @@ fn hex(count: usize) -> String {
     "9f86d081884c7d65".chars().cycle().take(count).collect()
 }
 
-/// Every key with as much behind it as it has at least.
+/// Tries every key with its minimum length.
 #[test]
 fn keys_are_found_wherever_they_stand_and_shorter_ones_are_not() {
     for (beginning, made, least) in KEYS {
@@ -42,7 +42,7 @@ fn keys_are_found_wherever_they_stand_and_shorter_ones_are_not() {
 }
 
 #[test]
-fn what_is_told_by_its_surroundings_is_found() {
+fn secrets_are_recognized_by_their_context() {
     let (long, base64) = (chars(40), format!("{}==", chars(86)));
     let jwt = format!("eyJ{}.eyJ{}.{}", chars(20), chars(30), chars(43));
     let telegram = format!("123456789:AA{}", chars(33));
@@ -102,7 +102,7 @@ fn blocks_are_masked_line_by_line() {
     let text =
         format!("PuTTY-User-Key-File-3: ssh-rsa\nPrivate-Lines: 2\n{body}\nPrivate-MAC: 1\n");
     assert_eq!(masked(&text), body.lines().collect::<Vec<_>>());
-    // One without an end, and one that is only talked about.
+    // One block without an end, and one that is only mentioned in prose.
     assert_eq!(masked(&format!("-----BEGIN PRIVATE KEY-----\n{body}")).len(), 2);
     let prose = "A file with -----BEGIN PRIVATE KEY----- in it\nis never read by anything here.\nfn main() {}\n";
     assert!(
@@ -154,7 +154,7 @@ fn code_and_prose_are_left_alone() {
 }
 
 #[test]
-fn no_text_takes_longer_than_its_length() {
+fn time_is_linear_in_the_length_of_the_text() {
     let parts = [
         "PASSWORD",
         "eyJ",
@@ -173,7 +173,7 @@ fn no_text_takes_longer_than_its_length() {
     ];
     for part in parts {
         let text = part.repeat(400_000 / part.len());
-        // It would not come back in the time that tests have.
+        // With quadratic time, this would exceed the time limit of tests.
         spans(&text);
     }
 }

@@ -1,13 +1,13 @@
-//! What secrets look like, as a table: how providers begin their keys, and what stands behind the name of a password. Pure.
+//! The shapes of secrets, as a table: the prefixes of providers' keys, and what follows the name of a password. Pure.
 
-/// What a key is made of behind its beginning.
+/// The characters of a key after its prefix.
 #[derive(Clone, Copy)]
 pub(super) enum Made {
     /// Letters and digits.
     Letters,
     /// Letters, digits, `-` and `_`.
     Words,
-    /// The same, and `.`.
+    /// Letters, digits, `-`, `_` and `.`.
     Dotted,
     /// Upper-case letters and digits.
     Upper,
@@ -27,7 +27,7 @@ impl Made {
     }
 }
 
-/// Keys that are told by how they begin: the beginning, what follows, and how many bytes of that at least.
+/// Keys recognized by their prefix: the prefix, the characters that follow, and their minimum number.
 pub(super) const KEYS: [(&str, Made, usize); 54] = [
     ("sk-", Made::Words, 16),        // DeepSeek, OpenAI, Anthropic
     ("sk_live_", Made::Letters, 16), // Stripe
@@ -85,29 +85,30 @@ pub(super) const KEYS: [(&str, Made, usize); 54] = [
     ("secret_", Made::Letters, 40),  // Notion
 ];
 
-/// Where the text may begin that a pattern is about.
+/// Where the text matched by a pattern may begin.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Begins {
-    /// Where no word or key goes on.
+    /// Not in the middle of a word or a key.
     NotWithin,
     /// Anywhere.
     Anywhere,
-    /// Behind eight to ten digits, which are a part of the secret.
+    /// After eight to ten digits, which are part of the secret.
     BehindDigits,
 }
 
-/// Whether what a pattern finds is secret, whatever it is.
+/// Whether a match is secret regardless of its value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     IsSecret,
-    /// Unless it is what stands for a secret.
+    /// Unless it is a placeholder for a secret.
     UnlessPlaceholder,
-    /// Unless it is a word, a number or a place.
+    /// Unless it is a word, a number or a path.
     UnlessOrdinary,
 }
 
-/// What is told by more than its beginning: what it has somewhere, where that may stand, and the pattern from there on, with the
-/// secret as the last group; a group `name` before it has to be the name of a secret. Bytes, not letters.
+/// Secrets that need more than a prefix to recognize: the strings to search for, where they may begin, when a match
+/// counts, and the pattern from there on. The last group is the secret; a group `name` before it must be the name of a
+/// secret. Matches bytes, not characters.
 pub(super) const PATTERNS: [(&[&str], Begins, Found, &str); 14] = [
     (&["eyJ"], Begins::NotWithin, Found::IsSecret, r"(eyJ[\w-]{8,}\.[\w-]{8,}\.[\w.-]{8,})"),
     (
@@ -124,7 +125,7 @@ pub(super) const PATTERNS: [(&[&str], Begins, Found, &str); 14] = [
     ),
     (&[":AA"], Begins::BehindDigits, Found::IsSecret, r"(:AA[\w-]{33})(?:[^\w-]|\z)"),
     (&["://"], Begins::Anywhere, Found::UnlessPlaceholder, r"://[^\s/@:]*:([^\s/@\[\]<>{}$]{3,})@"),
-    // A token alone before the host, as GitHub takes it.
+    // A token alone before the host, as in GitHub URLs.
     (&["://"], Begins::Anywhere, Found::UnlessOrdinary, r"://([^\s/@:\[\]<>{}$]{16,})@"),
     (&["earer "], Begins::Anywhere, Found::UnlessOrdinary, r"earer +([\w.~+/-]{12,}=*)"),
     (&["asic "], Begins::Anywhere, Found::UnlessOrdinary, r"asic +([A-Za-z0-9+/]{12,}=*)"),
@@ -141,7 +142,7 @@ pub(super) const PATTERNS: [(&[&str], Begins, Found, &str); 14] = [
         Found::UnlessPlaceholder,
         r#"_auth=["']?([A-Za-z0-9+/]{8,}=*)"#,
     ),
-    // Settings: `DB_PASSWORD=…`, `export API_TOKEN="…"`, as the environment and its files have them.
+    // Settings as in the environment and its files: `DB_PASSWORD=…`, `export API_TOKEN="…"`.
     (
         &["PASS", "PWD", "SECRET", "TOKEN", "API_KEY", "APIKEY", "ACCESS_KEY", "PRIVATE_KEY"],
         Begins::Anywhere,
@@ -154,7 +155,7 @@ pub(super) const PATTERNS: [(&[&str], Begins, Found, &str); 14] = [
         Found::UnlessOrdinary,
         r#"_KEY=["']?([^\s"'`\\$<>(){}\[\];,&|]{12,})"#,
     ),
-    // Code and documents: a name, `=` or `:`, and something that is no word.
+    // Code and documents: a name, `=` or `:`, and a value that is not a word.
     (
         &[
             "assword",
@@ -181,7 +182,7 @@ pub(super) const PATTERNS: [(&[&str], Begins, Found, &str); 14] = [
         Found::UnlessOrdinary,
         r#"(?<name>[A-Za-z_-]+)["']? *(?::=|=>|[:=]) *["']?([^\s"'`\\$<>(){}\[\];,]{8,})"#,
     ),
-    // A password of several words is in quotes.
+    // A password of several words must be quoted.
     (
         &["assword", "assphrase", "ecret", "PASSWORD", "PASSPHRASE", "SECRET"],
         Begins::Anywhere,

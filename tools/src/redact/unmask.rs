@@ -1,16 +1,16 @@
-//! A diff whose author saw masks in place of secrets, made one of the files as they are. Pure.
+//! Restores the secrets in a diff whose author saw masks in their place. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Redactor, masks_in};
 
-/// `diff` with what masks stand for in `texts`, the files as its author saw them.
+/// Returns `diff` with its masks replaced by their values in `texts`, the files before they were redacted for its author.
 ///
-/// In lines that the files have anyway every mask is led back. In a new line only one that stands in a removed line of the same
-/// hunk is: so a line that has a secret can be changed beside it, and the secret is not carried elsewhere.
+/// In lines that the files already have, every mask is replaced. In a new line, a mask is replaced only if a removed
+/// line of the same hunk has it too. So a line with a secret can be edited, and the secret cannot be copied elsewhere.
 ///
 /// # Errors
-/// The mask in a new line that stands for nothing there, unless the files have it to the letter.
+/// Returns the mask in a new line that cannot be replaced, unless the files contain that mask literally.
 pub fn unmask<'d>(diff: &'d str, texts: &[String], redactor: &Redactor) -> Result<String, &'d str> {
     if masks_in(diff).next().is_none() {
         return Ok(diff.to_owned());
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_beside_a_change_and_changed_lines_have_their_secret_again() {
+    fn context_lines_and_changed_lines_get_their_secrets_back() {
         for diff in [
             "@@ -1,3 +1,3 @@\n-port = 80\n+port = 81\n password = \"Tr0ub4dor-3x\"\n host = \"a\"\n",
             "@@ -2 +2 @@\n-password = \"Tr0ub4dor-3x\"\n+passphrase = \"Tr0ub4dor-3x\"\n",
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_goes_nowhere_else() {
+    fn a_secret_cannot_be_copied_to_another_line() {
         for diff in [
             "@@ -1 +1,2 @@\n port = 80\n+copy = \"Tr0ub4dor-3x\"\n",
             "@@ -2 +1,0 @@\n-password = \"Tr0ub4dor-3x\"\n@@ -3 +2,2 @@\n host = \"a\"\n+copy = \"Tr0ub4dor-3x\"\n",
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mask_that_a_file_has_to_the_letter_is_text() {
+    fn a_mask_that_a_file_contains_literally_is_plain_text() {
         let file = "see [redacted:abcd]\n";
         let diff = "@@ -1 +1 @@\n-see [redacted:abcd]\n+look at [redacted:abcd]\n";
         assert_eq!(unmask(diff, &[file.to_owned()], &redactor()).as_deref(), Ok(diff));

@@ -1,20 +1,21 @@
-//! Which words of a secret file, or of the environment, are secret: what no other text has by chance. Pure.
+//! Decides which words of a secret file or of the environment are secret: those that would not appear elsewhere by
+//! chance. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Shorter values are found in everything.
+/// Shorter values would match everywhere.
 pub(super) const SHORTEST: usize = 8;
-/// Longer words are no words.
+/// Longer runs of letters are not words.
 const LONGEST_WORD: usize = 15;
-/// Digits of a number that is no key: a port, a date, a count.
+/// Maximum digits of a number that is not a key, such as a port, a date or a count.
 const LONGEST_NUMBER: usize = 8;
-/// What stands between words of one value.
+/// Separators between the words of one value.
 const JOINTS: [char; 9] = ['-', '_', '.', '/', ':', '@', '+', '~', ' '];
-/// What stands between values of a line.
+/// Separators between the values of a line.
 const BREAKS: [char; 17] =
     [' ', '\t', '"', '\'', '`', '=', ',', ';', ':', '@', '<', '>', '(', ')', '{', '}', '\\'];
 
-/// Ends of names whose value is secret, in upper case without separators.
+/// Endings of names whose value is secret, in upper case without separators.
 const SECRET_ENDS: [&str; 12] = [
     "PASSWORD",
     "PASSWD",
@@ -29,17 +30,17 @@ const SECRET_ENDS: [&str; 12] = [
     "SIGNINGKEY",
     "ACCOUNTKEY",
 ];
-/// Last words of names that say so, but not as a part of another word.
+/// Last words of names whose value is secret; they must be whole words.
 const SECRET_WORDS: [&str; 3] = ["PASS", "PWD", "DSN"];
-/// Parts of names that say so wherever they stand.
+/// Parts of names whose value is secret, anywhere in the name.
 const SECRET_PARTS: [&str; 6] =
     ["PASSWORD", "PASSWD", "SECRET", "APIKEY", "CREDENTIAL", "AUTHTOKEN"];
-/// Ends of names that tell about a secret and are none.
+/// Endings of names that describe a secret without containing it.
 const TELLING: [&str; 14] = [
     "FILE", "PATH", "DIR", "NAME", "URL", "HOST", "TYPE", "MODE", "LENGTH", "COUNT", "POLICY",
     "TTL", "ENV", "ENABLED",
 ];
-/// What stands where a secret is to be put.
+/// Values commonly put in place of a secret.
 const PLACEHOLDERS: [&str; 16] = [
     "password",
     "passwd",
@@ -59,7 +60,7 @@ const PLACEHOLDERS: [&str; 16] = [
     "xxxxxxxx",
 ];
 
-/// Whether a variable, or a setting, of this name holds a secret.
+/// Returns whether a variable or a setting of this name holds a secret.
 pub fn is_secret_name(name: &str) -> bool {
     let flat: String =
         name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_uppercase();
@@ -73,14 +74,14 @@ pub fn is_secret_name(name: &str) -> bool {
             || SECRET_PARTS.iter().any(|part| flat.contains(part)))
 }
 
-/// The values of those variables whose names say that they are secret.
+/// Returns the secret values of the variables whose names mark them as secret.
 pub fn values_of_variables(vars: &BTreeMap<String, String>) -> Vec<String> {
     let secret = vars.iter().filter(|(name, _)| is_secret_name(name));
     let values = secret.map(|(_, value)| value.trim());
     values.filter(|value| is_secret_value(value)).map(str::to_owned).collect()
 }
 
-/// The secret values in the text of a secret file: of its lines, of what stands behind `=` or `:` in them, and of their words.
+/// Returns the secret values in the text of a secret file: whole lines, what follows `=` or `:`, and single words.
 pub fn values_in(text: &str) -> BTreeSet<String> {
     text.lines().flat_map(values_in_line).map(str::to_owned).collect()
 }
@@ -98,18 +99,19 @@ fn values_in_line(line: &str) -> Vec<&str> {
     let named = set.filter(|(name, value)| is_secret_name(name) && is_secret_value(value));
     let whole = set.map_or(line, |(_, value)| value);
     let words = line.split(BREAKS);
-    let told = std::iter::once(whole).filter(|value| !value.contains([' ', '\t'])).chain(words);
-    let told = told.filter(|value| !is_ordinary(value));
-    named.map(|(_, value)| value).into_iter().chain(told).collect()
+    let candidates =
+        std::iter::once(whole).filter(|value| !value.contains([' ', '\t'])).chain(words);
+    let candidates = candidates.filter(|value| !is_ordinary(value));
+    named.map(|(_, value)| value).into_iter().chain(candidates).collect()
 }
 
-/// The text within a pair of quotes.
+/// Strips one pair of quotes.
 fn unquoted(value: &str) -> &str {
     let within = |quote| value.strip_prefix(quote)?.strip_suffix(quote);
     ['"', '\''].into_iter().find_map(within).unwrap_or(value)
 }
 
-/// Whether what a secret name names is a secret: any value that is not a single word, a place, a number or a placeholder.
+/// Returns whether the value of a secret name is a secret, that is, not a single word, a path, a number or a placeholder.
 pub(super) fn is_secret_value(value: &str) -> bool {
     let is_place = value.starts_with(['/', '.', '~', '$']) || is_plain_url(value);
     let is_word = value.len() <= LONGEST_WORD && value.chars().all(char::is_alphabetic);
@@ -118,7 +120,7 @@ pub(super) fn is_secret_value(value: &str) -> bool {
     value.len() >= SHORTEST && !is_place && !is_word && !is_number && !is_placeholder(value)
 }
 
-/// Whether a text is one that people leave where a secret is to be put.
+/// Returns whether a value is a placeholder for a secret.
 pub(super) fn is_placeholder(value: &str) -> bool {
     let lower = value.to_lowercase();
     let one = lower.chars().next();
@@ -131,19 +133,19 @@ fn is_plain_url(value: &str) -> bool {
     value.contains("://") && !value.contains('@') && is_ordinary(value)
 }
 
-/// Whether a text says nothing about where it is from: words, names, numbers, places, and what is made of them.
+/// Returns whether a text is too generic to be secret: words, names, numbers, paths, and combinations of them.
 pub(super) fn is_ordinary(value: &str) -> bool {
     value.len() < SHORTEST || is_placeholder(value) || value.split(JOINTS).all(is_ordinary_piece)
 }
 
-/// A word, also with a few digits behind it, or a number.
+/// Returns whether a piece is a word, possibly followed by a few digits, or a number.
 fn is_ordinary_piece(piece: &str) -> bool {
     let word = piece.trim_end_matches(|c: char| c.is_ascii_digit());
     let digits = piece.len() - word.len();
     if word.is_empty() {
         return digits <= LONGEST_NUMBER;
     }
-    // A name like `CancellationToken` has few capitals, and chance has many.
+    // A name like `CancellationToken` has few capitals; random text has many.
     let capitals = word.chars().filter(|c| c.is_uppercase()).count();
     let is_name = word.len() <= LONGEST_WORD || (1..=word.len() / 4).contains(&capitals);
     word.chars().all(char::is_alphabetic) && is_name && digits <= 4
@@ -182,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_passwords_and_hashes_are() {
+    fn keys_passwords_and_hashes_are_secret() {
         let named = |name: &str, value: &str| format!("{name}={value}\n");
         for text in [
             named("DB_PASSWORD", "correct-horse-battery"),
@@ -205,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn names_say_what_is_secret() {
+    fn names_mark_their_values_as_secret() {
         for name in [
             "DEEPSEEK_API_KEY",
             "GITHUB_TOKEN",

@@ -1,4 +1,4 @@
-//! What a directory holds.
+//! The tool that lists a directory.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ pub(crate) const TOOL: Tool = Tool::new::<List>(
 #[serde(deny_unknown_fields)]
 struct List {
     /// The directory, relative to the workspace; the workspace itself if left out.
-    // What most tools call it.
+    // The name of this parameter in most other tools.
     #[serde(default, alias = "path")]
     directory: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! A file, or lines of one.
+//! The tool that reads a file, or lines of it.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! Lines that match a regular expression.
+//! The tool that searches for lines that match a regular expression.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -17,7 +17,7 @@ struct Search {
     /// The regular expression; it matches within one line.
     pattern: String,
     /// The files that are searched, such as `*.rs` or `src/**/*.py`; all if left out.
-    // What most tools call it.
+    // The name of this parameter in most other tools.
     #[serde(default, alias = "path")]
     glob: Option<String>,
 }

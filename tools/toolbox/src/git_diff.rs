@@ -1,4 +1,4 @@
-//! A change as a diff.
+//! The tool that shows changes as a diff.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -28,7 +28,7 @@ struct Diff {
 impl Arguments for Diff {
     fn look(self) -> Result<Look, String> {
         if self.staged && self.range.is_some() {
-            return Err("either `staged` or a `range`, not both".to_owned());
+            return Err("use either `staged` or a `range`, not both".to_owned());
         }
         let range = self.range.map(revision).transpose()?;
         Ok(Look::GitDiff { range, staged: self.staged, path: directory(self.path.as_deref())? })

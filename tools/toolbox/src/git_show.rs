@@ -1,4 +1,4 @@
-//! A commit, or a file as it was.
+//! The tool that shows a commit, or a file as of a commit.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! What git says of the workspace.
+//! The tool that shows the git status of the workspace.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! Files that words are about.
+//! The tool that finds files by a description.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

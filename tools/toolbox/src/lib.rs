@@ -1,5 +1,5 @@
-//! What models may look at by calling tools: their names, their schemas, and how their arguments are read. Pure: looking itself
-//! is done where the files, commands and people are; only the tools that a workspace brings are found here.
+//! The tools that models can call: their names, their schemas, and how their arguments are parsed. Pure: the tools are
+//! carried out elsewhere. Only the workspace's own tools are looked up here.
 
 mod fs_list;
 mod fs_read;

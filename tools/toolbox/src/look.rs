@@ -1,42 +1,42 @@
-//! What a model asks to see, whether it asks by a line of its answer or by calling a tool.
+//! What a model asks to see, either by a line of its answer or by a tool call.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use tree::RepoPath;
 
-/// Something that a model wants to see.
+/// Something that a model asks to see.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Look {
     /// A file, or lines of one.
     Context {
-        /// The file.
+        /// The path of the file.
         path: RepoPath,
-        /// One-based lines, both included; the whole file when absent.
+        /// The first and last line, from one; `None` for the whole file.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         lines: Option<(usize, usize)>,
     },
     /// Lines that match a regular expression.
     Search {
-        /// The expression.
+        /// The regular expression.
         pattern: String,
-        /// The files it is looked for in; all when absent.
+        /// The files to search; `None` for all.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         glob: Option<String>,
     },
-    /// Where a name is defined and used.
+    /// The definition and the uses of a name.
     Symbol {
         /// The name.
         name: String,
     },
-    /// What a directory holds.
+    /// The content of a directory.
     List {
-        /// The directory; the workspace itself when absent.
+        /// The directory; `None` for the workspace itself.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         directory: Option<RepoPath>,
     },
-    /// What comes of a command.
+    /// The output of a command.
     Run {
         /// The command.
         command: String,
@@ -45,48 +45,48 @@ pub enum Look {
     GitStatus,
     /// A change as a diff.
     GitDiff {
-        /// Commits as `git diff` takes them; what is not committed when absent.
+        /// Commits as `git diff` accepts them; `None` for uncommitted changes.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         range: Option<String>,
-        /// Only what is staged.
+        /// True to show staged changes only.
         #[serde(default)]
         staged: bool,
-        /// Only this file or directory.
+        /// Show only this file or directory.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         path: Option<RepoPath>,
     },
-    /// A commit, or a file as it was in one.
+    /// A commit, or a file as of a commit.
     GitShow {
         /// The commit.
         revision: String,
-        /// The file.
+        /// The file; `None` to show the commit.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         path: Option<RepoPath>,
         /// Lines of the file, as with [`Look::Context`].
         #[serde(skip_serializing_if = "Option::is_none", default)]
         lines: Option<(usize, usize)>,
     },
-    /// The files and lines that words are about.
+    /// The files and lines that match a description.
     Query {
-        /// The words.
+        /// The description.
         words: String,
     },
-    /// What a program over files comes to.
+    /// The result of a program over files.
     Program {
-        /// The program.
+        /// The source of the program.
         program: String,
-        /// Paths and patterns of the files that it can read; all when there are none.
+        /// Paths and patterns of the files that it can read; empty for all.
         #[serde(default)]
         paths: Vec<String>,
     },
-    /// What a tool of the workspace prints.
+    /// The output of a tool of the workspace.
     Own {
-        /// Its name, as people or as models write it.
+        /// The name of the tool, in either of its spellings.
         name: String,
-        /// Its arguments, as the model wrote them.
+        /// The arguments, as the model wrote them.
         arguments: String,
     },
-    /// What the user says to a question.
+    /// The user's answer to a question.
     Ask {
         /// The question.
         question: String,
@@ -96,7 +96,7 @@ pub enum Look {
 impl fmt::Display for Look {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Context { path, lines } => write!(f, "{path}{}", behind(*lines)),
+            Self::Context { path, lines } => write!(f, "{path}{}", suffix(*lines)),
             Self::Search { pattern, glob: Some(glob) } => write!(f, "`{pattern}` in {glob}"),
             Self::Search { pattern, glob: None } => write!(f, "`{pattern}`"),
             Self::Symbol { name } => write!(f, "symbol {name}"),
@@ -105,13 +105,13 @@ impl fmt::Display for Look {
             Self::Run { command } => write!(f, "`{command}`"),
             Self::GitStatus => f.write_str("git status"),
             Self::GitDiff { range, staged, path } => {
-                let uncommitted = if *staged { "what is staged" } else { "what is not committed" };
+                let uncommitted = if *staged { "staged changes" } else { "uncommitted changes" };
                 write!(f, "git diff of {}", range.as_deref().unwrap_or(uncommitted))?;
                 path.as_ref().map_or(Ok(()), |path| write!(f, " in {path}"))
             }
             Self::GitShow { revision, path: None, .. } => write!(f, "git show {revision}"),
             Self::GitShow { revision, path: Some(path), lines } => {
-                write!(f, "git show {revision}:{path}{}", behind(*lines))
+                write!(f, "git show {revision}:{path}{}", suffix(*lines))
             }
             Self::Query { words } => write!(f, "files about \"{words}\""),
             Self::Program { program, paths } => {
@@ -125,8 +125,8 @@ impl fmt::Display for Look {
     }
 }
 
-/// Lines as they are written behind a path.
-fn behind(lines: Option<(usize, usize)>) -> String {
+/// Formats lines as a suffix of a path.
+fn suffix(lines: Option<(usize, usize)>) -> String {
     match lines {
         None => String::new(),
         Some((first, usize::MAX)) => format!(":{first}-"),
@@ -134,7 +134,7 @@ fn behind(lines: Option<(usize, usize)>) -> String {
     }
 }
 
-/// A path, and the lines named behind it: `:7`, `:3-9`, `:3-9,20-30`. A name may contain colons.
+/// Splits a path from the lines after it: `:7`, `:3-9`, `:3-9,20-30`. The path itself may contain colons.
 pub fn ranged(target: &str) -> (&str, Vec<(usize, usize)>) {
     let number = |text: &str| text.trim().trim_start_matches('L').parse::<usize>().ok();
     let range = |text: &str| {

@@ -1,35 +1,35 @@
-//! Tools that a workspace brings: executable files in its `tools` directory that say in a line of theirs what they are for. How
-//! they are run is not decided here.
+//! The workspace's own tools: executable files in its `tools` directory with a line that describes them. Running them
+//! is not decided here.
 
 use schemars::Schema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tree::{Entry, FileMode, ReadTree, RepoPath};
 
-/// Where they stand.
+/// The directory with the tools.
 const DIR: &str = "tools";
-/// What their names begin with.
+/// The prefix of the tools' names.
 const PREFIX: &str = "tools";
-/// What stands before the JSON that a tool says of itself, and among how many of its first lines.
+/// What precedes the JSON description in a tool's file, and how many of its first lines are searched for it.
 const MARK: &str = "TOOL_META:";
 const HEAD_LINES: usize = 40;
-/// Files that are looked at, and tools that are offered.
+/// Maximum numbers of files examined and tools offered.
 const MOST_FILES: usize = 1000;
 const MOST_TOOLS: usize = 20;
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// A tool that the workspace brings.
+/// A tool of the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnTool {
     /// The executable file.
     pub path: RepoPath,
-    /// What it is for, in words for a model.
+    /// The purpose of the tool, for models.
     pub description: String,
-    /// The JSON Schema of its arguments.
+    /// The JSON Schema of the arguments.
     pub parameters: Value,
 }
 
-/// What a tool says of itself.
+/// The description in a tool's file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Meta {
@@ -39,7 +39,7 @@ struct Meta {
 }
 
 impl OwnTool {
-    /// Reads what the file at `path` says of itself, or what is wrong with it; none if it says nothing.
+    /// Parses the description in the file at `path`; `None` if it has none, or an error if it is invalid.
     fn read(path: RepoPath, text: &str) -> Option<Result<Self, String>> {
         let said = text.lines().take(HEAD_LINES).find_map(|line| line.split_once(MARK))?.1;
         let meta: Meta = match serde_json::from_str(said.trim()) {
@@ -54,12 +54,12 @@ impl OwnTool {
         Some(Ok(Self { path, description: meta.description, parameters }))
     }
 
-    /// Its name, as people read it: `tools.lint` for `tools/lint.sh`.
+    /// Returns the name for people: `tools.lint` for `tools/lint.sh`.
     pub fn name(&self) -> String {
         format!("{PREFIX}.{}", self.stem())
     }
 
-    /// Its name on the wire.
+    /// Returns the name on the wire.
     pub fn wire_name(&self) -> String {
         format!("{PREFIX}_{}", self.stem())
     }
@@ -72,12 +72,12 @@ impl OwnTool {
     }
 }
 
-/// Whether `name` is that of a tool of the workspace, if it has such a one.
+/// Returns whether `name` has the form of a workspace tool's name; the tool may not exist.
 pub(crate) fn is_own(name: &str) -> bool {
     name.strip_prefix(PREFIX).is_some_and(|rest| rest.starts_with(['.', '_']))
 }
 
-/// The tools of a tree, by their paths; and of those that cannot be offered, why. It blocks.
+/// Finds the tools of a tree, ordered by path, and the files that cannot be offered, with the reason. Blocks.
 pub fn own_tools(tree: &ReadTree) -> (Vec<OwnTool>, Vec<(RepoPath, String)>) {
     let (mut tools, mut wrong): (Vec<OwnTool>, Vec<_>) = (Vec::new(), Vec::new());
     let Ok(dir) = RepoPath::parse(DIR) else { return (tools, wrong) };
@@ -92,10 +92,10 @@ pub fn own_tools(tree: &ReadTree) -> (Vec<OwnTool>, Vec<(RepoPath, String)>) {
             None => {}
             Some(Err(why)) => wrong.push((path, why)),
             Some(Ok(_)) if tools.len() == MOST_TOOLS => {
-                wrong.push((path, format!("at most {MOST_TOOLS} tools are offered")));
+                wrong.push((path, format!("only the first {MOST_TOOLS} tools are offered")));
             }
             Some(Ok(tool)) => match tools.iter().find(|it| it.name() == tool.name()) {
-                Some(other) => wrong.push((path, format!("{} has its name", other.path))),
+                Some(other) => wrong.push((path, format!("{} already has this name", other.path))),
                 None => tools.push(tool),
             },
         }
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_executable_and_says_what_it_is_for_is_a_tool() {
+    fn executable_files_with_a_description_are_tools() {
         let home = tempfile::tempdir().unwrap();
         fs::create_dir(home.path().join(DIR)).unwrap();
         let file = |name: &str, text: &str, mode: u32| {
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(tools[0].parameters, json!({"type": "object", "properties": {}}));
         let wrong: Vec<String> = wrong.iter().map(|(path, why)| format!("{path}: {why}")).collect();
         assert!(wrong[0].starts_with("tools/broken.sh: TOOL_META: EOF"), "{wrong:?}");
-        assert_eq!(wrong[1], "tools/lint.v2.sh: tools/lint has its name");
+        assert_eq!(wrong[1], "tools/lint.v2.sh: tools/lint already has this name");
         assert!(wrong[2].starts_with("tools/odd.sh: TOOL_META: "), "{wrong:?}");
         assert_eq!(wrong[3], "tools/silent.sh: TOOL_META: the description is empty");
         assert!(is_own("tools.lint") && is_own("tools_lint") && !is_own("toolsmith"));

@@ -1,4 +1,4 @@
-//! The tools there are.
+//! The list of tools.
 
 use model::ToolOffer;
 use tree::FileHash;
@@ -24,12 +24,12 @@ static TOOLS: [Tool; 10] = [
     user_ask::TOOL,
 ];
 
-/// All tools, in the order in which they are offered.
+/// Returns all tools, in the order in which they are offered.
 pub fn tools() -> &'static [Tool] {
     &TOOLS
 }
 
-/// The tool of a name, as people or as models write it.
+/// Finds a tool by its name, in either spelling.
 pub fn tool_named(name: &str) -> Result<&'static Tool, BadCall> {
     let is_it = |tool: &&Tool| tool.name == name || tool.wire_name() == name;
     tools().iter().find(is_it).ok_or_else(|| {
@@ -38,7 +38,7 @@ pub fn tool_named(name: &str) -> Result<&'static Tool, BadCall> {
     })
 }
 
-/// What a call asks for: a look by one of [`tools`], or the run of a tool that the workspace brings, if it does.
+/// Parses a call: of one of [`tools`], or of a tool of the workspace, whether it exists or not.
 pub fn look_of(name: &str, arguments: &str) -> Result<Look, BadCall> {
     if is_own(name) {
         return Ok(Look::Own { name: name.to_owned(), arguments: arguments.to_owned() });
@@ -46,7 +46,7 @@ pub fn look_of(name: &str, arguments: &str) -> Result<Look, BadCall> {
     tool_named(name)?.read(arguments)
 }
 
-/// The tools as they are offered in a request, behind them those of the workspace.
+/// Returns the tools as they are offered in a request, followed by those of the workspace.
 pub fn offers(own: &[OwnTool]) -> Vec<ToolOffer> {
     let offer = |tool: &Tool| ToolOffer {
         name: tool.wire_name(),
@@ -61,7 +61,7 @@ pub fn offers(own: &[OwnTool]) -> Vec<ToolOffer> {
     tools().iter().map(offer).chain(own.iter().map(of_workspace)).collect()
 }
 
-/// The SHA-256 of what is offered.
+/// Returns the SHA-256 of the offered tools.
 pub fn schema_hash(offers: &[ToolOffer]) -> String {
     let json = serde_json::to_vec(offers).unwrap_or_default();
     FileHash::of(&json).to_string()
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_ask_for_what_they_say() {
+    fn valid_calls_are_parsed() {
         for (name, arguments, expected) in [
             ("fs.list", "", "./"),
             ("fs_list", r#"{"directory":"src/"}"#, "src/"),
@@ -103,8 +103,8 @@ mod tests {
             ("fs_search_rg", r#"{"pattern":"fn a","glob":"*.rs"}"#, "`fn a` in *.rs"),
             ("symbol_find", r#"{"name":"A::b"}"#, "symbol A::b"),
             ("git_status", "{}", "git status"),
-            ("git_diff", "{}", "git diff of what is not committed"),
-            ("git_diff", r#"{"staged":true,"path":"a"}"#, "git diff of what is staged in a"),
+            ("git_diff", "{}", "git diff of uncommitted changes"),
+            ("git_diff", r#"{"staged":true,"path":"a"}"#, "git diff of staged changes in a"),
             ("git_diff", r#"{"range":"HEAD~2"}"#, "git diff of HEAD~2"),
             ("git_show", r#"{"revision":"HEAD"}"#, "git show HEAD"),
             ("git_show", r#"{"revision":"v1","path":"a.rs"}"#, "git show v1:a.rs"),
@@ -128,9 +128,9 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_call_is_answered_with_what_would_be_good() {
+    fn an_error_says_how_to_call_the_tool() {
         for (name, arguments, expected) in [
-            ("fs_write", "{}", "no tool `fs_write`; there are fs.list, fs.read"),
+            ("fs_write", "{}", "no tool `fs_write`; the tools are fs.list, fs.read"),
             ("fs_read", "", "column 2; it takes path [first_line] [last_line]"),
             ("fs_read", "{", "the arguments of fs.read are wrong: EOF"),
             ("fs_read", "[]", "the arguments of fs.read are wrong"),
@@ -142,8 +142,8 @@ mod tests {
             ("fs_read", r#"{"path":"a","first_line":0}"#, "from one"),
             ("fs_read", r#"{"path":"a","first_line":9,"last_line":3}"#, "from one"),
             ("fs_read", r#"{"path":"a","first_line":-1}"#, "invalid value"),
-            ("fs_read", r#"{"path":"a","first_line":"ten"}"#, "`ten` is no number of a line"),
-            ("fs_read", r#"{"path":"a:1-2,5-6"}"#, "one range in a call"),
+            ("fs_read", r#"{"path":"a","first_line":"ten"}"#, "`ten` is not a line number"),
+            ("fs_read", r#"{"path":"a:1-2,5-6"}"#, "only one range per call"),
             ("fs_list", r#"{"directory":".."}"#, "inside it"),
             ("fs_search_rg", r#"{"pattern":" "}"#, "`pattern` is empty"),
             ("git_diff", r#"{"range":"--output=x"}"#, "a revision is"),
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_is_written_down_and_read_back() {
+    fn a_look_survives_serialization() {
         let look = tool_named("git.show").unwrap().read(r#"{"revision":"a","path":"b"}"#).unwrap();
         let json = serde_json::to_string(&look).unwrap();
         assert_eq!(serde_json::from_str::<Look>(&json).unwrap(), look);

@@ -1,4 +1,4 @@
-//! A small program over files of the workspace.
+//! The tool that runs a small program over files of the workspace.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

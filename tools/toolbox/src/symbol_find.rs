@@ -1,4 +1,4 @@
-//! Where a name is defined and used.
+//! The tool that shows where a name is defined and used.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! A tool: a name, what it is for, and arguments that make a look of it.
+//! A tool: a name, a description, and arguments that are parsed into a look.
 
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
@@ -9,58 +9,58 @@ use tree::RepoPath;
 
 use crate::look::{Look, ranged};
 
-/// What a model may call.
+/// A tool that a model can call.
 #[derive(Debug)]
 pub struct Tool {
-    /// Its name, as people read it: `fs.read`.
+    /// The name for people: `fs.read`.
     pub name: &'static str,
-    /// What it is for, in words for a model.
+    /// The purpose of the tool, for models.
     pub description: &'static str,
     schema: fn() -> Value,
     read: fn(&str) -> Result<Look, BadCall>,
 }
 
-/// Why a call is not carried out. It is told to the model, which may call again.
+/// Why a call is refused. The model gets this message and may call again.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BadCall {
     /// There is no such tool.
-    #[error("there is no tool `{name}`; there are {known}")]
+    #[error("there is no tool `{name}`; the tools are {known}")]
     NoTool {
-        /// What was called.
+        /// The name in the call.
         name: String,
-        /// Those that there are.
+        /// The names of the existing tools.
         known: String,
     },
-    /// The arguments are no JSON, or not those of the tool.
+    /// The arguments are not valid JSON, or not those of the tool.
     #[error("the arguments of {tool} are wrong: {why}; it takes {takes}")]
     Arguments {
-        /// The tool.
+        /// The name of the tool.
         tool: &'static str,
-        /// What is wrong with them.
+        /// The error.
         why: String,
-        /// What it takes.
+        /// The parameters of the tool.
         takes: String,
     },
 }
 
 /// The arguments of a tool.
 pub(crate) trait Arguments: DeserializeOwned + JsonSchema {
-    /// What they ask for, or the rule that they break.
+    /// Converts the arguments to a look, or returns the rule that they break.
     fn look(self) -> Result<Look, String>;
 }
 
 impl Tool {
-    /// A tool with the arguments `A`.
+    /// Creates a tool with the arguments `A`.
     pub(crate) const fn new<A: Arguments>(name: &'static str, description: &'static str) -> Self {
         Self { name, description, schema: schema_of::<A>, read: read::<A> }
     }
 
-    /// The JSON Schema of its arguments.
+    /// Returns the JSON Schema of the arguments.
     pub fn schema(&self) -> Value {
         (self.schema)()
     }
 
-    /// What a call with these arguments asks for. A tool whose arguments may all be left out is called with none.
+    /// Parses the arguments of a call. Empty arguments are accepted if all parameters are optional.
     pub fn read(&self, arguments: &str) -> Result<Look, BadCall> {
         (self.read)(arguments).map_err(|error| match error {
             BadCall::Arguments { why, .. } => {
@@ -70,12 +70,12 @@ impl Tool {
         })
     }
 
-    /// Its name on the wire, where dots are not allowed.
+    /// Returns the name on the wire, where dots are not allowed.
     pub fn wire_name(&self) -> String {
         self.name.replace('.', "_")
     }
 
-    /// Its parameters in a line; those in brackets may be left out.
+    /// Lists the parameters on one line; optional ones are in brackets.
     pub fn takes(&self) -> String {
         let schema = self.schema();
         let required = schema.get("required").and_then(Value::as_array);
@@ -96,15 +96,15 @@ fn read<A: Arguments>(arguments: &str) -> Result<Look, BadCall> {
     read.look().map_err(wrong)
 }
 
-/// The schema, without what only says where it is from, and what only says that something may be left out: every question pays
-/// for it.
+/// Generates the schema, without metadata and redundant markers of optional fields, because every request pays for its
+/// tokens.
 fn schema_of<A: Arguments>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|it| it.meta_schema = None);
     let mut schema = SchemaGenerator::new(settings).into_root_schema_for::<A>();
     schema.remove("title");
     schema.remove("description");
     let mut schema = schema.to_value();
-    // A tool without parameters has an empty object of them all the same.
+    // A tool without parameters still needs an empty `properties` object.
     if let Some(object) = schema.as_object_mut() {
         let properties = object.entry("properties").or_insert_with(|| Map::new().into());
         for property in properties.as_object_mut().into_iter().flat_map(Map::values_mut) {
@@ -114,7 +114,7 @@ fn schema_of<A: Arguments>() -> Value {
     schema
 }
 
-/// Takes from the schema of an argument that it may be null, which one that is left out says as well, and how it is stored.
+/// Removes from the schema of an argument that it may be null, which its optionality implies, and how it is stored.
 fn shorten(property: &mut Map<String, Value>) {
     property.remove("default");
     property.remove("format");
@@ -126,17 +126,17 @@ fn shorten(property: &mut Map<String, Value>) {
     }
 }
 
-/// A path in the workspace.
+/// Parses a path in the workspace.
 pub(crate) fn path(text: &str) -> Result<RepoPath, String> {
     let bare = text.strip_prefix("./").unwrap_or(text).trim_end_matches('/');
     RepoPath::parse(bare)
         .map_err(|error| format!("paths are relative to the workspace and inside it: {error}"))
 }
 
-/// Lines of a file, both included.
+/// The first and last line of a range in a file.
 pub(crate) type Range = (usize, usize);
 
-/// A file, and those of its lines that are named beside it, or behind its path: `a.rs:3-9`.
+/// Parses a file and its lines, which are given separately or after the path, as in `a.rs:3-9`.
 pub(crate) fn part(
     text: &str,
     named: (Option<usize>, Option<usize>),
@@ -145,19 +145,23 @@ pub(crate) fn part(
     let lines = match (named, ranges.as_slice()) {
         ((None, None), []) => None,
         ((None, None), [range]) => Some(*range),
-        ((None, None), _) => return Err("one range in a call; call once for each".to_owned()),
+        ((None, None), _) => {
+            return Err("only one range per call; make a separate call for each".to_owned());
+        }
         ((first, last), _) => Some((first.unwrap_or(1), last.unwrap_or(usize::MAX))),
     };
     if lines.is_some_and(|(first, last)| first == 0 || last < first) {
-        return Err("lines count from one, and the last is not before the first".to_owned());
+        return Err(
+            "lines count from one, and the last line must not be before the first".to_owned()
+        );
     }
     Ok((path(bare)?, lines))
 }
 
-/// A number, also where it is written as a text: `"10"`.
+/// Parses a number, which may be written as a string: `"10"`.
 pub(crate) fn number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<usize>, D::Error> {
     #[derive(Deserialize)]
-    #[serde(untagged, expecting = "invalid value: a line is a number, such as 10")]
+    #[serde(untagged, expecting = "invalid value: a line must be a number, such as 10")]
     enum Written {
         Number(usize),
         Text(String),
@@ -167,11 +171,11 @@ pub(crate) fn number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<usize>
         Some(Written::Number(number)) => return Ok(Some(number)),
         Some(Written::Text(text)) => text,
     };
-    let bad = || serde::de::Error::custom(format!("`{text}` is no number of a line"));
+    let bad = || serde::de::Error::custom(format!("`{text}` is not a line number"));
     if text.trim().is_empty() { Ok(None) } else { text.trim().parse().map(Some).map_err(|_| bad()) }
 }
 
-/// A directory in the workspace; the workspace itself is none of them.
+/// Parses a directory in the workspace; `None` stands for the workspace itself.
 pub(crate) fn directory(text: Option<&str>) -> Result<Option<RepoPath>, String> {
     match text.map(str::trim) {
         None | Some("" | "." | "./") => Ok(None),
@@ -179,12 +183,12 @@ pub(crate) fn directory(text: Option<&str>) -> Result<Option<RepoPath>, String> 
     }
 }
 
-/// A text that says something.
+/// Checks that a text is not empty.
 pub(crate) fn said(name: &str, text: String) -> Result<String, String> {
     if text.trim().is_empty() { Err(format!("`{name}` is empty")) } else { Ok(text) }
 }
 
-/// A revision, which git must not take for an option.
+/// Checks a revision; git must not take it for an option.
 pub(crate) fn revision(text: String) -> Result<String, String> {
     if text.trim().is_empty() || text.starts_with('-') || text.contains(['\0', '\n']) {
         return Err("a revision is a commit, a branch, a tag, or two with `..` between them".into());

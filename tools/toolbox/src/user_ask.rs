@@ -1,4 +1,4 @@
-//! A question to the user.
+//! The tool that asks the user a question.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

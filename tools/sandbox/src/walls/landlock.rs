@@ -1,5 +1,5 @@
-//! Landlock: what of the file system a process can open, and that it reaches no process outside. Rules only ever add: what
-//! is not granted is denied, and nothing is taken back below what is.
+//! Landlock: restricts which files a process can open, and keeps it from reaching processes outside. Rules only add
+//! access: what is not granted is denied, and a grant cannot be narrowed further down.
 
 use std::ffi::OsString;
 use std::io;
@@ -11,12 +11,12 @@ use landlock::{
 
 use crate::orders::{Failure, Grants, Lack, Step};
 
-/// The oldest version without which there is no confinement: before it, any file could be truncated.
+/// The minimum version. Before it, any file could be truncated.
 const LEAST: ABI = ABI::V3;
-/// The first that keeps signals in.
+/// The first version that restricts signals.
 const SCOPED: ABI = ABI::V6;
 
-/// Restricts this process and all it starts to `grants`. What it restricts less than it could.
+/// Restricts this process and everything it starts to `grants`. Returns the restriction that is missing, if any.
 pub(crate) fn restrict(grants: &Grants) -> Result<Option<Lack>, Failure> {
     let failed = |error: &(dyn std::error::Error + 'static)| {
         let errno = root_cause(error).and_then(io::Error::raw_os_error).unwrap_or_default();
@@ -45,7 +45,7 @@ pub(crate) fn restrict(grants: &Grants) -> Result<Option<Lack>, Failure> {
     Ok((effective_abi < SCOPED).then_some(Lack::Signals))
 }
 
-/// Grants `access` to each of `paths` and what lies below. Those that are not there are passed over.
+/// Grants `access` to each of `paths` and everything below. Skips paths that do not exist.
 fn grant(
     mut ruleset: RulesetCreated,
     paths: &[OsString],
@@ -63,7 +63,7 @@ fn grant(
     Ok(ruleset)
 }
 
-/// The error of the system that an error comes of.
+/// Returns the I/O error at the root of an error.
 fn root_cause<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e io::Error> {
     let mut causes = std::iter::successors(Some(error), |error| error.source());
     causes.find_map(|cause| cause.downcast_ref())

@@ -1,4 +1,4 @@
-//! Limits of resources, and what a process keeps of its rights.
+//! Resource limits, and the capabilities that a process keeps.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{
@@ -8,18 +8,18 @@ use rustix::thread::{
 
 use crate::orders::{Failure, Limits, ProcessBounds, Step};
 
-/// Limits what is counted for a process of its own: no core files, no endless file.
+/// Sets the limits that are counted per process: no core files, bounded file sizes.
 pub(crate) fn of_files(limits: Limits) -> Result<(), Failure> {
     lower(Resource::Core, 0)?;
     lower(Resource::Fsize, limits.file_bytes)
 }
 
-/// Limits the number of processes. It counts all of the user's, but for a user namespace of its own.
+/// Limits the number of processes. Outside a user namespace of its own, the limit counts all of the user's processes.
 pub(crate) fn of_processes(limits: Limits) -> Result<(), Failure> {
     lower(Resource::Nproc, limits.processes)
 }
 
-/// Leaves a process what it has open, so much memory and so long of the processor: nothing can be opened or started.
+/// Limits a process to what it has open, and to some memory and processor time. It cannot open or start anything.
 pub(crate) fn of_one_alone(bounds: ProcessBounds) -> Result<(), Failure> {
     lower(Resource::Core, 0)?;
     lower(Resource::Fsize, 0)?;
@@ -29,17 +29,17 @@ pub(crate) fn of_one_alone(bounds: ProcessBounds) -> Result<(), Failure> {
     lower(Resource::Cpu, bounds.cpu_seconds)
 }
 
-/// Lowers a limit for good. One that is lower stays.
+/// Lowers a limit permanently. A lower limit is kept.
 fn lower(resource: Resource, to: u64) -> Result<(), Failure> {
     let hard = getrlimit(resource).maximum.map_or(to, |hard| hard.min(to));
     let limit = Rlimit { current: Some(hard), maximum: Some(hard) };
     setrlimit(resource, limit).map_err(|error| Failure::of(Step::Limits, &error.into()))
 }
 
-/// What the first process of a pid namespace still needs.
+/// Capabilities that the first process of a pid namespace still needs.
 const OF_INIT: CapabilitySet = CapabilitySet::SYS_ADMIN.union(CapabilitySet::SETPCAP);
 
-/// Keeps through the next `exec` what the first process of the pid namespace needs.
+/// Keeps these capabilities through the next `exec`.
 pub(crate) fn keep_for_init() -> Result<(), Failure> {
     let kept = || {
         let all = rustix::thread::capabilities(None)?;
@@ -53,18 +53,18 @@ pub(crate) fn keep_for_init() -> Result<(), Failure> {
     kept().map_err(|error: rustix::io::Errno| Failure::of(Step::Capabilities, &error.into()))
 }
 
-/// What root needs to build what belongs to others, where it has no user namespace. Landlock comes before all of it.
+/// Capabilities that root needs to build files of other users without a user namespace. Landlock still applies on top.
 pub(crate) const OF_FILES: CapabilitySet =
     CapabilitySet::CHOWN.union(CapabilitySet::DAC_OVERRIDE).union(CapabilitySet::FOWNER);
 
-/// Gives all capabilities up but `kept`, for good.
+/// Permanently drops all capabilities except `kept`.
 pub(crate) fn drop_capabilities(kept: CapabilitySet) -> Result<(), Failure> {
     let dropped = || {
         let now = rustix::thread::capabilities(None)?;
         clear_ambient_capability_set()?;
         if now.effective.contains(CapabilitySet::SETPCAP) {
             for capability in CapabilitySet::all().difference(kept).iter() {
-                // The kernel may know fewer.
+                // Older kernels have fewer capabilities.
                 match remove_capability_from_bounding_set(capability) {
                     Ok(()) | Err(rustix::io::Errno::INVAL) => {}
                     Err(error) => return Err(error),

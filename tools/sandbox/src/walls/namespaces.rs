@@ -1,4 +1,4 @@
-//! New namespaces: ids that mean nothing outside, processes that end together, a network of which only loopback is there.
+//! New namespaces: user ids without meaning outside, processes that end together, a network with only loopback.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, recv, sendto,
 
 use crate::orders::{Failure, Network, Step};
 
-/// Enters them. The next process that is started is the first of the pid namespace.
+/// Enters new namespaces. The next process started is the first of the pid namespace.
 pub(crate) fn enter(network: Network) -> Result<(), Failure> {
     let (user, group) = (rustix::process::getuid(), rustix::process::getgid());
     let mut flags = CloneFlags::CLONE_NEWUSER
@@ -34,8 +34,8 @@ pub(crate) fn enter(network: Network) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Turns the loopback interface on; its addresses come by themselves. One message of rtnetlink and its answer, as in
-/// rtnetlink(7).
+/// Turns on the loopback interface, which then gets its addresses by itself. Sends one rtnetlink message and reads the
+/// answer; see rtnetlink(7).
 fn loopback_up() -> io::Result<()> {
     const NEW_LINK: u16 = 16;
     const REQUEST_AND_ACK: u16 = 1 | 4;
@@ -51,7 +51,7 @@ fn loopback_up() -> io::Result<()> {
     message.extend(LOOPBACK.to_ne_bytes());
     message.extend(UP.to_ne_bytes());
     message.extend(UP.to_ne_bytes());
-    // The protocol of number 0 is that of routes.
+    // `None` is protocol number 0, NETLINK_ROUTE.
     let socket = socket(AddressFamily::NETLINK, SocketType::RAW, None)?;
     sendto(&socket, &message, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
     let mut answer = [0_u8; 64];

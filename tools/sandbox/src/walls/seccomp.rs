@@ -1,4 +1,4 @@
-//! The filter of system calls: what would undo the other walls, and what they do not reach.
+//! The system call filter: blocks calls that would undo the other restrictions, or that they do not cover.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,22 +10,22 @@ use seccompiler::{
 
 use crate::orders::{Failure, Network, Step};
 
-/// System calls by number, each with the rules under which it is caught: none means always.
+/// Blocked system calls by number, each with the rules under which it is blocked; no rules means always.
 type Caught = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Which walls stand already.
+/// Which restrictions are already in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Behind {
-    /// Namespaces: sockets lead nowhere.
+    /// Namespaces: sockets do not lead out.
     Namespaces,
-    /// Landlock alone.
+    /// Landlock only.
     Landlock,
 }
 
-/// Catches what must not be done. No rule of it is taken back.
+/// Blocks the system calls that must not be made. The filter cannot be removed.
 pub(crate) fn filter(behind: Behind, network: Network) -> Result<(), Failure> {
     let failed = |errno: i32| Failure { step: Step::Seccomp, on: None, errno };
-    // What is said not to exist is done without; what is forbidden is reported.
+    // Programs work around a call that does not exist; a forbidden one is an error.
     let programs = [(libc::ENOSYS, absent()), (libc::EPERM, forbidden(behind, network))];
     for (errno, caught) in programs {
         let program = compiled(with_other_numbers(caught), errno).ok_or_else(|| failed(0))?;
@@ -41,7 +41,7 @@ fn compiled(caught: Caught, errno: i32) -> Option<BpfProgram> {
     SeccompFilter::new(caught, SeccompAction::Allow, errno, arch).ok()?.try_into().ok()
 }
 
-/// What programs have another way to do: the flags of `clone3` are behind a pointer, and `io_uring` does what no filter sees.
+/// Calls for which programs have a fallback. The flags of `clone3` are behind a pointer, and `io_uring` bypasses filters.
 fn absent() -> Caught {
     let calls = [
         libc::SYS_clone3,
@@ -52,7 +52,7 @@ fn absent() -> Caught {
     calls.map(|call| (call, Vec::new())).into()
 }
 
-/// Typing into a terminal that somebody else reads.
+/// TIOCSTI: types into a terminal that another program reads.
 const TYPE_INTO: u64 = 0x5412;
 
 fn forbidden(behind: Behind, network: Network) -> Caught {
@@ -89,7 +89,7 @@ fn forbidden(behind: Behind, network: Network) -> Caught {
         libc::SYS_userfaultfd,
     ];
     let mut caught: Caught = ALWAYS.map(|call| (call, Vec::new())).into();
-    // A user namespace of one's own comes with all capabilities in it.
+    // Creating a user namespace would give all capabilities inside it.
     let new_user = u64::try_from(libc::CLONE_NEWUSER).unwrap_or_default();
     let makes_user = SeccompCmpOp::MaskedEq(new_user);
     for call in [libc::SYS_clone, libc::SYS_unshare] {
@@ -100,7 +100,7 @@ fn forbidden(behind: Behind, network: Network) -> Caught {
         (Behind::Namespaces, _) => {
             &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]
         }
-        // Where sockets of the file system can be named, they are doors: to docker, to the session bus, to the keys of ssh.
+        // At this level, file system sockets can be named and lead out: to docker, the session bus, ssh keys.
         (Behind::Landlock, Network::Own) => &[],
         (Behind::Landlock, Network::Host) => &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
     };
@@ -112,7 +112,7 @@ fn forbidden(behind: Behind, network: Network) -> Caught {
     caught
 }
 
-/// One rule of conditions that all hold, each of an argument's number, a comparison and a value.
+/// Builds one rule whose conditions must all hold. Each has the index of an argument, a comparison and a value.
 fn rule(conditions: impl IntoIterator<Item = (u8, SeccompCmpOp, u64)>) -> Vec<SeccompRule> {
     let conditions = conditions.into_iter().filter_map(|(argument, compare, value)| {
         SeccompCondition::new(argument, SeccompCmpArgLen::Dword, compare, value).ok()
@@ -120,7 +120,7 @@ fn rule(conditions: impl IntoIterator<Item = (u8, SeccompCmpOp, u64)>) -> Vec<Se
     SeccompRule::new(conditions.collect()).into_iter().collect()
 }
 
-/// The same for the second set of numbers that calls have where two ABIs share an architecture.
+/// Adds the second number that each call has where two ABIs share an architecture.
 #[cfg(target_arch = "x86_64")]
 fn with_other_numbers(caught: Caught) -> Caught {
     const X32: i64 = 0x4000_0000;

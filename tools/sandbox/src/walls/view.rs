@@ -1,5 +1,5 @@
-//! A root directory of its own: what the command may see is bound into it, the tree lies under an overlay, and all else is not
-//! there.
+//! A private root directory: the paths that the command may see are mounted into it, the tree is under an overlay, and
+//! nothing else exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -19,14 +19,14 @@ use rustix::process::pivot_root;
 use super::super::changed::Layer;
 use crate::orders::{Failure, Grants, Step, View};
 
-/// Where the root of the machine is, and where the new one, while it is built.
+/// Where the machine's root is mounted, and where the new root is while it is built.
 const OLD: &str = "/old";
 const NEW: &str = "/new";
-/// Directories that are empty, and any command may write to.
+/// Empty directories that any command may write to.
 const SCRATCH: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
-/// Something that is seen at a path outside the tree.
+/// How a path outside the tree appears.
 enum Seen<'v> {
     Read,
     Link(&'v OsStr),
@@ -35,46 +35,46 @@ enum Seen<'v> {
     Home,
 }
 
-/// Enters the view. What is written to the tree goes to the layer that is returned, unless the tree is a copy.
+/// Enters the view. Writes to the tree go to the returned layer, unless the tree is a copy.
 pub(crate) fn enter(view: &View) -> Result<Option<Layer>, Failure> {
-    let mut rooms = Rooms { written: BTreeSet::new(), layers: 0 };
+    let mut mounts = Mounts { written: BTreeSet::new(), layers: 0 };
     begin(view.scratch_bytes).map_err(|error| Failure::of(Step::Root, &error))?;
     for (path, seen) in elsewhere(view) {
         let shown = match seen {
             Seen::Read => bind(path, path),
             Seen::Link(says) => link(path, says),
-            Seen::Layered => rooms.layer(path).map(drop),
-            Seen::Kept(from) => rooms.write_through(Path::new(from), path),
-            Seen::Home => rooms.empty(path),
+            Seen::Layered => mounts.layer(path).map(drop),
+            Seen::Kept(from) => mounts.write_through(Path::new(from), path),
+            Seen::Home => mounts.empty(path),
         };
         shown.map_err(|error| on(Step::Bind, path, &error))?;
     }
-    devices(&mut rooms).map_err(|error| Failure::of(Step::Devices, &error))?;
+    devices(&mut mounts).map_err(|error| Failure::of(Step::Devices, &error))?;
     let tree = Path::new(&view.tree);
     let layer = if view.is_copy {
-        rooms.write_through(tree, tree).map(|()| None)
+        mounts.write_through(tree, tree).map(|()| None)
     } else {
-        rooms.layer(tree).map(Some)
+        mounts.layer(tree).map(Some)
     };
     let layer = layer.map_err(|error| on(Step::Overlay, tree, &error))?;
-    within(view, &mut rooms)?;
-    rooms.close().map_err(|error| Failure::of(Step::Root, &error))?;
+    within(view, &mut mounts)?;
+    mounts.close().map_err(|error| Failure::of(Step::Root, &error))?;
     finish(Path::new(&view.cwd)).map_err(|error| Failure::of(Step::Root, &error))?;
     Ok(layer)
 }
 
-/// What Landlock grants in a view: to read what is there, to write what may be written.
+/// Returns what Landlock grants in a view: reading everything in it, and writing to the writable paths.
 pub(crate) fn grants(view: &View) -> Grants {
     let mut write: Vec<OsString> = [&view.tree].into_iter().chain(&view.home).cloned().collect();
     write.extend(view.built.iter().chain(&view.layered).cloned());
     write.extend(view.kept.iter().map(|(_, seen)| seen.clone()));
     write.extend(SCRATCH.map(OsString::from));
-    // Nothing below `/proc`: to root, settings of the whole machine are files there.
+    // Nothing below `/proc`: for root, it contains settings of the whole machine.
     write.push("/dev".into());
     Grants { read: vec!["/".into()], list: Vec::new(), write }
 }
 
-/// What is seen outside the tree, what lies above before what lies below. What lies in the tree is seen there.
+/// Lists what appears outside the tree, parents before children. Paths in the tree are left out; they appear there anyway.
 fn elsewhere(view: &View) -> BTreeMap<&Path, Seen<'_>> {
     let mut all = BTreeMap::new();
     all.extend(view.links.iter().map(|(path, says)| (Path::new(path), Seen::Link(says))));
@@ -86,8 +86,8 @@ fn elsewhere(view: &View) -> BTreeMap<&Path, Seen<'_>> {
     all
 }
 
-/// What is different in the tree: build directories, what is not written over, what is not shown.
-fn within(view: &View, rooms: &mut Rooms) -> Result<(), Failure> {
+/// Applies the exceptions in the tree: build directories, read-only paths, hidden paths.
+fn within(view: &View, mounts: &mut Mounts) -> Result<(), Failure> {
     for path in mounted_below(&view.tree)
         .iter()
         .chain(view.fixed.iter().map(PathBuf::from).collect::<Vec<_>>().iter())
@@ -95,7 +95,7 @@ fn within(view: &View, rooms: &mut Rooms) -> Result<(), Failure> {
         bind(path, path).map_err(|error| on(Step::Bind, path, &error))?;
     }
     for path in view.built.iter().map(Path::new) {
-        rooms.write_through(path, path).map_err(|error| on(Step::Bind, path, &error))?;
+        mounts.write_through(path, path).map_err(|error| on(Step::Bind, path, &error))?;
     }
     for path in view.hidden.iter().map(Path::new) {
         hide(path).map_err(|error| on(Step::Bind, path, &error))?;
@@ -107,10 +107,10 @@ fn on(step: Step, path: &Path, error: &io::Error) -> Failure {
     Failure { on: Some(path.display().to_string()), ..Failure::of(step, error) }
 }
 
-/// Makes a file system in memory the root, with the machine's below [`OLD`] and one to be filled at [`NEW`].
+/// Makes an in-memory file system the root, with the machine's root at [`OLD`] and an empty one at [`NEW`].
 fn begin(scratch_bytes: u64) -> io::Result<()> {
     mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)?;
-    // Any directory will do: what it has comes back when the mount moves to the root.
+    // Any directory will do: its content reappears when the mount moves to the root.
     let base = ["/tmp", "/var", "/usr"].into_iter().find(|path| Path::new(path).is_dir());
     let base = base.ok_or(io::ErrorKind::NotFound)?;
     in_memory(base, scratch_bytes)?;
@@ -147,12 +147,12 @@ fn finish(cwd: &Path) -> io::Result<()> {
     std::env::set_current_dir(cwd)
 }
 
-/// Where a path of the machine is while the new root is built.
+/// Returns where a path of the machine is while the new root is built.
 fn outside(path: &Path) -> PathBuf {
     below(OLD, path)
 }
 
-/// Where a path of the new root is meanwhile.
+/// Returns where a path of the new root is while it is built.
 fn inside(path: &Path) -> PathBuf {
     below(NEW, path)
 }
@@ -161,7 +161,7 @@ fn below(root: &str, path: &Path) -> PathBuf {
     Path::new(root).join(path.strip_prefix("/").unwrap_or(path))
 }
 
-/// Shows what is at `from` at `path`, with all that is mounted below. What is not there is not shown.
+/// Mounts `from` at `path`, including mounts below it. Does nothing if `from` does not exist.
 fn bind(from: &Path, path: &Path) -> io::Result<()> {
     let from = outside(from);
     let Ok(data) = fs::symlink_metadata(&from) else { return Ok(()) };
@@ -171,7 +171,7 @@ fn bind(from: &Path, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes sure that there is something to mount on.
+/// Creates the mount point if it does not exist.
 fn place(at: &Path, is_dir: bool) -> io::Result<()> {
     if fs::symlink_metadata(at).is_ok() {
         return Ok(());
@@ -196,30 +196,30 @@ fn link(path: &Path, says: &OsStr) -> io::Result<()> {
     symlink(says, at)
 }
 
-/// Shows something empty in the place of what is there.
+/// Mounts something empty over a path.
 fn hide(path: &Path) -> io::Result<()> {
     let at = inside(path);
     let Ok(data) = fs::symlink_metadata(&at) else { return Ok(()) };
-    // What a link leads to is hidden by its own name.
+    // The target of a link is hidden at its own path.
     if !data.is_symlink() {
         mount_bind_recursive(if data.is_dir() { "/void" } else { "/empty" }, &at)?;
     }
     Ok(())
 }
 
-fn devices(rooms: &mut Rooms) -> io::Result<()> {
+fn devices(mounts: &mut Mounts) -> io::Result<()> {
     let dev = Path::new("/dev");
     for name in DEVICES {
         let device = dev.join(name);
         bind(&device, &device)?;
-        rooms.written.insert(inside(&device));
+        mounts.written.insert(inside(&device));
     }
     let terminals = dev.join("pts");
     let at = inside(&terminals);
     fs::create_dir_all(&at)?;
     let options = c"newinstance,ptmxmode=0666,mode=0620";
     mount("devpts", &at, "devpts", MountFlags::NOSUID | MountFlags::NOEXEC, options)?;
-    rooms.written.insert(at);
+    mounts.written.insert(at);
     let links = [
         ("ptmx", "pts/ptmx"),
         ("fd", "/proc/self/fd"),
@@ -233,28 +233,28 @@ fn devices(rooms: &mut Rooms) -> io::Result<()> {
     Ok(())
 }
 
-/// What of the new root is written, and how many layers it has.
-struct Rooms {
+/// The writable mounts of the new root, and the number of its layers.
+struct Mounts {
     /// Mounts that stay writable.
     written: BTreeSet<PathBuf>,
     layers: usize,
 }
 
-impl Rooms {
-    /// Shows a directory under a layer that takes what is written to it, and is thrown away.
+impl Mounts {
+    /// Shows a directory under an overlay layer that receives its writes and is discarded.
     fn layer(&mut self, path: &Path) -> io::Result<Layer> {
         let lower = outside(path);
         let at = inside(path);
         place(&at, true)?;
         self.layers += 1;
-        let room = PathBuf::from(format!("/layer{}", self.layers));
+        let dir = PathBuf::from(format!("/layer{}", self.layers));
         for part in ["upper", "work"] {
-            fs::create_dir_all(room.join(part))?;
+            fs::create_dir_all(dir.join(part))?;
         }
-        // Of the directory itself, the mode counts that the layer has.
+        // An overlay's root directory has the mode of its upper layer.
         let mode = fs::metadata(&lower)?.permissions();
-        fs::set_permissions(room.join("upper"), mode)?;
-        // Named from where it is, it may have any name.
+        fs::set_permissions(dir.join("upper"), mode)?;
+        // Named as the current directory, so that its path may contain any character.
         std::env::set_current_dir(&lower)?;
         let options = format!(
             "lowerdir=.,upperdir=/layer{0}/upper,workdir=/layer{0}/work,userxattr\0",
@@ -267,17 +267,17 @@ impl Rooms {
         std::env::set_current_dir("/")?;
         mounted?;
         self.written.insert(at);
-        Ok(Layer { upper: File::open(room.join("upper"))?, lower: File::open(lower)? })
+        Ok(Layer { upper: File::open(dir.join("upper"))?, lower: File::open(lower)? })
     }
 
-    /// Shows a directory that is written.
+    /// Shows a writable directory.
     fn write_through(&mut self, from: &Path, path: &Path) -> io::Result<()> {
         bind(from, path)?;
         self.written.insert(inside(path));
         Ok(())
     }
 
-    /// Shows an empty directory that may be written to.
+    /// Shows an empty, writable directory.
     fn empty(&mut self, path: &Path) -> io::Result<()> {
         let at = inside(path);
         place(&at, true)?;
@@ -287,7 +287,7 @@ impl Rooms {
         Ok(())
     }
 
-    /// Makes everything that is mounted in the new root read-only, but for what is written.
+    /// Makes every mount in the new root read-only, except the writable ones.
     fn close(&self) -> io::Result<()> {
         let below = mounts()?.into_iter().filter(|at| at.starts_with(NEW) && *at != Path::new(NEW));
         for mounted in below.filter(|at| !self.written.contains(at)) {
@@ -320,7 +320,7 @@ fn read_only(mounted: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What is mounted below a directory of the machine: an overlay does not show it.
+/// Returns the mounts below a directory of the machine. An overlay does not include them.
 fn mounted_below(dir: &OsStr) -> Vec<PathBuf> {
     let old = outside(Path::new(dir));
     let all = mounts().unwrap_or_default();
@@ -328,7 +328,7 @@ fn mounted_below(dir: &OsStr) -> Vec<PathBuf> {
     below.filter_map(|path| Some(Path::new("/").join(path.strip_prefix(OLD).ok()?))).collect()
 }
 
-/// Where something is mounted, in the order in which it was.
+/// Returns all mount points, in the order in which they were mounted.
 fn mounts() -> io::Result<Vec<PathBuf>> {
     let table = fs::read(inside(Path::new("/proc/self/mountinfo")))?;
     let lines = table.split(|byte| *byte == b'\n');
@@ -336,7 +336,8 @@ fn mounts() -> io::Result<Vec<PathBuf>> {
     Ok(points.map(|point| PathBuf::from(OsString::from_vec(unescaped(point)))).collect())
 }
 
-/// A path of the table, in which blanks and the like are three octal digits behind a backslash.
+/// Decodes a path of the mount table, in which blanks and other special characters are written as a backslash and three
+/// octal digits.
 fn unescaped(mut text: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     while let [byte, rest @ ..] = text {
@@ -355,7 +356,7 @@ fn unescaped(mut text: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// Shows a `/proc` of the pid namespace alone, which is read.
+/// Mounts a read-only `/proc` that shows only this pid namespace.
 pub(crate) fn own_proc() -> io::Result<()> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
     mount("proc", "/proc", "proc", flags, c"")?;

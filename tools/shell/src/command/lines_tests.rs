@@ -1,4 +1,4 @@
-//! Tests: VERIFY lines, what policy makes of each, and that shells pass the very words that were judged.
+//! Tests VERIFY lines: what policy decides about each, and that shells pass exactly the words that were judged.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,8 +10,8 @@ use policy::{Act, Confinement, Rules, Stage};
 
 use super::CommandLine;
 
-/// What is expected of a line: the verdict under `suggest` and `auto`, and the words of each simple command. `?` stands for
-/// opaque.
+/// The expected result for each line: the verdicts under `suggest` and `auto`, and the words of each simple command.
+/// `?` stands for opaque.
 const LINES: &str = include_str!("lines.txt");
 
 fn rules(approval: Approval) -> Rules {
@@ -20,7 +20,7 @@ fn rules(approval: Approval) -> Rules {
     Rules::new(&policy, config.agent_loop.safety_gate).unwrap()
 }
 
-/// The lines with what is expected of them: `verdict | needs shell | masks failure | segments`, and the line below.
+/// Returns the lines with the expected result of each, which is on the line after it.
 fn lines() -> Vec<(&'static str, String)> {
     let mut cases = Vec::new();
     let mut rest = LINES.lines().filter(|line| !line.is_empty() && !line.starts_with("# "));
@@ -30,7 +30,7 @@ fn lines() -> Vec<(&'static str, String)> {
     cases
 }
 
-/// A line of the table has `\n` for a new line.
+/// Parses a line of the table, in which `␤` stands for a new line.
 fn parsed(line: &str) -> CommandLine {
     CommandLine::parse(&line.replace("␤", "\n")).unwrap_or_else(|error| panic!("{line}: {error}"))
 }
@@ -61,7 +61,7 @@ fn judged(line: &str, rules: &[Rules; 2]) -> String {
 }
 
 #[test]
-fn every_line_is_judged_as_it_says() {
+fn every_line_is_judged_as_expected() {
     let rules = [rules(Approval::Suggest), rules(Approval::Auto)];
     let mut wrong = Vec::new();
     let lines = lines();
@@ -71,14 +71,19 @@ fn every_line_is_judged_as_it_says() {
             wrong.push(format!("{line}\n    {is}"));
         }
     }
-    assert!(wrong.is_empty(), "{} lines are judged otherwise:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} lines are judged differently:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
     assert!(lines.len() >= 117, "{} lines", lines.len());
 }
 
-/// Names that a shell keeps for itself, so that no function can stand in for them.
+/// Names reserved by shells, which no function can replace.
 const KEPT: [&str; 9] = [".", "builtin", "command", "eval", "exec", "exit", "set", "time", "trap"];
 
-/// Whether a function of this name can stand in for a program, in every shell.
+/// Returns whether a function of this name can replace a program in every shell.
 fn can_be_a_function(name: &str) -> bool {
     let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     !name.is_empty()
@@ -87,12 +92,12 @@ fn can_be_a_function(name: &str) -> bool {
         && !KEPT.contains(&name)
 }
 
-/// The words of every command that a shell runs for `line` where each ends with `status`, as it passes them, sorted.
+/// Runs `line` with every program replaced by a function that ends with `status`. Returns the words of each call, sorted.
 fn run(shell: &str, line: &CommandLine, status: u8) -> Vec<Vec<String>> {
     let dir = tempfile::tempdir().unwrap();
     let programs = line.segments().iter().filter_map(|segment| segment.words.first());
     let programs: BTreeSet<&String> = programs.collect();
-    // All of a call in one write: those of a pipeline run at once.
+    // Each call is one write, because the commands of a pipeline run concurrently.
     let mut script = "said () {\nall=\nfor word in \"$@\"; do all=\"$all$word\u{1f}\"; done\nprintf '%s\u{1e}' \"$all\"\n}\n".to_owned();
     for name in programs {
         let one = format!(
@@ -103,7 +108,7 @@ fn run(shell: &str, line: &CommandLine, status: u8) -> Vec<Vec<String>> {
     }
     fs::write(dir.path().join("out"), "").unwrap();
     fs::create_dir(dir.path().join("empty")).unwrap();
-    #[expect(clippy::disallowed_methods, reason = "what a shell does is what is asked here")]
+    #[expect(clippy::disallowed_methods, reason = "the test is about how shells behave")]
     let mut process = Process::new(shell);
     process
         .args(["-c", &format!("{script}{}\n", line.text())])
@@ -121,7 +126,7 @@ fn run(shell: &str, line: &CommandLine, status: u8) -> Vec<Vec<String>> {
     calls
 }
 
-/// What of a line should be run when every command ends with this status.
+/// Returns the calls that should be made when every command ends with `status`.
 fn expected(line: &CommandLine, status: u8) -> Vec<Vec<String>> {
     let mut calls = Vec::new();
     let mut last = 0;
@@ -150,16 +155,16 @@ fn there_is(shell: &str) -> bool {
     ["/usr/bin", "/bin"].iter().any(|dir| Path::new(dir).join(shell).exists())
 }
 
-/// A `!` before a pipeline is of the whole of it, so the status of such lines is not followed.
+/// Returns whether the test can predict the calls of a line. A `!` negates a whole pipeline, which the test does not model.
 fn is_followed(line: &CommandLine) -> bool {
     let pipes = line.segments().iter().any(|it| it.join == policy::Join::Pipe);
     let negates = line.segments().iter().any(|it| it.negated);
-    // What a shell puts in the place of wildcards and `~` is not known from the words.
+    // The words do not tell what a shell substitutes for wildcards and `~`.
     let expands = line.segments().iter().any(|it| it.expands);
     line.opaque().is_none() && !expands && !(pipes && negates)
 }
 
-/// Whether the words of a line can be compared with those that a shell passes.
+/// Returns whether the words of a line can be compared with those that a shell passes.
 fn is_comparable(line: &CommandLine) -> bool {
     let mut programs = line.segments().iter().filter_map(|segment| segment.words.first());
     is_followed(line) && programs.all(|name| can_be_a_function(name))
@@ -193,7 +198,7 @@ fn shells_pass_the_words_that_were_judged() {
 
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(CASES))]
-    /// Whatever a text is, a line that is not opaque runs what was judged, and nothing else.
+    /// For any text: a line that is not opaque runs exactly the commands that were judged.
     #[test]
     fn shells_pass_the_words_of_any_line_that_is_read(
         pieces in proptest::collection::vec(proptest::sample::select(PIECES.to_vec()), 1..12),
@@ -205,10 +210,10 @@ proptest::proptest! {
     }
 }
 
-/// Random lines that are compared; ten thousand were, when the reader was written.
+/// Number of random lines to compare; ten thousand passed when the parser was written.
 const CASES: u32 = 300;
 
-/// What random lines are made of.
+/// The pieces that random lines are made of.
 const PIECES: [&str; 44] = [
     "p",
     "q",

@@ -1,4 +1,4 @@
-//! Tests: what the default rules say of command lines, from their text to the verdict.
+//! Tests the verdicts of the default rules on command lines.
 
 use config::{Approval, Mode, Policy};
 use policy::{Act, Confinement, Rules, Stage, Verdict};
@@ -18,7 +18,7 @@ fn command(rules: &Rules, text: &str) -> String {
 }
 
 #[test]
-fn listed_commands_run_with_the_options_that_are_named_for_them() {
+fn listed_commands_run_with_the_options_named_for_them() {
     let rules = rules(Approval::Auto, Mode::Agent);
     for allowed in [
         "cargo test",
@@ -53,12 +53,12 @@ fn listed_commands_run_with_the_options_that_are_named_for_them() {
     ] {
         let is_make = allowed == "make -s test";
         let verdict = command(&rules, allowed);
-        // Options come after the words of a rule: what stands before them may give them another meaning.
+        // Options must follow the words of a rule: options before them may change their meaning.
         assert_eq!(verdict == "allow", !is_make, "{allowed}: {verdict}");
     }
 }
 
-/// Each of these ran unasked once, or nearly did, or is a variant of one that did.
+/// Each of these once ran without approval, or nearly did, or is a variant of one that did.
 #[test]
 fn no_rule_admits_an_option_that_it_does_not_name() {
     let rules = rules(Approval::Auto, Mode::Agent);
@@ -162,7 +162,7 @@ fn no_rule_admits_an_option_that_it_does_not_name() {
 }
 
 #[test]
-fn denied_commands_are_found_whatever_stands_before_them() {
+fn denied_commands_are_found_whatever_precedes_them() {
     let rules = rules(Approval::Auto, Mode::Agent);
     for denied in [
         "sudo ls",

@@ -1,51 +1,52 @@
-//! A command line read by the grammar of bash into simple commands; what has more than those is told, not interpreted. Pure.
+//! Parses a command line with the bash grammar into simple commands; anything else in it is reported, not interpreted.
+//! Pure.
 //!
-//! The grammar says where words and operators are. Each word is then read once more by itself, and between two of them
-//! there must be nothing but blanks: what the grammar skips or mends is not taken for understood.
+//! The grammar locates words and operators. Each word is then parsed again on its own, and only blanks may separate two
+//! of them: text that the grammar skips or repairs does not count as understood.
 
 use policy::{Assignment, Join, Opaque, SimpleCommand};
 use tree_sitter::{Node, Parser, Tree};
 
 use super::word::{self, Word};
 
-/// Bytes of a line that are read.
+/// Maximum length of a line that is parsed, in bytes.
 const MAX_BYTES: usize = 4096;
-/// Opening brackets of a line that are read.
+/// Maximum number of opening brackets in a line that is parsed.
 const MAX_OPENED: usize = 64;
-/// Pipes of a line that are read. Where a line has an error, the grammar compares all ways to go on behind it, and each pipe doubles
-/// them.
+/// Maximum number of pipes in a line that is parsed. After an error, the grammar compares all ways to continue, and
+/// each pipe doubles their number.
 const MAX_PIPES: usize = 16;
-/// Words that a shell takes for a part of its own syntax where a command could begin. `time` is a program, too.
+/// Words that are shell syntax where a command could begin. `time` is left out because it is also a program.
 const KEYWORDS: [&str; 21] = [
     "!", "[[", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function",
     "if", "in", "select", "then", "until", "while", "{", "}", "]]",
 ];
 
-/// What a line says.
+/// A line made of simple commands.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     /// Its simple commands, in order.
     pub(super) segments: Vec<SimpleCommand>,
-    /// Whether there is more to it than the words of one command.
+    /// True if the line is more than the words of one command.
     pub(super) needs_shell: bool,
-    /// Whether it has an operator other than `&&`.
+    /// True if the line has an operator other than `&&`.
     pub(super) masks_failure: bool,
 }
 
-/// What is known of a line that has more than simple commands.
+/// What is known about a line that is not just simple commands.
 #[derive(Debug)]
 pub(super) struct Glimpse {
-    /// What it has.
+    /// The reason why the line is opaque.
     pub(super) what: Opaque,
-    /// The simple commands that can be found in it, as far as they can be read.
+    /// The simple commands that can be found in the line, as far as they can be parsed.
     pub(super) segments: Vec<SimpleCommand>,
-    /// Whether it has an operator other than `&&`.
+    /// True if the line has an operator other than `&&`.
     pub(super) masks_failure: bool,
-    /// Whether the grammar has a place for all of it.
+    /// True if the whole line fits the grammar.
     pub(super) is_grammatical: bool,
 }
 
-/// Reads a line.
+/// Parses a line.
 pub(super) fn read(text: &str) -> Result<Reading, Glimpse> {
     let Some(nested) = word::with_brackets(text) else {
         return Err(glimpse_of_text(text, Opaque::Substitution));
@@ -72,15 +73,15 @@ fn parse(text: &str) -> Option<Tree> {
     parser.parse(text, None)
 }
 
-/// A way through the tree, in the order of the text.
+/// A traversal of the syntax tree, in text order.
 struct Walk<'a> {
     text: &'a str,
     reading: Reading,
-    /// The command whose words are being read.
+    /// The command whose words are being collected.
     open: Option<SimpleCommand>,
-    /// How the next command follows.
+    /// How the next command is joined to this one.
     join: Join,
-    /// Where the last word or operator ended.
+    /// The end of the last word or operator.
     end: usize,
 }
 
@@ -113,7 +114,7 @@ impl Walk<'_> {
         if all { Ok(()) } else { Err(Opaque::Unreadable) }
     }
 
-    /// Takes in a node; true if its children are to be taken in instead.
+    /// Handles a node. Returns true if its children are to be handled instead.
     fn node(&mut self, node: Node<'_>) -> Result<bool, Opaque> {
         match node.kind() {
             "program"
@@ -148,12 +149,12 @@ impl Walk<'_> {
         Ok(false)
     }
 
-    /// The source between the last word or operator and this one.
+    /// Returns the source between the last word or operator and `start`.
     fn gap(&self, start: usize) -> &str {
         self.text.get(self.end..start).unwrap_or("?")
     }
 
-    /// What stands between two parts must be blanks, or new lines where commands end.
+    /// Advances to a node. Only blanks may precede it, or new lines where commands end.
     fn reach(&mut self, node: Node<'_>) -> Result<&str, Opaque> {
         let gap = self.gap(node.start_byte());
         if !gap.chars().all(|c| matches!(c, ' ' | '\t' | '\n')) {
@@ -173,7 +174,7 @@ impl Walk<'_> {
         self.text.get(node.byte_range()).unwrap_or_default()
     }
 
-    /// As [`Self::reach`], for what only a blank or an operator may stand before.
+    /// Like [`Self::reach`], for a node that must directly follow a blank or an operator.
     fn reach_word(&mut self, node: Node<'_>) -> Result<&str, Opaque> {
         let before = self.text.get(..node.start_byte()).and_then(|text| text.chars().next_back());
         if !before.is_none_or(|c| " \t\n;&|".contains(c)) {
@@ -203,7 +204,7 @@ impl Walk<'_> {
         self.reach_word(node)?;
         self.reading.needs_shell = true;
         let segment = self.segment();
-        // Shells do not agree on what more than one means.
+        // Shells disagree on the meaning of more than one.
         if segment.negated || !segment.words.is_empty() || !segment.assignments.is_empty() {
             return Err(Opaque::Dialect);
         }
@@ -263,7 +264,8 @@ impl Walk<'_> {
         self.reading.segments.extend(self.open.take());
     }
 
-    /// To `/dev/null` or another descriptor it is harmless; else it is a write or a read that no word shows.
+    /// Handles a redirection. One to `/dev/null` or another descriptor is harmless; any other reads or writes a file
+    /// that no word shows.
     fn redirect(&mut self, node: Node<'_>) -> Result<(), Opaque> {
         self.reading.needs_shell = true;
         let mut cursor = node.walk();
@@ -273,7 +275,7 @@ impl Walk<'_> {
         let operator = parts.next().ok_or(Opaque::Unreadable)?;
         if let Some(descriptor) = descriptor {
             let digits = self.reach_word(descriptor)?;
-            // Shells do not agree on longer numbers.
+            // Shells disagree on longer numbers.
             if digits.len() != 1 || descriptor.end_byte() != operator.start_byte() {
                 return Err(Opaque::Dialect);
             }
@@ -282,7 +284,7 @@ impl Walk<'_> {
         let target = parts.next().ok_or(Opaque::Unreadable)?;
         let to = word::read(self.reach(target)?)?.value;
         let is_digit = matches!(to.as_bytes(), [b'0'..=b'9']);
-        // `2>&1>x`: some shells take the last digit for a descriptor.
+        // `2>&1>x`: some shells take the last digit as a descriptor.
         if self.text.get(self.end..).is_some_and(|rest| rest.starts_with(['<', '>'])) {
             return Err(Opaque::Dialect);
         }
@@ -292,21 +294,21 @@ impl Walk<'_> {
             "&>" | "&>>" => return Err(Opaque::Dialect),
             _ => return Err(Opaque::Redirection),
         }
-        // What follows a target are words of the command again.
+        // What follows a target belongs to the words of the command again.
         parts.try_for_each(|part| self.word(part))
     }
 }
 
-/// Whether a variable can have this name.
+/// Returns whether a variable can have this name.
 fn is_name(name: &str) -> bool {
     let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     begins && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Whether a node stands for a word of a command.
+/// Returns whether a node is a word of a command.
 fn is_word(node: Node<'_>) -> bool {
     let of_command = node.parent().is_some_and(|parent| parent.kind() == "command");
-    // `==` and `]` are words of a command, too.
+    // `==` and `]` are words of a command as well.
     of_command
         || matches!(
             node.kind(),
@@ -314,7 +316,7 @@ fn is_word(node: Node<'_>) -> bool {
         )
 }
 
-/// What can be seen of a line that the grammar can read and this program does not judge.
+/// Finds the commands in a line that the grammar can parse but that is not judged.
 fn glimpse(text: &str, tree: &Tree, what: Opaque) -> Glimpse {
     const MASKS: [&str; 9] = ["|", "||", "|&", ";", "&", "\n", "&>", "&>>", ";;"];
     let mut segments = Vec::new();
@@ -341,7 +343,7 @@ fn glimpse(text: &str, tree: &Tree, what: Opaque) -> Glimpse {
     Glimpse { what, segments, masks_failure, is_grammatical: true }
 }
 
-/// The words of a command as far as they can be read, and their source where they cannot.
+/// Returns the words of a command as far as they can be parsed; other words as their source.
 fn loose_segment(text: &str, node: Node<'_>) -> SimpleCommand {
     let mut cursor = node.walk();
     let words = node.children(&mut cursor).filter(|child| child.kind() != "variable_assignment");
@@ -350,7 +352,7 @@ fn loose_segment(text: &str, node: Node<'_>) -> SimpleCommand {
     loose(words.map(read).collect())
 }
 
-/// What can be seen of a line that is not read: its words as they stand.
+/// Splits a line that is not parsed at white space.
 fn glimpse_of_text(text: &str, what: Opaque) -> Glimpse {
     let masks_failure = text.replace("&&", "").contains(['|', ';', '&', '\n']);
     let segments = vec![loose(text.split_whitespace().map(str::to_owned).collect())];

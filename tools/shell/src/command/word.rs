@@ -1,21 +1,21 @@
-//! One word of a command line as a shell would pass it: quotes taken away, nothing expanded. Pure.
+//! Parses one word of a command line as a shell would pass it: quotes removed, nothing expanded. Pure.
 
 use std::borrow::Cow;
 
 use policy::Opaque;
 
-/// A word, read.
+/// A parsed word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Word {
-    /// What is passed.
+    /// The word as the shell passes it.
     pub(super) value: String,
-    /// Whether it has a wildcard or `~` that is not quoted.
+    /// True if the word has an unquoted wildcard or `~`.
     pub(super) expands: bool,
-    /// Whether any of it is quoted, so that a shell does not look for keywords and assignments in it.
+    /// True if any part is quoted, so that a shell does not look for keywords or assignments in it.
     pub(super) quoted: bool,
 }
 
-/// Reads the source of one word. What would end a word, or start another kind of syntax, is not part of one.
+/// Parses the source of one word. Characters that would end a word or start other syntax are errors.
 pub(super) fn read(source: &str) -> Result<Word, Opaque> {
     let mut word = Word { value: String::new(), expands: false, quoted: false };
     let mut rest = source;
@@ -27,7 +27,7 @@ pub(super) fn read(source: &str) -> Result<Word, Opaque> {
             '\\' => escaped(after, &mut word)?,
             '$' | '`' => return Err(Opaque::Substitution),
             '{' | '}' => return Err(Opaque::Braces),
-            // No character of a word: whoever cut it out read the line otherwise.
+            // Not part of a word: the caller's tokenizer disagrees with this one.
             ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')' => {
                 return Err(Opaque::Unreadable);
             }
@@ -71,7 +71,7 @@ fn double_quoted<'a>(rest: &'a str, word: &mut Word) -> Result<&'a str, Opaque> 
 fn escaped<'a>(rest: &'a str, word: &mut Word) -> Result<&'a str, Opaque> {
     word.quoted = true;
     match rest.chars().next() {
-        // A line that goes on.
+        // A line continuation.
         Some('\n') | None => Err(Opaque::Unreadable),
         Some(c) => {
             word.value.push(c);
@@ -80,12 +80,12 @@ fn escaped<'a>(rest: &'a str, word: &mut Word) -> Result<&'a str, Opaque> {
     }
 }
 
-/// Whether it is told simply where quotes begin and end.
+/// Returns whether it is easy to tell where quotes begin and end in a line.
 fn has_simple_quotes(line: &str) -> bool {
     !line.contains(['#', '$']) && !line.contains("<<")
 }
 
-/// How many pipes a line may have: those in quotes are none, where that is told simply.
+/// Counts the pipes in a line. Pipes in quotes are left out if the quotes are simple.
 pub(super) fn pipes(line: &str) -> usize {
     let is_simple = has_simple_quotes(line) && !ends_in_quotes(line);
     let (mut quote, mut run, mut pipes) = (None, 0, 0);
@@ -95,7 +95,7 @@ pub(super) fn pipes(line: &str) -> usize {
             run += 1;
             continue;
         }
-        // `||` is none.
+        // `||` is not a pipe.
         pipes += std::mem::take(&mut run) % 2;
         match (quote, c) {
             (None, '\'' | '"') => quote = Some(c),
@@ -109,7 +109,7 @@ pub(super) fn pipes(line: &str) -> usize {
     pipes
 }
 
-/// Whether the text ends within quotes, where that is told simply.
+/// Returns whether the text ends inside quotes, assuming simple quotes.
 pub(super) fn ends_in_quotes(text: &str) -> bool {
     let mut quote = None;
     let mut chars = text.chars();
@@ -126,9 +126,9 @@ pub(super) fn ends_in_quotes(text: &str) -> bool {
     quote.is_some()
 }
 
-/// A line with `$(…)` in place of backquotes, which mean the same. To the grammar each backquote may open or close, and it
-/// compares all ways to read them, among many operators for ever. `None` for a line whose backquotes do not pair, or are quoted
-/// in a way that is not simple.
+/// Replaces backquotes with the equivalent `$(…)`. To the grammar each backquote may open or close, and it compares all
+/// ways to parse them, which with many operators never finishes. Returns `None` if the backquotes do not pair up, or
+/// are quoted in a way that is not simple.
 pub(super) fn with_brackets(line: &str) -> Option<Cow<'_, str>> {
     if !line.contains('`') {
         return Some(line.into());
@@ -138,7 +138,7 @@ pub(super) fn with_brackets(line: &str) -> Option<Cow<'_, str>> {
     let mut chars = line.chars();
     while let Some(c) = chars.next() {
         match (quote, c) {
-            // Within backquotes the next one closes them, whatever else is open.
+            // Inside backquotes, the next one closes them, whatever else is open.
             (_, '`') if let Some(outer) = inside.take() => {
                 quote = outer;
                 plain.push(')');
@@ -150,7 +150,7 @@ pub(super) fn with_brackets(line: &str) -> Option<Cow<'_, str>> {
             (Some(_), '`') if !is_simple => return None,
             (None | Some('"'), '\\') => {
                 let next = chars.next();
-                // Backquotes within backquotes.
+                // Nested backquotes.
                 if next == Some('`') && (inside.is_some() || !is_simple) {
                     return None;
                 }
