@@ -182,7 +182,7 @@ pub struct AgentLoop {
     pub max_context_range_lines: usize,
     /// Seconds a verification command may take.
     pub verify_timeout_seconds: u64,
-    /// Seconds it may take when it is run again after exceeding that limit.
+    /// Seconds a verification command may take when it is run again after exceeding the first limit.
     pub verify_timeout_max_seconds: u64,
     /// Whether the checks are run on the unchanged tree first.
     pub baseline: Baseline,
@@ -423,7 +423,7 @@ pub struct SandboxSettings {
     pub scratch_bytes: u64,
     /// Paths outside the tree that commands may read.
     pub read: Vec<String>,
-    /// Paths that commands may not read even so.
+    /// Paths that commands may not read, although they are below one of `read`.
     pub hidden: Vec<String>,
     /// Tools that keep files in a directory of the user.
     pub tools: BTreeMap<String, UserTool>,

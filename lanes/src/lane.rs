@@ -123,7 +123,7 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// Starts a lane under `supervisor`. It reports the ends of its attempts to `above`; its death is reported by supervision.
+    /// Starts a lane under `supervisor`. It reports the ends of its attempts to `above`; supervision reports its death.
     pub async fn spawn(
         setup: LaneSetup,
         above: DerivedActorRef<LaneEnded>,
