@@ -143,7 +143,7 @@ fn the_patches_of_a_run_are_counted_together() {
         let world = World::greeting(replies).configure(&gate);
         let run = world.request("Fix the greeting").run();
         assert_eq!(run.ending(), ending, "{}", run.stderr);
-        assert_eq!(run.stderr.contains("large together"), ending == "3 denied", "{}", run.stderr);
+        assert_eq!(run.stderr.contains("large in total"), ending == "3 denied", "{}", run.stderr);
     }
 }
 

@@ -1,18 +1,18 @@
-//! Which server is asked and with which key: the one place where a key is found and where it may be sent is decided.
+//! The server that is used and the API key for it: the only place that finds a key and decides where it may be sent.
 //!
-//! Pure. The rule that matters: a key of the user's is never sent to a server that a workspace chose.
+//! Pure. The rule that matters: a key of the user is never sent to a server that a workspace chose.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::{Settings, Source, WorkspaceTrust};
 
-/// A key. It can be sent, and nothing else: it has no `Display` and its `Debug` is masked.
+/// An API key. It can be sent, and nothing else: it has no `Display`, and its `Debug` is masked.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// The key itself, for the header.
+    /// Returns the key itself, for the request header.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -37,19 +37,20 @@ pub struct Access {
     pub base_url: String,
     /// The key, if there is one.
     pub key: Option<Secret>,
-    /// The base URL that the workspace would have instead, which only the user can say yes to.
+    /// The base URL that the workspace proposes instead; it is used only if the user agrees.
     pub proposed_url: Option<String>,
-    /// Where the key came from, for people.
+    /// Where the key came from, to show to the user.
     pub key_source: String,
-    /// What the user should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
-/// Decides server and key from the settings, the environment, the key that the user keeps with the place where, and the text of
-/// the workspace's `.env`.
+/// Decides the server and the key from the settings, the environment, the user's stored key with the place it is stored
+/// in, and the text of the workspace's `.env`.
 ///
-/// The environment wins over what is kept, and that over `.env`. A base URL in `.env` is used only where the workspace is trusted;
-/// with a key from the same file, or none, the user can be asked.
+/// The environment overrides the stored key, and that overrides `.env`. A base URL in `.env` is used only if the
+/// workspace is trusted; if the key is also from `.env`, or there is none, the URL is returned as a proposal to ask the
+/// user about.
 pub fn access(
     settings: &Settings,
     env: &BTreeMap<String, String>,
@@ -75,7 +76,7 @@ pub fn access(
         }
         Some(_) if open => {
             warnings.push(
-                "DEEPSEEK_BASE_URL in the workspace's .env is not used: your own key is only sent where you chose \
+                "DEEPSEEK_BASE_URL in the workspace's .env is ignored: your own key is only sent to servers that you chose \
                  (trust the workspace, or set the variable yourself)"
                     .to_owned(),
             );
@@ -97,7 +98,7 @@ pub fn access(
     }
 }
 
-/// `KEY=value` lines; `export`, quotes and comments are understood, nothing is expanded.
+/// Parses `KEY=value` lines. Handles `export`, quotes and comments; expands nothing.
 fn parse_dotenv(text: &str) -> BTreeMap<String, String> {
     text.lines()
         .filter_map(|line| {
@@ -111,7 +112,7 @@ fn parse_dotenv(text: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The text within a pair of quotes, or up to a comment.
+/// Returns the text within a pair of quotes, or up to a comment.
 fn unquote(value: &str) -> &str {
     for quote in ['"', '\''] {
         if let Some((inner, _)) = value.strip_prefix(quote).and_then(|rest| rest.split_once(quote))
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_users_key_never_goes_where_a_workspace_chose() {
+    fn the_users_key_is_never_sent_to_a_server_a_workspace_chose() {
         let settings = resolve(&Inputs::default()).unwrap();
         let own = env(&[("DEEPSEEK_API_KEY", "mine")]);
         for (env, kept) in
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_can_not_be_printed() {
+    fn a_key_cannot_be_printed() {
         assert_eq!(format!("{:?}", Secret("sk-123".to_owned())), "Secret(…)");
     }
 }

@@ -1,12 +1,12 @@
-//! What a workspace's own file may set: what makes a limit smaller or a rule stricter, and nothing that widens policy, spends
-//! more, has more work done at once, or chooses where a key goes and what is copied where. Pure.
+//! What an untrusted workspace's configuration may set: lower limits and stricter rules. It may not widen policy, spend
+//! more, run more work in parallel, or choose where a key is sent and what is copied where. Pure.
 
 use toml::{Table, Value};
 
 use crate::keys::{insert, lookup};
 use crate::layers::{Inputs, Setting, WorkspaceTrust};
 
-/// Keys that an untrusted workspace cannot set at all: no value of theirs is smaller than another.
+/// Keys that an untrusted workspace cannot set at all, because none of their values is stricter than another.
 const NEVER: [&str; 8] = [
     "llm.base_url",
     "llm.api_key_env",
@@ -18,11 +18,13 @@ const NEVER: [&str; 8] = [
     "sandbox",
 ];
 
-/// Lists that an untrusted workspace can only add to, because longer means narrower. From other lists it can only take away.
+/// Lists that an untrusted workspace can only extend, because a longer list is stricter. It can only shorten other
+/// lists.
 const ADDITIVE: [&str; 3] =
     ["policy.deny_commands", "policy.secret_files", "policy.executed_files"];
 
-/// Values of keys, or of all keys that end so, from the strictest to the widest. What is on no common line is not compared.
+/// Values of a key, or of all keys with this ending, from strictest to widest. Values that are not in a common list are
+/// not comparable.
 const STRICTEST_FIRST: [(&str, &[&str]); 6] = [
     ("policy.approval", &["suggest", "auto"]),
     ("policy.approval", &["never", "auto"]),
@@ -32,7 +34,7 @@ const STRICTEST_FIRST: [(&str, &[&str]); 6] = [
     (".effort", &["low", "high", "max"]),
 ];
 
-/// Whether the user's own file trusts this workspace.
+/// Returns whether the user's own file trusts this workspace.
 pub(crate) fn trust(user: &[Setting], inputs: &Inputs) -> WorkspaceTrust {
     let root = inputs.workspace_root.to_string_lossy();
     let trusted = user
@@ -44,7 +46,8 @@ pub(crate) fn trust(user: &[Setting], inputs: &Inputs) -> WorkspaceTrust {
     if trusted { WorkspaceTrust::Trusted } else { WorkspaceTrust::Untrusted }
 }
 
-/// Drops what an untrusted workspace may not set, with a warning each. `before` are the values without it.
+/// Drops the settings that an untrusted workspace may not make, with a warning each. `before` has the values without
+/// them.
 pub(crate) fn guard(
     settings: Vec<Setting>,
     trust: WorkspaceTrust,
@@ -68,7 +71,7 @@ pub(crate) fn guard(
             kept.push(setting);
         } else {
             warnings.push(format!(
-                "{}: ignored `{}`: this workspace is not trusted, so its configuration can make limits smaller and nothing larger; to trust it: deepseek trust",
+                "{}: ignored `{}`: this workspace is not trusted, so its configuration can only tighten settings; to trust it: deepseek trust",
                 setting.place, setting.key
             ));
         }
@@ -76,7 +79,7 @@ pub(crate) fn guard(
     kept
 }
 
-/// Values with these settings on top.
+/// Returns `values` with `settings` applied.
 pub(crate) fn with<'a>(mut values: Table, settings: impl Iterator<Item = &'a Setting>) -> Table {
     for setting in settings {
         insert(&mut values, &setting.key, setting.value.clone());
@@ -84,7 +87,7 @@ pub(crate) fn with<'a>(mut values: Table, settings: impl Iterator<Item = &'a Set
     values
 }
 
-/// Whether `new` allows nothing that `current` does not.
+/// Returns true if `new` allows nothing that `current` does not.
 fn narrows(key: &str, current: &Value, new: &Value) -> bool {
     if new == current {
         return true;
@@ -101,15 +104,14 @@ fn narrows(key: &str, current: &Value, new: &Value) -> bool {
     if let (Some(current), Some(new)) = (current.as_str(), new.as_str()) {
         return is_stricter(key, new, current);
     }
-    // What is left are switches: on is more than off.
+    // Only switches are left: they may be turned off.
     current.as_bool() == Some(true) && new.as_bool() == Some(false)
 }
 
-/// A number as a limit.
+/// Returns a number as a limit; a budget of 0 is infinite. `None` if the value is not a number.
 fn limit(key: &str, value: &Value) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "limits are far below 2^53")]
     let number = value.as_float().or(value.as_integer().map(|number| number as f64))?;
-    // A budget of 0 has no limit.
     let unlimited = number.is_nan() || (key.starts_with("budget.") && number <= 0.0);
     Some(if unlimited { f64::INFINITY } else { number })
 }

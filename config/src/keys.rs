@@ -1,17 +1,17 @@
-//! Dotted keys: values of nested tables found, set and listed by their path. Pure.
+//! Dotted keys: finds, sets and lists the values of nested tables by their path. Pure.
 
 use toml::{Table, Value};
 
-/// `prefix.key`, or `key` at the top.
+/// Returns `prefix.key`, or `key` at the top level.
 pub(crate) fn join(prefix: &str, key: &str) -> String {
     if prefix.is_empty() { key.to_owned() } else { format!("{prefix}.{key}") }
 }
 
-/// The tables with free names that may contain dots: a price for each model, and options for each command.
+/// The tables with free names that may contain dots: prices by model, and options by command.
 const PRICES: &str = "llm.prices.";
 const OPTIONS: &str = "policy.options.";
 
-/// A key with free names replaced by ones that the defaults have.
+/// Replaces the free names in a key by names that the defaults have.
 pub(crate) fn template(key: &str) -> String {
     if key.starts_with(OPTIONS) {
         return format!("{OPTIONS}cargo");
@@ -22,7 +22,7 @@ pub(crate) fn template(key: &str) -> String {
     }
 }
 
-/// The tables that a dotted key leads through, and its name in the last.
+/// Splits a dotted key into the path of tables and the name in the last one.
 pub fn split_key(key: &str) -> (Vec<&str>, &str) {
     if let Some(command) = key.strip_prefix(OPTIONS) {
         return (vec!["policy", "options"], command);
@@ -36,7 +36,7 @@ pub fn split_key(key: &str) -> (Vec<&str>, &str) {
     }
 }
 
-/// The value at a dotted key. Model ids may contain dots, so the longest matching name wins.
+/// Returns the value at a dotted key. Model ids may contain dots, so the longest matching name wins.
 pub(crate) fn lookup<'a>(table: &'a Table, key: &str) -> Option<&'a Value> {
     if let Some(value) = table.get(key) {
         return Some(value);
@@ -47,13 +47,13 @@ pub(crate) fn lookup<'a>(table: &'a Table, key: &str) -> Option<&'a Value> {
     })
 }
 
-/// Sets the value at a dotted key, making tables on the way.
+/// Sets the value at a dotted key, creating tables on the way.
 pub(crate) fn insert(table: &mut Table, key: &str, value: Value) {
     let (path, name) = split_key(key);
     insert_path(table, &path, name, value);
 }
 
-/// Sets `name` in the table at `path`.
+/// Sets `name` in the table at `path`, creating tables on the way.
 pub(crate) fn insert_path(mut table: &mut Table, path: &[&str], name: &str, value: Value) {
     for step in path {
         let next = table.entry((*step).to_owned()).or_insert_with(|| Value::Table(Table::new()));
@@ -66,7 +66,7 @@ pub(crate) fn insert_path(mut table: &mut Table, path: &[&str], name: &str, valu
     table.insert(name.to_owned(), value);
 }
 
-/// Every leaf of a table with its dotted key.
+/// Returns every leaf of a table with its dotted key.
 pub(crate) fn leaves(table: &Table) -> Vec<(String, Value)> {
     fn walk(table: &Table, prefix: &str, found: &mut Vec<(String, Value)>) {
         for (key, value) in table {

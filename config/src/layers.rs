@@ -1,4 +1,4 @@
-//! Layers of configuration and how they become one: later layers win, every value remembers where it came from.
+//! The layers of configuration and how they are merged: later layers win, and every value records where it came from.
 //!
 //! Pure: texts and variables come in, settings come out. Nothing here reads a file or the environment.
 
@@ -17,7 +17,7 @@ use crate::lists::filled;
 use crate::misfit::misfit;
 use crate::{Config, Effort, SUBAGENTS};
 
-/// The embedded defaults: the lowest layer, and the list of all keys.
+/// The embedded defaults: the lowest layer, which also lists all keys.
 pub const DEFAULTS: &str = include_str!("defaults.toml");
 
 /// Where a value came from, lowest precedence first.
@@ -62,13 +62,13 @@ pub enum WorkspaceTrust {
 /// One file of configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileText {
-    /// Where it is, for messages.
+    /// Its path, for messages.
     pub path: PathBuf,
-    /// What it says.
+    /// Its content.
     pub text: String,
 }
 
-/// Everything the configuration is made from.
+/// Everything that the configuration is resolved from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Inputs {
     /// The user's file.
@@ -77,13 +77,14 @@ pub struct Inputs {
     pub workspace: Option<FileText>,
     /// Absolute path of the workspace, looked up in `trust.workspaces`.
     pub workspace_root: PathBuf,
-    /// The profile asked for.
+    /// The selected profile.
     pub profile: Option<String>,
     /// Keys set by environment variables: (dotted key, variable, value).
     pub env: Vec<(&'static str, &'static str, String)>,
     /// Keys set by flags: (dotted key, flag, value as TOML, bare words allowed).
     pub flags: Vec<(&'static str, &'static str, String)>,
-    /// Keys set one by one, above everything else: (dotted key, value as TOML, bare words allowed). Later ones win.
+    /// Keys set with `--set`, which override everything else: (dotted key, value as TOML, bare words allowed). Later
+    /// ones win.
     pub set: Vec<(String, String)>,
 }
 
@@ -92,7 +93,7 @@ pub struct Inputs {
 pub struct Settings {
     /// The values.
     pub config: Config,
-    /// What the user should know, once each.
+    /// Warnings for the user, without duplicates.
     pub warnings: Vec<String>,
     /// Whether the workspace is trusted.
     pub trust: WorkspaceTrust,
@@ -100,28 +101,28 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Every leaf: dotted key, value, source, in the order of `defaults.toml`.
+    /// Returns every leaf: dotted key, value, source, in the order of `defaults.toml`.
     pub fn values(&self) -> &[(String, Value, Source)] {
         &self.values
     }
 
-    /// One leaf.
+    /// Returns one leaf by its dotted key.
     pub fn get(&self, key: &str) -> Option<(&Value, &Source)> {
         self.values.iter().find(|(name, ..)| name == key).map(|(_, value, source)| (value, source))
     }
 }
 
-/// Why there is no configuration.
+/// Why the configuration could not be resolved.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ConfigError {
-    /// Not TOML.
+    /// The file is not TOML.
     #[error("{path}:{line}: {message}")]
     Syntax {
         /// The file.
         path: String,
-        /// One-based.
+        /// One-based line.
         line: usize,
-        /// The parser's words.
+        /// The parser's message.
         message: String,
     },
     /// A key that does not exist.
@@ -129,35 +130,35 @@ pub enum ConfigError {
     UnknownKey {
         /// The file or flag.
         path: String,
-        /// One-based.
+        /// One-based line.
         line: usize,
-        /// Dotted.
+        /// The dotted key.
         key: String,
-        /// The most similar key there is.
+        /// The most similar existing key, if one is similar enough.
         nearest: Option<String>,
     },
-    /// A value of the wrong kind.
+    /// A value of the wrong type or out of range.
     #[error("{place}: `{key}`: {message}")]
     Value {
         /// File and line, variable or flag.
         place: String,
-        /// Dotted.
+        /// The dotted key.
         key: String,
-        /// What is wrong with it.
+        /// What is wrong with the value.
         message: String,
     },
     /// A profile that no file defines.
-    #[error("there is no profile `{name}`{}", if .known.is_empty() { String::new() } else { format!("; there are {}", .known.join(", ")) })]
+    #[error("no profile `{name}`{}", if .known.is_empty() { String::new() } else { format!("; known profiles: {}", .known.join(", ")) })]
     UnknownProfile {
-        /// As asked for.
+        /// The name that was asked for.
         name: String,
-        /// The profiles there are.
+        /// The profiles that exist, sorted.
         known: Vec<String>,
     },
 }
 
 impl ConfigError {
-    /// Whether it is about what stands in this file.
+    /// Returns true if the error is about the content of this file.
     pub fn is_in(&self, file: &str) -> bool {
         match self {
             Self::Syntax { path, .. } | Self::UnknownKey { path, .. } => path == file,
@@ -194,7 +195,7 @@ pub fn resolve(inputs: &Inputs) -> Result<Settings, ConfigError> {
     let profile = inputs.profile.as_deref();
     check_profile(profile, user_profiles.iter().chain(&workspace_profiles))?;
     for setting in user_profiles.iter().chain(&workspace_profiles) {
-        // One that is not asked for today is wrong all the same.
+        // A mistake in a profile that is not selected is an error as well.
         if let Some(key) = setting.key.splitn(3, '.').nth(2) {
             check_known(&Setting { key: key.to_owned(), ..setting.clone() }, &defaults)?;
         }
@@ -241,8 +242,8 @@ pub fn resolve(inputs: &Inputs) -> Result<Settings, ConfigError> {
     Ok(Settings { config, warnings, trust, values })
 }
 
-/// The configuration as a text that [`recorded`] reads again, without the address of the provider: that is no business of
-/// those who read records.
+/// Returns the configuration as text for [`recorded`] to read back. The provider's address is left out: readers of
+/// records have no need of it.
 pub fn to_record(config: &Config) -> String {
     let mut table = Table::try_from(config).unwrap_or_default();
     if let Some(llm) = table.get_mut("llm").and_then(Value::as_table_mut) {
@@ -251,8 +252,8 @@ pub fn to_record(config: &Config) -> String {
     table.to_string()
 }
 
-/// Reads a configuration of [`to_record`]. Keys and tables that came with a later version have their defaults; `None` when it
-/// is not one for this version.
+/// Reads a configuration written by [`to_record`]. Keys and tables added by later versions get their defaults. Returns
+/// `None` if the text does not fit this version.
 pub fn recorded(text: &str) -> Option<Config> {
     let mut merged = defaults();
     overlay(&mut merged, text.parse().ok()?);
@@ -270,12 +271,12 @@ fn overlay(below: &mut Table, above: Table) {
     }
 }
 
-/// The embedded defaults as a table.
+/// Returns the embedded defaults as a table.
 fn defaults() -> Table {
     DEFAULTS.parse().unwrap_or_default()
 }
 
-/// The assignments of one file, in its order, with their lines.
+/// Returns the assignments of one file in order, with their lines.
 fn file_settings(
     file: Option<&FileText>,
     source: fn(PathBuf) -> Source,
@@ -302,7 +303,7 @@ fn file_settings(
     Ok(settings)
 }
 
-/// Walks the leaves of a parsed table: dotted key, value, byte offset of the key.
+/// Calls `found` with the dotted key, the value and the byte offset of the key of every leaf.
 fn collect(table: &DeTable<'_>, prefix: &str, found: &mut impl FnMut(String, Value, usize)) {
     for (key, value) in table {
         let name = join(prefix, key.get_ref());
@@ -316,18 +317,18 @@ fn collect(table: &DeTable<'_>, prefix: &str, found: &mut impl FnMut(String, Val
     }
 }
 
-/// A parsed value without its spans.
+/// Returns a parsed value without its spans.
 fn plain(value: &DeValue<'_>) -> Value {
     Value::deserialize(toml::de::ValueDeserializer::from(Spanned::new(0..0, value.clone())))
         .unwrap_or_else(|_| Value::String(String::new()))
 }
 
-/// One-based line of a byte offset.
+/// Returns the one-based line of a byte offset.
 fn line_of(text: &str, offset: usize) -> usize {
     text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
 }
 
-/// Settings from variables and flags, whose values may be bare words.
+/// Returns the settings made by variables or flags, whose values may be bare words.
 fn given(
     pairs: &[(&'static str, &'static str, String)],
     source: impl Fn(&'static str) -> Source,
@@ -344,7 +345,7 @@ fn given(
         .collect()
 }
 
-/// Settings that the user makes one by one for a run.
+/// Returns the settings made with `--set`.
 fn one_by_one(pairs: &[(String, String)]) -> Vec<Setting> {
     const FLAG: &str = "--set";
     let setting = |(key, text): &(String, String)| Setting {
@@ -357,7 +358,7 @@ fn one_by_one(pairs: &[(String, String)]) -> Vec<Setting> {
     pairs.iter().map(setting).collect()
 }
 
-/// A value as TOML, or as a bare string.
+/// Parses a value as TOML, or takes it as a bare string.
 pub fn parse_value(text: &str) -> Value {
     format!("v = {text}")
         .parse::<Table>()
@@ -371,7 +372,7 @@ fn split_profiles(settings: Vec<Setting>) -> (Vec<Setting>, Vec<Setting>) {
     settings.into_iter().partition(|setting| setting.key.starts_with("profiles."))
 }
 
-/// The settings of one profile, without their prefix.
+/// Returns the settings of one profile, without their prefix.
 fn pick_profile(settings: Vec<Setting>, profile: Option<&str>) -> Vec<Setting> {
     let Some(name) = profile else { return Vec::new() };
     let prefix = format!("profiles.{name}.");
@@ -385,7 +386,7 @@ fn pick_profile(settings: Vec<Setting>, profile: Option<&str>) -> Vec<Setting> {
         .collect()
 }
 
-/// An asked-for profile must be defined somewhere.
+/// Checks that the selected profile is defined somewhere.
 fn check_profile<'a>(
     profile: Option<&str>,
     settings: impl Iterator<Item = &'a Setting>,
@@ -401,7 +402,7 @@ fn check_profile<'a>(
     Err(ConfigError::UnknownProfile { name: name.to_owned(), known })
 }
 
-/// Whether the key exists; tables with free names are described by one of their entries.
+/// Checks that the key exists; tables with free names are described by one of their entries.
 fn check_known(setting: &Setting, defaults: &Table) -> Result<(), ConfigError> {
     if lookup(defaults, &template(&setting.key)).is_some_and(|value| !value.is_table())
         || (setting.value.as_table().is_some_and(Table::is_empty)
@@ -424,7 +425,7 @@ fn check_known(setting: &Setting, defaults: &Table) -> Result<(), ConfigError> {
     })
 }
 
-/// Finds the setting that does not fit, by trying each alone on the defaults.
+/// Finds the setting at fault by trying each alone on top of the defaults.
 fn blame(settings: &[Setting], defaults: &Table, message: &str) -> ConfigError {
     for setting in settings {
         let mut alone = defaults.clone();
@@ -446,7 +447,7 @@ fn blame(settings: &[Setting], defaults: &Table, message: &str) -> ConfigError {
     }
 }
 
-/// Values of the right kind that make no sense.
+/// Checks values that have the right type but may be out of range.
 fn check_ranges(config: &Config, settings: &[Setting]) -> Result<(), ConfigError> {
     let classifier = &config.agent_loop.failure_classifier;
     let rules = [
@@ -500,7 +501,7 @@ fn check_ranges(config: &Config, settings: &[Setting]) -> Result<(), ConfigError
     Ok(())
 }
 
-/// Whether a path leads from the workspace to something below it, and not into its repository.
+/// Returns true if a path leads to something below the workspace and not into `.git`.
 fn is_inside(path: &str) -> bool {
     path.split('/').all(|name| {
         !matches!(name, "" | "." | "..")
@@ -509,7 +510,7 @@ fn is_inside(path: &str) -> bool {
     })
 }
 
-/// Gives the retired names their successors, with one warning for all.
+/// Replaces retired model names by their successors, with one warning for all.
 fn rename_retired(config: &mut Config, warnings: &mut Vec<String>) {
     let llm = &mut config.llm;
     let mut renamed = Vec::new();
@@ -530,7 +531,7 @@ fn rename_retired(config: &mut Config, warnings: &mut Vec<String>) {
     }
     if !renamed.is_empty() {
         warnings.push(format!(
-            "{} is retired: deepseek-flash is used in its place (thinking off for deepseek-chat, on for deepseek-reasoner)",
+            "{} is retired: deepseek-flash is used instead (thinking off for deepseek-chat, on for deepseek-reasoner)",
             renamed.join(" and ")
         ));
     }

@@ -1,6 +1,6 @@
-//! What the program can be told: the schema, its layers and its defaults.
+//! The configuration: its schema, layers and defaults.
 //!
-//! This floor decides values and remembers where each came from. It does not act on any of them.
+//! This crate resolves values and records where each came from. It does not act on any of them.
 
 pub mod access;
 mod guard;

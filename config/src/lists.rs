@@ -1,14 +1,14 @@
-//! Lists that go on from what they have in the layers below. Pure.
+//! Lists that extend the lists of the layers below. Pure.
 
 use toml::{Table, Value};
 
 use crate::keys::lookup;
 use crate::layers::Setting;
 
-/// What stands in a list for the entries that it has in the layers below.
+/// The list entry that stands for the entries of the layers below.
 pub const BELOW: &str = "...";
 
-/// These settings, in each list the entries of `below` where it says so.
+/// Replaces [`BELOW`] in every list of `settings` by the entries that the list has in `below`.
 pub(crate) fn filled(mut settings: Vec<Setting>, below: &Table) -> Vec<Setting> {
     for Setting { key, value, .. } in &mut settings {
         let entries = lookup(below, key).and_then(Value::as_array);
@@ -19,7 +19,7 @@ pub(crate) fn filled(mut settings: Vec<Setting>, below: &Table) -> Vec<Setting> 
     settings
 }
 
-/// A list with the entries that it has below where it says so; none stands there twice.
+/// Returns the list with its [`BELOW`] entries expanded, without duplicates. A list without such entries is unchanged.
 fn whole(list: &[Value], below: &[Value]) -> Vec<Value> {
     let is_mark = |entry: &Value| entry.as_str() == Some(BELOW);
     let entries = list

@@ -1,8 +1,8 @@
-//! What is wrong with a value that a key cannot have, in the words of whoever wrote it. Pure.
+//! Explains why a value has the wrong type for a key, quoting what the user wrote. Pure.
 
 use toml::Value;
 
-/// What is wrong with `value`, where `default` is what stands there otherwise; nothing where its kind is right.
+/// Returns what is wrong with `value`, whose default is `default`; `None` if its type is right.
 pub(crate) fn misfit(value: &Value, default: &Value) -> Option<String> {
     let written = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let is_number = value.is_integer() || value.is_float();
@@ -33,10 +33,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_told_what_was_written_and_what_is_allowed() {
+    fn the_message_quotes_the_value_and_says_what_is_allowed() {
         let text = |it: &str| Value::String(it.to_owned());
         let list = Value::Array(vec![text("a")]);
-        for (value, default, told) in [
+        for (value, default, message) in [
             (text("many"), Value::Integer(5), Some("`many` is not a whole number, such as 5")),
             (Value::Float(1.5), Value::Integer(5), Some("`1.5` is not a whole number, such as 5")),
             (Value::Integer(-3), Value::Integer(5), Some("`-3` is below 0")),
@@ -52,7 +52,7 @@ mod tests {
             (text("foo"), text("agent"), None),
             (Value::Integer(3), Value::Float(0.5), None),
         ] {
-            assert_eq!(misfit(&value, &default).as_deref(), told);
+            assert_eq!(misfit(&value, &default).as_deref(), message);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! One table of the defaults, read alone: for a command that reads no configuration and is over before all of it would be
-//! read. Pure.
+//! Reads a single table of the defaults, for a command that needs no other configuration and would finish before all of
+//! it is parsed. Pure.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use serde::de::DeserializeOwned;
 
 use crate::{ConfigError, DEFAULTS};
 
-/// The table `name` of the embedded defaults, with the tables in it.
+/// Returns the table `name` of the embedded defaults, with its subtables.
 pub fn defaults_of<T: DeserializeOwned>(name: &str) -> Result<T, ConfigError> {
     let is_part =
         |table: &str| table.strip_prefix(name).is_some_and(|rest| rest.starts_with([']', '.']));
-    // All that begins like it is looked at, and no other line: that would take longer than the rest.
+    // Only candidate headings are looked at: going through all lines would take longer than the rest.
     let heading = format!("\n[{name}");
     let alike = DEFAULTS.match_indices(&heading).map(|(at, _)| at + 1);
     let tables: String = alike
@@ -26,7 +26,7 @@ pub fn defaults_of<T: DeserializeOwned>(name: &str) -> Result<T, ConfigError> {
     };
     let mut tables: BTreeMap<String, T> =
         toml::from_str(&tables).map_err(|error| failed(error.message().to_owned()))?;
-    tables.remove(name).ok_or_else(|| failed("there is no such table".to_owned()))
+    tables.remove(name).ok_or_else(|| failed("no such table".to_owned()))
 }
 
 #[cfg(test)]
@@ -36,7 +36,7 @@ mod tests {
     use toml::{Table, Value};
 
     #[test]
-    fn a_table_read_alone_is_the_same() {
+    fn a_table_read_alone_equals_the_same_table_read_with_all() {
         let config = resolve(&Inputs::default()).unwrap().config;
         assert_eq!(defaults_of("limits"), Ok(config.limits));
         assert_eq!(defaults_of("agent_loop"), Ok(config.agent_loop));

@@ -1,7 +1,7 @@
 //! The shape of the configuration: one struct per table, every field documented in `defaults.toml`.
 //!
-//! Nothing here has a default. Defaults stand in `defaults.toml` only, so that what the program does unasked
-//! can be read in one place.
+//! Nothing here has a default. Defaults are in `defaults.toml` only, so that one file shows how the program behaves
+//! unconfigured.
 
 mod routing;
 
@@ -12,23 +12,23 @@ use serde::{Deserialize, Serialize};
 
 pub use self::routing::{Router, RouterParts, RouterScale, RouterWeights, RouterWords};
 
-/// Everything the program can be told.
+/// The whole configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Which models are used, where they are, and what they cost.
+    /// Models, where they are served, and their prices.
     pub llm: Llm,
-    /// The bounds of Architect → Editor → Apply → Verify.
+    /// Bounds of the loop Architect → Editor → Apply → Verify.
     pub agent_loop: AgentLoop,
-    /// When a question goes to the model that thinks longest.
+    /// When a question goes to `max_think_model`.
     pub router: Router,
-    /// What is done about a change once it is delivered.
+    /// What happens after a change is delivered.
     pub qa: Qa,
-    /// What is remembered of a workspace from one session to the next.
+    /// What is remembered about a workspace between sessions.
     pub memory: MemoryBounds,
     /// How missions are researched.
     pub missions: Missions,
-    /// How much a run may spend. Zero means no limit.
+    /// What a run may spend. Zero means no limit.
     pub budget: Budget,
     /// What may happen without asking.
     pub policy: Policy,
@@ -36,11 +36,11 @@ pub struct Config {
     pub commands: Commands,
     /// How commands are confined.
     pub sandbox: SandboxSettings,
-    /// Waits and queues that are not about the model.
+    /// Timeouts and queue lengths other than those of the model.
     pub limits: Limits,
-    /// What is kept to go back to.
+    /// Bounds of checkpoints.
     pub checkpoints: Checkpoints,
-    /// How a task is worked on in lanes.
+    /// How a task is split into lanes.
     pub lanes: Lanes,
     /// Workspaces whose own configuration may widen policy and set keys or base URLs.
     pub trust: Trust,
@@ -54,41 +54,41 @@ pub struct Llm {
     pub base_url: String,
     /// Name of the environment variable that holds the key.
     pub api_key_env: String,
-    /// Whether models are offered tools to call where they answer questions; without, they look by lines of text.
+    /// Whether models that answer questions are offered tool calls; otherwise they look things up with lines of text.
     pub native_tools: bool,
-    /// Seconds to establish a connection.
+    /// Seconds to wait for a connection.
     pub connect_timeout_seconds: u64,
-    /// Seconds until the first token, keep-alive comments notwithstanding.
+    /// Seconds to wait for the first token, keep-alive comments notwithstanding.
     pub first_token_timeout_seconds: u64,
-    /// Seconds without a single byte; once an answer has begun, without a piece of it.
+    /// Seconds without a single byte; once the answer has begun, without a part of it.
     pub idle_timeout_seconds: u64,
-    /// Seconds one attempt may take in all.
+    /// Seconds one attempt may take in total.
     pub call_timeout_seconds: u64,
-    /// Bytes of one answer as it is sent, whatever they say.
+    /// Bytes of one response body, whatever its content.
     pub max_stream_bytes: u64,
-    /// Retries of one call after transient failures.
+    /// Retries of one call after transient errors.
     pub max_retries: u32,
-    /// First back-off, in milliseconds; doubles with each retry.
+    /// First retry delay in milliseconds; doubles with each retry.
     pub retry_base_ms: u64,
-    /// Largest back-off, and largest `Retry-After` that is waited for, in milliseconds.
+    /// Longest retry delay, and longest `Retry-After` that is honored, in milliseconds.
     pub retry_max_ms: u64,
-    /// Model calls in flight at once, in this process.
+    /// Concurrent model calls of this process.
     pub max_concurrent_calls: usize,
-    /// Tokens of prompt and answer together that a model can hold.
+    /// Context window of the models: tokens of prompt and answer together.
     pub context_window_tokens: u64,
-    /// Architect.
+    /// The Architect's model.
     pub max_think_model: ModelRole,
-    /// Editor, analysis, chat.
+    /// The model of the Editor, analysis and chat.
     pub base_model: ModelRole,
-    /// Intent and other short questions.
+    /// The model for intent and other short questions.
     pub flash_model: ModelRole,
     /// USD per million tokens, by model id.
     pub prices: BTreeMap<String, Price>,
-    /// When the peak prices hold.
+    /// When the peak prices apply.
     pub peak: Peak,
 }
 
-/// A role a model is hired for.
+/// The model of a role, with its settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelRole {
@@ -98,7 +98,7 @@ pub struct ModelRole {
     pub thinking: bool,
     /// How hard it thinks; only sent when `thinking` is on.
     pub effort: Effort,
-    /// Upper bound of the answer in tokens, reasoning included.
+    /// Maximum answer length in tokens, reasoning included.
     pub max_output_tokens: u32,
 }
 
@@ -120,11 +120,11 @@ pub enum Effort {
 pub struct Price {
     /// Prompt tokens found in the provider's cache.
     pub hit: f64,
-    /// Prompt tokens not found there.
+    /// Prompt tokens not found in the cache.
     pub miss: f64,
     /// Answer tokens, reasoning included.
     pub output: f64,
-    /// Factor on all three during the peak window.
+    /// Factor on all three prices during the peak window.
     pub peak_factor: f64,
 }
 
@@ -132,87 +132,87 @@ pub struct Price {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Peak {
-    /// Days on which the window opens: 1 is Monday, 7 is Sunday.
+    /// Days with a peak window: 1 is Monday, 7 is Sunday.
     pub weekdays: Vec<u8>,
     /// `HH:MM-HH:MM`, start inclusive, end exclusive.
     pub windows: Vec<String>,
-    /// Dates without a peak, `YYYY-MM-DD`.
+    /// Dates without a peak window, `YYYY-MM-DD`.
     pub holidays: Vec<String>,
 }
 
-/// Bounds of the loop.
+/// Bounds of the agent loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentLoop {
-    /// Verified attempts before the run gives up.
+    /// Attempts before the run gives up.
     pub max_iterations: u32,
-    /// Repair turns after an unreadable plan.
+    /// Requests for a corrected plan after an unreadable one.
     pub architect_parse_retries: u32,
-    /// Repair turns after an unreadable draft.
+    /// Requests for a corrected draft after an unreadable one.
     pub editor_parse_retries: u32,
-    /// Files one plan may declare.
+    /// Files that one plan may declare.
     pub max_files_per_iteration: usize,
-    /// Checks one plan may name.
+    /// Checks that one plan may name.
     pub max_checks_per_plan: usize,
-    /// Largest file shown to or edited by the Editor.
+    /// Largest file in bytes that is shown to the Editor or edited by it.
     pub max_file_bytes: u64,
-    /// Largest diff.
+    /// Largest diff in bytes.
     pub max_diff_bytes: usize,
-    /// Tokens of earlier turns that are told to the next one in full; older ones are told in a line each.
+    /// Tokens of earlier turns passed to the next turn in full; older turns are summarized in one line each.
     pub conversation_tokens: usize,
     /// Tokens of evidence given to the Architect for a request.
     pub evidence_tokens: usize,
-    /// Tokens of evidence given to a model that can look for more itself before it answers a question.
+    /// Tokens of evidence given to a model that answers a question and can look up more by itself.
     pub question_tokens: usize,
-    /// How long a request waits for the index of the workspace, in milliseconds.
+    /// Milliseconds a request waits for the workspace index.
     pub index_wait_ms: u64,
-    /// Rounds of looks before the Architect, or the lane planner, must answer.
+    /// Rounds of lookups before the Architect, or the lane planner, must answer.
     pub max_look_rounds: u32,
-    /// Commands that are tried for a model before it is answered.
+    /// Commands that a model may try in one round of lookups.
     pub max_commands_per_look: usize,
-    /// Questions that a model may ask the user in one request.
+    /// Questions a model may ask the user during one request.
     pub max_user_questions: usize,
-    /// Tokens of a change that is reviewed; what does not fit is named.
+    /// Tokens of a change that are reviewed; what does not fit is listed by name.
     pub review_tokens: usize,
-    /// Tokens of what is shown in one round of looks.
+    /// Tokens shown in one round of lookups.
     pub max_look_tokens: usize,
-    /// Rounds of looks before the Editor must answer.
+    /// Rounds of lookups before the Editor must answer.
     pub max_context_requests_per_iteration: u32,
     /// Lines of one file shown at once; a longer file is shown in parts.
     pub max_context_range_lines: usize,
-    /// First time limit of a verification command.
+    /// Seconds a verification command may take.
     pub verify_timeout_seconds: u64,
-    /// Time limit of its second run, after the first was exceeded.
+    /// Seconds a verification command may take when it is run again after exceeding the first limit.
     pub verify_timeout_max_seconds: u64,
-    /// Whether the commands are run on the untouched tree first.
+    /// Whether the checks are run on the unchanged tree first.
     pub baseline: Baseline,
     /// What happens when a file changed since the Editor saw it.
     pub apply_strategy: ApplyStrategy,
     /// When failures count as the same.
     pub failure_classifier: FailureClassifier,
-    /// When a patch needs an approval it would not need otherwise.
+    /// When a patch needs approval because of its size.
     pub safety_gate: SafetyGate,
 }
 
-/// Verification of the untouched tree.
+/// Whether and how the unchanged tree is verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Baseline {
-    /// Applying waits for it.
+    /// The change is applied only after it has ended.
     Wait,
-    /// Used if it is there in time.
+    /// Its result is used if it is ready in time.
     Skip,
-    /// Not run.
+    /// It is not run.
     Off,
 }
 
-/// What happens to a patch whose base went stale.
+/// What happens to a patch whose base is out of date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApplyStrategy {
-    /// Refused where it touches the changed region, merged elsewhere.
+    /// Refused if it touches the changed region, merged otherwise.
     Auto,
-    /// Always merged three ways.
+    /// Always merged (three-way merge).
     ThreeWay,
 }
 
@@ -220,21 +220,21 @@ pub enum ApplyStrategy {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FailureClassifier {
-    /// The same fingerprint this often within one plan is a repeated failure.
+    /// Occurrences of the same fingerprint within one plan that count as a repeated failure.
     pub repeat_threshold: u32,
-    /// Error sets at least this similar are not materially reduced.
+    /// Similarity from which two sets of errors count as not materially reduced.
     pub similarity_threshold: f64,
-    /// Diagnostics that enter a fingerprint.
+    /// Diagnostics included in a fingerprint.
     pub fingerprint_lines: usize,
 }
 
-/// When a patch needs an approval it would not need otherwise.
+/// The patch size from which approval is needed even when approval is auto.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SafetyGate {
-    /// More files than this ask.
+    /// Patches that touch more files than this need approval.
     pub max_files_without_approval: usize,
-    /// More added and removed lines than this ask.
+    /// Patches with more added and removed lines than this need approval.
     pub max_loc_without_approval: usize,
 }
 
@@ -242,13 +242,13 @@ pub struct SafetyGate {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Budget {
-    /// US dollars, by the price table.
+    /// US dollars, estimated with the price table.
     pub usd: f64,
     /// Prompt and answer tokens.
     pub tokens: u64,
     /// Model calls, retries included.
     pub calls: u64,
-    /// Wall time.
+    /// Wall time in seconds.
     pub wall_seconds: u64,
 }
 
@@ -256,33 +256,33 @@ pub struct Budget {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Policy {
-    /// How approvals are handled.
+    /// When approval is needed.
     pub approval: Approval,
     /// How far the run may go.
     pub mode: Mode,
-    /// Commands that run without asking; `*` stands for any further words.
+    /// Commands that run without asking; a final `*` allows further words.
     pub allow_commands: Vec<String>,
-    /// Variables that may be set for a listed command, to a plain value.
+    /// Variables that may be set to a plain value for a listed command.
     pub allow_variables: Vec<String>,
-    /// Options that listed commands may be given, by the words a command begins with.
+    /// Options allowed for listed commands, by the words a command begins with.
     pub options: BTreeMap<String, Vec<String>>,
-    /// Commands that never run. Wins over everything.
+    /// Commands that never run. Overrides everything else.
     pub deny_commands: Vec<String>,
     /// Files that are never read, as globs on the workspace-relative path.
     pub secret_files: Vec<String>,
-    /// Files that other tools execute: patches to them are asked for under `auto`, too. Globs, likewise.
+    /// Files that other tools execute: patches to them need approval even under `auto`. Globs, as above.
     pub executed_files: Vec<String>,
 }
 
-/// How approvals are handled.
+/// When approval is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Approval {
-    /// Effects are shown and asked for.
+    /// Patches and unlisted commands are shown and need approval.
     Suggest,
-    /// Patches within the safety gate go ahead; what is larger, or wants more, is asked for.
+    /// Patches within the safety gate are applied; larger patches, and other permissions, need approval.
     Auto,
-    /// Nothing is asked: patches are staged, and no command is run.
+    /// Nothing is asked: patches are staged, and no commands run.
     Never,
 }
 
@@ -290,33 +290,34 @@ pub enum Approval {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// Reads only; there is no execution path.
+    /// Reads only; nothing can be executed.
     Plan,
-    /// Reads, edits and commands, under approvals.
+    /// Reads, edits and commands, subject to approval.
     Agent,
-    /// Everything not denied goes ahead without asking.
+    /// Everything that is not denied happens without asking.
     Yolo,
-    /// Edits are missions: researched, put on a card, and carried out once the card is approved. Beyond the card as an agent.
+    /// Edits are missions: researched, described on a card, and carried out once the card is approved. Otherwise like
+    /// `Agent`.
     Hetun,
 }
 
-/// What is done about a change once it is delivered.
+/// What happens after a change is delivered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Qa {
-    /// Whether a model reviews it. What it finds is told, and changes nothing: the delivery stands.
+    /// Whether a model reviews the change. Its findings are reported; the delivery stands either way.
     pub enabled: bool,
 }
 
-/// What is remembered of a workspace from one session to the next.
+/// What is remembered about a workspace between sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryBounds {
-    /// Whether deliveries are remembered, and told to later requests.
+    /// Whether deliveries are remembered and mentioned to models in later requests.
     pub enabled: bool,
-    /// Memos kept; what was done longest ago goes first.
+    /// Memos kept; the oldest are dropped first.
     pub max_memos: usize,
-    /// Tokens of what is told to a model.
+    /// Tokens of memos shown to a model.
     pub max_tokens: usize,
 }
 
@@ -324,49 +325,49 @@ pub struct MemoryBounds {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Missions {
-    /// Whether what many questions have in common is sent alone first, so that the provider has it in its cache.
+    /// Whether the common part of many questions is sent once in advance, so that the provider has it in its cache.
     pub prime: bool,
-    /// Tokens from which on it is sent first.
+    /// Minimum length of the common part, in tokens, for it to be sent in advance.
     pub prime_tokens: usize,
     /// Tokens of files that one mission reads.
     pub source_tokens: usize,
-    /// Tokens of files that questions have in common.
+    /// Tokens of files in the common part of questions.
     pub common_tokens: usize,
-    /// Lines of a passage that a question is about, at first.
+    /// Lines of a passage that a question is about, in the first round.
     pub passage_lines: usize,
-    /// Lines below which a passage is not divided any more.
+    /// Passages are not divided into parts shorter than this many lines.
     pub least_passage_lines: usize,
-    /// Rounds of sampling, each with finer passages.
+    /// Rounds of sampling, each with smaller passages.
     pub max_levels: u32,
-    /// Share of findings that have to be new, or sampling ends.
+    /// Sampling ends when the share of new findings in a round is below this.
     pub plateau: f64,
-    /// Small questions of one research.
+    /// Small questions per research.
     pub max_questions: usize,
-    /// Share of the time of a run that is kept for the card.
+    /// Share of a run's wall time reserved for the card.
     pub kept_time: f64,
-    /// Tokens of the researcher's dialogue from which on it begins anew, with the findings alone.
+    /// Length of the researcher's dialogue, in tokens, above which it starts over with only the findings.
     pub lead_tokens: usize,
-    /// Claims that are checked.
+    /// Claims that are verified.
     pub max_claims: usize,
     /// Programs that the researcher may write.
     pub max_programs: u32,
-    /// Seconds that one program computes, in all.
+    /// Seconds of computation per program in total.
     pub program_seconds: u64,
-    /// Memory of one program, in megabytes.
+    /// Memory of one program in megabytes.
     pub program_memory_mb: u64,
-    /// Times that one program asks questions.
+    /// Batches of questions that one program may ask.
     pub program_batches: u32,
-    /// Small questions of one program, in all.
+    /// Small questions per program in total.
     pub program_questions: u32,
-    /// How deep programs may be within each other: 1 or 2.
+    /// Nesting depth of programs: 1 or 2.
     pub max_depth: u32,
-    /// Rounds in which hypotheses are made and checked.
+    /// Rounds of making and checking hypotheses.
     pub hypothesis_rounds: u32,
-    /// Times that a small question is asked again after an unreadable answer.
+    /// Retries of a small question after an unreadable answer.
     pub question_retries: u32,
-    /// Answers to small questions that are kept for a workspace.
+    /// Answers to small questions kept per workspace.
     pub max_kept_answers: usize,
-    /// Versions of a card that are made because the user wants it otherwise.
+    /// Versions of a card, counting revisions that the user asks for.
     pub max_versions: u32,
 }
 
@@ -374,19 +375,19 @@ pub struct Missions {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Commands {
-    /// Bytes of output kept from the start and from the end of a command, each.
+    /// Bytes of a command's output kept from its start and from its end, each.
     pub output_keep_bytes: usize,
-    /// Bytes of output kept in the journal in all.
+    /// Bytes of output kept in the journal in total.
     pub output_journal_bytes: usize,
-    /// Milliseconds between the polite and the final signal.
+    /// Milliseconds between the polite signal and the final one.
     pub kill_grace_ms: u64,
-    /// Variables that commands see: names, or how names begin and `*`; of the latter none that looks secret.
+    /// Variables that commands see: names, or prefixes followed by `*`; prefixes do not match names that look secret.
     pub env: Vec<String>,
-    /// What tools say that could not do their work, by tool.
+    /// Messages of tools that could not do their work, by tool.
     pub complaints: BTreeMap<String, Complaints>,
 }
 
-/// What a tool says that could not do its work: text of a line, in which `{}` stands for a name.
+/// Messages of a tool that could not do its work: text within a line, in which `{}` stands for a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Complaints {
@@ -394,39 +395,39 @@ pub struct Complaints {
     pub package: Vec<String>,
     /// A program is missing.
     pub program: Vec<String>,
-    /// A service does not answer.
+    /// A service does not respond.
     pub service: Vec<String>,
-    /// The network is out of reach.
+    /// The network is unreachable.
     pub network: Vec<String>,
-    /// Tests could not be built or collected, so that none of them failed.
+    /// Tests could not be built or collected, so they did not run.
     pub unbuilt: Vec<String>,
 }
 
-/// How commands are confined. Of paths, `~` is the home directory.
+/// How commands are confined. In paths, `~` is the home directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SandboxSettings {
-    /// How far.
+    /// How far commands are confined.
     pub mode: SandboxMode,
-    /// What becomes of commands where this machine lets them be confined only in part.
+    /// What happens on a machine that can confine commands only in part.
     pub floor: Floor,
-    /// Whom commands reach.
+    /// The network that commands have.
     pub network: NetworkReach,
-    /// Milliseconds that trying the walls may take.
+    /// Milliseconds that testing the sandbox may take.
     pub probe_timeout_ms: u64,
-    /// Processes that a command may have at once.
+    /// Concurrent processes of a command.
     pub max_processes: u64,
-    /// Bytes of a file that a command writes.
+    /// Size in bytes of any one file that a command writes.
     pub max_file_bytes: u64,
-    /// Bytes that a command may write to what is thrown away.
+    /// Bytes of discarded files that a command may write.
     pub scratch_bytes: u64,
-    /// What commands may read outside the tree.
+    /// Paths outside the tree that commands may read.
     pub read: Vec<String>,
-    /// What they may not, though it lies there.
+    /// Paths that commands may not read, although they are below one of `read`.
     pub hidden: Vec<String>,
-    /// Tools that keep something in a directory of the user.
+    /// Tools that keep files in a directory of the user.
     pub tools: BTreeMap<String, UserTool>,
-    /// Directories that builds write, by the file beside which they lie.
+    /// Build directories that commands may write, by the file next to which they are.
     pub built: BTreeMap<String, Vec<String>>,
 }
 
@@ -436,71 +437,71 @@ pub struct SandboxSettings {
 pub enum SandboxMode {
     /// As far as this machine can.
     Auto,
-    /// With Landlock and seccomp alone.
+    /// With only Landlock and seccomp.
     Floor,
     /// Not at all.
     Off,
 }
 
-/// What becomes of commands that are confined only in part.
+/// What happens to commands that are confined only in part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Floor {
-    /// The user is asked once in a workspace.
+    /// The user is asked once per workspace.
     Ask,
     /// They run.
     Accept,
 }
 
-/// Whom commands reach.
+/// The network that commands have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NetworkReach {
-    /// Themselves.
+    /// An isolated one: a command reaches only itself.
     Own,
-    /// Whom the user reaches.
+    /// The user's network.
     Host,
 }
 
-/// A tool that keeps something in a directory of the user.
+/// A tool that keeps files in a directory of the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UserTool {
-    /// The variable that names the directory; empty if there is none.
+    /// Variable that names the directory; empty if there is none.
     pub variable: String,
-    /// Where it is otherwise.
+    /// The directory if the variable is not set.
     pub home: String,
-    /// What commands may read in it.
+    /// Paths in it that commands may read.
     pub read: Vec<String>,
-    /// What seems to be written in it and is thrown away.
+    /// Paths in it that commands may write to; the changes are discarded.
     pub layered: Vec<String>,
 }
 
-/// Waits and queues that are not about the model.
+/// Timeouts and queue lengths other than those of the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// Events waiting for the journal.
+    /// Events that may wait for the journal.
     pub journal_queue: usize,
-    /// Events waiting for the screen.
+    /// Events that may wait for the screen.
     pub screen_queue: usize,
-    /// Seconds a role may take for one piece of work, model calls included.
+    /// Seconds a role may take for one task, model calls included.
     pub role_timeout_seconds: u64,
-    /// Seconds an approval waits for an answer.
+    /// Seconds an approval prompt waits for an answer.
     pub approval_timeout_seconds: u64,
-    /// Seconds a second process waits for the workspace.
+    /// Seconds a process waits for another one to release the workspace.
     pub workspace_lock_timeout_seconds: u64,
-    /// Seconds to wait for room when the disk of the journal is full.
+    /// Seconds to wait for free space when the disk of the journal is full.
     pub disk_full_timeout_seconds: u64,
-    /// How long a resumed or replayed run may wait for the next recorded event before it counts as diverged, in seconds.
+    /// Seconds a resumed or replayed run may wait for the next recorded event before it is declared divergent.
     pub replay_timeout_seconds: u64,
-    /// Files looked at when the workspace is mapped and searched.
+    /// Files of the workspace that are mapped and searched.
     pub max_workspace_files: usize,
-    /// Larger files are not searched for what a request is about.
+    /// Size in bytes above which a file is not searched for what a request is about.
     pub max_indexed_file_bytes: u64,
 }
 
-/// Trust in workspaces.
+/// Trusted workspaces.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trust {
@@ -508,51 +509,51 @@ pub struct Trust {
     pub workspaces: Vec<String>,
 }
 
-/// What is kept to go back to.
+/// Bounds of checkpoints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Checkpoints {
-    /// Checkpoints of a workspace; the oldest go first.
+    /// Checkpoints kept per workspace; the oldest are deleted first.
     pub max_count: usize,
-    /// Bytes they may take beyond what the workspace's own repository has; the oldest go first.
+    /// Bytes they may take in addition to the workspace's own repository; the oldest are deleted first.
     pub max_bytes: u64,
-    /// Bytes of one file; larger ones are not kept, unless a patch changes them.
+    /// Size in bytes above which a file is not saved in checkpoints, unless a patch changes it.
     pub max_file_bytes: u64,
 }
 
-/// How a task is worked on in lanes.
+/// How a task is split into lanes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lanes {
-    /// Whether tasks are split.
+    /// When tasks are split.
     pub mode: LaneMode,
-    /// Lanes a task may be split into.
+    /// Maximum number of lanes per task.
     pub max_lanes: usize,
-    /// Lanes and other subagents at work at once, of [`SUBAGENTS`].
+    /// Lanes and other subagents that work in parallel, within [`SUBAGENTS`].
     pub max_subagents: u32,
-    /// Points from which on a request looks large enough to be split.
+    /// Points from which a request looks large enough to be split.
     pub auto_threshold: u32,
-    /// Times that a lane whose work conflicts is planned again.
+    /// Times that a lane is planned again when its work conflicts with that of other lanes.
     pub max_replans: u32,
-    /// Ignored files and directories below the workspace that lanes get a copy of.
+    /// Git-ignored files and directories of the workspace that are copied into each lane.
     pub share: Vec<String>,
-    /// Bytes of one such directory that are copied, where they cannot be cloned.
+    /// Bytes of one such directory that are copied if the file system cannot clone it.
     pub max_copied_bytes: u64,
-    /// Days that the worktree of a failed lane is kept.
+    /// Days to keep a failed lane's worktree.
     pub keep_days: u32,
 }
 
-/// As many subagents can be at work at once.
+/// Bounds of the number of subagents that work in parallel.
 pub const SUBAGENTS: RangeInclusive<u32> = 1..=20;
 
-/// Whether tasks are split into lanes.
+/// When tasks are split into lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LaneMode {
     /// Never.
     Off,
-    /// When the request looks large and more than one lane comes of it.
+    /// When the request looks large and can be split into more than one lane.
     Auto,
-    /// Whenever files are to be changed.
+    /// For every edit.
     On,
 }

@@ -1,11 +1,11 @@
 //! A crew works on one task in one tree: Architect, Editor, Applier and Verifier, rebuilt when one of them dies.
 //!
-//! It decides nothing: [`Cycle`] says what is next, the crew starts it, and is told what came of it. What it is told by a
-//! crew that has been rebuilt meanwhile is dropped.
+//! It decides nothing: [`Cycle`] says what is next, and the crew starts it and takes its result. Results that arrive
+//! after the crew was rebuilt are dropped.
 
 #[cfg(test)]
 mod kill_tests;
-mod news;
+mod results;
 #[cfg(test)]
 mod role_tests;
 mod roles;
@@ -50,29 +50,29 @@ use self::roles::Roles;
 use crate::cycle::{Bounds, Cycle, Goal, Input, Next, PlanReason};
 use crate::trail::Trail;
 
-/// What a crew is made with.
+/// What a crew needs to start.
 #[derive(Clone)]
 pub struct CrewSetup {
     /// The task.
     pub brief: Brief,
     /// How far to go.
     pub goal: Goal,
-    /// The tree, through its owner.
+    /// The tree it works on.
     pub workspace: Arc<dyn Workspace>,
-    /// The run it is part of.
+    /// The run that the crew belongs to.
     pub run: Run,
 }
 
-/// What a crew leaves behind.
+/// The result of a crew's work.
 #[derive(Debug, Clone)]
 pub struct CrewReport {
     /// How it ended.
     pub delivery: Delivery,
     /// The last plan.
     pub plan: Option<Plan>,
-    /// The checks that failed when they were run last.
+    /// The checks that failed in the last verification.
     pub failing: Vec<Check>,
-    /// Ways back besides that to the start: where each leads, and the changes that lead there.
+    /// Undo patches other than the one to the start: the target of each, and its changes.
     pub ways_back: Vec<(Target, Vec<Change>)>,
 }
 
@@ -80,25 +80,25 @@ enum Msg {
     Work {
         reply: RpcReplyPort<CrewReport>,
     },
-    Told {
+    Done {
         epoch: u64,
-        news: Box<News>,
+        result: Box<StepResult>,
     },
-    /// A role died here when the run was driven before, and dies again.
+    /// A role crashed at this point of the recorded run, so it is killed here as well.
     Die {
         role: Role,
     },
 }
 
-/// Files as they are, or were.
+/// Files with their content at some time.
 type Bases = BTreeMap<RepoPath, BaseState>;
 
-/// What came of an effect.
-enum News {
+/// The result of a step.
+enum StepResult {
     Planned(Dialogue, Result<Planned, ArchitectError>, Vec<String>),
     Drafted(Dialogue, Bases, Result<EditorAnswer, EditorError>),
     Applied(Result<Applied, ApplyError>),
-    /// With whether a check failed without the change.
+    /// The flag is true if a check failed without the change.
     Verified(Checked, bool),
     BaselineKnown(Report),
     RoleDied(Role),
@@ -118,12 +118,12 @@ impl Crew {
         Ok(Self { actor })
     }
 
-    /// The actor itself, for its supervisor.
+    /// Returns the actor, for its supervisor.
     pub fn cell(&self) -> ActorCell {
         self.actor.get_cell()
     }
 
-    /// Works to the end. Every wait inside has its own deadline, so there is none here.
+    /// Works until the run ends. There is no deadline here because every wait inside has its own.
     pub async fn work(&self) -> Result<CrewReport, Unanswered> {
         match self.actor.call(|reply| Msg::Work { reply }, None).await {
             Ok(CallResult::Success(report)) => Ok(report),
@@ -135,11 +135,11 @@ impl Crew {
 
 struct CrewActor;
 
-/// The checks of the untouched tree.
+/// The state of the checks of the unchanged tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Untouched {
     NotChecked,
-    /// The Verifier is at it; when `apply_waits`, applying begins as soon as it is known.
+    /// The Verifier is running them. If `apply_waits`, applying starts as soon as they have ended.
     Running {
         apply_waits: bool,
     },
@@ -148,7 +148,7 @@ enum Untouched {
 
 struct State {
     setup: CrewSetup,
-    /// What runs beside the actor; it goes with it.
+    /// Tasks running next to the actor; they end with it.
     work: JoinSet<()>,
     sight: Sight,
     roles: Roles,
@@ -157,30 +157,30 @@ struct State {
     dialogues: Dialogues,
     plan: Option<Plan>,
     plan_version: u32,
-    /// The plan whose steps were marked last.
+    /// The last plan whose steps were marked.
     marked_version: u32,
     commands: Vec<String>,
     derived: bool,
-    /// Version of the plan that the Editor has answered to.
+    /// Version of the plan that the Editor last answered.
     drafted_version: u32,
     diff: Option<String>,
-    /// Files as they stand in the Editor's dialogue.
+    /// Files as the Editor's dialogue shows them.
     shown: Bases,
-    /// Declared files as they were when the diff in hand was asked for.
+    /// Declared files as they were when the current diff was requested.
     bases: Bases,
     applier_died: bool,
     details: String,
-    /// What the user left out of diffs, for the Architect.
+    /// What the user left out of diffs, to report to the Architect.
     left_out: Vec<String>,
-    /// The checks that failed when they were run last.
+    /// The checks that failed in the last verification.
     failing: Vec<Check>,
     /// Files that the Editor said the plan lacks.
     needed: Vec<NeededFile>,
     baseline: Untouched,
-    /// The commands that it is of.
+    /// The commands that the baseline was made with.
     baseline_of: Vec<String>,
     baseline_told: bool,
-    /// Who was told in a prompt what the checks said before any change.
+    /// The models that have seen the results of the checks before any change.
     told_baseline: Vec<ModelRole>,
     trail: Trail,
     reply: Option<RpcReplyPort<CrewReport>>,
@@ -244,8 +244,8 @@ impl Actor for CrewActor {
                 let first = state.cycle.doing().clone();
                 state.start(&myself, first).await?;
             }
-            Msg::Told { epoch, .. } if epoch != state.epoch => {}
-            Msg::Told { news, .. } => state.told(&myself, *news).await?,
+            Msg::Done { epoch, .. } if epoch != state.epoch => {}
+            Msg::Done { result, .. } => state.step_done(&myself, *result).await?,
             Msg::Die { role } => state.roles.kill_one(role),
         }
         Ok(())
@@ -260,7 +260,7 @@ impl Actor for CrewActor {
         match event {
             SupervisionEvent::ActorFailed(who, _) | SupervisionEvent::ActorTerminated(who, ..) => {
                 if let Some(role) = state.roles.role_of(&who) {
-                    state.told(&myself, News::RoleDied(role)).await?;
+                    state.step_done(&myself, StepResult::RoleDied(role)).await?;
                 }
             }
             SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
@@ -278,12 +278,12 @@ impl State {
         self.setup.run.prompts()
     }
 
-    /// The model that is configured for a role.
-    fn hire(&self, role: AgentRole) -> ModelRole {
+    /// Returns the model configured for a role.
+    fn model_of(&self, role: AgentRole) -> ModelRole {
         self.setup.run.caller(role).hire
     }
 
-    /// Starts what the cycle says is next; the crew is told what came of it.
+    /// Starts the next step. Its result arrives as a message.
     async fn start(
         &mut self,
         myself: &ActorRef<Msg>,
@@ -299,46 +299,50 @@ impl State {
         Ok(())
     }
 
-    /// Runs `work` beside the actor and tells it the news, marked with the epoch they belong to.
-    fn tell<F>(&mut self, myself: &ActorRef<Msg>, work: F)
+    /// Runs `work` in the background and sends its result to the actor, tagged with the current epoch.
+    fn spawn_step<F>(&mut self, myself: &ActorRef<Msg>, work: F)
     where
-        F: Future<Output = Result<News, JournalClosed>> + Send + 'static,
+        F: Future<Output = Result<StepResult, JournalClosed>> + Send + 'static,
     {
         let (me, epoch) = (myself.clone(), self.epoch);
         while self.work.try_join_next().is_some() {}
         self.work.spawn(async move {
-            let news = Box::new(work.await.unwrap_or(News::JournalClosed));
-            if me.cast(Msg::Told { epoch, news }).is_err() {
-                tracing::debug!("the crew is gone; its news are dropped");
+            let result = Box::new(work.await.unwrap_or(StepResult::JournalClosed));
+            if me.cast(Msg::Done { epoch, result }).is_err() {
+                tracing::debug!("the crew has stopped; a result is dropped");
             }
         });
     }
 
-    /// Takes in what came of an effect, and starts the next.
-    async fn told(&mut self, myself: &ActorRef<Msg>, news: News) -> Result<(), ActorProcessingErr> {
-        // Before the work and after it nothing is decided: roles that are let go at the end have not crashed.
+    /// Takes the result of a step and starts the next one.
+    async fn step_done(
+        &mut self,
+        myself: &ActorRef<Msg>,
+        result: StepResult,
+    ) -> Result<(), ActorProcessingErr> {
+        // Nothing is decided before the work starts or after it ends: roles stopped at the end have not crashed.
         if self.reply.is_none() {
             return Ok(());
         }
-        let input = match news {
-            News::Planned(dialogue, planned, derived) => {
-                self.dialogues.keep(&self.hire(AgentRole::Architect), dialogue);
+        let input = match result {
+            StepResult::Planned(dialogue, planned, derived) => {
+                self.dialogues.keep(&self.model_of(AgentRole::Architect), dialogue);
                 self.planned(planned, derived).await
             }
-            News::Drafted(dialogue, bases, drafted) => {
-                self.dialogues.keep(&self.hire(AgentRole::Editor), dialogue);
+            StepResult::Drafted(dialogue, bases, drafted) => {
+                self.dialogues.keep(&self.model_of(AgentRole::Editor), dialogue);
                 self.shown.extend(bases.clone());
                 self.bases = bases;
                 self.drafted(drafted).await
             }
-            News::Applied(applied) => self.applied(applied).await,
-            News::Verified(verified, proven) => self.verified(&verified, proven).await,
-            News::BaselineKnown(report) => {
+            StepResult::Applied(applied) => self.applied(applied).await,
+            StepResult::Verified(verified, proven) => self.verified(&verified, proven).await,
+            StepResult::BaselineKnown(report) => {
                 let apply_waits = self.baseline == Untouched::Running { apply_waits: true };
                 if self.baseline_of == self.commands {
                     self.baseline = Untouched::Known(report);
                 } else {
-                    // The plan has changed meanwhile, and the checks with it.
+                    // The plan has changed since, and its checks with it.
                     self.baseline = Untouched::NotChecked;
                     self.start_baseline(myself);
                     if apply_waits && self.baseline != Untouched::NotChecked {
@@ -348,13 +352,13 @@ impl State {
                 }
                 return if apply_waits { self.start_apply(myself).await } else { Ok(()) };
             }
-            News::RoleDied(role) => {
+            StepResult::RoleDied(role) => {
                 self.applier_died = role == Role::Applier;
                 self.rebuild(myself).await?;
                 let crashed = Event::RoleCrashed { role };
                 self.publisher().publish(crashed).await.map(|()| Input::Crashed)
             }
-            News::JournalClosed => Err(JournalClosed),
+            StepResult::JournalClosed => Err(JournalClosed),
         };
         let input = input
             .unwrap_or_else(|error| Input::Stopped(Delivery::failed(FailureKind::Journal, &error)));
@@ -367,7 +371,7 @@ impl State {
         self.start(myself, next).await
     }
 
-    /// Tells what became of the steps of the plan, once.
+    /// Publishes the outcome of the plan's steps, once per plan.
     async fn mark_steps(&mut self, mark: StepMark) -> Result<(), JournalClosed> {
         let plan = self.plan.as_ref().filter(|plan| plan.no_edit.is_none());
         let steps = plan.map_or(0, |plan| plan.steps.len());
@@ -381,7 +385,7 @@ impl State {
         Ok(())
     }
 
-    /// Lets roles die where they died when the run was driven before.
+    /// Kills roles where they died in the recorded run.
     fn die_as_recorded(&mut self, myself: &ActorRef<Msg>) {
         let Some(recording) = self.publisher().recording().cloned() else { return };
         let me = myself.clone();
@@ -400,7 +404,7 @@ impl State {
         });
     }
 
-    /// Kills what is left of the roles and hires new ones. Dialogues are the crew's, so nothing that was said is lost.
+    /// Kills the remaining roles and starts new ones. The crew owns the dialogues, so nothing said is lost.
     async fn rebuild(&mut self, myself: &ActorRef<Msg>) -> Result<(), ActorProcessingErr> {
         self.epoch += 1;
         self.roles.kill();
@@ -411,7 +415,7 @@ impl State {
         Ok(())
     }
 
-    /// Hands the report to whoever asked for the work.
+    /// Sends the report to the requester.
     fn finish(&mut self, delivery: Delivery) {
         let undone =
             !matches!(delivery, Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. });
@@ -423,16 +427,16 @@ impl State {
         if let Some(reply) = self.reply.take()
             && reply.send(report).is_err()
         {
-            tracing::debug!("whoever asked for the work is gone");
+            tracing::debug!("the requester of the work is gone");
         }
         self.roles.kill();
     }
 }
 
-/// What becomes of the steps of the plan in hand, if that is decided by what is next.
+/// Returns the outcome of the current plan's steps, if `next` decides it.
 fn mark_before(next: &Next) -> Option<StepMark> {
     match next {
-        // A plan that was all that was wanted has steps that nobody took.
+        // Nothing was done about the steps if only a plan was wanted.
         Next::Finish(Delivery::Delivered { verified }) => {
             (*verified != Verified::NotNeeded).then_some(StepMark::Done)
         }
@@ -447,7 +451,7 @@ fn mark_before(next: &Next) -> Option<StepMark> {
     }
 }
 
-/// How a run ends when a call does.
+/// Returns how a run ends when a call fails.
 pub fn call_failed(error: &CallError) -> Delivery {
     match error {
         CallError::Budget(refusal) => Delivery::unaffordable(refusal),

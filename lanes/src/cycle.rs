@@ -1,6 +1,6 @@
 //! The loop Architect → Editor → Apply → Verify as a table: `step(state, input) -> effect`. Pure.
 //!
-//! It decides who is asked next and when a run is over, and nothing else; the crew carries the effects out.
+//! It only decides who is asked next and when the run ends; the crew carries out the effects.
 
 #[cfg(test)]
 mod tests;
@@ -14,73 +14,73 @@ use config::FailureClassifier;
 /// How far a run goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
-    /// To a verified change.
+    /// Deliver a verified change.
     Deliver,
-    /// To a plan.
+    /// Stop after the plan.
     PlanOnly,
 }
 
 /// Bounds of the loop.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
-    /// Attempts in all.
+    /// Attempts in total.
     pub max_iterations: u32,
     /// When failures count as the same.
     pub classifier: FailureClassifier,
 }
 
-/// What a step ended in.
+/// The result of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input {
-    /// There is a plan that wants files changed.
+    /// The plan wants files changed.
     Planned,
-    /// There is a plan that wants nothing changed.
+    /// The plan wants nothing changed.
     NoEdit {
-        /// Why.
+        /// The plan's reason.
         reason: String,
     },
-    /// There is a diff.
+    /// The Editor gave a diff.
     Drafted,
-    /// There is no readable diff, repair turns included.
+    /// The Editor gave no readable diff, even after repair turns.
     DraftUnreadable,
-    /// The diff cannot be written within the plan: it lacks files.
+    /// The diff needs files that the plan does not declare.
     PlanLacks,
     /// The Editor has nothing to add to what is applied.
     NothingMore,
-    /// The diff is in the tree.
+    /// The diff was applied.
     Applied,
-    /// The diff is in the tree but for what the user left out of it.
+    /// The diff was applied, except for what the user left out of it.
     AppliedInPart,
     /// The diff does not apply; nothing was written.
     Refused,
-    /// The user said no, and what is wrong with it.
+    /// The user refused and said what is wrong.
     Objected,
-    /// The checks were run.
+    /// The checks ran.
     Verified(Judgement),
-    /// A role died on the way.
+    /// A role crashed during the step.
     Crashed,
-    /// Something ends the run here and now.
+    /// Something outside the loop ends the run immediately.
     Stopped(Delivery),
 }
 
-/// What the checks say.
+/// The result of the checks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
     /// The worst outcome.
     pub outcome: CheckOutcome,
-    /// Everything that fails, with numbers folded.
+    /// All failures, with numbers normalized.
     pub errors: ErrorSet,
-    /// Whether what failed before the change fails to the letter as it did then.
+    /// True if the failures from before the change are exactly the same as then.
     pub old_unchanged: bool,
     /// The denial, when the outcome is that policy denied a command.
     pub denied: Option<Denied>,
-    /// Whether a check failed without the change that passes with it.
+    /// True if a check that passes now fails without the change.
     pub proven: bool,
     /// What is missing, when the outcome is that the environment lacks something.
     pub missing: Option<Missing>,
 }
 
-/// What to do next.
+/// The next effect.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
     /// Ask the Architect.
@@ -91,7 +91,7 @@ pub enum Next {
     Apply,
     /// Run the checks.
     Verify,
-    /// The run is over.
+    /// End the run.
     Finish(Delivery),
 }
 
@@ -100,17 +100,17 @@ pub enum Next {
 pub enum PlanReason {
     /// There is no plan.
     First,
-    /// The last one failed.
+    /// The last plan failed.
     Failed(FailureClass),
-    /// The last one lacks files.
+    /// The last plan lacks files.
     Lacks,
-    /// Nothing fails but what failed before the change.
+    /// Only checks that failed before the change still fail.
     OldFailures,
-    /// The user said no, and why.
+    /// The user refused and gave a reason.
     Objected,
 }
 
-/// How often in a run a plan may lack files before that costs an attempt.
+/// How often per run a plan may lack files without costing an attempt.
 const FREE_LACKS: u32 = 2;
 
 /// Why the Editor is asked.
@@ -118,27 +118,27 @@ const FREE_LACKS: u32 = 2;
 pub enum DraftReason {
     /// There is a new plan.
     NewPlan,
-    /// The last answer was no diff.
+    /// The last answer was not a diff.
     Unreadable,
     /// The last diff does not apply.
     Refused,
-    /// The user left some of the last diff out.
+    /// The user left out parts of the last diff.
     LeftOut,
     /// The checks fail because of the last diff.
     ChecksFail,
-    /// Only what failed before the change still fails.
+    /// Only checks that failed before the change still fail.
     OldFailures,
 }
 
-/// Who was told of failures that are older than the change.
+/// Which roles have been shown the failures from before the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OldFailures {
-    Untold,
-    ToldEditor,
-    ToldArchitect,
+    NotShown,
+    ShownToEditor,
+    ShownToArchitect,
 }
 
-/// Where the loop stands.
+/// The state of the loop.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cycle {
     goal: Goal,
@@ -149,9 +149,9 @@ pub struct Cycle {
     refusals_in_plan: u32,
     lacks: u32,
     old: OldFailures,
-    /// What the checks said last.
+    /// The last result of the checks.
     judgement: Option<Judgement>,
-    /// Whether something is applied that was not checked.
+    /// True if something is applied that has not been checked.
     unchecked: bool,
     last_class: Option<FailureClass>,
     fewest: Option<usize>,
@@ -159,7 +159,7 @@ pub struct Cycle {
 }
 
 impl Cycle {
-    /// A loop that has not begun; its first effect is to ask for a plan.
+    /// Returns a loop before its first step, which is to ask for a plan.
     pub fn new(goal: Goal, bounds: Bounds) -> Self {
         Self {
             goal,
@@ -169,7 +169,7 @@ impl Cycle {
             history: FailureHistory::default(),
             refusals_in_plan: 0,
             lacks: 0,
-            old: OldFailures::Untold,
+            old: OldFailures::NotShown,
             judgement: None,
             unchecked: false,
             last_class: None,
@@ -178,12 +178,12 @@ impl Cycle {
         }
     }
 
-    /// What is being done now.
+    /// The current effect.
     pub const fn doing(&self) -> &Next {
         &self.doing
     }
 
-    /// The attempt in hand, from one.
+    /// The current attempt, starting at one.
     pub const fn iteration(&self) -> u32 {
         self.iteration
     }
@@ -193,17 +193,17 @@ impl Cycle {
         self.last_class
     }
 
-    /// Whether the tree as it was last verified has the fewest failures of all seen.
+    /// Returns true if the tree as last verified has the fewest failures so far.
     pub const fn is_best(&self) -> bool {
         self.at_best
     }
 
-    /// Takes in what the step ended in and tells the next one.
+    /// Takes the result of the current step and returns the next one.
     pub fn step(&mut self, input: Input) -> Next {
         let next = match input {
             Input::Planned => self.planned(),
-            // After a failure it is no answer: something was edited, and it does not work.
-            Input::NoEdit { reason } if self.old == OldFailures::ToldArchitect => {
+            // After a failure this is not an answer: something was edited, and it does not work.
+            Input::NoEdit { reason } if self.old == OldFailures::ShownToArchitect => {
                 needs_work(NeedsWork::PreExisting, reason)
             }
             Input::NoEdit { reason } if self.last_class.is_some() => {
@@ -213,7 +213,7 @@ impl Cycle {
                 Next::Finish(Delivery::NoEditNeeded { reason: reason.into() })
             }
             Input::Drafted => Next::Apply,
-            // Shown what failed before, the Editor has nothing to add: then the Architect may.
+            // Shown the old failures, the Editor has nothing to add; the Architect may.
             Input::DraftUnreadable if self.doing == Next::Draft(DraftReason::OldFailures) => {
                 self.tell_architect()
             }
@@ -246,7 +246,8 @@ impl Cycle {
         }
     }
 
-    /// A diff that is none or does not apply: the Editor first, the Architect when it keeps happening.
+    /// Handles a diff that is unreadable or does not apply: back to the Editor first, to the Architect if it keeps
+    /// happening.
     fn refused(&mut self, reason: DraftReason) -> Next {
         self.last_class = Some(FailureClass::PatchMismatch);
         self.refusals_in_plan += 1;
@@ -259,7 +260,7 @@ impl Cycle {
         Next::Draft(reason)
     }
 
-    /// The Architect decides at once, and that costs no attempt, unless it goes on and on.
+    /// Returns to the Architect immediately. The first [`FREE_LACKS`] times in a run cost no attempt.
     fn lacks_files(&mut self) -> Next {
         self.last_class = Some(FailureClass::PatchMismatch);
         self.lacks += 1;
@@ -270,7 +271,7 @@ impl Cycle {
         Next::Plan(PlanReason::Lacks)
     }
 
-    /// The Architect takes the user's word into account, at the price of an attempt.
+    /// Has the Architect plan again with the user's objection. Costs an attempt.
     fn objected(&mut self) -> Next {
         if self.attempt_failed() {
             return self.used_up(NeedsWork::IterationsUsedUp);
@@ -279,7 +280,8 @@ impl Cycle {
         Next::Plan(PlanReason::Objected)
     }
 
-    /// The Editor says what becomes of the rest, at the price of an attempt; without one, what is applied is checked as it is.
+    /// Has the Editor decide about the parts that were left out. Costs an attempt; if none remains, what was applied is
+    /// checked.
     fn left_out(&mut self) -> Next {
         self.unchecked = true;
         if self.attempt_failed() {
@@ -288,8 +290,8 @@ impl Cycle {
         Next::Draft(DraftReason::LeftOut)
     }
 
-    /// What is applied stays as it is: so what the checks said of it holds. Where the user did not want them to run, those of the
-    /// plan that came after do.
+    /// What is applied stays, so the last result of the checks still holds. If something was never checked (the user
+    /// refused the checks), it is checked now, with the current plan's checks.
     fn nothing_more(&mut self) -> Next {
         if self.unchecked {
             return Next::Verify;
@@ -320,7 +322,7 @@ impl Cycle {
                 Some(missing) => {
                     delivered(Verified::Unverified(Unverified::Environment { missing }))
                 }
-                None => unverifiable("what a verification command needs is not there"),
+                None => unverifiable("something that a verification command needs is missing"),
             },
             CheckOutcome::PolicyDenied => {
                 let (what, hint) = Default::default();
@@ -328,38 +330,40 @@ impl Cycle {
                 Next::Finish(judgement.denied.map_or(unknown, |denied| denied.delivery()))
             }
             CheckOutcome::CommandMissing => unverifiable("a verification command is not installed"),
-            CheckOutcome::TimedOut => unverifiable("a verification command did not end in time"),
+            CheckOutcome::TimedOut => unverifiable("a verification command timed out"),
             CheckOutcome::Infrastructure => unverifiable("the machine failed while verifying"),
             CheckOutcome::PreExisting => self.old_failures(&judgement),
             CheckOutcome::CodeFailure => self.failed(&judgement.errors),
         }
     }
 
-    /// Nothing new fails. The Editor sees the old failures once, since mending them may be the task; as long as they stay as
-    /// they are, the Architect is told of them next, and that is no attempt; and then that is how it stands.
+    /// Nothing new fails. The Editor sees the old failures once, since fixing them may be the task. If they stay
+    /// exactly the same, the Architect sees them next, at no cost of an attempt. After that the run ends with them.
     fn old_failures(&mut self, judgement: &Judgement) -> Next {
         match self.old {
-            OldFailures::Untold => {
-                self.old = OldFailures::ToldEditor;
+            OldFailures::NotShown => {
+                self.old = OldFailures::ShownToEditor;
                 self.remember_best(judgement.errors.len());
                 if self.attempt_failed() {
                     return self.tell_architect();
                 }
                 Next::Draft(DraftReason::OldFailures)
             }
-            OldFailures::ToldEditor | OldFailures::ToldArchitect if !judgement.old_unchanged => {
+            OldFailures::ShownToEditor | OldFailures::ShownToArchitect
+                if !judgement.old_unchanged =>
+            {
                 self.failed(&judgement.errors)
             }
-            OldFailures::ToldEditor => self.tell_architect(),
-            OldFailures::ToldArchitect => {
-                needs_work(NeedsWork::PreExisting, told_old(&judgement.errors))
+            OldFailures::ShownToEditor => self.tell_architect(),
+            OldFailures::ShownToArchitect => {
+                needs_work(NeedsWork::PreExisting, describe_old(&judgement.errors))
             }
         }
     }
 
-    /// Tells the Architect, once, that nothing fails but what failed before. It costs no attempt.
+    /// Tells the Architect, once, that only old failures remain. Costs no attempt.
     fn tell_architect(&mut self) -> Next {
-        self.old = OldFailures::ToldArchitect;
+        self.old = OldFailures::ShownToArchitect;
         self.refusals_in_plan = 0;
         self.history.replanned();
         Next::Plan(PlanReason::OldFailures)
@@ -380,7 +384,7 @@ impl Cycle {
         }
     }
 
-    /// The same step again, at the price of an attempt.
+    /// Repeats the step. Costs an attempt.
     fn crashed(&mut self) -> Next {
         if self.attempt_failed() {
             return self.used_up(NeedsWork::Crashed);
@@ -394,7 +398,7 @@ impl Cycle {
         Next::Plan(PlanReason::Failed(class))
     }
 
-    /// Counts a failed attempt; true when it was the last.
+    /// Counts a failed attempt. Returns true if it was the last one.
     fn attempt_failed(&mut self) -> bool {
         let last = self.iteration >= self.bounds.max_iterations;
         if !last {
@@ -420,20 +424,20 @@ impl Cycle {
     }
 }
 
-/// Which failures are old, for the user.
-fn told_old(errors: &ErrorSet) -> String {
+/// Describes the old failures for the user.
+fn describe_old(errors: &ErrorSet) -> String {
     const MOST: usize = 5;
-    let told = errors.iter().take(MOST).map(|error| {
+    let shown = errors.iter().take(MOST).map(|error| {
         let parts = [&error.file, &error.code, &error.message];
         let parts: Vec<&str> = parts.into_iter().map(String::as_str).collect();
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
     });
-    let told: Vec<String> = told.collect();
+    let shown: Vec<String> = shown.collect();
     let more = match errors.len().saturating_sub(MOST) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!("what fails failed before the change: {}{more}", told.join("; "))
+    format!("these errors existed before the change: {}{more}", shown.join("; "))
 }
 
 fn unverifiable(detail: &str) -> Next {

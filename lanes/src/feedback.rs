@@ -1,4 +1,4 @@
-//! What roles are told about what went wrong: short, concrete, data only. Pure.
+//! Builds the feedback to roles about what went wrong: short, concrete, data only. Pure.
 
 use actors::checks::{Check, CheckOutcome, Report};
 use actors::dialogue::fenced;
@@ -9,7 +9,7 @@ use tree::{Change, RepoPath};
 
 use crate::cycle::DraftReason;
 
-/// What the Editor is told before it drafts again.
+/// Returns the feedback for the Editor's next draft; `None` if there is nothing to report.
 pub(crate) fn for_editor(
     prompts: &Prompts,
     reason: DraftReason,
@@ -36,23 +36,23 @@ pub(crate) fn for_editor(
     })
 }
 
-/// What the user left out of a diff, and why if that was said.
+/// Returns what the user left out of a diff, with the reason if one was given.
 pub(crate) fn left_out(prompts: &Prompts, applied: &[Change], left_out: &LeftOut) -> String {
     let names = |paths: &mut dyn Iterator<Item = &RepoPath>| {
         paths.map(RepoPath::as_str).collect::<Vec<_>>().join(", ")
     };
     let applied = names(&mut applied.iter().map(|change| &change.path));
     let what = names(&mut left_out.paths.iter());
-    let told = prompts.render(Prompt::LeftOut, &[("applied", &applied), ("left_out", &what)]);
+    let text = prompts.render(Prompt::LeftOut, &[("applied", &applied), ("left_out", &what)]);
     match &left_out.said {
-        None => told,
+        None => text,
         Some(words) => {
-            told + "\n" + &prompts.render(Prompt::Objected, &[("what", &what), ("words", words)])
+            text + "\n" + &prompts.render(Prompt::Objected, &[("what", &what), ("words", words)])
         }
     }
 }
 
-/// What the Architect is told before it plans again.
+/// Returns the feedback for the Architect's next plan.
 pub(crate) fn for_architect(prompts: &Prompts, diff: Option<&str>, details: &str) -> String {
     let diff = diff.map(|diff| {
         let shown = fenced(prompts, "diff", shortened(diff, 12_000));
@@ -62,7 +62,7 @@ pub(crate) fn for_architect(prompts: &Prompts, diff: Option<&str>, details: &str
     prompts.render(Prompt::PlanReport, &[("diff", &diff), ("details", &details)])
 }
 
-/// What the checks said before any change.
+/// Returns the results of the checks before any change.
 pub(crate) fn baseline(prompts: &Prompts, report: &Report) -> String {
     let check = |check: &Check| {
         let Check { command, exit, .. } = check;
@@ -79,7 +79,7 @@ pub(crate) fn baseline(prompts: &Prompts, report: &Report) -> String {
     prompts.render(Prompt::Baseline, &[("checks", &checks.join("\n"))])
 }
 
-/// The commands that failed with the end of what they printed.
+/// Returns the failed commands, each with the end of its output.
 pub fn failures(prompts: &Prompts, report: &Report) -> String {
     let failures: Vec<String> = report.failing().map(|check| failure(prompts, check)).collect();
     failures.join("\n")
@@ -98,14 +98,14 @@ fn failure(prompts: &Prompts, check: &Check) -> String {
     failed(prompts, command, exit, &check.excerpt, MOST)
 }
 
-/// A command that failed, with at most so many bytes of what it printed.
+/// Returns a failed command with at most `most` bytes of its output.
 pub fn failed(prompts: &Prompts, command: &str, exit: &str, output: &str, most: usize) -> String {
     let output = fenced(prompts, "output", &shown_output(output, most));
     prompts
         .render(Prompt::CheckFailed, &[("command", &command), ("exit", &exit), ("output", &output)])
 }
 
-/// What is shown of an output: its end, or, where a compiler tells errors from warnings, its errors.
+/// Returns the part of an output to show: its end, or its errors if a compiler marks errors and warnings.
 fn shown_output(output: &str, most: usize) -> String {
     let is_head = |line: &str, word: &str| {
         line.strip_prefix(word).is_some_and(|rest| rest.starts_with([':', '[']))
@@ -125,7 +125,7 @@ fn shown_output(output: &str, most: usize) -> String {
     format!("{}{errors}", tail(&rest, most.saturating_sub(errors.len()).min(most / 4)))
 }
 
-/// At most `most` bytes from the start, cut between lines.
+/// Returns at most `most` bytes from the start, cut between lines.
 fn shortened(text: &str, most: usize) -> &str {
     if text.len() <= most {
         return text;
@@ -134,7 +134,7 @@ fn shortened(text: &str, most: usize) -> &str {
     end.and_then(|end| text.get(..end)).unwrap_or_default()
 }
 
-/// At most `most` bytes from the end, cut between lines.
+/// Returns at most `most` bytes from the end, cut between lines.
 fn tail(text: &str, most: usize) -> &str {
     let from = text.len().saturating_sub(most);
     if from == 0 {
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_shown_before_what_only_warns() {
+    fn errors_are_kept_in_preference_to_warnings() {
         let warning = "warning: unused\n  --> a.rs:1\n\n";
         let error = "error[E0308]: mismatched types\n  --> b.rs:2\n\n";
         let output = format!("{warning}{error}{warning}");

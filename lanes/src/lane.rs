@@ -1,4 +1,4 @@
-//! A lane: a part of a task, done by a crew of its own in a worktree of its own.
+//! A lane: one part of a task, worked on by its own crew in its own worktree.
 
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
@@ -26,68 +26,68 @@ use crate::crew::{Crew, CrewReport, CrewSetup};
 use crate::cycle::Goal;
 use crate::lane_tree::{LaneTree, Place, Territories, WorktreeExtras, changes};
 
-/// What a lane is made with.
+/// What a lane needs to start.
 #[derive(Clone)]
 pub struct LaneSetup {
-    /// Its number.
+    /// The lane's number.
     pub id: LaneId,
-    /// What it is, in a few words.
+    /// A few words about its part.
     pub title: String,
     /// Its share of the budget.
     pub budget: Allowance,
-    /// The task of which it does a part.
+    /// The task that it does a part of.
     pub brief: Brief,
-    /// The run, as the lane has it.
+    /// The run, as seen by the lane.
     pub run: Run,
-    /// Who is asked whether a command may run.
+    /// Decides whether a command may run.
     pub above: Arc<dyn Workspace>,
     /// Which files it may change.
     pub territories: Territories,
-    /// Where trees are kept.
+    /// Where trees are stored.
     pub snapshots: Snapshots,
     /// Where the worktrees of the run are.
     pub worktrees: PathBuf,
-    /// Where its worktrees have from what no tree has.
+    /// Source of files that are not in the snapshot.
     pub origin: WorktreeExtras,
 }
 
-/// A piece of work for a lane.
+/// One attempt of a lane at its part.
 #[derive(Debug, Clone)]
 pub struct Attempt {
-    /// Counts from one.
+    /// The attempt's number, starting at one.
     pub number: u32,
-    /// What it is to do.
+    /// The instructions for the crew.
     pub request: String,
-    /// The tree it begins from.
+    /// The tree it starts from.
     pub base: TreeId,
-    /// How it ended, from when that is written down: a lane that dies then has ended all the same.
+    /// How it ended, set once that is recorded: a lane that dies after this has still ended.
     pub ended: Arc<OnceLock<LaneReport>>,
 }
 
-/// What came of an attempt.
+/// The result of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LaneReport {
-    /// It did what it was to do.
+    /// The part was done.
     Completed {
-        /// The tree it made.
+        /// The resulting tree.
         tree: TreeId,
-        /// What it changed.
+        /// The changes.
         files: Vec<StagedFile>,
-        /// What checked it.
+        /// The commands that checked them.
         commands: Vec<String>,
-        /// Whether that passed.
+        /// How far the checks verify them.
         verified: Verified,
     },
-    /// It did not get done.
+    /// The part was not done.
     Failed(Undone),
 }
 
-/// How an attempt that did not get done ended.
+/// The result of a failed attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Undone {
-    /// How.
+    /// Why it failed.
     pub why: Delivery,
-    /// The worktree that is kept, by its name.
+    /// Name of the worktree, if it is kept.
     pub worktree: Option<String>,
 }
 
@@ -97,22 +97,22 @@ impl From<Delivery> for Undone {
     }
 }
 
-/// How long a crew that is let go may take to be gone.
+/// How long a stopped crew may take to exit.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// What a lane tells whoever it works for.
+/// The report of a lane to its team.
 #[derive(Debug)]
-pub struct LaneTold {
-    /// Which lane.
+pub struct LaneEnded {
+    /// The lane.
     pub lane: LaneId,
     /// How its attempt ended.
     pub ended: Result<LaneReport, JournalClosed>,
 }
 
 enum Msg {
-    /// Works an attempt through. There is one at a time.
+    /// Starts an attempt. There is one at a time.
     Begin(Attempt),
-    /// The work beside the mailbox is done; none if it died of what it did.
+    /// The attempt has ended; `None` if it panicked.
     Worked(Option<Result<LaneReport, JournalClosed>>),
 }
 
@@ -123,23 +123,23 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// Starts a lane under `supervisor`. It tells `above` how its attempts end; its own death is told by supervision.
+    /// Starts a lane under `supervisor`. It reports the ends of its attempts to `above`; supervision reports its death.
     pub async fn spawn(
         setup: LaneSetup,
-        above: DerivedActorRef<LaneTold>,
+        above: DerivedActorRef<LaneEnded>,
         supervisor: ActorCell,
     ) -> Result<Self, SpawnErr> {
         let (actor, _) = Actor::spawn_linked(None, LaneActor, (setup, above), supervisor).await?;
         Ok(Self { actor })
     }
 
-    /// Has it work an attempt through: the first, or one that is planned again on what there is by then.
+    /// Starts an attempt: the first, or one that is planned again on a newer tree.
     pub fn begin(&self, attempt: Attempt) {
-        // Of a lane that is gone, supervision tells.
+        // If the lane is gone, supervision reports it.
         self.actor.cast(Msg::Begin(attempt)).ok();
     }
 
-    /// The actor itself, for its supervisor.
+    /// Returns the actor, for its supervisor.
     pub fn cell(&self) -> ActorCell {
         self.actor.get_cell()
     }
@@ -149,15 +149,15 @@ struct LaneActor;
 
 struct State {
     setup: LaneSetup,
-    above: DerivedActorRef<LaneTold>,
-    /// What runs beside the actor; it goes with it.
+    above: DerivedActorRef<LaneEnded>,
+    /// Tasks running next to the actor; they end with it.
     work: JoinSet<()>,
 }
 
 impl Actor for LaneActor {
     type Msg = Msg;
     type State = State;
-    type Arguments = (LaneSetup, DerivedActorRef<LaneTold>);
+    type Arguments = (LaneSetup, DerivedActorRef<LaneEnded>);
 
     async fn pre_start(
         &self,
@@ -185,13 +185,13 @@ impl Actor for LaneActor {
             }
             Msg::Worked(Some(ended)) => {
                 let lane = state.setup.id;
-                state.above.cast(LaneTold { lane, ended }).map_err(Into::into)
+                state.above.cast(LaneEnded { lane, ended }).map_err(Into::into)
             }
             Msg::Worked(None) => Err("the work of the lane panicked".into()),
         }
     }
 
-    /// The work hears of the death of its crew by the answer that does not come.
+    /// Only logs: if the crew dies, the running attempt notices the missing answer.
     async fn handle_supervisor_evt(
         &self,
         _: ActorRef<Msg>,
@@ -205,11 +205,11 @@ impl Actor for LaneActor {
     }
 }
 
-/// What an attempt leaves in its tree.
+/// The content of an attempt's tree at its end.
 struct Left {
     tree: TreeId,
     files: Vec<StagedFile>,
-    /// What it does not hand over.
+    /// Changed files that are not part of the result.
     behind: Vec<RepoPath>,
 }
 
@@ -218,12 +218,12 @@ impl LaneSetup {
         &self.run.publisher
     }
 
-    /// Name of the worktree of an attempt.
+    /// Returns the name of an attempt's worktree.
     fn name(&self, attempt: u32) -> String {
         format!("{}-{attempt}", self.id)
     }
 
-    /// Works through an attempt, and tells how it ended.
+    /// Works through an attempt and reports how it ended.
     async fn attempt(
         &self,
         attempt: &Attempt,
@@ -245,14 +245,14 @@ impl LaneSetup {
         };
         let report = self.crew(attempt, &tree, lane).await;
         let commands = report.plan.map(|plan| plan.verify).unwrap_or_default();
-        let came = match verified(&report.delivery) {
+        let outcome = match verified(&report.delivery) {
             Some(verified) => Ok((verified, commands)),
             None => Err(report.delivery),
         };
-        self.end(attempt, came, Some(&tree)).await
+        self.end(attempt, outcome, Some(&tree)).await
     }
 
-    /// Has a crew do it. Whatever it dies of, there is a report.
+    /// Has a crew do the work. There is a report even if the crew dies.
     async fn crew(&self, attempt: &Attempt, tree: &Arc<LaneTree>, lane: ActorCell) -> CrewReport {
         let setup = CrewSetup {
             brief: Brief { request: attempt.request.clone(), ..self.brief.clone() },
@@ -267,28 +267,28 @@ impl LaneSetup {
         let Ok(crew) = Crew::spawn(setup, lane).await else { return died() };
         let report = tokio::select! {
             report = crew.work() => report.unwrap_or_else(|_| died()),
-            // It died here when the run was driven before.
+            // The lane ended here in the recorded run.
             delivery = ended_before(self.publisher()) => CrewReport { delivery, ..died() },
         };
-        // Nothing more is heard of it, so that what is told next is the last of the attempt.
+        // The crew has to be gone, so that the next event is the last of the attempt.
         if crew.cell().kill_and_wait(Some(PATIENCE)).await.is_err() {
-            tracing::debug!("a crew did not go in time");
+            tracing::debug!("a crew did not stop in time");
         }
         report
     }
 
-    /// Tells how an attempt ended, once everything that counts of it is kept.
+    /// Records how an attempt ended, once its result is stored.
     async fn end(
         &self,
         attempt: &Attempt,
-        came: Result<(Verified, Vec<String>), Delivery>,
+        outcome: Result<(Verified, Vec<String>), Delivery>,
         tree: Option<&Arc<LaneTree>>,
     ) -> Result<LaneReport, JournalClosed> {
-        let commands = came.as_ref().map(|(_, commands)| commands.clone()).unwrap_or_default();
-        let mut end = End { lane: self, attempt, came, commands: &commands, tree };
+        let commands = outcome.as_ref().map(|(_, commands)| commands.clone()).unwrap_or_default();
+        let mut end = End { lane: self, attempt, outcome, commands: &commands, tree };
         let event = self.run.perform(&mut end).await?;
         let report = reported(event, &commands).ok_or(JournalClosed)?;
-        // It was recorded before, if it was not now.
+        // Not set yet if the end was recorded by an earlier process.
         attempt.ended.get_or_init(|| report.clone());
         if let (LaneReport::Completed { .. }, Some(tree)) = (&report, tree) {
             tree.remove().await;
@@ -296,7 +296,7 @@ impl LaneSetup {
         Ok(report)
     }
 
-    /// The event of an attempt that did what it was to do.
+    /// Returns the event of a successful attempt.
     async fn completed(&self, attempt: u32, verified: Verified, tree: &Arc<LaneTree>) -> Event {
         match self.left(attempt, tree).await {
             Ok(Left { tree, files, behind: left_behind }) => {
@@ -310,7 +310,7 @@ impl LaneSetup {
         }
     }
 
-    /// The event of one that did not get done. Its worktree stays, if there is anything to see in it.
+    /// Returns the event of a failed attempt. Its worktree is kept if there is anything to see in it.
     async fn failed(&self, attempt: u32, why: Delivery, tree: Option<&Arc<LaneTree>>) -> Event {
         let (files, can_be_told) = match tree {
             Some(tree) => match self.left(attempt, tree).await {
@@ -327,7 +327,7 @@ impl LaneSetup {
         Event::LaneFailed { attempt, why, files, worktree, spent }
     }
 
-    /// What is in the tree of an attempt, kept and held.
+    /// Stores the content of an attempt's tree and protects it from collection.
     async fn left(&self, attempt: u32, tree: &Arc<LaneTree>) -> Result<Left, SnapshotError> {
         let (snapshots, tree) = (self.snapshots.clone(), Arc::clone(tree));
         let hold = format!("{}/{}", self.publisher().run(), self.name(attempt));
@@ -343,18 +343,18 @@ impl LaneSetup {
     }
 }
 
-/// The effect of finding a place for an attempt: nowhere, if all that comes of it is recorded.
+/// The effect of choosing where an attempt works: nowhere, if its whole result is recorded.
 struct Settling<'l> {
     lane: &'l LaneSetup,
     attempt: u32,
-    /// Whether a patch was written there before.
+    /// True if an earlier process wrote a patch there.
     begun: bool,
 }
 
 impl Effect for Settling<'_> {
     type Outcome = Place;
     type Stop = JournalClosed;
-    // The crew reads there while the rest of the record is followed.
+    // The crew reads there while the rest of the recording is followed.
     const POSITION: Position = Position::AheadIfAtAll;
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "other events tell nothing of it")]
@@ -383,12 +383,12 @@ impl Effect for Settling<'_> {
     }
 }
 
-/// The effect that ends an attempt: what it made is kept.
+/// The effect that ends an attempt and stores its result.
 struct End<'l> {
     lane: &'l LaneSetup,
     attempt: &'l Attempt,
-    /// How it was verified, and by which commands.
-    came: Result<(Verified, Vec<String>), Delivery>,
+    /// How the result was verified, and by which commands.
+    outcome: Result<(Verified, Vec<String>), Delivery>,
     commands: &'l [String],
     tree: Option<&'l Arc<LaneTree>>,
 }
@@ -404,7 +404,7 @@ impl Effect for End<'_> {
 
     async fn act(&mut self, run: &Run) -> Result<Event, JournalClosed> {
         let (lane, attempt) = (self.lane, self.attempt.number);
-        let event = match (&self.came, self.tree) {
+        let event = match (&self.outcome, self.tree) {
             (Ok((verified, _)), Some(tree)) => {
                 lane.completed(attempt, verified.clone(), tree).await
             }
@@ -412,14 +412,14 @@ impl Effect for End<'_> {
             (Err(why), tree) => lane.failed(attempt, why.clone(), tree).await,
         };
         let report = reported(event.clone(), self.commands);
-        // Whoever finds the lane dead after this has its report, also while it waits for the disk.
-        let told = || drop(report.map(|report| self.attempt.ended.set(report)));
-        run.publisher.record_and(event.clone(), told).await?;
+        // From now on a supervisor that finds the lane dead has its report, even while the event waits for the disk.
+        let keep = || drop(report.map(|report| self.attempt.ended.set(report)));
+        run.publisher.record_and(event.clone(), keep).await?;
         Ok(event)
     }
 }
 
-/// What the last event of an attempt says.
+/// Returns the report that the last event of an attempt stands for.
 fn reported(event: Event, commands: &[String]) -> Option<LaneReport> {
     if let Event::LaneCompleted { tree, files, verified, .. } = event {
         return Some(LaneReport::Completed { tree, files, commands: commands.to_vec(), verified });
@@ -428,7 +428,8 @@ fn reported(event: Event, commands: &[String]) -> Option<LaneReport> {
     Some(LaneReport::Failed(Undone { why, worktree }))
 }
 
-/// How a delivery was verified, if the lane did what it was to do. What failed before it is not the lane's.
+/// Returns how a delivery was verified, or `None` if the lane failed. Failures from before the change are not the
+/// lane's fault.
 fn verified(delivery: &Delivery) -> Option<Verified> {
     match delivery {
         Delivery::Delivered { verified } => Some(verified.clone()),
@@ -444,7 +445,7 @@ fn verified(delivery: &Delivery) -> Option<Verified> {
     }
 }
 
-/// The end that came to a lane from outside when the run was driven before; it waits for ever if there is none.
+/// Returns how the lane was ended from outside in the recorded run; never returns if it was not.
 async fn ended_before(publisher: &Publisher) -> Delivery {
     match publisher.recording() {
         Some(recording) => recording.stopped().await,
@@ -452,7 +453,7 @@ async fn ended_before(publisher: &Publisher) -> Delivery {
     }
 }
 
-/// The end of a lane whose crew is gone.
+/// Returns the delivery of a lane whose crew died.
 fn crew_died() -> Delivery {
     Delivery::failed(FailureKind::Internal, "the crew died")
 }

@@ -1,4 +1,4 @@
-//! The tree of a lane: its worktree, which only it can change. What may be changed in it is said by the team plan.
+//! The tree of a lane: a worktree that only the lane can change. The team plan says which files it may change.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -26,35 +26,35 @@ use tree::{
 
 use crate::lane::LaneSetup;
 
-/// Whose a path is, as seen from a lane.
+/// Who owns a path, as seen from a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Territory {
-    /// Its own.
+    /// The lane itself.
     Own,
-    /// Nobody's: every lane may change it, and merging sees to it.
+    /// No lane: every lane may change it, and conflicts are found when merging.
     Common,
-    /// Another lane's.
+    /// Another lane.
     Of(LaneId),
 }
 
-/// Tells whose a path is.
+/// Returns who owns a path.
 pub type Territories = Arc<dyn Fn(&RepoPath) -> Territory + Send + Sync>;
 
-/// Where worktrees have from what no tree has: build caches, and files too large to be kept.
+/// Source of files that are not in the snapshot: build caches, and files too large to store.
 #[derive(Clone)]
 pub struct WorktreeExtras {
     /// Files that the snapshot left out.
     pub left_out: Vec<RepoPath>,
-    /// Directories that builds fill and read again.
+    /// Directories copied because commands need them (`lanes.share`).
     pub share: Vec<String>,
-    /// Bytes of one such directory that are copied at most.
+    /// Maximum bytes copied of one such directory.
     pub max_copied_bytes: u64,
-    /// What time it is.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
 }
 
 impl WorktreeExtras {
-    /// As a worktree is made with it now.
+    /// Returns the extras for creating a worktree now.
     pub fn now(&self) -> Extras<'_> {
         Extras {
             left_out: &self.left_out,
@@ -68,38 +68,38 @@ impl WorktreeExtras {
 /// Where an attempt works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// In a worktree, which is made unless it is there.
+    /// A worktree, created if it does not exist.
     At(PathBuf),
-    /// In a worktree in which a process before this one made changes.
+    /// An existing worktree, in which an earlier process made changes.
     GoOn(PathBuf),
-    /// All that comes of it is recorded.
+    /// None is needed: the whole result is recorded.
     Nowhere,
 }
 
-/// Why there is no worktree.
+/// Why the worktree is unusable.
 #[derive(Debug, Error)]
 pub(crate) enum LaneTreeError {
-    /// What is in it cannot be had, or not be written.
-    #[error("the worktree cannot be made: {0}")]
+    /// Its content cannot be read or written.
+    #[error("cannot create the worktree: {0}")]
     Snapshot(#[from] SnapshotError),
-    /// It cannot be opened, or what a crash left in it not be settled.
-    #[error("the worktree cannot be used: {0}")]
+    /// It cannot be opened, or not recovered after a crash.
+    #[error("cannot use the worktree: {0}")]
     Commit(#[from] CommitError),
-    /// The same.
-    #[error("the worktree cannot be used: {0}")]
+    /// It cannot be opened.
+    #[error("cannot use the worktree: {0}")]
     Tree(#[from] TreeError),
-    /// The system refused.
-    #[error("the worktree cannot be used: {0}")]
+    /// An I/O error.
+    #[error("cannot use the worktree: {0}")]
     Io(#[from] io::Error),
-    /// Somebody removed it between two processes.
-    #[error("the worktree {0} is gone, with what was done in it")]
+    /// It was removed between two processes.
+    #[error("the worktree {0} is gone, and the changes in it are lost")]
     Gone(String),
 }
 
-/// The tree of a lane, through its only writer.
+/// The tree of a lane, with its only writer.
 pub(crate) struct LaneTree {
     reader: ReadTree,
-    /// None where all is recorded.
+    /// `None` if the whole result is recorded.
     worktree: Option<Own>,
     base: Entries,
     snapshots: Snapshots,
@@ -115,11 +115,11 @@ struct Own {
     writer: Arc<WriteTree>,
 }
 
-/// What no other process ever waits for: a worktree has one owner.
+/// How long to wait for another process. None ever holds the log: a worktree has one owner.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 impl LaneTree {
-    /// Opens the tree of an attempt, and makes its worktree if that is to be.
+    /// Opens the tree of an attempt, and creates its worktree if needed.
     pub(crate) async fn open(
         setup: &LaneSetup,
         place: Place,
@@ -145,7 +145,7 @@ impl LaneTree {
             let log = CommitLog::at(dir.with_extension("commits"), PATIENCE)?;
             let writer = files.writable(log)?;
             for settled in writer.recover()? {
-                tracing::warn!(?settled, "a change of a lane was cut short");
+                tracing::warn!(?settled, "a change of a lane was interrupted");
             }
             Ok((writer.reader(), Some(Own { files, writer: Arc::new(writer) }), base))
         });
@@ -164,13 +164,13 @@ impl LaneTree {
         })
     }
 
-    /// The files it began from.
+    /// Returns the files it started from.
     pub(crate) const fn base(&self) -> &Entries {
         &self.base
     }
 
-    /// The files as the lane hands them over: what it owns, and what its patches touched. What commands changed besides is
-    /// left behind, and told. Blocks.
+    /// Returns the lane's result: the base with the changes to files that the lane owns or patched, and the other
+    /// changed paths, which are left out. Blocks.
     pub(crate) fn artifact(
         &self,
         snapshots: &Snapshots,
@@ -202,36 +202,36 @@ impl LaneTree {
         Ok((artifact, left_behind))
     }
 
-    /// Removes the worktree. What cannot be removed is collected at a later start.
+    /// Removes the worktree. On failure it is collected at a later start.
     pub(crate) async fn remove(&self) {
         let Some(own) = &self.worktree else { return };
         let (snapshots, dir) = (self.snapshots.clone(), own.files.root().to_owned());
         let removed = tokio::task::spawn_blocking(move || remove(&snapshots, &dir)).await;
         if let Ok(Err(error)) = removed {
-            tracing::warn!(%error, "a worktree cannot be removed; a later start does");
+            tracing::warn!(%error, "could not remove a worktree; a later start will retry");
         }
     }
 
-    fn know(&self, changes: &[Change]) {
+    fn add_patched(&self, changes: &[Change]) {
         let mut patched = self.patched.lock().unwrap_or_else(PoisonError::into_inner);
         patched.extend(changes.iter().flat_map(Change::paths).cloned());
     }
 
     async fn commit_staged(&self, staged: Staged) -> Result<(), CommitRefused> {
         let patch = self.run.fresh_id();
-        // On disk before the first byte is written: what comes of it would be nobody's otherwise.
+        // Recorded before the first byte is written; otherwise a crash would leave changes of unknown origin.
         let event = Event::staged(&patch, &staged);
         let changes = staged.changes;
         self.run.record(event).await.map_err(|_| CommitRefused::Gone)?;
         self.above.approve(&patch, &changes).await?;
-        self.know(&changes);
+        self.add_patched(&changes);
         let mut commit = LaneCommit { tree: self, patch, changes };
         let written = self.run.perform(&mut commit).await;
         written.map_err(|_| CommitRefused::Gone)?.map_err(CommitRefused::NotApplied)
     }
 }
 
-/// The effect of a patch that is written to the worktree.
+/// The effect of writing a patch to the worktree.
 struct LaneCommit<'t> {
     tree: &'t LaneTree,
     patch: String,
@@ -320,7 +320,7 @@ impl Workspace for LaneTree {
     }
 }
 
-/// What becomes of which file between two trees. Blocks.
+/// Returns the changes between two trees. Blocks.
 pub fn changes(
     snapshots: &Snapshots,
     from: &Entries,
@@ -339,7 +339,7 @@ pub fn changes(
     Ok(changes)
 }
 
-/// Whether every path is as `changes` leave it. Blocks.
+/// Returns true if every path has the content that `changes` give it. Blocks.
 pub fn holds(tree: &ReadTree, changes: &[Change]) -> bool {
     let is = |path: &RepoPath, state: Option<&FileState>| match tree.entry_or_link(path, u64::MAX) {
         Ok(Entry::File(found)) => Some(&found) == state,

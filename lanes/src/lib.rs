@@ -1,6 +1,6 @@
-//! One task in one tree: the crew and its loop; and tasks that are split, each part in a tree of its own.
+//! One task in one tree: the crew and its loop. Also tasks that are split, with a tree for each part.
 //!
-//! The loop is a pure table in [`cycle`]; the crew is the actor that carries out what it says.
+//! The loop is a pure table in [`cycle`]; the crew is the actor that carries it out.
 
 pub mod crew;
 pub mod cycle;

@@ -1,11 +1,11 @@
-//! Which paths a lane owns, as a pattern; and whether two patterns have a path in common. Pure.
+//! Ownership patterns: which paths a lane owns, and whether two patterns have a path in common. Pure.
 //!
 //! ```text
 //! src/lib.rs      that file
 //! src/  src/**    every file below src
-//! src/*.rs        files in src, but not below; * is any text without a slash, ? one character
+//! src/*.rs        files directly in src; * is any text without a slash, ? one character
 //! **/*.md         files anywhere
-//! app/[id].tsx    that file: brackets mean themselves, since there are frameworks that name files so
+//! app/[id].tsx    that file: brackets are literal, because some frameworks name files that way
 //! ```
 
 use std::fmt;
@@ -15,12 +15,12 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tree::{PathError, RepoPath};
 
-/// Longest pattern, in characters: telling patterns apart takes time with the product of their lengths.
+/// Longest pattern, in characters: comparing two patterns takes time proportional to the product of their lengths.
 const MAX_CHARS: usize = 200;
-/// The component that stands for any number of directories, or at the end for everything below.
+/// The component that matches any number of directories, or at the end everything below.
 const ANYWHERE: &str = "**";
 
-/// A path, or many paths.
+/// A pattern that matches one path or many.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Pattern {
@@ -28,22 +28,22 @@ pub struct Pattern {
     parts: Vec<Piece<Name>>,
 }
 
-/// Why text is no pattern.
+/// Why a text is not a valid pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum OwnershipPatternError {
     /// It could match nothing inside the workspace.
     #[error(transparent)]
     Path(#[from] PathError),
-    /// `**` with something else beside it.
-    #[error("`**` beside other text: it stands for whole directories")]
+    /// `**` next to other text.
+    #[error("`**` next to other text: it stands for whole directories")]
     GapInName,
-    /// `!` at the beginning.
-    #[error("a `!` before it: say what is owned, not what is not")]
+    /// `!` at the start.
+    #[error("a leading `!`: list what is owned, not what is not")]
     Negated,
     /// `{a,b}`.
-    #[error("alternatives in braces: each needs a line of its own")]
+    #[error("alternatives in braces: write one line for each")]
     Alternatives,
-    /// Longer than patterns may be.
+    /// Longer than a pattern may be.
     #[error("a pattern of more than {MAX_CHARS} characters")]
     TooLong,
 }
@@ -66,19 +66,19 @@ enum Letter {
 }
 
 impl Pattern {
-    /// The pattern as text, without what has no meaning.
+    /// Returns the pattern as text, normalized.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether it stands for `path`.
+    /// Returns true if the pattern matches `path`.
     pub fn matches(&self, path: &RepoPath) -> bool {
         let literal = |part: &str| Piece::One(part.chars().map(this).collect::<Name>());
         let path: Vec<Piece<Name>> = path.components().map(literal).collect();
         meet(&self.parts, &path, names_meet)
     }
 
-    /// Whether there could be a path that both stand for.
+    /// Returns true if some path could match both patterns.
     pub fn overlaps(&self, other: &Self) -> bool {
         meet(&self.parts, &other.parts, names_meet)
     }
@@ -93,7 +93,7 @@ impl FromStr for Pattern {
         if whole.chars().nth(MAX_CHARS).is_some() {
             return Err(OwnershipPatternError::TooLong);
         }
-        // What is no path is no pattern either: wildcards are ordinary characters there.
+        // Invalid paths are invalid patterns as well; wildcards are ordinary characters there.
         let path = RepoPath::parse(&whole)?;
         if path.as_str().starts_with('!') {
             return Err(OwnershipPatternError::Negated);
@@ -102,7 +102,7 @@ impl FromStr for Pattern {
         names.dedup_by(|next, previous| *next == ANYWHERE && *previous == ANYWHERE);
         let mut parts = names.iter().map(|name| part(name)).collect::<Result<Vec<_>, _>>()?;
         if names.last() == Some(&ANYWHERE) {
-            // A directory holds something.
+            // A directory contains at least one entry.
             parts.push(Piece::One(vec![Piece::Gap]));
         }
         Ok(Self { text: names.join("/"), parts })
@@ -150,10 +150,10 @@ fn letters_meet(left: Letter, right: Letter) -> bool {
     }
 }
 
-/// Whether some sequence is described by both sides, when elements that `fit` can be the same.
+/// Returns true if some sequence matches both sides, where two elements can be equal if they `fit`.
 ///
-/// The field `n` of a row says whether all that was taken from the left and the first `n` pieces of the right have a sequence
-/// in common. A gap on either side takes in whatever the other has.
+/// Column `n` of a row says whether the pieces of the left taken so far and the first `n` pieces of the right match a
+/// common sequence. A gap on either side absorbs anything on the other.
 fn meet<T>(left: &[Piece<T>], right: &[Piece<T>], fit: impl Fn(&T, &T) -> bool) -> bool {
     let leading = right.iter().take_while(|piece| matches!(piece, Piece::Gap)).count();
     let mut above: Vec<bool> = (0..=right.len()).map(|taken| taken <= leading).collect();
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_patterns_stand_for() {
+    fn patterns_match_paths() {
         for (text, stands, does_not) in [
             (
                 "src/lib.rs",
@@ -239,14 +239,14 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_meaning_is_not_kept() {
+    fn patterns_are_normalized() {
         for (text, kept) in [("src/", "src/**"), ("a/**/**/", "a/**"), ("./a/./b", "a/b")] {
             assert_eq!(pattern(text).as_str(), kept);
         }
     }
 
     #[test]
-    fn what_is_no_pattern() {
+    fn invalid_patterns() {
         use OwnershipPatternError::{Alternatives, GapInName, Negated, Path, TooLong};
         for (text, why) in [
             ("", Path(PathError::Empty)),
@@ -295,7 +295,7 @@ mod tests {
         }
     }
 
-    /// All texts of `letters` up to a length, the empty one excluded.
+    /// Returns all texts of `letters` up to a length, except the empty one.
     fn texts(letters: &[&str], longest: usize, joint: &str) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
         let mut last = vec![String::new()];
@@ -310,7 +310,7 @@ mod tests {
         all
     }
 
-    /// Says the same as `matches` by trying every way to read a pattern.
+    /// The same as `matches`, by trying every way to read a pattern.
     fn reads(pattern: &[char], name: &[char]) -> bool {
         match (pattern.split_first(), name.split_first()) {
             (None, None) => true,
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn names_overlap_when_some_name_is_read_by_both() {
+    fn names_overlap_if_some_name_matches_both() {
         let names: Vec<RepoPath> =
             texts(&["a", "b"], 6, "").iter().map(|name| RepoPath::parse(name).unwrap()).collect();
         let patterns: Vec<Pattern> =
@@ -373,10 +373,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn patterns_overlap_when_some_path_is_read_by_both(
+        fn patterns_overlap_if_some_path_matches_both(
             left in some_pattern(), right in some_pattern(),
         ) {
-            // Two sides of three names of two letters have a short path in common, or none.
+            // Patterns of three names of two letters have a short path in common, or none.
             let paths = texts(&["a", "b", "aa", "ab", "ba", "bb"], 5, "/");
             let (first, second) = (pattern(&left), pattern(&right));
             let (left, right): (Vec<&str>, Vec<&str>) =
@@ -389,7 +389,7 @@ mod tests {
         }
 
         #[test]
-        fn a_pattern_reads_paths_as_written(text in some_pattern(), path in "[ab]{1,2}(/[ab]{1,2}){0,3}") {
+        fn matching_agrees_with_the_simple_matcher(text in some_pattern(), path in "[ab]{1,2}(/[ab]{1,2}){0,3}") {
             let read = reads_path(
                 &text.split('/').collect::<Vec<_>>(),
                 &path.split('/').collect::<Vec<_>>(),
@@ -398,7 +398,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_kept_is_read_back(text in "(\\PC|/|\\*|\\./){0,12}") {
+        fn a_normalized_pattern_parses_to_itself(text in "(\\PC|/|\\*|\\./){0,12}") {
             if let Ok(pattern) = text.parse::<Pattern>() {
                 prop_assert_eq!(pattern.as_str().parse::<Pattern>(), Ok(pattern.clone()));
             }

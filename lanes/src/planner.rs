@@ -1,4 +1,4 @@
-//! The lane planner asks a model how a task splits. It keeps nothing: the dialogue ends with the plan.
+//! The lane planner asks a model how to split a task. It keeps no state: the dialogue ends with the plan.
 
 use actors::brief::{Brief, Reads};
 use actors::closed::JournalClosed;
@@ -15,7 +15,7 @@ use model::AgentRole;
 
 use crate::team_plan::{TeamLimits, TeamPlan, instructions};
 
-/// A plan, with how it was read.
+/// A plan, and where it was read tolerantly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TeamPlanned {
     /// The plan.
@@ -24,7 +24,8 @@ pub struct TeamPlanned {
     pub tolerances: Vec<Leniency>,
 }
 
-/// Asks how the task of `brief` splits over at most `lanes.max_lanes` lanes. It may look at the tree, and try commands there.
+/// Asks how to split the task of `brief` into at most `lanes.max_lanes` lanes. The model may look at the tree and try
+/// commands.
 pub async fn plan(commands: &Runner, brief: &Brief) -> Result<TeamPlanned, Unheard> {
     let run = &commands.run;
     let (caller, config) = (run.caller(AgentRole::LanePlanner), run.config());

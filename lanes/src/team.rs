@@ -1,8 +1,8 @@
-//! A team: the lanes of a task, and what brings their work together. It owns its lanes: it starts them, hears how their
-//! attempts end, and of their deaths.
+//! A team: the lanes of a task, and the code that merges their work. It owns its lanes: it starts them and hears of the
+//! ends of their attempts and of their deaths.
 //!
-//! What is done in which order is said by `conduct`, which works beside the mailbox: the actor waits for nobody in a
-//! handler, so it can be stopped at any time, and a lane that dies is heard of like one that is done.
+//! `conduct` decides the order of steps and runs next to the mailbox. The actor never waits in a handler, so it can be
+//! stopped at any time, and it hears of a lane's death just like of its end.
 
 mod bisect;
 mod brief;
@@ -34,34 +34,34 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tree::{RepoPath, Snapshots};
 
-use crate::lane::{Attempt, Lane, LaneReport, LaneSetup, LaneTold};
+use crate::lane::{Attempt, Lane, LaneEnded, LaneReport, LaneSetup};
 use crate::lane_tree::WorktreeExtras;
 use crate::team_plan::TeamPlan;
 
-/// What a team is made with.
+/// What a team needs to start.
 #[derive(Clone)]
 pub struct TeamSetup {
-    /// The run it works for.
+    /// The run that the team belongs to.
     pub run: Run,
     /// The task.
     pub brief: Brief,
-    /// How it is split, where that is decided already.
+    /// The plan, if it is already decided.
     pub plan: Option<TeamPlan>,
-    /// The workspace, for each part of the run.
+    /// The workspace, as seen by each part of the run.
     pub workspaces: Arc<dyn Workspaces>,
-    /// Where trees are kept.
+    /// Where trees are stored.
     pub snapshots: Snapshots,
     /// Where the worktrees of this run are.
     pub worktrees: PathBuf,
 }
 
 impl TeamSetup {
-    /// The workspace, as the team itself may ask for it.
+    /// Returns the workspace as seen by the team itself.
     fn workspace(&self) -> Arc<dyn Workspace> {
         self.workspaces.of(self.run.scope())
     }
 
-    /// Where worktrees have from what no tree has.
+    /// Returns the source of files that are not in the snapshot.
     fn origin(&self, left_out: &[RepoPath]) -> WorktreeExtras {
         let lanes = &self.run.config().lanes;
         WorktreeExtras {
@@ -73,57 +73,57 @@ impl TeamSetup {
     }
 }
 
-/// What came of a team.
+/// The result of a team.
 #[derive(Debug, Clone)]
 pub enum TeamReport {
-    /// The task is one for a single crew.
+    /// The task is left to a single crew.
     Declined,
-    /// It was worked on in lanes.
+    /// The task was worked on in lanes.
     Done {
-        /// How it ended.
+        /// How the run ended.
         delivery: Delivery,
-        /// What became of each lane.
+        /// The result of each lane.
         lanes: Vec<EndedLane>,
-        /// Worktrees of lanes that failed.
+        /// Worktrees of failed lanes.
         kept: Vec<PathBuf>,
     },
 }
 
-/// How an attempt of a lane ended; an error if the lane died of it.
+/// How an attempt of a lane ended; an error if the lane died.
 type AttemptEnd = Result<Result<LaneReport, JournalClosed>, LaneDied>;
 
-/// A lane is gone before it told how its attempt ended.
+/// The lane died before it reported the end of its attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct LaneDied;
 
 enum Msg {
-    /// Takes the task to its end.
+    /// Works on the task to its end.
     Work { reply: RpcReplyPort<TeamReport> },
-    /// Has a lane work an attempt through; the lane is started if it is not there.
+    /// Has a lane make an attempt; starts the lane if it is not running.
     Begin { lane: Box<LaneSetup>, attempt: Attempt, reply: oneshot::Sender<AttemptEnd> },
-    /// A lane tells how its attempt ended.
-    Told(LaneTold),
-    /// The work beside the mailbox is done; none if it died of what it did.
+    /// A lane reports how its attempt ended.
+    LaneEnded(LaneEnded),
+    /// The work has ended; `None` if it panicked.
     Conducted(Option<TeamReport>),
 }
 
-impl From<LaneTold> for Msg {
-    fn from(told: LaneTold) -> Self {
-        Self::Told(told)
+impl From<LaneEnded> for Msg {
+    fn from(ended: LaneEnded) -> Self {
+        Self::LaneEnded(ended)
     }
 }
 
-impl TryFrom<Msg> for LaneTold {
-    type Error = NotToldByALane;
+impl TryFrom<Msg> for LaneEnded {
+    type Error = NotFromALane;
 
-    fn try_from(msg: Msg) -> Result<Self, NotToldByALane> {
-        if let Msg::Told(told) = msg { Ok(told) } else { Err(NotToldByALane) }
+    fn try_from(msg: Msg) -> Result<Self, NotFromALane> {
+        if let Msg::LaneEnded(ended) = msg { Ok(ended) } else { Err(NotFromALane) }
     }
 }
 
-/// A message that no lane sent.
+/// The message does not come from a lane.
 #[derive(Debug)]
-struct NotToldByALane;
+struct NotFromALane;
 
 /// A handle to a team.
 #[derive(Clone)]
@@ -138,12 +138,12 @@ impl Team {
         Ok(Self { actor })
     }
 
-    /// The actor itself, for its supervisor.
+    /// Returns the actor, for its supervisor.
     pub fn cell(&self) -> ActorCell {
         self.actor.get_cell()
     }
 
-    /// Works to the end. Every wait inside has its own deadline, so there is none here.
+    /// Works until the run ends. There is no deadline here because every wait inside has its own.
     pub async fn work(&self) -> Result<TeamReport, Unanswered> {
         match self.actor.call(|reply| Msg::Work { reply }, None).await {
             Ok(CallResult::Success(report)) => Ok(report),
@@ -152,10 +152,10 @@ impl Team {
         }
     }
 
-    /// Has a lane work an attempt through.
+    /// Has a lane make an attempt, and waits for its end.
     async fn attempt(&self, lane: LaneSetup, attempt: Attempt) -> AttemptEnd {
         let (reply, ended) = oneshot::channel();
-        // A team that is gone drops the reply with the message. Then nothing is told of the lane any more.
+        // If the team is gone, it drops the reply with the message, and no more lane events are recorded.
         self.actor.cast(Msg::Begin { lane: Box::new(lane), attempt, reply }).ok();
         ended.await.unwrap_or(Ok(Err(JournalClosed)))
     }
@@ -165,10 +165,10 @@ struct TeamActor;
 
 struct State {
     setup: TeamSetup,
-    /// What runs beside the actor; it goes with it.
+    /// Tasks running next to the actor; they end with it.
     work: JoinSet<()>,
     lanes: BTreeMap<LaneId, Lane>,
-    /// Who waits for the end of the attempt that a lane works at.
+    /// Where to report the end of the current attempt of each lane.
     waiting: BTreeMap<LaneId, oneshot::Sender<AttemptEnd>>,
     reply: Option<RpcReplyPort<TeamReport>>,
 }
@@ -206,12 +206,12 @@ impl Actor for TeamActor {
             Msg::Begin { lane, attempt, reply } => {
                 state.begin(&myself, *lane, attempt, reply).await;
             }
-            Msg::Told(LaneTold { lane, ended }) => state.tell(lane, Ok(ended)),
+            Msg::LaneEnded(LaneEnded { lane, ended }) => state.report(lane, Ok(ended)),
             Msg::Conducted(Some(report)) => {
                 if let Some(reply) = state.reply.take()
                     && reply.send(report).is_err()
                 {
-                    tracing::debug!("whoever asked for the work is gone");
+                    tracing::debug!("the requester of the work is gone");
                 }
             }
             Msg::Conducted(None) => return Err("the work of the team panicked".into()),
@@ -219,7 +219,7 @@ impl Actor for TeamActor {
         Ok(())
     }
 
-    /// A lane that dies is the end of its attempt, and of nothing else.
+    /// The death of a lane ends its attempt and nothing else.
     async fn handle_supervisor_evt(
         &self,
         _: ActorRef<Msg>,
@@ -232,7 +232,7 @@ impl Actor for TeamActor {
                 let lane = state.lanes.iter().find(|(_, lane)| is_it(lane)).map(|(id, _)| *id);
                 if let Some(lane) = lane {
                     state.lanes.remove(&lane);
-                    state.tell(lane, Err(LaneDied));
+                    state.report(lane, Err(LaneDied));
                 }
             }
             SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
@@ -242,7 +242,7 @@ impl Actor for TeamActor {
 }
 
 impl State {
-    /// Gives a lane an attempt to work at.
+    /// Starts an attempt of a lane.
     async fn begin(
         &mut self,
         myself: &ActorRef<Msg>,
@@ -263,17 +263,17 @@ impl State {
             }
             Err(error) => {
                 tracing::warn!(lane = %id, %error, "a lane could not be started");
-                self.tell(id, Err(LaneDied));
+                self.report(id, Err(LaneDied));
             }
         }
     }
 
-    /// Tells whoever waits for it how an attempt ended.
-    fn tell(&mut self, lane: LaneId, ended: AttemptEnd) {
+    /// Reports how an attempt ended to the waiting caller.
+    fn report(&mut self, lane: LaneId, ended: AttemptEnd) {
         if let Some(waiting) = self.waiting.remove(&lane)
             && waiting.send(ended).is_err()
         {
-            tracing::debug!(%lane, "nobody waits for this lane");
+            tracing::debug!(%lane, "the caller waiting for this lane is gone");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The lane planner's contract, `TEAM_PLAN_V1`: its grammar, read and printed, and what follows from it. Pure.
+//! The lane planner's contract, `TEAM_PLAN_V1`: its grammar, a parser and printer, and queries on plans. Pure.
 //!
-//! Strict and line-oriented, and tolerant as the Architect's contract is. A lane owns files; no file has two owners, and what
-//! no lane owns belongs to nobody.
+//! Strict and line-oriented, with the same tolerance as the Architect's contract. A lane owns files; no file has two
+//! owners, and a file that no lane owns has none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -20,37 +20,37 @@ const LANE: &str = "LANE|<id>|<title>|<goal>";
 const OWN: &str = "OWN|<id>|<path or pattern>";
 const AFTER: &str = "AFTER|<id>|<id>";
 
-/// OWN lines of a plan. Each is compared with each, so there is a bound.
+/// Maximum number of OWN lines in a plan, because each is compared with every other.
 const MAX_OWN_LINES: usize = 128;
 
-/// A task in lanes that can be worked on at once.
+/// A task split into lanes that can work in parallel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TeamPlan {
     /// The lanes, by id.
     pub lanes: Vec<LanePlan>,
 }
 
-/// What one lane is for.
+/// The plan of one lane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LanePlan {
-    /// Its name.
+    /// The lane's id.
     pub id: LaneId,
     /// A few words, without `|`.
     pub title: String,
-    /// What it has to do.
+    /// What the lane has to do.
     pub goal: String,
-    /// What it is told in place of the goal, where that is more than other lanes need to know.
+    /// Instructions for the lane instead of the goal, if they are longer than other lanes need to see.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub brief: Option<String>,
-    /// The files that are its own.
+    /// The files that the lane owns.
     pub owns: Vec<Pattern>,
-    /// The lanes that have to end before it begins.
+    /// The lanes that must end before it starts.
     #[serde(skip_serializing_if = "BTreeSet::is_empty", default)]
     pub after: BTreeSet<LaneId>,
 }
 
 impl LanePlan {
-    /// As events tell of it.
+    /// Returns the lane as events describe it.
     pub fn planned(&self) -> PlannedLane {
         PlannedLane {
             lane: self.id,
@@ -62,20 +62,20 @@ impl LanePlan {
     }
 }
 
-/// What a team plan may hold.
+/// Bounds of a team plan.
 #[derive(Debug, Clone, Copy)]
 pub struct TeamLimits {
-    /// Lanes it may have.
+    /// Maximum number of lanes.
     pub max_lanes: usize,
 }
 
 impl TeamPlan {
-    /// Whether an answer has the form of a plan at all.
+    /// Returns true if an answer looks like a plan at all.
     pub fn is_formed(answer: &str) -> bool {
         CONTRACT.is_begun(answer)
     }
 
-    /// Reads an answer.
+    /// Parses an answer. Also returns where it was read tolerantly.
     pub fn parse(answer: &str, limits: TeamLimits) -> Result<(Self, Vec<Leniency>), ContractError> {
         let mut reader = Reader { limits, ..Reader::default() };
         let block = CONTRACT.read(answer, |at, text| reader.line(Line { at, text }))?;
@@ -88,18 +88,18 @@ impl TeamPlan {
         }
     }
 
-    /// One lane.
+    /// Returns the lane with this id.
     pub fn lane(&self, id: LaneId) -> Option<&LanePlan> {
         self.lanes.iter().find(|lane| lane.id == id)
     }
 
-    /// The lane whose file this is.
+    /// Returns the lane that owns a file.
     pub fn owner_of(&self, path: &RepoPath) -> Option<LaneId> {
         let owns = |lane: &&LanePlan| lane.owns.iter().any(|pattern| pattern.matches(path));
         self.lanes.iter().find(owns).map(|lane| lane.id)
     }
 
-    /// All lanes that have to end before this one begins, directly or through others.
+    /// Returns all lanes that must end before this one starts, directly or indirectly.
     pub fn needs(&self, id: LaneId) -> BTreeSet<LaneId> {
         let mut needs = BTreeSet::new();
         let mut next = vec![id];
@@ -110,7 +110,7 @@ impl TeamPlan {
         needs
     }
 
-    /// The lanes in the order in which their work is put together: by id, but none before one that it waits for.
+    /// Returns the lanes in merge order: by id, but each after the lanes it waits for.
     pub fn merge_order(&self) -> Vec<LaneId> {
         let mut order = Vec::new();
         let mut merged = BTreeSet::new();
@@ -121,7 +121,7 @@ impl TeamPlan {
         order
     }
 
-    /// The lanes that can begin when some have `ended` and some have `begun`, by id.
+    /// Returns the lanes that can start, by id, when those in `ended` have ended and those in `begun` have started.
     pub fn ready(&self, ended: &BTreeSet<LaneId>, begun: &BTreeSet<LaneId>) -> Vec<LaneId> {
         let lanes = self.lanes.iter().filter(|lane| !begun.contains(&lane.id));
         let lanes = lanes.filter(|lane| !ended.contains(&lane.id));
@@ -129,7 +129,7 @@ impl TeamPlan {
     }
 }
 
-/// What a lane planner is told before anything else.
+/// Returns the instructions for the lane planner.
 pub fn instructions(prompts: &Prompts, limits: TeamLimits) -> String {
     prompts.render(
         Prompt::LanePlanner,
@@ -144,7 +144,7 @@ struct Line<'a> {
     text: &'a str,
 }
 
-/// A rule that is broken by a line, or by all of them together.
+/// A rule broken by one line, or by the plan as a whole.
 enum Broken {
     Line(usize, String),
     Whole(String),
@@ -172,7 +172,7 @@ impl<'a> Reader<'a> {
             "LANE" => self.lane(line, rest),
             "OWN" => self.own(line, rest),
             "AFTER" => self.after(line, rest),
-            _ => Err("only LANE|, OWN| and AFTER| lines may stand in the plan".to_owned()),
+            _ => Err("only LANE|, OWN| and AFTER| lines are allowed in the plan".to_owned()),
         }
     }
 
@@ -198,7 +198,7 @@ impl<'a> Reader<'a> {
         let (id, text) = (lane_id(id)?, filled(text.trim(), OWN)?);
         let pattern: Pattern =
             without_dot_slash(&text, &mut self.tolerances).parse().map_err(|error| {
-                format!("what a lane owns is relative to the workspace and inside it: {error}")
+                format!("a lane owns paths relative to the workspace and inside it: {error}")
             })?;
         if self.owns.len() >= MAX_OWN_LINES {
             return Err(format!(
@@ -208,7 +208,7 @@ impl<'a> Reader<'a> {
         let same =
             |(.., owner, owned): &&(Line<'_>, LaneId, Pattern)| *owner == id && *owned == pattern;
         if self.owns.iter().find(same).is_some() {
-            return Err("this lane owns that already".to_owned());
+            return Err("this lane already owns that".to_owned());
         }
         self.owns.push((line, id, pattern));
         Ok(())
@@ -222,13 +222,13 @@ impl<'a> Reader<'a> {
             return Err("a lane cannot wait for itself".to_owned());
         }
         if self.after.iter().any(|(_, l, s)| (*l, *s) == (later, sooner)) {
-            return Err("this lane waits for that one already".to_owned());
+            return Err("this lane already waits for that one".to_owned());
         }
         self.after.push((line, later, sooner));
         Ok(())
     }
 
-    /// Puts the lines together, now that all are known: they may come in any order.
+    /// Combines the lines once all are known: they may come in any order.
     fn finish(mut self) -> Result<TeamPlan, Broken> {
         if self.lanes.is_empty() {
             return Err(Broken::Whole(format!("a plan needs at least one lane: {LANE}")));
@@ -242,26 +242,26 @@ impl<'a> Reader<'a> {
             self.known(line, later)?.after.insert(sooner);
         }
         if let Some((line, _)) = self.lanes.values().find(|(_, lane)| lane.owns.is_empty()) {
-            return Err(Broken::Line(line.at, format!("a lane owns something: {OWN}")));
+            return Err(Broken::Line(line.at, format!("each lane must own something: {OWN}")));
         }
         let plan = TeamPlan { lanes: self.lanes.into_values().map(|(_, lane)| lane).collect() };
         check_cycles(&plan, &self.after)?;
         Ok(plan)
     }
 
-    /// The lane that a line speaks of.
+    /// Returns the lane that a line refers to.
     fn known(&mut self, line: Line<'_>, id: LaneId) -> Result<&mut LanePlan, Broken> {
         let lane = self.lanes.get_mut(&id).map(|(_, lane)| lane);
         lane.ok_or_else(|| Broken::Line(line.at, format!("there is no LANE|{id} in the plan")))
     }
 
-    /// No path may have two owners.
+    /// Checks that no path has two owners.
     fn check_owners(&self) -> Result<(), Broken> {
         for (nth, (line, id, pattern)) in self.owns.iter().enumerate() {
             let others = self.owns.iter().take(nth).filter(|(_, other, _)| other != id);
             if let Some((other, ..)) = others.clone().find(|(.., other)| other.overlaps(pattern)) {
                 let rule = format!(
-                    "a file has one owner, and line {} could own the same: `{}`",
+                    "a file has only one owner, and line {} could match the same file: `{}`",
                     other.at + 1,
                     quoted(other.text)
                 );
@@ -276,22 +276,23 @@ fn lane_id(text: &str) -> Result<LaneId, String> {
     text.trim().parse().map_err(|error| format!("{error}"))
 }
 
-/// Lanes that wait for each other would never begin.
+/// Checks for lanes that wait for each other, since they would never start.
 fn check_cycles(plan: &TeamPlan, after: &[(Line<'_>, LaneId, LaneId)]) -> Result<(), Broken> {
     let Some(cycle) = cycle(plan) else { return Ok(()) };
     let names: Vec<String> = cycle.iter().map(LaneId::to_string).collect();
     let edges: Vec<_> = cycle.iter().copied().zip(cycle.iter().copied().skip(1)).collect();
-    // The last of its lines is the one that closes it.
+    // The last of the lines involved closes the cycle.
     let closing = after.iter().filter(|(_, later, sooner)| edges.contains(&(*later, *sooner)));
     let at = closing.map(|(line, ..)| line.at).max().unwrap_or_default();
     Err(Broken::Line(at, format!("lanes cannot wait for each other: {}", names.join(" after "))))
 }
 
-/// A lane that waits for itself through others, with those others: `01 02 01`.
+/// Returns a cycle of lanes that wait for each other, ends equal: `01 02 01`.
 fn cycle(plan: &TeamPlan) -> Option<Vec<LaneId>> {
     let first = plan.lanes.iter().map(|lane| lane.id).find(|id| plan.needs(*id).contains(id))?;
     let mut path = vec![first];
-    // Of the lanes that lead back, the smallest; one that was passed before closes a shorter cycle.
+    // Follows the smallest lane that leads back to the first; reaching a lane already on the path closes a shorter
+    // cycle.
     while let Some(here) = path.last().copied() {
         let after = &plan.lane(here)?.after;
         let next = after

@@ -1,10 +1,10 @@
-//! What a run has changed so far, and the ways back. Pure.
+//! The changes a run has made so far, and how to undo them. Pure.
 
 use std::collections::BTreeMap;
 
 use tree::{Change, FileState, Op, RepoPath};
 
-/// Content of the touched paths; `None` is a path where nothing is.
+/// Content of the touched paths; `None` if nothing is at the path.
 type Contents = BTreeMap<RepoPath, Option<FileState>>;
 
 /// The touched paths at the start, now, and when the fewest checks failed.
@@ -16,7 +16,7 @@ pub struct Trail {
 }
 
 impl Trail {
-    /// Follows changes that were committed.
+    /// Records changes that were committed.
     pub fn follow(&mut self, changes: &[Change]) {
         for change in changes {
             let old = match &change.op {
@@ -30,30 +30,30 @@ impl Trail {
         }
     }
 
-    /// The tree as it is now is the best so far.
+    /// Marks the current tree as the best so far.
     pub fn mark_best(&mut self) {
         self.best = Some(self.now.clone());
     }
 
-    /// Whether anything was changed at all.
+    /// Returns true if nothing differs from the start.
     pub fn is_empty(&self) -> bool {
         self.changes().is_empty()
     }
 
-    /// What differs now from the start.
+    /// Returns the difference between the start and now.
     pub fn changes(&self) -> Vec<Change> {
         between(&self.start, &self.now)
     }
 
-    /// The way back to the start; empty when nothing differs.
+    /// Returns the changes that restore the start; empty if nothing differs.
     pub fn to_start(&self) -> Vec<Change> {
         between(&self.now, &self.start)
     }
 
-    /// The way back to the best tree seen; empty when this is it.
+    /// Returns the changes that restore the best tree; empty if this is it.
     pub fn to_best(&self) -> Vec<Change> {
         let Some(best) = &self.best else { return Vec::new() };
-        // Paths first touched after the best tree was seen were then as at the start.
+        // A path first touched after the best tree was marked still had its original content then.
         let mut target = self.start.clone();
         target.extend(best.iter().map(|(path, content)| (path.clone(), content.clone())));
         between(&self.now, &target)
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn back_to_the_start_and_to_the_best() {
+    fn the_start_and_the_best_tree_can_be_restored() {
         let mut trail = Trail::default();
         trail.follow(&[
             change("a", Op::Modify, Some(file("1")), Some(file("2"))),
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_and_its_undoing_are_nothing() {
+    fn a_change_and_its_reversal_cancel_out() {
         let mut trail = Trail::default();
         trail.follow(&[change("a", Op::Modify, Some(file("1")), Some(file("2")))]);
         trail.follow(&[change("a", Op::Modify, Some(file("2")), Some(file("1")))]);

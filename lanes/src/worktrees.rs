@@ -1,7 +1,7 @@
-//! The directories in which lanes of runs have their worktrees: whose they are, and how they are removed.
+//! The directories that hold the worktrees of a run's lanes: who owns them, and how they are removed.
 //!
-//! A run's directory has a file that its process keeps locked for as long as it lives, with its id and the session in it. So
-//! what a living process owns is never taken from it, and what a crash left is found.
+//! Each run's directory has a file with the process id and the session, locked by the process as long as it lives. So a
+//! directory owned by a living process is never taken from it, and one left by a crash is recognized.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
@@ -19,7 +19,7 @@ use crate::lane_tree::remove;
 
 const OWNER: &str = "owner";
 
-/// A run's directory, owned for as long as this lives.
+/// A run's directory, owned as long as this value lives.
 #[derive(Debug)]
 pub struct Claim {
     /// The directory.
@@ -27,7 +27,7 @@ pub struct Claim {
     _owner: File,
 }
 
-/// Who owns a run's directory.
+/// The owner of a run's directory.
 #[derive(Debug, Serialize, Deserialize)]
 struct Owner {
     process: u32,
@@ -36,17 +36,17 @@ struct Owner {
     session: String,
 }
 
-/// How long to wait before looking again whether a directory is free.
+/// How long to wait before checking again whether a directory is free.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Claims the directory `dir` of a run for `session`. Whoever has it is waited for as long as `patience`. Blocks.
+/// Claims the directory `dir` of a run for `session`. Waits for another owner for at most `patience`. Blocks.
 fn claim(dir: PathBuf, session: &str, now: Timestamp, patience: Duration) -> io::Result<Claim> {
     let file = owner_file(&dir)?;
     let began = Instant::now();
     loop {
         match file.try_lock() {
             Ok(()) => break,
-            // A process that is just being started has what this one had open.
+            // A process that is being spawned briefly inherits what this one had open.
             Err(TryLockError::WouldBlock) if began.elapsed() < patience => {
                 crossbeam_channel::after(PAUSE).recv().ok();
             }
@@ -62,22 +62,22 @@ fn claim(dir: PathBuf, session: &str, now: Timestamp, patience: Duration) -> io:
     Ok(Claim { dir, _owner: file })
 }
 
-/// The file in the directory of a run that whoever owns it has locked; both are made if they are not there.
+/// Opens the lock file in the directory of a run. Creates both if they do not exist.
 fn owner_file(dir: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).read(true).write(true);
     loop {
         regular::create_dir(dir)?;
         match regular::open(&dir.join(OWNER), &mut options) {
-            // A process that collects took the directory, empty as it was.
+            // Another process that collects leftovers removed the directory while it was empty.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             opened => return opened,
         }
     }
 }
 
-/// Removes the worktrees in the directory of a run but those of lanes that failed, which are told; and the directory, if
-/// nothing stays.
+/// Removes the worktrees in the directory of a run, except those of failed lanes, whose paths are returned. Removes the
+/// directory if nothing is left in it.
 pub fn tidy(snapshots: &Snapshots, dir: &Path, failed: &[String]) -> Vec<PathBuf> {
     let mut kept = Vec::new();
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
@@ -88,24 +88,24 @@ pub fn tidy(snapshots: &Snapshots, dir: &Path, failed: &[String]) -> Vec<PathBuf
         if failed.contains(&name) {
             kept.push(path);
         } else if let Err(error) = remove(snapshots, &path) {
-            tracing::warn!(%error, path = %path.display(), "a worktree stays until a later start");
+            tracing::warn!(%error, path = %path.display(), "could not remove a worktree; a later start will retry");
         }
     }
     if kept.is_empty()
         && let Err(error) = remove_owned(dir)
     {
-        tracing::warn!(%error, dir = %dir.display(), "a run's directory stays");
+        tracing::warn!(%error, dir = %dir.display(), "could not remove a run's directory");
     }
     kept.sort();
     kept
 }
 
-/// Whether anybody has ever claimed the directory of a run.
+/// Returns true if a process has ever claimed the directory of a run.
 pub fn was_claimed(dir: &Path) -> bool {
     dir.join(OWNER).exists()
 }
 
-/// Removes the directory of a run. What says whose it is goes last, so that a crash leaves it to be collected.
+/// Removes the directory of a run. The lock file goes last, so that after a crash the rest can still be collected.
 fn remove_owned(dir: &Path) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
@@ -119,20 +119,20 @@ fn remove_owned(dir: &Path) -> io::Result<()> {
     fs::remove_dir(dir)
 }
 
-/// Claims a directory for the worktrees of `run`, off the runtime.
+/// Claims a directory for the worktrees of `run`, on a blocking thread.
 pub async fn claim_for(lanes: &Path, session: &str, run: &Run) -> io::Result<Claim> {
     claim_named(lanes, run.id(), session, run).await
 }
 
-/// Claims a directory of this name for `run`, which may have others.
+/// Claims a directory with this name for `run`, which may own others.
 pub async fn claim_named(lanes: &Path, name: &str, session: &str, run: &Run) -> io::Result<Claim> {
     let (dir, session, now) = (lanes.join(name), session.to_owned(), run.clock.now());
     let patience = Duration::from_secs(run.config().limits.workspace_lock_timeout_seconds);
     on_a_thread(move || claim(dir, &session, now, patience)).await
 }
 
-/// The session of a run's directory that no living process owns, with the lock on it. Where a crash came before it was written
-/// down, there is none.
+/// Returns the session of a run's directory that no living process owns, with the lock on it. The session is `None` if
+/// a crash came before it was written.
 pub fn unowned(dir: &Path) -> Option<(File, Option<String>)> {
     let file = regular::open_to_read(&dir.join(OWNER)).ok()?;
     file.try_lock().ok()?;

@@ -1,25 +1,26 @@
-//! Whether a request looks large enough to ask how it splits into lanes. Pure: it counts, and does not understand.
+//! Decides whether a request looks large enough to ask a model to split it into lanes. Pure: it counts and does not
+//! understand.
 
 use search::{TermKind, extract, is_han};
 
-/// Points for each thing that is listed or named.
+/// Points for each list item and each path.
 const POINTS_EACH: usize = 10;
-/// As many things are counted, of those listed and of those named.
+/// Maximum number of list items counted, and of paths.
 const MOST_EACH: usize = 4;
-/// As many words are counted: prose alone is no reason to split.
+/// Maximum number of words counted: prose alone is not a reason to split.
 const MOST_WORDS: usize = 30;
-/// What `src/parser` begins with and `and/or` does not.
+/// First components that make `src/parser` a path, unlike `and/or`.
 const ROOTS: [&str; 16] = [
     "app", "apps", "bin", "cmd", "crates", "doc", "docs", "examples", "internal", "lib",
     "packages", "pkg", "scripts", "src", "test", "tests",
 ];
 
-/// Whether a request has as many points as `threshold`, so that a model may be asked to split it.
+/// Returns true if a request reaches `threshold` points, so that a model may be asked to split it.
 pub fn worth_planning(request: &str, threshold: u32) -> bool {
     points(request) >= usize::try_from(threshold).unwrap_or(usize::MAX)
 }
 
-/// A point for each word, and ten for each point of a list and for each file or directory that is named.
+/// Counts one point per word, and ten for each list item and for each file or directory named.
 fn points(request: &str) -> usize {
     let prose = outside_fences(request);
     let listed = listed(&prose).min(MOST_EACH);
@@ -27,7 +28,7 @@ fn points(request: &str) -> usize {
     words(&prose).min(MOST_WORDS) + POINTS_EACH * (listed + named)
 }
 
-/// The request without what is pasted into it: nobody asks for each line of a log.
+/// Returns the request without fenced blocks: a pasted log is not a list of tasks.
 fn outside_fences(request: &str) -> String {
     let mut inside = false;
     let mut prose = String::new();
@@ -42,19 +43,19 @@ fn outside_fences(request: &str) -> String {
     prose
 }
 
-/// Two characters of Chinese count as a word.
+/// Counts words; two Chinese characters count as one.
 fn words(prose: &str) -> usize {
     let words = prose.split(|c: char| c.is_whitespace() || is_han(c));
     let words = words.filter(|word| word.contains(char::is_alphanumeric)).count();
     words + prose.chars().filter(|c| is_han(*c)).count().div_ceil(2)
 }
 
-/// Items and numbered points at the beginnings of lines, and `1) … 2) …` within them.
+/// Counts list items and numbered points at the start of lines, and `1) … 2) …` within lines.
 fn listed(prose: &str) -> usize {
     let (mut items, mut inline) = (0, 0);
     for line in prose.lines() {
         let mut words = line.split_whitespace().peekable();
-        // A marker with nothing behind it marks nothing.
+        // A marker followed by nothing does not count.
         if words.next_if(|word| is_marker(word)).is_some() {
             items += usize::from(words.peek().is_some());
             continue;
@@ -64,22 +65,22 @@ fn listed(prose: &str) -> usize {
             continue;
         }
         for word in words {
-            // Only those that count on from one: `(see 3)` is no point.
+            // Only numbers that count up from one: `(see 3)` is not a list item.
             inline += usize::from(inner_number(word) == Some(inline + 1));
         }
     }
-    // A single `1)` lists nothing.
+    // A single `1)` is not a list.
     items + if inline > 1 { inline } else { 0 }
 }
 
-/// `-`, `*`, `+`, `•`, `1.`, `1)` or `(1)`.
+/// Matches `-`, `*`, `+`, `•`, `1.`, `1)` and `(1)`.
 fn is_marker(word: &str) -> bool {
     matches!(word, "-" | "*" | "+" | "•")
         || word.strip_suffix('.').is_some_and(is_number)
         || inner_number(word).is_some()
 }
 
-/// The number in `1)` or `(1)`.
+/// Returns the number in `1)` or `(1)`.
 fn inner_number(word: &str) -> Option<usize> {
     let number = word.strip_suffix(')')?;
     let number = number.strip_prefix('(').unwrap_or(number);
@@ -90,7 +91,7 @@ fn is_number(text: &str) -> bool {
     (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Different files and directories that are named.
+/// Counts the distinct files and directories named.
 fn named(prose: &str) -> usize {
     let paths: Vec<String> = extract(prose)
         .into_iter()
@@ -98,7 +99,7 @@ fn named(prose: &str) -> usize {
         .map(|term| term.text.trim_start_matches("./").to_owned())
         .collect();
     let is_counted = |path: &&String| {
-        // With Chinese around it, a path is found with and without what surrounds it.
+        // Between Chinese characters a path is found both with and without them.
         let holds_another = path.contains(is_han)
             && paths.iter().any(|other| other != *path && path.contains(other.as_str()));
         !holds_another && is_surely_path(path, prose)
@@ -109,7 +110,7 @@ fn named(prose: &str) -> usize {
     counted.len()
 }
 
-/// Whether what looks like a path is no pair of words such as `and/or`.
+/// Returns true unless the path may be a pair of words such as `and/or`.
 fn is_surely_path(path: &str, prose: &str) -> bool {
     let Some((first, rest)) = path.split_once('/') else { return true };
     path.rsplit('/').next().is_some_and(|name| name.contains('.'))
@@ -128,7 +129,7 @@ mod tests {
     const LOG: &str = "It fails, why?\n```\n- a/b.rs\n- c/d.rs\n- e/f.rs\nand many more words\n```";
 
     #[test]
-    fn what_requests_are_worth() {
+    fn points_of_requests() {
         for (request, worth) in [
             ("", 0),
             ("Fix the typo in README", 15),
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_threshold_is_enough() {
+    fn reaching_the_threshold_is_enough() {
         let request = "Two things:\n- a parser\n- a printer";
         assert!(worth_planning(request, 26));
         assert!(!worth_planning(request, 27));
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn prose_alone_is_not_worth_it() {
+    fn words_and_paths_are_counted_up_to_a_maximum() {
         let report = "it does not work when I press the button that I made yesterday ".repeat(50);
         assert_eq!(points(&report), MOST_WORDS);
         let files: Vec<String> = (0..50).map(|n| format!("src/f{n}.rs")).collect();
@@ -170,7 +171,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn there_is_a_most_to_reach(request in "(\\PC|- |\n|1\\) |a/b/c|```){0,60}") {
+        fn points_have_a_maximum(request in "(\\PC|- |\n|1\\) |a/b/c|```){0,60}") {
             prop_assert!(points(&request) <= MOST_WORDS + 2 * POINTS_EACH * MOST_EACH);
         }
     }

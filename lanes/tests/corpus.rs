@@ -1,4 +1,4 @@
-//! Every seed and every past finding of the fuzz targets, through the very checks that the targets make.
+//! Runs the checks of the fuzz targets on every seed and past finding.
 
 use std::fs;
 use std::path::Path;
@@ -14,10 +14,10 @@ fn replay(target: &str, check: fn(&[u8])) {
         let seed = entry.expect("a corpus is readable").path();
         let input = fs::read(&seed).expect("a seed is readable");
         let held = std::panic::catch_unwind(|| check(&input));
-        assert!(held.is_ok(), "{} breaks a promise", seed.display());
+        assert!(held.is_ok(), "{} violates a property", seed.display());
         seeds += 1;
     }
-    assert!(seeds > 20, "the corpus of {target} is lost");
+    assert!(seeds > 20, "the corpus of {target} is missing");
 }
 
 #[test]

@@ -1,46 +1,47 @@
-//! A command as policy sees it: the words that a shell would pass, and what cannot be told from them. Values only.
+//! A command as policy sees it: the words that a shell would pass, and the parts whose effect they do not show. Values
+//! only.
 
 use std::fmt;
 
-/// A command line, read. Two that are equal do the same, however they are written; an approval is kept by this value.
+/// A parsed command line. Equal values do the same, however they are written; approvals are stored by this value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Command {
-    /// The simple commands it runs, in order. Of what is opaque: those that could be found, as far as they could be read.
+    /// The simple commands it runs, in order. For an opaque command: those that could be found and read.
     pub segments: Vec<SimpleCommand>,
-    /// Commands in the words of a program that runs others, such as the script of `sh -c`.
+    /// Commands among the arguments of a program that runs others, such as the script of `sh -c`.
     pub inner: Vec<SimpleCommand>,
-    /// What in it cannot be judged by its words, if anything.
+    /// The part that cannot be judged by its words, if any.
     pub opaque: Option<Unread>,
 }
 
 /// One simple command.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SimpleCommand {
-    /// How it follows on the one before it.
+    /// How it is joined to the previous command.
     pub join: Join,
-    /// Whether `!` stands before it.
+    /// True if `!` precedes it.
     pub negated: bool,
-    /// Variables that are set for it, or for the shell if there are no words.
+    /// Variables set for it, or for the shell if there are no words.
     pub assignments: Vec<Assignment>,
     /// The program and its arguments, without quotes.
     pub words: Vec<String>,
-    /// Whether a word has a wildcard or `~` that is not quoted, so that a shell would put file names in its place.
+    /// True if a word has an unquoted wildcard or `~`, which a shell would replace by file names.
     pub expands: bool,
 }
 
-/// A variable with the value it is set to.
+/// A variable and its value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Assignment {
-    /// Its name.
+    /// The variable's name.
     pub name: String,
-    /// Its value, without quotes.
+    /// The value, without quotes.
     pub value: String,
 }
 
-/// How a simple command follows on another.
+/// How a simple command is joined to the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Join {
-    /// It is the first.
+    /// It is the first command.
     First,
     /// `&&`
     And,
@@ -48,41 +49,41 @@ pub enum Join {
     Or,
     /// `|`
     Pipe,
-    /// `;`, or a new line.
+    /// `;`, or a newline.
     Then,
 }
 
-/// What cannot be judged by its words, with the text it stands in.
+/// A construct that cannot be judged by its words, with the command line that has it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Unread {
-    /// What it is.
+    /// The kind of construct.
     pub what: Opaque,
     /// The whole command line.
     pub text: String,
 }
 
-/// Kinds of what cannot be judged by its words.
+/// Constructs that cannot be judged by their words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Opaque {
-    /// `$X`, `$(…)`, a backquote.
+    /// `$X`, `$(…)`, or a backquote.
     Substitution,
     /// `(…)`
     Subshell,
     /// `{a,b}`, which shells read differently.
     Braces,
-    /// To or from a file.
+    /// A redirection to or from a file.
     Redirection,
     /// `<<`
     HereDocument,
     /// `&`
     Background,
-    /// A loop, a condition, a function, a declaration.
+    /// A loop, condition, function or declaration.
     Compound,
-    /// What only some shells know, such as `&>` and `|&`.
+    /// Syntax that only some shells know, such as `&>` and `|&`.
     Dialect,
-    /// Longer, or nested deeper, than what is read.
+    /// Longer, or nested deeper, than the parser accepts.
     TooLong,
-    /// The grammar has no place for it.
+    /// A syntax error.
     Unreadable,
 }
 
@@ -97,13 +98,13 @@ impl fmt::Display for Opaque {
             Self::Background => "a background command",
             Self::Compound => "a compound command or declaration",
             Self::Dialect => "syntax that not every shell knows",
-            Self::TooLong => "more text than is read",
-            Self::Unreadable => "syntax that is not understood",
+            Self::TooLong => "too much text or nesting",
+            Self::Unreadable => "a syntax error",
         })
     }
 }
 
-/// Programs that run what their arguments say.
+/// Programs that run a command given in their arguments.
 const HANDS_ON: [&str; 38] = [
     "ash", "bash", "builtin", "busybox", "chroot", "chrt", "command", "dash", "doas", "entr",
     "env", "eval", "exec", "fakeroot", "find", "fish", "flock", "ionice", "ksh", "nice", "nohup",
@@ -111,13 +112,14 @@ const HANDS_ON: [&str; 38] = [
     "stdbuf", "strace", "taskset", "time", "timeout", "unshare", "watch", "zsh",
 ];
 
-/// Whether these words begin with a program that runs what its arguments say: `env`, `timeout`, `sh`, `xargs` and their like.
+/// Returns true if the words begin with a program that runs a command given in its arguments, such as `env`, `timeout`,
+/// `sh` or `xargs`.
 pub fn hands_on(words: &[String]) -> bool {
     let name = words.first().map_or("", |word| base_name(word));
     HANDS_ON.contains(&name) || matches!(name, "xargs" | "trap" | "." | "source")
 }
 
-/// The last component of a path.
+/// Returns the last component of a path.
 pub(crate) fn base_name(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }

@@ -1,63 +1,63 @@
-//! The decision: from mode, approval, stage, kind of action and confinement to a verdict, as one total table. Pure.
+//! The decision: one total table from mode, approval, stage, kind of action and confinement to a verdict. Pure.
 
 use config::{Approval, Mode};
 
-/// What the session is doing when an effect wants to happen.
+/// What the session is doing when an effect is about to happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
-    /// Evidence is gathered and a plan made.
+    /// Gathering evidence and planning.
     Planning,
-    /// Patches are drafted and applied.
+    /// Drafting and applying patches.
     Executing,
-    /// Checks are run.
+    /// Running checks.
     Verifying,
-    /// The user asked for this very effect, by a command such as `apply` or `rewind`.
+    /// Carrying out an effect that the user asked for by name, with a command such as `apply` or `rewind`.
     User,
 }
 
 /// Kinds of effects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Action {
-    /// A file of the workspace goes into a prompt.
+    /// A workspace file is put into a prompt.
     Read(Secrecy),
     /// A patch is written.
     Patch(Patch),
     /// A command is run.
     Command(Standing),
-    /// A command gets the network.
+    /// A command gets network access.
     Network,
     /// A command may write outside the workspace.
     WriteOutside,
 }
 
-/// Kinds of files, to a reader.
+/// Whether a file is secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Secrecy {
-    /// Any that is not secret.
+    /// Not secret.
     Plain,
-    /// One that `policy.secret_files` lists.
+    /// Listed in `policy.secret_files`.
     Secret,
 }
 
 /// Kinds of patches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Patch {
-    /// With those before it in the run, within the safety gate.
+    /// Within the safety gate, counting the earlier patches of the run.
     Within,
-    /// Beyond it.
+    /// Exceeds the safety gate.
     Larger,
     /// It touches files that other tools execute.
     Executed,
-    /// It touches files that no model may change.
+    /// It touches files that models may not change.
     Protected,
 }
 
 /// Kinds of commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Standing {
-    /// Every part of it is listed.
+    /// Every part is listed.
     Listed,
-    /// Some part is not, or cannot be judged.
+    /// Some part is not listed, or cannot be judged.
     Other,
     /// Some part is on the deny list.
     Denied,
@@ -66,52 +66,52 @@ pub enum Standing {
 /// How far commands are confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Confinement {
-    /// Wholly.
+    /// Fully.
     Full,
-    /// In part.
+    /// Partly.
     Floor {
-        /// What is missing.
+        /// Whether the user knows what is missing.
         missing: Gaps,
     },
-    /// Not at all, because nothing here can.
+    /// Not at all, because this machine cannot.
     None,
-    /// Not at all, because the user's own configuration says so.
+    /// Not at all, because the user's own configuration turned it off.
     Off,
 }
 
-/// Whether the user knows what a confinement lacks.
+/// Whether the user knows what the confinement lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Gaps {
-    /// It was not told in this workspace.
+    /// The user has not been told in this workspace.
     Untold,
     /// The user accepted it in this workspace.
     Accepted,
 }
 
-/// The answer. `W` is why: a [`Why`] in the table, a sentence for one effect.
+/// The verdict. `W` is the reason: a [`Why`] in the table, a sentence for one effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict<W = String> {
-    /// It may happen.
+    /// The effect may happen.
     Allow,
-    /// Somebody has to say yes.
+    /// The user has to approve it.
     Ask {
-        /// Why.
+        /// The reason.
         why: W,
     },
-    /// The patch is kept and not written; the user can apply it.
+    /// The patch is staged instead of applied; the user can apply it later.
     Stage {
-        /// Why.
+        /// The reason.
         why: W,
     },
-    /// It may not happen, whoever says yes.
+    /// It may not happen, even with approval.
     Deny {
-        /// Why.
+        /// The reason.
         why: W,
     },
 }
 
 impl<W> Verdict<W> {
-    /// Whether it may happen without anybody's yes; why not otherwise.
+    /// Returns `Ok` if the effect may happen without approval, otherwise the reason why not.
     pub fn unasked(self) -> Result<(), W> {
         match self {
             Self::Allow => Ok(()),
@@ -123,45 +123,45 @@ impl<W> Verdict<W> {
 /// Reasons of verdicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Why {
-    /// The mode has no way to change or run anything.
+    /// Plan mode cannot change or run anything.
     PlanMode,
-    /// The stage has none.
+    /// The planning stage changes nothing and runs nothing unconfined.
     Planning,
-    /// Checks change no file.
+    /// Checks change no files.
     Verifying,
     /// The file is secret.
     Secret,
-    /// No model changes the file.
+    /// Models may not change the file.
     Protected,
     /// The command is on the deny list.
     Denied,
     /// The patch changes files.
     Changes,
-    /// It is large, or the run's patches are together.
+    /// The patch, or the run's patches in total, exceed the safety gate.
     Large,
-    /// Other tools execute what it changes.
+    /// The patch changes files that other tools execute.
     Executed,
     /// The command is not listed.
     NotListed,
-    /// Nothing is asked, so no command runs.
+    /// Approval is `never`, so no command runs.
     Never,
-    /// Commands are confined in part.
+    /// Commands are confined only partly.
     Floor,
     /// Commands are not confined.
     Unconfined,
-    /// A command wants the network.
+    /// A command wants network access.
     Network,
     /// A command wants to write outside the workspace.
     Outside,
 }
 
 impl Stage {
-    /// All there are.
+    /// All stages.
     pub const ALL: [Self; 4] = [Self::Planning, Self::Executing, Self::Verifying, Self::User];
 }
 
 impl Action {
-    /// All there are.
+    /// All kinds of actions.
     pub const ALL: [Self; 11] = [
         Self::Read(Secrecy::Plain),
         Self::Read(Secrecy::Secret),
@@ -178,12 +178,12 @@ impl Action {
 }
 
 impl Confinement {
-    /// Whether code that nobody looked at may run, if only within its walls.
+    /// Returns true if unreviewed code may run because it is confined.
     pub const fn is_confined(self) -> bool {
         matches!(self, Self::Full | Self::Floor { missing: Gaps::Accepted })
     }
 
-    /// All there are.
+    /// All confinements.
     pub const ALL: [Self; 5] = [
         Self::Full,
         Self::Floor { missing: Gaps::Accepted },
@@ -193,7 +193,7 @@ impl Confinement {
     ];
 }
 
-/// What a row says in a column.
+/// The content of a cell of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cell {
     Yes,
@@ -211,12 +211,12 @@ struct Row {
     yolo: Yolo,
 }
 
-/// What YOLO makes of a row.
+/// How YOLO mode treats a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Yolo {
-    /// Every question is answered with yes.
+    /// YOLO approves.
     Answers,
-    /// The questions of this row are asked all the same.
+    /// The user is asked even in YOLO mode.
     Asks,
 }
 
@@ -240,7 +240,8 @@ impl Row {
     }
 }
 
-/// Whether a kind of action may happen. Approvals are the agent's: YOLO looks at them only where it has to ask.
+/// Decides whether a kind of action may happen. Approval settings apply to agent mode; YOLO consults them only in rows
+/// that always ask.
 pub const fn decide(
     mode: Mode,
     approval: Approval,
@@ -286,7 +287,7 @@ const fn row(stage: Stage, action: Action, confinement: Confinement) -> Row {
 const fn patched(stage: Stage, patch: Patch) -> Row {
     use Cell::{Asks, Staged, Yes};
     match (patch, stage) {
-        // Who asks for a patch by its name has approved of it, but for the size that only the diff shows.
+        // A user who asks for a patch by name has approved it, except for its size, which only the diff shows.
         (Patch::Within, Stage::User) => Row::new(Why::Changes, [Asks, Yes, Yes]),
         (Patch::Within, _) => Row::new(Why::Changes, [Asks, Yes, Staged]),
         (Patch::Larger, _) => Row::new(Why::Large, [Asks, Asks, Staged]),
@@ -299,7 +300,7 @@ const fn command(stage: Stage, listing: Standing, confinement: Confinement) -> R
     use Cell::{Asks, No, Yes};
     match (confinement, listing, stage) {
         (_, Standing::Denied, _) => Row::forbidden(Why::Denied),
-        // Before there is a plan nothing runs unless it is confined.
+        // Before there is a plan, only confined commands run.
         (Confinement::None | Confinement::Off, _, Stage::Planning) => Row::forbidden(Why::Planning),
         (Confinement::Floor { missing: Gaps::Untold }, _, _) => {
             Row { yolo: Yolo::Asks, ..Row::new(Why::Floor, [Asks, Asks, No]) }

@@ -1,6 +1,6 @@
-//! Whether an effect may happen: rules tell what kind of action it is, and one table decides over the kinds. Pure.
+//! Decides whether an effect may happen: rules classify the action, and one table decides by its kind. Pure.
 //!
-//! Nothing here reads a shell, opens a file or knows an actor: commands come as plain words, files as paths.
+//! Nothing here parses shell syntax, opens a file or knows an actor: commands come as words, files as paths.
 
 mod command;
 mod decide;

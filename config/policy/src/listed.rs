@@ -1,7 +1,7 @@
-//! Which commands a rule lists or forbids, judged word by word. Pure.
+//! Matches commands against rules that list or forbid them, word by word. Pure.
 //!
-//! A listed command may be given the options that `policy.options` names for it and, where its rule ends in `*`, plain
-//! words. Every other option asks: programs have too many that make them run, read or write something else.
+//! A listed command may have the options that `policy.options` allows for it and, if its rule ends in `*`, plain words.
+//! Every other option needs approval: programs have too many options that make them run, read or write something else.
 
 use std::fmt;
 
@@ -17,16 +17,16 @@ pub(crate) struct Listed {
     variables: Vec<String>,
 }
 
-/// Why a command is not one of them.
+/// Why a command is not listed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unlisted<'a> {
     /// No rule begins with its words.
     Command,
-    /// A rule does, but the option is not named for it.
+    /// A rule matches, but the option is not allowed for it.
     Option(&'a str),
-    /// A rule does, but the word is more than it admits.
+    /// A rule matches, but does not allow this further word.
     Word(&'a str),
-    /// A rule does, but the variable may not be set for it.
+    /// A rule matches, but the variable may not be set for it.
     Variable(&'a str),
 }
 
@@ -35,10 +35,10 @@ impl fmt::Display for Unlisted<'_> {
         match self {
             Self::Command => write!(f, "is not listed in policy.allow_commands"),
             Self::Option(word) => {
-                write!(f, "has `{word}`, which policy.options does not name for it in this form")
+                write!(f, "has `{word}`, which policy.options does not allow for it in this form")
             }
             Self::Word(word) => {
-                write!(f, "has `{word}`, which its rule in policy.allow_commands does not admit")
+                write!(f, "has `{word}`, which its rule in policy.allow_commands does not allow")
             }
             Self::Variable(name) => {
                 write!(f, "sets `{name}`, which policy.allow_variables does not list in this form")
@@ -62,7 +62,7 @@ impl Listed {
         }
     }
 
-    /// Whether a rule lists the words, and nothing is set for them that could make them do something else.
+    /// Checks that a rule lists the words, and that no variable is set that could change what they do.
     pub(crate) fn admits<'a>(&self, segment: &'a SimpleCommand) -> Result<(), Unlisted<'a>> {
         let mut closest = Unlisted::Command;
         for rule in &self.rules {
@@ -81,7 +81,7 @@ impl Listed {
         Err(closest)
     }
 
-    /// Whether what is set is what the rule sets, and variables that may be set for any listed command.
+    /// Checks that the variables set are those of the rule, or ones that may be set for any listed command.
     fn admits_variables<'a>(
         &self,
         rule: &Rule,
@@ -97,7 +97,7 @@ impl Listed {
         others.find(|it| !is_harmless(it)).map_or(Ok(()), |it| Err(Unlisted::Variable(&it.name)))
     }
 
-    /// Whether `rule` admits what follows the words it begins with.
+    /// Checks that `rule` allows the words that follow its own.
     fn admits_rest<'a>(
         &self,
         rule: &Rule,
@@ -133,10 +133,10 @@ impl Listed {
         Ok(())
     }
 
-    /// The options named for a command that begins with `words`.
+    /// Returns the options allowed for a command that begins with `words`.
     fn options_of(&self, words: &[String]) -> Vec<&CommandOption> {
         let words = match words {
-            // A module that Python runs is a program of its own.
+            // A module run by Python is a program of its own.
             [python, flag, module @ ..]
                 if matches!(python.as_str(), "python" | "python3") && flag == "-m" =>
             {
@@ -149,22 +149,22 @@ impl Listed {
     }
 }
 
-/// The words a command begins with, and whether plain words may follow.
+/// The words a command begins with, and which words may follow.
 #[derive(Debug, Clone)]
 pub(crate) struct Rule {
-    /// Variables that are set before it.
+    /// Variables set before the command.
     sets: Vec<Assignment>,
     words: Vec<String>,
     open: Open,
 }
 
-/// What may follow the words of a rule.
+/// Which words may follow those of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Open {
     No,
-    /// `*`: words.
+    /// `*`: words without spaces.
     ToWords,
-    /// `**`: also words with spaces, which some programs would split again.
+    /// `**`: any words. Some programs would split a word with spaces again.
     ToText,
 }
 
@@ -176,7 +176,7 @@ impl Rule {
             _ => Open::No,
         };
         let begins = rule.trim_end_matches('*');
-        // Quoted as in a shell, where a word has a space or ends in a star.
+        // Quoted as in a shell if a word has a space or ends in a star.
         let words = shlex::split(begins).unwrap_or_else(|| split(begins));
         let is_set = |word: &&String| assignment(word).is_some();
         let count = words.iter().take_while(is_set).count();
@@ -184,7 +184,8 @@ impl Rule {
         Self { sets, words: words.into_iter().skip(count).collect(), open }
     }
 
-    /// Whether the rule forbids `words`: the program by any path or suffix, the rest in order with anything between.
+    /// Returns true if the rule forbids `words`: the program by any path or suffix, then the other words in order,
+    /// possibly with others between them.
     pub(crate) fn forbids(&self, words: &[String]) -> bool {
         let (Some(program), Some(rule)) = (words.first(), self.words.first()) else { return false };
         let name = base_name(program);
@@ -196,10 +197,10 @@ impl Rule {
     }
 }
 
-/// An option that a command may be given.
+/// An option that is allowed for a command.
 #[derive(Debug, Clone)]
 struct CommandOption {
-    /// With its dashes.
+    /// Including its dashes.
     name: String,
     takes: Takes,
 }
@@ -208,13 +209,13 @@ struct CommandOption {
 enum Takes {
     /// `-x`: no value.
     Nothing,
-    /// `-p=`: a value, joined or as the next word.
+    /// `-p=`: a value, either joined or as the next word.
     Value(Kind),
-    /// `--color[=]`: a value, which can only be joined, or none.
+    /// `--color[=]`: an optional value, joined only.
     JoinedValue,
 }
 
-/// What a value may be.
+/// Which values an option allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// One word.
@@ -272,7 +273,7 @@ impl CommandOption {
     }
 }
 
-/// The option that `word` is, or the letters without values that it joins, as in `-xvs`.
+/// Finds the option that `word` is, or checks that it joins only single-letter options without values, as in `-xvs`.
 fn find<'a>(options: &[&CommandOption], word: &'a str) -> Option<Value<'a>> {
     let is_letter = |letter: char| {
         options
@@ -285,26 +286,27 @@ fn find<'a>(options: &[&CommandOption], word: &'a str) -> Option<Value<'a>> {
     })
 }
 
-/// Whether a program takes the word for an option. A lone `-` is standard input.
+/// Returns true if a program takes the word for an option. A lone `-` is standard input.
 fn is_option(word: &str) -> bool {
     word.starts_with('-') && word != "-"
 }
 
-/// Whether a word stays in the workspace and stands for itself: not for files it matches, nor for a file of more words.
+/// Returns true if a word stays in the workspace and stands for itself: it matches no files, and is no `@file` of
+/// further words.
 fn is_plain(word: &str, expands: bool) -> bool {
     let leaves = word.starts_with(['/', '~']) || word.split('/').any(|part| part == "..");
     let matches_files = expands && word.contains(['*', '?', '[']);
     !leaves && !matches_files && !word.starts_with('@')
 }
 
-/// The rule that lists exactly these words, with what is set for them.
+/// Returns the rule that lists exactly these words and variables.
 pub(crate) fn rule_for(segment: &SimpleCommand) -> String {
     let set = segment.assignments.iter().map(|it| quoted(&format!("{}={}", it.name, it.value)));
     let words: Vec<String> = set.chain(segment.words.iter().map(|word| quoted(word))).collect();
     words.join(" ")
 }
 
-/// A word that sets a variable.
+/// Parses a word that sets a variable.
 fn assignment(word: &str) -> Option<Assignment> {
     let (name, value) = word.split_once('=')?;
     let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
@@ -312,7 +314,7 @@ fn assignment(word: &str) -> Option<Assignment> {
     is_name.then(|| Assignment { name: name.to_owned(), value: value.to_owned() })
 }
 
-/// A text as one word of a shell.
+/// Quotes a text as one word of a shell.
 pub fn quoted(text: &str) -> String {
     let is_safe = |c: char| c.is_ascii_alphanumeric() || "_-./:=,+@%".contains(c);
     if !text.is_empty() && text.chars().all(is_safe) {

@@ -1,9 +1,10 @@
-//! How much a run changes: its patches counted together, so that many small ones are not less than a large one. Pure.
+//! How much a run changes: its patches are counted together, so that many small ones weigh as much as a large one.
+//! Pure.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// What the patches of a run changed so far.
+/// The total of the patches that a run applied so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PatchTotal {
     files: BTreeSet<String>,
@@ -17,21 +18,21 @@ pub struct Size {
     pub files: usize,
     /// Lines added and removed.
     pub lines: usize,
-    /// Whether earlier patches are among them.
+    /// Whether earlier patches are included.
     pub of: Counted,
 }
 
-/// What a size is counted over.
+/// What a size includes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {
-    /// The patch alone.
+    /// Only this patch.
     Patch,
-    /// The patch, and those of the run before it.
+    /// This patch and the earlier ones of the run.
     Run,
 }
 
 impl PatchTotal {
-    /// The size of a patch to `paths` with `lines` added and removed, with what was counted before.
+    /// Returns the size of a patch to `paths` with `lines` lines added and removed, plus everything counted before.
     pub fn with(&self, paths: &[&str], lines: usize) -> Size {
         let known = |path: &&&str| self.files.contains(**path);
         let fresh: BTreeSet<&&str> = paths.iter().filter(|path| !known(path)).collect();
@@ -39,7 +40,7 @@ impl PatchTotal {
         Size { files: self.files.len() + fresh.len(), lines: self.lines.saturating_add(lines), of }
     }
 
-    /// Counts a patch that was written.
+    /// Counts a patch that was applied.
     pub fn add(&mut self, paths: &[&str], lines: usize) {
         self.files.extend(paths.iter().map(|path| (*path).to_owned()));
         self.lines = self.lines.saturating_add(lines);
@@ -54,7 +55,7 @@ impl fmt::Display for Size {
             Counted::Run => {
                 write!(
                     f,
-                    "the patches of this run are large together: {files} files, {lines} lines"
+                    "the patches of this run are large in total: {files} files, {lines} lines"
                 )
             }
         }
@@ -66,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patches_count_together_and_a_file_once() {
+    fn patches_add_up_and_a_file_counts_once() {
         let mut tally = PatchTotal::default();
         assert_eq!(tally.with(&["a", "a"], 3), Size { files: 1, lines: 3, of: Counted::Patch });
         tally.add(&["a", "b"], 10);

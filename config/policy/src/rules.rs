@@ -1,4 +1,4 @@
-//! The user's rules: what kind of action an act is, and with the table, whether it may happen. Pure.
+//! The user's rules: they classify an act and, with the table, decide whether it may happen. Pure.
 
 use config::{Approval, Mode, Policy, SafetyGate};
 use globset::{Glob, GlobSet, GlobSetBuilder};
@@ -10,7 +10,7 @@ use crate::listed::{Listed, Rule, Unlisted, rule_for};
 use crate::patch_total::Size;
 use crate::spelling::spells;
 
-/// The user's policy, ready to be asked.
+/// The user's policy, compiled.
 #[derive(Debug, Clone)]
 pub struct Rules {
     mode: Mode,
@@ -22,10 +22,10 @@ pub struct Rules {
     executed: GlobSet,
 }
 
-/// An act that wants to happen.
+/// An act to be decided.
 #[derive(Debug, Clone, Copy)]
 pub enum Act<'a> {
-    /// A file's content goes into a prompt.
+    /// A file's content is put into a prompt.
     Read {
         /// Workspace-relative path.
         path: &'a str,
@@ -36,12 +36,12 @@ pub enum Act<'a> {
         author: Author,
         /// Files it touches, relative to the workspace.
         paths: &'a [&'a str],
-        /// How much it changes, with what the run changed before.
+        /// How much it changes, including the earlier patches of the run.
         size: Size,
     },
     /// A command is run.
     Command(&'a Command),
-    /// A command gets the network.
+    /// A command gets network access.
     Network(&'a Command),
 }
 
@@ -50,11 +50,11 @@ pub enum Act<'a> {
 pub enum Author {
     /// A model.
     Model,
-    /// The user, or a way back that the user asked for.
+    /// The user, or an undo patch that the user asked for.
     User,
 }
 
-/// A rule that cannot be used.
+/// An invalid rule.
 #[derive(Debug, Error)]
 #[error("`{rule}` in {list} is not a glob")]
 pub struct PolicyError {
@@ -63,14 +63,14 @@ pub struct PolicyError {
     source: Option<globset::Error>,
 }
 
-/// An act as one of the kinds that the table knows, with what is said of it.
+/// An act classified for the table, with the reason for its kind.
 struct Classified {
     action: Action,
     said: String,
 }
 
 impl Rules {
-    /// Compiles the policy.
+    /// Compiles the policy. Fails if an entry is not a valid glob.
     pub fn new(policy: &Policy, gate: SafetyGate) -> Result<Self, PolicyError> {
         Ok(Self {
             mode: policy.mode,
@@ -83,13 +83,13 @@ impl Rules {
         })
     }
 
-    /// Whether `act` may happen.
+    /// Decides whether `act` may happen.
     pub fn decide(&self, stage: Stage, act: Act<'_>, confinement: Confinement) -> Verdict {
         let Classified { action, said } = self.classify(act);
         let verdict = decide(self.mode, self.approval, stage, action, confinement);
         let is_barred = matches!(verdict, Verdict::Deny { .. } | Verdict::Stage { .. });
         verdict.map(|why| {
-            // What is said of an act is why its kind is asked for; other reasons speak for themselves.
+            // The reason given for an act explains its kind; reasons that are not about the act explain themselves.
             let said =
                 if why.is_of_the_effect() && !said.is_empty() { said } else { why.to_string() };
             let never = is_barred && why.is_question();
@@ -97,13 +97,14 @@ impl Rules {
         })
     }
 
-    /// Whether `path` may be read into a prompt.
+    /// Decides whether `path` may be read into a prompt.
     pub fn may_read(&self, path: &str) -> Verdict {
-        // Nothing is run to read.
+        // Reading runs nothing, so confinement does not matter.
         self.decide(Stage::Planning, Act::Read { path }, Confinement::Full)
     }
 
-    /// The rules that are missing in `policy.allow_commands` for a command to run without asking; none if there cannot be any.
+    /// Returns the rules to add to `policy.allow_commands` for a command to run without asking; empty if no rule could
+    /// allow it.
     pub fn missing_rules(&self, command: &Command) -> Vec<String> {
         let forbidden = self.mode == Mode::Plan
             || self.denied(command).is_some()
@@ -111,14 +112,14 @@ impl Rules {
         if forbidden {
             return Vec::new();
         }
-        // A rule is for a command; what a line only sets, none can list.
+        // A rule is for a command; a part that only sets variables cannot be listed.
         if command.segments.iter().any(|segment| segment.words.is_empty()) {
             return Vec::new();
         }
         self.unlisted(command).map(|(segment, _)| rule_for(segment)).collect()
     }
 
-    /// Whether a command is denied only because nothing may be asked.
+    /// Returns true if a command is denied only because `policy.approval` is `never`.
     pub fn denies_by_approval(&self, command: &Command) -> bool {
         self.mode == Mode::Agent
             && self.approval == Approval::Never
@@ -149,13 +150,13 @@ impl Rules {
             if let Some(path) = first(&is_ours) {
                 return (
                     Patch::Protected,
-                    format!("no model changes {path}: it says what this program or git may do"),
+                    format!("models may not change {path}: it configures this program or git"),
                 );
             }
             if let Some(path) = first(&|path| self.is_secret(path)) {
                 return (
                     Patch::Protected,
-                    format!("no model changes {path}: it is listed in policy.secret_files"),
+                    format!("models may not change {path}: it is listed in policy.secret_files"),
                 );
             }
             if let Some(path) = first(&|path| self.executed.is_match(path.to_ascii_lowercase())) {
@@ -187,19 +188,19 @@ impl Rules {
         }
     }
 
-    /// Whether a path is listed as secret. Case-folded, because a file system may be.
+    /// Returns true if a path is listed as secret. Ignores case, because file systems may.
     fn is_secret(&self, path: &str) -> bool {
         self.secrets.is_match(path.to_ascii_lowercase())
     }
 
-    /// Why a command never runs, if it is on the deny list.
+    /// Returns why a command never runs, if it is on the deny list.
     fn denied(&self, command: &Command) -> Option<String> {
         let mut all = command.segments.iter().chain(&command.inner);
         if let Some(segment) = all.find(|segment| self.denies(&segment.words)) {
             return Some(format!("{} is listed in policy.deny_commands", named(command, segment)));
         }
         let unread = command.opaque.as_ref()?;
-        // Its words cannot be told apart, so any of them may be the one.
+        // The words cannot be delimited reliably, so a command could begin at any of them.
         let words: Vec<String> = loose_words(&unread.text);
         (0..words.len()).any(|at| words.get(at..).is_some_and(|rest| self.forbids(rest))).then(
             || {
@@ -211,7 +212,7 @@ impl Rules {
         )
     }
 
-    /// Why no rule can list a command.
+    /// Returns why no rule can list a command, if so.
     fn unlistable(&self, command: &Command) -> Option<String> {
         if let Some(unread) = &command.opaque {
             return Some(format!("the command has {}", unread.what));
@@ -229,7 +230,7 @@ impl Rules {
         segments.filter_map(|segment| Some((segment, self.allow.admits(segment).err()?)))
     }
 
-    /// Whether a rule forbids these words, also behind a program that runs another.
+    /// Returns true if a rule forbids these words, including after a program that runs another.
     fn denies(&self, words: &[String]) -> bool {
         let begins_with_assignment = words.first().is_some_and(|word| word.contains('='));
         let starts = if hands_on(words) || begins_with_assignment { words.len() } else { 1 };
@@ -240,32 +241,32 @@ impl Rules {
         self.deny.iter().any(|rule| rule.forbids(words))
     }
 
-    /// Whether a word of a command is, or ends in, the path of a secret file.
+    /// Returns true if a word of a command is, or ends in, the path of a secret file.
     fn names_a_secret(&self, word: &str) -> bool {
         let path = word.rsplit(['=', ':']).next().unwrap_or(word).trim_start_matches("./");
         !path.is_empty() && (self.is_secret(path) || self.is_secret(base_name(path)))
     }
 }
 
-/// A part of a command as it is called beside the whole of it.
+/// Returns how messages refer to a part of a command: "it" if it is all of it.
 fn named(command: &Command, part: &SimpleCommand) -> String {
     if command.segments == [part.clone()] { "it".to_owned() } else { format!("`{part}`") }
 }
 
-/// Whether a path is in this program's directory or git's.
+/// Returns true if a path is in this program's directory or git's.
 fn is_ours(path: &str) -> bool {
     const NAMES: [&str; 4] = [".deepseek", "deepse~1", ".git", "git~1"];
     path.split('/').any(|part| spells(part, &NAMES))
 }
 
-/// Groups of alternatives that a glob may have.
+/// Maximum number of alternative groups in a glob.
 const MAX_ALTERNATIVES: usize = 32;
 
 fn globs(rules: &[String], list: &'static str) -> Result<GlobSet, PolicyError> {
     let mut globs = GlobSetBuilder::new();
     for rule in rules {
         let invalid = |source| PolicyError { rule: rule.clone(), list, source };
-        // Alternatives in alternatives are read by recursion.
+        // Nested alternatives are parsed recursively.
         if rule.matches('{').count() > MAX_ALTERNATIVES {
             return Err(invalid(None));
         }
@@ -279,7 +280,7 @@ fn globs(rules: &[String], list: &'static str) -> Result<GlobSet, PolicyError> {
     })
 }
 
-/// The words of a text that cannot be parsed.
+/// Splits a text that cannot be parsed into words.
 fn loose_words(text: &str) -> Vec<String> {
     let words = text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/')));
     words.filter(|word| !word.is_empty()).map(str::to_owned).collect()

@@ -1,4 +1,4 @@
-//! Tests: which kind of action an effect is, and that no rule set makes the table say more than it does.
+//! Tests: how effects are classified, and that stricter rules never widen a verdict.
 
 use std::sync::LazyLock;
 
@@ -47,7 +47,7 @@ fn patch(rules: &Rules, author: Author, paths: &[&str], before: &PatchTotal) -> 
 }
 
 #[test]
-fn what_is_said_of_effects() {
+fn reasons_given_for_effects() {
     let nine = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
     let mut many = PatchTotal::default();
     many.add(&["x"], 600);
@@ -112,14 +112,14 @@ proptest! {
     fn the_deny_list_wins_in_every_mode_and_stage(
         before in proptest::collection::vec(word(), 0..4),
         between in proptest::collection::vec(word(), 0..3),
-        behind in proptest::collection::vec(word(), 0..3),
+        after in proptest::collection::vec(word(), 0..3),
         stage in proptest::sample::select(Stage::ALL.to_vec()),
         confinement in proptest::sample::select(Confinement::ALL.to_vec()),
         wrapper in proptest::sample::select(vec!["env", "/usr/bin/nohup", "setsid", "xargs", "stdbuf"]),
     ) {
         let wrapped = if before.is_empty() { None } else { Some(wrapper.to_owned()) };
         let words: Vec<String> = wrapped.into_iter().chain(before).chain(["git".to_owned()])
-            .chain(between).chain(["push".to_owned()]).chain(behind).collect();
+            .chain(between).chain(["push".to_owned()]).chain(after).collect();
         let mut command = command("x");
         command.segments[0].words = words;
         for rules in ALL.iter() {
@@ -130,12 +130,12 @@ proptest! {
 
     /// A longer deny list, fewer allowed commands and options: never a verdict that is wider.
     #[test]
-    fn what_makes_rules_narrower_makes_no_verdict_wider(
+    fn stricter_rules_never_widen_a_verdict(
         words in proptest::collection::vec(word(), 1..5),
         drop in 0_usize..40,
         denied in word(),
     ) {
-        // Globs take long to compile and say nothing of these words.
+        // Globs are slow to compile and irrelevant to these words.
         let secret_files = vec![".env".to_owned()];
         let wide = Policy { secret_files, executed_files: Vec::new(), ..DEFAULTS.policy.clone() };
         let mut narrow = wide.clone();

@@ -1,11 +1,12 @@
-//! Names that some file system takes for another name: other case, other signs, signs that do not show. Pure.
+//! Spellings that some file system treats as the same name: other case, trailing characters, invisible characters.
+//! Pure.
 
-/// Whether some file system opens one of `names`, which are in lower case, when told to open `part`.
+/// Returns true if some file system opens one of `names` (given in lower case) when asked for `part`.
 ///
-/// NTFS ignores trailing dots and spaces, cuts at a colon and has short names; HFS+, and ext4 where it folds case,
-/// ignore invisible characters.
+/// NTFS ignores trailing dots and spaces, cuts at a colon and has short names. HFS+, and ext4 with case folding, ignore
+/// invisible characters.
 pub fn spells(part: &str, names: &[&str]) -> bool {
-    // Upper case first: some letters that are lower case already fold to others.
+    // Upper case first: some letters that are already lower case fold to others.
     let folded = |c: char| c.to_uppercase().flat_map(char::to_lowercase);
     let visible = || part.chars().filter(|c| !is_ignorable(*c)).flat_map(folded);
     let first = visible().next();
@@ -17,8 +18,8 @@ pub fn spells(part: &str, names: &[&str]) -> bool {
     names.contains(&name)
 }
 
-/// Characters that do not show and that some file systems ignore in names: Unicode's `Default_Ignorable_Code_Point`,
-/// and the interlinear marks.
+/// Returns true for invisible characters that some file systems ignore in names: Unicode's
+/// `Default_Ignorable_Code_Point`, and the interlinear marks.
 pub fn is_ignorable(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'

@@ -1,10 +1,10 @@
-//! The table of decisions, written out: every case there is, and the same with what is alike put together. Pure.
+//! The table of decisions, written out: every case, and a summary with equal cases combined. Pure.
 
 use config::{Approval, Mode};
 
 use crate::decide::{Action, Confinement, Stage, Verdict, Why, decide};
 
-/// All modes, the narrowest first.
+/// All modes, narrowest first.
 const MODES: [Mode; 3] = [Mode::Plan, Mode::Agent, Mode::Yolo];
 
 /// One case, with the verdicts under `suggest`, `auto` and `never`.
@@ -14,28 +14,28 @@ pub struct Case {
     pub mode: Mode,
     /// What the session is doing.
     pub stage: Stage,
-    /// What wants to happen.
+    /// The kind of action.
     pub action: Action,
     /// How far commands are confined.
     pub confinement: Confinement,
-    /// Under `suggest`, `auto`, `never`.
+    /// The verdicts under `suggest`, `auto`, `never`.
     pub verdicts: [Verdict<Why>; 3],
 }
 
-/// Cases that are decided alike.
+/// Cases with the same verdicts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// The mode of all of them.
+    /// The mode they share.
     pub mode: Mode,
     /// The stages.
     pub stages: Vec<Stage>,
     /// The actions.
     pub actions: Vec<Action>,
-    /// Under `suggest`, `auto`, `never`.
+    /// The verdicts under `suggest`, `auto`, `never`.
     pub verdicts: [Verdict<Why>; 3],
 }
 
-/// Every case at this confinement.
+/// Returns every case at this confinement.
 pub fn cases(confinement: Confinement) -> Vec<Case> {
     let mut cases = Vec::new();
     for mode in MODES {
@@ -50,7 +50,8 @@ pub fn cases(confinement: Confinement) -> Vec<Case> {
     cases
 }
 
-/// The same in few lines: stages that decide alike of an action, and then actions that decide alike in the same stages.
+/// Returns the cases as a short table: for each action, stages with equal verdicts are combined, then actions with
+/// equal verdicts in the same stages.
 pub fn lines(confinement: Confinement) -> Vec<Line> {
     let cases = cases(confinement);
     let mut lines: Vec<Line> = Vec::new();
@@ -72,7 +73,7 @@ pub fn lines(confinement: Confinement) -> Vec<Line> {
     lines
 }
 
-/// The stages of the same action by what is decided in them.
+/// Groups the stages of one action by their verdicts.
 fn by_verdicts<'a>(cases: impl Iterator<Item = &'a Case>) -> Vec<(Vec<Stage>, [Verdict<Why>; 3])> {
     let mut found: Vec<(Vec<Stage>, [Verdict<Why>; 3])> = Vec::new();
     for case in cases {
@@ -84,7 +85,7 @@ fn by_verdicts<'a>(cases: impl Iterator<Item = &'a Case>) -> Vec<(Vec<Stage>, [V
     found
 }
 
-/// The verdicts without their reasons.
+/// Returns the verdicts without their reasons.
 fn names(verdicts: [Verdict<Why>; 3]) -> [&'static str; 3] {
     verdicts.map(|verdict| verdict.name())
 }

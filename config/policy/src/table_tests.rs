@@ -1,4 +1,4 @@
-//! Tests: the table as a whole, and what must hold of every case in it.
+//! Tests: the table as a whole, and properties that hold for every case in it.
 
 use config::Mode;
 
@@ -18,16 +18,16 @@ fn row(case: &Case) -> String {
 
 #[test]
 fn the_whole_table() {
-    // Where nothing is run, confinement says nothing.
-    let says_something = |case: &&Case| {
+    // Confinement matters only to commands.
+    let is_relevant = |case: &&Case| {
         matches!(case.action, Action::Command(_)) || case.confinement == Confinement::Off
     };
-    let table: Vec<String> = all().iter().filter(says_something).map(row).collect();
+    let table: Vec<String> = all().iter().filter(is_relevant).map(row).collect();
     insta::assert_snapshot!(table.join("\n"));
 }
 
 #[test]
-fn the_table_in_few_lines() {
+fn the_table_in_short() {
     let lines = lines(Confinement::Full).into_iter().map(|line| {
         let stages: Vec<&str> = line.stages.iter().map(|stage| stage.name()).collect();
         let actions: Vec<&str> = line.actions.iter().map(|action| action.name()).collect();
@@ -50,7 +50,7 @@ fn has_effect(action: Action) -> bool {
 }
 
 #[test]
-fn plan_mode_has_no_way_to_a_process_or_a_write() {
+fn plan_mode_never_runs_a_process_or_writes() {
     let mut seen = 0;
     for case in all().iter().filter(|case| case.mode == Mode::Plan && has_effect(case.action)) {
         for verdict in case.verdicts {
@@ -63,7 +63,7 @@ fn plan_mode_has_no_way_to_a_process_or_a_write() {
 }
 
 #[test]
-fn approvals_narrow_from_auto_to_suggest_and_never_asks() {
+fn suggest_is_stricter_than_auto_and_never_does_not_ask() {
     let is_yes = |verdict: Verdict<_>| verdict == Verdict::Allow;
     for case in all() {
         let [suggest, auto, never] = case.verdicts;
@@ -75,7 +75,7 @@ fn approvals_narrow_from_auto_to_suggest_and_never_asks() {
 }
 
 #[test]
-fn yolo_answers_questions_and_nothing_else() {
+fn yolo_skips_questions_and_allows_nothing_that_is_denied() {
     let all = all();
     for yolo in all.iter().filter(|case| case.mode == Mode::Yolo) {
         let same = |case: &&Case| {
@@ -83,7 +83,7 @@ fn yolo_answers_questions_and_nothing_else() {
                 == (Mode::Agent, yolo.stage, yolo.action, yolo.confinement)
         };
         let agent = all.iter().find(same).unwrap();
-        // Under `suggest`, whatever the agent denies YOLO denies, too.
+        // Under `suggest`, YOLO denies what the agent denies.
         let is_denied = |case: &Case| matches!(case.verdicts[0], Verdict::Deny { .. });
         assert_eq!(is_denied(yolo), is_denied(agent), "{}", row(yolo));
         let is_unconfined = matches!(yolo.confinement.name(), "floor" | "none");

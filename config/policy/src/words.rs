@@ -1,11 +1,11 @@
-//! What the kinds, verdicts and reasons of the table are called. For people; no code reads them.
+//! Names of the kinds, verdicts and reasons of the table. For people; no code parses them.
 
 use std::fmt;
 
 use crate::decide::{Action, Confinement, Gaps, Patch, Secrecy, Stage, Standing, Verdict, Why};
 
 impl Stage {
-    /// The word.
+    /// The name of the stage.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Planning => "planning",
@@ -17,7 +17,7 @@ impl Stage {
 }
 
 impl Action {
-    /// In words.
+    /// The name of the action.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Read(Secrecy::Plain) => "read a file",
@@ -36,7 +36,7 @@ impl Action {
 }
 
 impl Confinement {
-    /// The words.
+    /// The name of the confinement.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -49,7 +49,7 @@ impl Confinement {
 }
 
 impl Why {
-    /// Whether it is a reason to ask. Under `never` such a reason stages or denies.
+    /// Returns true if it is a reason to ask. Under `never` such a reason stages or denies.
     pub(crate) const fn is_question(self) -> bool {
         match self {
             Self::Changes
@@ -70,7 +70,7 @@ impl Why {
         }
     }
 
-    /// Whether it is about one effect, of which more can be said.
+    /// Returns true if a more specific reason can be given for the effect itself.
     pub(crate) const fn is_of_the_effect(self) -> bool {
         match self {
             Self::Protected | Self::Denied | Self::Large | Self::Executed | Self::NotListed => true,
@@ -92,26 +92,28 @@ impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::PlanMode => "plan mode reads only",
-            Self::Planning => "nothing is changed or run unconfined before there is a plan",
+            Self::Planning => {
+                "before there is a plan, nothing is changed and commands run only confined"
+            }
             Self::Verifying => "checks change no files",
             Self::Secret => "it is listed in policy.secret_files",
-            Self::Protected => "no model changes it",
+            Self::Protected => "models may not change it",
             Self::Denied => "it is listed in policy.deny_commands",
             Self::Changes => "the patch changes your files",
             Self::Large => "the patch is large",
-            Self::Executed => "other tools execute what it changes",
+            Self::Executed => "it changes files that other tools execute",
             Self::NotListed => "it is not listed in policy.allow_commands",
-            Self::Never => "policy.approval is never, and then no command runs",
-            Self::Floor => "commands are confined only in part here",
-            Self::Unconfined => "commands are not confined here",
-            Self::Network => "it wants the network",
+            Self::Never => "no command runs while policy.approval is never",
+            Self::Floor => "this machine can confine commands only in part",
+            Self::Unconfined => "this machine cannot confine commands",
+            Self::Network => "it wants network access",
             Self::Outside => "it wants to write outside the workspace",
         })
     }
 }
 
 impl<W> Verdict<W> {
-    /// The same verdict with another why.
+    /// Returns the same verdict with another reason.
     pub(crate) fn map<V>(self, say: impl FnOnce(W) -> V) -> Verdict<V> {
         match self {
             Self::Allow => Verdict::Allow,
@@ -121,7 +123,7 @@ impl<W> Verdict<W> {
         }
     }
 
-    /// The word for it.
+    /// The name of the verdict.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -131,7 +133,7 @@ impl<W> Verdict<W> {
         }
     }
 
-    /// Why, unless it is allowed.
+    /// Returns the reason, or `None` if the effect is allowed.
     pub const fn why(&self) -> Option<&W> {
         match self {
             Self::Allow => None,

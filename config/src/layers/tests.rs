@@ -10,7 +10,7 @@ fn user(text: &str) -> Inputs {
 }
 
 #[test]
-fn the_defaults_are_whole_and_every_key_has_a_comment() {
+fn the_defaults_are_complete_and_every_key_has_a_comment() {
     let settings = resolve(&Inputs::default()).unwrap();
     assert!(settings.warnings.is_empty());
     assert!(settings.values().iter().all(|(.., source)| *source == Source::Default));
@@ -77,9 +77,10 @@ fn untrusted(user: &str, workspace: &str) -> Settings {
     .unwrap()
 }
 
-/// H3 of a review of the fence, and variants: each of these spent the user's money or let more happen.
+/// Each of these would let a workspace spend the user's money or widen what may happen. From finding H3 of a security
+/// review.
 #[test]
-fn an_untrusted_workspace_can_not_widen_anything() {
+fn an_untrusted_workspace_cannot_widen_anything() {
     for (user, workspace) in [
         ("", "policy.approval = \"auto\""),
         ("", "policy.approval = \"never\""),
@@ -159,7 +160,7 @@ fn an_untrusted_workspace_can_make_limits_smaller() {
 }
 
 #[test]
-fn a_trusted_workspace_sets_what_it_likes() {
+fn a_trusted_workspace_may_set_anything() {
     let settings = untrusted("trust.workspaces = [\"/w\"]", "llm.base_url = \"http://mine\"");
     assert_eq!(settings.config.llm.base_url, "http://mine");
     assert_eq!(settings.trust, WorkspaceTrust::Trusted);
@@ -167,7 +168,7 @@ fn a_trusted_workspace_sets_what_it_likes() {
 }
 
 #[test]
-fn a_profile_of_an_untrusted_workspace_is_compared_with_that_of_the_user() {
+fn a_profile_of_an_untrusted_workspace_is_compared_with_the_users_profile() {
     let inputs = |user: i32, workspace: i32| Inputs {
         user: Some(file(&format!("[profiles.p]\nagent_loop.max_iterations = {user}\n"))),
         workspace: Some(file(&format!("[profiles.p]\nagent_loop.max_iterations = {workspace}\n"))),
@@ -193,7 +194,7 @@ fn a_workspace_profile_is_guarded_too() {
 }
 
 #[test]
-fn a_missing_profile_names_those_there_are() {
+fn an_unknown_profile_names_the_known_ones() {
     let inputs = Inputs {
         user: Some(file("[profiles.fast]\nagent_loop.max_iterations = 1\n")),
         profile: Some("slow".to_owned()),
@@ -201,12 +202,12 @@ fn a_missing_profile_names_those_there_are() {
     };
     assert_eq!(
         resolve(&inputs).unwrap_err().to_string(),
-        "there is no profile `slow`; there are fast"
+        "no profile `slow`; known profiles: fast"
     );
 }
 
 #[test]
-fn a_list_that_is_set_for_a_run_may_keep_what_is_below() {
+fn a_list_set_for_a_run_may_extend_the_layers_below() {
     let set = |value: &str| {
         let set = vec![("policy.deny_commands".to_owned(), value.to_owned())];
         resolve(&Inputs { set, ..Inputs::default() }).unwrap().config.policy.deny_commands
@@ -238,7 +239,7 @@ fn retired_names_are_resolved_with_one_warning() {
 }
 
 #[test]
-fn prices_of_other_models_can_be_given_dots_and_all() {
+fn other_models_can_be_priced_even_with_dots_in_their_names() {
     let text = "[llm.prices.\"my.model-1.5\"]\nhit = 0.0\nmiss = 1\noutput = 2\npeak_factor = 1\n";
     let settings = resolve(&user(text)).unwrap();
     assert!((settings.config.llm.prices["my.model-1.5"].output - 2.0).abs() < 1e-9);
@@ -247,7 +248,7 @@ fn prices_of_other_models_can_be_given_dots_and_all() {
 }
 
 #[test]
-fn lanes_have_bounds_and_share_only_what_is_in_the_workspace() {
+fn lanes_have_bounds_and_share_only_paths_in_the_workspace() {
     for (text, message) in [
         ("max_lanes = 0", "`lanes.max_lanes`: must be between 1 and 99"),
         ("max_lanes = 100", "`lanes.max_lanes`: must be between 1 and 99"),
@@ -269,7 +270,7 @@ fn lanes_have_bounds_and_share_only_what_is_in_the_workspace() {
 }
 
 #[test]
-fn lanes_are_the_users_to_set() {
+fn only_the_user_can_configure_lanes() {
     let text = "[lanes]\nmode = \"on\"\nmax_subagents = 20\nshare = [\".ssh\"]\n";
     let inputs = Inputs { workspace: Some(file(text)), ..Inputs::default() };
     let settings = resolve(&inputs).unwrap();
@@ -278,7 +279,7 @@ fn lanes_are_the_users_to_set() {
 }
 
 #[test]
-fn what_was_recorded_before_there_was_a_table_is_read_with_its_defaults() {
+fn a_record_from_before_a_table_existed_is_read_with_its_defaults() {
     let mut config = resolve(&user("agent_loop.max_iterations = 3")).unwrap().config;
     config.lanes.max_lanes = 7;
     let record = to_record(&config);
@@ -286,7 +287,7 @@ fn what_was_recorded_before_there_was_a_table_is_read_with_its_defaults() {
     let whole: Table = record.parse().unwrap();
     let tables: Vec<&String> = whole.keys().collect();
     assert!(tables.iter().any(|table| *table == "lanes"), "{tables:?}");
-    // Every table came with some version.
+    // Any of the tables may be missing in a record of an older version.
     for table in tables {
         let mut older = whole.clone();
         older.remove(table);
@@ -306,7 +307,7 @@ fn what_was_recorded_before_there_was_a_table_is_read_with_its_defaults() {
 }
 
 #[test]
-fn a_list_goes_on_from_what_it_has_below() {
+fn a_list_can_extend_the_one_of_the_layer_below() {
     let defaults = resolve(&Inputs::default()).unwrap().config.policy;
     let policy = |user: &str, workspace: &str, trusted: bool| {
         let trust = if trusted { "[trust]\nworkspaces = [\"/w\"]\n" } else { "" };
@@ -328,7 +329,7 @@ fn a_list_goes_on_from_what_it_has_below() {
     let trusted = policy(user, workspace, true).config.policy;
     assert_eq!(trusted.allow_commands, more(&of_user, &["make it"]));
     assert_eq!(trusted.secret_files, more(&defaults.secret_files, &["x"]));
-    // Who is not trusted adds to no list that makes more happen.
+    // An untrusted workspace cannot extend a list that permits more.
     let guarded = policy(user, workspace, false);
     assert_eq!(guarded.config.policy.allow_commands, of_user);
     assert_eq!(guarded.config.policy.secret_files, more(&defaults.secret_files, &["x"]));

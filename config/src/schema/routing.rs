@@ -1,91 +1,91 @@
-//! What decides which model answers outside the loop.
+//! The settings that decide which model answers outside the loop.
 
 use serde::{Deserialize, Serialize};
 
-/// When a question goes to the model that thinks longest, in place of the role's own.
+/// When a question goes to `max_think_model` instead of the role's own model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Router {
-    /// Whether it may, without being asked each time.
+    /// Whether questions are routed automatically.
     pub auto_max_think: bool,
-    /// The score from which on it does.
+    /// Score from which a question goes to `max_think_model`.
     pub max_think_threshold: f64,
-    /// The score from which on a small model is asked.
+    /// Score from which `flash_model` is asked to decide.
     pub uncertain_from: f64,
-    /// What each feature adds to the score.
+    /// Weight of each feature in the score.
     pub weights: RouterWeights,
-    /// What each part adds to the complexity of a request.
+    /// Weight of each part in the complexity of a request.
     pub parts: RouterParts,
-    /// How much of something counts as all there can be.
+    /// Amounts at which a feature or part reaches its maximum.
     pub full: RouterScale,
-    /// The words that are looked for.
+    /// Words searched for in a request.
     pub words: RouterWords,
 }
 
-/// What each feature adds to the score.
+/// Weight of each feature in the score.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RouterWeights {
-    /// Of the request's length, form and words.
+    /// Length, form and words of the request.
     pub prompt_complexity: f64,
-    /// Of the files it is about.
+    /// Number of files it is about.
     pub repo_breadth: f64,
-    /// Of turns before that came to nothing.
+    /// Earlier turns that failed.
     pub failure_streak: f64,
-    /// Of checks that fail.
+    /// Failing checks.
     pub verification_failures: f64,
-    /// Of how little the last answer was sure.
+    /// How uncertain the last answer was.
     pub low_confidence: f64,
-    /// Of what the request leaves open.
+    /// What the request leaves open.
     pub ambiguity: f64,
 }
 
-/// What each part adds to the complexity of a request.
+/// Weight of each part in the complexity of a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RouterParts {
     /// Words of planning and design.
     pub keywords: f64,
-    /// A list, or arrows.
+    /// A list, or steps joined by arrows.
     pub structure: f64,
-    /// That it is long.
+    /// Length of the request.
     pub length: f64,
-    /// Words that say what must hold.
+    /// Words that state constraints.
     pub constraints: f64,
 }
 
-/// How much of something counts as all there can be.
+/// Amounts at which a feature or part reaches its maximum.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RouterScale {
     /// Words of planning and design.
     pub keywords: usize,
-    /// Words that say what must hold.
+    /// Words that state constraints.
     pub constraints: usize,
     /// Words that leave something open.
     pub ambiguities: usize,
-    /// Tokens of a long request.
+    /// Tokens from which a request counts as long.
     pub request_tokens: usize,
-    /// Chinese characters that a long request has more of.
+    /// Chinese characters above which a request counts as long.
     pub chinese_characters: usize,
     /// Files.
     pub files: usize,
-    /// Turns that came to nothing.
+    /// Failed turns.
     pub failures: usize,
-    /// Checks that fail.
+    /// Failing checks.
     pub failing_checks: usize,
 }
 
-/// Words that are looked for in a request; Latin ones stand alone.
+/// Words searched for in a request; Latin words match only as whole words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RouterWords {
-    /// That stand for planning and design.
+    /// Words of planning and design.
     pub complex: Vec<String>,
-    /// That say what must hold.
+    /// Words that state constraints.
     pub constraints: Vec<String>,
-    /// That leave something open.
+    /// Words that leave something open.
     pub ambiguous: Vec<String>,
-    /// With which the user asks for long thought.
+    /// Words that ask for long thinking.
     pub asks_for_thought: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Feeds `deepseek_lanes_fuzz::sse::check`, where the promises are, from libFuzzer.
+//! Runs `deepseek_lanes_fuzz::sse::check`, which has the properties, under libFuzzer.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Feeds `deepseek_lanes_fuzz::team_plan::check`, where the promises are, from libFuzzer.
+//! Runs `deepseek_lanes_fuzz::team_plan::check`, which has the properties, under libFuzzer.
 
 #![no_main]
 

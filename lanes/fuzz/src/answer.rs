@@ -1,8 +1,8 @@
-//! Answers of models, made of bytes: ASCII stands for itself, and every other byte for a piece that answers are made of.
+//! Generates model answers from bytes: ASCII is kept, and every other byte becomes a piece that answers are made of.
 
 use actors::contract::ContractError;
 
-/// What answers are made of.
+/// The pieces that answers are made of.
 const PIECES: [&str; 48] = [
     "ARCHITECT_PLAN_V1\n",
     "ARCHITECT_PLAN_END\n",
@@ -54,7 +54,7 @@ const PIECES: [&str; 48] = [
     "\r\n",
 ];
 
-/// The answer that these bytes stand for.
+/// Returns the answer that these bytes encode.
 pub(crate) fn written(input: &[u8]) -> String {
     let mut text = String::new();
     for byte in input {
@@ -66,14 +66,15 @@ pub(crate) fn written(input: &[u8]) -> String {
     text
 }
 
-/// A refusal names a line of the answer, and quotes it.
+/// Checks that a refusal names a line of the answer and quotes it.
 pub(crate) fn is_of(error: &ContractError, answer: &str) {
     assert!(!error.rule.is_empty(), "{error:?}");
     let line = answer.lines().nth(error.line - 1).unwrap_or_default().trim();
     assert!(line.starts_with(&error.text), "{error:?} does not quote {line:?}");
 }
 
-/// The lines between the first line that is `header`, behind all reasoning, and the one that is `footer`; and those above.
+/// Returns the lines between the first `header` line after any reasoning and the `footer` line, and the lines above
+/// them.
 pub(crate) fn parts<'a>(
     answer: &'a str,
     header: &str,
@@ -88,7 +89,7 @@ pub(crate) fn parts<'a>(
     (above, block.take_while(|line| *line != footer).collect())
 }
 
-/// Lines with this word before their first bar.
+/// Counts the lines with this word before their first bar.
 pub(crate) fn count(lines: &[&str], key: &str) -> usize {
     let has_it = |line: &&&str| line.split_once('|').is_some_and(|(before, _)| before == key);
     lines.iter().filter(has_it).count()

@@ -1,5 +1,5 @@
-//! The Architect's and the Editor's grammars: what is read is all that was said, and is read again as itself; what is refused is
-//! refused at a line of the answer.
+//! The grammars of the Architect and the Editor: everything said is read, a printed plan is parsed back to itself, and
+//! a refusal names a line of the answer.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use super::answer::{count, is_of, parts, written};
 
 const LIMITS: PlanLimits = PlanLimits { max_files: 5, max_checks: 4 };
 
-/// Reads `input` as an answer of every kind.
+/// Parses `input` as an answer of every kind.
 pub fn check(input: &[u8]) {
     let answer = written(input);
     match Plan::parse(&answer, LIMITS) {
@@ -30,7 +30,9 @@ pub fn check(input: &[u8]) {
     }
     for may_end in [MayEnd::Applied, MayEnd::NothingApplied] {
         match draft::parse(&answer, may_end) {
-            Ok(EditorAnswer::Diff(diff)) => assert_eq!(diff, answer, "a diff is handed on whole"),
+            Ok(EditorAnswer::Diff(diff)) => {
+                assert_eq!(diff, answer, "a diff is passed on unchanged")
+            }
             Ok(EditorAnswer::NeedFiles(files)) => assert!(!files.is_empty()),
             Ok(EditorAnswer::Done { .. }) => assert_eq!(may_end, MayEnd::Applied),
             Err(error) => is_of(&error, &answer),
@@ -46,7 +48,7 @@ fn accepted(plan: &Plan, answer: &str) {
     }
     let asks = |line: &&str| line.starts_with("NEED_") && line.contains('|');
     assert!(!above.iter().any(asks), "{answer:?} asks and plans");
-    // Nothing is dropped; of NO_EDIT lines the last counts.
+    // No line is dropped; of several NO_EDIT lines the last one counts.
     assert_eq!(count(&lines, "PLAN"), plan.steps.len(), "{answer:?}");
     assert_eq!(count(&lines, "FILE"), plan.files.len(), "{answer:?}");
     assert_eq!(count(&lines, "VERIFY"), plan.verify.len(), "{answer:?}");
@@ -60,9 +62,9 @@ fn accepted(plan: &Plan, answer: &str) {
     assert_eq!(plan.no_edit.is_some(), plan.files.is_empty());
     for command in &plan.verify {
         let line = CommandLine::parse(command).expect("a check is a command");
-        assert!(!line.masks_failure(), "{command:?} ends well though it fails");
+        assert!(!line.masks_failure(), "{command:?} hides its failure");
     }
     let printed = plan.to_string();
-    let (again, tolerances) = Plan::parse(&printed, LIMITS).expect("what is printed is read");
-    assert_eq!((&again, tolerances), (plan, vec![]), "{printed}");
+    let (reparsed, tolerances) = Plan::parse(&printed, LIMITS).expect("a printed plan is parsed");
+    assert_eq!((&reparsed, tolerances), (plan, vec![]), "{printed}");
 }

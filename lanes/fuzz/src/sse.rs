@@ -1,14 +1,14 @@
-//! The reader of streams: however the bytes are split, the events are those that the standard reads from the whole; and what waits
-//! for its end is bounded.
+//! The stream parser: however the bytes are split, the events are those that the standard defines for the whole, and
+//! the data buffered for an unfinished event is bounded.
 //!
-//! The first byte says how the rest is split. Bytes above ASCII stand for themselves: what is no text has to be found.
+//! The first byte selects how the rest is split. Bytes above ASCII are kept, because invalid UTF-8 must be detected.
 
 use model::{SseError, SseEvent, SseParser};
 
-/// More than any input.
+/// Larger than any input.
 const ROOM: usize = 1 << 20;
 
-/// Reads `input` as a stream, in several pieces.
+/// Parses `input` as a stream, in several pieces.
 pub fn check(input: &[u8]) {
     let (split, stream) = input.split_first().map_or((1, input), |(first, rest)| (*first, rest));
     let expected = events(stream);
@@ -23,7 +23,7 @@ pub fn check(input: &[u8]) {
     }
 }
 
-/// The events that came, and the error that ended it.
+/// The events received, and the error that ended the stream.
 type Read = (Vec<SseEvent>, Option<SseError>);
 
 fn read(stream: &[u8], size: usize, max: usize) -> Read {
@@ -43,13 +43,13 @@ fn read(stream: &[u8], size: usize, max: usize) -> Read {
                 Err(error) => return (events, Some(error)),
             }
         }
-        // A line and the data before it, each up to the bound.
-        assert!(parser.unfinished() <= 2 * max, "{} bytes wait", parser.unfinished());
+        // An unfinished line and the data before it may each reach the bound.
+        assert!(parser.unfinished() <= 2 * max, "{} bytes are buffered", parser.unfinished());
     }
     (events, None)
 }
 
-/// What the standard reads, as simply as it is put there.
+/// Parses the stream the way the standard describes, in the simplest form.
 fn events(stream: &[u8]) -> Read {
     let mut events = Vec::new();
     let mut data: Option<Vec<String>> = None;

@@ -1,4 +1,5 @@
-//! The lane planner's grammar: lanes own what no other lane owns, wait for each other in an order, and are read again as themselves.
+//! The lane planner's grammar: no two lanes own the same path, waiting lanes have an order, and a printed plan is
+//! parsed back to itself.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +9,7 @@ use super::answer::{count, is_of, parts, written};
 
 const LIMITS: TeamLimits = TeamLimits { max_lanes: 4 };
 
-/// Reads `input` as a team plan.
+/// Parses `input` as a team plan.
 pub fn check(input: &[u8]) {
     let answer = written(input);
     match TeamPlan::parse(&answer, LIMITS) {
@@ -43,11 +44,12 @@ fn accepted(plan: &TeamPlan, answer: &str) {
     assert_eq!(order.len(), plan.lanes.len(), "{answer:?} has lanes that never begin");
     let mut merged = BTreeSet::new();
     for id in order {
-        let lane = plan.lane(id).expect("the order is of its lanes");
+        let lane = plan.lane(id).expect("the order contains only its lanes");
         assert!(lane.after.is_subset(&merged), "{id} comes before what it waits for");
         merged.insert(id);
     }
     let printed = plan.to_string();
-    let (again, tolerances) = TeamPlan::parse(&printed, LIMITS).expect("what is printed is read");
-    assert_eq!((&again, tolerances), (plan, vec![]), "{printed}");
+    let (reparsed, tolerances) =
+        TeamPlan::parse(&printed, LIMITS).expect("a printed plan is parsed");
+    assert_eq!((&reparsed, tolerances), (plan, vec![]), "{printed}");
 }

@@ -1,4 +1,4 @@
-//! Every role killed at every stage, and every role that panics: the run is delivered at the price of one attempt.
+//! Kills every role at every stage, and makes every role panic: the run is still delivered, at the cost of one attempt.
 
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,20 +17,20 @@ const ROLES: [&str; 4] = ["architect", "editor", "applier", "verifier"];
 const STAGES: [Stage; 5] =
     [Stage::Plan, Stage::Draft, Stage::Commit, Stage::Committed, Stage::Verify];
 
-/// The crew that something happens to, once it is there.
+/// The crew under test, once it has started.
 type TheCrew = Arc<OnceLock<ActorCell>>;
 
-/// Works to the end in a world where `happens` happens.
+/// Has a crew work to the end in a world with this hook.
 async fn worked(the_crew: &TheCrew, happens: Happens) -> (World, CrewReport) {
     let world = World::new(happens).await;
     let crew = Crew::spawn(world.setup.clone(), world.supervisor.clone()).await.unwrap();
     the_crew.set(crew.cell()).unwrap();
     let working = tokio::time::timeout(Duration::from_secs(30), crew.work());
-    let report = working.await.expect("it hangs").unwrap();
+    let report = working.await.expect("the crew finishes in time").unwrap();
     (world, report)
 }
 
-/// Has `role` killed when `stage` is reached for the first time. Whoever had reached it never hears the end of it.
+/// Returns a hook that kills `role` when `stage` is first reached, and never returns to the caller.
 fn killing(role: &'static str, stage: Stage, the_crew: &TheCrew) -> Happens {
     let (the_crew, done) = (Arc::clone(the_crew), AtomicBool::new(false));
     Arc::new(move |reached| {
@@ -43,7 +43,7 @@ fn killing(role: &'static str, stage: Stage, the_crew: &TheCrew) -> Happens {
     })
 }
 
-/// Roles that crashed, and the attempt that was verified last.
+/// Returns the roles that crashed, and the attempt that was verified last.
 fn crashes(events: &[Event]) -> (Vec<&str>, u32) {
     let mut crashed = Vec::new();
     let mut attempt = 0;
@@ -82,12 +82,12 @@ async fn a_killed_role_costs_one_attempt() {
             assert_eq!(world.greeting(), "hello world\n");
         }
     }
-    // Past the capture of the test runner: the table is there to be read when all is well, too.
+    // Written past the test runner's capture, so that the table is shown even when the test passes.
     io::stdout().write_all(table.as_bytes()).unwrap();
 }
 
 #[tokio::test]
-async fn a_role_whose_world_panics_costs_one_attempt() {
+async fn a_role_that_panics_costs_one_attempt() {
     let who = ["architect", "editor", "applier", "applier", "verifier"];
     for (stage, role) in STAGES.into_iter().zip(who) {
         let done = AtomicBool::new(false);
@@ -122,6 +122,6 @@ async fn a_role_that_always_dies_ends_the_run() {
         "{:?}",
         report.delivery
     );
-    assert_eq!(crashes(&world.events().await).0.len(), 6, "an attempt each");
+    assert_eq!(crashes(&world.events().await).0.len(), 6, "each attempt crashed");
     assert_eq!(world.greeting(), "hello\n");
 }

@@ -1,4 +1,4 @@
-//! What every role has to survive: a domain error, and a caller who leaves before the answer.
+//! Tests that every role survives a domain error, and a caller that leaves before the answer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use tree::RepoPath;
 use super::roles::Roles;
 use super::testing::{Happens, Stage, World};
 
-/// The first time a stage is reached it waits to be released; what it is released with is the outcome.
+/// A hook that, the first time a stage is reached, waits until it is released.
 struct Held {
     reached: Arc<Notify>,
     release: Arc<Notify>,
@@ -33,15 +33,15 @@ struct Held {
 
 fn held_once(stage: Stage) -> Held {
     let (reached, release) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let (tell, wait) = (Arc::clone(&reached), Arc::clone(&release));
+    let (reached_stage, wait) = (Arc::clone(&reached), Arc::clone(&release));
     let times = AtomicUsize::new(0);
     let happens: Happens = Arc::new(move |now| {
         if now != stage || times.fetch_add(1, Ordering::SeqCst) > 0 {
             return Box::pin(std::future::ready(Ok(())));
         }
-        let (tell, wait) = (Arc::clone(&tell), Arc::clone(&wait));
+        let (reached_stage, wait) = (Arc::clone(&reached_stage), Arc::clone(&wait));
         Box::pin(async move {
-            tell.notify_one();
+            reached_stage.notify_one();
             wait.notified().await;
             Ok(())
         })
@@ -49,7 +49,7 @@ fn held_once(stage: Stage) -> Held {
     Held { reached, release, happens }
 }
 
-/// Fails the first time a stage is reached.
+/// Returns a hook that fails the first time a stage is reached.
 fn failing_once(stage: Stage) -> Happens {
     let times = AtomicUsize::new(0);
     Arc::new(move |now| {
@@ -85,7 +85,7 @@ fn patch() -> ApplyAsk {
     ApplyAsk { title: "test".to_owned(), diff: greeting_diff(), scope }
 }
 
-/// Whether the role that is asked first at this stage does its work now.
+/// Returns true if the role that acts first at this stage succeeds.
 async fn works(roles: &Roles, stage: Stage) -> bool {
     match stage {
         Stage::Plan => roles
@@ -133,7 +133,7 @@ async fn a_domain_error_leaves_a_role_alive() {
 }
 
 #[tokio::test]
-async fn a_caller_who_leaves_does_not_take_a_role_along() {
+async fn a_role_survives_a_caller_that_leaves() {
     for stage in STAGES {
         let Held { reached, release, happens } = held_once(stage);
         let (world, roles) = prepared(happens, stage).await;
@@ -142,13 +142,17 @@ async fn a_caller_who_leaves_does_not_take_a_role_along() {
             _ = caller => panic!("{stage:?} was not held"),
             () = reached.notified() => {}
         }
-        // The caller is gone with the select; its answer has nowhere to go.
+        // The select dropped the caller; nobody receives its answer.
         release.notify_one();
         if stage == Stage::Commit {
-            let again = roles.applier.apply(patch()).await;
-            let alive = matches!(again, Ok(_) | Err(ApplyError::Mismatch(_)));
-            assert!(alive, "{again:?}");
-            assert_eq!(world.greeting(), "hello world\n", "what was begun was done");
+            let second = roles.applier.apply(patch()).await;
+            let alive = matches!(second, Ok(_) | Err(ApplyError::Mismatch(_)));
+            assert!(alive, "{second:?}");
+            assert_eq!(
+                world.greeting(),
+                "hello world\n",
+                "the commit that had begun was completed"
+            );
         } else {
             assert!(works(&roles, stage).await, "{stage:?}");
         }
@@ -156,21 +160,25 @@ async fn a_caller_who_leaves_does_not_take_a_role_along() {
 }
 
 #[tokio::test]
-async fn the_router_outlives_callers_who_leave_and_calls_that_can_not_be_paid() {
+async fn admission_survives_callers_that_leave() {
     let world = World::new(Arc::new(|_| Box::pin(std::future::ready(Ok(()))))).await;
     let admission = world.setup.run.admission.clone();
-    let hire = &world.setup.run.config().llm.base_model;
+    let role = &world.setup.run.config().llm.base_model;
     let ask = Ask { prompt_tokens: 10, output_tokens: 10, was_granted: false };
-    let first = admission.admit(&hire.model, ask).await.unwrap();
+    let first = admission.admit(&role.model, ask).await.unwrap();
     {
-        // There is one permit, so the second caller queues; then it leaves.
-        let second = admission.admit(&hire.model, ask);
+        // There is one permit, so the second caller is queued, and then dropped.
+        let second = admission.admit(&role.model, ask);
         tokio::pin!(second);
         let waits = futures_util::poll!(&mut second).is_pending();
         assert!(waits);
     }
     drop(first);
-    let third = admission.admit(&hire.model, ask).await.unwrap();
+    let third = admission.admit(&role.model, ask).await.unwrap();
     third.settle(actors::ledger::Amount { tokens: 7, calls: 1, ..Default::default() });
-    assert_eq!(admission.spent().await.unwrap().tokens, 7, "nothing is counted for who left");
+    assert_eq!(
+        admission.spent().await.unwrap().tokens,
+        7,
+        "nothing is charged for a caller that left"
+    );
 }

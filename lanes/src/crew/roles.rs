@@ -1,4 +1,4 @@
-//! The four roles of a crew as they live now: hired together, let go together.
+//! The four roles of a crew, started and stopped together.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use ractor::ActorCell;
 
 use super::CrewSetup;
 
-/// The four roles as they live now.
+/// The four running roles.
 pub(super) struct Roles {
     pub(super) architect: Architect,
     pub(super) editor: Editor,
@@ -65,7 +65,7 @@ impl Roles {
         self.cells().iter().find(|(_, cell)| cell.get_id() == who.get_id()).map(|(role, _)| *role)
     }
 
-    /// Kills one of them.
+    /// Kills one role.
     pub(super) fn kill_one(&self, role: Role) {
         for (_, cell) in self.cells().into_iter().filter(|(it, _)| *it == role) {
             cell.kill();

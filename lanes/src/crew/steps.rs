@@ -1,4 +1,4 @@
-//! Effects of the cycle, started: each runs beside the crew, which is told what came of it.
+//! Starts the steps of the cycle. Each runs in the background and sends its result to the crew.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use sandbox::Network;
 use shell::CommandLine;
 use tree::{Entry, RepoPath};
 
-use super::{Bases, Msg, News, State, Untouched};
+use super::{Bases, Msg, State, StepResult, Untouched};
 use crate::cycle::{DraftReason, PlanReason};
 use crate::feedback;
 
@@ -48,10 +48,10 @@ impl State {
         let architect = self.roles.architect.clone();
         let (publisher, iteration) = (self.publisher().clone(), self.cycle.iteration());
         let sight = self.sight.clone();
-        self.tell(myself, async move {
+        self.spawn_step(myself, async move {
             publisher.publish(Event::ArchitectStarted { iteration }).await?;
             let Ok((dialogue, planned)) = architect.plan(dialogue, ask).await else {
-                return Ok(News::RoleDied(Role::Architect));
+                return Ok(StepResult::RoleDied(Role::Architect));
             };
             let completed = Event::ArchitectCompleted { iteration, planned: planned.is_ok() };
             publisher.publish(completed).await?;
@@ -59,11 +59,11 @@ impl State {
                 Ok(planned) if planned.plan.verify.is_empty() => sight.checks().await?,
                 Ok(_) | Err(_) => Vec::new(),
             };
-            Ok(News::Planned(dialogue, planned, derived))
+            Ok(StepResult::Planned(dialogue, planned, derived))
         });
     }
 
-    /// What came of the last plan, for the Architect: what its dialogue does not hold yet.
+    /// Returns the report about the last plan for the Architect, without what its dialogue already contains.
     fn report(&mut self, dialogue: &Dialogue) -> String {
         let diff = self.diff.as_deref().filter(|diff| !dialogue.has_heard(diff));
         let left_out = std::mem::take(&mut self.left_out);
@@ -89,8 +89,8 @@ impl State {
         let permits = self.permits_wanted();
         let workspace = Arc::clone(&self.setup.workspace);
         self.start_baseline(myself);
-        self.tell(myself, async move {
-            // Asked for here, before the Editor works, so that the order of events does not depend on who is faster.
+        self.spawn_step(myself, async move {
+            // Permits are requested before the Editor works, so that the order of events does not depend on timing.
             for command in &permits {
                 if workspace.permit(command, Purpose::Check(Network::Own)).await.is_err() {
                     tracing::debug!(
@@ -104,33 +104,33 @@ impl State {
             let ask = DraftAsk { plan, files, feedback, baseline, may_end };
             publisher.publish(Event::EditorStarted { iteration }).await?;
             let Ok((dialogue, drafted)) = editor.draft(dialogue, ask).await else {
-                return Ok(News::RoleDied(Role::Editor));
+                return Ok(StepResult::RoleDied(Role::Editor));
             };
             let completed = Event::EditorCompleted { iteration, drafted: drafted.is_ok() };
             publisher.publish(completed).await?;
-            Ok(News::Drafted(dialogue, bases, drafted))
+            Ok(StepResult::Drafted(dialogue, bases, drafted))
         });
     }
 
-    /// The dialogue that a role continues.
+    /// Returns the dialogue that a role continues.
     fn dialogue_of(&self, role: AgentRole) -> Dialogue {
-        self.dialogues.with(&self.hire(role), self.prompts())
+        self.dialogues.with(&self.model_of(role), self.prompts())
     }
 
-    /// What the checks said before any change, as it is told to a role once it is written down. When it is known depends on
-    /// who is faster; when it is written down does not.
+    /// Returns the results of the checks before any change, for a role that has not seen them. They are shown only once
+    /// recorded: when they become known depends on timing, when they are recorded does not.
     fn baseline_for(&mut self, role: AgentRole) -> String {
-        let hire = self.hire(role);
+        let model = self.model_of(role);
         let Untouched::Known(report) = &self.baseline else { return String::new() };
-        if !self.baseline_told || report.checks.is_empty() || self.told_baseline.contains(&hire) {
+        if !self.baseline_told || report.checks.is_empty() || self.told_baseline.contains(&model) {
             return String::new();
         }
-        let told = feedback::baseline(self.prompts(), report);
-        self.told_baseline.push(hire);
-        paragraph(told)
+        let text = feedback::baseline(self.prompts(), report);
+        self.told_baseline.push(model);
+        paragraph(text)
     }
 
-    /// Where the declared files are going to be changed, as far as the plan and what led to it tell.
+    /// Returns where the declared files will be changed, as far as the plan and what led to it show.
     fn hints(&self) -> BTreeMap<RepoPath, Hints> {
         let Some(plan) = &self.plan else { return BTreeMap::new() };
         let architect = self.dialogue_of(AgentRole::Architect);
@@ -152,7 +152,7 @@ impl State {
         plan.files.iter().map(hints).collect()
     }
 
-    /// Commands whose permission is asked for while nothing runs yet.
+    /// Returns the commands whose permits can be requested now, while nothing runs.
     pub(super) fn permits_wanted(&self) -> Vec<CommandLine> {
         if self.drafted_version == self.plan_version {
             return Vec::new();
@@ -160,7 +160,7 @@ impl State {
         self.commands.iter().filter_map(|command| CommandLine::parse(command).ok()).collect()
     }
 
-    /// Re-reads and re-hashes the declared files, off the runtime.
+    /// Re-reads and re-hashes the declared files, on a blocking thread.
     fn look(&self) -> impl Future<Output = Result<Bases, JournalClosed>> + Send + use<> {
         let most = self.setup.run.config().agent_loop.max_file_bytes;
         let sight = self.sight.clone();
@@ -176,7 +176,7 @@ impl State {
         }
     }
 
-    /// Begins to check the untouched tree while the Editor works.
+    /// Starts checking the unchanged tree while the Editor works.
     pub(super) fn start_baseline(&mut self, myself: &ActorRef<Msg>) {
         let wanted = self.setup.run.config().agent_loop.baseline != Baseline::Off
             && self.baseline == Untouched::NotChecked
@@ -186,16 +186,16 @@ impl State {
             self.baseline = Untouched::Running { apply_waits: false };
             self.baseline_of.clone_from(&self.commands);
             let (verifier, commands) = (self.roles.verifier.clone(), self.commands.clone());
-            self.tell(myself, async move {
+            self.spawn_step(myself, async move {
                 match verifier.verify(commands, Subject::Untouched).await {
-                    Ok(verified) => Ok(News::BaselineKnown(verified?.report)),
-                    Err(_) => Ok(News::RoleDied(Role::Verifier)),
+                    Ok(verified) => Ok(StepResult::BaselineKnown(verified?.report)),
+                    Err(_) => Ok(StepResult::RoleDied(Role::Verifier)),
                 }
             });
         }
     }
 
-    /// Applies the diff, once nothing looks at the untouched tree any more.
+    /// Applies the diff, once nothing uses the unchanged tree any more.
     pub(super) async fn start_apply(
         &mut self,
         myself: &ActorRef<Msg>,
@@ -209,7 +209,7 @@ impl State {
             return Ok(());
         }
         if skipped {
-            // Not there in time: whoever is at it is replaced, and what it says is not waited for.
+            // Not ready in time: the Verifier is replaced, and its result is dropped.
             self.rebuild(myself).await?;
             self.baseline = Untouched::Known(Report::default());
         }
@@ -222,12 +222,12 @@ impl State {
         let applier = self.roles.applier.clone();
         let declared = self.plan.iter().flat_map(|plan| &plan.files).map(|file| file.path.clone());
         let declared = Some(declared.collect());
-        // A diff may have been committed before its Applier died: then what is there now is what counts.
+        // If the Applier died, the diff may already be committed, so the files are read again.
         let reread = std::mem::take(&mut self.applier_died).then(|| self.look());
         let bases = self.bases.clone();
         let diff = self.diff.clone().unwrap_or_default();
         let publisher = self.publisher().clone();
-        self.tell(myself, async move {
+        self.spawn_step(myself, async move {
             for check in &fresh {
                 publisher
                     .publish(verifier::run_event(check, true, 0, check.excerpt.clone()))
@@ -242,11 +242,11 @@ impl State {
             publisher.publish(Event::ApplyStarted { iteration }).await?;
             let applied = applier.apply(ask).await;
             if matches!(applied, Err(ApplyError::Unanswered(_))) {
-                return Ok(News::RoleDied(Role::Applier));
+                return Ok(StepResult::RoleDied(Role::Applier));
             }
             let completed = Event::ApplyCompleted { iteration, applied: applied.is_ok() };
             publisher.publish(completed).await?;
-            Ok(News::Applied(applied))
+            Ok(StepResult::Applied(applied))
         });
         Ok(())
     }
@@ -259,15 +259,15 @@ impl State {
             Untouched::NotChecked | Untouched::Running { .. } => Report::default(),
         };
         let derived = self.derived;
-        // What a lane made is judged where lanes come together.
+        // A lane's changes are judged when the lanes are merged.
         let is_lane = self.setup.run.scope().lane().is_some();
         let changes = if is_lane { Vec::new() } else { self.trail.changes() };
-        self.tell(myself, async move {
+        self.spawn_step(myself, async move {
             let started = Event::VerifyStarted { iteration, commands: commands.clone(), derived };
-            // On disk before a command runs, and with it everything that led to it.
+            // Recorded on disk before a command runs, together with everything that led to it.
             publisher.record(started).await?;
             let Ok(verified) = verifier.verify(commands, Subject::Changed).await else {
-                return Ok(News::RoleDied(Role::Verifier));
+                return Ok(StepResult::RoleDied(Role::Verifier));
             };
             let Checked { report, denied } = verified?;
             let report = report.against(&baseline);
@@ -275,21 +275,21 @@ impl State {
                 Provable::Already => true,
                 Provable::By(commands) => match verifier.try_before(commands, changes).await {
                     Ok(outcome) => outcome? == OldTree::Fails,
-                    Err(_) => return Ok(News::RoleDied(Role::Verifier)),
+                    Err(_) => return Ok(StepResult::RoleDied(Role::Verifier)),
                 },
             };
             let completed = Event::VerifyCompleted { iteration, outcome: report.outcome() };
             publisher.publish(completed).await?;
-            Ok(News::Verified(Checked { report, denied }, proven))
+            Ok(StepResult::Verified(Checked { report, denied }, proven))
         });
     }
 }
 
-/// How it can be shown that checks would fail without the change.
+/// How to show that checks would fail without the change.
 enum Provable {
-    /// One did.
+    /// A check did fail without it.
     Already,
-    /// By running these, with the new tests, on the tree as it was.
+    /// By running these commands, with the new tests, on the old tree.
     By(Vec<String>),
 }
 
@@ -306,10 +306,10 @@ fn provable(report: &Report, baseline: &Report) -> Provable {
     Provable::By(passed.map(|check| check.command.clone()).collect())
 }
 
-/// The effect of not waiting for the checks of the untouched tree, which depends on who is faster.
+/// The effect of not waiting for the checks of the unchanged tree, which depends on timing.
 struct SkipBaseline {
     iteration: u32,
-    /// Whether they are not there, and need not be.
+    /// True if the checks have not ended and need not be waited for.
     is_late: bool,
 }
 
@@ -331,7 +331,7 @@ impl Effect for SkipBaseline {
     }
 }
 
-/// The files that the Editor has not seen as they are, with their content.
+/// Returns the files whose current content the Editor has not seen.
 fn unseen(bases: &Bases, shown: &Bases, mut hints: BTreeMap<RepoPath, Hints>) -> Vec<FileNow> {
     let text = |base: &BaseState| match base {
         BaseState::File { bytes: Some(bytes), .. } => {

@@ -1,6 +1,6 @@
-//! A world for crews under test: a model that says what it was told to, a directory, a journal that forgets nothing.
+//! A fake world for testing crews: a model with scripted answers, a directory, and a journal that keeps everything.
 //!
-//! Only the world is fake. Roles, Admission and crew are the real ones.
+//! Only the world is fake; the roles, Admission and the crew are real.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,7 +27,7 @@ use tree::{Change, CommitLog, ReadTree, WriteTree};
 use super::CrewSetup;
 use crate::cycle::Goal;
 
-/// Where a run is when the world is asked for something.
+/// The point at which a run uses the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     /// The Architect's model is asked.
@@ -36,17 +36,17 @@ pub(super) enum Stage {
     Draft,
     /// The change is about to be written.
     Commit,
-    /// The change is written, and nobody knows yet.
+    /// The change is written, but not reported yet.
     Committed,
     /// A command wants to run on the changed tree.
     Verify,
 }
 
-/// What happens at a stage, before the world does what it is asked for; an error is what the model answers.
+/// A hook called at each stage, before the world acts. An error becomes the model's answer.
 pub(super) type Happens =
     Arc<dyn Fn(Stage) -> BoxFuture<'static, Result<(), ModelError>> + Send + Sync>;
 
-/// A directory with a greeting, and everything a crew needs to mend it.
+/// A directory with a greeting, and everything a crew needs to fix it.
 pub(super) struct World {
     pub(super) setup: CrewSetup,
     pub(super) supervisor: ActorCell,
@@ -60,7 +60,7 @@ impl World {
         let files = testkit::World::greeting();
         let (run, events) = testing::run(None);
         let (supervisor, _) = Actor::spawn(None, Bystander, ()).await.unwrap();
-        // Nothing is tried again.
+        // No retries.
         let config = testkit::World::config(&[("llm.max_retries", "0")]);
         let terms = Terms::new(config, Prompts::default()).unwrap();
         let setup = AdmissionSetup {
@@ -85,27 +85,27 @@ impl World {
         Self { setup, supervisor, events: Box::new(events), files, _slot: slot }
     }
 
-    /// The facts so far.
+    /// Returns the events so far.
     pub(super) async fn events(&self) -> Vec<Event> {
-        // What was published before it is there when this one is.
+        // Everything published before this event has arrived once it has.
         let now =
             Event::TurnAdded { speaker: Side::User, text: String::new(), intent: None, card: None };
         self.setup.run.record(now).await.unwrap();
         (self.events)()
     }
 
-    /// Changes what the greeting says.
+    /// Changes the text of the greeting.
     pub(super) fn greet(&self, text: &str) {
         self.files.write("greet.txt", text);
     }
 
-    /// What the greeting says.
+    /// Returns the text of the greeting.
     pub(super) fn greeting(&self) -> String {
         self.files.read("greet.txt")
     }
 }
 
-/// Answers as its role should, unless something happens.
+/// Answers as the role should, unless the hook fails.
 struct Answers(Happens);
 
 impl Says for Answers {
@@ -116,7 +116,7 @@ impl Says for Answers {
     }
 }
 
-/// A directory that allows everything, unless something happens.
+/// A directory that allows everything, unless the hook fails.
 struct Directory {
     tree: WriteTree,
     reader: ReadTree,
@@ -155,7 +155,7 @@ impl Workspace for Directory {
     }
 }
 
-/// A supervisor that lets everything pass.
+/// A supervisor that ignores all events.
 struct Bystander;
 
 impl Actor for Bystander {

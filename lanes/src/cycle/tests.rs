@@ -1,4 +1,4 @@
-//! Tests: where the cycle goes from each result.
+//! Tests: the next step after each result.
 
 use actors::delivery::MissingKind;
 use actors::failure::Diagnostic;
@@ -43,7 +43,7 @@ fn fails(names: &[&str]) -> Input {
     checks(CheckOutcome::CodeFailure, names)
 }
 
-/// Feeds a draft that applies and is then judged by `input`.
+/// Feeds a draft that applies and whose checks end in `input`.
 fn verified(cycle: &mut Cycle, input: Input) -> Next {
     assert_eq!(cycle.step(Input::Drafted), Next::Apply);
     assert_eq!(cycle.step(Input::Applied), Next::Verify);
@@ -58,22 +58,22 @@ fn why(effect: &Next) -> Option<NeedsWork> {
 }
 
 #[test]
-fn a_long_list_of_errors_that_gets_shorter_is_no_design_mismatch() {
+fn a_long_list_of_errors_that_shrinks_is_not_a_design_mismatch() {
     let names: Vec<String> = (0..60).map(|n| format!("e{n:02}")).collect();
     let all: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut cycle = cycle();
     cycle.step(Input::Planned);
     verified(&mut cycle, fails(&all));
-    let again = Next::Plan(PlanReason::Failed(FailureClass::RepeatedVerifyFailure));
-    assert_eq!(verified(&mut cycle, fails(&all)), again);
+    let replan = Next::Plan(PlanReason::Failed(FailureClass::RepeatedVerifyFailure));
+    assert_eq!(verified(&mut cycle, fails(&all)), replan);
     cycle.step(Input::Planned);
-    // The first forty are the same; in all there are ten less.
+    // The first forty errors are the same, but ten fewer remain in total.
     let next = verified(&mut cycle, fails(&all[..50]));
     assert_eq!(next, Next::Draft(DraftReason::ChecksFail));
 }
 
 #[test]
-fn the_straight_way() {
+fn a_change_that_passes_at_once_is_delivered() {
     let mut cycle = cycle();
     assert_eq!(*cycle.doing(), Next::Plan(PlanReason::First));
     assert_eq!(cycle.step(Input::Planned), Next::Draft(DraftReason::NewPlan));
@@ -97,7 +97,7 @@ fn a_first_failure_goes_to_the_editor_and_a_repeated_one_to_the_architect() {
 }
 
 #[test]
-fn six_failures_are_the_end() {
+fn the_run_ends_after_six_failures() {
     let mut cycle = cycle();
     let mut verifications = 0;
     let mut effect = cycle.doing().clone();
@@ -117,7 +117,7 @@ fn six_failures_are_the_end() {
 }
 
 #[test]
-fn a_diff_that_does_not_apply_is_mended_by_the_editor_first() {
+fn a_diff_that_does_not_apply_goes_back_to_the_editor_first() {
     let mut cycle = cycle();
     cycle.step(Input::Planned);
     for _ in 0..2 {
@@ -141,13 +141,13 @@ fn old_failures_are_shown_to_the_editor_and_then_to_the_architect() {
     cycle.step(Input::Planned);
     assert_eq!(verified(&mut cycle, old()), Next::Draft(DraftReason::OldFailures));
     assert_eq!(verified(&mut cycle, old()), Next::Plan(PlanReason::OldFailures));
-    assert_eq!(cycle.iteration(), 2, "it is no attempt to ask the Architect");
+    assert_eq!(cycle.iteration(), 2, "asking the Architect costs no attempt");
     assert_eq!(cycle.step(Input::Planned), Next::Draft(DraftReason::NewPlan));
     assert_eq!(why(&verified(&mut cycle, old())), Some(NeedsWork::PreExisting));
 }
 
 #[test]
-fn who_has_nothing_to_add_to_old_failures_says_so() {
+fn an_editor_without_an_answer_to_old_failures_passes_them_to_the_architect() {
     let mut cycle = cycle();
     cycle.step(Input::Planned);
     verified(&mut cycle, old());
@@ -167,7 +167,7 @@ fn old_failures_that_change_are_failures() {
 }
 
 #[test]
-fn how_far_it_is_verified_is_told() {
+fn the_delivery_says_how_far_it_is_verified() {
     let missing = Missing { kind: MissingKind::Network, name: None };
     let environment = Unverified::Environment { missing: missing.clone() };
     for (outcome, proven, verified_as) in [
@@ -186,7 +186,7 @@ fn how_far_it_is_verified_is_told() {
 }
 
 #[test]
-fn what_is_no_fault_of_the_code_costs_no_call() {
+fn problems_outside_the_code_end_the_run_without_another_call() {
     for (outcome, expected) in [
         (CheckOutcome::CommandMissing, Some(NeedsWork::Unverifiable)),
         (CheckOutcome::TimedOut, Some(NeedsWork::Unverifiable)),
@@ -204,7 +204,7 @@ fn what_is_no_fault_of_the_code_costs_no_call() {
 }
 
 #[test]
-fn what_the_user_took_is_checked_once_the_editor_was_told_what_was_left_out() {
+fn a_partly_applied_diff_is_checked_after_the_editor_hears_what_was_left_out() {
     let mut cycle = cycle();
     cycle.step(Input::Planned);
     for _ in 1..BOUNDS.max_iterations {
@@ -217,7 +217,7 @@ fn what_the_user_took_is_checked_once_the_editor_was_told_what_was_left_out() {
 }
 
 #[test]
-fn what_is_applied_is_checked_by_the_plan_that_comes_after_a_no_to_its_checks() {
+fn a_change_whose_checks_the_user_refused_is_checked_with_the_next_plan() {
     let mut cycle = cycle();
     cycle.step(Input::Planned);
     cycle.step(Input::Drafted);
@@ -228,7 +228,7 @@ fn what_is_applied_is_checked_by_the_plan_that_comes_after_a_no_to_its_checks() 
 }
 
 #[test]
-fn a_crash_costs_one_attempt_and_the_step_is_done_again() {
+fn a_crash_costs_one_attempt_and_repeats_the_step() {
     let mut cycle = cycle();
     assert_eq!(cycle.step(Input::Crashed), Next::Plan(PlanReason::First));
     cycle.step(Input::Planned);
@@ -255,14 +255,14 @@ fn the_tree_with_the_fewest_failures_is_the_best() {
 }
 
 #[test]
-fn a_plan_can_be_all_that_was_wanted() {
+fn a_run_can_end_with_the_plan() {
     let mut cycle = Cycle::new(Goal::PlanOnly, BOUNDS);
     let end = Next::Finish(Delivery::Delivered { verified: Verified::NotNeeded });
     assert_eq!(cycle.step(Input::Planned), end);
 }
 
 proptest! {
-    /// However the steps end, the loop does: every attempt either progresses or counts.
+    /// Whatever the results of the steps, the loop ends: every attempt either progresses or counts.
     #[test]
     fn every_loop_ends(choices in proptest::collection::vec(0u8..8, 200)) {
         let mut cycle = cycle();
@@ -284,7 +284,7 @@ proptest! {
             effect = cycle.step(input);
         }
         prop_assert!(matches!(effect, Next::Finish(_)));
-        // What the Architect plans when it is told of old failures is no attempt that failed.
+        // The plan made after showing old failures to the Architect costs no attempt.
         prop_assert!(verifications <= BOUNDS.max_iterations + 1);
     }
 }

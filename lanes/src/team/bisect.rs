@@ -1,59 +1,59 @@
-//! Which lanes together make the checks fail: the smallest set is searched for by asking about others. Pure.
+//! Finds a smallest set of lanes that makes the checks fail when merged, by asking for checks of other sets. Pure.
 //!
-//! It asks, and is told; who builds a tree of the lanes in question and runs the checks is no business of this file. When
-//! failure is monotone, so that more lanes never mend what fewer break, no lane of what is found can be left out. Whatever the
-//! answers are, the search ends.
+//! It only asks and takes answers; building trees and running checks happens elsewhere. If failure is monotone (adding
+//! lanes never fixes what fewer break), no lane of the result can be left out. The search ends whatever the answers
+//! are.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use actors::lane_id::LaneId;
 
-/// Lanes whose changes are looked at together.
+/// A set of lanes that are merged.
 pub(super) type Lanes = BTreeSet<LaneId>;
 
-/// What the checks say of some lanes, and nothing else, put together.
+/// The result of the checks on a set of merged lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Nothing new fails.
     Green,
-    /// Something fails that does not without lanes.
+    /// Something fails that does not fail without lanes.
     Red,
 }
 
-/// What is next.
+/// The next step of the search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Question {
-    /// Put these together and check them. With each lane they have those that it needs.
+    /// Merge and check these. The set includes the lanes that its lanes need.
     Check(Lanes),
-    /// It is these.
+    /// These lanes are the cause.
     Found(Lanes),
 }
 
-/// A search that is under way.
+/// A search in progress.
 ///
-/// A lane is guilty when the prefix of the merge order that ends with it is red, and the one before is not. It is kept in
-/// everything that is asked from then on, and what comes behind it is left out; the next guilty lane is searched for among
-/// those before it, until the guilty ones are red alone.
+/// A lane is guilty if the prefix of the merge order that ends with it is red and the prefix before it is green. It is
+/// part of all later questions, and the lanes after it are left out. The next guilty lane is searched for among those
+/// before it, until the guilty lanes are red by themselves.
 #[derive(Debug, Clone)]
 pub(super) struct Bisect {
     all: Lanes,
     needs: BTreeMap<LaneId, Lanes>,
-    /// What was told, and what is known from the beginning. No set is asked about twice.
+    /// All answers, including those known from the start. No set is asked about twice.
     known: BTreeMap<Lanes, Verdict>,
-    /// Those found so far, with what they need.
+    /// The guilty lanes found so far, with the lanes they need.
     guilty: Lanes,
-    /// Those before the last one found, in merge order.
+    /// The lanes before the last guilty one, in merge order.
     suspects: Vec<LaneId>,
-    /// As many suspects with the guilty ones are green.
+    /// Number of leading suspects that are green together with the guilty lanes.
     green: usize,
-    /// As many are red.
+    /// Number of leading suspects that are red together with them.
     red: usize,
     next: Question,
 }
 
 impl Bisect {
-    /// A search among `lanes`, in merge order. All together are known to be red, and the tree without them is known not to be.
-    /// `needs` has the lanes that each waited for; what is not among `lanes` is not there to be needed.
+    /// Starts a search among `lanes`, in merge order. All together are known to be red, and none of them to be green.
+    /// `needs` has the lanes that each one waited for; those not among `lanes` are ignored.
     pub(super) fn new(lanes: Vec<LaneId>, needs: BTreeMap<LaneId, Lanes>) -> Self {
         let all: Lanes = lanes.iter().copied().collect();
         let known = BTreeMap::from([(Lanes::new(), Verdict::Green), (all.clone(), Verdict::Red)]);
@@ -71,20 +71,20 @@ impl Bisect {
         bisect
     }
 
-    /// What is to be checked, or what was found.
+    /// Returns the set to check, or the result.
     pub(super) const fn next(&self) -> &Question {
         &self.next
     }
 
-    /// Takes in what came of the check that is asked for. Of nothing, when none is.
-    pub(super) fn told(&mut self, verdict: Verdict) {
+    /// Takes the result of the requested check. Ignored if none was requested.
+    pub(super) fn answer(&mut self, verdict: Verdict) {
         if let Question::Check(lanes) = &self.next {
             self.known.insert(lanes.clone(), verdict);
             self.advance();
         }
     }
 
-    /// Goes on as far as what is known leads.
+    /// Advances as far as the known answers lead.
     fn advance(&mut self) {
         self.next = loop {
             let alone = self.known.get(&self.guilty).copied();
@@ -107,7 +107,7 @@ impl Bisect {
         };
     }
 
-    /// The first suspect whose prefix is red is guilty. False when there are no suspects.
+    /// Convicts the first suspect whose prefix is red. Returns false if there are no suspects.
     fn convict(&mut self) -> bool {
         let Some(lane) = self.suspects.get(self.green).copied() else { return false };
         self.suspects.truncate(self.green);
@@ -119,13 +119,13 @@ impl Bisect {
         true
     }
 
-    /// The guilty lanes and the first of the suspects.
+    /// Returns the guilty lanes and the first suspects, with the lanes they need.
     fn with_suspects(&self, first: usize) -> Lanes {
         let suspects = self.suspects.iter().take(first);
         self.closed(&self.guilty.iter().chain(suspects).copied().collect())
     }
 
-    /// `lanes` with all that they need, directly or through others.
+    /// Returns `lanes` with all lanes that they need, directly or indirectly.
     fn closed(&self, lanes: &Lanes) -> Lanes {
         let mut closed = lanes.clone();
         let mut next: Vec<LaneId> = lanes.iter().copied().collect();
@@ -153,14 +153,14 @@ mod tests {
         numbers.iter().copied().map(id).collect()
     }
 
-    /// Asks until it is found: what was found, and what was asked.
+    /// Runs a search. Returns its result and the questions asked.
     fn search(mut bisect: Bisect, check: impl Fn(&Lanes) -> Verdict) -> (Lanes, Vec<Lanes>) {
         let mut asked = Vec::new();
         loop {
             match bisect.next().clone() {
                 Question::Found(found) => return (found, asked),
                 Question::Check(lanes) => {
-                    bisect.told(check(&lanes));
+                    bisect.answer(check(&lanes));
                     asked.push(lanes);
                 }
             }
@@ -168,7 +168,7 @@ mod tests {
         }
     }
 
-    /// Red are those that hold all of one of `causes`.
+    /// Returns a check that is red for sets that contain one of `causes`.
     fn red_with(causes: &[Lanes]) -> impl Fn(&Lanes) -> Verdict {
         let causes = causes.to_vec();
         move |lanes| {
@@ -177,7 +177,7 @@ mod tests {
         }
     }
 
-    /// Four lanes of which none needs another.
+    /// Returns a search among four independent lanes.
     fn four() -> Bisect {
         Bisect::new((1..=4).map(id).collect(), BTreeMap::new())
     }
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_behind_a_guilty_lane_is_left_out() {
+    fn lanes_after_a_guilty_one_are_left_out() {
         let eight = Bisect::new((1..=8).map(id).collect(), BTreeMap::new());
         let (found, asked) = search(eight, red_with(&[lanes(&[3, 6])]));
         assert_eq!(found, lanes(&[3, 6]));
@@ -233,13 +233,13 @@ mod tests {
     }
 
     #[test]
-    fn being_told_unasked_changes_nothing() {
+    fn an_answer_without_a_question_is_ignored() {
         let mut bisect = Bisect::new(vec![id(5)], BTreeMap::new());
-        bisect.told(Verdict::Green);
+        bisect.answer(Verdict::Green);
         assert_eq!(bisect.next(), &Question::Found(lanes(&[5])));
     }
 
-    /// Up to nine lanes, in order, each of which may need some before it.
+    /// Up to nine lanes in order, which may need earlier ones.
     fn some_lanes() -> impl Strategy<Value = (u8, BTreeMap<LaneId, Lanes>)> {
         (1u8..=9, proptest::collection::vec((1u8..=9, 1u8..=9), 0..6)).prop_map(|(count, pairs)| {
             let mut needs: BTreeMap<LaneId, Lanes> = BTreeMap::new();
@@ -250,7 +250,7 @@ mod tests {
         })
     }
 
-    /// Most checks for what was found among so many lanes.
+    /// Maximum number of checks to find `found` of `count` lanes.
     fn most_checks(found: usize, count: u8) -> usize {
         found * (1 + usize::try_from(u32::from(count).next_power_of_two().ilog2()).unwrap())
     }
@@ -259,20 +259,20 @@ mod tests {
         let all: Lanes = (1..=count).map(id).collect();
         for (nth, lanes) in asked.iter().enumerate() {
             assert!(!asked[..nth].contains(lanes), "asked twice: {lanes:?}");
-            assert!(!lanes.is_empty() && *lanes != all, "known from the beginning: {lanes:?}");
+            assert!(!lanes.is_empty() && *lanes != all, "known from the start: {lanes:?}");
             assert!(lanes.is_subset(&all));
             for lane in lanes {
                 let needed = needs.get(lane).into_iter().flatten();
-                let mut there = needed.filter(|needed| all.contains(needed));
-                assert!(there.all(|needed| lanes.contains(needed)), "{lane} without its needs");
+                let mut present = needed.filter(|needed| all.contains(needed));
+                assert!(present.all(|needed| lanes.contains(needed)), "{lane} without its needs");
             }
         }
     }
 
-    /// `lanes` without one of them, and without all that need it.
+    /// Returns `lanes` without one of them and without those that need it.
     fn without(lanes: &Lanes, lane: LaneId, needs: &BTreeMap<LaneId, Lanes>) -> Lanes {
         let mut gone = BTreeSet::from([lane]);
-        // Who needs a lane comes behind it.
+        // A lane comes after the lanes it needs.
         for later in lanes.iter().filter(|later| **later > lane) {
             if needs.get(later).is_some_and(|needed| !needed.is_disjoint(&gone)) {
                 gone.insert(*later);
@@ -283,7 +283,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_lane_of_what_is_found_can_be_left_out(
+        fn no_lane_of_the_result_can_be_left_out(
             (count, needs) in some_lanes(),
             causes in proptest::collection::vec(proptest::collection::btree_set(1u8..=9, 1..4), 1..4),
         ) {
@@ -300,7 +300,7 @@ mod tests {
             prop_assert!(asked.len() <= most_checks(found.len(), count), "{:?}", asked);
         }
 
-        /// Checks that fail by chance, or lanes that mend each other: it ends, and asks no more than it would else.
+        /// Even if checks fail at random or lanes fix each other, the search ends within the usual number of checks.
         #[test]
         fn every_search_ends(
             (count, needs) in some_lanes(), answers in proptest::collection::vec(any::<bool>(), 50),
@@ -310,7 +310,7 @@ mod tests {
             for red in answers {
                 let Question::Check(lanes) = bisect.next().clone() else { break };
                 asked.push(lanes);
-                bisect.told(if red { Verdict::Red } else { Verdict::Green });
+                bisect.answer(if red { Verdict::Red } else { Verdict::Green });
             }
             check_questions(&asked, count, &needs);
             let Question::Found(found) = bisect.next() else { panic!("no end: {asked:?}") };

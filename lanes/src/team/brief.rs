@@ -1,4 +1,4 @@
-//! What lanes are told to do. Pure.
+//! The instructions for lanes. Pure.
 
 use crate::pattern::Pattern;
 use crate::team_plan::{LanePlan, TeamPlan};
@@ -7,7 +7,8 @@ use actors::lane_id::LaneId;
 use actors::prompts::{Prompt, Prompts};
 use tree::RepoPath;
 
-/// A part of a request. What lanes have in common comes first, so that it is paid once.
+/// Returns the instructions for one part of a request. The text that all lanes share comes first, so that the provider
+/// caches it.
 pub(super) fn part(
     prompts: &Prompts,
     request: &str,
@@ -46,13 +47,13 @@ fn owned(prompts: &Prompts, lane: &LanePlan) -> String {
     )
 }
 
-/// A part that was done before, and does not fit in.
-pub(super) fn again(prompts: &Prompts, part: &str, paths: &[RepoPath]) -> String {
+/// Returns the instructions for doing a part again because it conflicts with others.
+pub(super) fn replanned(prompts: &Prompts, part: &str, paths: &[RepoPath]) -> String {
     prompts.render(Prompt::LaneAgain, &[("part", &part), ("files", &list(paths))])
 }
 
-/// What fails only when these parts of a request come together.
-pub(super) fn mend<'l>(
+/// Returns the instructions for fixing checks that fail only when these parts are merged.
+pub(super) fn fix<'l>(
     prompts: &Prompts,
     request: &str,
     lanes: impl IntoIterator<Item = &'l LanePlan>,
@@ -86,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_begins_like_all_others_and_says_whose_files_are_whose() {
+    fn parts_share_their_beginning_and_list_the_owners_of_files() {
         let plan = "TEAM_PLAN_V1\nLANE|01|Parser|read it\nOWN|01|src/parse/\nLANE|02|Docs|describe it\nOWN|02|docs/*.md\nTEAM_PLAN_END";
         let (plan, _) = TeamPlan::parse(plan, TeamLimits { max_lanes: 4 }).unwrap();
         let prompts = Prompts::default();
@@ -100,7 +101,7 @@ mod tests {
         ));
         let done = part(&prompts, "Do it.", &plan, &plan.lanes[1], &[plan.lanes[0].id]);
         assert!(done.ends_with("is in the tree already: 01."));
-        let again = again(&prompts, &first, &[RepoPath::parse("a").unwrap()]);
-        assert!(again.starts_with(&first) && again.contains("these files:\n- a\n"));
+        let replanned = replanned(&prompts, &first, &[RepoPath::parse("a").unwrap()]);
+        assert!(replanned.starts_with(&first) && replanned.contains("these files:\n- a\n"));
     }
 }

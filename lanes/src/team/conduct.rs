@@ -1,7 +1,7 @@
-//! The way of a team from its plan to its delivery: lanes work, come together, are verified together, and are written as one
+//! The steps of a team from plan to delivery: lanes work, are merged, are verified together, and are written as one
 //! change.
 //!
-//! Whatever depends on the world is looked up in what is recorded first, so that a run can be driven again.
+//! Results that depend on the outside world are looked up in the recording first, so that a run can be replayed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,13 +30,13 @@ use super::result::{Standing, delivery};
 use super::together::{Merge, MergedLanes, Together, Verdict, add};
 use super::{Team, TeamReport, TeamSetup};
 
-/// How often the user may change what lanes changed, while that is verified, before the team gives up.
+/// How often the user may change the files that lanes changed, during verification, before the team gives up.
 const MOST_ROUNDS: usize = 4;
 
-/// Fewer calls than a plan and a diff need are of no use to a lane.
+/// Minimum number of calls for a lane: a plan and a diff.
 const LEAST_CALLS: u64 = 2;
 
-/// Takes a task to its delivery.
+/// Works on a task until its delivery.
 pub(super) async fn conduct(setup: TeamSetup, team: Team) -> TeamReport {
     let ended = |delivery| TeamReport::Done { delivery, lanes: Vec::new(), kept: Vec::new() };
     match Conductor::new(setup, team).conduct().await {
@@ -62,7 +62,7 @@ impl Conductor {
     async fn conduct(self) -> Result<TeamReport, Delivery> {
         let Some(plan) = self.plan().await? else { return Ok(TeamReport::Declined) };
         let ids: Vec<LaneId> = plan.lanes.iter().map(|lane| lane.id).collect();
-        // One part is left for what comes after them.
+        // One share is left for the work after the lanes.
         let parts = ids.len() as u64 + 1;
         let budget = share(&self.setup.run, &ids, parts).await?;
         if budget.calls.is_some_and(|calls| calls < LEAST_CALLS) {
@@ -87,7 +87,7 @@ impl Conductor {
         Ok(TeamReport::Done { delivery: delivery(&ended, end), lanes: ended, kept })
     }
 
-    /// The lanes of the task; none if it is one for a single crew.
+    /// Returns the plan of lanes; `None` if the task is left to a single crew.
     async fn plan(&self) -> Result<Option<TeamPlan>, Delivery> {
         let TeamSetup { run, brief, plan, .. } = &*self.setup;
         if let Some(plan) = plan {
@@ -104,7 +104,7 @@ impl Conductor {
                 self.publisher().publish(Event::LanesPlanned { lanes, tolerances }).await?;
                 return Ok(Some(plan));
             }
-            Ok(_) => "it does not split into parts that are independent".to_owned(),
+            Ok(_) => "the task does not split into independent parts".to_owned(),
             Err(Unheard::Unreadable(error)) => {
                 format!("the lane planner gave no usable plan: {error}")
             }
@@ -116,14 +116,14 @@ impl Conductor {
         Ok(None)
     }
 
-    /// Keeps the workspace as it is, for lanes to begin from.
+    /// Stores the current workspace as the tree that lanes start from.
     async fn base(&self, budget: Allowance) -> Result<Began, Delivery> {
         let setup = Arc::clone(&self.setup);
         self.setup.run.perform(&mut Base { setup, budget }).await
     }
 
-    /// Brings the work of the lanes together, one after the other, whoever was first. A lane that does not fit in is planned
-    /// again on what there is.
+    /// Merges the work of the lanes in a fixed order, regardless of which finished first. A lane that conflicts is
+    /// planned again on top of the current tree.
     async fn merge(&self, lanes: &Lanes, standing: &mut Standing) -> Result<(), Delivery> {
         let mut so_far = lanes.base.tree;
         for lane in lanes.plan.merge_order() {
@@ -143,7 +143,7 @@ impl Conductor {
                 attempt += 1;
                 match lanes.replan(lane, attempt, so_far, &paths).await? {
                     Ok(made) => standing.remade(made),
-                    // What it did first is still what does not fit in.
+                    // The conflicting work of the first attempt stands.
                     Err(undone) => {
                         standing.keep(&undone);
                         standing.conflicted(lane, paths, Other::Lanes);
@@ -154,7 +154,7 @@ impl Conductor {
         Ok(())
     }
 
-    /// What there is with the work of one more lane; the paths where the two exclude each other.
+    /// Adds one lane to the merged tree. Returns the new tree, or the conflicting paths.
     async fn merge_lane(
         &self,
         lane: LaneId,
@@ -166,7 +166,7 @@ impl Conductor {
         self.setup.run.perform(&mut adding).await
     }
 
-    /// Verifies what the lanes come to, mends or leaves out what does not work, and has the rest written. None if there is
+    /// Verifies the merged lanes, fixes or leaves out what fails, and has the rest written. Returns `None` if there is
     /// nothing to write.
     async fn deliver(
         &self,
@@ -174,7 +174,7 @@ impl Conductor {
         standing: &mut Standing,
     ) -> Result<Option<Delivery>, Delivery> {
         let mut together = Together::new(&self.setup, &self.team, &lanes.base.left_out);
-        let (mut may_mend, mut rounds) = (true, 0);
+        let (mut may_fix, mut rounds) = (true, 0);
         let mut refused: Option<(TreeId, String)> = None;
         loop {
             let all = standing.order();
@@ -192,7 +192,7 @@ impl Conductor {
             if let Some((onto, path)) = refused.take()
                 && onto == merged.onto
             {
-                // It is as it was, and what is there does not make way.
+                // The workspace has not changed since, so writing would be refused again.
                 return self.stage(&merged, standing, in_the_way(&path)).await;
             }
             let red = match together.verify(&merged, standing).await? {
@@ -221,12 +221,12 @@ impl Conductor {
             let found = self.bisect(&mut together, standing, &merged).await?;
             let (culprits, class) = (found.iter().copied().collect(), red.class);
             self.publisher().publish(Event::LanesBisected { lanes: culprits, class }).await?;
-            if !std::mem::take(&mut may_mend) {
+            if !std::mem::take(&mut may_fix) {
                 standing.fail_together(&found);
                 continue;
             }
-            match lanes.mend(&merged, &found, &red).await? {
-                Ok(made) => standing.mended(made, found),
+            match lanes.fix(&merged, &found, &red).await? {
+                Ok(made) => standing.fixed(made, found),
                 Err(undone) => {
                     standing.keep(&undone);
                     standing.fail_together(&found);
@@ -235,7 +235,7 @@ impl Conductor {
         }
     }
 
-    /// The smallest set of lanes that fails.
+    /// Returns the smallest set of lanes that fails.
     async fn bisect(
         &self,
         together: &mut Together,
@@ -252,15 +252,15 @@ impl Conductor {
             };
             let verdict = match together.merge(standing, &some, Some(merged.onto)).await? {
                 Merge::Done(some) => together.verify(&some, standing).await?,
-                // What does not even fit together without the others tells nothing about them.
+                // Lanes that conflict without the others say nothing about the checks.
                 Merge::Conflict(..) => Verdict::Open(kept_changing()),
             };
             let is_red = matches!(verdict, Verdict::Red(_));
-            bisect.told(if is_red { bisect::Verdict::Red } else { bisect::Verdict::Green });
+            bisect.answer(if is_red { bisect::Verdict::Red } else { bisect::Verdict::Green });
         }
     }
 
-    /// Has the one change written to the workspace.
+    /// Has the combined change written to the workspace.
     async fn write(&self, merged: &MergedLanes, standing: &Standing) -> Result<Written, Delivery> {
         let staged = Self::staged(merged, &standing.title());
         Ok(match self.setup.workspace().commit(staged).await {
@@ -275,14 +275,14 @@ impl Conductor {
         })
     }
 
-    /// Verifies what the user took of what was verified as a whole.
+    /// Verifies the part of a verified change that the user accepted.
     async fn part(
         &self,
         together: &mut Together,
         standing: &Standing,
         whole: MergedLanes,
     ) -> Result<Delivery, Delivery> {
-        // The tree as it is now is what the rest would be merged with.
+        // The current workspace already contains the accepted part; the rest would be merged onto it.
         let tree = match together.merge(standing, &standing.order(), None).await? {
             Merge::Done(rest) => rest.onto,
             Merge::Conflict(..) => return Ok(kept_changing()),
@@ -294,7 +294,7 @@ impl Conductor {
             Verdict::Red(_) => Delivery::NeedsWork {
                 why: NeedsWork::LanesFailed,
                 detail:
-                    "the files that you took fail the checks without the others, which are staged"
+                    "the files that you accepted fail the checks without the others, which are staged"
                         .into(),
             },
         })
@@ -306,7 +306,7 @@ impl Conductor {
         Staged { id, purpose, title: title.into(), changes, repairs, put_aside, taken }
     }
 
-    /// Keeps what is not written for the user to look at, and to apply.
+    /// Stages a change that is not written, for the user to look at and apply.
     async fn stage(
         &self,
         merged: &MergedLanes,
@@ -319,12 +319,11 @@ impl Conductor {
         Ok(Some(match delivery {
             Delivery::NeedsWork { detail, .. } => {
                 let detail =
-                    format!("{detail}; what was made is staged as {patch}, and not written").into();
+                    format!("{detail}; the change is staged as {patch}, not applied").into();
                 Delivery::NeedsWork { why: NeedsWork::Staged, detail }
             }
             Delivery::Denied { what, hint } => {
-                let hint =
-                    format!("{hint}; what was made is staged: `deepseek diff {patch}`").into();
+                let hint = format!("{hint}; the change is staged: `deepseek diff {patch}`").into();
                 Delivery::Denied { what, hint }
             }
             ended @ (Delivery::Delivered { .. }
@@ -336,7 +335,7 @@ impl Conductor {
     }
 }
 
-/// The effect of keeping the workspace as it is.
+/// The effect of storing the current workspace.
 struct Base {
     setup: Arc<TeamSetup>,
     /// What each lane may spend.
@@ -369,7 +368,7 @@ impl Effect for Base {
     }
 }
 
-/// The effect of adding the work of one more lane to what there is.
+/// The effect of merging one more lane.
 struct Adding {
     setup: Arc<TeamSetup>,
     lane: LaneId,
@@ -405,24 +404,24 @@ impl Effect for Adding {
     }
 }
 
-/// What came of writing.
+/// The result of writing.
 enum Written {
-    /// It is in the workspace.
+    /// The change is in the workspace.
     Yes,
-    /// It is, but for these files, which the user left out.
+    /// The change is in the workspace, except for these files, which the user left out.
     Part(Vec<RepoPath>),
-    /// It will not be.
+    /// The change will not be written.
     No(Delivery),
-    /// At this path, the workspace is another than the one it was made for.
+    /// At this path, the workspace differs from the one the change was made for.
     Stale(String),
 }
 
 fn kept_changing() -> Delivery {
-    let detail = "the workspace was changed again and again while lanes were verified".into();
+    let detail = "the workspace kept changing while lanes were verified".into();
     Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail }
 }
 
 fn in_the_way(path: &str) -> Delivery {
-    let detail = format!("something else is at {path} than what was verified to be there").into();
+    let detail = format!("something else is at {path} than what was verified").into();
     Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail }
 }

@@ -1,4 +1,4 @@
-//! The lanes of a team at work: begun when those they wait for have ended, so many at a time, each for itself.
+//! Runs the lanes of a team: each starts when those it waits for have ended, a limited number at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -25,29 +25,29 @@ use super::together::{MergedLanes, Red, add};
 use super::{LaneDied, Team, TeamSetup, brief};
 use crate::worktrees::tidy;
 
-/// What the lanes begin from.
+/// The tree that the lanes start from.
 pub(super) struct Began {
     pub(super) tree: TreeId,
     pub(super) left_out: Vec<RepoPath>,
 }
 
-/// What a lane made.
+/// The work of a lane that was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Made {
     pub(super) lane: LaneId,
-    /// The tree it began from.
+    /// The tree it started from.
     pub(super) base: TreeId,
     /// The tree it ended with.
     pub(super) tree: TreeId,
-    /// What it changed.
+    /// The changes.
     pub(super) files: Vec<StagedFile>,
-    /// What checked it.
+    /// The commands that checked them.
     pub(super) commands: Vec<String>,
-    /// Whether that passed.
+    /// How far the checks verify them.
     pub(super) verified: Verified,
 }
 
-/// What came of a lane, unless the whole team stops.
+/// The result of a lane, or the delivery that ends the whole team.
 type Ended = Result<Result<Made, Undone>, Delivery>;
 
 /// The lanes of a team.
@@ -56,9 +56,9 @@ pub(super) struct Lanes {
     team: Team,
     pub(super) plan: TeamPlan,
     pub(super) base: Began,
-    /// What came of each.
+    /// The results so far.
     pub(super) reports: BTreeMap<LaneId, Result<Made, Undone>>,
-    /// What each may spend.
+    /// What each lane may spend.
     budget: Allowance,
 }
 
@@ -78,7 +78,7 @@ impl Lanes {
         self.setup.run.prompts()
     }
 
-    /// Has every lane work to its end.
+    /// Runs every lane to its end.
     pub(super) async fn work(&mut self) -> Result<(), Delivery> {
         let width =
             usize::try_from(self.setup.run.config().lanes.max_subagents).unwrap_or(usize::MAX);
@@ -86,13 +86,13 @@ impl Lanes {
         let mut running = FuturesUnordered::new();
         loop {
             let ready = self.plan.ready(&ended, &begun);
-            let room = width.saturating_sub(running.len());
-            for lane in ready.iter().take(room) {
+            let free = width.saturating_sub(running.len());
+            for lane in ready.iter().take(free) {
                 begun.insert(*lane);
                 running.push(self.first(*lane)?);
             }
-            for (place, lane) in ready.iter().skip(room).enumerate() {
-                let why = format!("queued {}.: {width} lanes are at work", place + 1);
+            for (place, lane) in ready.iter().skip(free).enumerate() {
+                let why = format!("queued {}.: at most {width} lanes work in parallel", place + 1);
                 self.setup.run.for_lane(*lane).publisher.show_wait(why);
             }
             let Some((lane, report)) = running.next().await else { return Ok(()) };
@@ -101,7 +101,7 @@ impl Lanes {
         }
     }
 
-    /// The first attempt of a lane, as work to be waited for.
+    /// Returns the first attempt of a lane as a future.
     fn first(
         &self,
         lane: LaneId,
@@ -131,7 +131,7 @@ impl Lanes {
         })
     }
 
-    /// Has a lane do its part again, on what there is by now.
+    /// Has a lane do its part again on the current tree, because of conflicts at `paths`.
     pub(super) async fn replan(
         &self,
         lane: LaneId,
@@ -141,12 +141,12 @@ impl Lanes {
     ) -> Ended {
         let plan = self.plan.lane(lane).ok_or(JournalClosed)?;
         let part = brief::part(self.prompts(), &self.setup.brief.request, &self.plan, plan, &[]);
-        let text = brief::again(self.prompts(), &part, paths);
+        let text = brief::replanned(self.prompts(), &part, paths);
         self.at_work(lane, plan.title.clone(), self.budget).attempt(attempt, text, so_far).await
     }
 
-    /// Has the core loop mend what fails only when lanes come together.
-    pub(super) async fn mend(
+    /// Has a crew fix what fails only when lanes are merged.
+    pub(super) async fn fix(
         &self,
         merged: &MergedLanes,
         found: &BTreeSet<LaneId>,
@@ -154,20 +154,20 @@ impl Lanes {
     ) -> Ended {
         let lanes = found.iter().filter_map(|lane| self.plan.lane(*lane));
         let Red { class, details } = red;
-        let text = brief::mend(self.prompts(), &self.setup.brief.request, lanes, *class, details);
+        let text = brief::fix(self.prompts(), &self.setup.brief.request, lanes, *class, details);
         let budget = share(&self.setup.run, &[LaneId::TOGETHER], 1).await?;
         let title = "bring the lanes together".to_owned();
         self.at_work(LaneId::TOGETHER, title, budget).attempt(1, text, merged.tree).await
     }
 
-    /// Takes back what lanes did not use: they have ended.
+    /// Returns the unused budget of the lanes, which have all ended.
     pub(super) fn settle_shares(&self) {
         for lane in &self.plan.lanes {
             self.setup.run.for_lane(lane.id).give_back();
         }
     }
 
-    /// A lane as it goes to work.
+    /// Returns a lane with everything it needs to work.
     fn at_work(&self, lane: LaneId, title: String, budget: Allowance) -> AtWork {
         let Self { setup, team, plan, base, .. } = self;
         let owned = plan.clone();
@@ -192,19 +192,19 @@ impl Lanes {
         AtWork { setup, team: team.clone() }
     }
 
-    /// Removes every worktree but those of lanes that failed, and lets go of the trees. Tells where the others are.
+    /// Removes all worktrees except those of failed lanes, whose paths are returned, and releases the stored trees.
     pub(super) async fn tidy_up(&self, kept: Vec<String>) -> Vec<PathBuf> {
         let setup = Arc::clone(&self.setup);
         on_a_thread(move || {
             if let Err(error) = setup.snapshots.release(setup.run.id()) {
-                tracing::warn!(%error, "trees of lanes stay until a later start");
+                tracing::warn!(%error, "could not release the trees of lanes; a later start will retry");
             }
             tidy(&setup.snapshots, &setup.worktrees, &kept)
         })
         .await
     }
 
-    /// What each lane used.
+    /// Returns what each lane spent.
     pub(super) async fn spent(&self) -> BTreeMap<LaneId, Amount> {
         let mut spent = BTreeMap::new();
         for lane in &self.plan.lanes {
@@ -215,7 +215,7 @@ impl Lanes {
     }
 }
 
-/// A lane with all it needs to work.
+/// A lane with everything it needs to work.
 struct AtWork {
     setup: LaneSetup,
     team: Team,
@@ -226,7 +226,7 @@ impl AtWork {
         &self.setup.run.publisher
     }
 
-    /// The tree to begin from: with what those before it did, if that fits together.
+    /// Returns the tree to start from: `base` with the work of the lanes in `before`, if it can be merged.
     async fn base(
         &self,
         base: TreeId,
@@ -235,17 +235,17 @@ impl AtWork {
         self.setup.run.perform(&mut OnTopOf { lane: &self.setup, base, before }).await
     }
 
-    /// Works through an attempt. Whatever the lane dies of, the others go on.
+    /// Works through an attempt. If the lane dies, the others continue.
     async fn attempt(&self, number: u32, request: String, base: TreeId) -> Ended {
         let ended = Arc::default();
         let attempt = Attempt { number, request, base, ended: Arc::clone(&ended) };
-        let told = self.team.attempt(self.setup.clone(), attempt).await;
-        // One that died after its end was written down has come to that end.
-        let told = match (told, ended.get()) {
+        let end = self.team.attempt(self.setup.clone(), attempt).await;
+        // A lane that died after its end was recorded has ended that way.
+        let end = match (end, ended.get()) {
             (Err(LaneDied), Some(report)) => Ok(Ok(report.clone())),
-            (told, _) => told,
+            (end, _) => end,
         };
-        match told {
+        match end {
             Ok(Ok(LaneReport::Completed { tree, files, commands, verified })) => {
                 Ok(Ok(Made { lane: self.setup.id, base, tree, files, commands, verified }))
             }
@@ -255,14 +255,14 @@ impl AtWork {
         }
     }
 
-    /// Never begins, since a lane that it waits for did not get done.
+    /// Ends a lane that cannot start, because a lane that it waits for failed.
     async fn give_up(&self, missing: LaneId) -> Ended {
         let detail = format!("lane {missing}, which it waits for, did not get done");
         self.fail(0, Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail: detail.into() })
             .await
     }
 
-    /// Writes down for a lane that it failed.
+    /// Records that a lane failed.
     async fn fail(&self, attempt: u32, why: Delivery) -> Ended {
         let name = format!("{}-{attempt}", self.setup.id);
         let worktree = self.setup.worktrees.join(&name).exists().then_some(name);
@@ -275,7 +275,7 @@ impl AtWork {
     }
 }
 
-/// The effect of putting together the tree that a lane begins from: with what those before it did, if that fits together.
+/// The effect of making the tree that a lane starts from: `base` with the work of the lanes before it.
 struct OnTopOf<'l> {
     lane: &'l LaneSetup,
     base: TreeId,
@@ -285,7 +285,7 @@ struct OnTopOf<'l> {
 impl Effect for OnTopOf<'_> {
     type Outcome = Result<TreeId, Delivery>;
     type Stop = Delivery;
-    // It is told by the first event of the lane.
+    // The lane's first event contains the result.
     const POSITION: Position = Position::Ahead;
 
     fn look(&mut self, event: &Event) -> Trace<Self::Outcome> {
@@ -308,10 +308,8 @@ impl Effect for OnTopOf<'_> {
         let added = on_a_thread(move || add(&snapshots, base, &before, &hold)).await?;
         Ok(added.map_err(|(lane, paths)| {
             let paths: Vec<&str> = paths.iter().map(RepoPath::as_str).collect();
-            let detail = format!(
-                "what it waits for does not fit together: lane {lane} in {}",
-                paths.join(", ")
-            );
+            let detail =
+                format!("the lanes it waits for conflict: lane {lane} in {}", paths.join(", "));
             Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail: detail.into() }
         }))
     }
@@ -321,9 +319,9 @@ fn lane_died() -> Delivery {
     Delivery::failed(FailureKind::Internal, "the lane died")
 }
 
-/// Gives each of these lanes one of `parts` of what is left to spend.
+/// Gives each of these lanes one of `parts` of the remaining budget.
 pub(super) async fn share(run: &Run, lanes: &[LaneId], parts: u64) -> Result<Allowance, Delivery> {
-    let gone = || Delivery::failed(FailureKind::Admission, "it is gone");
+    let gone = || Delivery::failed(FailureKind::Admission, "admission is gone");
     let accounts = lanes.iter().map(|lane| run.for_lane(*lane).scope().clone()).collect();
     run.admission.share(accounts, parts).await.ok_or_else(gone)
 }

@@ -1,5 +1,4 @@
-//! Three trees into one: what was common, what is there, and what somebody made of what was common. Pure, but for reading
-//! files that are kept.
+//! Three-way merge of trees: a common base, ours, and theirs. Pure, except for reading stored files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -8,18 +7,18 @@ use config::ApplyStrategy;
 use patch::merge as merge_text;
 use tree::{Entries, FileState, Kept, RepoPath, SnapshotError, SnapshotReader};
 
-/// What three trees come to.
+/// The result of merging three trees.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Merged {
-    /// Files as one of the trees has them.
+    /// Files taken unchanged from one of the trees.
     pub(crate) entries: Entries,
     /// Files whose lines come from several trees.
     pub(crate) mixed: BTreeMap<RepoPath, FileState>,
-    /// Where two changes exclude each other; if there are any, the rest is of no use.
+    /// Paths with conflicting changes; if there are any, the rest must not be used.
     pub(crate) conflicts: Vec<RepoPath>,
 }
 
-/// Does to `ours` what was done to `base` when it became `theirs`.
+/// Applies to `ours` the changes between `base` and `theirs`.
 pub(crate) fn merge(
     base: &Entries,
     ours: &Entries,
@@ -51,7 +50,7 @@ pub(crate) fn merge(
 
 /// Reads files of trees.
 pub(crate) trait Read {
-    /// The file, or symlink, that was kept.
+    /// Returns the stored file or symlink.
     fn file(&self, path: &RepoPath, kept: Kept) -> Result<FileState, SnapshotError>;
 }
 
@@ -61,7 +60,7 @@ impl Read for SnapshotReader {
     }
 }
 
-/// What becomes of a path.
+/// The result for one path.
 enum Became {
     Kept(Kept),
     Mixed(FileState),
@@ -94,7 +93,7 @@ fn merge_path(
     Ok(mixed(&base, &ours, &theirs).map_or(Became::Conflict, Became::Mixed))
 }
 
-/// Three versions of a file in one, if no line of one change touches the other. What is no text is not cut into lines.
+/// Merges three versions of a file; `None` if changed lines overlap or touch, or if a version is binary.
 fn mixed(base: &FileState, ours: &FileState, theirs: &FileState) -> Option<FileState> {
     let mode = if theirs.mode == base.mode { ours.mode } else { theirs.mode };
     let bytes = if base.bytes == theirs.bytes {
@@ -110,14 +109,14 @@ fn mixed(base: &FileState, ours: &FileState, theirs: &FileState) -> Option<FileS
     Some(FileState { bytes, mode })
 }
 
-/// Whether there is a file where a directory has to be, or the other way round.
+/// Returns true if there is a file where a directory has to be, or the reverse.
 fn is_in_the_way(path: &RepoPath, entries: &Entries) -> bool {
     let mut above = std::iter::successors(path.parent(), RepoPath::parent);
     let below = entries.range((Bound::Excluded(path), Bound::Unbounded));
     let is_below = |other: &RepoPath| {
         std::iter::successors(other.parent(), RepoPath::parent).any(|dir| dir == *path)
     };
-    // What sorts between a directory and what is below it begins with its name.
+    // Everything sorted between a directory and its content begins with its name.
     let starts = |other: &&RepoPath| other.as_str().starts_with(path.as_str());
     above.any(|dir| entries.contains_key(&dir))
         || below.map(|(other, _)| other).take_while(starts).any(is_below)
@@ -132,12 +131,12 @@ mod tests {
 
     use super::*;
 
-    /// Contents by the names they were given.
+    /// File contents by the ids they were stored under.
     #[derive(Default)]
     struct Store(RefCell<BTreeMap<Kept, FileState>>);
 
     impl Store {
-        /// Keeps a file: `x ` before its text makes it executable, `l ` a symlink.
+        /// Stores a file: `x ` before its text makes it executable, `l ` a symlink.
         fn keep(&self, text: &str) -> Kept {
             let (mode, letter, bytes) = match text.split_at_checked(2) {
                 Some(("x ", rest)) => (FileMode::Executable, 'x', rest),
@@ -158,7 +157,7 @@ mod tests {
             files.iter().map(entry).collect()
         }
 
-        fn told(&self, merged: &Merged) -> Vec<(String, String)> {
+        fn files(&self, merged: &Merged) -> Vec<(String, String)> {
             let text = |state: &FileState| {
                 let letter = match state.mode {
                     FileMode::Regular => "",
@@ -183,7 +182,7 @@ mod tests {
         }
     }
 
-    /// What the file `f` becomes from these three; nothing where there is none.
+    /// Returns the merged content of the file `f`, `None` if it does not exist.
     fn one(
         base: Option<&str>,
         ours: Option<&str>,
@@ -196,30 +195,34 @@ mod tests {
         if !merged.conflicts.is_empty() {
             return Err(());
         }
-        Ok(store.told(&merged).into_iter().map(|(_, text)| text).next())
+        Ok(store.files(&merged).into_iter().map(|(_, text)| text).next())
     }
 
     #[test]
-    fn each_side_keeps_what_only_it_changed() {
+    fn changes_of_one_side_are_kept() {
         let some = |text: &str| Ok(Some(text.to_owned()));
         let (b, o, t) = (Some("a\nb\nc\n"), Some("A\nb\nc\n"), Some("a\nb\nC\n"));
         assert_eq!(one(b, o, t), some("A\nb\nC\n"));
         assert_eq!(one(b, b, t), some("a\nb\nC\n"));
         assert_eq!(one(b, o, b), some("A\nb\nc\n"));
-        assert_eq!(one(b, o, o), some("A\nb\nc\n"), "both did the same");
+        assert_eq!(one(b, o, o), some("A\nb\nc\n"), "both made the same change");
         assert_eq!(one(b, b, None), Ok(None));
         assert_eq!(one(b, None, b), Ok(None));
         assert_eq!(one(b, None, None), Ok(None));
         assert_eq!(one(None, None, t), some("a\nb\nC\n"));
         assert_eq!(one(None, t, t), some("a\nb\nC\n"));
-        assert_eq!(one(b, o, Some("x a\nb\nc\n")), some("x A\nb\nc\n"), "a mode and lines");
+        assert_eq!(
+            one(b, o, Some("x a\nb\nc\n")),
+            some("x A\nb\nc\n"),
+            "one changed the mode, the other lines"
+        );
         assert_eq!(one(Some("l x"), Some("l x"), Some("l y")), some("l y"));
         assert_eq!(one(Some("\0a"), Some("\0a"), Some("\0b")), some("\0b"));
         assert_eq!(one(Some(""), Some(""), Some("a")), some("a"));
     }
 
     #[test]
-    fn what_excludes_each_other_is_a_conflict() {
+    fn contradicting_changes_are_a_conflict() {
         let (b, o, t) = (Some("a\nb\n"), Some("A\nb\n"), Some("x\nb\n"));
         for (base, ours, theirs) in [
             (b, o, t),
@@ -235,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_not_where_a_directory_has_to_be() {
+    fn a_file_in_place_of_a_directory_is_a_conflict() {
         let store = Store::default();
         for (ours, theirs, at) in [("a", "a/b", "a/b"), ("a/b", "a", "a"), ("a/b/c", "a", "a")] {
             let (ours, theirs) =
@@ -243,19 +246,19 @@ mod tests {
             let merged = merge(&Entries::new(), &ours, &theirs, &store).unwrap();
             assert_eq!(merged.conflicts, [RepoPath::parse(at).unwrap()]);
         }
-        let beside = store.tree(&[("a-b", "1"), ("a.b", "2")]);
-        let merged = merge(&Entries::new(), &beside, &store.tree(&[("a", "3")]), &store).unwrap();
+        let siblings = store.tree(&[("a-b", "1"), ("a.b", "2")]);
+        let merged = merge(&Entries::new(), &siblings, &store.tree(&[("a", "3")]), &store).unwrap();
         assert_eq!(merged.conflicts, []);
-        // A file makes way for the directory that takes its place.
+        // A file gives way to a directory that replaces it.
         let (file, below) = (store.tree(&[("a", "1")]), store.tree(&[("a/b", "2")]));
         let merged = merge(&file, &file, &below, &store).unwrap();
-        assert_eq!((merged.conflicts.len(), store.told(&merged).len()), (0, 1));
+        assert_eq!((merged.conflicts.len(), store.files(&merged).len()), (0, 1));
     }
 
     proptest! {
-        /// What changes different files does not depend on who comes first.
+        /// Changes to different files can be merged in either order.
         #[test]
-        fn changes_of_different_files_can_be_added_in_any_order(
+        fn changes_to_different_files_merge_in_any_order(
             base in proptest::collection::btree_map("[a-d]", "[xy]{1,3}\n", 0..4),
             ours in proptest::collection::btree_map("[a-b]", proptest::option::of("[xy]{1,3}\n"), 0..3),
             theirs in proptest::collection::btree_map("[c-d]", proptest::option::of("[xy]{1,3}\n"), 0..3),
@@ -277,7 +280,7 @@ mod tests {
             let one = merge(&base, &ours, &theirs, &store).unwrap();
             let other = merge(&base, &theirs, &ours, &store).unwrap();
             prop_assert!(one.conflicts.is_empty());
-            prop_assert_eq!(store.told(&one), store.told(&other));
+            prop_assert_eq!(store.files(&one), store.files(&other));
         }
     }
 }

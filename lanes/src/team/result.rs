@@ -1,4 +1,4 @@
-//! What becomes of each lane, and of the run with it. Pure.
+//! Decides the result of each lane, and with it the result of the run. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,25 +12,25 @@ use tree::RepoPath;
 
 use super::hired::Made;
 
-/// Where the lanes stand.
+/// The state of the lanes.
 #[derive(Debug, Clone)]
 pub(super) struct Standing {
     plan: TeamPlan,
     made: BTreeMap<LaneId, Made>,
-    /// Those of which nothing comes into the result.
+    /// Lanes that are left out of the result.
     out: BTreeMap<LaneId, LaneEnd>,
-    /// What each needs besides what its plan says: it was made on top of that.
+    /// Lanes that each lane needs in addition to its plan, because it was redone on top of them.
     on_top_of: BTreeMap<LaneId, BTreeSet<LaneId>>,
-    /// Names of worktrees that stay.
+    /// Names of worktrees that are kept.
     pub(super) kept: Vec<String>,
-    /// Whether the result is in the workspace.
+    /// True once the result is in the workspace.
     pub(super) written: bool,
-    /// The files of the result that the user left out of it.
+    /// Files of the result that the user left out.
     pub(super) left_out: Vec<RepoPath>,
 }
 
 impl Standing {
-    /// After all lanes have ended.
+    /// Returns the state after all lanes have ended.
     pub(super) fn new(plan: &TeamPlan, reports: &BTreeMap<LaneId, Result<Made, Undone>>) -> Self {
         let mut standing = Self {
             plan: plan.clone(),
@@ -53,12 +53,12 @@ impl Standing {
         standing
     }
 
-    /// What an attempt that failed left stays.
+    /// Keeps the worktree of a failed attempt.
     pub(super) fn keep(&mut self, undone: &Undone) {
         self.kept.extend(undone.worktree.clone());
     }
 
-    /// What a lane made, if it comes into the result.
+    /// Returns a lane's work, if it is part of the result.
     pub(super) fn made(&self, lane: LaneId) -> Option<Made> {
         self.made.get(&lane).filter(|made| self.is_in(made)).cloned()
     }
@@ -67,13 +67,13 @@ impl Standing {
         !made.files.is_empty() && !self.out.contains_key(&made.lane)
     }
 
-    /// The lanes that come into the result, in the order they are merged.
+    /// Returns the lanes that are part of the result, in merge order.
     pub(super) fn order(&self) -> Vec<LaneId> {
         let lanes = self.plan.merge_order().into_iter().chain([LaneId::TOGETHER]);
         lanes.filter(|lane| self.made(*lane).is_some()).collect()
     }
 
-    /// What each of them cannot be without.
+    /// Returns the lanes that each of them depends on.
     pub(super) fn needs(&self) -> BTreeMap<LaneId, BTreeSet<LaneId>> {
         let order = self.order();
         let needs = |lane: &LaneId| {
@@ -89,7 +89,7 @@ impl Standing {
         all
     }
 
-    /// What checked them, each command once.
+    /// Returns the commands that checked them, each once.
     pub(super) fn commands(&self) -> Vec<String> {
         let mut commands: Vec<String> = Vec::new();
         for made in self.order().iter().filter_map(|lane| self.made.get(lane)) {
@@ -102,7 +102,7 @@ impl Standing {
         commands
     }
 
-    /// The checks that passed where one of these lanes worked.
+    /// Returns the checks that passed in the worktree of one of these lanes.
     pub(super) fn passed(&self, lanes: &[LaneId]) -> BTreeSet<String> {
         let made = lanes.iter().filter_map(|lane| self.made.get(lane));
         let passed =
@@ -110,42 +110,42 @@ impl Standing {
         passed.flat_map(|made| made.commands.iter().cloned()).collect()
     }
 
-    /// The result in a few words.
+    /// Returns a short title for the result.
     pub(super) fn title(&self) -> String {
         let order = self.order();
         let lanes: Vec<String> = order.iter().map(LaneId::to_string).collect();
         format!("lane{} {}", if lanes.len() == 1 { "" } else { "s" }, lanes.join(", "))
     }
 
-    /// A lane was done again, on top of those that were merged before it.
+    /// Records that a lane was redone on top of those merged before it.
     pub(super) fn remade(&mut self, made: Made) {
         let before = self.order().into_iter().take_while(|lane| *lane != made.lane).collect();
         self.on_top_of.insert(made.lane, before);
         self.made.insert(made.lane, made);
     }
 
-    /// What fails when these lanes come together was mended.
-    pub(super) fn mended(&mut self, made: Made, found: BTreeSet<LaneId>) {
+    /// Records a fix for the lanes that fail together.
+    pub(super) fn fixed(&mut self, made: Made, found: BTreeSet<LaneId>) {
         self.on_top_of.insert(LaneId::TOGETHER, found);
         self.made.insert(LaneId::TOGETHER, made);
     }
 
-    /// A lane did not get done.
+    /// Records that a lane failed.
     pub(super) fn failed(&mut self, lane: LaneId, why: Delivery) {
         self.leave_out(lane, LaneEnd::Failed { why });
     }
 
-    /// A lane does not fit in.
+    /// Records that a lane conflicts.
     pub(super) fn conflicted(&mut self, lane: LaneId, paths: Vec<RepoPath>, with: Other) {
         self.leave_out(lane, LaneEnd::Conflicted { paths, with });
     }
 
-    /// These lanes fail together, and that cannot be mended. What was mended for them goes with them.
+    /// Leaves out lanes that fail together and could not be fixed, and the lanes that an earlier fix was for.
     pub(super) fn fail_together(&mut self, found: &BTreeSet<LaneId>) {
-        let mended = self.on_top_of.get(&LaneId::TOGETHER).cloned().unwrap_or_default();
-        let with_mended = found.contains(&LaneId::TOGETHER).then_some(mended);
+        let fixed = self.on_top_of.get(&LaneId::TOGETHER).cloned().unwrap_or_default();
+        let with_fixed = found.contains(&LaneId::TOGETHER).then_some(fixed);
         let all: BTreeSet<LaneId> =
-            found.iter().copied().chain(with_mended.unwrap_or_default()).collect();
+            found.iter().copied().chain(with_fixed.unwrap_or_default()).collect();
         for lane in &all {
             let others: Vec<String> = all
                 .iter()
@@ -153,15 +153,15 @@ impl Standing {
                 .map(LaneId::to_string)
                 .collect();
             let detail = if others.is_empty() {
-                "it passes alone, and the checks of the whole fail".to_owned()
+                "it passes alone, but the checks of the merged result fail".to_owned()
             } else {
-                format!("together with {} the checks of the whole fail", others.join(", "))
+                format!("the checks fail when it is merged with {}", others.join(", "))
             };
             self.failed(*lane, lanes_failed(detail));
         }
     }
 
-    /// Leaves out a lane, and those that build on it.
+    /// Leaves out a lane and those that depend on it.
     fn leave_out(&mut self, lane: LaneId, end: LaneEnd) {
         self.out.entry(lane).or_insert(end);
         let dependents: Vec<LaneId> = self
@@ -177,7 +177,7 @@ impl Standing {
         }
     }
 
-    /// What became of each lane, by number.
+    /// Returns the result of each lane, by number.
     pub(super) fn ended(&self, spent: &BTreeMap<LaneId, Amount>) -> Vec<EndedLane> {
         let ended = |lane: &crate::team_plan::LanePlan| {
             let made = self.made.get(&lane.id).map_or(&[][..], |made| &made.files);
@@ -196,7 +196,7 @@ impl Standing {
     }
 }
 
-/// How the run ends: `end` is what came of the result, if there was one.
+/// Returns how the run ends; `end` is the delivery of the merged result, if there was one.
 pub(super) fn delivery(lanes: &[EndedLane], end: Option<Delivery>) -> Delivery {
     let undone: Vec<&EndedLane> = lanes
         .iter()
@@ -207,7 +207,7 @@ pub(super) fn delivery(lanes: &[EndedLane], end: Option<Delivery>) -> Delivery {
         let reason = "no lane had anything to change".to_owned();
         return end.unwrap_or(Delivery::NoEditNeeded { reason: reason.into() });
     };
-    // The limit of a budget is one whoever came to it.
+    // An exhausted budget ends the run, whichever lane hit it.
     let spent = undone.iter().find_map(|lane| {
         let LaneEnd::Failed { why: Delivery::BudgetExhausted { limit, detail } } = &lane.end else {
             return None;
@@ -219,7 +219,7 @@ pub(super) fn delivery(lanes: &[EndedLane], end: Option<Delivery>) -> Delivery {
         (Some(spent), ..) => spent,
         (None, LaneEnd::Failed { why }, None) if undone.len() == lanes.len() => why.clone(),
         (None, ..) => {
-            let each: Vec<String> = undone.iter().map(|lane| told(lane)).collect();
+            let each: Vec<String> = undone.iter().map(|lane| describe(lane)).collect();
             let rest = if end.is_some() { "; the rest is in the workspace" } else { "" };
             let detail = format!("{}{rest}", each.join("; "));
             lanes_failed(detail)
@@ -231,8 +231,8 @@ fn lanes_failed(detail: String) -> Delivery {
     Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail: detail.into() }
 }
 
-/// Why a lane is not in the result, in words.
-fn told(lane: &EndedLane) -> String {
+/// Describes why a lane is not in the result.
+fn describe(lane: &EndedLane) -> String {
     let EndedLane { lane: id, title, end, .. } = lane;
     let why = match end {
         LaneEnd::Merged | LaneEnd::Staged | LaneEnd::Empty => String::new(),
@@ -241,15 +241,15 @@ fn told(lane: &EndedLane) -> String {
             let paths: Vec<&str> = paths.iter().map(RepoPath::as_str).collect();
             let with = match with {
                 Other::Lanes => "other lanes",
-                Other::User => "what you changed meanwhile",
+                Other::User => "your own changes",
             };
-            format!("it is in conflict with {with} in {}", paths.join(", "))
+            format!("it conflicts with {with} in {}", paths.join(", "))
         }
     };
     format!("lane {id} ({title}): {why}")
 }
 
-/// Why something was not done, in words.
+/// Describes why something was not done.
 fn reason(why: &Delivery) -> String {
     match why {
         Delivery::Delivered { .. } => String::new(),

@@ -1,4 +1,4 @@
-//! Where the work of lanes comes together: merged with the workspace as it is, and verified in a worktree of its own before
+//! Integrates the work of lanes: merges it with the workspace, and verifies the result in its own worktree before
 //! anything is written.
 
 use std::collections::BTreeSet;
@@ -30,15 +30,15 @@ use super::merge::merge;
 use super::result::Standing;
 use super::{Team, TeamSetup};
 
-/// Lanes, merged with the workspace.
+/// The result of merging lanes with the workspace.
 pub(super) struct MergedLanes {
-    /// Which.
+    /// The lanes that were merged.
     pub(super) lanes: Vec<LaneId>,
-    /// The workspace as it was found.
+    /// The workspace at the time of the merge.
     pub(super) onto: TreeId,
-    /// What came of it.
+    /// The merged tree.
     pub(super) tree: TreeId,
-    /// What is different.
+    /// The changes from the workspace to the merged tree.
     pub(super) files: Vec<StagedFile>,
 }
 
@@ -48,39 +48,39 @@ impl MergedLanes {
     }
 }
 
-/// What came of merging.
+/// The result of a merge.
 pub(super) enum Merge {
     Done(MergedLanes),
-    /// This lane does not fit in, at these paths.
+    /// This lane conflicts with the workspace or the others at these paths.
     Conflict(LaneId, Vec<RepoPath>),
 }
 
-/// What the checks say of lanes that are merged.
+/// The result of the checks on merged lanes.
 pub(super) enum Verdict {
-    /// They may be written; this is what the run would be then.
+    /// The change may be written; the run would end with this delivery.
     Green(Delivery),
-    /// They fail.
+    /// The checks fail.
     Red(Red),
-    /// It cannot be said.
+    /// The checks cannot tell.
     Open(Delivery),
 }
 
-/// How lanes fail.
+/// How merged lanes fail.
 pub(super) struct Red {
     pub(super) class: FailureClass,
-    /// The commands that fail, with the end of what they printed.
+    /// The commands that fail, with the end of their output.
     pub(super) details: String,
 }
 
-/// Where lanes come together.
+/// Merges and verifies lanes.
 pub(super) struct Together {
     setup: Arc<TeamSetup>,
     team: Team,
-    /// Files that no tree has, and builds may need.
+    /// Files that are not in any snapshot, but that builds may need.
     left_out: Vec<RepoPath>,
-    /// The worktree, and the tree it holds; made when it is needed.
+    /// The worktree and the tree in it; created when needed.
     worktree: Option<(Worktree, Entries)>,
-    /// What fails on the workspace as it was found, once that is known.
+    /// What fails on the unchanged workspace, once known.
     baseline: Option<Report>,
     verifications: u32,
 }
@@ -95,7 +95,7 @@ impl Together {
         &self.setup.run.publisher
     }
 
-    /// Merges what these lanes made with the workspace as it is, or as it was.
+    /// Merges the results of these lanes with the workspace: as it is now, or as recorded in `onto`.
     pub(super) async fn merge(
         &mut self,
         standing: &Standing,
@@ -103,7 +103,7 @@ impl Together {
         onto: Option<TreeId>,
     ) -> Result<Merge, Delivery> {
         if onto.is_none() {
-            // Another workspace may fail otherwise.
+            // Other checks may fail if the workspace has changed.
             self.baseline = None;
         }
         let made: Vec<Made> = lanes.iter().filter_map(|lane| standing.made(*lane)).collect();
@@ -111,8 +111,8 @@ impl Together {
         self.setup.run.perform(&mut Merging { setup, lanes, made, onto }).await
     }
 
-    /// Runs the checks of all lanes, and those of the project, on what lanes came to. What failed before them is told apart,
-    /// unless one of them had mended it.
+    /// Runs the checks of all lanes, and those of the project, on the merged tree. Failures that the workspace had
+    /// before do not count, unless a lane had made the check pass.
     pub(super) async fn verify(
         &mut self,
         merged: &MergedLanes,
@@ -156,11 +156,11 @@ impl Together {
                     let verified = Verified::Unverified(Unverified::Environment { missing });
                     Verdict::Green(Delivery::Delivered { verified })
                 }
-                None => unverifiable("what a verification command needs is not there"),
+                None => unverifiable("something that a verification command needs is missing"),
             },
             CheckOutcome::PreExisting => Verdict::Green(needs_work(
                 NeedsWork::PreExisting,
-                "what fails in a copy of the workspace failed there before the change; of ignored files it has only those of lanes.share",
+                "the failing checks failed before the change as well, in a copy of the workspace that has no ignored files except those of lanes.share",
             )),
             CheckOutcome::CodeFailure => {
                 let classifier = &self.setup.run.config().agent_loop.failure_classifier;
@@ -175,12 +175,12 @@ impl Together {
                 |denied| denied.delivery(),
             )),
             CheckOutcome::CommandMissing => unverifiable("a verification command is not installed"),
-            CheckOutcome::TimedOut => unverifiable("a verification command did not end in time"),
+            CheckOutcome::TimedOut => unverifiable("a verification command timed out"),
             CheckOutcome::Infrastructure => unverifiable("the machine failed while verifying"),
         }
     }
 
-    /// The commands of the lanes, and those that the project itself gives reason for.
+    /// Returns the commands of the lanes, and the checks derived from the project.
     async fn with_derived(
         &self,
         place: &ReadTree,
@@ -190,14 +190,14 @@ impl Together {
         let derived = sight.checks().await?;
         let above = self.setup.workspace();
         let missing = derived.into_iter().filter(|command| {
-            // What the user did not approve beforehand is not asked for in the end.
+            // Commands that the user has not approved beforehand are skipped rather than asked about at the end.
             let is_approved = above.beyond(&[], std::slice::from_ref(command)).is_none();
             is_approved && !commands.contains(command)
         });
         Ok(commands.iter().cloned().chain(missing).collect())
     }
 
-    /// What fails on the workspace without the lanes.
+    /// Runs the checks on the workspace without the lanes' changes.
     async fn check_baseline(
         &mut self,
         onto: TreeId,
@@ -212,7 +212,7 @@ impl Together {
         Ok(report)
     }
 
-    /// A directory that holds `tree`: the worktree, made so if something is to be run there.
+    /// Returns a directory that contains `tree`: the worktree, if something is going to run there.
     async fn place(&mut self, tree: TreeId) -> Result<ReadTree, Delivery> {
         let (setup, own) = (Arc::clone(&self.setup), self.worktree.take());
         let left_out = self.left_out.clone();
@@ -231,7 +231,7 @@ impl Together {
         commands: Vec<String>,
         subject: Subject,
     ) -> Result<Checked, Delivery> {
-        let workspace = Arc::new(Bench { place, above: self.setup.workspace() });
+        let workspace = Arc::new(MergedTree { place, above: self.setup.workspace() });
         let setup = VerifierSetup { commands: Runner { workspace, run: self.setup.run.clone() } };
         let died = || Delivery::failed(FailureKind::Internal, "the verifier died");
         let verifier = Verifier::spawn(setup, self.team.cell()).await.map_err(|_| died())?;
@@ -241,7 +241,7 @@ impl Together {
     }
 }
 
-/// The effect of merging what lanes made with the workspace as it is, or as it was.
+/// The effect of merging the results of lanes with the workspace.
 struct Merging {
     setup: Arc<TeamSetup>,
     lanes: Vec<LaneId>,
@@ -283,10 +283,10 @@ impl Effect for Merging {
     }
 }
 
-/// The effect of making a directory hold a tree; none where all that would be run in it is recorded.
+/// The effect of making the worktree contain a tree; `None` if everything that would run in it is recorded.
 struct Placing {
     setup: Arc<TeamSetup>,
-    /// The worktree, and the tree it holds, if there is one.
+    /// The worktree and the tree in it, if there is one.
     own: Option<(Worktree, Entries)>,
     left_out: Vec<RepoPath>,
     tree: TreeId,
@@ -295,7 +295,7 @@ struct Placing {
 impl Effect for Placing {
     type Outcome = Option<ReadTree>;
     type Stop = Delivery;
-    // The checks look there while the rest of the record is followed.
+    // The checks read there while the rest of the recording is followed.
     const POSITION: Position = Position::AheadIfAtAll;
 
     fn look(&mut self, event: &Event) -> Trace<Self::Outcome> {
@@ -313,7 +313,7 @@ impl Effect for Placing {
             let wanted = setup.snapshots.tree(tree)?;
             let worktree = match own {
                 Some((mut worktree, holds)) => {
-                    // What commands did to its files is undone, so that no verification sees another.
+                    // Changes made by earlier commands are undone, so that verifications do not affect each other.
                     let found = worktree.entries(&setup.snapshots, &holds, &BTreeSet::new())?;
                     let mut is = found.entries;
                     is.retain(|path, _| !found.left_out.contains(path));
@@ -331,7 +331,7 @@ impl Effect for Placing {
     }
 }
 
-/// A worktree in which lanes come together. One that another process left is made anew.
+/// Creates the worktree for merged lanes, replacing one left by another process.
 fn fresh(
     setup: &TeamSetup,
     entries: &Entries,
@@ -344,10 +344,10 @@ fn fresh(
     Worktree::create(&setup.snapshots, entries, &dir, &origin.now())
 }
 
-/// The name of the worktree where lanes come together.
+/// The name of the worktree for merged lanes.
 const TOGETHER: &str = "together";
 
-/// A directory with nothing in it, where all that would be found is recorded.
+/// Returns an empty directory, for a run whose results are all recorded.
 fn nowhere(setup: &TeamSetup) -> Result<ReadTree, SnapshotError> {
     let dir = setup.worktrees.join("nowhere");
     let made = regular::create_dir(&dir);
@@ -355,13 +355,13 @@ fn nowhere(setup: &TeamSetup) -> Result<ReadTree, SnapshotError> {
     Ok(ReadTree::open(&dir)?)
 }
 
-/// What lanes verify on together. Nothing is written to it but by switching trees.
-struct Bench {
+/// The workspace that merged lanes are verified in. It changes only by switching trees.
+struct MergedTree {
     place: ReadTree,
     above: Arc<dyn Workspace>,
 }
 
-impl Workspace for Bench {
+impl Workspace for MergedTree {
     fn reader(&self) -> &ReadTree {
         &self.place
     }
@@ -399,7 +399,7 @@ impl Workspace for Bench {
     }
 }
 
-/// Merges what lanes made with the workspace. Blocks.
+/// Merges the results of lanes with the workspace. Blocks.
 fn merged(
     setup: &TeamSetup,
     lanes: Vec<LaneId>,
@@ -422,7 +422,7 @@ fn merged(
     }
 }
 
-/// Keeps the workspace as it is, with whatever is at the paths that lanes change, ignored or not. Blocks.
+/// Stores the current workspace, including whatever is at the paths that lanes change, even if ignored. Blocks.
 fn workspace_now(setup: &TeamSetup, made: &[Made]) -> Result<TreeId, SnapshotError> {
     let snapshots = &setup.snapshots;
     let paths: BTreeSet<&RepoPath> =
@@ -434,7 +434,8 @@ fn workspace_now(setup: &TeamSetup, made: &[Made]) -> Result<TreeId, SnapshotErr
     Ok(onto)
 }
 
-/// Adds what lanes made to a tree, one after the other; or tells the first that does not fit in. Blocks.
+/// Merges the results of lanes into a tree, one after the other. Returns the first lane that conflicts, with the paths.
+/// Blocks.
 pub(super) fn add(
     snapshots: &Snapshots,
     to: TreeId,

@@ -26,7 +26,7 @@ fn ids(numbers: &[u8]) -> BTreeSet<LaneId> {
     numbers.iter().copied().map(id).collect()
 }
 
-/// A plan of lanes with a file each, of which some wait for others.
+/// Returns a plan of lanes with one file each, some of which wait for others.
 fn waiting(lanes: u8, after: &[(u8, u8)]) -> String {
     let mut body: Vec<String> =
         (1..=lanes).map(|n| format!("LANE|{n:02}|t|g\nOWN|{n:02}|f{n}")).collect();
@@ -35,7 +35,7 @@ fn waiting(lanes: u8, after: &[(u8, u8)]) -> String {
 }
 
 #[test]
-fn the_contract_as_written() {
+fn a_plan_is_parsed_and_printed_unchanged() {
     let (plan, tolerances) = parse(PLAN).unwrap();
     assert_eq!(plan.lanes[0].goal, "read a|b as one");
     assert_eq!(plan.lanes[1].after, ids(&[1]));
@@ -52,13 +52,13 @@ fn the_three_tolerances_are_recorded() {
 }
 
 #[test]
-fn the_planner_is_told_the_contract() {
-    let told = instructions(&Prompts::default(), TeamLimits { max_lanes: 4 });
+fn the_instructions_contain_the_contract() {
+    let text = instructions(&Prompts::default(), TeamLimits { max_lanes: 4 });
     for line in ["TEAM_PLAN_V1", "LANE|<", "OWN|<", "AFTER|<", "TEAM_PLAN_END"] {
-        assert!(told.lines().any(|said| said.starts_with(line)), "{line}");
+        assert!(text.lines().any(|it| it.starts_with(line)), "{line}");
     }
-    assert!(told.contains("2 to 4 lanes") && told.contains("at most 128 in all"));
-    assert!(!told.contains("{{"));
+    assert!(text.contains("2 to 4 lanes") && text.contains("at most 128 in all"));
+    assert!(!text.contains("{{"));
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn every_broken_rule_quotes_its_line() {
     for (body, quoted) in [
         ("", "line 3: `TEAM_PLAN_END`: a plan needs at least one lane"),
         ("OWN|01|a", "line 3: `TEAM_PLAN_END`: a plan needs at least one lane"),
-        ("LANE|01|t|g", "line 2: `LANE|01|t|g`: a lane owns something"),
+        ("LANE|01|t|g", "line 2: `LANE|01|t|g`: each lane must own something"),
         ("LANE|1|t|g", "line 2: `LANE|1|t|g`: a lane is named by two digits"),
         ("LANE|00|t|g", "two digits, 01 to 99"),
         ("LANE|01|t", "the line must read LANE|<id>|<title>|<goal>"),
@@ -82,10 +82,10 @@ fn every_broken_rule_quotes_its_line() {
         ("LANE", "two digits"),
         ("LANE|01|t|g\nLANE|01|u|h", "line 3: `LANE|01|u|h`: each lane has one LANE line"),
         ("LANE|01|t|g\nOWN|01", "the line must read OWN|"),
-        ("LANE|01|t|g\nOWN|01|/etc", "line 3: `OWN|01|/etc`: what a lane owns is relative"),
+        ("LANE|01|t|g\nOWN|01|/etc", "line 3: `OWN|01|/etc`: a lane owns paths relative"),
         ("LANE|01|t|g\nOWN|01|../x", "leaves the workspace"),
         ("LANE|01|t|g\nOWN|01|.git/", "repository's own directory"),
-        ("LANE|01|t|g\nOWN|01|a\nOWN|01|./a", "line 4: `OWN|01|./a`: this lane owns that already"),
+        ("LANE|01|t|g\nOWN|01|a\nOWN|01|./a", "line 4: `OWN|01|./a`: this lane already owns that"),
         ("LANE|01|t|g\nOWN|01|a\nOWN|02|b", "line 4: `OWN|02|b`: there is no LANE|02 in the plan"),
         ("LANE|01|t|g\nOWN|01|a\nAFTER|01|02", "line 4: `AFTER|01|02`: there is no LANE|02"),
         ("LANE|01|t|g\nOWN|01|a\nAFTER|02|01", "line 4: `AFTER|02|01`: there is no LANE|02"),
@@ -94,19 +94,19 @@ fn every_broken_rule_quotes_its_line() {
             "line 4: `AFTER|01|01`: a lane cannot wait for itself",
         ),
         ("LANE|01|t|g\nOWN|01|a\nAFTER|01", "the line must read AFTER|<id>|<id>"),
-        ("PLAN|x", "only LANE|, OWN| and AFTER| lines may stand in the plan"),
+        ("PLAN|x", "only LANE|, OWN| and AFTER| lines are allowed in the plan"),
     ] {
         assert!(rule(body).contains(quoted), "{body}: {}", rule(body));
     }
     assert!(rule(&format!("{ONE}\nsrc/x")).contains("line 4: `src/x`: only LANE|"));
-    assert!(rule(&waiting(2, &[(2, 1), (2, 1)])).contains("waits for that one already"));
+    assert!(rule(&waiting(2, &[(2, 1), (2, 1)])).contains("already waits for that one"));
     assert!(parse("no plan").unwrap_err().to_string().contains("line 1: `no plan`"));
     assert!(parse(&format!("{PLAN}\nDone!")).unwrap_err().rule.contains("nothing may follow"));
     assert!(parse("TEAM_PLAN_V1\nLANE|01|t|g").unwrap_err().rule.contains("must end"));
 }
 
 #[test]
-fn the_fifth_lane_is_one_too_many() {
+fn a_plan_with_too_many_lanes_is_refused() {
     assert_eq!(plan(&waiting(4, &[])).lanes.len(), 4);
     assert!(rule(&waiting(5, &[])).ends_with("`LANE|05|t|g`: a plan may have at most 4 lanes"));
 }
@@ -115,9 +115,9 @@ fn the_fifth_lane_is_one_too_many() {
 fn a_file_has_one_owner() {
     assert_eq!(
         rule("LANE|01|t|g\nOWN|01|x\nOWN|01|src/**\nLANE|02|t|g\nOWN|02|y\nOWN|02|src/a.rs"),
-        "line 7: `OWN|02|src/a.rs`: a file has one owner, and line 4 could own the same: `OWN|01|src/**`"
+        "line 7: `OWN|02|src/a.rs`: a file has only one owner, and line 4 could match the same file: `OWN|01|src/**`"
     );
-    // Within a lane nothing has to be disjoint.
+    // Patterns of the same lane may overlap.
     let plan = plan("LANE|01|t|g\nOWN|01|src/\nOWN|01|src/a.rs\nLANE|02|t|g\nOWN|02|docs/");
     let owner = |path| plan.owner_of(&RepoPath::parse(path).unwrap());
     assert_eq!(owner("src/a.rs"), Some(id(1)));
@@ -138,7 +138,7 @@ fn lanes_that_wait_for_each_other_are_named() {
 }
 
 #[test]
-fn a_lane_begins_when_those_it_waits_for_have_ended() {
+fn a_lane_starts_when_those_it_waits_for_have_ended() {
     let plan = plan(&waiting(4, &[(1, 3), (3, 4)]));
     assert_eq!(plan.merge_order(), [id(2), id(4), id(3), id(1)]);
     assert_eq!(plan.needs(id(1)), ids(&[3, 4]));
@@ -150,7 +150,7 @@ fn a_lane_begins_when_those_it_waits_for_have_ended() {
 }
 
 #[test]
-fn a_huge_answer_is_refused_in_no_time() {
+fn a_huge_answer_is_refused_quickly() {
     let began = Instant::now();
     let many: Vec<String> = (0..10_000).map(|n| format!("OWN|01|f{n}")).collect();
     let error = rule(&format!("LANE|01|t|g\n{}", many.join("\n")));
@@ -158,7 +158,7 @@ fn a_huge_answer_is_refused_in_no_time() {
         error,
         "line 131: `OWN|01|f128`: a plan may have at most 128 OWN lines: own directories"
     );
-    // Patterns that are as hard to tell apart as the bounds allow.
+    // The hardest patterns to compare within the bounds.
     let hard = |n: usize| {
         let (lane, last) = [(1, 'b'), (2, 'c')][n % 2];
         format!("OWN|{lane:02}|{}{:07b}{last}", "*0".repeat(90), n / 2)
@@ -187,12 +187,12 @@ fn some_plan() -> impl Strategy<Value = TeamPlan> {
 
 proptest! {
     #[test]
-    fn what_is_printed_is_read_back(plan in some_plan()) {
+    fn a_printed_plan_is_parsed_back(plan in some_plan()) {
         prop_assert_eq!(&parse(&plan.to_string()).unwrap().0, &plan);
     }
 
     #[test]
-    fn any_answer_is_read_or_refused(
+    fn any_answer_is_parsed_or_refused(
         answer in "(TEAM_PLAN_V1\n|LANE\\|01|OWN\\|01|AFTER\\|02|\\||\\|t\\|g\n|TEAM_PLAN_END|```|\n|\\PC){0,30}"
     ) {
         parse(&answer).ok();
@@ -212,13 +212,13 @@ proptest! {
                 for (nth, lane) in order.iter().enumerate() {
                     let before: BTreeSet<LaneId> = order[..nth].iter().copied().collect();
                     prop_assert!(plan.needs(*lane).is_subset(&before));
-                    // No smaller one could have been taken in its place.
+                    // No smaller lane was ready.
                     let ready = plan.ready(&before, &before);
                     prop_assert_eq!(ready.first(), Some(lane));
                 }
             }
             Err(error) => {
-                // A way along AFTER lines leads from each name to the next, and the ends are the same.
+                // Each name waits for the next, and the first equals the last.
                 let (_, cycle) = error.rule.split_once("each other: ").unwrap();
                 let cycle: Vec<u8> = cycle.split(" after ").map(|n| n.parse().unwrap()).collect();
                 prop_assert!(cycle.len() > 2 && cycle.first() == cycle.last());

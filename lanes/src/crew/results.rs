@@ -1,4 +1,4 @@
-//! What came of an effect, taken in: kept, published, and turned into the input of the next step.
+//! Processes the result of a step: keeps it, publishes it, and turns it into the input of the next step.
 
 use actors::applier::{Applied, ApplyError};
 use actors::architect::{ArchitectError, Planned};
@@ -53,7 +53,7 @@ impl State {
             && self.trail.is_empty()
             && matches!(self.baseline, Untouched::Known(_))
         {
-            // Other commands have another baseline, as long as there is an untouched tree to have it on.
+            // The baseline is made again for the new commands, if the tree is still unchanged.
             self.baseline = Untouched::NotChecked;
             self.baseline_told = false;
         }
@@ -91,7 +91,7 @@ impl State {
         })
     }
 
-    /// The Editor needs files that the plan does not declare.
+    /// Handles an answer that asks for files that the plan does not declare.
     async fn lacks(&mut self, files: Vec<NeededFile>) -> Result<Input, JournalClosed> {
         self.needed.clone_from(&files);
         self.publisher().publish(Event::FilesNeeded { files }).await?;
@@ -129,7 +129,7 @@ impl State {
             }
             Err(ApplyError::NotApplied(NotApplied::Stale { path })) => {
                 self.details = self.prompts().render(Prompt::FileChanged, &[("path", &path)]);
-                let reasons = vec![format!("{path}: changed meanwhile").into()];
+                let reasons = vec![format!("{path}: changed since it was read").into()];
                 let feedback = Wording::of(&self.details);
                 let refused = Event::PatchRefused { reasons, feedback };
                 self.publisher().publish(refused).await?;
@@ -144,12 +144,12 @@ impl State {
         }
     }
 
-    /// Tells the class of a draft that came to nothing.
+    /// Records the class of a failed draft.
     async fn mismatch(&self, errors: usize) -> Result<(), JournalClosed> {
         self.setup.run.perform(&mut Mismatch { errors }).await
     }
 
-    /// A no ends the run, unless the user said what is wrong.
+    /// Ends the run when the user refuses, unless the user said what is wrong.
     fn denied(&mut self, denied: &Denied) -> Input {
         let Some(words) = &denied.said else { return Input::Stopped(denied.delivery()) };
         let what = denied.what.to_string();
@@ -187,7 +187,7 @@ impl State {
             matches!(judgement.outcome, CheckOutcome::CodeFailure | CheckOutcome::PreExisting);
         let input = Input::Verified(judgement);
         if failed {
-            // Asked of a copy: the class and the best tree are known only after the step.
+            // Uses a copy: the class and the best tree are known only after the step.
             let mut after = self.cycle.clone();
             after.step(input.clone());
             if after.is_best() {
@@ -204,16 +204,16 @@ impl State {
     }
 }
 
-/// What the commands that fail now failed with before.
+/// Returns the errors that the commands failing now had before the change.
 fn failing_again(baseline: &Report, report: &Report) -> actors::failure::ErrorSet {
     let fails_now = |command: &str| report.failing().any(|check| check.command == command);
     let before = baseline.checks.iter().filter(|check| fails_now(&check.command));
     before.flat_map(|check| check.exact.iter().cloned()).collect()
 }
 
-/// The effect of telling that a draft is no diff or does not apply. Older versions told it only by what was refused.
+/// The effect of recording that a draft is not a diff or does not apply. Older versions recorded only the refusal.
 struct Mismatch {
-    /// Reasons.
+    /// Number of reasons.
     errors: usize,
 }
 
