@@ -7,10 +7,10 @@
 mod bisect;
 mod brief;
 mod conduct;
-mod hired;
+mod integration;
+mod lane_pool;
 mod merge;
 mod result;
-mod together;
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;

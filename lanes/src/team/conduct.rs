@@ -25,9 +25,9 @@ use tools::blocking::on_a_thread;
 use tree::{RepoPath, SnapshotError, TreeId};
 
 use super::bisect::{self, Bisect, Question};
-use super::hired::{Began, Lanes, Made, share};
+use super::integration::{Integration, Merge, MergedLanes, Verdict, add};
+use super::lane_pool::{Began, Lanes, Made, share};
 use super::result::{Standing, delivery};
-use super::together::{Merge, MergedLanes, Together, Verdict, add};
 use super::{Team, TeamReport, TeamSetup};
 
 /// How often the user may change the files that lanes changed, during verification, before the team gives up.
@@ -173,12 +173,12 @@ impl Conductor {
         lanes: &Lanes,
         standing: &mut Standing,
     ) -> Result<Option<Delivery>, Delivery> {
-        let mut together = Together::new(&self.setup, &self.team, &lanes.base.left_out);
+        let mut integration = Integration::new(&self.setup, &self.team, &lanes.base.left_out);
         let (mut may_fix, mut rounds) = (true, 0);
         let mut refused: Option<(TreeId, String)> = None;
         loop {
             let all = standing.order();
-            let merged = match together.merge(standing, &all, None).await? {
+            let merged = match integration.merge(standing, &all, None).await? {
                 Merge::Done(merged) if merged.files.is_empty() => {
                     standing.written = true;
                     return Ok(None);
@@ -195,7 +195,7 @@ impl Conductor {
                 // The workspace has not changed since, so writing would be refused again.
                 return self.stage(&merged, standing, in_the_way(&path)).await;
             }
-            let red = match together.verify(&merged, standing).await? {
+            let red = match integration.verify(&merged, standing).await? {
                 Verdict::Open(delivery) => return self.stage(&merged, standing, delivery).await,
                 Verdict::Green(delivery) => match self.write(&merged, standing).await? {
                     Written::Yes => {
@@ -204,7 +204,7 @@ impl Conductor {
                     }
                     Written::Part(left_out) => {
                         (standing.written, standing.left_out) = (true, left_out);
-                        return self.part(&mut together, standing, merged).await.map(Some);
+                        return self.part(&mut integration, standing, merged).await.map(Some);
                     }
                     Written::No(delivery) => return Ok(Some(delivery)),
                     Written::Stale(_) if rounds == MOST_ROUNDS => {
@@ -218,7 +218,7 @@ impl Conductor {
                 },
                 Verdict::Red(red) => red,
             };
-            let found = self.bisect(&mut together, standing, &merged).await?;
+            let found = self.bisect(&mut integration, standing, &merged).await?;
             let (culprits, class) = (found.iter().copied().collect(), red.class);
             self.publisher().publish(Event::LanesBisected { lanes: culprits, class }).await?;
             if !std::mem::take(&mut may_fix) {
@@ -238,7 +238,7 @@ impl Conductor {
     /// Returns the smallest set of lanes that fails.
     async fn bisect(
         &self,
-        together: &mut Together,
+        integration: &mut Integration,
         standing: &Standing,
         merged: &MergedLanes,
     ) -> Result<BTreeSet<LaneId>, Delivery> {
@@ -250,8 +250,8 @@ impl Conductor {
                     standing.order().into_iter().filter(|lane| lanes.contains(lane)).collect()
                 }
             };
-            let verdict = match together.merge(standing, &some, Some(merged.onto)).await? {
-                Merge::Done(some) => together.verify(&some, standing).await?,
+            let verdict = match integration.merge(standing, &some, Some(merged.onto)).await? {
+                Merge::Done(some) => integration.verify(&some, standing).await?,
                 // Lanes that conflict without the others say nothing about the checks.
                 Merge::Conflict(..) => Verdict::Open(kept_changing()),
             };
@@ -278,18 +278,18 @@ impl Conductor {
     /// Verifies the part of a verified change that the user accepted.
     async fn part(
         &self,
-        together: &mut Together,
+        integration: &mut Integration,
         standing: &Standing,
         whole: MergedLanes,
     ) -> Result<Delivery, Delivery> {
         // The current workspace already contains the accepted part; the rest would be merged onto it.
-        let tree = match together.merge(standing, &standing.order(), None).await? {
+        let tree = match integration.merge(standing, &standing.order(), None).await? {
             Merge::Done(rest) => rest.onto,
             Merge::Conflict(..) => return Ok(kept_changing()),
         };
         let mut part = MergedLanes { tree, ..whole };
         part.files.retain(|file| !standing.left_out.contains(&file.path));
-        Ok(match together.verify(&part, standing).await? {
+        Ok(match integration.verify(&part, standing).await? {
             Verdict::Green(delivery) | Verdict::Open(delivery) => delivery,
             Verdict::Red(_) => Delivery::NeedsWork {
                 why: NeedsWork::LanesFailed,

@@ -10,7 +10,7 @@ use actors::ledger::Amount;
 use actors::team::{EndedLane, LaneEnd, Other};
 use tree::RepoPath;
 
-use super::hired::Made;
+use super::lane_pool::Made;
 
 /// The state of the lanes.
 #[derive(Debug, Clone)]

@@ -21,7 +21,7 @@ use futures_util::stream::FuturesUnordered;
 use tools::blocking::on_a_thread;
 use tree::{RepoPath, TreeId};
 
-use super::together::{MergedLanes, Red, add};
+use super::integration::{MergedLanes, Red, add};
 use super::{LaneDied, Team, TeamSetup, brief};
 use crate::worktrees::tidy;
 

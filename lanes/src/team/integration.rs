@@ -25,7 +25,7 @@ use tools::blocking::on_a_thread;
 use tools::regular;
 use tree::{Change, Entries, ReadTree, RepoPath, SnapshotError, Snapshots, TreeId, Worktree};
 
-use super::hired::Made;
+use super::lane_pool::Made;
 use super::merge::merge;
 use super::result::Standing;
 use super::{Team, TeamSetup};
@@ -73,7 +73,7 @@ pub(super) struct Red {
 }
 
 /// Merges and verifies lanes.
-pub(super) struct Together {
+pub(super) struct Integration {
     setup: Arc<TeamSetup>,
     team: Team,
     /// Files that are not in any snapshot, but that builds may need.
@@ -85,7 +85,7 @@ pub(super) struct Together {
     verifications: u32,
 }
 
-impl Together {
+impl Integration {
     pub(super) fn new(setup: &Arc<TeamSetup>, team: &Team, left_out: &[RepoPath]) -> Self {
         let (setup, team, left_out) = (Arc::clone(setup), team.clone(), left_out.to_vec());
         Self { setup, team, left_out, worktree: None, baseline: None, verifications: 0 }
