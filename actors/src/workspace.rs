@@ -101,7 +101,7 @@ impl Purpose {
     }
 }
 
-/// A temporary copy of a tree, removed on drop.
+/// A temporary copy of a tree.
 pub trait Copied: Send + Sync {
     /// Returns its root directory.
     fn root(&self) -> &Path;
