@@ -69,7 +69,7 @@ pub struct Findings {
     pub discarded: Vec<String>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde requires this signature")]
 pub(crate) const fn is_zero(count: &usize) -> bool {
     *count == 0
 }

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_the_plan_lacks() {
+    fn needed_files_are_parsed() {
         let answer = "```\nNEED_FILE|./src/base.rs|the flag is read there | twice\n```";
         let base = NeededFile {
             path: RepoPath::parse("src/base.rs").unwrap(),

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_about_each_answer() {
+    fn the_step_after_each_answer() {
         let table: Vec<String> = [(1, 1), (0, 1), (1, 0), (0, 0)]
             .into_iter()
             .flat_map(|(repairs, looks)| {

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else_does() {
+    fn no_other_text_names_a_lane() {
         for text in ["", "0", "1", "00", "+1", "-1", " 1", "1 ", "001", "100", "a1", "٠١", "一"]
         {
             assert_eq!(text.parse::<LaneId>(), Err(NoLaneId), "{text:?}");
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_recorded_as_text() {
+    fn a_lane_id_is_serialized_as_text() {
         let id = LaneId::new(7).unwrap();
         assert_eq!(serde_json::to_string(&id).unwrap(), "\"07\"");
         assert_eq!(serde_json::from_str::<LaneId>("\"07\"").unwrap(), id);

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_beside_another_answer_are_refused() {
+    fn looks_next_to_another_answer_are_refused() {
         for other in ["PLAN|add it", "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b", "DONE|it works"] {
             let mixed = rule(&format!("Let me see.\n{other}\nNEED_CONTEXT|a"));
             assert!(mixed.starts_with("line 2: ") && mixed.contains("ask first"), "{mixed}");

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_and_what_they_come_to() {
+    fn requests_and_their_assessments() {
         let requests = [
             "What does greet.txt say?",
             "Where is the budget checked?",

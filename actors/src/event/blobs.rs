@@ -49,7 +49,7 @@ impl Event {
     }
 
     /// Returns the blobs from which a replay takes the results of effects, to be filled in.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "most events are no effects")]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most events are not effects")]
     pub fn effects_mut(&mut self) -> Vec<&mut Blob> {
         match self {
             Self::EvidenceGathered { text, workspace, earlier, .. } => {

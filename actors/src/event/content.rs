@@ -71,7 +71,7 @@ mod mode_words {
         symlink: bool,
     }
 
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde requires this signature")]
     pub(super) fn serialize<S: Serializer>(mode: &FileMode, to: S) -> Result<S::Ok, S::Error> {
         let symlink = *mode == FileMode::Symlink;
         Words { executable: *mode == FileMode::Executable, symlink }.serialize(to)
